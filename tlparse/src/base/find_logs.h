@@ -1,0 +1,54 @@
+// Which files of a directory are structured traces.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tlparse {
+
+struct FoundLog {
+  std::string path;  // the argument, or the argument + "/" + path inside the directory
+  std::optional<int> rank;  // RankFromFileName
+  std::int64_t size_bytes = 0;
+};
+
+struct SkippedFile {
+  std::string path;
+  std::string reason;  // a short sentence without the path, for people
+};
+
+struct FoundLogs {
+  std::vector<FoundLog> logs;
+  std::vector<SkippedFile> skipped;
+};
+
+// Traces at `path`. A file is returned as it is, without a look inside. A directory is searched
+// with its subdirectories: a file counts if its name is one that PyTorch gives
+// (torch/_logging/_internal.py) or, whatever its name, if the first 64 kB (after gzip or zstd) hold
+// the header line of a record. Symbolic links are followed; a directory or file that was already
+// reached by another path is not entered twice. Order: rank (unranked last), then path.
+// kNotFound or kIo if `path` itself cannot be read; what cannot be read below it is `skipped`.
+Result<FoundLogs> FindLogs(const std::string& path);
+
+// The N of `dedicated_log_torch_trace_rank_<N>_<8 characters>.log` or
+// `dedicated_log_torch_trace_rank_<N>.log`, also with .gz or .zst; directories are ignored.
+std::optional<int> RankFromFileName(std::string_view path);
+
+// Whether the name is one of those above, or the same without a rank.
+bool IsTraceFileName(std::string_view path);
+
+// Whether `line` (without its line feed) is the header line of a record:
+// ^(?:\[rank\d+\]:)?([VIWEC])(\d{4}) (\d\d:\d\d:\d\d)\.(\d{6}) +(\d+) (.+?):(\d+)\] (\{.*)$
+bool IsTraceHeaderLine(std::string_view line);
+
+// The trace in `directory` (searched as above) that was modified last; of equal ones the first.
+// kNotFound if there is none.
+Result<std::string> LatestLog(const std::string& directory);
+
+}  // namespace tlparse

@@ -1,0 +1,35 @@
+// Strict JSON from what Python's json.dumps writes and from what damaged logs hold.
+#pragma once
+
+#include <simdjson.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tlparse {
+
+// Valid JSON, accepted by SQLite and, unless it holds integers over 64 bits, by simdjson's DOM.
+// The flags say what was changed.
+struct RepairedJson {
+  std::string text;
+  bool had_nan = false;             // NaN, Infinity or -Infinity became null
+  bool had_lone_surrogate = false;  // an escaped surrogate without partner became \ufffd
+  bool had_duplicate = false;       // of equal names of an object only the last stayed, at its place
+  bool had_invalid_utf8 = false;    // each invalid sequence became U+FFFD
+  bool had_control = false;         // raw control characters (NUL too) in strings were escaped
+};
+
+// Numbers keep the text they had (any size, any precision). White space between tokens is dropped.
+// Names are compared as the text they mean, so "a" and "\u0061" are duplicates.
+// Works in linear time and without recursion; nesting deeper than 1,024 is an error.
+// kBadJson with the byte position if the text is not JSON even so (anything after the value, or
+// an empty text, is such an error).
+Result<RepairedJson> RepairJson(std::string_view text);
+
+// Whether an object anywhere inside `element` (itself included) has two members of one name.
+// Fast for the usual objects of up to 8 members.
+bool HasDuplicateMembers(const simdjson::dom::element& element);
+
+}  // namespace tlparse

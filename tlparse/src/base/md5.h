@@ -1,0 +1,34 @@
+// MD5 of payloads. PyTorch writes the lower-case hex MD5 of every payload into its envelope
+// (`has_payload`, torch/_logging/_internal.py); it is the only check of a log's integrity.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tlparse {
+
+using Md5Digest = std::array<std::uint8_t, 16>;
+
+// 32 lower-case hex characters.
+std::string ToHex(const Md5Digest& digest);
+
+// The digest that exactly 32 hex digits (lower or upper case) spell; nothing for any other text.
+std::optional<Md5Digest> ParseMd5Hex(std::string_view text);
+
+// MD5 of one message. Thread-safe; every thread keeps one OpenSSL context.
+// Aborts if OpenSSL refuses to compute MD5 (a FIPS-only configuration without a default provider
+// is refused by our own library context, so this is a broken installation or no memory).
+Md5Digest Md5(std::string_view bytes);
+
+// digests[i] = MD5 of messages[i]; both spans have the same size. Thread-safe.
+// Short and medium messages are computed side by side in vector lanes (8 with AVX2, else 4 with
+// SSE2, chosen at run time; other processors use OpenSSL), several times faster than one by one:
+// give it as many messages at once as there are. Order and lengths do not matter.
+// The messages may lie anywhere; nothing beyond their bytes is read.
+void Md5Many(std::span<const std::string_view> messages, std::span<Md5Digest> digests);
+
+}  // namespace tlparse

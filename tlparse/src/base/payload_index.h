@@ -1,0 +1,61 @@
+// The table of payloads already seen, so that a repeated payload costs a comparison instead of an
+// MD5 and an insert. Memory is bounded whatever the number of payloads: a full hash table is sorted,
+// written to an unlinked temporary file and looked up there (a Bloom filter of 10 bits an entry
+// keeps most misses away from the file).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/md5.h"
+#include "base/result.h"
+
+namespace tlparse {
+
+// Not thread-safe.
+class PayloadIndex {
+ public:
+  struct Entry {
+    Md5Digest md5;
+    // Keyed hash of the bytes as they stand in a log (a cheap first comparison); 0 = unknown.
+    std::uint64_t fingerprint;
+    // The payload's row in the database.
+    std::uint32_t id;
+  };
+
+  // Temporary files are made in `spill_directory`, only if needed, and vanish with the process.
+  // The hash table never takes more than `max_table_bytes` (at least 1 kB; while it doubles, the
+  // old half exists beside the new one). Spilled runs are page cache, not private memory; only
+  // their Bloom filters (1.25 bytes an entry) and an index of every 128th entry stay in memory.
+  explicit PayloadIndex(std::string spill_directory, std::size_t max_table_bytes = 64 << 20);
+  ~PayloadIndex();
+  PayloadIndex(PayloadIndex&&) noexcept;
+  PayloadIndex& operator=(PayloadIndex&&) noexcept;
+
+  // nullptr if unknown. The pointer is valid until the next call of any function.
+  const Entry* Find(const Md5Digest& md5);
+
+  // Requires that Find(entry.md5) is nullptr (not checked). kIo if a temporary file cannot be
+  // written (disk full); the index then still holds everything inserted before.
+  Result<void> Insert(const Entry& entry);
+
+  // Entries of an existing database, ascending by md5 (memcmp order) without repetition; `next`
+  // fills its argument and returns true, or returns false at the end. They are found from then on,
+  // but ForEachSorted leaves them out. kIo as above; kInternal if they are not ascending.
+  Result<void> AddSortedRun(std::function<bool(Entry&)> next);
+
+  // Number of entries, those of AddSortedRun included.
+  std::size_t size() const;
+
+  // All entries that Insert added, ascending by md5 (memcmp order).
+  Result<void> ForEachSorted(const std::function<void(const Entry&)>& visit);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tlparse

@@ -1,0 +1,11 @@
+# The sources of tlparse_base, relative to this directory.
+set(TLPARSE_BASE_SOURCES
+  find_logs.cc
+  glog_time.cc
+  input.cc
+  json_repair.cc
+  md5.cc
+  md5_lanes.cc
+  payload_index.cc
+  utf8.cc
+)
