@@ -1,0 +1,19 @@
+#!/bin/sh
+# Configures and builds one CMake preset (release, dev, asan, tsan, fuzz), with ccache where it is.
+# usage: scripts/build.sh PRESET [cmake cache options…]
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+preset=${1:?usage: scripts/build.sh PRESET [-DNAME=VALUE…]}
+shift
+cd "$root"
+if command -v ccache >/dev/null 2>&1; then
+  set -- "$@" -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+echo "build: configuring preset $preset"
+cmake --preset "$preset" "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+echo "build: building preset $preset"
+cmake --build --preset "$preset" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+grep -E 'warning:' "$log" | sort -u || true
+echo "build: preset $preset is up to date"
