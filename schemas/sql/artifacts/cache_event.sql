@@ -1,0 +1,83 @@
+-- Cache lookups and the components of their keys. One row per lookup: from the artifact where there is one, else from the
+-- instant event of the same lookup, never both.
+CREATE TABLE cache_event_row (
+  id INTEGER PRIMARY KEY,
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  compile_id INTEGER REFERENCES compile(id),
+  graph_id INTEGER REFERENCES graph(id),
+  layer_id INTEGER NOT NULL REFERENCES text(id),
+  state INTEGER NOT NULL,              -- 0 hit, 1 miss, 2 guard_miss, 3 bypass, 4 disabled
+  key_id INTEGER REFERENCES text(id),
+  direction INTEGER,                   -- 0 forward, 1 backward, 2 inference, 3 joint; NULL: unknown
+  components_state INTEGER NOT NULL,   -- 0 full, 1 empty, 2 unparsed
+  component_set_id INTEGER REFERENCES component_set(id),
+  parent_event_id INTEGER REFERENCES cache_event_row(id),
+  event_time_ns INTEGER,               -- since the epoch (cache_event_time)
+  time_saved_ns INTEGER,
+  time_taken_ns INTEGER,
+  detail_id INTEGER REFERENCES text(id),           -- cache_status_detailed: hit, full_miss, guard_miss
+  guard_expression_id INTEGER REFERENCES text(id), -- the guard that failed, on a guard miss
+  bypass_reason_id INTEGER REFERENCES text(id)
+) STRICT;
+
+CREATE VIEW cache_event AS
+  SELECT e.id, e.record_id, e.compile_id, e.graph_id, coalesce(r.rank, p.rank) AS rank, l.text AS layer,
+    CASE e.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass' ELSE 'disabled' END AS state,
+    k.text AS key,
+    CASE e.direction WHEN 0 THEN 'forward' WHEN 1 THEN 'backward' WHEN 2 THEN 'inference' WHEN 3 THEN 'joint' END AS direction,
+    CASE e.components_state WHEN 0 THEN 'full' WHEN 1 THEN 'empty' ELSE 'unparsed' END AS components_state,
+    e.parent_event_id, e.time_saved_ns, e.time_taken_ns, b.text AS bypass_reason, d.text AS status_detailed,
+    ge.text AS guard_expression, e.event_time_ns, e.component_set_id, r.process_id
+  FROM cache_event_row e
+  LEFT JOIN record_row r ON r.id = e.record_id
+  LEFT JOIN process p ON p.id = r.process_id
+  LEFT JOIN text l ON l.id = e.layer_id LEFT JOIN text k ON k.id = e.key_id LEFT JOIN text b ON b.id = e.bypass_reason_id
+  LEFT JOIN text d ON d.id = e.detail_id LEFT JOIN text ge ON ge.id = e.guard_expression_id;
+
+-- One distinct (name, hash). `value` is the text of the first one seen: hashes are what a key is made of, texts may hold addresses.
+CREATE TABLE component (
+  id INTEGER PRIMARY KEY,
+  name_id INTEGER NOT NULL REFERENCES text(id),
+  hash TEXT NOT NULL,       -- 51 base32 characters; of the text itself where the log gives none
+  value TEXT NOT NULL
+) STRICT;
+
+-- A component set is a sequence of runs; each run is a stretch of a stored list. A set that differs from earlier ones in few
+-- components costs a row per run and the few components.
+CREATE TABLE component_set (
+  id INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL,       -- XXH3-128 over names and hashes, hex
+  length INTEGER NOT NULL
+) STRICT;
+CREATE TABLE component_list_row (
+  list_id INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  component_id INTEGER NOT NULL REFERENCES component(id),
+  PRIMARY KEY (list_id, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE component_run (
+  set_id INTEGER NOT NULL REFERENCES component_set(id),
+  ordinal INTEGER NOT NULL,       -- of the run's first component in the set
+  length INTEGER NOT NULL,
+  list_id INTEGER NOT NULL,
+  list_ordinal INTEGER NOT NULL,  -- of the run's first component in the list
+  PRIMARY KEY (set_id, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cache_key (
+  key_id INTEGER NOT NULL REFERENCES text(id),
+  component_set_id INTEGER NOT NULL REFERENCES component_set(id),
+  PRIMARY KEY (key_id, component_set_id)
+) STRICT, WITHOUT ROWID;
+
+-- The components of a set, in order.
+CREATE VIEW component_set_member AS
+  SELECT r.set_id AS component_set_id, r.ordinal + l.ordinal - r.list_ordinal AS ordinal, n.text AS name, c.hash, c.value,
+    l.component_id
+  FROM component_run r
+  JOIN component_list_row l ON l.list_id = r.list_id AND l.ordinal >= r.list_ordinal AND l.ordinal < r.list_ordinal + r.length
+  JOIN component c ON c.id = l.component_id
+  JOIN text n ON n.id = c.name_id;
+
+CREATE VIEW cache_component AS
+  SELECT t.text AS key, m.ordinal, m.name, m.hash, m.value, k.component_set_id
+  FROM cache_key k JOIN text t ON t.id = k.key_id JOIN component_set_member m ON m.component_set_id = k.component_set_id;

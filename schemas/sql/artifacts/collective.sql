@@ -1,0 +1,29 @@
+-- Collectives of a graph: from inductor_collective_schedule, and from the generated code (which is there on a cache hit as well).
+CREATE TABLE collective_row (
+  content_id INTEGER NOT NULL REFERENCES content(id),
+  ordinal INTEGER NOT NULL,
+  op TEXT,                -- torch.ops._c10d_functional.all_reduce_.default; NULL: kernel without python name
+  is_wait INTEGER NOT NULL,
+  arguments TEXT,         -- as in the code, without the first tensor
+  group_name TEXT,        -- process group
+  shape TEXT,             -- JSON list, of the tensor it works on, where the code tells
+  dtype TEXT,             -- without "torch."
+  code_line INTEGER,
+  PRIMARY KEY (content_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE collective_use (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  compile_id INTEGER REFERENCES compile(id),
+  graph_id INTEGER REFERENCES graph(id),
+  content_id INTEGER NOT NULL REFERENCES content(id),
+  source INTEGER NOT NULL,   -- 0 schedule, 1 code
+  PRIMARY KEY (record_id, source)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW collective AS
+  SELECT u.record_id, coalesce(r.rank, p.rank) AS rank, u.compile_id, u.graph_id, c.ordinal, c.op,
+    CASE u.source WHEN 0 THEN 'schedule' ELSE 'code' END AS source, c.is_wait, c.arguments, c.group_name, c.shape, c.dtype,
+    c.code_line, u.content_id, r.process_id
+  FROM collective_use u JOIN collective_row c ON c.content_id = u.content_id
+  LEFT JOIN record_row r ON r.id = u.record_id LEFT JOIN process p ON p.id = r.process_id;

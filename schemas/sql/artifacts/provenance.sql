@@ -1,0 +1,57 @@
+-- Kernel ↔ post-grad node ↔ pre-grad node ↔ source line. Kernels come from the generated code, the provenance artifacts of all
+-- generations, and for 2.6 from the comments of the generated code. Stored once per distinct provenance of a graph: two graphs
+-- (two ranks) with the same kernels share kernel ids.
+CREATE TABLE kernel_row (
+  id INTEGER PRIMARY KEY,
+  content_id INTEGER NOT NULL REFERENCES content(id),
+  ordinal INTEGER NOT NULL,        -- 0-based, in order of first call in the code, then by name
+  name TEXT NOT NULL,              -- without the debug handle
+  debug_handle INTEGER,            -- NULL: log has none
+  code_line INTEGER                -- 1-based line of the call in the generated code; NULL: not found
+) STRICT;
+CREATE INDEX kernel_row_by_content ON kernel_row(content_id);
+
+CREATE TABLE kernel_node_row (
+  kernel_id INTEGER NOT NULL REFERENCES kernel_row(id),
+  post_grad_node TEXT NOT NULL,
+  PRIMARY KEY (kernel_id, post_grad_node)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE node_mapping_row (
+  content_id INTEGER NOT NULL REFERENCES content(id),
+  post_grad_node TEXT NOT NULL,
+  pre_grad_node TEXT NOT NULL,
+  PRIMARY KEY (content_id, post_grad_node, pre_grad_node)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE kernel_source_row (
+  kernel_id INTEGER NOT NULL REFERENCES kernel_row(id),
+  stack_ordinal INTEGER NOT NULL,  -- a fused kernel has one stack per origin
+  frame_ordinal INTEGER NOT NULL,  -- 0: outermost
+  file_id INTEGER REFERENCES text(id),
+  line INTEGER,
+  function_id INTEGER REFERENCES text(id),
+  code_id INTEGER REFERENCES text(id),
+  basis INTEGER NOT NULL,          -- 0: kernel_stack_traces artifact; 1: node mappings and graph comments; 2: comments of the generated code
+  PRIMARY KEY (kernel_id, stack_ordinal, frame_ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW kernel AS
+  SELECT k.id, g.compile_id, g.id AS graph_id, k.name, k.debug_handle, k.code_line, g.code_record_id AS record_id, k.ordinal
+  FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id;
+
+CREATE VIEW kernel_node AS
+  SELECT n.kernel_id, n.post_grad_node, c.record_id
+  FROM kernel_node_row n LEFT JOIN kernel_row k ON k.id = n.kernel_id LEFT JOIN content c ON c.id = k.content_id;
+
+CREATE VIEW node_mapping AS
+  SELECT g.compile_id, g.id AS graph_id, m.post_grad_node, m.pre_grad_node, g.code_record_id AS record_id
+  FROM graph g JOIN node_mapping_row m ON m.content_id = g.provenance_content_id;
+
+CREATE VIEW kernel_source AS
+  SELECT s.kernel_id, s.stack_ordinal, s.frame_ordinal, f.text AS file, s.line, u.text AS function, c.text AS code,
+    CASE s.basis WHEN 0 THEN 'kernel_stack_traces' WHEN 1 THEN 'node_mappings' ELSE 'code_comments' END AS basis,
+    o.record_id
+  FROM kernel_source_row s
+  LEFT JOIN text f ON f.id = s.file_id LEFT JOIN text u ON u.id = s.function_id LEFT JOIN text c ON c.id = s.code_id
+  LEFT JOIN kernel_row k ON k.id = s.kernel_id LEFT JOIN content o ON o.id = k.content_id;

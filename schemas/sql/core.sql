@@ -1,0 +1,210 @@
+-- Core tables: what every log has, whatever its records say. One file per artifact family stands in artifacts/.
+--
+-- How the database is shaped
+--   * Rows that repeat per rank are narrow: strings are ids into `text`, payloads are ids into `payload_row`.
+--     Tables that end in `_row` are storage; the view without `_row` is the public name and the contract.
+--   * What is derived from content is stored once per distinct *normalised* content (`content`; addresses, timings and
+--     debug paths removed) and reached through one narrow link row per compile.
+--   * Times are microseconds since the epoch, UTC, unless the column says otherwise. JSON is JSON text.
+--   * Foreign keys are declared for readers and checked by the tests; ingest does not enforce them row by row.
+
+-- One ingest of one job: one call of `tlparse` makes one run.
+CREATE TABLE run (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,    -- --run NAME, else the input's path
+  created_at TEXT NOT NULL,     -- ISO 8601, UTC
+  tool_version TEXT NOT NULL    -- version of the tlparse that wrote the rows
+) STRICT;
+
+-- One input file of a run.
+CREATE TABLE log_file (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES run(id),
+  path TEXT NOT NULL,            -- as given on the command line or found in a directory; '-' is standard input
+  size_bytes INTEGER NOT NULL,   -- decompressed
+  record_count INTEGER NOT NULL, -- rows of `record` that came from this file
+  line_count INTEGER NOT NULL,   -- lines, terminated by LF or by the end of the file
+  compression TEXT NOT NULL,     -- none, gzip, zstd
+  content_hash TEXT NOT NULL,    -- XXH3-128 over the decompressed bytes, hex: tells whether a file has changed
+  name_rank INTEGER,             -- rank that the file's name gives
+  first_record_id INTEGER,       -- the file's records have the ids first_record_id … last_record_id
+  last_record_id INTEGER,
+  first_content_id INTEGER,      -- derived content that appeared first in this file has the ids first_content_id … last_content_id
+  last_content_id INTEGER,
+  UNIQUE (run_id, path)
+) STRICT;
+
+-- One process in one file: key (file, pid); (file, pid, rank) where one pid carries several ranks.
+-- Interned strings, compile ids and describer ids are per process.
+CREATE TABLE process (
+  id INTEGER PRIMARY KEY,
+  log_file_id INTEGER NOT NULL REFERENCES log_file(id),
+  pid INTEGER NOT NULL,             -- number in the record prefix
+  rank INTEGER,                     -- NULL: unknown
+  rank_source TEXT,                 -- record, prefix ("[rankN]:"), file_name, or NULL
+  is_thread_id INTEGER NOT NULL,    -- 1: `pid` is a thread id (early logs, above 4,194,304); the process stands for the file (and rank)
+  torch_version TEXT,               -- from the torch_version artifact or compilation metrics
+  python_version TEXT,              -- from compilation metrics (2.14)
+  utc_offset_s INTEGER,             -- zone of the prefix times, seconds east of UTC; NULL: unknown
+  time_basis TEXT NOT NULL,         -- how the year and zone were found: chromium_event, cache_event_time, file_mtime, none
+  time_shift_us INTEGER             -- add to record_row.local_us to get time_us; NULL: uncalibrated
+) STRICT;
+
+-- Strings that many rows share. Ids 1 … 32 are fixed (see tlparse/src/store/text_pool.h).
+CREATE TABLE text (
+  id INTEGER PRIMARY KEY,
+  text TEXT NOT NULL
+) STRICT;
+
+-- One frame of a Python (or C++) stack; frames with a common prefix share it.
+CREATE TABLE stack_frame (
+  id INTEGER PRIMARY KEY,
+  parent_id INTEGER REFERENCES stack_frame(id), -- the caller; NULL: outermost
+  file TEXT,       -- NULL: no file name (-1 in the log); '<unknown:7>': id 7 was never defined in this process
+  line INTEGER,
+  function TEXT,
+  code TEXT        -- source text of the line, where the log has it (2.7 and later)
+) STRICT;
+
+-- One distinct payload, by the MD5 of its bytes.
+CREATE TABLE payload_row (
+  id INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL,          -- lower-case hex MD5 of content, always true
+  size_bytes INTEGER NOT NULL,
+  content ANY NOT NULL         -- TEXT if valid UTF-8 without NUL, else a BLOB of the raw bytes
+) STRICT;
+
+CREATE TABLE payload_hash (
+  hash TEXT PRIMARY KEY,
+  id INTEGER NOT NULL REFERENCES payload_row(id)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW payload AS
+  SELECT p.id, p.hash, p.size_bytes, p.content FROM payload_hash h CROSS JOIN payload_row p ON p.id = h.id;
+
+-- One record of the log: a header line whose JSON is an object, with its payload lines.
+CREATE TABLE record_row (
+  id INTEGER PRIMARY KEY,
+  process_id INTEGER NOT NULL REFERENCES process(id),
+  rank INTEGER,                  -- the record's own, where it differs from its process's
+  line INTEGER NOT NULL,         -- 1-based line of the header
+  byte_offset INTEGER NOT NULL,  -- of the header's first byte, in the decompressed file
+  local_us INTEGER NOT NULL,     -- prefix time, microseconds in a local year of the process; never decreasing
+  source_file_id INTEGER NOT NULL REFERENCES text(id),
+  source_line INTEGER NOT NULL,
+  kind_id INTEGER REFERENCES text(id),     -- record key; NULL: no key or several candidates
+  name_id INTEGER REFERENCES text(id),     -- artifact name
+  compile_id INTEGER REFERENCES compile(id),
+  attempt INTEGER,
+  subgraph_id INTEGER REFERENCES text(id),
+  payload_id INTEGER REFERENCES payload_row(id),
+  payload_state INTEGER NOT NULL,          -- 0 absent, 1 ok, 2 mismatch, 3 cr_removed, 4 unhashed
+  stack_id INTEGER REFERENCES stack_frame(id),      -- innermost frame of the envelope's stack, else of metadata.stack
+  user_stack_id INTEGER REFERENCES stack_frame(id), -- innermost frame of metadata.user_stack
+  envelope TEXT NOT NULL,        -- the header's JSON exactly as in the log
+  metadata TEXT                  -- strict JSON; NULL: what the envelope holds under the record key is already strict
+) STRICT;
+
+CREATE VIEW record AS
+  SELECT r.id, p.log_file_id, r.process_id, coalesce(r.rank, p.rank) AS rank, r.line, r.byte_offset,
+    r.local_us + p.time_shift_us AS time_us, f.text AS source_file, r.source_line, k.text AS kind, n.text AS name,
+    r.compile_id, r.attempt, s.text AS subgraph_name, c.hash AS payload_hash,
+    CASE r.payload_state WHEN 1 THEN 'ok' WHEN 2 THEN 'mismatch' WHEN 3 THEN 'cr_removed' WHEN 4 THEN 'unhashed'
+      ELSE 'absent' END AS payload_state,
+    r.stack_id, r.envelope,
+    CASE WHEN r.metadata IS NOT NULL THEN r.metadata
+      WHEN k.text IS NOT NULL THEN r.envelope -> ('$."' || k.text || '"') END AS metadata,
+    r.user_stack_id, r.payload_id
+  FROM record_row r
+  LEFT JOIN process p ON p.id = r.process_id
+  LEFT JOIN text f ON f.id = r.source_file_id
+  LEFT JOIN text k ON k.id = r.kind_id
+  LEFT JOIN text n ON n.id = r.name_id
+  LEFT JOIN text s ON s.id = r.subgraph_id
+  LEFT JOIN payload_row c ON c.id = r.payload_id;
+
+-- One compile of one process, without the attempt; the lazy backward belongs to it.
+CREATE TABLE compile (
+  id INTEGER PRIMARY KEY,
+  process_id INTEGER NOT NULL REFERENCES process(id),
+  rank INTEGER,
+  compiled_autograd_id INTEGER,
+  frame_id INTEGER,
+  frame_compile_id INTEGER,
+  label TEXT NOT NULL,             -- 0/0, !1/0/0, !1; synthetic: unknown_<line>
+  is_synthetic INTEGER NOT NULL,   -- 1: a stretch of records without ids (AOTInductor, export)
+  status TEXT NOT NULL,            -- ok, restarted, empty, failed, skipped, unfinished
+  start_time_us INTEGER,
+  duration_us INTEGER,             -- the compile itself
+  backward_duration_us INTEGER,    -- its lazy backward, where there was one
+  function TEXT,
+  file TEXT,
+  line INTEGER,
+  generation INTEGER NOT NULL,     -- 0-based: how often this process had used the label before (torch._dynamo.reset())
+  stack_id INTEGER REFERENCES stack_frame(id), -- innermost frame of dynamo_start's stack
+  first_record_id INTEGER,
+  last_record_id INTEGER
+) STRICT;
+
+-- One attempt of a compile: the analysis of a frame restarts after a graph break.
+CREATE TABLE attempt (
+  compile_id INTEGER NOT NULL REFERENCES compile(id),
+  attempt INTEGER NOT NULL,
+  restart_reason TEXT,             -- why the attempt before this one ended; NULL for attempt 0 or unknown
+  PRIMARY KEY (compile_id, attempt)
+) STRICT, WITHOUT ROWID;
+
+-- One graph of a compile: forward, backward, DDP splits, subgraphs. Opened and closed as the reference's section 7.3 says.
+CREATE TABLE graph (
+  id INTEGER PRIMARY KEY,
+  compile_id INTEGER NOT NULL REFERENCES compile(id),
+  ordinal INTEGER NOT NULL,        -- 0-based within the compile, in log order
+  direction TEXT,                  -- forward, backward, inference, joint, or NULL: unknown
+  subgraph_name TEXT,
+  aot_id TEXT,                     -- from "# AOT ID" of the output code, e.g. 7_forward
+  cache_key TEXT,                  -- FX graph cache key
+  record_id INTEGER REFERENCES record_row(id),  -- the record that opened it
+  code_record_id INTEGER REFERENCES record_row(id), -- its inductor_output_code
+  provenance_content_id INTEGER REFERENCES content(id)  -- its kernels (kernel_row)
+) STRICT;
+
+-- Derived content: one row per distinct normalised content of one kind.
+CREATE TABLE content (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,              -- graph, code, guard_tree, schedule, op_list, op_estimate, provenance, execution_order, …
+  hash TEXT NOT NULL,              -- XXH3-128 of the normalised content, hex
+  record_id INTEGER                -- the record it was first derived from; NULL once that log was replaced
+) STRICT;
+
+-- What a payload is after normalisation: payloads with one content_id say the same.
+CREATE TABLE payload_content (
+  payload_id INTEGER NOT NULL REFERENCES payload_row(id),
+  content_id INTEGER NOT NULL REFERENCES content(id),
+  PRIMARY KEY (payload_id, content_id)   -- one content per kind
+) STRICT, WITHOUT ROWID;
+
+-- What was dropped, odd or damaged.
+CREATE TABLE import_code (
+  id INTEGER PRIMARY KEY,
+  severity TEXT NOT NULL,  -- error: bytes damaged or not attributable; warning: contradictory content; info: new or foreign
+  code TEXT NOT NULL,
+  advice TEXT NOT NULL     -- what to do about it
+) STRICT;
+
+CREATE TABLE import_log_row (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES run(id),
+  log_file_id INTEGER REFERENCES log_file(id),
+  record_id INTEGER REFERENCES record_row(id),
+  line INTEGER,
+  byte_offset INTEGER,
+  code_id INTEGER NOT NULL REFERENCES import_code(id),
+  message TEXT NOT NULL,
+  text ANY,                -- the bytes concerned, where no record keeps them; TEXT if valid UTF-8 without NUL, else a BLOB
+  line_count INTEGER NOT NULL
+) STRICT;
+
+CREATE VIEW import_log AS
+  SELECT i.id, i.run_id, i.log_file_id, i.record_id, i.line, i.byte_offset, c.severity, c.code, i.message, c.advice,
+    i.text, i.line_count
+  FROM import_log_row i JOIN import_code c ON c.id = i.code_id;

@@ -1,0 +1,134 @@
+// How a record becomes rows. One source file per artifact family in this folder; each defines one Ingestor and names the
+// record keys and artifact names it owns with TLPARSE_ARTIFACT at its end. CMake generates the table that joins them
+// (tlparse/cmake/Artifacts.cmake): adding a family takes <stem>.cc here, schemas/sql/artifacts/<stem>.sql and
+// fixtures/artifacts/<stem>.test, and no edit elsewhere.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifacts/common/process_state.h"
+#include "base/result.h"
+#include "store/content_registry.h"
+#include "store/import_log.h"
+#include "store/row_batch.h"
+#include "store/text_pool.h"
+
+namespace tlparse {
+
+class GraphTracker;
+class StackPool;
+
+enum class PayloadState : std::uint8_t { kAbsent, kOk, kMismatch, kCrRemoved, kUnhashed };
+
+// One record as an ingestor sees it. Views live until Ingest returns.
+struct Record {
+  std::int64_t id = 0;
+  std::int64_t line = 0;
+  std::int64_t byte_offset = 0;
+  std::string_view kind;      // record key; "" if none or several
+  std::string_view name;      // artifact name; "" if none
+  std::string_view envelope;  // the header's JSON
+  ProcessState* process = nullptr;
+  CompileState* compile = nullptr;  // nullptr: outside any compile
+  std::optional<std::int64_t> attempt;
+  std::string_view subgraph_name;
+  PayloadState payload_state = PayloadState::kAbsent;
+  std::int64_t payload_id = 0;  // 0: no payload
+  std::optional<std::int64_t> compile_row_id() const {
+    return compile == nullptr ? std::nullopt : std::optional<std::int64_t>(compile->id);
+  }
+};
+
+// Everything an ingestor may use. One per load; single-threaded (the typing stage).
+class IngestContext {
+ public:
+  virtual ~IngestContext() = default;
+
+  // The value of the record key, strict JSON (NaN → null, last duplicate wins). Valid until the next call of Metadata on this
+  // context. kBadJson if the key's value is missing.
+  virtual Result<simdjson::dom::element> Metadata() = 0;
+  // The payload without its tabs; empty if there is none. Valid until Ingest returns. For a repeated payload this costs a copy:
+  // ask contents().OfPayload first.
+  virtual std::string_view Payload() = 0;
+  // The payload as JSON (repaired if need be). Valid until the next call of PayloadJson. kBadJson if it is not JSON, or larger
+  // than 32 MiB (an import_log row kPayloadTooLarge has been written then).
+  virtual Result<simdjson::dom::element> PayloadJson() = 0;
+  // The text of a payload seen earlier in this load, by id; empty if it is no longer at hand. Kept for the code and provenance
+  // payloads of open graphs only: call KeepPayload when such a record comes in.
+  virtual std::string_view KeptPayload(std::int64_t payload_id) = 0;
+  virtual void KeepPayload() = 0;
+  virtual void ReleasePayload(std::int64_t payload_id) = 0;
+
+  virtual RowBatch& rows() = 0;
+  virtual TextPool& texts() = 0;
+  virtual ContentRegistry& contents() = 0;
+  virtual GraphTracker& graphs() = 0;
+  virtual StackPool& stacks() = 0;
+
+  // Ids for rows whose table has an id of its own. `table` names the table; ids of one table ascend by one.
+  virtual std::int64_t NextId(TableId table) = 0;
+
+  // Adds an import_log row for the current record.
+  virtual void Log(ImportCode code, std::string message) = 0;
+
+  // Shorthands.
+  TextId Text(std::string_view text) { return texts().Id(rows(), text); }
+  std::optional<TextId> OptionalText(std::string_view text) { return texts().OptionalId(rows(), text); }
+};
+
+// Turns the records of one family into rows. An error becomes an import_log row (kBadMetadata or kBadPayload) and the record
+// itself is kept in any case: return the error, don't log it as well.
+class Ingestor {
+ public:
+  virtual ~Ingestor() = default;
+  // Names its tables (with their number of columns) before the load starts.
+  virtual void Prepare(TableSet& tables) = 0;
+  // Called once for an existing database before the load, to take over state (ids are handled by NextId). `database` is open.
+  virtual Result<void> Load(Database& database) {
+    (void)database;
+    return {};
+  }
+  virtual Result<void> Ingest(const Record& record, IngestContext& context) = 0;
+  // A graph of this compile closes: its segment is complete (called for every ingestor, in table order).
+  virtual Result<void> GraphClosed(const CompileState& compile, GraphState& graph, IngestContext& context) {
+    (void)compile, (void)graph, (void)context;
+    return {};
+  }
+  // The process's log has ended.
+  virtual Result<void> ProcessEnded(ProcessState& process, IngestContext& context) {
+    (void)process, (void)context;
+    return {};
+  }
+};
+
+// One row of the generated table. `keys`: record keys, or "artifact/<name>". A key may end or begin with '*' ("artifact/*_cache_hit",
+// "artifact/vllm_*"): patterns are asked only where no exact key matches, the longest first.
+struct Artifact {
+  std::string_view stem;
+  std::unique_ptr<Ingestor> (*create)();
+  std::span<const std::string_view> keys;
+};
+
+// At the end of <stem>.cc, inside namespace tlparse.
+#define TLPARSE_ARTIFACT(stem, type, ...)                                                         \
+  namespace artifacts {                                                                           \
+  namespace {                                                                                     \
+  constexpr std::string_view stem##_keys[] = {__VA_ARGS__};                                       \
+  std::unique_ptr<Ingestor> stem##_create() { return std::make_unique<type>(); }                  \
+  }                                                                                               \
+  extern const Artifact stem;                                                                     \
+  constinit const Artifact stem{#stem, &stem##_create, stem##_keys};                              \
+  }
+
+// All families, in alphabetical order of their stems (generated).
+std::span<const Artifact* const> AllArtifacts();
+
+}  // namespace tlparse

@@ -1,0 +1,43 @@
+// Splits the records of a compile into graphs (reference section 7.3): a segment opens with fx_graph_runnable (on a 2.6 cache hit
+// with inductor_output_code) and closes with fx_graph_cache_*, the instant event of that name, the E event inductor_compile, the
+// next opener, or the end of the compile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "artifacts/artifact.h"
+
+namespace tlparse {
+
+class GraphTracker {
+ public:
+  explicit GraphTracker(TableSet& tables);
+
+  // The record opens a new segment; an open one of the same subgraph is closed first.
+  GraphState& Open(const Record& record, IngestContext& context);
+  // The segment the record belongs to: the open one, else (with `or_last`) the latest closed one of the same subgraph; nullptr if
+  // there is none or the record has no compile.
+  GraphState* Current(const Record& record, bool or_last = false);
+  // Open() unless a segment is open that has no output code yet: what inductor_output_code asks for.
+  GraphState& ForOutputCode(const Record& record, std::string_view aot_id, IngestContext& context);
+  // The segment that an fx_graph_cache_* artifact ends: the open one, else the latest one without such an artifact, else a new
+  // one. It is closed by this call unless `keep_open`.
+  GraphState& ForCacheEvent(const Record& record, IngestContext& context);
+  void Close(CompileState& compile, GraphState& graph, IngestContext& context);
+  // Closes every open segment of the compile.
+  void CloseAll(CompileState& compile, IngestContext& context);
+  // inductor_compile's E event: tells the direction of the graph with that key (else of the open or latest one).
+  void SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward);
+  // Writes the rows of all graphs of the compile; called when the process ends.
+  void WriteRows(CompileState& compile, IngestContext& context);
+
+  // Called when a segment closes, for every ingestor.
+  std::function<void(CompileState&, GraphState&)> on_close;
+
+ private:
+  TableId graph_;
+};
+
+}  // namespace tlparse

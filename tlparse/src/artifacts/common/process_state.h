@@ -1,0 +1,110 @@
+// What is known of one process of a log while it is read: its strings, compiles and open events.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace tlparse {
+
+enum class Direction : std::uint8_t { kForward, kBackward, kInference, kJoint, kUnknown };
+std::string_view Name(Direction direction);  // "" for kUnknown
+
+// The ids of an envelope. Absent members are empty.
+struct CompileIds {
+  std::optional<std::int64_t> compiled_autograd_id;
+  std::optional<std::int64_t> frame_id;
+  std::optional<std::int64_t> frame_compile_id;
+  bool empty() const { return !compiled_autograd_id && !frame_id && !frame_compile_id; }
+  bool operator==(const CompileIds&) const = default;
+  std::string Label() const;                             // 0/1, !2, !2/0/1
+  static std::optional<CompileIds> Parse(std::string_view label);  // the inverse; ignores a "_N" attempt suffix; "None" → nothing
+};
+
+// One graph of a compile while its records come in (reference 7.3). Its row is written when it closes.
+struct GraphState {
+  std::int64_t id = 0;
+  std::int64_t ordinal = 0;
+  Direction direction = Direction::kUnknown;
+  std::string subgraph_name;
+  std::string aot_id;
+  std::string cache_key;
+  std::int64_t record_id = 0;       // that opened it
+  std::int64_t code_record_id = 0;  // 0: no output code yet
+  bool is_open = true;
+  bool has_cache_artifact = false;  // a fx_graph_cache_* artifact was attached
+  std::int64_t cache_event_id = 0;
+  // Ids of payloads, 0 = none: what provenance is made of when the graph closes.
+  std::int64_t code_payload_id = 0;
+  std::int64_t mapping_payload_id = 0;
+  std::int64_t stacks_payload_id = 0;
+  std::int64_t kernel_nodes_payload_id = 0;  // inductor_triton_kernel_to_post_grad_nodes and its successor
+  std::int64_t post_to_pre_payload_id = 0;   // inductor_post_to_pre_grad_nodes
+};
+
+// One compile while its records come in. Its row is written at the end of the process.
+struct CompileState {
+  std::int64_t id = 0;
+  CompileIds ids;
+  std::string label;
+  bool is_synthetic = false;
+  std::int64_t generation = 0;
+  std::int64_t first_record_id = 0;
+  std::int64_t last_record_id = 0;
+
+  bool has_start = false;         // dynamo_start
+  bool has_metrics = false;       // (forward) compilation_metrics
+  bool has_output_graph = false;  // dynamo_output_graph, or any AOT/Inductor graph or code
+  bool is_failed = false;
+  bool has_guarded_code = true;   // metrics say so; false: the frame was skipped
+  std::int64_t max_attempt = 0;
+  std::map<std::int64_t, std::string> restart_reasons;  // by attempt that followed
+  std::optional<std::int64_t> start_time_us;
+  std::optional<std::int64_t> duration_us;
+  std::optional<std::int64_t> backward_duration_us;
+  std::string function;
+  std::string file;
+  std::optional<std::int64_t> line;
+  std::int64_t stack_id = 0;  // 0: none
+
+  std::vector<std::unique_ptr<GraphState>> graphs;  // by ordinal; closed ones that nothing can refer to any more are reset
+  // The latest pre-grad graph's content (graph_node_row), for provenance; 0: none.
+  std::int64_t pre_grad_content_id = 0;
+  std::int64_t aot_cache_event_id = 0;   // latest AOTAutograd lookup
+  std::vector<std::int64_t> fx_events_without_parent;  // cache_event ids since that
+  std::int64_t open_events = 0;          // chromium B without E
+};
+
+struct ProcessState {
+  std::int64_t id = 0;
+  std::int64_t pid = 0;
+  std::optional<std::int64_t> rank;
+  std::string rank_source;
+  bool is_thread_id = false;
+  std::string torch_version;
+  std::string python_version;
+  std::int64_t execution_count = 0;  // graph executions seen
+
+  // Interned strings of this process: id → text. Nothing if undefined.
+  std::optional<std::string_view> String(std::int64_t id) const {
+    auto found = strings.find(id);
+    if (found == strings.end()) return std::nullopt;
+    return found->second;
+  }
+  std::unordered_map<std::int64_t, std::string> strings;
+
+  std::deque<std::unique_ptr<CompileState>> compiles;                // in order of appearance
+  std::unordered_map<std::string, CompileState*> compile_by_label;   // latest generation
+  CompileState* FindCompile(const std::string& label) const {
+    auto found = compile_by_label.find(label);
+    return found == compile_by_label.end() ? nullptr : found->second;
+  }
+};
+
+}  // namespace tlparse

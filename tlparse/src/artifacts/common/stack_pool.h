@@ -1,0 +1,44 @@
+// Stacks as a trie: frames with the same callers share rows of stack_frame.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "artifacts/common/process_state.h"
+#include "base/result.h"
+#include "store/hash128.h"
+#include "store/row_batch.h"
+
+namespace tlparse {
+
+class Database;
+
+class StackPool {
+ public:
+  explicit StackPool(TableSet& tables) : table_(tables.Use("stack_frame", 6)) {}
+  Result<void> Load(Database& database);
+
+  struct Frame {
+    std::optional<std::string_view> file;
+    std::optional<std::int64_t> line;
+    std::string_view function;
+    std::string_view code;
+  };
+  // The child of `parent_id` (0: none) for this frame.
+  std::int64_t Child(RowBatch& rows, std::int64_t parent_id, const Frame& frame);
+  // A JSON list of frames, outermost first (reference 2.5), file names by the process's interned strings. Returns the innermost
+  // frame's id, 0 for an empty list. Sets *unresolved to an interned id without text, if there was one.
+  Result<std::int64_t> Stack(RowBatch& rows, const ProcessState& process, const simdjson::dom::element& frames,
+                             std::optional<std::int64_t>* unresolved);
+
+ private:
+  TableId table_;
+  std::int64_t next_ = 1;
+  std::unordered_map<Hash128, std::int64_t, Hash128Hasher> ids_;
+};
+
+}  // namespace tlparse

@@ -1,0 +1,99 @@
+// A thin owner of an SQLite connection and its statements. SQLite's codes become Errors here and nowhere else.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tlparse {
+
+class Database;
+
+// A prepared statement. Not thread-safe; must not outlive its Database.
+class Statement {
+ public:
+  Statement() = default;
+
+  // Binds parameter `index` (1-based). Text must stay alive until the next Reset or destruction.
+  void Bind(int index, std::int64_t value);
+  void Bind(int index, double value);
+  void Bind(int index, std::string_view text);
+  void BindBlob(int index, std::string_view bytes);
+  void BindNull(int index);
+  template <typename T>
+  void Bind(int index, const std::optional<T>& value) {
+    value ? Bind(index, *value) : BindNull(index);
+  }
+
+  // True: a row is there. False: done; the statement is reset.
+  Result<bool> Step();
+  // Runs to the end and resets.
+  Result<void> Run();
+  void Reset();
+
+  // Columns of the current row, 0-based. Views live until the next Step or Reset.
+  int column_count() const;
+  std::string_view ColumnName(int column) const;
+  int ColumnType(int column) const;  // SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_BLOB, SQLITE_NULL
+  bool IsNull(int column) const { return ColumnType(column) == SQLITE_NULL; }
+  std::int64_t Int(int column) const;
+  double Real(int column) const;
+  std::string_view Text(int column) const;  // bytes of TEXT or BLOB; empty for NULL
+  std::optional<std::int64_t> OptionalInt(int column) const;
+  std::optional<double> OptionalReal(int column) const;
+  std::optional<std::string> OptionalText(int column) const;
+
+  sqlite3_stmt* handle() const { return statement_.get(); }
+
+ private:
+  friend class Database;
+  struct Finalizer {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+  Error LastError() const;
+
+  std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
+};
+
+// One connection. Not thread-safe: a second thread opens its own.
+class Database {
+ public:
+  enum class Mode {
+    kReadOnly,  // must exist and be a tlparse database of a schema version we know (kNotATrace otherwise)
+    kBulkLoad,  // new file, no journal: whoever loads it renames it when done
+    kAppend,    // existing tlparse database, rollback journal: a killed process leaves the old content
+  };
+  static Result<Database> Open(const std::string& path, Mode mode);
+
+  Database(Database&&) = default;
+  Database& operator=(Database&&) = default;
+
+  Result<Statement> Prepare(std::string_view sql);
+  // One or several statements without parameters; rows are dropped.
+  Result<void> Execute(std::string_view sql);
+  // The first column of the first row of a query; 0 if there is no row or it is NULL.
+  Result<std::int64_t> QueryInt(std::string_view sql);
+  Result<std::string> QueryText(std::string_view sql);
+
+  sqlite3* handle() const { return connection_.get(); }
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Closer {
+    void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+  };
+  Database(sqlite3* connection, std::string path) : connection_(connection), path_(std::move(path)) {}
+  Error LastError(std::string_view doing) const;
+
+  std::unique_ptr<sqlite3, Closer> connection_;
+  std::string path_;
+};
+
+}  // namespace tlparse

@@ -1,0 +1,145 @@
+// Rows on their way into SQLite: collected by table while a window of the log is understood, inserted by the writer
+// thread with one statement per table.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace tlparse {
+
+// Memory that is given back all at once. Views into it live as long as the arena.
+class Arena {
+ public:
+  std::string_view Copy(std::string_view text) {
+    if (text.empty()) return {"", 0};
+    char* to = Allocate(text.size());
+    std::memcpy(to, text.data(), text.size());
+    return {to, text.size()};
+  }
+  char* Allocate(std::size_t size) {
+    if (size > left_) Grow(size);
+    char* result = next_;
+    next_ += size;
+    left_ -= size;
+    return result;
+  }
+  // Forgets everything but keeps one ordinary block, so that memory circulates instead of growing.
+  void Clear();
+  std::size_t allocated_bytes() const { return allocated_bytes_; }
+
+ private:
+  void Grow(std::size_t size);
+  struct Block {
+    std::unique_ptr<char[]> bytes;
+    std::size_t size;
+  };
+  std::vector<Block> blocks_;
+  char* next_ = nullptr;
+  std::size_t left_ = 0;
+  std::size_t allocated_bytes_ = 0;
+};
+
+// A value of a row. Text and blobs are not owned.
+struct Cell {
+  enum class Type : std::uint8_t { kNull, kInt, kReal, kText, kBlob };
+  union {
+    std::int64_t integer;
+    double real;
+    const char* bytes;
+  };
+  std::uint32_t size;
+  Type type;
+};
+
+// Text that outlives the batch's arena users without being copied: the window's or arena's own bytes, or a literal.
+struct StaticText {
+  std::string_view text;
+};
+// TEXT if valid UTF-8 without NUL, else BLOB; not copied.
+struct StaticAny {
+  std::string_view bytes;
+  bool is_text;
+};
+
+class RowBatch;
+
+// A table that rows are added to; made once by TableSet::Use.
+using TableId = std::uint16_t;
+
+// The tables of a load, in a fixed order. One per load, built before the threads start, then read-only.
+class TableSet {
+ public:
+  // Rows for `table` have `columns` values, in the order of CREATE TABLE. Calling it again gives the same id.
+  TableId Use(std::string_view table, std::size_t columns);
+  struct Table {
+    std::string name;
+    std::size_t columns;
+  };
+  const std::vector<Table>& tables() const { return tables_; }
+
+ private:
+  std::vector<Table> tables_;
+};
+
+// The rows of one window, by table, in the order added.
+class RowBatch {
+ public:
+  explicit RowBatch(const TableSet& tables) : rows_(tables.tables().size()) {}
+
+  // Adds a row. Values: integers, bool, double, string_view (copied into the arena), StaticText, StaticAny, nullptr (NULL),
+  // and std::optional of those. The number of values must be the table's columns (checked by the writer).
+  template <typename... Values>
+  void Add(TableId table, const Values&... values) {
+    std::vector<Cell>& cells = rows_[table];
+    (cells.push_back(MakeCell(values)), ...);
+  }
+
+  const std::vector<Cell>& cells(TableId table) const { return rows_[table]; }
+  Arena& arena() { return arena_; }
+  void Clear() {
+    for (std::vector<Cell>& cells : rows_) cells.clear();
+    arena_.Clear();
+  }
+
+ private:
+  template <typename T>
+  Cell MakeCell(const T& value) {
+    Cell cell{};
+    if constexpr (std::is_same_v<T, std::nullptr_t>) {
+      cell.type = Cell::Type::kNull;
+    } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+      cell.type = Cell::Type::kInt;
+      cell.integer = static_cast<std::int64_t>(value);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      cell.type = Cell::Type::kReal;
+      cell.real = value;
+    } else if constexpr (std::is_same_v<T, StaticText>) {
+      SetBytes(cell, Cell::Type::kText, value.text);
+    } else if constexpr (std::is_same_v<T, StaticAny>) {
+      SetBytes(cell, value.is_text ? Cell::Type::kText : Cell::Type::kBlob, value.bytes);
+    } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+      SetBytes(cell, Cell::Type::kText, arena_.Copy(value));
+    } else {  // std::optional
+      if (value) return MakeCell(*value);
+      cell.type = Cell::Type::kNull;
+    }
+    return cell;
+  }
+  static void SetBytes(Cell& cell, Cell::Type type, std::string_view bytes) {
+    cell.type = type;
+    cell.bytes = bytes.data() == nullptr ? "" : bytes.data();
+    cell.size = static_cast<std::uint32_t>(bytes.size());
+  }
+
+  std::vector<std::vector<Cell>> rows_;
+  Arena arena_;
+};
+
+}  // namespace tlparse

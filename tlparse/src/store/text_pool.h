@@ -1,0 +1,58 @@
+// Strings that many rows share, stored once in table `text`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "store/hash128.h"
+#include "store/row_batch.h"
+
+namespace tlparse {
+
+class Database;
+
+using TextId = std::int64_t;
+
+// Record keys with fixed ids, so that SQL can name them: ids 1 … 8 come by the thousand in a log and are left out of the
+// index `record_by_compile` (schemas/sql/indexes.sql).
+enum FixedText : TextId {
+  kTextChromiumEvent = 1,
+  kTextStr = 2,
+  kTextDescribeStorage = 3,
+  kTextDescribeTensor = 4,
+  kTextDescribeSource = 5,
+  kTextExpressionCreated = 6,
+  kTextCreateSymbol = 7,
+  kTextCreateUnbackedSymbol = 8,
+  kTextArtifact = 9,
+  kFirstFreeText = 33,
+};
+
+// Gives every distinct string an id. Remembers 128-bit hashes, not the strings: memory is about 40 bytes a string.
+// Strings that are not valid UTF-8 without NUL are stored with U+FFFD instead (and share an id if equal after that).
+class TextPool {
+ public:
+  explicit TextPool(TableSet& tables) : table_(tables.Use("text", 2)) {}
+
+  // Takes over the strings of an existing database. Call before Id.
+  Result<void> Load(Database& database);
+  // The rows of the fixed ids, for a new database.
+  void AddFixedRows(RowBatch& rows);
+
+  // The id of `text`; a string not seen before becomes a row of `rows`.
+  TextId Id(RowBatch& rows, std::string_view text);
+  std::optional<TextId> OptionalId(RowBatch& rows, std::string_view text) {  // nothing for the empty string
+    if (text.empty()) return std::nullopt;
+    return Id(rows, text);
+  }
+
+ private:
+  TableId table_;
+  TextId next_ = kFirstFreeText;
+  std::unordered_map<Hash128, TextId, Hash128Hasher> ids_;
+};
+
+}  // namespace tlparse
