@@ -13,7 +13,7 @@
 namespace tlparse {
 
 struct FoundLog {
-  std::string path;  // the argument, or the argument + "/" + path inside the directory
+  std::string path;         // the argument, or the argument + "/" + path inside the directory
   std::optional<int> rank;  // RankFromFileName
   std::int64_t size_bytes = 0;
 };
@@ -33,7 +33,8 @@ struct FoundLogs {
 // (torch/_logging/_internal.py) or, whatever its name, if the first 64 kB (after gzip or zstd) hold
 // the header line of a record. Symbolic links are followed; a directory or file that was already
 // reached by another path is not entered twice. Order: rank (unranked last), then path.
-// kNotFound or kIo if `path` itself cannot be read; what cannot be read below it is `skipped`.
+// kNotFound or kUnreadable if `path` itself cannot be read; what cannot be read below it is
+// `skipped`.
 Result<FoundLogs> FindLogs(const std::string& path);
 
 // The N of `dedicated_log_torch_trace_rank_<N>_<8 characters>.log` or

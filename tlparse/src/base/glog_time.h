@@ -45,12 +45,14 @@ std::optional<Calibration> Calibrate(PrefixTimeUs prefix_us, std::int64_t epoch_
 // From a prefix time and the modification time of the file: the latest year in which the local time
 // is not later than the modification time plus one day (clocks and zones differ). For 29 February
 // the latest such leap year. The zone stays unknown: local time is taken as `utc_offset_s`.
-// Give the last prefix time of the file; an early one is as good if the file covers less than a year.
+// Give the last prefix time of the file; an early one is as good if the file covers less than a
+// year.
 Calibration CalibrateByModificationTime(PrefixTimeUs prefix_us, std::int64_t mtime_us,
                                         std::int32_t utc_offset_s = 0);
 
 // Microseconds since the epoch, UTC. The year is the one that brings `time` nearest to the anchor,
-// so a log may cross New Year in either direction from it as long as it covers less than half a year.
+// so a log may cross New Year in either direction from it as long as it covers less than half a
+// year.
 std::int64_t ToEpochUs(const Calibration& calibration, PrefixTimeUs time);
 
 }  // namespace tlparse

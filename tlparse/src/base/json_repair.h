@@ -16,9 +16,9 @@ struct RepairedJson {
   std::string text;
   bool had_nan = false;             // NaN, Infinity or -Infinity became null
   bool had_lone_surrogate = false;  // an escaped surrogate without partner became \ufffd
-  bool had_duplicate = false;       // of equal names of an object only the last stayed, at its place
-  bool had_invalid_utf8 = false;    // each invalid sequence became U+FFFD
-  bool had_control = false;         // raw control characters (NUL too) in strings were escaped
+  bool had_duplicate = false;     // of equal names of an object only the last stayed, at its place
+  bool had_invalid_utf8 = false;  // each invalid sequence became U+FFFD
+  bool had_control = false;       // raw control characters (NUL too) in strings were escaped
 };
 
 // Numbers keep the text they had (any size, any precision). White space between tokens is dropped.

@@ -1,23 +1,25 @@
-// Errors as values. A function that can fail returns Result<T>; dropping one is a compile error under -Werror.
+// Errors as values. A function that can fail returns Result<T>; dropping one is a compile error
+// under -Werror.
 #pragma once
 
 #include <string>
-#include <tl/expected.hpp>
 #include <utility>
+
+#include <tl/expected.hpp>
 
 namespace tlparse {
 
 // What went wrong, by what the caller can do about it.
 enum class ErrorCode {
   kNotFound,      // a path, table or row that was named does not exist
-  kIo,          // exists, but cannot be read or written (permissions, I/O, disk full)
+  kIo,            // exists, but cannot be read or written (permissions, I/O, disk full)
   kUsage,         // the request makes no sense
   kNotATrace,     // readable, but not what it should be
   kDamagedInput,  // broke in the middle; what came before was delivered
   kBadJson,
-  kDatabase,      // SQLite said no
-  kRefused,       // would destroy something that is not ours
-  kInternal,      // our bug
+  kDatabase,  // SQLite said no
+  kRefused,   // would destroy something that is not ours
+  kInternal,  // our bug
 };
 
 struct Error {
@@ -42,16 +44,17 @@ inline tl::unexpected<Error> Fail(ErrorCode code, std::string message) {
 #define TLPARSE_CONCAT(a, b) TLPARSE_CONCAT_INNER(a, b)
 
 // Return the error of `expression`, if it has one.
-#define RETURN_IF_ERROR(expression)                                            \
-  do {                                                                         \
-    auto&& tlparse_status = (expression);                                      \
-    if (!tlparse_status) return tl::unexpected<::tlparse::Error>(std::move(tlparse_status).error()); \
+#define RETURN_IF_ERROR(expression)                                               \
+  do {                                                                            \
+    auto&& tlparse_status = (expression);                                         \
+    if (!tlparse_status)                                                          \
+      return tl::unexpected<::tlparse::Error>(std::move(tlparse_status).error()); \
   } while (false)
 
 // Declare `target` as the value of `expression`, or return its error.
 #define ASSIGN_OR_RETURN(target, expression) \
   ASSIGN_OR_RETURN_INNER(TLPARSE_CONCAT(tlparse_result_, __LINE__), target, expression)
-#define ASSIGN_OR_RETURN_INNER(result, target, expression)                              \
-  auto result = (expression);                                                           \
-  if (!result) return tl::unexpected<::tlparse::Error>(std::move(result).error());      \
+#define ASSIGN_OR_RETURN_INNER(result, target, expression)                         \
+  auto result = (expression);                                                      \
+  if (!result) return tl::unexpected<::tlparse::Error>(std::move(result).error()); \
   target = std::move(*result)
