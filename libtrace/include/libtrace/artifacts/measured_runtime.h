@@ -1,0 +1,28 @@
+// libtrace_measured_runtime: how long the ops of one graph (or of the process) really took.
+// Schema: libtrace_measured_runtime.schema.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace libtrace {
+
+struct MeasuredOp {
+  std::string name;  // as in inductor_runtime_and_tensor_meta, so that the two join
+  std::optional<std::string> node;  // graph node, where known
+  uint64_t count = 0;
+  double total_ns = 0;
+  double min_ns = 0;
+  double max_ns = 0;
+  std::optional<double> estimated_runtime_ns;  // of one execution
+};
+
+// `clock` says what was measured: `cpu` (wall time of the call), `cuda` (device time of the kernels).
+void EmitMeasuredRuntime(std::span<const MeasuredOp> ops, std::string_view clock,
+                         std::source_location location = std::source_location::current()) noexcept;
+
+}  // namespace libtrace

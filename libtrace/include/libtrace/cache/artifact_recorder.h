@@ -1,0 +1,68 @@
+// ArtifactRecorder: takes the cache entries of one run along to another machine, as PyTorch's
+// torch.compiler.save_cache_artifacts / load_cache_artifacts (torch/compiler/_cache.py).
+//
+//   auto recorder = std::make_shared<libtrace::ArtifactRecorder>();
+//   CompileCache cache({.layer = "acme_kernel", .directory = dir, .recorder = recorder});
+//   …                                            // compile: entries found or stored are recorded
+//   recorder->Save("kernels.bundle");            // or SetAutoSave: after each compile
+//   …                                            // elsewhere, before the first compile:
+//   libtrace::LoadCacheBundle("kernels.bundle", {&cache});
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libtrace/status.h"
+
+namespace libtrace {
+
+class CompileCache;
+
+// What is inside a bundle. Also emitted as `libtrace_cache_bundle` whenever one is written or read
+// (schema: libtrace_cache_bundle.schema.json).
+struct CacheBundleInfo {
+  std::map<std::string, std::vector<std::string>> keys_by_layer;
+  uint64_t entry_count = 0;
+  uint64_t size_bytes = 0;     // of the serialized bundle
+  uint64_t skipped_count = 0;  // populate: entries of layers that were not given, or not kept
+};
+
+// Thread-safe.
+class ArtifactRecorder {
+ public:
+  ArtifactRecorder();
+  ~ArtifactRecorder();
+  ArtifactRecorder(const ArtifactRecorder&) = delete;
+  ArtifactRecorder& operator=(const ArtifactRecorder&) = delete;
+
+  // Keeps a copy; the same bytes under the same layer and key count once.
+  void Record(std::string_view layer, std::string_view key, std::string_view entry_bytes);
+  // The bundle: deterministic, with a checksum.
+  std::string Serialize(CacheBundleInfo* info = nullptr) const;
+  // Serializes into a file, written beside and renamed.
+  Status Save(const std::string& path) const;
+  // From now on, Save(path) after each compile that added an entry. "" = no more.
+  void SetAutoSave(std::string path);
+  void Clear();
+  CacheBundleInfo info() const;
+
+ private:
+  friend class CompileCache;
+  void AfterCompile();
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Puts the entries of a bundle back into the caches with the same layer names. Not ok, and nothing done, if
+// the bundle is damaged or of another version.
+Status PopulateCaches(std::string_view bundle, const std::vector<CompileCache*>& caches,
+                      CacheBundleInfo* info = nullptr);
+Status LoadCacheBundle(const std::string& path, const std::vector<CompileCache*>& caches,
+                       CacheBundleInfo* info = nullptr);
+
+}  // namespace libtrace

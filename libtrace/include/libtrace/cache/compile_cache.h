@@ -1,0 +1,167 @@
+// CompileCache: a cache of compiled artifacts of any kind, which tells the trace what it did and why.
+//
+// Modelled on PyTorch's FxGraphCache (torch/_inductor/codecache.py): a key over named components finds
+// entries, of which the first whose guards hold is a hit. Every lookup gives one cache event
+// (libtrace/artifacts/cache_event.h) named after the layer. For two layers see layered_cache.h.
+//
+//   libtrace::CompileCache cache({.layer = "libtrace_model", .directory = "/var/cache/models"});
+//   libtrace::CacheResult result = cache.GetOrCompile(key, check_guard, [&] {
+//     return libtrace::CompileOutput{.entry = {.artifact = Compile(model)}};
+//   });
+//   Run(result.entry.artifact);
+//
+// Works the same when tracing is off. Thread-safe; no lock is held while callbacks run, so two threads may
+// compile the same key at the same time. A store that fails costs the cached entry, never the compile.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "libtrace/artifacts/cache_event.h"
+#include "libtrace/cache/cache_key.h"
+#include "libtrace/cache/cache_store.h"
+#include "libtrace/function_ref.h"
+#include "libtrace/status.h"
+
+namespace libtrace {
+
+class ArtifactRecorder;
+
+struct CacheEntry {
+  std::string artifact;
+  // Condition under which the artifact may be used, in words of the caller's; "" = always.
+  std::string guard;
+  int64_t time_taken_ns = 0;           // what compiling took; filled in by GetOrCompile
+  int64_t backward_time_taken_ns = 0;  // outer layers: the part of it for the backward graph
+  // Whatever belongs to the artifact: names of kernels, keys of inner entries.
+  std::vector<std::pair<std::string, std::string>> properties;
+};
+
+// Whether `guard` holds now. Not asked for "". If it throws, the lookup is a bypass.
+using GuardCheck = FunctionRef<bool(std::string_view guard)>;
+
+struct BypassReason {
+  std::string reason;          // one sentence, stable: people count them
+  std::string exception_type;  // "" = none
+  std::vector<std::string> traceback;
+  bool is_unexpected = false;  // a failure rather than something declared uncacheable
+};
+
+struct CompileOutput {
+  CacheEntry entry;
+  std::optional<BypassReason> bypass;  // set: what was compiled must not be cached
+};
+
+struct CacheResult {
+  CacheState state = CacheState::kMiss;
+  CacheEntry entry;
+  // Not ok: strict mode and a bypass (nothing was compiled), see CompileCacheOptions::strict.
+  Status status;
+};
+
+struct CacheCounters {
+  uint64_t hit_count = 0;
+  uint64_t miss_count = 0;        // guard misses included
+  uint64_t guard_miss_count = 0;
+  uint64_t bypass_count = 0;
+  uint64_t disabled_count = 0;    // lookups while switched off
+  uint64_t local_hit_count = 0;
+  uint64_t local_miss_count = 0;
+  uint64_t remote_hit_count = 0;
+  uint64_t remote_miss_count = 0;
+  uint64_t remote_error_count = 0;
+  uint64_t store_error_count = 0;   // entries that could not be kept locally
+  uint64_t damaged_count = 0;       // entries found damaged and removed
+  int64_t time_saved_ns = 0;
+};
+
+struct CompileCacheOptions {
+  // Name of the layer in events; yours, with a prefix: `libtrace_model`, `acme_kernel`.
+  std::string layer;
+  bool enabled = true;
+  std::string directory;  // "" = no local store
+  uint64_t max_size_bytes = uint64_t{1} << 30;
+  std::shared_ptr<CacheStore> remote;  // e.g. MakeRedisStore; entries found there are kept locally too
+  // A bypass is an error instead of a silent compile.
+  bool strict = false;
+  // Takes a copy of every entry found or stored, see artifact_recorder.h.
+  std::shared_ptr<ArtifactRecorder> recorder;
+};
+
+class CompileCache {
+ public:
+  explicit CompileCache(CompileCacheOptions options);
+  ~CompileCache();
+  CompileCache(const CompileCache&) = delete;
+  CompileCache& operator=(const CompileCache&) = delete;
+
+  // Looks up, compiles and stores if need be, emits the event: a hit before it returns, a miss or a bypass
+  // after `compile` has run. What `compile` throws is passed on, after a miss event.
+  CacheResult GetOrCompile(const CacheKey& key, GuardCheck check_guard,
+                           FunctionRef<CompileOutput()> compile);
+
+  // The same in steps, for callers that cannot put compiling in a callback. Exactly one of Finish* must be
+  // called unless it was a hit; if none is, the destructor emits the miss.
+  class Lookup {
+   public:
+    Lookup(Lookup&& other) noexcept;
+    Lookup& operator=(Lookup&&) = delete;
+    ~Lookup();
+
+    CacheState state() const { return state_; }
+    const CacheEntry& entry() const { return entry_; }  // of a hit
+    CacheEntry& entry() { return entry_; }
+    const Status& status() const { return status_; }
+    const CacheInfo& info() const { return info_; }
+
+    // Compiled: keeps the entry and emits the miss. time_taken_ns, if 0, becomes the time since Find.
+    void Finish(CacheEntry& entry);
+    // What was compiled cannot be cached: emits the bypass.
+    void FinishBypassed(const BypassReason& reason);
+
+   private:
+    friend class CompileCache;
+    friend class LayeredCompileCache;
+    explicit Lookup(CompileCache* cache) : cache_(cache) {}
+
+    CompileCache* cache_;
+    CacheKey key_;
+    CacheState state_ = CacheState::kMiss;
+    CacheEntry entry_;
+    CacheInfo info_;
+    Status status_;
+    int64_t start_ns_ = 0;
+    bool is_finished_ = false;
+  };
+  Lookup Find(const CacheKey& key, GuardCheck check_guard);
+
+  // Something that cannot be cached, known before a key could be made: counts, emits the event. In strict
+  // mode the status is an error; otherwise go on and compile.
+  Status Bypass(const BypassReason& reason);
+
+  // Stores without a lookup and without an event.
+  Status Put(const CacheKey& key, const CacheEntry& entry);
+  Status PutBytes(std::string_view key, std::string_view bytes);  // as recorded
+  // Forgets every entry of the key, in all stores.
+  Status Remove(std::string_view key);
+
+  const std::string& layer() const;
+  bool enabled() const;
+  CacheCounters counters() const;
+
+ private:
+  friend class LayeredCompileCache;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The bytes of an entry in stores and bundles, with a checksum; Decode rejects everything else.
+std::string EncodeCacheEntry(const CacheEntry& entry);
+Status DecodeCacheEntry(std::string_view bytes, CacheEntry& entry);
+
+}  // namespace libtrace

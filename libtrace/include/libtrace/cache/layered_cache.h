@@ -1,0 +1,76 @@
+// LayeredCompileCache: two caches in step, as PyTorch's AOTAutogradCache over FxGraphCache
+// (torch/_functorch/_aot_autograd/autograd_cache.py).
+//
+// An outer entry describes a whole compile: the keys of its graphs in the inner cache, or (bundled) the
+// graphs themselves. It is a hit only if every graph is there. Inner entries are stored before the
+// outer one that names them; an outer entry whose graphs are gone is removed. Order of events:
+//
+//   all cached       inner hit per graph, outer hit
+//   nothing cached   outer miss, then inner miss (or hit) per graph as it is compiled
+//   a graph is gone  inner miss, outer miss, then inner events of compiling
+//   bundled          outer events, and `<inner layer>_bundled_cache_hit` with the kernels of the bundle on a hit
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libtrace/cache/compile_cache.h"
+
+namespace libtrace {
+
+struct LayeredCacheOptions {
+  CompileCacheOptions outer;
+  CompileCacheOptions inner;
+  bool bundled = false;  // outer entries hold their graphs' artifacts
+};
+
+struct LayeredResult {
+  CacheState state = CacheState::kMiss;  // of the outer layer
+  CacheEntry outer;
+  std::vector<CacheEntry> graphs;  // in the order in which they were compiled
+  Status status;
+};
+
+class LayeredCompileCache {
+ public:
+  // Given to the callback that compiles: compiles graphs through the inner cache and notes their keys.
+  class GraphCompiler {
+   public:
+    // Returns the graph's entry, from the inner cache or from `compile`. If the inner layer bypasses,
+    // the outer one cannot be cached either.
+    CacheResult Compile(const CacheKey& key, bool is_backward, FunctionRef<CompileOutput()> compile);
+
+   private:
+    friend class LayeredCompileCache;
+    struct Graph {
+      std::string key;
+      bool is_backward;
+      CacheEntry entry;
+    };
+    LayeredCompileCache* cache_ = nullptr;
+    GuardCheck check_guard_;
+    std::vector<Graph> graphs_;
+    std::optional<BypassReason> bypass_;
+  };
+
+  explicit LayeredCompileCache(LayeredCacheOptions options);
+  ~LayeredCompileCache();
+
+  // `compile` compiles every graph through the GraphCompiler and returns the outer part. The guards of
+  // outer and inner entries are both asked of `check_guard`.
+  LayeredResult GetOrCompile(const CacheKey& key, GuardCheck check_guard,
+                             FunctionRef<CompileOutput(GraphCompiler&)> compile);
+
+  CompileCache& outer();
+  CompileCache& inner();
+
+ private:
+  bool LoadGraphs(const CacheEntry& outer, GuardCheck check_guard, std::vector<CacheEntry>& graphs);
+
+  bool bundled_;
+  std::unique_ptr<CompileCache> outer_;
+  std::unique_ptr<CompileCache> inner_;
+};
+
+}  // namespace libtrace

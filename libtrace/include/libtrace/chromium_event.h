@@ -1,0 +1,52 @@
+// Chromium events: timed spans and instants, as PyTorch's torch/_dynamo/utils.py (ChromiumEventLogger).
+//
+// Times are microseconds since the epoch; args.compile_id is always there ("None" outside a compile).
+// Timed events carry no stack, instants do.
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+#include "libtrace/trace.h"
+
+namespace libtrace {
+
+using ArgsBuilder = FunctionRef<void(JsonWriter&)>;  // writes members into an open object
+
+// One `i` event.
+void EmitInstant(std::string_view name, ArgsBuilder args = {},
+                 std::source_location location = std::source_location::current()) noexcept;
+
+// One `B` event now and one `E` event at the end of the scope, which carries everything added
+// meanwhile. Costs a few ns when tracing is off; if tracing goes off in between, the E is not written.
+class TimedSpan {
+ public:
+  // `fn_name` is what PyTorch adds to phases (args.fn_name of both events); may be empty.
+  explicit TimedSpan(std::string_view name, std::string_view fn_name = {},
+                     std::source_location location = std::source_location::current()) noexcept;
+  ~TimedSpan();
+  TimedSpan(const TimedSpan&) = delete;
+  TimedSpan& operator=(const TimedSpan&) = delete;
+
+  // Adds an arg to the E event.
+  template <class T>
+  void Arg(std::string_view name, const T& value) {
+    if (!is_active_) return;
+    JsonWriter(Member(name)).Value(value);
+  }
+  // Writes the E event now; the destructor then does nothing.
+  void End() noexcept;
+
+ private:
+  std::string& Member(std::string_view name);
+
+  bool is_active_;
+  std::string name_;
+  std::string fn_name_;
+  std::string args_;  // `, "name": value` pieces
+  std::source_location location_;
+};
+
+}  // namespace libtrace

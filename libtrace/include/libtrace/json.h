@@ -1,0 +1,136 @@
+// JsonWriter: writes JSON the way the structured trace spells it.
+//
+// Output is pure ASCII: other characters become \uXXXX (surrogate pairs beyond U+FFFF), bytes that are
+// not UTF-8 become \ufffd. It is always well formed: a value where a key belongs gets the key "", a key
+// twice stays twice, what is left open is closed by Finish(). Not thread-safe; throws only
+// std::bad_alloc.
+//
+//   std::string text;
+//   JsonWriter json(text);
+//   json.BeginObject().Field("name", "add").Field("shape", std::vector<int64_t>{4, 4}).EndObject();
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace libtrace {
+
+enum class JsonStyle {
+  kOneLine,       // {"a": [1, 2]}: separators of Python's json.dumps; envelopes and cache_info use it
+  kLinePerToken,  // every member and element on a line of its own: json.dumps(indent=0), most payloads
+  kLinePerElement,  // elements of the outermost list on a line each, compact inside: list payloads
+};
+
+class JsonWriter {
+ public:
+  // Appends to `out`, which must outlive the writer and must not be touched meanwhile.
+  explicit JsonWriter(std::string& out, JsonStyle style = JsonStyle::kOneLine)
+      : out_(&out), style_(style), start_(out.size()) {}
+  ~JsonWriter() = default;
+  JsonWriter(const JsonWriter&) = delete;  // two writers would not know of each other's brackets
+  JsonWriter& operator=(const JsonWriter&) = delete;
+
+  JsonWriter& BeginObject();
+  JsonWriter& EndObject();
+  JsonWriter& BeginArray();
+  JsonWriter& EndArray();
+  JsonWriter& Key(std::string_view name);
+
+  JsonWriter& String(std::string_view text);
+  JsonWriter& Int(int64_t value);
+  JsonWriter& UInt(uint64_t value);
+  // Shortest text that reads back as the same double, always with a fraction or an exponent. NaN and
+  // infinities become null: other readers reject them.
+  JsonWriter& Double(double value);
+  JsonWriter& Bool(bool value);
+  JsonWriter& Null();
+  // Writes `json` again in this writer's spelling. Text that is not JSON is written as a string.
+  JsonWriter& Json(std::string_view json);
+
+  // bool, numbers, enums no; strings; optional (null if empty); ranges of these (arrays, and objects
+  // if the elements are pairs with a string first).
+  template <class T>
+  JsonWriter& Value(const T& value) {
+    using V = std::remove_cvref_t<T>;
+    if constexpr (std::is_same_v<V, bool>) {
+      return Bool(value);
+    } else if constexpr (std::is_same_v<V, std::nullptr_t> || std::is_same_v<V, std::nullopt_t>) {
+      return Null();
+    } else if constexpr (std::floating_point<V>) {
+      return Double(static_cast<double>(value));
+    } else if constexpr (std::unsigned_integral<V>) {
+      return UInt(value);
+    } else if constexpr (std::signed_integral<V>) {
+      return Int(value);
+    } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+      return String(value);
+    } else if constexpr (requires { value.has_value(); *value; }) {
+      return value.has_value() ? Value(*value) : Null();
+    } else {
+      return Range(value);
+    }
+  }
+
+  template <class T>
+  JsonWriter& Field(std::string_view name, const T& value) {
+    return Key(name).Value(value);
+  }
+  // Writes the member only if there is a value, as optional members of the format are.
+  template <class T>
+  JsonWriter& OptionalField(std::string_view name, const std::optional<T>& value) {
+    return value ? Key(name).Value(*value) : *this;
+  }
+
+  // Closes everything open. Called by the library after every builder.
+  void Finish();
+  bool wrote_anything() const { return out_->size() != start_; }
+
+ protected:
+  std::string& out() { return *out_; }
+  void BeforeValue();
+
+ private:
+  static constexpr int kMaxDepth = 64;  // deeper containers are written as null
+
+  template <class R>
+  JsonWriter& Range(const R& range) {
+    using E = std::ranges::range_value_t<R>;
+    if constexpr (requires(const E& e) { std::string_view(e.first); e.second; }) {
+      BeginObject();
+      for (const auto& [name, value] : range) Field(name, value);
+      return EndObject();
+    } else {
+      BeginArray();
+      for (const auto& element : range) Value(static_cast<const E&>(element));
+      return EndArray();
+    }
+  }
+
+  void Open(char bracket, bool is_object);
+  void Close(char bracket, bool is_object);
+  void Separator();
+  bool BreaksLines() const;
+
+  std::string* out_;
+  JsonStyle style_;
+  size_t start_;
+  int depth_ = 0;
+  int skipped_depth_ = 0;      // containers beyond kMaxDepth that are open
+  uint64_t has_element_ = 0;   // one bit per open container
+  uint64_t is_object_ = 0;     // one bit per open container
+  bool after_key_ = false;
+};
+
+// Appends `text` as a JSON string with quotes.
+void AppendJsonString(std::string_view text, std::string& out);
+
+// Checks that `json` is one JSON value (RFC 8259, and NaN/Infinity, written as null) and appends it in
+// the spelling of `style`. Returns false and appends nothing if it is not, or nests deeper than 64.
+bool AppendNormalizedJson(std::string_view json, JsonStyle style, std::string& out);
+
+}  // namespace libtrace

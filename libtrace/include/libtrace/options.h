@@ -1,0 +1,82 @@
+// Options of a trace, and every environment variable that libtrace reads.
+//
+//   variable                 meaning                                                    default
+//   TORCH_TRACE=<dir>        trace into files in this directory (as PyTorch)            off
+//   TORCH_DTRACE=<dir>       the same, with detail records; wins over TORCH_TRACE       off
+//   LIBTRACE_DIR=<dir>       trace this library only; wins over both                    off
+//   LIBTRACE_DETAIL=1        detail records, whichever directory is used                0
+//   LIBTRACE_DISABLE=1       never trace, whatever else is set                          0
+//   RANK=<n>                 rank of this process until SetRank() says otherwise        none
+//   LIBTRACE_ASYNC=block|drop|off  write from a thread of our own; what to do when the  off
+//                            queue is full
+//   LIBTRACE_QUEUE_BYTES=<n> size of that queue                                         64 MiB
+//   LIBTRACE_ROTATE_BYTES=<n>  begin a new file when one is this large; 0 = never       0
+//   LIBTRACE_BUDGET_BYTES=<n>  delete our oldest files beyond this sum; 0 = never       0
+//   LIBTRACE_MAX_PAYLOAD_BYTES=<n>  larger payloads are left out, and counted           1 GiB
+//   LIBTRACE_STACKS=off|site|full  stack of records outside a compile: none, the call   site
+//                            site, the C++ stack
+//   LIBTRACE_PROVENANCE=off|default|full  how much libtrace::torch records about where  default
+//                            kernels and nodes come from
+//   LIBTRACE_SOURCE_ROOT=<dir>  prefix cut off the file names of prefixes               none
+//
+// Sizes take a suffix K, M or G (powers of 1024). A value that cannot be read is reported once through
+// on_error and the default is used. libtrace::cache has no variables: its options are arguments.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "libtrace/loss.h"
+
+namespace spdlog::sinks {
+class sink;
+}
+
+namespace libtrace {
+
+enum class AsyncMode {
+  kOff,    // Emit() writes the record itself
+  kBlock,  // Emit() waits for room at most Options::max_block, then drops
+  kDrop,   // Emit() drops when there is no room
+};
+
+enum class StackMode { kOff, kCallSite, kBacktrace };
+enum class ProvenanceLevel { kOff, kDefault, kFull };
+
+struct Options {
+  // Files `dedicated_log_torch_trace_[rank_<N>_]<8 random>.log`, mode 0600, go here. Made with its
+  // parents when the first record is written; a program that emits nothing leaves nothing behind.
+  std::string directory;
+  // Instead of files: any spdlog sink. It gets each record as one message whose payload is the record's
+  // bytes, must write them without decoration (see libtrace/sink.h), and is called by one thread at
+  // a time.
+  std::shared_ptr<spdlog::sinks::sink> sink;
+
+  bool detail = false;  // records of the D class (PyTorch's dtrace_structured)
+  std::optional<uint32_t> rank;
+  StackMode stacks = StackMode::kCallSite;
+  ProvenanceLevel provenance = ProvenanceLevel::kDefault;
+  std::string source_root;
+
+  AsyncMode async = AsyncMode::kOff;
+  uint64_t queue_size_bytes = uint64_t{64} << 20;
+  std::chrono::milliseconds max_block{5000};
+  std::chrono::milliseconds max_exit_delay{2000};  // for writing the queue at exit
+
+  uint64_t rotate_size_bytes = 0;
+  uint64_t budget_size_bytes = 0;
+  uint64_t max_payload_size_bytes = uint64_t{1} << 30;
+
+  // Called once per kind of loss and once per unusable option, with one sentence; never while a lock of
+  // ours is held; may throw (ignored) and may emit. Default: one line on stderr.
+  std::function<void(LossKind, const std::string& message)> on_error;
+
+  // What the environment asks for. `directory` is empty if it asks for nothing.
+  static Options FromEnvironment();
+};
+
+}  // namespace libtrace

@@ -1,0 +1,178 @@
+// The trace of this process: switching it on, and emitting records.
+//
+// One trace per process. It starts by itself at the first emission if the environment says so
+// (libtrace/options.h), or by Start(). All functions may be called from any thread at any time,
+// are noexcept, and never fail their caller: what cannot be written is counted (libtrace/loss.h).
+// Only emissions from within a signal handler may be lost (and counted).
+//
+//   libtrace::Emit("my_record", [&](libtrace::MetadataWriter& json) {  // runs only if tracing is on
+//     json.BeginObject().Field("size", n).EndObject();
+//   });
+//
+// fork(): the child closes its copy of the file, and its first record opens a new one with its own
+// identification and interned strings. Records still queued are written by the parent only.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "libtrace/compile_id.h"
+#include "libtrace/function_ref.h"
+#include "libtrace/json.h"
+#include "libtrace/log_format.h"
+#include "libtrace/loss.h"
+#include "libtrace/options.h"
+#include "libtrace/stack.h"
+
+namespace libtrace {
+
+namespace detail {
+// 0 off, 1 on, 2 on with detail, 3 environment not looked at yet.
+extern std::atomic<int> g_level;
+int ResolveLevel() noexcept;
+}  // namespace detail
+
+// Whether records are written. One relaxed load: below 2 ns when tracing is off.
+inline bool IsEnabled() noexcept {
+  const int level = detail::g_level.load(std::memory_order_relaxed);
+  if (level == 0) [[likely]] return false;
+  return (level == 3 ? detail::ResolveLevel() : level) != 0;
+}
+// Whether detail records (PyTorch's D class) are wanted as well.
+inline bool IsDetailEnabled() noexcept { return IsEnabled() && detail::g_level.load() == 2; }
+
+// Begins to trace with `options`; ends a trace that runs. False (and off) if neither a directory nor a
+// sink is given. An unusable directory is not noticed here but at the first record.
+bool Start(Options options) noexcept;
+// Writes what is queued, closes the file and switches tracing off, for good unless Start() is called.
+void Stop() noexcept;
+// Waits until every record emitted before the call has been given to the sink. False if that took too
+// long. Not needed when synchronous.
+bool Flush(std::chrono::milliseconds timeout = std::chrono::milliseconds(10'000)) noexcept;
+
+// Rank of this process in its job from now on: in every record, and in the name of a file not opened
+// yet. Empty = none. Call it when the process group is made (c10d: getRank()).
+void SetRank(std::optional<uint32_t> rank) noexcept;
+std::optional<uint32_t> Rank() noexcept;
+ProvenanceLevel Provenance() noexcept;  // kOff when tracing is off
+Stats GetStats() noexcept;
+// File being written; "" if none is open or the sink is not a file.
+std::string LogPath() noexcept;
+
+// The value of a record key being written: a JsonWriter that can also write stack frames.
+class MetadataWriter : public JsonWriter {
+ public:
+  // A file name to be replaced by its interned id when the record is written.
+  struct InternedName {
+    size_t offset;  // where in the text the id belongs
+    std::string name;
+  };
+
+  MetadataWriter(std::string& out, std::vector<InternedName>& names)
+      : JsonWriter(out), names_(&names) {}
+
+  // A list of frames, outermost first, file names interned.
+  MetadataWriter& Frames(std::span<const StackFrame> frames);
+
+ private:
+  std::vector<InternedName>* names_;
+};
+
+// The payload being built: set one of the two.
+class Payload {
+ public:
+  // Text owned by the library, empty at first; fill it.
+  std::string& text() {
+    is_set_ = true;
+    return text_;
+  }
+  // Text of the caller's that stays as it is until Emit() returns: saves a copy of a large payload.
+  void Borrow(std::string_view text) {
+    is_set_ = true;
+    borrowed_ = text;
+    is_borrowed_ = true;
+  }
+  // No payload after all: the record gets no has_payload.
+  void Clear() { is_set_ = is_borrowed_ = false; }
+
+  bool is_set() const { return is_set_; }
+  bool is_borrowed() const { return is_borrowed_; }
+  std::string_view view() const { return is_borrowed_ ? borrowed_ : std::string_view(text_); }
+
+ private:
+  std::string text_;
+  std::string_view borrowed_;
+  bool is_set_ = false;
+  bool is_borrowed_ = false;
+};
+
+using MetadataBuilder = FunctionRef<void(MetadataWriter&)>;
+using PayloadBuilder = FunctionRef<void(Payload&)>;
+
+struct EmitOptions {
+  // Outside a compile the record then carries a stack (PyTorch: expect_trace_id). False for timed
+  // chromium events and records that belong to the process.
+  bool expects_compile_id = true;
+  // False: no rank, ids or stack at all (PyTorch: suppress_context).
+  bool with_context = true;
+  // Used when no compile is active on this thread; the record then has ids but no attempt.
+  std::optional<CompileId> compile_id;
+  // Instead of the call site, outside a compile. Must live until the call returns.
+  std::span<const StackFrame> stack;
+};
+
+namespace detail {
+void EmitRecord(std::string_view key, MetadataBuilder metadata, PayloadBuilder payload,
+                const EmitOptions& options, const std::source_location& location) noexcept;
+void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuilder payload,
+                  const EmitOptions& options, const std::source_location& location) noexcept;
+}  // namespace detail
+
+// Emits one record; `location` becomes its prefix. `metadata(MetadataWriter&)` writes one value, {} if it writes none;
+// `payload(Payload&)` may be left out. Neither is called when tracing is off. Both run before any lock is
+// taken, on this thread, and may emit records themselves. If one throws, the record is lost and
+// counted.
+template <class Metadata>
+void Emit(std::string_view key, Metadata&& metadata, const EmitOptions& options = {},
+          std::source_location location = std::source_location::current()) noexcept {
+  if (IsEnabled()) detail::EmitRecord(key, metadata, {}, options, location);
+}
+template <class Metadata, class Payload>
+  requires std::is_invocable_v<Payload&, libtrace::Payload&>
+void Emit(std::string_view key, Metadata&& metadata, Payload&& payload,
+          const EmitOptions& options = {},
+          std::source_location location = std::source_location::current()) noexcept {
+  if (IsEnabled()) detail::EmitRecord(key, metadata, payload, options, location);
+}
+
+// Emits a record of kind `artifact`. Names of your own need a prefix of your own; encoding is "json" or
+// "string" and promises what the payload is.
+template <class Payload>
+void EmitArtifact(std::string_view name, std::string_view encoding, Payload&& payload,
+                  const EmitOptions& options = {},
+          std::source_location location = std::source_location::current()) noexcept {
+  if (IsEnabled()) detail::EmitArtifact(name, encoding, payload, options, location);
+}
+
+// The same with a JSON payload written by `build(JsonWriter&)`.
+template <class Build>
+void EmitJsonArtifact(std::string_view name, JsonStyle style, Build&& build,
+                      const EmitOptions& options = {},
+          std::source_location location = std::source_location::current()) noexcept {
+  if (!IsEnabled()) return;
+  auto payload = [&](Payload& target) {
+    JsonWriter json(target.text(), style);
+    build(json);
+    json.Finish();
+  };
+  detail::EmitArtifact(name, format::kEncodingJson, payload, options, location);
+}
+
+}  // namespace libtrace
