@@ -32,6 +32,11 @@ if hasattr(sys, "set_int_max_str_digits"):
     sys.set_int_max_str_digits(0)
 
 
+def storable(text):
+    """The text with U+FFFD for each lone surrogate, which UTF-8 cannot hold."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 @dataclass
 class Record:
     """One header line whose JSON is an object, with its payload."""
@@ -50,14 +55,14 @@ class Record:
     def kind(self):
         """The record key; None if there is none or more than one candidate."""
         keys = [key for key in self.envelope if key not in ENVELOPE_MEMBERS]
-        return keys[0] if len(keys) == 1 else None
+        return storable(keys[0]) if len(keys) == 1 else None
 
     @property
     def name(self):
         """The artifact's name; None for other records and unnamed artifacts."""
         value = self.envelope.get("artifact") if self.kind == "artifact" else None
         name = value.get("name") if isinstance(value, dict) else None
-        return name if isinstance(name, str) else None
+        return storable(name) if isinstance(name, str) else None
 
     @property
     def payload(self):
@@ -110,8 +115,9 @@ def parse_header(line):
     if not match:
         return None, None
     try:
-        # Bytes that are not UTF-8 are damage to the text, not to the record.
-        envelope = json.loads(match.group(9).decode("utf-8", "replace"))
+        # Bytes that are not UTF-8 and raw control characters are damage to the text, not to the
+        # record.
+        envelope = json.loads(match.group(9).decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):
         return match, None
     return match, envelope if isinstance(envelope, dict) else None
