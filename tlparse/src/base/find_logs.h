@@ -13,9 +13,9 @@
 namespace tlparse {
 
 struct FoundLog {
-  std::string path;         // the argument, or the argument + "/" + path inside the directory
-  std::optional<int> rank;  // RankFromFileName
-  std::int64_t size_bytes = 0;
+  std::string path;              // the argument, or the argument + "/" + path inside the directory
+  std::optional<int> rank;       // RankFromFileName
+  std::int64_t size_bytes = -1;  // on disk; -1 if unknown (pipes)
 };
 
 struct SkippedFile {
@@ -28,12 +28,13 @@ struct FoundLogs {
   std::vector<SkippedFile> skipped;
 };
 
-// Traces at `path`. A file is returned as it is, without a look inside. A directory is searched
+// Traces at `path`. A file (or "-", standard input) is returned as it is, without a look
+// inside. A directory is searched
 // with its subdirectories: a file counts if its name is one that PyTorch gives
 // (torch/_logging/_internal.py) or, whatever its name, if the first 64 kB (after gzip or zstd) hold
 // the header line of a record. Symbolic links are followed; a directory or file that was already
 // reached by another path is not entered twice. Order: rank (unranked last), then path.
-// kNotFound or kUnreadable if `path` itself cannot be read; what cannot be read below it is
+// kNotFound or kIo if `path` itself cannot be read; what cannot be read below it is
 // `skipped`.
 Result<FoundLogs> FindLogs(const std::string& path);
 

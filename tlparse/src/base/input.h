@@ -19,7 +19,7 @@ class InputStream {
   // Fills up to `capacity` bytes and returns their number; 0 only at the end (or capacity 0).
   // Fewer than `capacity` bytes do not mean that the end is near.
   // kDamagedInput: compressed data is cut or damaged; everything decodable was delivered by earlier
-  // calls. kUnreadable: reading failed. After an error every call returns the same error.
+  // calls. kIo: reading failed. After an error every call returns the same error.
   virtual Result<std::size_t> Read(char* buffer, std::size_t capacity) = 0;
 
   // Bytes taken from the file so far, for progress: compare with total_bytes().
@@ -32,7 +32,7 @@ class InputStream {
 
 // Opens `path`; "-" is standard input (left open afterwards). gzip and zstd are recognised by
 // their first bytes, not by name; gzip members and zstd frames may follow one another.
-// kNotFound or kUnreadable, with the system's words; a directory is kUnreadable.
+// kNotFound or kIo, with the system's words; a directory is kIo.
 Result<std::unique_ptr<InputStream>> OpenInput(const std::string& path);
 
 }  // namespace tlparse

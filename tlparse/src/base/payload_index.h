@@ -38,13 +38,13 @@ class PayloadIndex {
   // nullptr if unknown. The pointer is valid until the next call of any function.
   const Entry* Find(const Md5Digest& md5);
 
-  // Requires that Find(entry.md5) is nullptr (not checked). kUnreadable if a temporary file cannot
+  // Requires that Find(entry.md5) is nullptr (not checked). kIo if a temporary file cannot
   // be written (disk full); the index then still holds everything inserted before.
   Result<void> Insert(const Entry& entry);
 
   // Entries of an existing database, ascending by md5 (memcmp order) without repetition; `next`
   // fills its argument and returns true, or returns false at the end. They are found from then on,
-  // but ForEachSorted leaves them out. kUnreadable as above; kInternal if they are not ascending.
+  // but ForEachSorted leaves them out. kIo as above; kInternal if they are not ascending.
   Result<void> AddSortedRun(std::function<bool(Entry&)> next);
 
   // Number of entries, those of AddSortedRun included.

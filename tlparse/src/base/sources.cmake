@@ -2,6 +2,7 @@
 set(TLPARSE_BASE_SOURCES
   find_logs.cc
   glog_time.cc
+  import_code.cc
   input.cc
   json_repair.cc
   md5.cc

@@ -1,0 +1,70 @@
+// What went wrong while a log was read: one row per finding, never an abort.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+
+namespace tlparse {
+
+enum class Severity : std::uint8_t {
+  kError,    // bytes are damaged or belong to nothing
+  kWarning,  // content contradicts itself
+  kInfo,     // new or foreign
+};
+
+// Every finding has a code with advice for people; ids are stored, so new codes go at the end.
+enum class ImportCode : std::uint8_t {
+  kBrokenHeader = 1,
+  kPayloadMismatch,
+  kPayloadMissing,
+  kPayloadWithoutRecord,
+  kPayloadTruncated,
+  kDamagedInput,
+  kLineTooLong,
+  kNoRecordKey,
+  kSeveralRecordKeys,
+  kBadEnvelopeMember,
+  kUnknownRecordKind,
+  kUnknownArtifact,
+  kBadMetadata,
+  kBadPayload,
+  kPayloadTooLarge,
+  kUnresolvedString,
+  kRedefinedString,
+  kUnresolvedCompile,
+  kOpenEvent,
+  kOrphanEvent,
+  kForeignLine,
+  kSkippedFile,
+  kUncalibratedTime,
+  kTimeFromFile,
+  kUnnamedArtifact,
+  kCrRemoved,
+  kRepairedJson,
+  kUnhashedPayload,
+  kRankConflict,
+  kAssumedUnit,
+  kBadPayloadHash,
+  kCount
+};
+
+struct ImportCodeInfo {
+  ImportCode code;
+  Severity severity;
+  std::string_view name;
+  std::string_view advice;
+};
+const ImportCodeInfo& Info(ImportCode code);
+std::string_view Name(Severity severity);
+
+// Where a finding is. Members that are not known stay empty.
+struct ImportPlace {
+  std::optional<std::int64_t> record_id;
+  std::optional<std::int64_t> line;
+  std::optional<std::int64_t> byte_offset;
+};
+
+}  // namespace tlparse
