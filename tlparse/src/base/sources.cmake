@@ -1,5 +1,6 @@
 # The sources of tlparse_base, relative to this directory.
 set(TLPARSE_BASE_SOURCES
+  arena.cc
   find_logs.cc
   glog_time.cc
   import_code.cc

@@ -1,71 +1,30 @@
-// What went wrong while a log was read: one row per finding, never an abort.
+// The rows of import_log; the findings themselves are named in base/import_code.h.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
+#include "base/import_code.h"
 #include "store/row_batch.h"
 
 namespace tlparse {
 
-enum class Severity : std::uint8_t {
-  kError,    // bytes are damaged or belong to nothing
-  kWarning,  // content contradicts itself
-  kInfo,     // new or foreign
-};
+// Writes findings of one run.
+class ImportLog {
+ public:
+  explicit ImportLog(TableSet& tables) : table_(tables.Use("import_log_row", 10)) {}
+  void Begin(std::int64_t run_id, std::int64_t next_id) {
+    run_id_ = run_id;
+    next_id_ = next_id;
+  }
+  // `text` is what no record keeps; empty: NULL. It is copied.
+  void Add(RowBatch& rows, std::optional<std::int64_t> log_file_id, const ImportPlace& place, ImportCode code,
+           std::string_view message, std::string_view text = {}, std::int64_t line_count = 1);
 
-// Every finding has a code with advice for people; ids are stored, so new codes go at the end.
-enum class ImportCode : std::uint8_t {
-  kBrokenHeader = 1,
-  kPayloadMismatch,
-  kPayloadMissing,
-  kPayloadWithoutRecord,
-  kPayloadTruncated,
-  kDamagedInput,
-  kLineTooLong,
-  kNoRecordKey,
-  kSeveralRecordKeys,
-  kBadEnvelopeMember,
-  kUnknownRecordKind,
-  kUnknownArtifact,
-  kBadMetadata,
-  kBadPayload,
-  kPayloadTooLarge,
-  kUnresolvedString,
-  kRedefinedString,
-  kUnresolvedCompile,
-  kOpenEvent,
-  kOrphanEvent,
-  kForeignLine,
-  kSkippedFile,
-  kUncalibratedTime,
-  kTimeFromFile,
-  kUnnamedArtifact,
-  kCrRemoved,
-  kRepairedJson,
-  kUnhashedPayload,
-  kRankConflict,
-  kAssumedUnit,
-  kBadPayloadHash,
-  kCount
-};
-
-struct ImportCodeInfo {
-  ImportCode code;
-  Severity severity;
-  std::string_view name;
-  std::string_view advice;
-};
-const ImportCodeInfo& Info(ImportCode code);
-std::string_view Name(Severity severity);
-
-// Where a finding is. Members that are not known stay empty.
-struct ImportPlace {
-  std::optional<std::int64_t> record_id;
-  std::optional<std::int64_t> line;
-  std::optional<std::int64_t> byte_offset;
+ private:
+  TableId table_;
+  std::int64_t run_id_ = 0;
+  std::int64_t next_id_ = 1;
 };
 
 }  // namespace tlparse

@@ -3,48 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
-#include <deque>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "base/arena.h"
+
 namespace tlparse {
-
-// Memory that is given back all at once. Views into it live as long as the arena.
-class Arena {
- public:
-  std::string_view Copy(std::string_view text) {
-    if (text.empty()) return {"", 0};
-    char* to = Allocate(text.size());
-    std::memcpy(to, text.data(), text.size());
-    return {to, text.size()};
-  }
-  char* Allocate(std::size_t size) {
-    if (size > left_) Grow(size);
-    char* result = next_;
-    next_ += size;
-    left_ -= size;
-    return result;
-  }
-  // Forgets everything but keeps one ordinary block, so that memory circulates instead of growing.
-  void Clear();
-  std::size_t allocated_bytes() const { return allocated_bytes_; }
-
- private:
-  void Grow(std::size_t size);
-  struct Block {
-    std::unique_ptr<char[]> bytes;
-    std::size_t size;
-  };
-  std::vector<Block> blocks_;
-  char* next_ = nullptr;
-  std::size_t left_ = 0;
-  std::size_t allocated_bytes_ = 0;
-};
 
 // A value of a row. Text and blobs are not owned.
 struct Cell {

@@ -1,0 +1,192 @@
+#include "log/envelope.h"
+
+#include <cstring>
+
+#include "base/json_repair.h"
+
+namespace tlparse {
+
+namespace {
+
+using simdjson::dom::element;
+using simdjson::dom::element_type;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// End of the string that starts at `at` (on its quote): the position behind the closing quote.
+std::size_t SkipString(std::string_view text, std::size_t at) {
+  for (++at; at < text.size(); ++at) {
+    if (text[at] == '\\') {
+      ++at;
+    } else if (text[at] == '"') {
+      return at + 1;
+    }
+  }
+  return text.size();
+}
+
+std::size_t SkipValue(std::string_view text, std::size_t at) {
+  std::int64_t depth = 0;
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '"') {
+      at = SkipString(text, at);
+      if (depth == 0) return at;
+      continue;
+    }
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') {
+      if (depth == 0) return at;
+      if (--depth == 0) return at + 1;
+    }
+    if (depth == 0 && c == ',') return at;
+    ++at;
+  }
+  return at;
+}
+
+bool IsInteger(const element& value) { return value.type() == element_type::INT64; }
+
+}  // namespace
+
+std::string_view MemberText(std::string_view object, std::string_view key) {
+  std::string_view found;
+  std::size_t at = object.find('{');
+  if (at == std::string_view::npos) return found;
+  ++at;
+  const auto skip_space = [&] {
+    while (at < object.size() && std::strchr(" \t\r\n,", object[at]) != nullptr && object[at] != '\0') ++at;
+  };
+  for (skip_space(); at < object.size() && object[at] == '"'; skip_space()) {
+    const std::size_t name_begin = at + 1;
+    at = SkipString(object, at);
+    const std::string_view name = object.substr(name_begin, at - 1 - name_begin);
+    while (at < object.size() && object[at] != ':') ++at;
+    if (at < object.size()) ++at;
+    skip_space();
+    const std::size_t begin = at;
+    at = SkipValue(object, at);
+    if (name == key) {
+      found = object.substr(begin, at - begin);
+      while (!found.empty() && std::strchr(" \t\r\n", found.back()) != nullptr) found.remove_suffix(1);
+    }
+  }
+  return found;
+}
+
+std::string WithoutBigIntegers(std::string_view json) {
+  std::string result;
+  result.reserve(json.size() + 16);
+  std::size_t at = 0;
+  while (at < json.size()) {
+    if (json[at] == '"') {
+      const std::size_t end = SkipString(json, at);
+      result.append(json, at, end - at);
+      at = end;
+    } else if (IsDigit(json[at])) {
+      std::size_t end = at;
+      while (end < json.size() && IsDigit(json[end])) ++end;
+      const bool is_integer = end == json.size() || std::strchr(".eE", json[end]) == nullptr;
+      const bool is_fraction_or_exponent = at > 0 && std::strchr(".eE+", json[at - 1]) != nullptr;
+      if (is_integer && !is_fraction_or_exponent && end - at >= 19) {
+        // Beyond double's range the number says no more than "huge".
+        result += end - at > 300 ? "1e300" : std::string(json.substr(at, end - at)) + "e0";
+      } else {
+        result.append(json, at, end - at);
+      }
+      at = end;
+    } else {
+      result += json[at++];
+    }
+  }
+  return result;
+}
+
+const Envelope* EnvelopeParser::Parse(std::string_view json) {
+  envelope_ = Envelope{};
+  element root;
+  if (parser_.parse(json.data(), json.size(), false).get(root) == simdjson::SUCCESS) {
+    if (root.type() != element_type::OBJECT) return nullptr;
+    if (!HasDuplicateMembers(root)) return Read(root) ? &envelope_ : nullptr;
+  }
+  return ParseRepaired(json) ? &envelope_ : nullptr;
+}
+
+bool EnvelopeParser::ParseRepaired(std::string_view json) {
+  Result<RepairedJson> repaired = RepairJson(json);
+  if (!repaired) return false;
+  repaired_ = std::move(repaired->text);
+  element root;
+  simdjson::error_code error = parser_.parse(repaired_).get(root);
+  if (error != simdjson::SUCCESS) error = parser_.parse(WithoutBigIntegers(repaired_)).get(root);
+  if (error != simdjson::SUCCESS || root.type() != element_type::OBJECT || !Read(root)) return false;
+  envelope_.was_repaired = true;
+  if (!envelope_.kind.empty()) envelope_.metadata = MemberText(repaired_, envelope_.kind);
+  return true;
+}
+
+bool EnvelopeParser::Read(const element& root) {
+  simdjson::dom::object object;
+  if (root.get(object) != simdjson::SUCCESS) return false;
+  element metadata;
+  const auto integer = [&](const simdjson::dom::key_value_pair& field, std::optional<std::int64_t>& target) {
+    if (IsInteger(field.value)) {
+      target = field.value.get_int64().value_unsafe();
+    } else if (!field.value.is_null() && envelope_.bad_member.empty()) {
+      envelope_.bad_member = field.key;
+    }
+  };
+  const auto string = [&](const simdjson::dom::key_value_pair& field, std::string_view& target) {
+    if (field.value.get(target) != simdjson::SUCCESS && !field.value.is_null() && envelope_.bad_member.empty()) {
+      envelope_.bad_member = field.key;
+    }
+  };
+  bool has_key = false;
+  for (const simdjson::dom::key_value_pair field : object) {
+    const std::string_view key = field.key;
+    if (key == "has_payload") {
+      std::string_view hash;
+      string(field, hash);
+      envelope_.names_payload = !field.value.is_null();
+      envelope_.payload_hash = ParseMd5Hex(hash);
+    } else if (key == "frame_id") {
+      integer(field, envelope_.frame_id);
+    } else if (key == "frame_compile_id") {
+      integer(field, envelope_.frame_compile_id);
+    } else if (key == "attempt") {
+      integer(field, envelope_.attempt);
+    } else if (key == "rank") {
+      integer(field, envelope_.rank);
+    } else if (key == "compiled_autograd_id") {
+      integer(field, envelope_.compiled_autograd_id);
+    } else if (key == "subgraph_name") {
+      string(field, envelope_.subgraph_name);
+    } else if (key == "stack") {
+      envelope_.has_stack = field.value.is_array();
+    } else if (has_key) {
+      envelope_.has_several_keys = true;
+    } else {
+      has_key = true;
+      envelope_.kind = key;
+      metadata = field.value;
+    }
+  }
+  if (envelope_.has_several_keys) {
+    envelope_.kind = {};
+    return true;
+  }
+  if (!has_key || !metadata.is_object()) return true;
+  simdjson::dom::object members;
+  if (metadata.get(members) != simdjson::SUCCESS) return true;
+  envelope_.is_trivial = members.size() == 0;
+  for (const simdjson::dom::key_value_pair field : members) {
+    if (field.key == "stack" || field.key == "user_stack") {
+      envelope_.has_metadata_stack |= field.value.is_array();
+    } else if (field.key == "name" && envelope_.kind == "artifact") {
+      string(field, envelope_.name);
+    }
+  }
+  return true;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,363 @@
+#include "log/record_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/utf8.h"
+#include "log/payload_text.h"
+
+namespace tlparse {
+
+namespace {
+
+constexpr std::size_t kWindowBytes = 2 << 20;
+// A record is no longer than this; SQLite takes no value above 1,000,000,000 bytes.
+constexpr std::size_t kMaxWindowBytes = 768 << 20;
+// A record stays open (for payload lines that foreign lines tore off) until so many foreign bytes have followed it.
+constexpr std::size_t kMaxTornBytes = 4 << 20;
+// Foreign lines that follow one another share an import_log row up to this size.
+constexpr std::size_t kMaxForeignBytes = 64 << 10;
+
+std::string_view FirstLine(std::string_view chunk) { return chunk.substr(0, chunk.find('\n')); }
+
+std::string_view WithoutCr(std::string_view line) {
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
+
+bool LooksLikeHeader(char first) { return std::string_view("VIWEC[").find(first) != std::string_view::npos; }
+
+std::int64_t CountLines(std::string_view text) {
+  return std::count(text.begin(), text.end(), '\n') + (!text.empty() && text.back() != '\n' ? 1 : 0);
+}
+
+Finding MakeFinding(ImportCode code, std::int64_t line, std::int64_t byte_offset, std::string message) {
+  Finding finding;
+  finding.code = code;
+  finding.line = line;
+  finding.byte_offset = byte_offset;
+  finding.message = std::move(message);
+  return finding;
+}
+
+struct DigestHasher {
+  std::size_t operator()(const Md5Digest& digest) const {
+    std::size_t value;
+    std::memcpy(&value, digest.data(), sizeof value);
+    return value;
+  }
+};
+
+}  // namespace
+
+void Window::Clear() {
+  bytes.set_size(0);
+  if (bytes.capacity() > 4 * kWindowBytes) bytes.Release();
+  arena.Clear();
+  records.clear();
+  findings.clear();
+  ends_file = false;
+}
+
+RecordReader::RecordReader(std::unique_ptr<InputStream> input, Shared& shared)
+    : input_(std::move(input)), shared_(shared), hash_(XXH3_createState()) {
+  XXH3_128bits_reset(hash_.get());
+}
+
+std::string RecordReader::ContentHash() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(hash_.get());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+Result<bool> RecordReader::Next(Window& window) {
+  window.Clear();
+  if (is_done_) return false;
+  const std::size_t end = Fill(window);
+  const std::string_view rest = window.bytes.view().substr(end);
+  carry_.set_size(0);
+  carry_.Append(rest);
+  if (carry_.capacity() > 4 * kWindowBytes && carry_.size() < kWindowBytes) {
+    ByteBuffer small;
+    small.Append(carry_.view());
+    carry_ = std::move(small);
+  }
+  Split(window, end);
+  RETURN_IF_ERROR(Verify(window));
+  record_count_ += static_cast<std::int64_t>(window.records.size());
+  window_offset_ += static_cast<std::int64_t>(end);
+  if (is_at_end_ && carry_.size() == 0) {
+    is_done_ = true;
+    window.ends_file = true;
+    if (!input_error_.empty()) {
+      window.findings.push_back(MakeFinding(ImportCode::kDamagedInput, line_count_, window_offset_, input_error_));
+    }
+  }
+  return true;
+}
+
+std::size_t RecordReader::Fill(Window& window) {
+  ByteBuffer& bytes = window.bytes;
+  bytes.Append(carry_.view());
+  std::size_t target = std::max(kWindowBytes, bytes.size() + kWindowBytes / 2);
+  while (true) {
+    bytes.Reserve(target);
+    while (!is_at_end_ && bytes.size() < target) {
+      Result<std::size_t> read = input_->Read(bytes.data() + bytes.size(), target - bytes.size());
+      if (!read || *read == 0) {
+        is_at_end_ = true;
+        if (!read) input_error_ = read.error().message;
+        break;
+      }
+      XXH3_128bits_update(hash_.get(), bytes.data() + bytes.size(), *read);
+      bytes.set_size(bytes.size() + *read);
+      bytes_read_ += static_cast<std::int64_t>(*read);
+    }
+    bytes.ZeroSlack();
+    chunks_.clear();
+    FindChunks(bytes.view(), chunks_);
+    if (is_at_end_) return bytes.size();
+    const std::size_t cut = FindCut(bytes.view());
+    if (cut != 0) return cut;
+    if (bytes.size() >= kMaxWindowBytes) {
+      window.findings.push_back(MakeFinding(ImportCode::kLineTooLong, window_line_ + 1, window_offset_,
+                                            fmt::format("a record of more than {} MiB was cut here", kMaxWindowBytes >> 20)));
+      return bytes.size();
+    }
+    target = std::min(kMaxWindowBytes, bytes.size() + bytes.size() / 2);
+  }
+}
+
+// Where the window can be cut: in front of the last record, whose payload may go on behind the window. 0: not at all yet.
+std::size_t RecordReader::FindCut(std::string_view bytes) const {
+  if (chunks_.empty()) return 0;
+  const auto chunk = [&](std::size_t index) {
+    const std::size_t end = index + 1 < chunks_.size() ? chunks_[index + 1].offset : bytes.size();
+    return bytes.substr(chunks_[index].offset, end - chunks_[index].offset);
+  };
+  std::size_t index = chunks_.size() - 1;
+  const std::string_view last = chunk(index);
+  const std::size_t last_offset = chunks_[index].offset;
+  const bool is_whole = last.find('\n') != std::string_view::npos;
+  if (!is_whole && LooksLikeHeader(last.front())) return last_offset;
+  while (bytes.size() - chunks_[index].offset < kMaxTornBytes) {
+    const std::string_view line = WithoutCr(FirstLine(chunk(index)));
+    if (!line.empty() && LooksLikeHeader(line.front()) && ParseGlogPrefix(line)) return chunks_[index].offset;
+    if (index == 0) break;
+    --index;
+  }
+  // Only foreign lines for a while: nothing before the last one can still grow. TAB lines of no record need not stay together.
+  return last_offset == 0 && is_whole ? last.rfind('\n') + 1 : last_offset;
+}
+
+void RecordReader::Split(Window& window, std::size_t end) {
+  const std::string_view bytes = window.bytes.view().substr(0, end);
+  for (std::size_t index = 0; index < chunks_.size() && chunks_[index].offset < end; ++index) {
+    const std::size_t begin = chunks_[index].offset;
+    const std::size_t stop = index + 1 < chunks_.size() ? std::min(chunks_[index + 1].offset, end) : end;
+    const std::string_view chunk = bytes.substr(begin, stop - begin);
+    const std::int64_t line = window_line_ + chunks_[index].line + 1;
+    const std::string_view header = WithoutCr(FirstLine(chunk));
+    std::optional<GlogPrefix> prefix;
+    if (!header.empty() && LooksLikeHeader(header.front())) prefix = ParseGlogPrefix(header);
+    if (prefix) {
+      AddHeader(window, chunk, *prefix, line);
+    } else {
+      AddForeign(window, chunk, line);
+    }
+  }
+  const std::int64_t lines = std::count(bytes.begin(), bytes.end(), '\n');
+  window_line_ += lines;
+  line_count_ = window_line_ + (!bytes.empty() && bytes.back() != '\n' ? 1 : 0);
+}
+
+void RecordReader::AddHeader(Window& window, std::string_view chunk, const GlogPrefix& prefix, std::int64_t line) {
+  const std::int64_t offset = window_offset_ + (chunk.data() - window.bytes.data());
+  const Envelope* envelope = parser_.Parse(prefix.json);
+  if (envelope == nullptr) {
+    Finding finding = MakeFinding(ImportCode::kBrokenHeader, line, offset,
+                                  "the header's JSON is damaged; the line and its payload lines are kept as text");
+    finding.text = chunk.ends_with('\n') ? chunk.substr(0, chunk.size() - 1) : chunk;
+    finding.line_count = CountLines(chunk);
+    window.findings.push_back(std::move(finding));
+    return;
+  }
+  LogRecord& record = window.records.emplace_back();
+  record.line = line;
+  record.byte_offset = offset;
+  record.prefix = prefix;
+  record.envelope_json = prefix.json;
+  record.envelope = *envelope;
+  for (std::string_view* text : {&record.envelope.kind, &record.envelope.name, &record.envelope.subgraph_name,
+                                 &record.envelope.metadata, &record.envelope.bad_member}) {
+    if (!text->empty()) *text = window.arena.Copy(*text);
+  }
+  const std::size_t line_end = chunk.find('\n');
+  if (line_end != std::string_view::npos && line_end + 1 < chunk.size()) {
+    record.raw_payload = chunk.substr(line_end + 1);
+    if (record.raw_payload.back() == '\n') record.raw_payload.remove_suffix(1);
+  }
+}
+
+// Adds TAB lines that foreign lines tore off their record; false if the record is complete without them.
+bool RecordReader::JoinPayload(Window& window, LogRecord& record, std::string_view lines) {
+  if (!record.envelope.payload_hash) return false;
+  if (!record.raw_payload.empty()) {
+    std::string content(record.raw_payload.size(), '\0');
+    content.resize(RemoveTabs(record.raw_payload, false, content.data()));
+    if (Md5(content) == *record.envelope.payload_hash) return false;
+  }
+  if (lines.ends_with('\n')) lines.remove_suffix(1);
+  const std::size_t separator = record.raw_payload.empty() ? 0 : 1;
+  char* joined = window.arena.Allocate(record.raw_payload.size() + separator + lines.size());
+  if (separator != 0) {
+    std::memcpy(joined, record.raw_payload.data(), record.raw_payload.size());
+    joined[record.raw_payload.size()] = '\n';
+  }
+  std::memcpy(joined + record.raw_payload.size() + separator, lines.data(), lines.size());
+  record.raw_payload = {joined, record.raw_payload.size() + separator + lines.size()};
+  return true;
+}
+
+void RecordReader::AddForeign(Window& window, std::string_view chunk, std::int64_t line) {
+  const std::int64_t offset = window_offset_ + (chunk.data() - window.bytes.data());
+  const bool is_orphan = !chunk.empty() && chunk.front() == '\t';
+  // "[rank3]:<TAB>…": a payload line to which an aggregator gave the same prefix as to its header.
+  if (const std::optional<RankPrefix> rank = ParseRankPrefix(chunk);
+      rank && rank->length < chunk.size() && chunk[rank->length] == '\t') {
+    for (auto record = window.records.rbegin(); record != window.records.rend(); ++record) {
+      if (record->prefix.rank != rank->rank) continue;
+      if (JoinPayload(window, *record, chunk.substr(rank->length))) return;
+      break;
+    }
+  }
+  std::string_view text = chunk;
+  const std::size_t line_end = chunk.find('\n');
+  if (!is_orphan && line_end != std::string_view::npos && line_end + 1 < chunk.size() && !window.records.empty() &&
+      JoinPayload(window, window.records.back(), chunk.substr(line_end + 1))) {
+    text = chunk.substr(0, line_end + 1);
+  }
+  if (is_orphan && !window.records.empty() && JoinPayload(window, window.records.back(), chunk)) return;
+  const ImportCode code = is_orphan ? ImportCode::kPayloadWithoutRecord : ImportCode::kForeignLine;
+  const std::int64_t line_count = CountLines(text);
+  if (!window.findings.empty()) {
+    Finding& previous = window.findings.back();
+    const char* previous_end = previous.text.data() + previous.text.size();
+    if (previous.code == code && previous.text.data() != nullptr && previous_end == text.data() &&
+        previous.text.size() + text.size() <= kMaxForeignBytes) {
+      previous.text = {previous.text.data(), previous.text.size() + text.size()};
+      previous.line_count += line_count;
+      return;
+    }
+  }
+  Finding finding = MakeFinding(
+      code, line, offset, is_orphan ? "payload lines without a record" : "lines that are not part of the trace");
+  finding.text = text;
+  finding.line_count = line_count;
+  window.findings.push_back(std::move(finding));
+}
+
+void RecordReader::FindCandidates(Window& window, std::vector<std::pair<std::size_t, std::size_t>>& repeats) {
+  std::unordered_map<Md5Digest, std::size_t, DigestHasher> pending;
+  for (std::size_t index = 0; index < window.records.size(); ++index) {
+    LogRecord& record = window.records[index];
+    if (record.raw_payload.empty()) continue;
+    const std::optional<Md5Digest>& claimed = record.envelope.payload_hash;
+    std::uint64_t fingerprint = 0;
+    if (claimed) {
+      fingerprint = XXH3_64bits_withSeed(record.raw_payload.data(), record.raw_payload.size(), shared_.fingerprint_seed) | 1;
+      const PayloadIndex::Entry* known = shared_.index->Find(*claimed);
+      if (known != nullptr && known->fingerprint == fingerprint) {
+        record.payload_state = LogRecord::Payload::kOk;
+        record.payload_id = known->id;
+        continue;
+      }
+      const auto [entry, is_new] = pending.try_emplace(*claimed, candidates_.size());
+      if (!is_new && candidates_[entry->second].fingerprint == fingerprint) {
+        repeats.emplace_back(index, candidates_[entry->second].record);
+        continue;
+      }
+    }
+    // A header that ends in CR comes from a file whose line ends were changed: try that form first.
+    const char* header_end = record.envelope_json.data() + record.envelope_json.size();
+    const bool remove_cr = *header_end == '\r';
+    char* content = window.arena.Allocate(record.raw_payload.size());
+    const std::size_t size = RemoveTabs(record.raw_payload, remove_cr, content);
+    window.arena.GiveBack(record.raw_payload.size() - size);
+    candidates_.push_back({index, fingerprint, remove_cr});
+    messages_.emplace_back(content, size);
+  }
+}
+
+Result<void> RecordReader::Settle(Window& window, const Candidate& candidate, std::string_view content, Md5Digest md5) {
+  LogRecord& record = window.records[candidate.record];
+  const std::optional<Md5Digest>& claimed = record.envelope.payload_hash;
+  bool removed_cr = candidate.removed_cr;
+  if (claimed && md5 != *claimed && EveryLineEndsInCr(record.raw_payload)) {
+    // The other reading: with the CRs if they were removed, without if they were not.
+    char* other = window.arena.Allocate(record.raw_payload.size());
+    const std::string_view other_content(other, RemoveTabs(record.raw_payload, !removed_cr, other));
+    const Md5Digest other_md5 = Md5(other_content);
+    if (other_md5 == *claimed || removed_cr) {
+      content = other_content;
+      md5 = other_md5;
+      removed_cr = !removed_cr;
+    }
+  }
+  const bool is_verified = claimed && md5 == *claimed;
+  record.payload_state = !claimed      ? LogRecord::Payload::kUnhashed
+                         : !is_verified ? LogRecord::Payload::kMismatch
+                         : removed_cr   ? LogRecord::Payload::kCrRemoved
+                                        : LogRecord::Payload::kOk;
+  if (const PayloadIndex::Entry* known = shared_.index->Find(md5); known != nullptr) {
+    record.payload_id = known->id;
+    return {};
+  }
+  record.payload_id = shared_.next_payload_id++;
+  record.payload_is_new = true;
+  record.payload_md5 = md5;
+  record.payload = content;
+  record.payload_is_text = IsTextSafe(content);
+  // Only verified bytes may stand for their hash in later comparisons; with CRs removed the raw bytes are not the content.
+  const bool is_plain = record.payload_state == LogRecord::Payload::kOk;
+  return shared_.index->Insert({md5, is_plain ? candidate.fingerprint : 0, static_cast<std::uint32_t>(record.payload_id)});
+}
+
+Result<void> RecordReader::Verify(Window& window) {
+  candidates_.clear();
+  messages_.clear();
+  std::vector<std::pair<std::size_t, std::size_t>> repeats;
+  FindCandidates(window, repeats);
+  digests_.resize(messages_.size());
+  Md5Many(messages_, digests_);
+  for (std::size_t index = 0; index < candidates_.size(); ++index) {
+    RETURN_IF_ERROR(Settle(window, candidates_[index], messages_[index], digests_[index]));
+  }
+  for (const auto& [repeat, original] : repeats) {
+    window.records[repeat].payload_state = window.records[original].payload_state;
+    window.records[repeat].payload_id = window.records[original].payload_id;
+  }
+  for (std::size_t index = 0; index < window.records.size(); ++index) {
+    const LogRecord& record = window.records[index];
+    const bool is_last = is_at_end_ && carry_.size() == 0 && index + 1 == window.records.size();
+    Finding finding = MakeFinding(ImportCode::kPayloadMismatch, record.line, record.byte_offset, {});
+    finding.record = static_cast<std::int64_t>(index);
+    if (record.payload_state == LogRecord::Payload::kMismatch) {
+      if (is_last) finding.code = ImportCode::kPayloadTruncated;
+      finding.message = "the payload does not have the MD5 that has_payload names";
+    } else if (record.envelope.names_payload && record.raw_payload.empty()) {
+      finding.code = is_last ? ImportCode::kPayloadTruncated : ImportCode::kPayloadMissing;
+      finding.message = "has_payload names a payload, but there are no payload lines";
+    } else if (record.payload_state == LogRecord::Payload::kUnhashed) {
+      finding.code = record.envelope.names_payload ? ImportCode::kBadPayloadHash : ImportCode::kUnhashedPayload;
+      finding.message = record.envelope.names_payload ? "has_payload is not 32 hex digits" : "payload lines without has_payload";
+    } else {
+      continue;
+    }
+    window.findings.push_back(std::move(finding));
+  }
+  return {};
+}
+
+}  // namespace tlparse

@@ -1,0 +1,30 @@
+// The schema, embedded from schemas/sql at build time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+
+namespace tlparse {
+
+class Database;
+
+// PRAGMA user_version of the databases this program writes and reads. Columns may be added without a new version.
+inline constexpr std::int64_t kSchemaVersion = 1;
+// PRAGMA application_id: "TLPR".
+inline constexpr std::int64_t kApplicationId = 0x544C5052;
+
+// CREATE TABLE and CREATE VIEW of core, artifacts and views, in that order.
+std::span<const char* const> SchemaScripts();
+// CREATE INDEX, for after the load.
+const char* IndexScript();
+
+// Makes all tables and views in an empty database, and fills import_code.
+Result<void> CreateSchema(Database& database);
+// CREATE VIEW and CREATE INDEX that are not there yet are not made here: a database of the same version has them.
+Result<void> CreateIndexes(Database& database);
+// kNotATrace unless the database is ours and of a version we know.
+Result<void> CheckSchema(Database& database);
+
+}  // namespace tlparse

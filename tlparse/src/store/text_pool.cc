@@ -1,0 +1,48 @@
+#include "store/text_pool.h"
+
+#include "base/utf8.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+namespace {
+constexpr std::string_view kFixedTexts[] = {
+    "chromium_event", "str",           "describe_storage", "describe_tensor",       "describe_source",
+    "expression_created", "create_symbol", "create_unbacked_symbol", "artifact",
+};
+}
+
+Result<void> TextPool::Load(Database& database) {
+  ASSIGN_OR_RETURN(Statement texts, database.Prepare("SELECT id, text FROM text"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, texts.Step());
+    if (!has_row) return {};
+    ids_.emplace(HashBytes(texts.Text(1)), texts.Int(0));
+    if (texts.Int(0) >= next_) next_ = texts.Int(0) + 1;
+  }
+}
+
+void TextPool::AddFixedRows(RowBatch& rows) {
+  TextId id = 1;
+  for (std::string_view text : kFixedTexts) {
+    rows.Add(table_, id, StaticText{text});
+    ids_.emplace(HashBytes(text), id++);
+  }
+}
+
+TextId TextPool::Id(RowBatch& rows, std::string_view text) {
+  const auto [entry, is_new] = ids_.try_emplace(HashBytes(text), next_);
+  if (!is_new) return entry->second;
+  if (!IsTextSafe(text)) {
+    // The raw bytes' hash becomes an alias of the repaired text's id.
+    const std::string safe = SanitizeUtf8(text);
+    const TextId id = Id(rows, safe);
+    ids_[HashBytes(text)] = id;
+    return id;
+  }
+  ++next_;
+  rows.Add(table_, entry->second, text);
+  return entry->second;
+}
+
+}  // namespace tlparse
