@@ -27,9 +27,10 @@ class PayloadIndex {
   };
 
   // Temporary files are made in `spill_directory`, only if needed, and vanish with the process.
-  // The hash table never takes more than `max_table_bytes` (at least 1 kB; while it doubles, the
-  // old half exists beside the new one). Spilled runs are page cache, not private memory; only
-  // their Bloom filters (1.25 bytes an entry) and an index of every 128th entry stay in memory.
+  // The hash table takes 32 bytes a slot, at most 3 of 4 slots are taken, and it never takes more
+  // than `max_table_bytes` (at least 1 kB; while it doubles, the old half exists beside it, and
+  // while it is sorted, 16 bytes an entry). Spilled runs are page cache, not private memory; their
+  // Bloom filters (1.25 bytes an entry) and the first 8 bytes of every 128th entry stay in memory.
   explicit PayloadIndex(std::string spill_directory, std::size_t max_table_bytes = 64 << 20);
   ~PayloadIndex();
   PayloadIndex(PayloadIndex&&) noexcept;
