@@ -15,18 +15,6 @@ static_assert(static_cast<std::size_t>(ContentKind::kText) + 1 == kNames.size())
 std::uint64_t PayloadKey(ContentKind kind, std::int64_t payload_id) {
   return static_cast<std::uint64_t>(payload_id) << 8 | static_cast<std::uint64_t>(kind);
 }
-
-std::optional<Hash128> ParseHex(std::string_view text) {
-  if (text.size() != 32) return std::nullopt;
-  std::array<std::uint64_t, 2> halves{};
-  for (std::size_t index = 0; index < 32; ++index) {
-    const char c = text[index];
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-    if (digit < 0) return std::nullopt;
-    halves[index / 16] = halves[index / 16] << 4 | static_cast<std::uint64_t>(digit);
-  }
-  return Hash128{halves[1], halves[0]};
-}
 }  // namespace
 
 std::string_view Name(ContentKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
@@ -37,7 +25,7 @@ Result<void> ContentRegistry::Load(Database& database) {
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, contents.Step());
     if (!has_row) break;
-    const std::optional<Hash128> hash = ParseHex(contents.Text(2));
+    const std::optional<Hash128> hash = FromHex(contents.Text(2));
     for (std::size_t kind = 0; hash && kind < kNames.size(); ++kind) {
       if (kNames[kind] != contents.Text(1)) continue;
       ids_.emplace(Key{*hash, static_cast<ContentKind>(kind)}, contents.Int(0));

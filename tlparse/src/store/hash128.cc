@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+#include <array>
+
 #include <fmt/format.h>
 
 namespace tlparse {
@@ -12,6 +14,18 @@ Hash128 HashBytes(std::string_view bytes) {
 }
 
 std::string ToHex(const Hash128& hash) { return fmt::format("{:016x}{:016x}", hash.high, hash.low); }
+
+std::optional<Hash128> FromHex(std::string_view hex) {
+  if (hex.size() != 32) return std::nullopt;
+  std::array<std::uint64_t, 2> halves{};
+  for (std::size_t index = 0; index < 32; ++index) {
+    const char c = hex[index];
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) return std::nullopt;
+    halves[index / 16] = halves[index / 16] << 4 | static_cast<std::uint64_t>(digit);
+  }
+  return Hash128{halves[1], halves[0]};
+}
 
 SequenceHash::SequenceHash() : state_(XXH3_createState()) { XXH3_128bits_reset(static_cast<XXH3_state_t*>(state_)); }
 SequenceHash::~SequenceHash() { XXH3_freeState(static_cast<XXH3_state_t*>(state_)); }
