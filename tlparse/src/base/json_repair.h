@@ -10,8 +10,8 @@
 
 namespace tlparse {
 
-// Valid JSON, accepted by SQLite and, unless it holds integers over 64 bits, by simdjson's DOM.
-// The flags say what was changed.
+// Valid JSON, accepted by SQLite and, unless it holds numbers beyond the range of 64-bit integers
+// or doubles, by simdjson's DOM. The flags say what was changed.
 struct RepairedJson {
   std::string text;
   bool had_nan = false;             // NaN, Infinity or -Infinity became null
@@ -23,13 +23,13 @@ struct RepairedJson {
 
 // Numbers keep the text they had (any size, any precision). White space between tokens is dropped.
 // Names are compared as the text they mean, so "a" and "\u0061" are duplicates.
-// Works in linear time and without recursion; nesting deeper than 1,024 is an error.
-// kBadJson with the byte position if the text is not JSON even so (anything after the value, or
-// an empty text, is such an error).
+// Works in linear time (n log n in the number of an object's members) and without recursion;
+// nesting deeper than 1,023, simdjson's limit, is an error. kBadJson with the byte position if the
+// text is not JSON even so (anything after the value, or an empty text, is such an error).
 Result<RepairedJson> RepairJson(std::string_view text);
 
 // Whether an object anywhere inside `element` (itself included) has two members of one name.
-// Fast for the usual objects of up to 8 members.
+// Fast for the usual objects of up to 8 members. Recursion is bounded by the parser's depth limit.
 bool HasDuplicateMembers(const simdjson::dom::element& element);
 
 }  // namespace tlparse
