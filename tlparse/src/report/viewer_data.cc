@@ -1,0 +1,155 @@
+#include "report/viewer_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "report/viewer_tables.h"
+
+namespace tlparse {
+namespace {
+
+Error NoSuchChunk(std::string_view name) {
+  return {ErrorCode::kNotFound, fmt::format("there is no chunk named '{}'", name.substr(0, 80))};
+}
+
+std::optional<std::int64_t> ParseId(std::string_view digits) {
+  std::int64_t id = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty() || digits[0] == '-') return std::nullopt;
+  return id > (std::int64_t{1} << 48) ? std::nullopt : std::optional(id);  // so that n·4096 cannot overflow
+}
+
+bool IsHexPrefix(std::string_view text) {
+  return !text.empty() && text.size() <= 32 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+Result<void> MakeTemporaryTables(Database& database, std::int64_t run_id) {
+  return database.Execute(
+      fmt::format("PRAGMA temp_store = MEMORY; DROP TABLE IF EXISTS temp.viewer_process;"
+                  "CREATE TEMP TABLE viewer_process (id INTEGER PRIMARY KEY);"
+                  "INSERT INTO viewer_process SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id"
+                  " WHERE f.run_id = {};",
+                  run_id));
+}
+
+// The earliest time of the run, so that times in chunks are short numbers.
+constexpr const char* kOrigin =
+    "SELECT coalesce((SELECT min(start_time_us) FROM compile WHERE process_id IN (SELECT id FROM viewer_process)),"
+    " (SELECT CAST(min(start_us) AS INTEGER) FROM chromium_event WHERE process_id IN (SELECT id FROM viewer_process)),"
+    " (SELECT min(time_us) FROM record WHERE process_id IN (SELECT id FROM viewer_process)), 0)";
+
+}  // namespace
+
+Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64_t> run_id, ViewerLayout layout) {
+  const std::string which = run_id ? fmt::format("id = {}", *run_id) : "id = (SELECT max(id) FROM run)";
+  ASSIGN_OR_RETURN(const std::int64_t found, database.QueryInt("SELECT id FROM run WHERE " + which));
+  if (found == 0) {
+    return Fail(ErrorCode::kNotFound, run_id ? fmt::format("{} holds no run {}", database.path(), *run_id)
+                                             : fmt::format("{} holds no run", database.path()));
+  }
+  RETURN_IF_ERROR(MakeTemporaryTables(database, found));
+  ViewerData data(database, found, std::move(layout));
+  ASSIGN_OR_RETURN(data.origin_us_, database.QueryInt(kOrigin));
+  return data;
+}
+
+Result<std::string> ViewerData::Chunk(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  const std::string_view stem = name.substr(0, slash);
+  const std::string_view part = slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
+  if (stem == "text" && IsHexPrefix(part)) return TextChunk(part);
+  const auto specs = ViewerChunkSpecs();
+  const auto spec = std::find_if(specs.begin(), specs.end(), [&](const ViewerChunkSpec& s) { return s.name == stem; });
+  if (spec == specs.end() || (slash == std::string_view::npos) != (spec->range == ChunkRange::kNone)) {
+    return tl::unexpected<Error>(NoSuchChunk(name));
+  }
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  if (spec->range != ChunkRange::kNone) {
+    const auto id = ParseId(part);
+    if (!id) return tl::unexpected<Error>(NoSuchChunk(name));
+    const std::int64_t width = spec->range == ChunkRange::kPer1024 ? 1024 : spec->range == ChunkRange::kPer4096 ? 4096 : 1;
+    first = *id * width;
+    last = first + width - 1;
+    for (const ViewerLayout::Block& block : layout_.blocks) {
+      if (block.kind == stem && block.first_id == *id) last = block.last_id;
+    }
+  }
+  ChunkWriter writer;
+  const ViewerParameters parameters = {{":run", run_id_}, {":origin", origin_us_}, {":first", first}, {":last", last}};
+  for (const ViewerTable& table : spec->tables) {
+    auto added = writer.AddTable(*database_, table, parameters);
+    if (!added) {
+      Error error = std::move(added).error();
+      error.message = fmt::format("viewer chunk {}, table {}: {}", name, table.name, error.message);
+      return tl::unexpected<Error>(std::move(error));
+    }
+  }
+  if (stem == "index") RETURN_IF_ERROR(AddLayout(writer));
+  return writer.Finish();
+}
+
+Result<void> ViewerData::AddLayout(ChunkWriter& writer) {
+  writer.BeginTable("setting", {"value"}, {"name"});
+  const auto add = [&](std::string_view name, std::int64_t value) {
+    writer.AddNumber(value);
+    writer.AddText(name);
+  };
+  add("origin_us", origin_us_);
+  add("text_prefix_digits", layout_.text_prefix_digits);
+  add("text_alone_bytes", layout_.text_alone_bytes);
+  writer.BeginTable("block", {"first_id"}, {"kind"});
+  for (const ViewerLayout::Block& block : layout_.blocks) {
+    writer.AddNumber(block.first_id);
+    writer.AddText(block.kind);
+  }
+  return {};
+}
+
+Result<std::string> ViewerData::TextChunk(std::string_view prefix) {
+  ASSIGN_OR_RETURN(Statement statement,
+                   database_->Prepare("SELECT hash, content, size_bytes, typeof(content) = 'blob' FROM payload"
+                                      " WHERE hash >= ?1 AND hash < ?2 ORDER BY hash"));
+  const std::string end = std::string(prefix) + "g";  // behind every hex digit
+  statement.Bind(1, prefix);
+  statement.Bind(2, end);
+  ChunkWriter writer;
+  writer.BeginTable("text", {"size_bytes", "is_binary"}, {"hash", "content"});
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+    if (!has_row) break;
+    writer.AddNumber(statement.Int(2));
+    writer.AddNumber(statement.Int(3));
+    writer.AddText(statement.Text(0));
+    writer.AddText(statement.Text(1));
+  }
+  return writer.Finish();
+}
+
+Result<std::vector<std::string>> ViewerData::ChunkNames() {
+  std::vector<std::string> names;
+  const auto add_ids = [&](std::string_view stem, const std::string& sql) -> Result<void> {
+    ASSIGN_OR_RETURN(Statement statement, database_->Prepare(sql));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+      if (!has_row) return {};
+      names.push_back(fmt::format("{}/{}", stem, statement.Int(0)));
+    }
+  };
+  for (const ViewerChunkSpec& spec : ViewerChunkSpecs()) {
+    if (spec.range == ChunkRange::kNone) names.emplace_back(spec.name);
+  }
+  for (const ViewerLayout::Block& block : layout_.blocks) names.push_back(fmt::format("{}/{}", block.kind, block.first_id));
+  RETURN_IF_ERROR(add_ids("process", "SELECT id FROM viewer_process"));
+  RETURN_IF_ERROR(add_ids("events", "SELECT id FROM viewer_process"));
+  RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component"));
+  RETURN_IF_ERROR(add_ids("args", "SELECT DISTINCT record_id / 1024 FROM chromium_event"
+                                  " WHERE process_id IN (SELECT id FROM viewer_process)"));
+  RETURN_IF_ERROR(add_ids("import_log", fmt::format("SELECT DISTINCT id / 4096 FROM import_log WHERE run_id = {}", run_id_)));
+  return names;
+}
+
+}  // namespace tlparse

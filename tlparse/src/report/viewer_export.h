@@ -1,0 +1,20 @@
+// Writes the viewer into an output directory: index.html and data/*.js, which together open from file:// without a server.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "report/output_directory.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// The page, as it was bundled when tlparse was built; empty if it was built without (TRACEKIT_BUILD_VIEWER=OFF, or no node).
+// Data is not part of it.
+std::string_view ViewerPage();
+
+// Writes index.html and data/ for the latest run of `database`. kNotFound if ViewerPage() is empty or there is no run. Temporary
+// tables are made in `database`; nothing else may use it meanwhile.
+Result<void> WriteViewer(Database& database, const Directory& directory);
+
+}  // namespace tlparse
