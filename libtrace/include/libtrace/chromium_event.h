@@ -32,9 +32,14 @@ class TimedSpan {
 
   // Adds an arg to the E event.
   template <class T>
-  void Arg(std::string_view name, const T& value) {
+  void Arg(std::string_view name, const T& value) noexcept {
     if (!is_active_) return;
-    JsonWriter(Member(name)).Value(value);
+    const size_t size = args_.size();
+    try {
+      JsonWriter(Member(name)).Value(value);
+    } catch (...) {  // no memory: the event goes without this arg
+      args_.resize(size);
+    }
   }
   // Writes the E event now; the destructor then does nothing.
   void End() noexcept;

@@ -60,7 +60,7 @@ class Compile {
             std::optional<uint32_t> user_line = {}) noexcept;
 
  private:
-  void Begin(const CompileDescription& description) noexcept;
+  void Begin(const CompileDescription& description);
 
   CompileScope scope_;
   std::source_location location_;

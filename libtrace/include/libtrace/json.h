@@ -47,6 +47,8 @@ class JsonWriter {
   // Shortest text that reads back as the same double, always with a fraction or an exponent. NaN and
   // infinities become null: other readers reject them.
   JsonWriter& Double(double value);
+  // `digits` is a JSON number already; for integers beyond 64 bits.
+  JsonWriter& Number(std::string_view digits);
   JsonWriter& Bool(bool value);
   JsonWriter& Null();
   // Writes `json` again in this writer's spelling. Text that is not JSON is written as a string.

@@ -27,7 +27,8 @@ inline constexpr int kLossKindCount = 9;
 // As in the log: `queue_full`, `write_failed`, …
 std::string_view ToString(LossKind kind) noexcept;
 
-// Counters since the process began (a forked child begins anew). Reading them never waits.
+// Counters of the running trace, or of the last one if none runs (a forked child begins anew). Reading
+// them never waits.
 struct Stats {
   uint64_t record_count = 0;   // handed to the sink without an error, `str` and our own ones included
   uint64_t size_bytes = 0;     // of these

@@ -20,7 +20,8 @@
 //   LIBTRACE_SOURCE_ROOT=<dir>  prefix cut off the file names of prefixes               none
 //
 // Sizes take a suffix K, M or G (powers of 1024). A value that cannot be read is reported once through
-// on_error and the default is used. libtrace::cache has no variables: its options are arguments.
+// on_error and the default is used. The caches (libtrace/cache) have no
+// variables: their options are arguments.
 #pragma once
 
 #include <chrono>
@@ -74,6 +75,9 @@ struct Options {
   // Called once per kind of loss and once per unusable option, with one sentence; never while a lock of
   // ours is held; may throw (ignored) and may emit. Default: one line on stderr.
   std::function<void(LossKind, const std::string& message)> on_error;
+
+  // What FromEnvironment could not read, in words; reported by Start. "" = nothing.
+  std::string complaints;
 
   // What the environment asks for. `directory` is empty if it asks for nothing.
   static Options FromEnvironment();

@@ -30,6 +30,8 @@ class TraceSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
   // For a forked child, which must not use this object any more: gives back what it got by inheritance
   // (only async-signal-safe calls and fresh memory) and returns a sink of its own; null = no tracing.
   virtual std::shared_ptr<TraceSink> AfterFork() = 0;
+  // Called once, after the last record. The object may be kept for long: give files back now.
+  virtual void Close() {}
   virtual void SetRank(std::optional<uint32_t>) {}
   // File being written, "" if none.
   virtual std::string path() const { return {}; }

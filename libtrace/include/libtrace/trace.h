@@ -34,7 +34,7 @@
 namespace libtrace {
 
 namespace detail {
-// 0 off, 1 on, 2 on with detail, 3 environment not looked at yet.
+// 0 off, 1 on, 2 on with detail; from 3 on not known yet: environment not looked at, or just forked.
 extern std::atomic<int> g_level;
 int ResolveLevel() noexcept;
 }  // namespace detail
@@ -43,7 +43,7 @@ int ResolveLevel() noexcept;
 inline bool IsEnabled() noexcept {
   const int level = detail::g_level.load(std::memory_order_relaxed);
   if (level == 0) [[likely]] return false;
-  return (level == 3 ? detail::ResolveLevel() : level) != 0;
+  return (level >= 3 ? detail::ResolveLevel() : level) != 0;
 }
 // Whether detail records (PyTorch's D class) are wanted as well.
 inline bool IsDetailEnabled() noexcept { return IsEnabled() && detail::g_level.load() == 2; }
@@ -100,10 +100,20 @@ class Payload {
     is_borrowed_ = true;
   }
   // No payload after all: the record gets no has_payload.
-  void Clear() { is_set_ = is_borrowed_ = false; }
+  void Clear() {
+    text_.clear();
+    is_set_ = is_borrowed_ = false;
+  }
+
+  // The text, copied only if it was borrowed; leaves an empty text behind.
+  std::string TakeText() {
+    if (is_borrowed_) return std::string(borrowed_);
+    return std::exchange(text_, std::string());
+  }
 
   bool is_set() const { return is_set_; }
   bool is_borrowed() const { return is_borrowed_; }
+  // Until this object changes or the borrowed text dies.
   std::string_view view() const { return is_borrowed_ ? borrowed_ : std::string_view(text_); }
 
  private:

@@ -1,0 +1,17 @@
+// Whether this thread holds one of our locks: what emits meanwhile (a signal handler, a sink) must not wait
+// for it.
+#pragma once
+
+namespace libtrace::detail {
+
+inline constinit thread_local bool t_is_busy = false;
+
+class BusyScope {
+ public:
+  BusyScope() { t_is_busy = true; }
+  ~BusyScope() { t_is_busy = false; }
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
+};
+
+}  // namespace libtrace::detail

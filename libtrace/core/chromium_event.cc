@@ -1,0 +1,89 @@
+#include "libtrace/chromium_event.h"
+
+#include "core/clock.h"
+#include "libtrace/log_format.h"
+#include "libtrace/scope.h"
+
+namespace libtrace {
+namespace {
+
+constexpr std::string_view kCategory = "dynamo_timed";
+
+struct Event {
+  std::string_view name;
+  char phase;
+  std::string_view fn_name;
+  std::string_view args;  // `, "name": value` pieces
+};
+
+std::string ArgsObject(const Event& event, ArgsBuilder build_args) {
+  std::string text;
+  JsonWriter json(text);
+  json.BeginObject();
+  if (!event.fn_name.empty()) json.Field("fn_name", event.fn_name);
+  json.Field("compile_id", ToString(CurrentContext().compile_id));
+  if (build_args) build_args(json);
+  json.Finish();
+  if (!event.args.empty()) {
+    text.pop_back();
+    text.append(event.args).append("}");
+  }
+  return text;
+}
+
+void WriteEvent(const Event& event, ArgsBuilder build_args, std::string& out) {
+  const int64_t now_ns = detail::NowNs();
+  const char phase[] = {event.phase, '\0'};
+  JsonWriter json(out, JsonStyle::kLinePerToken);
+  json.BeginObject().Field("name", event.name);
+  json.Field("ts", static_cast<double>(now_ns) / 1000.0);
+  json.Key("args").Json(ArgsObject(event, build_args));
+  json.Field("ph", phase).Field("cat", kCategory).Field("tid", 0).Field("pid", 0);
+  if (event.phase == 'i') json.Field("s", "p");
+  json.EndObject();
+}
+
+void EmitEvent(const Event& event, ArgsBuilder args, std::source_location location) {
+  EmitOptions options;
+  options.expects_compile_id = event.phase == 'i';
+  Emit(
+      format::kChromiumEvent, [](MetadataWriter&) {},
+      [&](Payload& payload) { WriteEvent(event, args, payload.text()); }, options, location);
+}
+
+}  // namespace
+
+void EmitInstant(std::string_view name, ArgsBuilder args, std::source_location location) noexcept {
+  if (IsEnabled()) EmitEvent({name, 'i', {}, {}}, args, location);
+}
+
+TimedSpan::TimedSpan(std::string_view name, std::string_view fn_name,
+                     std::source_location location) noexcept
+    : is_active_(IsEnabled()), location_(location) {
+  if (!is_active_) return;
+  try {
+    name_ = name;
+    fn_name_ = fn_name;
+  } catch (...) {
+    is_active_ = false;
+    return;
+  }
+  EmitEvent({name_, 'B', fn_name_, {}}, {}, location_);
+}
+
+TimedSpan::~TimedSpan() { End(); }
+
+void TimedSpan::End() noexcept {
+  if (!is_active_) return;
+  is_active_ = false;
+  if (IsEnabled()) EmitEvent({name_, 'E', fn_name_, args_}, {}, location_);
+}
+
+std::string& TimedSpan::Member(std::string_view name) {
+  args_ += ", ";
+  AppendJsonString(name, args_);
+  args_ += ": ";
+  return args_;
+}
+
+}  // namespace libtrace

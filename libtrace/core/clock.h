@@ -1,0 +1,20 @@
+// Time, and the part of a record's prefix that depends on it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace libtrace::detail {
+
+int64_t NowNs() noexcept;  // since the epoch, UTC
+inline int64_t NowUs() noexcept { return NowNs() / 1000; }
+int64_t SteadyNs() noexcept;  // for durations
+
+// Seconds to add to UTC for local time at `unix_s`. Asks the C library once per quarter of an hour (zones
+// change on quarters), because it takes a lock that a fork can leave locked for ever.
+int32_t UtcOffsetS(int64_t unix_s) noexcept;
+
+// Appends `V1121 08:30:01.123000 ` in local time.
+void AppendPrefixTime(int64_t unix_us, std::string& out);
+
+}  // namespace libtrace::detail

@@ -1,0 +1,62 @@
+// Counts what could not be written, tells the host once per kind, and the log as soon as it can.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "libtrace/loss.h"
+
+namespace libtrace::detail {
+
+// Thread-safe; noexcept throughout.
+class LossLedger {
+ public:
+  using Callback = std::function<void(LossKind, const std::string&)>;
+  explicit LossLedger(Callback on_error) : on_error_(std::move(on_error)) {}
+
+  // `record` names what was lost: its key, or the name of an artifact. Takes a short lock, calls nobody.
+  void Lost(LossKind kind, std::string_view record, std::string_view message,
+            uint64_t count = 1) noexcept;
+  // From a signal handler or a sink: counts and nothing else.
+  void LostReentrant() noexcept;
+  // Something to say that is not a loss.
+  void Warn(LossKind kind, std::string_view message) noexcept;
+
+  // Calls the host about kinds it has not heard of. Hold no lock.
+  void Report() noexcept {
+    if (unreported_.load(std::memory_order_relaxed) != 0) ReportNow();
+  }
+
+  bool has_unlogged() const { return has_unlogged_.load(std::memory_order_relaxed); }
+  // Payload of `libtrace_loss`: all since the last call. "" if there is nothing.
+  std::string TakeUnlogged() noexcept;
+
+  uint64_t count(LossKind kind) const {
+    return counts_[static_cast<size_t>(kind)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  void ReportNow() noexcept;
+
+  static constexpr size_t kMaxNames = 64;
+
+  Callback on_error_;
+  std::atomic<uint64_t> counts_[kLossKindCount]{};
+  std::atomic<uint32_t> unreported_{0};  // bits by kind
+  std::atomic<uint32_t> reported_{0};
+  std::atomic<bool> has_unlogged_{false};
+
+  std::mutex mutex_;  // guards what follows
+  std::string messages_[kLossKindCount];
+  uint64_t logged_counts_[kLossKindCount]{};
+  std::map<std::string, uint64_t, std::less<>> unlogged_by_record_;
+  int64_t first_us_ = 0;
+  int64_t last_us_ = 0;
+};
+
+}  // namespace libtrace::detail

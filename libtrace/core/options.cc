@@ -1,0 +1,114 @@
+#include "libtrace/options.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace libtrace {
+namespace {
+
+std::string_view Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string_view() : value;
+}
+
+// Reads variables and remembers the ones that make no sense.
+class EnvironmentReader {
+ public:
+  void Size(const char* name, uint64_t& value) {
+    const std::string_view text = Variable(name);
+    if (text.empty()) return;
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+    constexpr std::string_view kUnits = "KMG";
+    int shift = 0;
+    if (unit.size() == 1 && kUnits.find(unit[0]) != std::string_view::npos) {
+      shift = 10 * (static_cast<int>(kUnits.find(unit[0])) + 1);
+    } else if (!unit.empty()) {
+      return Complain(name, text, "a size such as 64M");
+    }
+    if (error != std::errc() || number > UINT64_MAX >> shift) {
+      return Complain(name, text, "a size such as 64M");
+    }
+    value = number << shift;
+  }
+
+  template <class E, size_t N>
+  void OneOf(const char* name, E& value, const std::pair<std::string_view, E> (&choices)[N]) {
+    const std::string_view text = Variable(name);
+    if (text.empty()) return;
+    std::string expected;
+    for (const auto& [choice, meaning] : choices) {
+      if (choice == text) {
+        value = meaning;
+        return;
+      }
+      expected.append(expected.empty() ? "" : ", ").append(choice);
+    }
+    Complain(name, text, "one of " + expected);
+  }
+
+  void Flag(const char* name, bool& value) {
+    OneOf(name, value, {{"0", false}, {"1", true}});
+  }
+
+  void Rank(const char* name, std::optional<uint32_t>& rank) {
+    const std::string_view text = Variable(name);
+    if (text.empty()) return;
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      return Complain(name, text, "a number");
+    }
+    rank = number;
+  }
+
+  const std::string& complaints() const { return complaints_; }
+
+ private:
+  void Complain(const char* name, std::string_view value, const std::string& expected) {
+    if (!complaints_.empty()) complaints_ += "; ";
+    complaints_.append(name).append("=").append(value).append(" ignored: expected ");
+    complaints_.append(expected);
+  }
+
+  std::string complaints_;
+};
+
+}  // namespace
+
+Options Options::FromEnvironment() {
+  Options options;
+  EnvironmentReader environment;
+  bool is_disabled = false;
+  options.directory = Variable("TORCH_TRACE");
+  if (const std::string_view detail = Variable("TORCH_DTRACE"); !detail.empty()) {
+    options.directory = detail;
+    options.detail = true;
+  }
+  if (const std::string_view own = Variable("LIBTRACE_DIR"); !own.empty()) options.directory = own;
+  environment.Flag("LIBTRACE_DETAIL", options.detail);
+  environment.Flag("LIBTRACE_DISABLE", is_disabled);
+  if (is_disabled) options.directory.clear();
+  environment.Rank("RANK", options.rank);
+  environment.OneOf("LIBTRACE_ASYNC", options.async,
+                    {{"off", AsyncMode::kOff}, {"block", AsyncMode::kBlock}, {"drop", AsyncMode::kDrop}});
+  environment.Size("LIBTRACE_QUEUE_BYTES", options.queue_size_bytes);
+  environment.Size("LIBTRACE_ROTATE_BYTES", options.rotate_size_bytes);
+  environment.Size("LIBTRACE_BUDGET_BYTES", options.budget_size_bytes);
+  environment.Size("LIBTRACE_MAX_PAYLOAD_BYTES", options.max_payload_size_bytes);
+  environment.OneOf("LIBTRACE_STACKS", options.stacks,
+                    {{"off", StackMode::kOff},
+                     {"site", StackMode::kCallSite},
+                     {"full", StackMode::kBacktrace}});
+  environment.OneOf("LIBTRACE_PROVENANCE", options.provenance,
+                    {{"off", ProvenanceLevel::kOff},
+                     {"default", ProvenanceLevel::kDefault},
+                     {"full", ProvenanceLevel::kFull}});
+  options.source_root = Variable("LIBTRACE_SOURCE_ROOT");
+  options.complaints = environment.complaints();
+  return options;
+}
+
+}  // namespace libtrace

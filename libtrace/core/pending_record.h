@@ -1,0 +1,44 @@
+// A record on its way from the thread that emitted it to the sink.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libtrace/trace.h"
+
+namespace libtrace::detail {
+
+using InternedName = MetadataWriter::InternedName;
+
+// What is known when the record is emitted. Interned ids, payload hash and payload lines are added when it
+// is written: ids belong to a file, and hashing can be done by the thread that writes.
+struct PendingRecord {
+  std::string name;    // record key or artifact name, for the loss ledger
+  std::string header;  // prefix and envelope, up to but without has_payload and the last brace
+  std::vector<InternedName> interned_names;  // by ascending offset into `header`
+  int64_t time_us = 0;
+  Payload payload;
+};
+
+// Bytes of a record with room in front for a header that grows by its interned ids.
+class FramedRecord {
+ public:
+  // Hashes the payload and lays its lines out; broken UTF-8 is replaced. May throw std::bad_alloc.
+  void Frame(const PendingRecord& record, bool& was_repaired);
+  // Puts `header` (complete, without the last brace) before the payload; valid until the next call.
+  std::string_view Finish(std::string_view header);
+  // Estimate of the whole record, before Finish.
+  size_t size_bytes() const { return buffer_size_; }
+  // Gives the buffer back to the system if it has grown beyond what is worth keeping.
+  void Shrink();
+
+ private:
+  std::string buffer_;
+  size_t payload_offset_ = 0;
+  size_t buffer_size_ = 0;  // used part of buffer_
+  std::string hash_;  // "" = no payload
+};
+
+}  // namespace libtrace::detail

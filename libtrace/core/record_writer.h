@@ -1,0 +1,68 @@
+// RecordWriter: the one way to the sink. Gives interned names their ids, writes `str` records before their
+// first use, the identification as second record of a file, and what was lost.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/loss_ledger.h"
+#include "core/pending_record.h"
+#include "libtrace/sink.h"
+
+namespace libtrace::detail {
+
+struct WriteCounters {
+  std::atomic<uint64_t> record_count{0};
+  std::atomic<uint64_t> size_bytes{0};
+  std::atomic<uint64_t> repaired_payload_count{0};
+  std::atomic<uint64_t> file_count{0};
+};
+
+// Thread-safe, noexcept. Every failure ends in the ledger.
+class RecordWriter {
+ public:
+  RecordWriter(std::shared_ptr<spdlog::sinks::sink> sink, std::string pid_text, LossLedger& ledger);
+
+  // `framed` is scratch memory of the calling thread.
+  void Write(const PendingRecord& record, FramedRecord& framed) noexcept;
+  void SetRank(std::optional<uint32_t> rank) noexcept;
+  // Writes what was lost, flushes, and ignores everything that comes later.
+  void Close() noexcept;
+  std::string path() noexcept;
+
+  const WriteCounters& counters() const { return counters_; }
+  // For a forked child, without touching the lock. Null for sinks that do not know how.
+  TraceSink* trace_sink() const { return trace_sink_; }
+
+ private:
+  void WriteLocked(const PendingRecord& record, FramedRecord& framed);
+  void BeginRecord(uint64_t size_bytes);
+  std::string WithIds(const PendingRecord& record);
+  uint32_t Intern(const std::string& name);
+  void WriteBytes(std::string_view bytes);
+  void WriteOwnArtifact(std::string_view name, std::string_view payload, int line);
+  std::string OwnPrefix(int line) const;
+  void WriteIdentification();
+  void WriteLosses() noexcept;
+
+  const std::shared_ptr<spdlog::sinks::sink> sink_;
+  TraceSink* const trace_sink_;
+  const std::string pid_text_;
+  LossLedger& ledger_;
+  WriteCounters counters_;
+
+  std::mutex mutex_;  // guards what follows, and all calls of the sink
+  std::unordered_map<std::string, uint32_t> interned_;
+  int64_t record_time_us_ = 0;  // of the record being written: our own ones get it too
+  bool is_identified_ = false;
+  bool is_begun_ = false;  // of a sink that is not a TraceSink
+  bool is_closed_ = false;
+};
+
+}  // namespace libtrace::detail

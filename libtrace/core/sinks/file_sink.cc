@@ -1,0 +1,218 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <deque>
+
+#include "core/clock.h"
+#include "libtrace/log_format.h"
+#include "libtrace/sink.h"
+
+namespace libtrace {
+namespace {
+
+[[noreturn]] void Throw(std::string what, const std::string& path, int error) {
+  what.append(" ").append(path).append(": ").append(std::strerror(error));
+  throw spdlog::spdlog_ex(what.append("; records are lost and counted until it works again"));
+}
+
+// Makes `path` and its parents; true if it is a directory afterwards.
+bool MakeDirectories(const std::string& path) {
+  for (size_t end = 1; end != std::string::npos && end <= path.size(); ++end) {
+    end = path.find('/', end);
+    const std::string part = path.substr(0, end);
+    if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST && errno != EISDIR) {
+      struct stat status {};
+      if (stat(part.c_str(), &status) != 0) return false;  // errno of stat is as good
+    }
+    if (end == std::string::npos) break;
+  }
+  return true;
+}
+
+std::string RandomName() {
+  unsigned char bytes[format::kFileNameRandomSize];
+  if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof bytes)) {
+    // Early in boot; O_EXCL keeps names unique all the same.
+    const auto seed = static_cast<uint64_t>(detail::NowNs()) ^ static_cast<uint64_t>(getpid()) << 40;
+    std::memcpy(bytes, &seed, sizeof bytes);
+  }
+  std::string name;
+  for (const unsigned char byte : bytes) {
+    name += format::kFileNameAlphabet[byte % format::kFileNameAlphabet.size()];
+  }
+  return name;
+}
+
+// A process over its RLIMIT_FSIZE is killed by SIGXFSZ unless it is blocked: blocks and swallows it.
+class FileSizeSignalGuard {
+ public:
+  FileSizeSignalGuard() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+    sigset_t pending;
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGXFSZ);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    is_blocked_ = pthread_sigmask(SIG_BLOCK, &set_, &previous_) == 0;
+  }
+  ~FileSizeSignalGuard() {
+    if (!is_blocked_) return;
+    const int saved = errno;
+    if (!was_pending_) {
+      const timespec none{};
+      sigtimedwait(&set_, nullptr, &none);
+    }
+    pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
+    errno = saved;
+  }
+  FileSizeSignalGuard(const FileSizeSignalGuard&) = delete;
+  FileSizeSignalGuard& operator=(const FileSizeSignalGuard&) = delete;
+
+ private:
+  sigset_t set_{};
+  sigset_t previous_{};
+  bool is_blocked_ = false;
+  bool was_pending_ = false;
+};
+
+class FileSink : public TraceSink {
+ public:
+  explicit FileSink(FileSinkOptions options) : options_(std::move(options)) {
+    if (options_.directory.empty()) options_.directory += '.';
+  }
+  ~FileSink() override { CloseFile(); }
+
+  bool BeginRecord(uint64_t size_bytes) override {
+    const bool is_full = options_.rotate_size_bytes != 0 && size_bytes_ != 0 &&
+                         size_bytes_ + size_bytes > options_.rotate_size_bytes;
+    if (fd_ >= 0 && !is_full) return false;
+    if (fd_ < 0) return Open(), true;
+    try {
+      Open();
+      return true;
+    } catch (const spdlog::spdlog_ex&) {
+      return false;  // better a file that is too large than a record that is lost
+    }
+  }
+
+  std::shared_ptr<TraceSink> AfterFork() override {
+    const int fd = fd_.exchange(-1);
+    if (fd >= 0) close(fd);
+    return std::make_shared<FileSink>(options_);
+  }
+
+  void Close() override { CloseFile(); }
+  void SetRank(std::optional<uint32_t> rank) override { options_.rank = rank; }
+  std::string path() const override { return fd_ >= 0 ? path_ : std::string(); }
+
+ private:
+  struct OldFile {
+    std::string path;
+    uint64_t size_bytes;
+  };
+
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const int fd = fd_;
+    if (fd < 0) Throw("cannot write to", options_.directory, EBADF);
+    const FileSizeSignalGuard guard;
+    if (is_torn_) {
+      // The end of the file is part of a record that could not be cut off.
+      if (write(fd, "\n", 1) != 1) Throw("cannot write to", path_, errno);
+      ++size_bytes_;
+      is_torn_ = false;
+    }
+    const char* data = message.payload.data();
+    size_t left = message.payload.size();
+    while (left > 0) {  // once, but for signals and records beyond 2 GB
+      const ssize_t count = write(fd, data, left);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) {
+        const int error = count == 0 ? ENOSPC : errno;
+        if (left != message.payload.size() &&
+            ftruncate(fd, static_cast<off_t>(size_bytes_)) != 0) {
+          size_bytes_ += message.payload.size() - left;
+          is_torn_ = true;
+        }
+        Throw("cannot write to", path_, error);
+      }
+      data += count;
+      left -= static_cast<size_t>(count);
+    }
+    size_bytes_ += message.payload.size();
+  }
+  void flush_() override {}  // every record is with the kernel already
+
+  void Open() {
+    const int64_t now_ns = detail::SteadyNs();
+    if (now_ns < retry_at_ns_) Throw("cannot open a file in", options_.directory, open_error_);
+    const int fd = Create();
+    if (fd < 0) {
+      open_error_ = errno;
+      retry_at_ns_ = now_ns + 1'000'000'000;  // a directory that is not there is not tried each time
+      Throw("cannot open a file in", options_.directory, open_error_);
+    }
+    CloseFile();
+    if (size_bytes_ != 0) old_files_.push_back({path_, size_bytes_});
+    fd_ = fd;
+    path_ = new_path_;
+    size_bytes_ = 0;
+    is_torn_ = false;
+    DeleteOldFiles();
+  }
+
+  int Create() {
+    if (!MakeDirectories(options_.directory)) return -1;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      new_path_ = options_.directory;
+      new_path_.append("/").append(format::FormatFileName(options_.rank, RandomName()));
+      const int fd = open(new_path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+      if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    errno = EEXIST;
+    return -1;
+  }
+
+  void DeleteOldFiles() {
+    if (options_.budget_size_bytes == 0) return;
+    // The file being written may grow to its limit.
+    uint64_t sum = options_.rotate_size_bytes;
+    for (const OldFile& file : old_files_) sum += file.size_bytes;
+    while (sum > options_.budget_size_bytes && !old_files_.empty()) {
+      unlink(old_files_.front().path.c_str());  // already gone: as wanted
+      sum -= old_files_.front().size_bytes;
+      old_files_.pop_front();
+    }
+  }
+
+  void CloseFile() {
+    const int fd = fd_.exchange(-1);
+    if (fd >= 0) close(fd);
+  }
+
+  FileSinkOptions options_;
+  std::atomic<int> fd_{-1};  // a forked child closes it whatever its parent was doing
+  std::string path_;
+  std::string new_path_;
+  uint64_t size_bytes_ = 0;
+  bool is_torn_ = false;
+  int64_t retry_at_ns_ = 0;
+  int open_error_ = 0;
+  std::deque<OldFile> old_files_;  // oldest first
+};
+
+}  // namespace
+
+std::shared_ptr<TraceSink> MakeFileSink(FileSinkOptions options) {
+  return std::make_shared<FileSink>(std::move(options));
+}
+
+}  // namespace libtrace

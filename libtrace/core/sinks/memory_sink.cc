@@ -1,0 +1,49 @@
+#include "libtrace/sink.h"
+
+namespace libtrace {
+
+bool MemorySink::BeginRecord(uint64_t) {
+  const bool is_first = !is_begun_;
+  is_begun_ = true;
+  return is_first;
+}
+
+std::shared_ptr<TraceSink> MemorySink::AfterFork() { return std::make_shared<MemorySink>(); }
+
+void MemorySink::sink_it_(const spdlog::details::log_msg& message) {
+  const std::lock_guard lock(mutex_);
+  records_.emplace_back(message.payload.data(), message.payload.size());
+}
+
+std::vector<std::string> MemorySink::records() const {
+  const std::lock_guard lock(mutex_);
+  return records_;
+}
+
+std::string MemorySink::text() const {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const std::string& record : records_) text += record;
+  return text;
+}
+
+void MemorySink::Clear() {
+  const std::lock_guard lock(mutex_);
+  records_.clear();
+}
+
+bool CallbackSink::BeginRecord(uint64_t) {
+  const bool is_first = !is_begun_;
+  is_begun_ = true;
+  return is_first;
+}
+
+std::shared_ptr<TraceSink> CallbackSink::AfterFork() {
+  return std::make_shared<CallbackSink>(callback_);
+}
+
+void CallbackSink::sink_it_(const spdlog::details::log_msg& message) {
+  callback_({message.payload.data(), message.payload.size()});
+}
+
+}  // namespace libtrace

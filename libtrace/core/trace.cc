@@ -1,0 +1,258 @@
+#include "libtrace/trace.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "core/busy.h"
+#include "core/trace_state.h"
+
+namespace libtrace {
+namespace detail {
+namespace {
+
+constexpr int kOff = 0, kOn = 1, kDetail = 2, kUnknown = 3, kForked = 4;
+
+constexpr int64_t kRankNotSet = -2, kNoRank = -1;
+
+std::atomic<Trace*> g_trace{nullptr};
+std::atomic<Trace*> g_last_trace{nullptr};  // also after Stop; in a child its parent's
+std::atomic<int64_t> g_rank{kRankNotSet};   // what SetRank said
+std::mutex g_mutex;                         // starting and stopping
+
+struct TakeSink {
+  std::shared_ptr<spdlog::sinks::sink> sink;
+  int level = kOff;
+};
+// Of a forked child: made by the fork handler, used by its first record.
+constinit TakeSink* g_child_sink = nullptr;
+
+int LevelOf(const Options& options) { return options.detail ? kDetail : kOn; }
+
+// Runs in the child, alone, before fork() returns. Locks of ours may be held by threads that do not exist
+// here: nothing of the parent's trace is used again but its options.
+void AfterForkInChild() {
+  new (&g_mutex) std::mutex;
+  t_is_busy = false;
+  Trace* const parent = g_trace.exchange(nullptr);
+  if (parent == nullptr) return;
+  g_level.store(kOff);
+  TraceSink* const sink = parent->writer.trace_sink();
+  if (sink == nullptr) return;  // a sink that knows nothing of forks: no trace in the child
+  try {
+    g_child_sink = new TakeSink{sink->AfterFork(), LevelOf(parent->options)};
+    g_level.store(kForked);
+  } catch (...) {  // no memory: no trace in the child
+  }
+}
+
+// The writing thread dies with the process; what is queued is written first, what comes later directly.
+void AtExit() {
+  if (Trace* const trace = g_trace.load()) {
+    if (trace->queue != nullptr) trace->queue->Close(trace->options.max_exit_delay);
+    trace->ledger.Report();
+  }
+}
+
+void RegisterHandlersOnce() {
+  static const bool once = [] {
+    pthread_atfork(nullptr, nullptr, AfterForkInChild);
+    std::atexit(AtExit);
+    return true;
+  }();
+  (void)once;
+}
+
+void Begin(Options options, std::shared_ptr<spdlog::sinks::sink> sink) {
+  RegisterHandlersOnce();
+  const int level = LevelOf(options);
+  auto* const trace = new Trace(std::move(options), std::move(sink));
+  trace->previous = g_last_trace.load();
+  g_last_trace.store(trace);
+  g_trace.store(trace, std::memory_order_release);
+  g_level.store(level);
+}
+
+// Holds g_mutex, so it does not call the host: that is left to the caller.
+Trace* EndLocked() {
+  g_level.store(kOff);
+  Trace* const trace = g_trace.exchange(nullptr);
+  if (trace == nullptr) return nullptr;
+  if (trace->queue != nullptr) trace->queue->Close(trace->options.max_exit_delay);
+  trace->writer.Close();
+  return trace;
+}
+
+bool StartLocked(Options options) {
+  if (!options.rank) options.rank = Options::FromEnvironment().rank;
+  std::shared_ptr<spdlog::sinks::sink> sink = options.sink;
+  if (sink == nullptr && !options.directory.empty()) {
+    FileSinkOptions file;
+    file.directory = options.directory;
+    const int64_t set = g_rank.load();
+    if (set >= 0) file.rank = static_cast<uint32_t>(set);
+    if (set == kRankNotSet) file.rank = options.rank;
+    file.rotate_size_bytes = options.rotate_size_bytes;
+    file.budget_size_bytes = options.budget_size_bytes;
+    sink = MakeFileSink(std::move(file));
+  }
+  if (sink == nullptr) return false;
+  const std::string complaints = options.complaints;
+  Begin(std::move(options), std::move(sink));
+  if (!complaints.empty()) g_trace.load()->ledger.Warn(LossKind::kBadOption, complaints);
+  return true;
+}
+
+AsyncQueue* MakeQueue(const Options& options, RecordWriter& writer, LossLedger& ledger) {
+  if (options.async == AsyncMode::kOff) return nullptr;
+  return new AsyncQueue({options.queue_size_bytes, options.async, options.max_block}, writer, ledger);
+}
+
+}  // namespace
+
+constinit std::atomic<int> g_level{kUnknown};
+
+Trace::Trace(Options options_in, std::shared_ptr<spdlog::sinks::sink> sink)
+    : options(std::move(options_in)),
+      pid(getpid()),
+      pid_text(std::to_string(pid)),
+      ledger(options.on_error),
+      writer(std::move(sink), pid_text, ledger),
+      queue(MakeQueue(options, writer, ledger)) {}
+
+Trace* CurrentTrace() noexcept { return g_trace.load(std::memory_order_acquire); }
+
+void Trace::Submit(PendingRecord& record, FramedRecord& framed) noexcept {
+  if (record.payload.is_set() &&
+      record.payload.view().size() > options.max_payload_size_bytes) {
+    record.payload.Clear();
+    ledger.Lost(LossKind::kPayloadTooLarge, record.name,
+                "a payload is larger than max_payload_size_bytes; its record is written without it");
+  }
+  if (queue == nullptr) {
+    writer.Write(record, framed);
+    return;
+  }
+  try {
+    switch (queue->Push(record)) {
+      case AsyncQueue::PushResult::kQueued: break;
+      case AsyncQueue::PushResult::kClosed: writer.Write(record, framed); break;
+      case AsyncQueue::PushResult::kFull:
+        ledger.Lost(LossKind::kQueueFull, record.name,
+                    "the queue of records is full; records are dropped and counted");
+        break;
+    }
+  } catch (...) {
+    ledger.Lost(LossKind::kBuilderFailed, record.name, "no memory or no thread to queue a record");
+  }
+  ledger.Report();
+}
+
+int ResolveLevel() noexcept {
+  if (t_is_busy) return kOff;
+  try {
+    const std::lock_guard lock(g_mutex);
+    int level = g_level.load();
+    if (level == kForked) {
+      const Trace* const parent = g_last_trace.load();
+      TakeSink* const child = std::exchange(g_child_sink, nullptr);
+      g_level.store(kOff);
+      if (child != nullptr && child->sink != nullptr && parent != nullptr) {
+        Options options = parent->options;
+        options.sink = nullptr;
+        Begin(std::move(options), std::move(child->sink));
+      }
+      delete child;
+    } else if (level == kUnknown) {
+      g_level.store(kOff);
+      Options options = Options::FromEnvironment();
+      if (!options.directory.empty()) StartLocked(std::move(options));
+    }
+    return g_level.load();
+  } catch (...) {
+    g_level.store(kOff);
+    return kOff;
+  }
+}
+
+}  // namespace detail
+
+bool Start(Options options) noexcept {
+  if (detail::t_is_busy) return false;
+  try {
+    detail::Trace* ended = nullptr;
+    bool is_started = false;
+    {
+      const std::lock_guard lock(detail::g_mutex);
+      ended = detail::EndLocked();
+      is_started = detail::StartLocked(std::move(options));
+    }
+    if (ended != nullptr) ended->ledger.Report();
+    return is_started;
+  } catch (...) {
+    return false;
+  }
+}
+
+void Stop() noexcept {
+  if (detail::t_is_busy) return;
+  detail::Trace* ended = nullptr;
+  {
+    const std::lock_guard lock(detail::g_mutex);
+    ended = detail::EndLocked();
+  }
+  if (ended != nullptr) ended->ledger.Report();
+}
+
+bool Flush(std::chrono::milliseconds timeout) noexcept {
+  detail::Trace* const trace = detail::CurrentTrace();
+  if (trace == nullptr || trace->queue == nullptr) return true;
+  return trace->queue->Flush(timeout);
+}
+
+void SetRank(std::optional<uint32_t> rank) noexcept {
+  detail::g_rank.store(rank ? int64_t{*rank} : detail::kNoRank);
+  if (detail::Trace* const trace = detail::CurrentTrace()) trace->writer.SetRank(rank);
+}
+
+std::optional<uint32_t> Rank() noexcept {
+  const int64_t set = detail::g_rank.load(std::memory_order_relaxed);
+  if (set >= 0) return static_cast<uint32_t>(set);
+  const detail::Trace* const trace = detail::CurrentTrace();
+  if (set == detail::kNoRank || trace == nullptr) return std::nullopt;
+  return trace->options.rank;
+}
+
+ProvenanceLevel Provenance() noexcept {
+  if (!IsEnabled()) return ProvenanceLevel::kOff;
+  const detail::Trace* const trace = detail::CurrentTrace();
+  return trace == nullptr ? ProvenanceLevel::kOff : trace->options.provenance;
+}
+
+Stats GetStats() noexcept {
+  Stats stats;
+  const detail::Trace* const trace = detail::g_last_trace.load();
+  if (trace == nullptr) return stats;
+  const detail::WriteCounters& counters = trace->writer.counters();
+  stats.record_count = counters.record_count.load();
+  stats.size_bytes = counters.size_bytes.load();
+  stats.repaired_payload_count = counters.repaired_payload_count.load();
+  stats.file_count = counters.file_count.load();
+  for (size_t i = 0; i < stats.lost_by_kind.size(); ++i) {
+    const auto kind = static_cast<LossKind>(i);
+    stats.lost_by_kind[i] = trace->ledger.count(kind);
+    const bool is_lost = kind != LossKind::kPayloadTooLarge && kind != LossKind::kBadOption;
+    if (is_lost) stats.lost_record_count += stats.lost_by_kind[i];
+  }
+  return stats;
+}
+
+std::string LogPath() noexcept {
+  detail::Trace* const trace = detail::CurrentTrace();
+  return trace == nullptr ? std::string() : trace->writer.path();
+}
+
+}  // namespace libtrace
