@@ -6,12 +6,14 @@ namespace tlparse {
 
 namespace {
 constexpr std::size_t kBlockBytes = 1 << 20;
+// Readable bytes behind every block: simdjson parses text in place and reads past its end.
+constexpr std::size_t kSlackBytes = 128;
 }
 
 void Arena::Grow(std::size_t size) {
   const std::size_t block_size = std::max(size, kBlockBytes);
   // Not make_unique: the bytes are about to be written, zeroing them first would touch them twice.
-  blocks_.push_back({std::unique_ptr<char[]>(new char[block_size]), block_size});
+  blocks_.push_back({std::unique_ptr<char[]>(new char[block_size + kSlackBytes]), block_size});
   allocated_bytes_ += block_size;
   next_ = blocks_.back().bytes.get();
   left_ = block_size;

@@ -107,6 +107,7 @@ const sqlite3_module kModule = MakeModule();
 
 }  // namespace
 
+BatchWriter::BatchWriter(const TableSet& tables) : tables_(tables) {}
 BatchWriter::~BatchWriter() = default;
 
 Result<std::unique_ptr<BatchWriter>> BatchWriter::Make(Database& database, const TableSet& tables) {

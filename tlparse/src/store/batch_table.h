@@ -26,7 +26,7 @@ class BatchWriter {
   Result<void> Insert(const RowBatch& batch);
 
  private:
-  explicit BatchWriter(const TableSet& tables) : tables_(tables) {}
+  explicit BatchWriter(const TableSet& tables);
 
   const TableSet& tables_;
   std::vector<std::unique_ptr<BatchSource>> sources_;

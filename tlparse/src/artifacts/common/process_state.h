@@ -16,6 +16,8 @@ namespace tlparse {
 enum class Direction : std::uint8_t { kForward, kBackward, kInference, kJoint, kUnknown };
 std::string_view Name(Direction direction);  // "" for kUnknown
 
+struct CacheLookups;  // artifacts/common/cache_events.h
+
 // The ids of an envelope. Absent members are empty.
 struct CompileIds {
   std::optional<std::int64_t> compiled_autograd_id;
@@ -76,8 +78,6 @@ struct CompileState {
   std::vector<std::unique_ptr<GraphState>> graphs;  // by ordinal; closed ones that nothing can refer to any more are reset
   // The latest pre-grad graph's content (graph_node_row), for provenance; 0: none.
   std::int64_t pre_grad_content_id = 0;
-  std::int64_t aot_cache_event_id = 0;   // latest AOTAutograd lookup
-  std::vector<std::int64_t> fx_events_without_parent;  // cache_event ids since that
   std::int64_t open_events = 0;          // chromium B without E
 };
 
@@ -91,9 +91,11 @@ struct ProcessState {
   std::string python_version;
   std::int64_t execution_count = 0;  // graph executions seen
 
+  std::shared_ptr<CacheLookups> cache_lookups;  // those under way; nullptr: none
+
   // Interned strings of this process: id → text. Nothing if undefined.
-  std::optional<std::string_view> String(std::int64_t id) const {
-    auto found = strings.find(id);
+  std::optional<std::string_view> String(std::int64_t string_id) const {
+    auto found = strings.find(string_id);
     if (found == strings.end()) return std::nullopt;
     return found->second;
   }

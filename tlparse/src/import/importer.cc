@@ -1,0 +1,252 @@
+#include "import/importer.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+
+#include "base/payload_index.h"
+#include "import/pipeline.h"
+#include "import/replace.h"
+#include "store/schema.h"
+#include "base/version.h"
+
+namespace tlparse {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The directory that a path's file is in, for temporary files on the same file system.
+std::string DirectoryOf(const std::string& path) {
+  const std::string directory = fs::path(path).parent_path().string();
+  return directory.empty() ? "." : directory;
+}
+
+std::uint64_t RandomSeed() {
+  std::random_device device;
+  return static_cast<std::uint64_t>(device()) << 32 | device();
+}
+
+std::optional<Md5Digest> DigestOf(std::string_view hex) { return ParseMd5Hex(hex); }
+
+FileInfo InfoOf(const FoundLog& log) {
+  FileInfo info;
+  info.path = log.path;
+  if (log.rank) info.name_rank = *log.rank;
+  struct stat status{};
+  const bool is_file = log.path != "-" && stat(log.path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  if (is_file) {
+    info.has_mtime = true;
+    info.mtime_us = static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000 + status.st_mtim.tv_nsec / 1000;
+  } else {
+    info.mtime_us = std::chrono::duration_cast<std::chrono::microseconds>(
+                        std::chrono::system_clock::now().time_since_epoch())
+                        .count();
+  }
+  return info;
+}
+
+// One load into an open, empty or existing database.
+class Load {
+ public:
+  Load(Database& database, const ImportOptions& options, bool is_new)
+      : database_(database),
+        options_(options),
+        is_new_(is_new),
+        typing_(tables_),
+        hash_table_(tables_.Use("payload_hash", 2)),
+        index_(DirectoryOf(options.database_path)),
+        shared_{&index_, 1, RandomSeed()} {}
+
+  Result<ImportSummary> Run(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped) {
+    ASSIGN_OR_RETURN(writer_, BatchWriter::Make(database_, tables_));
+    ASSIGN_OR_RETURN(const bool run_exists, FindRun());
+    // Rows of earlier states of these logs go before anything is taken over from the database.
+    std::vector<PipelineFile> files;
+    std::int64_t bytes_total = 0;
+    for (const FoundLog& log : logs) {
+      if (run_exists && log.path == "-") RETURN_IF_ERROR(RemoveLog(database_, summary_.run_id, log.path));
+      if (run_exists && log.path != "-") {
+        ASSIGN_OR_RETURN(const bool is_unchanged, ReplaceChangedLog(database_, summary_.run_id, log.path));
+        if (is_unchanged) {
+          ++summary_.unchanged_count;
+          continue;
+        }
+      }
+      bytes_total = log.path == "-" || bytes_total < 0 ? -1 : bytes_total + log.size_bytes;
+      files.push_back({InfoOf(log), nullptr});
+    }
+    RETURN_IF_ERROR(Prepare(run_exists));
+    summary_.log_count = static_cast<std::int64_t>(files.size());
+    Pipeline pipeline(typing_, *writer_, tables_, shared_);
+    RETURN_IF_ERROR(pipeline.Run(std::move(files), [&](const Pipeline::Progress& progress) {
+      if (options_.on_progress) options_.on_progress({progress.bytes_done, bytes_total, progress.records, progress.path});
+    }));
+    RETURN_IF_ERROR(WriteHashes());
+    if (summary_.unchanged_count == 0 || summary_.log_count > 0) RETURN_IF_ERROR(LogSkipped(skipped));
+    return Finish();
+  }
+
+ private:
+  Result<bool> FindRun() {
+    ASSIGN_OR_RETURN(Statement find, database_.Prepare("SELECT id FROM run WHERE name = ?"));
+    find.Bind(1, std::string_view(options_.run_name));
+    ASSIGN_OR_RETURN(const bool exists, find.Step());
+    if (exists) summary_.run_id = find.Int(0);
+    return exists;
+  }
+
+  Result<void> Prepare(bool run_exists) {
+    RowBatch rows(tables_);
+    if (is_new_) {
+      typing_.AddInitialRows(rows);
+    } else {
+      RETURN_IF_ERROR(typing_.Load(database_));
+      RETURN_IF_ERROR(LoadHashes());
+    }
+    if (!run_exists) {
+      const TableId run = tables_.Use("run", 4);
+      summary_.run_id = typing_.NextId(run);
+      rows.Add(run, summary_.run_id, options_.run_name,
+               fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), kVersion);
+    }
+    typing_.BeginRun(summary_.run_id);
+    return writer_->Insert(rows);
+  }
+
+  // Payloads of an existing database, ascending by hash.
+  Result<void> LoadHashes() {
+    ASSIGN_OR_RETURN(const std::int64_t last, database_.QueryInt("SELECT max(id) FROM payload_row"));
+    shared_.next_payload_id = last + 1;
+    ASSIGN_OR_RETURN(Statement hashes, database_.Prepare("SELECT hash, id FROM payload_hash ORDER BY hash"));
+    std::optional<Error> error;
+    RETURN_IF_ERROR(index_.AddSortedRun([&](PayloadIndex::Entry& entry) {
+      Result<bool> step = hashes.Step();
+      if (!step) error = step.error();
+      if (!step || !*step) return false;
+      const std::optional<Md5Digest> digest = DigestOf(hashes.Text(0));
+      if (!digest) return false;
+      entry = {*digest, 0, static_cast<std::uint32_t>(hashes.Int(1))};
+      return true;
+    }));
+    if (error) return tl::unexpected<Error>(*error);
+    return {};
+  }
+
+  // In ascending order, so that the table is filled from left to right.
+  Result<void> WriteHashes() {
+    RowBatch rows(tables_);
+    std::size_t count = 0;
+    Result<void> result;
+    RETURN_IF_ERROR(index_.ForEachSorted([&](const PayloadIndex::Entry& entry) {
+      rows.Add(hash_table_, ToHex(entry.md5), entry.id);
+      if (++count % 20'000 != 0 || !result) return;
+      result = writer_->Insert(rows);
+      rows.Clear();
+    }));
+    RETURN_IF_ERROR(result);
+    return writer_->Insert(rows);
+  }
+
+  Result<void> LogSkipped(const std::vector<SkippedFile>& skipped) {
+    RowBatch rows(tables_);
+    for (const SkippedFile& file : skipped) typing_.LogSkippedFile(file, rows);
+    return writer_->Insert(rows);
+  }
+
+  Result<ImportSummary> Finish() {
+    if (is_new_) RETURN_IF_ERROR(CreateIndexes(database_));
+    ASSIGN_OR_RETURN(Statement totals, database_.Prepare("SELECT total(record_count), total(size_bytes) FROM log_file WHERE run_id = ?"));
+    totals.Bind(1, summary_.run_id);
+    ASSIGN_OR_RETURN(const bool has_totals, totals.Step());
+    if (has_totals) {
+      summary_.record_count = totals.Int(0);
+      summary_.size_bytes = totals.Int(1);
+    }
+    ASSIGN_OR_RETURN(Statement findings,
+                     database_.Prepare("SELECT severity, count(*) FROM import_log WHERE run_id = ? GROUP BY severity"));
+    findings.Bind(1, summary_.run_id);
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, findings.Step());
+      if (!has_row) return summary_;
+      const std::string_view severity = findings.Text(0);
+      (severity == "error"     ? summary_.error_count
+       : severity == "warning" ? summary_.warning_count
+                               : summary_.info_count) = findings.Int(1);
+    }
+  }
+
+  Database& database_;
+  const ImportOptions& options_;
+  bool is_new_;
+  TableSet tables_;
+  TypingStage typing_;
+  TableId hash_table_;
+  PayloadIndex index_;
+  RecordReader::Shared shared_;
+  std::unique_ptr<BatchWriter> writer_;
+  ImportSummary summary_;
+};
+
+Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped,
+                                    const ImportOptions& options) {
+  // Under another name until it is complete; a process that is killed leaves at most this file.
+  const std::string temporary = fmt::format("{}.{}.tmp", options.database_path, getpid());
+  unlink(temporary.c_str());
+  const auto import = [&]() -> Result<ImportSummary> {
+    ASSIGN_OR_RETURN(Database database, Database::Open(temporary, Database::Mode::kBulkLoad));
+    RETURN_IF_ERROR(database.Execute("BEGIN"));
+    RETURN_IF_ERROR(CreateSchema(database));
+    Load load(database, options, true);
+    ASSIGN_OR_RETURN(ImportSummary summary, load.Run(logs, skipped));
+    RETURN_IF_ERROR(database.Execute("COMMIT"));
+    return summary;
+  };
+  Result<ImportSummary> summary = import();
+  if (summary && rename(temporary.c_str(), options.database_path.c_str()) != 0) {
+    summary = Fail(ErrorCode::kIo, fmt::format("cannot write '{}': {}", options.database_path, std::strerror(errno)));
+  }
+  if (!summary) unlink(temporary.c_str());
+  return summary;
+}
+
+Result<ImportSummary> ImportIntoExisting(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped,
+                                         const ImportOptions& options) {
+  ASSIGN_OR_RETURN(Database database, Database::Open(options.database_path, Database::Mode::kAppend));
+  RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
+  Result<ImportSummary> summary = [&]() -> Result<ImportSummary> {
+    Load load(database, options, false);
+    return load.Run(logs, skipped);
+  }();
+  if (!summary) {
+    (void)database.Execute("ROLLBACK").has_value();
+    return summary;
+  }
+  RETURN_IF_ERROR(database.Execute("COMMIT"));
+  return summary;
+}
+
+}  // namespace
+
+Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped,
+                                 const ImportOptions& options) {
+  // Open every log before anything is written: a wrong name should not cost an hour.
+  for (const FoundLog& log : logs) {
+    if (log.path != "-" && access(log.path.c_str(), R_OK) != 0) {
+      return Fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+                  fmt::format("cannot read '{}': {}", log.path, std::strerror(errno)));
+    }
+  }
+  if (options.append && access(options.database_path.c_str(), F_OK) == 0) return ImportIntoExisting(logs, skipped, options);
+  return ImportIntoNew(logs, skipped, options);
+}
+
+}  // namespace tlparse

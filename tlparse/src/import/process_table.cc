@@ -1,0 +1,174 @@
+#include "import/process_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace tlparse {
+
+namespace {
+
+// Above this, the prefix holds a thread id (logs of early 2024); Linux pids end here.
+constexpr std::int64_t kMaxPid = 4'194'304;
+constexpr std::int64_t kQuarterHourUs = 900'000'000;
+
+// Records that carry a stack outside a compile although they do not belong to one.
+bool StandsAlone(const LogRecord& record) {
+  constexpr std::array<std::string_view, 4> kKinds = {"str", "link", "dump_file", "chromium_event"};
+  constexpr std::array<std::string_view, 8> kArtifacts = {
+      "graph_execution", "inductor_graph_execution", "torch_version",         "compile_worker_status",
+      "dynamo_cache_entries", "dynamo_cache_bypass",  "native_dsl_compile", "compile_worker_sidecar_death"};
+  const Envelope& envelope = record.envelope;
+  if (envelope.kind == "artifact") return std::find(kArtifacts.begin(), kArtifacts.end(), envelope.name) != kArtifacts.end();
+  return std::find(kKinds.begin(), kKinds.end(), envelope.kind) != kKinds.end();
+}
+
+// Whether the record is the first one of a compile that reuses the label of `compile` (after torch._dynamo.reset()).
+bool BeginsAgain(const CompileState& compile, const LogRecord& record) {
+  if (!compile.has_start && !compile.has_metrics) return false;
+  const Envelope& envelope = record.envelope;
+  if (envelope.attempt.value_or(0) != 0) return false;
+  if (envelope.kind == "dynamo_start") return true;
+  if (envelope.kind == "artifact") return envelope.name == "recompile_reasons";
+  if (envelope.kind != "chromium_event") return false;
+  // B of "dynamo": both members stand within the first lines, in either spelling of the JSON.
+  const std::string_view payload = record.raw_payload;
+  return payload.find("\"name\": \"dynamo\"") != std::string_view::npos && payload.find("\"ph\": \"B\"") != std::string_view::npos;
+}
+
+}  // namespace
+
+ProcessClock::ProcessClock(PrefixTimeUs first, std::int64_t file_mtime_us, bool has_mtime)
+    : provisional_(CalibrateByModificationTime(first, file_mtime_us)), has_mtime_(has_mtime) {}
+
+std::int64_t ProcessClock::LocalUs(PrefixTimeUs time) {
+  last_us_ = std::max(last_us_, ToEpochUs(provisional_, time) + zone_change_us_);
+  return last_us_;
+}
+
+void ProcessClock::Note(PrefixTimeUs time, std::int64_t epoch_us, IngestContext::TimeBasis basis) {
+  const std::int64_t local_us = ToEpochUs(provisional_, time);
+  if (basis == IngestContext::TimeBasis::kCacheEventTime) {
+    if (!cache_ && (cache_ = Calibrate(time, epoch_us))) cache_shift_us_ = ToEpochUs(*cache_, time) - local_us;
+    return;
+  }
+  if (!event_) {
+    if ((event_ = Calibrate(time, epoch_us))) event_shift_us_ = ToEpochUs(*event_, time) - local_us;
+    return;
+  }
+  const std::int64_t drift_us = epoch_us - (local_us + zone_change_us_ + event_shift_us_);
+  if (std::abs(drift_us) < kQuarterHourUs) return;
+  // The local clock jumped by whole quarters of an hour: summer time began or ended while the job ran.
+  const std::int64_t quarters = (drift_us + (drift_us > 0 ? kQuarterHourUs / 2 : -kQuarterHourUs / 2)) / kQuarterHourUs;
+  if (std::abs(quarters) <= 8) zone_change_us_ += quarters * kQuarterHourUs;
+}
+
+std::optional<std::int64_t> ProcessClock::shift_us() const {
+  if (event_) return event_shift_us_;
+  if (cache_) return cache_shift_us_;
+  if (has_mtime_) return 0;
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> ProcessClock::utc_offset_s() const {
+  if (event_) return event_->utc_offset_s;
+  if (cache_) return cache_->utc_offset_s;
+  return std::nullopt;
+}
+
+std::string_view ProcessClock::basis() const {
+  return event_ ? "chromium_event" : cache_ ? "cache_event_time" : has_mtime_ ? "file_mtime" : "none";
+}
+
+Process& ProcessTable::Make(const LogRecord& record, std::int64_t pid) {
+  auto process = std::make_unique<Process>(Process{{}, ProcessClock(record.prefix.time_us, mtime_us_, has_mtime_), nullptr});
+  process->state.id = next_process_id_++;
+  process->state.pid = record.prefix.pid;
+  process->state.is_thread_id = record.prefix.pid > kMaxPid;
+  processes_.push_back(std::move(process));
+  latest_[pid] = processes_.back().get();
+  return *processes_.back();
+}
+
+Process& ProcessTable::For(const LogRecord& record, bool* rank_conflict) {
+  *rank_conflict = false;
+  const std::int64_t pid = record.prefix.pid > kMaxPid ? -1 : record.prefix.pid;
+  const std::optional<std::int64_t> rank = record.envelope.rank ? record.envelope.rank : record.prefix.rank;
+  const std::string_view source = record.envelope.rank ? "record" : "prefix";
+  const auto latest = latest_.find(pid);
+  if (latest == latest_.end()) {
+    Process& made = Make(record, pid);
+    made.state.rank = rank;
+    if (rank) made.state.rank_source = source;
+    return made;
+  }
+  Process& current = *latest->second;
+  if (!rank || current.state.rank == rank) return current;
+  if (!current.state.rank) {
+    current.state.rank = rank;
+    current.state.rank_source = source;
+    return current;
+  }
+  for (const std::unique_ptr<Process>& process : processes_) {
+    const std::int64_t key = process->state.is_thread_id ? -1 : process->state.pid;
+    if (key == pid && process->state.rank == rank) {
+      latest_[pid] = process.get();
+      return *process;
+    }
+  }
+  Process& made = Make(record, pid);
+  made.state.rank = rank;
+  made.state.rank_source = source;
+  // A re-created process group changes the rank of one process: what it interned before stays known.
+  made.state.strings = current.state.strings;
+  *rank_conflict = !made.state.is_thread_id && !record.prefix.rank;
+  return made;
+}
+
+CompileState& ProcessTable::MakeCompile(Process& process, const CompileIds& ids, std::string label, std::int64_t record_id) {
+  auto compile = std::make_unique<CompileState>();
+  compile->id = next_compile_id_++;
+  compile->ids = ids;
+  compile->label = std::move(label);
+  compile->first_record_id = compile->last_record_id = record_id;
+  CompileState*& slot = process.state.compile_by_label[compile->label];
+  if (slot != nullptr) compile->generation = slot->generation + 1;
+  slot = compile.get();
+  process.state.compiles.push_back(std::move(compile));
+  return *slot;
+}
+
+CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record, std::int64_t record_id) {
+  const Envelope& envelope = record.envelope;
+  const CompileIds ids{envelope.compiled_autograd_id, envelope.frame_id, envelope.frame_compile_id};
+  CompileState* compile = nullptr;
+  if (ids.empty()) {
+    const bool opens = envelope.has_stack && !StandsAlone(record);
+    if (opens && process.synthetic == nullptr) {
+      process.synthetic = &MakeCompile(process, ids, fmt::format("unknown_{}", record.line), record_id);
+      process.synthetic->is_synthetic = true;
+    }
+    // Events and context-free records inside the stretch belong to it as well.
+    if (opens || (envelope.kind == "chromium_event" && !envelope.has_stack)) compile = process.synthetic;
+    if (envelope.kind.ends_with("compilation_metrics") || envelope.kind.ends_with("compilation_metrics_runtime")) {
+      compile = process.synthetic;
+    }
+  } else {
+    const std::string label = ids.Label();
+    compile = process.state.FindCompile(label);
+    if (compile == nullptr || BeginsAgain(*compile, record)) compile = &MakeCompile(process, ids, label, record_id);
+  }
+  if (compile == nullptr) return nullptr;
+  compile->last_record_id = record_id;
+  if (envelope.attempt) {
+    compile->max_attempt = std::max(compile->max_attempt, *envelope.attempt);
+    compile->restart_reasons.try_emplace(*envelope.attempt);
+  }
+  if (envelope.kind == "dynamo_start") compile->has_start = true;
+  if (envelope.kind.ends_with("_graph") || envelope.kind == "inductor_output_code") compile->has_output_graph = true;
+  return compile;
+}
+
+}  // namespace tlparse

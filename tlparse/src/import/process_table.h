@@ -1,0 +1,76 @@
+// The processes of one log file, their clocks, and the compile each record belongs to.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "artifacts/artifact.h"
+#include "artifacts/common/process_state.h"
+#include "base/glog_time.h"
+#include "log/record_reader.h"
+
+namespace tlparse {
+
+// How a process's prefix times become times since the epoch. Until an event tells, the year is guessed from the file's time.
+class ProcessClock {
+ public:
+  ProcessClock(PrefixTimeUs first, std::int64_t file_mtime_us, bool has_mtime);
+
+  // Microseconds in the process's own provisional time; never decreasing.
+  std::int64_t LocalUs(PrefixTimeUs time);
+  void Note(PrefixTimeUs time, std::int64_t epoch_us, IngestContext::TimeBasis basis);
+  // Add to LocalUs; nothing if uncalibrated.
+  std::optional<std::int64_t> shift_us() const;
+  std::optional<std::int64_t> utc_offset_s() const;
+  std::string_view basis() const;
+
+ private:
+  Calibration provisional_;
+  bool has_mtime_;
+  std::optional<Calibration> event_;
+  std::int64_t event_shift_us_ = 0;
+  std::optional<Calibration> cache_;
+  std::int64_t cache_shift_us_ = 0;
+  std::int64_t zone_change_us_ = 0;  // the clock was moved (daylight saving) since the first event
+  std::int64_t last_us_ = INT64_MIN;
+};
+
+struct Process {
+  ProcessState state;
+  ProcessClock clock;
+  CompileState* synthetic = nullptr;  // open stretch of records without ids
+};
+
+class ProcessTable {
+ public:
+  // `next_process_id` and `next_compile_id` are counters of the load.
+  ProcessTable(std::int64_t& next_process_id, std::int64_t& next_compile_id, std::int64_t file_mtime_us, bool has_mtime)
+      : next_process_id_(next_process_id), next_compile_id_(next_compile_id), mtime_us_(file_mtime_us), has_mtime_(has_mtime) {}
+
+  // The process that wrote the record. Sets *rank_conflict if the record's rank made a second process for its pid.
+  Process& For(const LogRecord& record, bool* rank_conflict);
+  // The compile the record belongs to, made if need be; nullptr: none. Updates what the envelope alone tells.
+  CompileState* CompileFor(Process& process, const LogRecord& record, std::int64_t record_id);
+  // A record without ids ended the open synthetic compile.
+  static void EndSynthetic(Process& process) { process.synthetic = nullptr; }
+
+  const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
+
+ private:
+  Process& Make(const LogRecord& record, std::int64_t pid);
+  CompileState& MakeCompile(Process& process, const CompileIds& ids, std::string label, std::int64_t record_id);
+
+  std::int64_t& next_process_id_;
+  std::int64_t& next_compile_id_;
+  std::int64_t mtime_us_;
+  bool has_mtime_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::unordered_map<std::int64_t, Process*> latest_;  // by pid: the process that records without rank belong to
+};
+
+}  // namespace tlparse

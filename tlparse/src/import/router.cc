@@ -1,0 +1,58 @@
+#include "import/router.h"
+
+#include <algorithm>
+
+namespace tlparse {
+
+namespace {
+constexpr std::string_view kArtifactPrefix = "artifact/";
+}
+
+Router::Router(TableSet& tables) {
+  for (const Artifact* artifact : AllArtifacts()) {
+    ingestors_.push_back(artifact->create());
+    Ingestor* ingestor = ingestors_.back().get();
+    ingestor->Prepare(tables);
+    for (std::string_view key : artifact->keys) {
+      const bool is_artifact = key.starts_with(kArtifactPrefix);
+      if (is_artifact) key.remove_prefix(kArtifactPrefix.size());
+      if (const std::size_t star = key.find('*'); star != std::string_view::npos) {
+        (is_artifact ? artifact_patterns_ : kind_patterns_).push_back({key.substr(0, star), key.substr(star + 1), ingestor});
+      } else {
+        (is_artifact ? artifacts_ : kinds_).emplace(key, ingestor);
+      }
+    }
+  }
+  const auto longer = [](const Pattern& a, const Pattern& b) {
+    return a.prefix.size() + a.suffix.size() > b.prefix.size() + b.suffix.size();
+  };
+  std::stable_sort(artifact_patterns_.begin(), artifact_patterns_.end(), longer);
+  std::stable_sort(kind_patterns_.begin(), kind_patterns_.end(), longer);
+}
+
+Ingestor* Router::FindArtifact(std::string_view name) const {
+  if (auto found = artifacts_.find(name); found != artifacts_.end()) return found->second;
+  for (const Pattern& pattern : artifact_patterns_) {
+    if (name.size() >= pattern.prefix.size() + pattern.suffix.size() && name.starts_with(pattern.prefix) &&
+        name.ends_with(pattern.suffix)) {
+      return pattern.ingestor;
+    }
+  }
+  return nullptr;
+}
+
+Ingestor* Router::Find(std::string_view kind, std::string_view name, TextId name_id) {
+  if (kind == "artifact") {
+    if (name.empty()) return nullptr;
+    const auto [entry, is_new] = by_name_.try_emplace(name_id, nullptr);
+    if (is_new) entry->second = FindArtifact(name);
+    return entry->second;
+  }
+  if (auto found = kinds_.find(kind); found != kinds_.end()) return found->second;
+  for (const Pattern& pattern : kind_patterns_) {
+    if (kind.starts_with(pattern.prefix) && kind.ends_with(pattern.suffix)) return pattern.ingestor;
+  }
+  return nullptr;
+}
+
+}  // namespace tlparse

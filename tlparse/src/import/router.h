@@ -1,0 +1,38 @@
+// Which ingestor a record goes to.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "artifacts/artifact.h"
+
+namespace tlparse {
+
+class Router {
+ public:
+  explicit Router(TableSet& tables);
+
+  // The owner of a record, by its kind and (for artifacts) its name; nullptr: unknown. `name_id` stands for the name in a cache.
+  Ingestor* Find(std::string_view kind, std::string_view name, TextId name_id);
+  const std::vector<std::unique_ptr<Ingestor>>& ingestors() const { return ingestors_; }
+
+ private:
+  struct Pattern {
+    std::string_view prefix;  // at most one of them is empty
+    std::string_view suffix;
+    Ingestor* ingestor;
+  };
+  Ingestor* FindArtifact(std::string_view name) const;
+
+  std::vector<std::unique_ptr<Ingestor>> ingestors_;
+  std::unordered_map<std::string_view, Ingestor*> kinds_;
+  std::unordered_map<std::string_view, Ingestor*> artifacts_;
+  std::vector<Pattern> artifact_patterns_;  // longest first
+  std::vector<Pattern> kind_patterns_;
+  std::unordered_map<TextId, Ingestor*> by_name_;
+};
+
+}  // namespace tlparse

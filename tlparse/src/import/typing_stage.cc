@@ -1,0 +1,323 @@
+#include "import/typing_stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_repair.h"
+#include "base/utf8.h"
+#include "log/payload_text.h"
+
+namespace tlparse {
+
+namespace {
+// JSON payloads above this are kept but not parsed: the parser's memory is a multiple of the text.
+constexpr std::size_t kMaxJsonBytes = 32 << 20;
+}  // namespace
+
+TypingStage::TypingStage(TableSet& tables)
+    : tables_(tables),
+      texts_(tables),
+      contents_(tables),
+      stacks_(tables),
+      graphs_(tables),
+      import_log_(tables),
+      router_(tables),
+      run_table_(tables.Use("run", 4)),
+      log_file_table_(tables.Use("log_file", 13)),
+      process_table_(tables.Use("process", 11)),
+      payload_table_(tables.Use("payload_row", 4)),
+      record_table_(tables.Use("record_row", 19)),
+      compile_table_(tables.Use("compile", 19)),
+      attempt_table_(tables.Use("attempt", 3)),
+      next_ids_(tables.tables().size(), 1) {
+  graphs_.on_close = [this](CompileState& compile, GraphState& graph) {
+    for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors()) {
+      if (Result<void> closed = ingestor->GraphClosed(compile, graph, *this); !closed) {
+        Log(ImportCode::kBadPayload, closed.error().message);
+      }
+    }
+  };
+}
+
+Result<void> TypingStage::Load(Database& database) {
+  RETURN_IF_ERROR(texts_.Load(database));
+  RETURN_IF_ERROR(contents_.Load(database));
+  RETURN_IF_ERROR(stacks_.Load(database));
+  for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors()) RETURN_IF_ERROR(ingestor->Load(database));
+  for (std::size_t table = 0; table < tables_.tables().size(); ++table) {
+    const std::string& name = tables_.tables()[table].name;
+    ASSIGN_OR_RETURN(const std::int64_t has_id,
+                     database.QueryInt(fmt::format("SELECT count(*) FROM pragma_table_info('{}') WHERE name = 'id'", name)));
+    if (has_id == 0) continue;
+    ASSIGN_OR_RETURN(const std::int64_t last, database.QueryInt(fmt::format("SELECT max(id) FROM \"{}\"", name)));
+    next_ids_[table] = last + 1;
+  }
+  next_record_id_ = first_record_id_ = next_ids_[record_table_];
+  next_process_id_ = next_ids_[process_table_];
+  next_compile_id_ = next_ids_[compile_table_];
+  return {};
+}
+
+void TypingStage::AddInitialRows(RowBatch& rows) { texts_.AddFixedRows(rows); }
+
+void TypingStage::BeginRun(std::int64_t run_id) {
+  run_id_ = run_id;
+  import_log_.Begin(run_id, next_ids_[tables_.Use("import_log_row", 10)]);
+}
+
+std::int64_t TypingStage::BeginFile(const FileInfo& file) {
+  file_ = file;
+  log_file_id_ = NextId(log_file_table_);
+  file_first_record_id_ = next_record_id_;
+  file_first_content_id_ = contents_.next_id();
+  processes_ = std::make_unique<ProcessTable>(next_process_id_, next_compile_id_, file.mtime_us, file.has_mtime);
+  reported_unknown_.clear();
+  reported_once_.clear();
+  kept_payloads_.clear();
+  return log_file_id_;
+}
+
+Result<void> TypingStage::Type(Window& window, RowBatch& rows) {
+  rows_ = &rows;
+  const std::int64_t first_record_id = next_record_id_;
+  for (const LogRecord& record : window.records) TypeRecord(record);
+  AddFindings(window, first_record_id);
+  return {};
+}
+
+void TypingStage::AddFindings(const Window& window, std::int64_t first_record_id) {
+  for (const Finding& finding : window.findings) {
+    ImportPlace place;
+    if (finding.line > 0) place.line = finding.line;
+    if (finding.byte_offset >= 0) place.byte_offset = finding.byte_offset;
+    if (finding.record >= 0) place.record_id = first_record_id + finding.record;
+    import_log_.Add(*rows_, log_file_id_, place, finding.code, finding.message, finding.text, finding.line_count);
+  }
+}
+
+void TypingStage::LogSkippedFile(const SkippedFile& file, RowBatch& rows) {
+  import_log_.Add(rows, std::nullopt, {}, ImportCode::kSkippedFile, fmt::format("{}: {}", file.path, file.reason));
+}
+
+void TypingStage::TypeRecord(const LogRecord& record) {
+  log_record_ = &record;
+  payload_.reset();
+  has_metadata_ = false;
+  bool rank_conflict = false;
+  process_ = &processes_->For(record, &rank_conflict);
+  local_us_ = process_->clock.LocalUs(record.prefix.time_us);
+
+  record_ = Record{};
+  record_.id = next_record_id_++;
+  record_.line = record.line;
+  record_.byte_offset = record.byte_offset;
+  record_.kind = record.envelope.kind;
+  record_.name = record.envelope.name;
+  record_.envelope = record.envelope_json;
+  record_.process = &process_->state;
+  record_.compile = processes_->CompileFor(*process_, record, record_.id);
+  record_.attempt = record.envelope.attempt;
+  record_.subgraph_name = record.envelope.subgraph_name;
+  record_.payload_state = static_cast<PayloadState>(record.payload_state);
+  record_.payload_id = record.payload_id;
+  kind_id_ = record_.kind.empty() ? 0 : Text(record_.kind);
+  name_id_ = record_.name.empty() ? 0 : Text(record_.name);
+
+  if (record.payload_is_new) AddPayloadRow(record);
+  if (record_.kind == "str") {
+    if (Result<simdjson::dom::element> metadata = Metadata(); metadata) {
+      std::string_view text;
+      std::int64_t id = 0;
+      if (metadata->at(0).get(text) == simdjson::SUCCESS && metadata->at(1).get(id) == simdjson::SUCCESS) {
+        const auto [entry, is_new] = process_->state.strings.try_emplace(id, text);
+        if (!is_new && entry->second != text) {
+          Log(ImportCode::kRedefinedString, fmt::format("string {} was '{}'", id, entry->second));
+          entry->second = text;
+        }
+      } else {
+        Log(ImportCode::kBadMetadata, "str is not [text, id]");
+      }
+    }
+  }
+  AddRecordRow(record, local_us_);
+  ReportEnvelope(record, rank_conflict);
+
+  if (Ingestor* ingestor = router_.Find(record_.kind, record_.name, name_id_); ingestor != nullptr) {
+    Ingest(*ingestor);
+  } else if (record_.kind != "str") {
+    ReportUnknown(record);
+  }
+  if (record_.compile != nullptr && record_.compile->is_synthetic && record_.kind.ends_with("compilation_metrics")) {
+    ProcessTable::EndSynthetic(*process_);
+  }
+}
+
+void TypingStage::Ingest(Ingestor& ingestor) {
+  Result<void> ingested = ingestor.Ingest(record_, *this);
+  if (ingested) return;
+  const bool is_payload = record_.payload_id != 0 && ingested.error().code != ErrorCode::kUsage;
+  Log(is_payload ? ImportCode::kBadPayload : ImportCode::kBadMetadata, ingested.error().message);
+}
+
+void TypingStage::AddPayloadRow(const LogRecord& record) {
+  rows_->Add(payload_table_, record.payload_id, ToHex(record.payload_md5), record.payload.size(),
+             StaticAny{record.payload, record.payload_is_text});
+}
+
+void TypingStage::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
+  const Envelope& envelope = record.envelope;
+  std::optional<std::int64_t> stack_id;
+  std::optional<std::int64_t> user_stack_id;
+  if (envelope.has_stack) {
+    if (const std::int64_t id = Stack("stack", false); id != 0) stack_id = id;
+  }
+  if (envelope.has_metadata_stack) {
+    if (!envelope.has_stack) {
+      if (const std::int64_t id = Stack("stack", true); id != 0) stack_id = id;
+    }
+    if (const std::int64_t id = Stack("user_stack", true); id != 0) user_stack_id = id;
+  }
+  const std::optional<StaticText> metadata =
+      envelope.metadata.empty() ? std::nullopt : std::optional(StaticText{envelope.metadata});
+  // Bytes that are not text cannot stand in a TEXT column; the finding kRepairedJson says that the envelope is not as in the log.
+  std::string_view envelope_text = record.envelope_json;
+  if (envelope.was_repaired && !IsTextSafe(envelope_text)) envelope_text = rows_->arena().Copy(SanitizeUtf8(envelope_text));
+  const auto id_or_null = [](std::int64_t id) { return id == 0 ? std::nullopt : std::optional(id); };
+  rows_->Add(record_table_, record_.id, process_->state.id, nullptr, record.line, record.byte_offset, local_us,
+             Text(record.prefix.path), record.prefix.source_line, id_or_null(kind_id_), id_or_null(name_id_),
+             record_.compile_row_id(), record_.attempt,
+             OptionalText(record_.subgraph_name), id_or_null(record.payload_id), record.payload_state, stack_id, user_stack_id,
+             StaticText{envelope_text}, metadata);
+}
+
+void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
+  const Envelope& envelope = record.envelope;
+  if (record_.kind.empty()) {
+    Log(envelope.has_several_keys ? ImportCode::kSeveralRecordKeys : ImportCode::kNoRecordKey, "the record has no kind");
+  }
+  if (!envelope.bad_member.empty()) {
+    Log(ImportCode::kBadEnvelopeMember, fmt::format("'{}' has a wrong type", envelope.bad_member));
+  }
+  if (rank_conflict) Log(ImportCode::kRankConflict, fmt::format("pid {} now writes as rank {}", record.prefix.pid, *envelope.rank));
+  if (envelope.was_repaired) Log(ImportCode::kRepairedJson, "the envelope is not strict JSON");
+  if (record_.kind == "artifact" && record_.name.empty()) Log(ImportCode::kUnnamedArtifact, "an artifact without a name");
+  if (record.payload_state == LogRecord::Payload::kCrRemoved && reported_once_.insert("cr").second) {
+    Log(ImportCode::kCrRemoved, "payload lines end in CR LF (first of this file)");
+  }
+}
+
+void TypingStage::ReportUnknown(const LogRecord& record) {
+  (void)record;
+  if (record_.kind.empty() || (record_.kind == "artifact" && record_.name.empty())) return;
+  const bool is_artifact = record_.kind == "artifact";
+  if (!reported_unknown_.insert(is_artifact ? name_id_ : kind_id_).second) return;
+  Log(is_artifact ? ImportCode::kUnknownArtifact : ImportCode::kUnknownRecordKind,
+      fmt::format("'{}' (first of this file)", is_artifact ? record_.name : record_.kind));
+}
+
+Result<simdjson::dom::element> TypingStage::EnvelopeRoot() {
+  simdjson::dom::element root;
+  if (metadata_parser_.parse(record_.envelope.data(), record_.envelope.size(), false).get(root) == simdjson::SUCCESS) return root;
+  Result<RepairedJson> repaired = RepairJson(record_.envelope);
+  if (!repaired) return tl::unexpected<Error>(std::move(repaired).error());
+  if (metadata_parser_.parse(WithoutBigIntegers(repaired->text)).get(root) != simdjson::SUCCESS) {
+    return Fail(ErrorCode::kBadJson, "the envelope is not JSON");
+  }
+  return root;
+}
+
+Result<simdjson::dom::element> TypingStage::Metadata() {
+  if (has_metadata_) return metadata_;
+  simdjson::dom::element value;
+  if (log_record_->envelope.was_repaired) {
+    if (metadata_parser_.parse(WithoutBigIntegers(log_record_->envelope.metadata)).get(value) != simdjson::SUCCESS) {
+      return Fail(ErrorCode::kBadJson, "the metadata is not JSON");
+    }
+  } else {
+    ASSIGN_OR_RETURN(simdjson::dom::element root, EnvelopeRoot());
+    simdjson::dom::object object;
+    if (root.get(object) != simdjson::SUCCESS || object.at_key(record_.kind).get(value) != simdjson::SUCCESS) {
+      return Fail(ErrorCode::kBadJson, "the record has no metadata");
+    }
+  }
+  metadata_ = value;
+  has_metadata_ = true;
+  return metadata_;
+}
+
+std::int64_t TypingStage::Stack(std::string_view member, bool in_metadata) {
+  has_metadata_ = false;
+  Result<simdjson::dom::element> root = in_metadata ? Metadata() : EnvelopeRoot();
+  simdjson::dom::element frames;
+  if (!root || root->at_key(member).get(frames) != simdjson::SUCCESS || !frames.is_array()) return 0;
+  std::optional<std::int64_t> unresolved;
+  Result<std::int64_t> stack = stacks_.Stack(*rows_, process_->state, frames, &unresolved);
+  if (unresolved && reported_once_.insert(fmt::format("string {} {}", process_->state.id, *unresolved)).second) {
+    Log(ImportCode::kUnresolvedString, fmt::format("string {} is not defined (first use)", *unresolved));
+  }
+  if (!stack) {
+    Log(ImportCode::kBadMetadata, stack.error().message);
+    return 0;
+  }
+  return *stack;
+}
+
+std::string_view TypingStage::Payload() {
+  if (payload_) return *payload_;
+  if (log_record_->payload_is_new) {
+    payload_ = log_record_->payload;
+  } else if (log_record_->raw_payload.empty()) {
+    payload_ = std::string_view();
+  } else {
+    const std::string_view raw = log_record_->raw_payload;
+    char* text = rows_->arena().Allocate(raw.size());
+    const bool remove_cr = log_record_->payload_state == LogRecord::Payload::kCrRemoved;
+    payload_ = std::string_view(text, RemoveTabs(raw, remove_cr, text));
+  }
+  return *payload_;
+}
+
+Result<simdjson::dom::element> TypingStage::PayloadJson() {
+  const std::string_view text = Payload();
+  if (text.size() > kMaxJsonBytes) {
+    Log(ImportCode::kPayloadTooLarge, fmt::format("the payload has {} bytes", text.size()));
+    return Fail(ErrorCode::kBadJson, "the payload is too large to be parsed");
+  }
+  simdjson::dom::element root;
+  // Arena blocks and windows have readable bytes behind them, so the text is parsed in place.
+  if (payload_parser_.parse(text.data(), text.size(), false).get(root) == simdjson::SUCCESS) return root;
+  Result<RepairedJson> repaired = RepairJson(text);
+  if (!repaired) return Fail(ErrorCode::kBadJson, fmt::format("the payload is not JSON: {}", repaired.error().message));
+  if (payload_parser_.parse(WithoutBigIntegers(repaired->text)).get(root) != simdjson::SUCCESS) {
+    return Fail(ErrorCode::kBadJson, "the payload is not JSON");
+  }
+  return root;
+}
+
+std::string_view TypingStage::KeptPayload(std::int64_t payload_id) {
+  auto found = kept_payloads_.find(payload_id);
+  return found == kept_payloads_.end() ? std::string_view() : found->second;
+}
+void TypingStage::KeepPayload() {
+  if (record_.payload_id != 0) kept_payloads_.try_emplace(record_.payload_id, Payload());
+}
+void TypingStage::ReleasePayload(std::int64_t payload_id) { kept_payloads_.erase(payload_id); }
+
+void TypingStage::NoteTime(std::int64_t epoch_us, TimeBasis basis) {
+  process_->clock.Note(log_record_->prefix.time_us, epoch_us, basis);
+}
+
+std::optional<std::int64_t> TypingStage::Time() const {
+  const std::optional<std::int64_t> shift = process_->clock.shift_us();
+  if (!shift) return std::nullopt;
+  return local_us_ + *shift;
+}
+
+void TypingStage::Log(ImportCode code, std::string message) {
+  ImportPlace place;
+  if (log_record_ != nullptr) place = {record_.id, record_.line, record_.byte_offset};
+  import_log_.Add(*rows_, log_file_id_, place, code, message);
+}
+
+}  // namespace tlparse

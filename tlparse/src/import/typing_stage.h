@@ -1,0 +1,139 @@
+// The middle of the pipeline: records of a window become rows of every table. Single-threaded; strictly in log order, so that ids and
+// joins do not depend on the machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "artifacts/artifact.h"
+#include "artifacts/common/graph_tracker.h"
+#include "artifacts/common/stack_pool.h"
+#include "base/find_logs.h"
+#include "import/process_table.h"
+#include "import/router.h"
+#include "log/record_reader.h"
+#include "store/content_registry.h"
+#include "store/database.h"
+#include "store/import_log.h"
+#include "store/row_batch.h"
+#include "store/text_pool.h"
+
+namespace tlparse {
+
+// What the load knows of a file before it is read.
+struct FileInfo {
+  std::string path;
+  std::optional<std::int64_t> name_rank;
+  std::int64_t mtime_us = 0;
+  bool has_mtime = false;
+};
+
+// What is known once it has been read.
+struct FileResult {
+  std::int64_t size_bytes = 0;
+  std::int64_t line_count = 0;
+  std::string compression;
+  std::string content_hash;
+};
+
+class TypingStage final : public IngestContext {
+ public:
+  // Declares every table of the load in `tables`, which outlives the stage.
+  explicit TypingStage(TableSet& tables);
+
+  // For an existing database: takes over ids and contents. For a new one: the rows every database starts with.
+  Result<void> Load(Database& database);
+  void AddInitialRows(RowBatch& rows);
+
+  void BeginRun(std::int64_t run_id);
+  std::int64_t BeginFile(const FileInfo& file);
+  // Rows of one window; `window` and `rows` must live until the rows are written.
+  Result<void> Type(Window& window, RowBatch& rows);
+  // Rows known only at the end of a file: processes, compiles, graphs, the file itself.
+  Result<void> EndFile(const FileResult& result, RowBatch& rows);
+  void LogSkippedFile(const SkippedFile& file, RowBatch& rows);
+
+  std::int64_t record_count() const { return next_record_id_ - first_record_id_; }
+
+  // IngestContext
+  Result<simdjson::dom::element> Metadata() override;
+  std::string_view Payload() override;
+  Result<simdjson::dom::element> PayloadJson() override;
+  std::string_view KeptPayload(std::int64_t payload_id) override;
+  void KeepPayload() override;
+  void ReleasePayload(std::int64_t payload_id) override;
+  RowBatch& rows() override { return *rows_; }
+  TextPool& texts() override { return texts_; }
+  ContentRegistry& contents() override { return contents_; }
+  GraphTracker& graphs() override { return graphs_; }
+  StackPool& stacks() override { return stacks_; }
+  std::int64_t NextId(TableId table) override { return next_ids_[table]++; }
+  void NoteTime(std::int64_t epoch_us, TimeBasis basis) override;
+  std::optional<std::int64_t> Time() const override;
+  void Log(ImportCode code, std::string message) override;
+
+ private:
+  void TypeRecord(const LogRecord& record);
+  void AddPayloadRow(const LogRecord& record);
+  void AddRecordRow(const LogRecord& record, std::int64_t local_us);
+  void ReportEnvelope(const LogRecord& record, bool rank_conflict);
+  void ReportUnknown(const LogRecord& record);
+  void Ingest(Ingestor& ingestor);
+  void AddFindings(const Window& window, std::int64_t first_record_id);
+  std::int64_t Stack(std::string_view member, bool in_metadata);
+  Result<simdjson::dom::element> EnvelopeRoot();
+  void EndProcess(Process& process);
+  void AddCompileRows(CompileState& compile, const ProcessState& process);
+
+  TableSet& tables_;
+  TextPool texts_;
+  ContentRegistry contents_;
+  StackPool stacks_;
+  GraphTracker graphs_;
+  ImportLog import_log_;
+  Router router_;
+  TableId run_table_, log_file_table_, process_table_, payload_table_, record_table_, compile_table_, attempt_table_;
+  std::vector<std::int64_t> next_ids_;  // by table
+
+  std::int64_t run_id_ = 0;
+  std::int64_t first_record_id_ = 1;
+  std::int64_t next_record_id_ = 1;
+  std::int64_t next_process_id_ = 1;
+  std::int64_t next_compile_id_ = 1;
+
+  // The file being read.
+  FileInfo file_;
+  std::int64_t log_file_id_ = 0;
+  std::int64_t file_first_record_id_ = 1;
+  std::int64_t file_first_content_id_ = 1;
+  std::unique_ptr<ProcessTable> processes_;
+  std::unordered_set<TextId> reported_unknown_;
+  std::unordered_set<std::string> reported_once_;
+
+  // The record being typed.
+  RowBatch* rows_ = nullptr;
+  Record record_;
+  const LogRecord* log_record_ = nullptr;
+  Process* process_ = nullptr;
+  std::int64_t local_us_ = 0;
+  TextId kind_id_ = 0;
+  TextId name_id_ = 0;
+  std::optional<std::string_view> payload_;
+  bool has_metadata_ = false;
+  simdjson::dom::element metadata_;
+  simdjson::dom::parser metadata_parser_;
+  simdjson::dom::parser payload_parser_;
+  std::unordered_map<std::int64_t, std::string> kept_payloads_;
+};
+
+// Latest values of derived data of a compile that only its end tells.
+std::string_view StatusOf(const CompileState& compile);
+
+}  // namespace tlparse
