@@ -8,7 +8,6 @@ CREATE TABLE cache_event_row (
   layer_id INTEGER NOT NULL REFERENCES text(id),
   state INTEGER NOT NULL,              -- 0 hit, 1 miss, 2 guard_miss, 3 bypass, 4 disabled
   key_id INTEGER REFERENCES text(id),
-  direction INTEGER,                   -- 0 forward, 1 backward, 2 inference, 3 joint; NULL: unknown
   components_state INTEGER NOT NULL,   -- 0 full, 1 empty, 2 unparsed
   component_set_id INTEGER REFERENCES component_set(id),
   parent_event_id INTEGER REFERENCES cache_event_row(id),
@@ -24,13 +23,14 @@ CREATE VIEW cache_event AS
   SELECT e.id, e.record_id, e.compile_id, e.graph_id, coalesce(r.rank, p.rank) AS rank, l.text AS layer,
     CASE e.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass' ELSE 'disabled' END AS state,
     k.text AS key,
-    CASE e.direction WHEN 0 THEN 'forward' WHEN 1 THEN 'backward' WHEN 2 THEN 'inference' WHEN 3 THEN 'joint' END AS direction,
+    g.direction,
     CASE e.components_state WHEN 0 THEN 'full' WHEN 1 THEN 'empty' ELSE 'unparsed' END AS components_state,
     e.parent_event_id, e.time_saved_ns, e.time_taken_ns, b.text AS bypass_reason, d.text AS status_detailed,
     ge.text AS guard_expression, e.event_time_ns, e.component_set_id, r.process_id
   FROM cache_event_row e
   LEFT JOIN record_row r ON r.id = e.record_id
   LEFT JOIN process p ON p.id = r.process_id
+  LEFT JOIN graph g ON g.id = e.graph_id
   LEFT JOIN text l ON l.id = e.layer_id LEFT JOIN text k ON k.id = e.key_id LEFT JOIN text b ON b.id = e.bypass_reason_id
   LEFT JOIN text d ON d.id = e.detail_id LEFT JOIN text ge ON ge.id = e.guard_expression_id;
 

@@ -17,6 +17,7 @@ enum class Direction : std::uint8_t { kForward, kBackward, kInference, kJoint, k
 std::string_view Name(Direction direction);  // "" for kUnknown
 
 struct CacheLookups;  // artifacts/common/cache_events.h
+struct CodeSummary;   // artifacts/common/code_summary.h
 
 // The ids of an envelope. Absent members are empty.
 struct CompileIds {
@@ -42,6 +43,12 @@ struct GraphState {
   bool is_open = true;
   bool has_cache_artifact = false;  // a fx_graph_cache_* artifact was attached
   std::int64_t cache_event_id = 0;
+  // The content that holds its kernels (provenance.cc); 0: none.
+  std::int64_t provenance_content_id = 0;
+  // Its post-grad graph's nodes (GraphTracker::nodes()); 0: none.
+  std::int64_t post_grad_content_id = 0;
+  // What its generated code says; until the graph closes.
+  std::shared_ptr<const CodeSummary> code;
   // Ids of payloads, 0 = none: what provenance is made of when the graph closes.
   std::int64_t code_payload_id = 0;
   std::int64_t mapping_payload_id = 0;
@@ -75,7 +82,10 @@ struct CompileState {
   std::optional<std::int64_t> line;
   std::int64_t stack_id = 0;  // 0: none
 
-  std::vector<std::unique_ptr<GraphState>> graphs;  // by ordinal; closed ones that nothing can refer to any more are reset
+  std::vector<std::unique_ptr<GraphState>> graphs;  // by ordinal
+  std::map<std::string, GraphState*, std::less<>> latest_graphs;  // by subgraph name
+  // Of the latest AOTAutograd graph: what the next segment compiles, if it is an inference graph.
+  Direction aot_direction = Direction::kUnknown;
   // The latest pre-grad graph's content (graph_node_row), for provenance; 0: none.
   std::int64_t pre_grad_content_id = 0;
   std::int64_t open_events = 0;          // chromium B without E

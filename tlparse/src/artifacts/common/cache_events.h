@@ -1,0 +1,102 @@
+// Cache lookups of one process while its log is read.
+//
+// A lookup shows up as an artifact (fx_graph_cache_hit, …) and, when it was made by a compile, as an instant chromium event of
+// nearly the same name just before it; lookups inside an AOTAutograd hit have the artifact only, disabled caches the instant
+// only. One lookup is one row: an instant makes one only if no artifact of the same lookup turns up before the process ends.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "artifacts/artifact.h"
+
+namespace tlparse {
+
+enum class CacheState : std::uint8_t { kHit, kMiss, kGuardMiss, kBypass, kDisabled };
+enum class ComponentsState : std::uint8_t { kFull, kEmpty, kUnparsed };
+
+// A name like fx_graph_cache_miss taken apart.
+struct CacheEventName {
+  std::string_view layer;           // fx_graph, aotautograd, … ; "autograd" is aotautograd
+  std::optional<CacheState> state;  // nothing for *_cache_hash, whose payload tells
+};
+// Nothing if the name is not that of a cache lookup.
+std::optional<CacheEventName> ParseCacheEventName(std::string_view name);
+
+// What the artifact and the instant of one lookup share.
+struct CacheLookupId {
+  std::string layer;
+  CacheState state = CacheState::kMiss;
+  std::string key;
+  std::optional<std::int64_t> event_time_ns;
+  bool operator==(const CacheLookupId&) const = default;
+};
+
+// What a payload says of a lookup; strings and component sets are stored already.
+struct CacheInfo {
+  CacheState state = CacheState::kMiss;
+  ComponentsState components_state = ComponentsState::kEmpty;
+  std::optional<std::int64_t> component_set_id;
+  std::optional<TextId> key_id;
+  std::string key;
+  std::optional<std::int64_t> event_time_ns;
+  std::optional<std::int64_t> time_saved_ns;
+  std::optional<std::int64_t> time_taken_ns;
+  std::optional<TextId> detail_id;
+  std::optional<TextId> guard_expression_id;
+  std::optional<TextId> bypass_reason_id;
+};
+
+// A row of cache_event_row under way.
+struct CacheEvent {
+  std::int64_t id = 0;
+  std::int64_t record_id = 0;
+  std::optional<std::int64_t> compile_id;
+  std::optional<std::int64_t> graph_id;
+  TextId layer_id = 0;
+  std::optional<std::int64_t> parent_id;
+  CacheInfo info;
+};
+
+// An instant whose artifact has not been seen.
+struct CacheInstant {
+  CacheLookupId lookup;
+  std::int64_t record_id = 0;
+  std::int64_t payload_id = 0;  // kept (IngestContext::KeepPayload); 0: nothing in it that `lookup` does not have
+  std::optional<std::int64_t> compile_id;
+  std::optional<std::int64_t> graph_id;
+};
+
+// FX lookups and the AOTAutograd lookup around them, of one compile and subgraph. The order differs by version: PyTorch from 2.9
+// on writes a missed AOT lookup before its FX lookups, earlier ones after them; a hit always comes after (reference section 5.3).
+struct LookupScope {
+  std::int64_t open_aot_id = 0;       // a miss or bypass whose FX lookups follow; 0: none
+  std::int64_t latest_aot_id = 0;
+  bool pending_was_compiled = false;  // one of `pending` had an instant
+  std::vector<std::pair<CacheEvent, std::string>> pending;  // FX lookups without parent, with their AOT number ("7" of 7_forward)
+  std::map<std::string, std::int64_t, std::less<>> parent_by_aot_number;
+};
+
+struct CacheLookups {
+  std::deque<CacheInstant> instants;    // whose artifact may still come; the latest few
+  std::vector<CacheInstant> settled;    // that have none
+  std::deque<CacheLookupId> artifacts;  // without instant so far; the latest few
+  std::map<std::pair<const CompileState*, std::string>, LookupScope> scopes;
+};
+
+// To be called for every instant chromium event (ph "i"); does nothing unless it tells of a cache lookup. `args` is the event's
+// member of that name.
+void NoteInstantCacheEvent(const Record& record, std::string_view name, const simdjson::dom::object& args, IngestContext& context);
+
+// The artifact of a lookup has come: forgets its instant. True if there was one.
+bool TakeInstant(ProcessState& process, const CacheLookupId& lookup, IngestContext& context);
+
+}  // namespace tlparse

@@ -1,0 +1,17 @@
+// Text for a column of its own (strings that go through TextPool need no care).
+#pragma once
+
+#include <string_view>
+
+#include "base/utf8.h"
+#include "store/row_batch.h"
+
+namespace tlparse {
+
+// `text` in the batch's arena, with U+FFFD for what SQLite's TEXT cannot hold (NUL, invalid UTF-8).
+inline StaticText SafeText(RowBatch& rows, std::string_view text) {
+  if (IsTextSafe(text)) return {rows.arena().Copy(text)};
+  return {rows.arena().Copy(SanitizeUtf8(text))};
+}
+
+}  // namespace tlparse
