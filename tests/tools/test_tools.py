@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import count_records
 import derive_traces
 import derived_trace
+import make_bench_input
 import trace_lines
 
 
@@ -79,6 +80,34 @@ class Derived(unittest.TestCase):
                     with open(os.path.join(directory, name), "rb") as file:
                         digests.append(hashlib.md5(file.read()).hexdigest())
                 self.assertEqual(*digests, name)
+
+
+class BenchInput(unittest.TestCase):
+    def records(self, **options):
+        with tempfile.TemporaryDirectory() as directory:
+            paths = make_bench_input.make(directory, 5000000, **options)
+            self.assertGreater(sum(map(os.path.getsize, paths)), 4900000)
+            return [[*trace_lines.read_log(path)] for path in paths]
+
+    def test_distinct_payloads_are_distinct_and_keep_their_shape(self):
+        records, = self.records(files=1, distinct=True)
+        counts = count_records.count(records)
+        self.assertFalse(counts["lines"])
+        self.assertEqual(set(counts["payload_states"]), {"ok", "absent"})
+        self.assertEqual(len(counts["hashes"]), counts["payload_states"]["ok"])
+        for record in records:
+            if record.kind == "chromium_event" or (record.name or "").startswith("fx_graph_cache_"):
+                self.assertIsInstance(json.loads(record.payload), dict)
+
+    def test_repeated_payloads_are_one_job_of_many_ranks(self):
+        logs = self.records(files=12, distinct=False)
+        self.assertEqual(len(logs), 12)
+        for rank, records in enumerate(logs):
+            self.assertEqual({record.envelope["rank"] for record in records
+                              if "rank" in record.envelope} - {rank}, set())
+        # Copy 9 is made of the same source as copy 0: the jobs have 4 + 4 + 1 logs.
+        first, again = (count_records.count(logs[index])["hashes"] for index in (0, 9))
+        self.assertEqual(first, again)
 
 
 class Fixtures(unittest.TestCase):
