@@ -170,12 +170,14 @@ def check_whole(report, database, path):
 
 
 def find_log_file(database, run, log):
-    """The row of log_file that stands for this log: by the same real path, else the same name."""
+    """The row of log_file that stands for this log: by the same real path, else the same name,
+    else standard input."""
     rows = database.execute(
         "SELECT f.id, f.path FROM log_file f JOIN run r ON r.id = f.run_id "
         "WHERE ?1 IS NULL OR r.name = ?1 ORDER BY f.id DESC", (run,)).fetchall()
     for same in (lambda path: os.path.realpath(path) == os.path.realpath(log),
-                 lambda path: os.path.basename(path) == os.path.basename(log)):
+                 lambda path: os.path.basename(path) == os.path.basename(log),
+                 lambda path: path == "-"):
         found = [row_id for row_id, path in rows if same(path)]
         if found:
             return found[0]

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""--run NAME --db FILE: several runs in one database, the same log again, a log that grew."""
+
+import os
+import unittest
+
+import harness
+
+COUNTS = ("record", "compile", "attempt", "graph", "graph_text", "cache_event", "guard",
+          "graph_break", "recompile", "failure", "chromium_event", "compilation_metric", "kernel",
+          "kernel_node", "node_mapping", "collective", "op_runtime", "tensor_meta", "import_log")
+
+
+class Append(harness.EndToEnd):
+    def ingest(self, run, *logs, database="all.db"):
+        self.tlparse(*logs, "--run", run, "--db", database, "--db-only")
+        return self.path(database)
+
+    def counts(self, database):
+        return {table: harness.rows(database, f"SELECT count(*) FROM {table}") for table in COUNTS}
+
+    def test_runs_side_by_side(self):
+        logs = [harness.bundled(name) for name in ("simple", "mlp_train", "mlp_train_2_6")]
+        for log in logs:
+            database = self.ingest(os.path.basename(log), log)
+        self.assertEqual(harness.rows(database, "SELECT count(*) FROM run"), [[3]])
+        for log in logs:
+            self.check(database, log, run=os.path.basename(log))
+        single = [self.counts(self.ingest("x", log, database=f"{index}.db"))
+                  for index, log in enumerate(logs)]
+        self.assertEqual(self.counts(database), {
+            table: [[sum(counts[table][0][0] for counts in single)]] for table in COUNTS})
+
+    def test_same_bytes_change_nothing(self):
+        logs = [harness.bundled("diverge_config_2_6", rank) for rank in range(2)]
+        database = self.ingest("job", *logs)
+        before = harness.dump(database)
+        for again in (logs, logs[1:], logs[:1]):
+            self.ingest("job", *again)
+            self.assertEqual(harness.dump(database), before)
+
+    def test_one_more_log_of_the_same_run(self):
+        logs = [harness.bundled("diverge_config_2_6", rank) for rank in range(3)]
+        self.ingest("job", *logs[:2])
+        database = self.ingest("job", logs[2])
+        self.assertEqual(harness.rows(database, "SELECT count(*) FROM run"), [[1]])
+        self.check(database, *logs)
+        self.assertEqual(self.counts(database),
+                         self.counts(self.ingest("job", *logs, database="at_once.db")))
+
+    def test_log_that_grew_replaces_its_rows(self):
+        whole = harness.log_bytes(harness.bundled("tlparse_meta"))
+        other = harness.bundled("mlp_train")
+        self.ingest("other", other)
+        for part in (len(whole) // 3, len(whole) * 2 // 3, len(whole)):
+            log = self.write("growing.log", whole[:part])
+            database = self.ingest("job", log)
+            self.check(database, log, run="job")
+            self.check(database, other, run="other")
+            self.assertEqual(harness.rows(database, "SELECT count(*) FROM log_file"), [[2]])
+        self.ingest("other", other, database="fresh.db")
+        fresh = self.ingest("job", log, database="fresh.db")
+        self.assertEqual(self.counts(database), self.counts(fresh))
+
+    def test_without_run_the_path_is_the_name(self):
+        log = self.write("some.log", harness.log_bytes(harness.bundled("simple")))
+        self.tlparse("some.log", "--db", "all.db", "--db-only")
+        self.assertEqual(harness.rows(self.path("all.db"), "SELECT name FROM run"), [["some.log"]])
+        self.check(self.path("all.db"), log)
+
+    def test_foreign_database_is_left_alone(self):
+        for name, data in (("text.db", b"precious text"), ("empty_sqlite.db", None)):
+            path = self.path(name)
+            if data is None:
+                connection = harness.sqlite3.connect(path)
+                connection.execute("CREATE TABLE mine (precious)")
+                connection.commit()
+                connection.close()
+            else:
+                self.write(name, data)
+            with open(path, "rb") as file:
+                before = file.read()
+            with self.subTest(name):
+                done = self.tlparse(harness.bundled("simple"), "--run", "x", "--db", name,
+                                    "--db-only", expect=2)
+                self.assert_one_line_of_complaint(done)
+                with open(path, "rb") as file:
+                    self.assertEqual(file.read(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()

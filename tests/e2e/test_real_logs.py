@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Every bundled (and extra) real log: report and database, compared with an independent count."""
+
+import os
+import unittest
+
+import harness
+
+
+class RealLogs(harness.EndToEnd):
+    def read(self, log):
+        done = self.tlparse(log, "-o", "out", "--overwrite")
+        self.assertEqual(done.stderr, "")
+        self.check(self.path("out", "trace.db"), log)
+        for name in ("index.html", "raw.jsonl", "compile_directory.json", "chromium_events.json",
+                     "failures_and_restarts.html"):
+            self.assertTrue(os.path.getsize(self.path("out", name)) > 0, name)
+
+    def test_bundled(self):
+        for log in harness.bundled_logs():
+            with self.subTest(log):
+                self.read(log)
+
+    def test_extra(self):
+        for log in harness.extra_logs():
+            with self.subTest(log):
+                self.read(log)
+
+    def test_time_is_calibrated_and_never_goes_back(self):
+        for log in harness.bundled_logs():
+            with self.subTest(log):
+                self.tlparse(log, "-o", "out", "--overwrite", "--db-only")
+                database = self.path("out", "trace.db")
+                self.assertEqual(harness.rows(
+                    database, "SELECT count(*) FROM process WHERE time_basis != 'chromium_event'"),
+                    [[0]])
+                self.assertEqual(harness.rows(
+                    database, "SELECT count(*) FROM (SELECT time_us < lag(time_us) OVER (PARTITION "
+                    "BY process_id ORDER BY line) AS back FROM record) WHERE back"), [[0]])
+
+
+if __name__ == "__main__":
+    unittest.main()
