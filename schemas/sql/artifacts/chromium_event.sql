@@ -1,12 +1,12 @@
 -- Timed and instant events of the compiler (record kind chromium_event), B and E paired per process and name.
 CREATE TABLE chromium_event_row (
-  record_id INTEGER PRIMARY KEY REFERENCES record_row(id),  -- the B record, the instant, or an orphan E
-  end_record_id INTEGER,       -- the E record; NULL: instant or never closed
+  record_id INTEGER PRIMARY KEY REFERENCES record_row(id),  -- the record that has all arguments: the E, the instant, or a B never closed
+  begin_record_id INTEGER,     -- the B record of a pair
   name_id INTEGER NOT NULL REFERENCES text(id),
   phase INTEGER NOT NULL,      -- character code: 88 X (B and E paired), 105 i (instant), 66 B (never closed), 69 E (never opened)
-  start_us REAL,               -- microseconds since the epoch, UTC; NULL: orphan E
+  start_us REAL,               -- microseconds since the epoch, UTC; of an orphan E: its end
   duration_us REAL,            -- NULL: not paired
-  compile_id INTEGER REFERENCES compile(id),
+  compile_id INTEGER REFERENCES compile(id),  -- of events of helper threads: the compile that was running
   args TEXT                    -- strict JSON, only where the payload is not; else `args` comes from the payload
 ) STRICT;
 
@@ -15,10 +15,9 @@ CREATE VIEW chromium_event AS
     e.compile_id,
     CASE WHEN e.args IS NOT NULL THEN e.args
       WHEN typeof(c.content) = 'text' AND json_valid(c.content) THEN c.content -> '$.args' END AS args,
-    e.end_record_id, r.process_id
+    e.begin_record_id, r.process_id
   FROM chromium_event_row e
   LEFT JOIN record_row r ON r.id = e.record_id
-  LEFT JOIN record_row l ON l.id = coalesce(e.end_record_id, e.record_id)
   LEFT JOIN process p ON p.id = r.process_id
   LEFT JOIN text n ON n.id = e.name_id
-  LEFT JOIN payload_row c ON c.id = l.payload_id;
+  LEFT JOIN payload_row c ON c.id = r.payload_id;

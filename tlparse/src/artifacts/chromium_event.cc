@@ -1,0 +1,182 @@
+// chromium_event: what the compiler timed (torch/_dynamo/utils.py, ChromiumEventLogger). Payload: one event with name, ts (µs since the
+// epoch), ph (B, E, i), args. The most frequent record of a log, so it is kept short here.
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "artifacts/artifact.h"
+#include "artifacts/common/cache_events.h"
+#include "artifacts/common/graph_tracker.h"
+#include "base/json_repair.h"
+#include "log/envelope.h"
+
+namespace tlparse {
+namespace {
+
+using simdjson::dom::element;
+
+struct OpenEvent {
+  std::int64_t record_id;
+  double start_us;
+  CompileState* compile;
+  std::string compile_label;  // args.compile_id: tells threads apart where names do not
+};
+
+struct ProcessEvents {
+  std::unordered_map<TextId, std::vector<OpenEvent>> open;  // by name, innermost last
+  std::vector<CompileState*> active;                        // compiles with open events, latest last
+};
+
+struct Event {
+  std::string_view name;
+  TextId name_id = 0;
+  double ts_us = 0;
+  char phase = 0;
+  simdjson::dom::object args;
+  bool has_args = false;
+  std::string_view compile_label;
+};
+
+class ChromiumEvent final : public Ingestor {
+ public:
+  void Prepare(TableSet& tables) override { event_ = tables.Use("chromium_event_row", 8); }
+
+  Result<void> Ingest(const Record& record, IngestContext& context) override {
+    std::string repaired_args;
+    ASSIGN_OR_RETURN(Event event, Parse(context, repaired_args));
+    event.name_id = context.Text(event.name);
+    context.NoteTime(static_cast<std::int64_t>(event.ts_us), IngestContext::TimeBasis::kChromiumEvent);
+    ProcessEvents& events = processes_[record.process->id];
+    CompileState* compile = record.compile;
+    if (compile == nullptr && !events.active.empty()) compile = events.active.back();
+    switch (event.phase) {
+      case 'B':
+        events.open[event.name_id].push_back({record.id, event.ts_us, compile, std::string(event.compile_label)});
+        if (record.compile != nullptr) events.active.push_back(record.compile);
+        return {};
+      case 'E':
+        End(record, event, compile, events, repaired_args, context);
+        return {};
+      case 'i':
+      case 'I':
+        Add(context, record.id, std::nullopt, event.name_id, 'i', event.ts_us, std::nullopt, compile, repaired_args);
+        if (event.has_args) NoteInstantCacheEvent(record, event.name, event.args, context);
+        if (record.compile != nullptr && event.name.starts_with("fx_graph_cache_")) CloseGraph(record, context);
+        return {};
+      default:
+        Add(context, record.id, std::nullopt, event.name_id, event.phase, event.ts_us, std::nullopt, compile, repaired_args);
+        return {};
+    }
+  }
+
+  Result<void> ProcessEnded(ProcessState& process, IngestContext& context) override {
+    auto found = processes_.find(process.id);
+    if (found == processes_.end()) return {};
+    std::vector<std::pair<TextId, OpenEvent>> open;
+    for (auto& [name_id, events] : found->second.open) {
+      for (OpenEvent& event : events) open.emplace_back(name_id, std::move(event));
+    }
+    std::sort(open.begin(), open.end(), [](const auto& a, const auto& b) { return a.second.record_id < b.second.record_id; });
+    for (const auto& [name_id, event] : open) {
+      Add(context, event.record_id, std::nullopt, name_id, 'B', event.start_us, std::nullopt, event.compile, {});
+    }
+    if (!open.empty()) {
+      context.Log(ImportCode::kOpenEvent, "process " + std::to_string(process.pid) + ": " + std::to_string(open.size()) +
+                                              " timed events were begun and never ended (chromium_event.phase = 'B')");
+    }
+    processes_.erase(found);
+    return {};
+  }
+
+ private:
+  Result<Event> Parse(IngestContext& context, std::string& repaired_args) {
+    const std::string_view text = context.Payload();
+    element root;
+    if (parser_.parse(text.data(), text.size(), false).get(root) != simdjson::SUCCESS) {
+      Result<RepairedJson> repaired = RepairJson(text);
+      if (!repaired) return Fail(ErrorCode::kBadJson, "the event is not JSON: " + repaired.error().message);
+      repaired_args = std::string(MemberText(repaired->text, "args"));
+      if (parser_.parse(WithoutBigIntegers(repaired->text)).get(root) != simdjson::SUCCESS) {
+        return Fail(ErrorCode::kBadJson, "the event is not JSON");
+      }
+    }
+    simdjson::dom::object object;
+    if (root.get(object) != simdjson::SUCCESS) return Fail(ErrorCode::kBadJson, "the event is not a JSON object");
+    Event event;
+    bool has_time = false;
+    for (const simdjson::dom::key_value_pair field : object) {
+      std::string_view string;
+      if (field.key == "name") {
+        if (field.value.get(string) == simdjson::SUCCESS) event.name = string;
+      } else if (field.key == "ts") {
+        has_time = field.value.get(event.ts_us) == simdjson::SUCCESS;
+      } else if (field.key == "ph") {
+        if (field.value.get(string) == simdjson::SUCCESS && !string.empty()) event.phase = string.front();
+      } else if (field.key == "args") {
+        event.has_args = field.value.get(event.args) == simdjson::SUCCESS;
+      }
+    }
+    if (event.name.data() == nullptr || event.phase == 0 || !has_time) {
+      return Fail(ErrorCode::kBadJson, "the event lacks name, ph or ts");
+    }
+    if (event.has_args && event.args.at_key("compile_id").get(event.compile_label) != simdjson::SUCCESS) event.compile_label = {};
+    return event;
+  }
+
+  // Pairs an E with the innermost B of its name; of several threads' events with the one of the same compile.
+  void End(const Record& record, const Event& event, CompileState* compile, ProcessEvents& events, const std::string& repaired_args,
+           IngestContext& context) {
+    if (record.compile != nullptr) {
+      auto active = std::find(events.active.rbegin(), events.active.rend(), record.compile);
+      if (active != events.active.rend()) events.active.erase(std::next(active).base());
+    }
+    std::vector<OpenEvent>& open = events.open[event.name_id];
+    auto begin = std::find_if(open.rbegin(), open.rend(), [&](const OpenEvent& candidate) {
+      return candidate.compile_label == event.compile_label;
+    });
+    if (begin == open.rend() && !open.empty()) begin = open.rbegin();
+    if (begin == open.rend()) {
+      Add(context, record.id, std::nullopt, event.name_id, 'E', event.ts_us, std::nullopt, compile, repaired_args);
+      context.Log(ImportCode::kOrphanEvent, "event '" + std::string(event.name) + "' ends but never began");
+    } else {
+      if (record.compile == nullptr) compile = begin->compile;
+      Add(context, record.id, begin->record_id, event.name_id, 'X', begin->start_us, event.ts_us - begin->start_us, compile,
+          repaired_args);
+      open.erase(std::next(begin).base());
+    }
+    if (record.compile == nullptr || !event.has_args) return;
+    if (event.name == "inductor_compile") {
+      bool is_backward = false;
+      std::string_view key;
+      if (event.args.at_key("key").get(key) != simdjson::SUCCESS) key = {};
+      if (event.args.at_key("is_backward").get(is_backward) == simdjson::SUCCESS) {
+        context.graphs().SetDirection(*record.compile, key, is_backward);
+      }
+      CloseGraph(record, context);
+    }
+  }
+
+  static void CloseGraph(const Record& record, IngestContext& context) {
+    GraphState* graph = context.graphs().Current(record);
+    if (graph != nullptr && graph->is_open) context.graphs().Close(*record.compile, *graph, context);
+  }
+
+  void Add(IngestContext& context, std::int64_t record_id, std::optional<std::int64_t> begin_record_id, TextId name_id, char phase,
+           double start_us, std::optional<double> duration_us, const CompileState* compile, const std::string& repaired_args) {
+    const std::optional<std::int64_t> compile_id = compile == nullptr ? std::nullopt : std::optional(compile->id);
+    const std::optional<std::string_view> args =
+        repaired_args.empty() ? std::nullopt : std::optional<std::string_view>(repaired_args);
+    context.rows().Add(event_, record_id, begin_record_id, name_id, phase, start_us, duration_us, compile_id, args);
+  }
+
+  TableId event_ = 0;
+  simdjson::dom::parser parser_;
+  std::unordered_map<std::int64_t, ProcessEvents> processes_;
+};
+
+}  // namespace
+
+TLPARSE_ARTIFACT(chromium_event, ChromiumEvent, "chromium_event");
+
+}  // namespace tlparse
