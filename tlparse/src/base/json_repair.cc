@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -284,7 +285,7 @@ class Repairer {
         if (!Escape()) return false;
       } else if (static_cast<unsigned char>(c) < 0x20) {
         out_.had_control = true;
-        fmt::format_to(std::back_inserter(out_.text), "\\u{:04x}", static_cast<unsigned>(c));
+        out_.text.append(fmt::format("\\u{:04x}", static_cast<unsigned>(c)));
         ++position_;
       } else {
         const auto [length, is_valid] = FirstUtf8Sequence(text_.substr(position_));
@@ -405,24 +406,25 @@ class Repairer {
   bool is_just_opened_ = false;
 };
 
-// Not inlined, so that the recursion below has small frames.
-__attribute__((noinline)) bool HasDuplicateNames(const simdjson::dom::object& object) {
-  std::array<std::string_view, kFewMembers> few;
-  std::size_t count = 0;
-  for (const auto field : object) {
-    if (count == kFewMembers) break;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (few[i] == field.key) return true;
+// Objects with many members: through a table of hashes. Not inlined, so that the recursion below
+// has small frames.
+__attribute__((noinline)) bool HasDuplicateAmongMany(const simdjson::dom::object& object) {
+  constexpr std::size_t kMaxProbes = 32;  // more are malice: the sort below does not mind
+  std::vector<std::uint64_t> table(std::bit_ceil(object.size() * 2));
+  const std::size_t mask = table.size() - 1;
+  const bool is_suspicious = [&] {
+    for (const auto field : object) {
+      const std::uint64_t hash = XXH3_64bits(field.key.data(), field.key.size()) | 1;  // not 0
+      std::size_t position = hash >> 1 & mask;
+      for (std::size_t probes = 0; table[position] != 0; position = (position + 1) & mask) {
+        if (table[position] == hash || ++probes == kMaxProbes) return true;
+      }
+      table[position] = hash;
     }
-    few[count++] = field.key;
-  }
-  if (object.size() <= kFewMembers) return false;
-  std::vector<std::uint64_t> hashes;
-  hashes.reserve(object.size());
-  for (const auto field : object) hashes.push_back(XXH3_64bits(field.key.data(), field.key.size()));
-  std::sort(hashes.begin(), hashes.end());
-  if (std::adjacent_find(hashes.begin(), hashes.end()) == hashes.end()) return false;
-  // Equal names, or an accident (or malice) of the hash.
+    return false;
+  }();
+  if (!is_suspicious) return false;
+  // Equal names, or an accident of the hash.
   std::vector<std::string_view> names;
   for (const auto field : object) names.push_back(field.key);
   std::sort(names.begin(), names.end(), ShorterOrLess);
@@ -434,13 +436,23 @@ __attribute__((noinline)) bool HasDuplicateNames(const simdjson::dom::object& ob
 Result<RepairedJson> RepairJson(std::string_view text) { return Repairer(text).Run(); }
 
 bool HasDuplicateMembers(const simdjson::dom::element& element) {
-  if (element.is_object()) {
+  const simdjson::dom::element_type type = element.type();
+  if (type == simdjson::dom::element_type::OBJECT) {
     const simdjson::dom::object object = element.get_object().value_unsafe();
-    if (HasDuplicateNames(object)) return true;
+    const bool is_small = object.size() <= kFewMembers;
+    if (!is_small && HasDuplicateAmongMany(object)) return true;
+    std::string_view names[kFewMembers];
+    std::size_t count = 0;
     for (const auto field : object) {
+      if (is_small) {
+        for (std::size_t i = 0; i < count; ++i) {
+          if (names[i] == field.key) return true;
+        }
+        names[count++] = field.key;
+      }
       if (HasDuplicateMembers(field.value)) return true;
     }
-  } else if (element.is_array()) {
+  } else if (type == simdjson::dom::element_type::ARRAY) {
     const simdjson::dom::array array = element.get_array().value_unsafe();
     for (const simdjson::dom::element child : array) {
       if (HasDuplicateMembers(child)) return true;
