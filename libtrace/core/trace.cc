@@ -226,7 +226,7 @@ std::optional<uint32_t> Rank() noexcept {
   return trace->options.rank;
 }
 
-ProvenanceLevel Provenance() noexcept {
+ProvenanceLevel CurrentProvenanceLevel() noexcept {
   if (!IsEnabled()) return ProvenanceLevel::kOff;
   const detail::Trace* const trace = detail::CurrentTrace();
   return trace == nullptr ? ProvenanceLevel::kOff : trace->options.provenance;

@@ -61,7 +61,7 @@ bool Flush(std::chrono::milliseconds timeout = std::chrono::milliseconds(10'000)
 // yet. Empty = none. Call it when the process group is made (c10d: getRank()).
 void SetRank(std::optional<uint32_t> rank) noexcept;
 std::optional<uint32_t> Rank() noexcept;
-ProvenanceLevel Provenance() noexcept;  // kOff when tracing is off
+ProvenanceLevel CurrentProvenanceLevel() noexcept;  // kOff when tracing is off
 Stats GetStats() noexcept;
 // File being written; "" if none is open or the sink is not a file.
 std::string LogPath() noexcept;

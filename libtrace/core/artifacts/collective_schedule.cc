@@ -1,0 +1,15 @@
+#include "libtrace/artifacts/collective_schedule.h"
+
+#include "libtrace/trace.h"
+
+namespace libtrace {
+
+void EmitCollectiveSchedule(std::span<const std::optional<std::string>> ops,
+                            std::source_location location) noexcept {
+  if (ops.empty()) return;
+  EmitJsonArtifact(
+      "inductor_collective_schedule", JsonStyle::kLinePerElement,
+      [&](JsonWriter& json) { json.Value(ops); }, {}, location);
+}
+
+}  // namespace libtrace

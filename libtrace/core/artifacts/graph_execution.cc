@@ -1,0 +1,94 @@
+#include "libtrace/artifacts/graph_execution.h"
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "libtrace/trace.h"
+
+namespace libtrace {
+
+struct GraphExecutionOrder::Impl {
+  Options options;
+  std::mutex mutex;
+  std::vector<std::optional<CompileId>> order;
+  uint64_t next_ordinal = 0;  // of per-execution records: goes on after Emit
+};
+
+GraphExecutionOrder::GraphExecutionOrder() : GraphExecutionOrder(Options()) {}
+GraphExecutionOrder::GraphExecutionOrder(Options options) : impl_(std::make_unique<Impl>()) {
+  impl_->options = options;
+}
+GraphExecutionOrder::~GraphExecutionOrder() { Emit(); }
+
+namespace {
+
+struct Execution {
+  uint64_t ordinal;
+  const std::optional<CompileId>& compile_id;
+  std::string_view label;
+  std::optional<int64_t> duration_ns;
+};
+
+void EmitExecution(const Execution& execution) {
+  EmitOptions options;
+  options.expects_compile_id = false;
+  EmitJsonArtifact(
+      "libtrace_graph_execution", JsonStyle::kOneLine,
+      [&](JsonWriter& json) {
+        json.BeginObject().Field("ordinal", execution.ordinal).Key("compile_id");
+        execution.compile_id ? json.String(ToString(*execution.compile_id)) : json.Null();
+        json.Field("label", execution.label).Field("time_us", detail::NowUs());
+        json.OptionalField("duration_ns", execution.duration_ns).EndObject();
+      },
+      options);
+}
+
+}  // namespace
+
+void GraphExecutionOrder::Executed(const std::optional<CompileId>& compile_id,
+                                   std::string_view label,
+                                   std::optional<int64_t> duration_ns) noexcept {
+  if (!IsEnabled()) return;
+  try {
+    uint64_t ordinal = 0;
+    bool is_full = false;
+    {
+      const std::lock_guard lock(impl_->mutex);
+      impl_->order.push_back(compile_id);
+      ordinal = impl_->next_ordinal++;
+      is_full = impl_->order.size() >= impl_->options.max_size;
+    }
+    if (impl_->options.per_execution) {
+      EmitExecution({ordinal, compile_id, label, duration_ns});
+    }
+    if (is_full) Emit();
+  } catch (...) {  // no memory: the order lacks this one
+  }
+}
+
+void GraphExecutionOrder::Emit(std::source_location location) noexcept {
+  std::vector<std::optional<CompileId>> order;
+  try {
+    const std::lock_guard lock(impl_->mutex);
+    order.swap(impl_->order);
+  } catch (...) {
+    return;
+  }
+  if (order.empty() || !IsEnabled()) return;
+  EmitJsonArtifact(
+      "graph_execution", JsonStyle::kLinePerToken,
+      [&](JsonWriter& json) {
+        json.BeginObject().Key("graph_execution_order").BeginArray();
+        for (const std::optional<CompileId>& id : order) {
+          json.BeginObject().Key("compile_id");
+          id ? json.String(ToString(*id)) : json.Null();
+          json.EndObject();
+        }
+        json.EndArray().EndObject();
+      },
+      {}, location);
+}
+
+}  // namespace libtrace

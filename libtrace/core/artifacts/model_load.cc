@@ -1,0 +1,60 @@
+#include "libtrace/artifacts/model_load.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/artifacts/weights.h"
+#include "libtrace/trace.h"
+
+namespace libtrace {
+namespace detail {
+
+void WriteWeights(JsonWriter& json, std::span<const ModelWeight> weights) {
+  std::map<uint64_t, std::vector<const ModelWeight*>> by_storage;
+  json.Key("weights").BeginArray();
+  for (const ModelWeight& weight : weights) {
+    by_storage[weight.storage_id].push_back(&weight);
+    json.BeginObject().Field("name", weight.name).Field("shape", weight.shape);
+    json.Field("dtype", weight.dtype).Field("device", weight.device);
+    json.Field("size_bytes", weight.size_bytes).Field("storage_id", weight.storage_id).EndObject();
+  }
+  json.EndArray();
+  uint64_t size_bytes = 0;
+  for (const auto& [id, sharing] : by_storage) {
+    uint64_t largest = 0;  // a view of a storage may be smaller than the storage
+    for (const ModelWeight* weight : sharing) largest = std::max(largest, weight->size_bytes);
+    size_bytes += largest;
+  }
+  json.Field("weight_size_bytes", size_bytes).Key("shared_weights").BeginArray();
+  for (const auto& [id, sharing] : by_storage) {
+    if (sharing.size() < 2) continue;
+    json.BeginArray();
+    for (const ModelWeight* weight : sharing) json.String(weight->name);
+    json.EndArray();
+  }
+  json.EndArray();
+}
+
+}  // namespace detail
+
+void EmitModelLoad(const ModelLoad& load, std::source_location location) noexcept {
+  EmitOptions options;
+  options.expects_compile_id = false;
+  EmitJsonArtifact(
+      "libtrace_model_load", JsonStyle::kOneLine,
+      [&](JsonWriter& json) {
+        json.BeginObject()
+            .Field("model", load.model)
+            .Field("kind", load.kind)
+            .Field("state", load.state)
+            .OptionalField("cache_key", load.cache_key)
+            .Field("duration_ns", load.duration_ns)
+            .OptionalField("memory_before_bytes", load.memory_before_bytes)
+            .OptionalField("memory_after_bytes", load.memory_after_bytes);
+        detail::WriteWeights(json, load.weights);
+        json.EndObject();
+      },
+      options, location);
+}
+
+}  // namespace libtrace

@@ -1,0 +1,40 @@
+#include "libtrace/artifacts/package.h"
+
+#include "core/artifacts/weights.h"
+#include "libtrace/trace.h"
+
+namespace libtrace {
+namespace {
+
+void WriteFile(JsonWriter& json, const PackageFile& file) {
+  json.BeginObject().Field("name", file.name).Field("size_bytes", file.size_bytes);
+  json.OptionalField("crc32", file.crc32).EndObject();
+}
+
+void WriteKernel(JsonWriter& json, const PackageKernel& kernel) {
+  json.BeginObject().Field("name", kernel.name).Field("pre_grad_nodes", kernel.pre_grad_nodes);
+  json.Field("post_grad_nodes", kernel.post_grad_nodes);
+  json.Field("stack_traces", kernel.stack_traces).EndObject();
+}
+
+}  // namespace
+
+void EmitPackage(const Package& package, std::source_location location) noexcept {
+  EmitOptions options;
+  options.expects_compile_id = false;
+  EmitJsonArtifact(
+      "libtrace_package", JsonStyle::kOneLine,
+      [&](JsonWriter& json) {
+        json.BeginObject().Field("path", package.path).Field("kind", package.kind);
+        json.Field("size_bytes", package.size_bytes).Key("files").BeginArray();
+        for (const PackageFile& file : package.files) WriteFile(json, file);
+        json.EndArray().Key("kernels").BeginArray();
+        for (const PackageKernel& kernel : package.kernels) WriteKernel(json, kernel);
+        json.EndArray();
+        detail::WriteWeights(json, package.weights);
+        json.Field("metadata", package.metadata).EndObject();
+      },
+      options, location);
+}
+
+}  // namespace libtrace
