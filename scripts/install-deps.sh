@@ -4,15 +4,16 @@
 set -eu
 
 usage() {
-  echo "usage: scripts/install-deps.sh minimal|full [--list]"
+  echo "usage: scripts/install-deps.sh minimal|bench|full [--list]"
   echo "  minimal   what the tlparse program and its report page need"
+  echo "  bench     also what the benchmarks need"
   echo "  full      also libtorch, sanitizers, fuzzer, test servers and browser"
   echo "  --list    only print what is missing"
 }
 
 set_name=${1:-}
 list_only=${2:-}
-case $set_name in minimal | full) ;; *) usage >&2; exit 2 ;; esac
+case $set_name in minimal | bench | full) ;; *) usage >&2; exit 2 ;; esac
 case $list_only in '' | --list) ;; *) usage >&2; exit 2 ;; esac
 command -v dpkg-query >/dev/null || {
   echo "install-deps: this is not Debian (no dpkg-query); install what CMakeLists.txt looks for by hand" >&2
@@ -52,14 +53,17 @@ clang_runtime() {
     sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
   [ -n "$version" ] && echo "libclang-rt-$version-dev"
 }
-if [ "$set_name" = full ]; then
+if [ "$set_name" != minimal ]; then
   need_command python3 python3
+  need_package libbenchmark-dev
+fi
+if [ "$set_name" = full ]; then
   need_command sqlite3 sqlite3
   need_command zstd zstd
   need_command clang++ clang
   need_command redis-server redis-server
   need_command chromium chromium
-  need_package catch2 libbenchmark-dev libgloo-dev libhiredis-dev libtorch-dev
+  need_package catch2 libgloo-dev libhiredis-dev libtorch-dev
 fi
 
 as_root() {
