@@ -45,7 +45,8 @@ struct GraphState {
   std::int64_t cache_event_id = 0;
   // The content that holds its kernels (provenance.cc); 0: none.
   std::int64_t provenance_content_id = 0;
-  // Its post-grad graph's nodes (GraphTracker::nodes()); 0: none.
+  // Its pre-grad and post-grad graphs' nodes (GraphTracker::nodes()); 0: none.
+  std::int64_t pre_grad_content_id = 0;
   std::int64_t post_grad_content_id = 0;
   // What its generated code says; until the graph closes.
   std::shared_ptr<const CodeSummary> code;

@@ -1,0 +1,91 @@
+// Nodes of a printed FX graph, each with the source line that the comment above it names (torch/fx/graph.py, _python_code):
+//
+//     # File: /home/u/m.py:15 in forward, code: h = F.gelu(self.a(x))
+//     linear: "f32[3, 10]cpu" = torch._C._nn.linear(l_x_, w);  w = None
+//     h: "f32[3, 10]cpu" = torch._C._nn.gelu(linear);  linear = None
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "store/text_pool.h"
+
+namespace tlparse {
+
+struct SourceLine {
+  std::string_view file;
+  std::int64_t line = 0;
+  std::string_view function;
+  std::string_view code;
+};
+
+// Views into the text that was parsed.
+struct ParsedGraph {
+  struct Node {
+    std::string_view name;
+    std::string_view operation;  // what it calls: torch._C._nn.linear; else the expression: a + b
+    int source = -1;             // index into `sources`; -1: the text names none
+  };
+  std::vector<SourceLine> sources;
+  std::vector<Node> nodes;
+};
+
+// Replaces what `graph` holds. Linear in the text's size; lines that are no statements are skipped.
+void ParseGraphNodes(std::string_view text, ParsedGraph& graph);
+
+// A line "# File: …" without the blanks in front; false if it is no such comment.
+bool ParseSourceComment(std::string_view line, SourceLine& source);
+
+// Source lines of a graph's nodes by name, as the database's text ids. Immutable once made.
+class GraphNodes {
+ public:
+  struct Source {
+    TextId file = 0;
+    std::int64_t line = 0;
+    TextId function = 0;  // 0: none
+    TextId code = 0;      // 0: none
+    bool operator==(const Source&) const = default;
+  };
+  // Of several nodes of one name the first counts. Nodes without a source are left out.
+  GraphNodes(const ParsedGraph& graph, const std::vector<Source>& sources);
+  const Source* Find(std::string_view node) const;
+  std::size_t size_bytes() const { return names_.size() + entries_.size() * sizeof(Entry) + sources_.size() * sizeof(Source); }
+
+ private:
+  struct Entry {
+    std::uint32_t begin;  // in names_
+    std::uint32_t size;
+    std::uint32_t source;
+  };
+  std::string_view NameOf(const Entry& entry) const { return std::string_view(names_).substr(entry.begin, entry.size); }
+  std::string names_;
+  std::vector<Entry> entries_;  // by name
+  std::vector<Source> sources_;
+};
+
+// The nodes of the graphs used last, by content id: what kernels are joined with when their graph closes. Bounded: a lazy
+// backward may come so late that its graph is forgotten; its kernels then have only the sources their artifacts give.
+class GraphNodePool {
+ public:
+  explicit GraphNodePool(std::size_t max_bytes = 32 << 20) : max_bytes_(max_bytes) {}
+  void Put(std::int64_t content_id, std::shared_ptr<const GraphNodes> nodes);
+  // nullptr if unknown or forgotten.
+  std::shared_ptr<const GraphNodes> Find(std::int64_t content_id);
+
+ private:
+  struct Item {
+    std::int64_t content_id;
+    std::shared_ptr<const GraphNodes> nodes;
+  };
+  std::size_t max_bytes_;
+  std::size_t bytes_ = 0;
+  std::list<Item> items_;  // the most recently used first
+  std::unordered_map<std::int64_t, std::list<Item>::iterator> by_content_;
+};
+
+}  // namespace tlparse
