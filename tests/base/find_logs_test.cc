@@ -29,7 +29,7 @@ std::vector<std::string> NamesOf(const FoundLogs& found, const TempDirectory& di
 
 std::string ReasonFor(const FoundLogs& found, std::string_view name) {
   for (const SkippedFile& file : found.skipped) {
-    if (file.path.ends_with("/" + std::string(name))) return file.reason;
+    if (fs::path(file.path).filename() == name) return file.reason;
   }
   return "(not skipped)";
 }

@@ -89,7 +89,7 @@ TEST_CASE("Every lane kernel agrees with OpenSSL for random batches", "[md5]") {
 }
 
 TEST_CASE("Md5Many fills one digest per message whatever their number", "[md5]") {
-  for (std::size_t count : {0, 1, 2, 3, 7, 8, 9, 16, 17, 100}) {
+  for (const std::size_t count : {0u, 1u, 2u, 3u, 7u, 8u, 9u, 16u, 17u, 100u}) {
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < count; ++i) texts.push_back("message " + std::to_string(i));
     const std::vector<std::string_view> messages(texts.begin(), texts.end());
