@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -8,10 +7,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <deque>
 
 #include "core/clock.h"
+#include "core/signal_guard.h"
 #include "libtrace/log_format.h"
 #include "libtrace/sink.h"
 
@@ -51,38 +50,11 @@ std::string RandomName() {
   return name;
 }
 
-// A process over its RLIMIT_FSIZE is killed by SIGXFSZ unless it is blocked: blocks and swallows it.
-class FileSizeSignalGuard {
- public:
-  FileSizeSignalGuard() {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
-    sigset_t pending;
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGXFSZ);
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
-    is_blocked_ = pthread_sigmask(SIG_BLOCK, &set_, &previous_) == 0;
-  }
-  ~FileSizeSignalGuard() {
-    if (!is_blocked_) return;
-    const int saved = errno;
-    if (!was_pending_) {
-      const timespec none{};
-      sigtimedwait(&set_, nullptr, &none);
-    }
-    pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
-    errno = saved;
-  }
-  FileSizeSignalGuard(const FileSizeSignalGuard&) = delete;
-  FileSizeSignalGuard& operator=(const FileSizeSignalGuard&) = delete;
-
- private:
-  sigset_t set_{};
-  sigset_t previous_{};
-  bool is_blocked_ = false;
-  bool was_pending_ = false;
-};
+// A process over its RLIMIT_FSIZE is killed by SIGXFSZ unless that is blocked.
+bool HasFileSizeLimit() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
 
 class FileSink : public TraceSink {
  public:
@@ -123,7 +95,7 @@ class FileSink : public TraceSink {
   void sink_it_(const spdlog::details::log_msg& message) override {
     const int fd = fd_;
     if (fd < 0) Throw("cannot write to", options_.directory, EBADF);
-    const FileSizeSignalGuard guard;
+    const detail::SignalGuard guard(SIGXFSZ, HasFileSizeLimit());
     if (is_torn_) {
       // The end of the file is part of a record that could not be cut off.
       if (write(fd, "\n", 1) != 1) Throw("cannot write to", path_, errno);

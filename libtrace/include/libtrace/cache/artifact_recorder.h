@@ -45,14 +45,16 @@ class ArtifactRecorder {
   std::string Serialize(CacheBundleInfo* info = nullptr) const;
   // Serializes into a file, written beside and renamed.
   Status Save(const std::string& path) const;
-  // From now on, Save(path) after each compile that added an entry. "" = no more.
+  // From now on, Save(path) after each compile that added an entry; if it fails, the next one tries again.
+  // "" = no more.
   void SetAutoSave(std::string path);
   void Clear();
   CacheBundleInfo info() const;
 
  private:
   friend class CompileCache;
-  void AfterCompile();
+  Status AfterCompile();
+  std::string SerializeFor(std::string_view path, CacheBundleInfo* info) const;
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -60,6 +60,7 @@ struct CompileOutput {
 struct CacheResult {
   CacheState state = CacheState::kMiss;
   CacheEntry entry;
+  bool is_cached = false;  // a store has the entry now
   // Not ok: strict mode and a bypass (nothing was compiled), see CompileCacheOptions::strict.
   Status status;
 };
@@ -119,8 +120,9 @@ class CompileCache {
     const Status& status() const { return status_; }
     const CacheInfo& info() const { return info_; }
 
-    // Compiled: keeps the entry and emits the miss. time_taken_ns, if 0, becomes the time since Find.
-    void Finish(CacheEntry& entry);
+    // Compiled: keeps the entry and emits the miss. time_taken_ns, if 0, becomes the time since Find. Not ok if
+    // no store could keep it.
+    Status Finish(CacheEntry& entry);
     // What was compiled cannot be cached: emits the bypass.
     void FinishBypassed(const BypassReason& reason);
 
@@ -128,6 +130,7 @@ class CompileCache {
     friend class CompileCache;
     friend class LayeredCompileCache;
     explicit Lookup(CompileCache* cache) : cache_(cache) {}
+    void EmitMiss() noexcept;
 
     CompileCache* cache_;
     CacheKey key_;
@@ -136,17 +139,23 @@ class CompileCache {
     CacheInfo info_;
     Status status_;
     int64_t start_ns_ = 0;
-    bool is_finished_ = false;
+    bool is_emitted_ = false;
   };
   Lookup Find(const CacheKey& key, GuardCheck check_guard);
+
+  // As Find, but an entry whose guards hold is a hit only if `accept` takes it; `accept` may complete `info`.
+  // An entry that is not taken is a miss with the cache_status_detailed that `accept` left there.
+  using Accept = FunctionRef<bool(const CacheEntry& entry, CacheInfo& info)>;
+  Lookup Find(const CacheKey& key, GuardCheck check_guard, Accept accept);
 
   // Something that cannot be cached, known before a key could be made: counts, emits the event. In strict
   // mode the status is an error; otherwise go on and compile.
   Status Bypass(const BypassReason& reason);
 
-  // Stores without a lookup and without an event.
-  Status Put(const CacheKey& key, const CacheEntry& entry);
-  Status PutBytes(std::string_view key, std::string_view bytes);  // as recorded
+  // Stores without a lookup and without an event. PutBytes takes what EncodeCacheEntry gave, and keeps it
+  // locally only if there is a local store.
+  Status Put(std::string_view key, const CacheEntry& entry);
+  Status PutBytes(std::string_view key, std::string_view bytes);
   // Forgets every entry of the key, in all stores.
   Status Remove(std::string_view key);
 

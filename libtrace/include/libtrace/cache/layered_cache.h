@@ -8,7 +8,8 @@
 //   all cached       inner hit per graph, outer hit
 //   nothing cached   outer miss, then inner miss (or hit) per graph as it is compiled
 //   a graph is gone  inner miss, outer miss, then inner events of compiling
-//   bundled          outer events, and `<inner layer>_bundled_cache_hit` with the kernels of the bundle on a hit
+//   bundled          outer events only; on a hit `<inner layer>_bundled_cache_hit` per graph before them
+//   a graph bypasses its bypass, and after the outer miss a bypass of the outer layer
 #pragma once
 
 #include <memory>
@@ -44,8 +45,9 @@ class LayeredCompileCache {
    private:
     friend class LayeredCompileCache;
     struct Graph {
-      std::string key;
+      CacheKey key;
       bool is_backward;
+      bool is_cached;
       CacheEntry entry;
     };
     LayeredCompileCache* cache_ = nullptr;
@@ -66,7 +68,11 @@ class LayeredCompileCache {
   CompileCache& inner();
 
  private:
-  bool LoadGraphs(const CacheEntry& outer, GuardCheck check_guard, std::vector<CacheEntry>& graphs);
+  bool LoadGraphs(const CacheEntry& outer, GuardCheck check_guard, std::vector<CacheEntry>& graphs,
+                  CacheInfo& info);
+  bool LoadInner(const CacheKey& key, GuardCheck check_guard, CacheEntry& graph, CacheInfo& info);
+  bool Unbundle(const CacheKey& key, std::string_view entry, CacheEntry& graph, CacheInfo& info);
+  void StoreOuter(CompileCache::Lookup& lookup, const GraphCompiler& compiler, CacheEntry& outer);
 
   bool bundled_;
   std::unique_ptr<CompileCache> outer_;

@@ -1,0 +1,46 @@
+// Keeps a signal that a failing write raises in this very thread from killing the process.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <ctime>
+
+namespace libtrace::detail {
+
+// Blocks `number` (SIGXFSZ of a file size limit, SIGPIPE of a closed connection) for its lifetime and
+// swallows one that arrived meanwhile, unless it had been pending before. Such signals go to the thread that
+// wrote, so that no other thread sees them. errno is kept.
+class SignalGuard {
+ public:
+  explicit SignalGuard(int number, bool is_needed = true) {
+    if (!is_needed) return;
+    sigset_t pending;
+    sigemptyset(&set_);
+    sigaddset(&set_, number);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, number) == 1;
+    is_blocked_ = pthread_sigmask(SIG_BLOCK, &set_, &previous_) == 0;
+  }
+  ~SignalGuard() {
+    if (!is_blocked_) return;
+    const int saved = errno;
+    if (!was_pending_) {
+      const timespec none{};
+      sigtimedwait(&set_, nullptr, &none);
+    }
+    pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
+    errno = saved;
+  }
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
+
+ private:
+  sigset_t set_{};
+  sigset_t previous_{};
+  bool is_blocked_ = false;
+  bool was_pending_ = false;
+};
+
+}  // namespace libtrace::detail
