@@ -12,6 +12,8 @@ CREATE TABLE guard_row (
   user_file_id INTEGER REFERENCES text(id),
   user_line INTEGER,
   user_code TEXT,
+  user_function_id INTEGER REFERENCES text(id),
+  hint TEXT,                       -- what PyTorch says about the check (2.14): "type MLP"
   PRIMARY KEY (content_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
@@ -24,6 +26,7 @@ CREATE TABLE guard_use (
 CREATE VIEW guard AS
   SELECT u.record_id, u.compile_id, g.ordinal, g.depth, k.text AS kind, g.expression,
     coalesce(g.normalized_expression, g.expression) AS normalized_expression, g.source, f.text AS user_file, g.user_line,
-    g.user_code, u.content_id
+    g.user_code, u.content_id, n.text AS user_function, g.hint
   FROM guard_use u JOIN guard_row g ON g.content_id = u.content_id
-  LEFT JOIN text k ON k.id = g.kind_id LEFT JOIN text f ON f.id = g.user_file_id;
+  LEFT JOIN text k ON k.id = g.kind_id LEFT JOIN text f ON f.id = g.user_file_id
+  LEFT JOIN text n ON n.id = g.user_function_id;

@@ -6,6 +6,7 @@ set(TLPARSE_BASE_SOURCES
   import_code.cc
   input.cc
   json_repair.cc
+  json_writer.cc
   md5.cc
   md5_lanes.cc
   payload_index.cc

@@ -170,18 +170,24 @@ class Load {
     if (has_totals) {
       summary_.record_count = totals.Int(0);
       summary_.size_bytes = totals.Int(1);
+      totals.Reset();
     }
     ASSIGN_OR_RETURN(Statement findings,
                      database_.Prepare("SELECT severity, count(*) FROM import_log WHERE run_id = ? GROUP BY severity"));
     findings.Bind(1, summary_.run_id);
     while (true) {
       ASSIGN_OR_RETURN(const bool has_row, findings.Step());
-      if (!has_row) return summary_;
+      if (!has_row) break;
       const std::string_view severity = findings.Text(0);
       (severity == "error"     ? summary_.error_count
        : severity == "warning" ? summary_.warning_count
                                : summary_.info_count) = findings.Int(1);
     }
+    if (summary_.record_count == 0 && summary_.error_count == 0) {
+      return Fail(ErrorCode::kNotATrace, "no record of a structured trace was found in the input; TORCH_TRACE=<directory> makes "
+                                         "PyTorch write one");
+    }
+    return summary_;
   }
 
   Database& database_;

@@ -1,5 +1,7 @@
 #include "store/text_pool.h"
 
+#include <simdjson.h>
+
 #include "base/utf8.h"
 #include "store/database.h"
 
@@ -33,7 +35,7 @@ void TextPool::AddFixedRows(RowBatch& rows) {
 TextId TextPool::Id(RowBatch& rows, std::string_view text) {
   const auto [entry, is_new] = ids_.try_emplace(HashBytes(text), next_);
   if (!is_new) return entry->second;
-  if (!IsTextSafe(text)) {
+  if (!simdjson::validate_utf8(text.data(), text.size())) {
     // The raw bytes' hash becomes an alias of the repaired text's id.
     const std::string safe = SanitizeUtf8(text);
     const TextId id = Id(rows, safe);

@@ -32,7 +32,8 @@ enum FixedText : TextId {
 };
 
 // Gives every distinct string an id. Remembers 128-bit hashes, not the strings: memory is about 40 bytes a string.
-// Strings that are not valid UTF-8 without NUL are stored with U+FFFD instead (and share an id if equal after that).
+// Strings that are not valid UTF-8 are stored with U+FFFD instead (and share an id if equal after that). A NUL inside a name stays:
+// the name is what the log says, and SQL compares all of it.
 class TextPool {
  public:
   explicit TextPool(TableSet& tables) : table_(tables.Use("text", 2)) {}

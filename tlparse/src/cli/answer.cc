@@ -1,0 +1,71 @@
+#include "cli/answer.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include "cli/command.h"
+
+namespace tlparse {
+
+namespace {
+
+std::string Base64(std::string_view bytes) {
+  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
+  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                     reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+void ValueToJson(const Statement& statement, int column, JsonWriter& json) {
+  switch (statement.ColumnType(column)) {
+    case SQLITE_INTEGER: json.Int(statement.Int(column)); break;
+    case SQLITE_FLOAT: json.Real(statement.Real(column)); break;
+    case SQLITE_TEXT: json.String(statement.Text(column)); break;
+    case SQLITE_BLOB: json.BeginObject().Key("base64").String(Base64(statement.Text(column))).EndObject(); break;
+    default: json.Null();
+  }
+}
+
+}  // namespace
+
+Result<void> RowsToJson(Statement& statement, JsonWriter& json) {
+  json.BeginArray();
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+    if (!has_row) break;
+    json.BeginObject();
+    for (int column = 0; column < statement.column_count(); ++column) {
+      json.Key(statement.ColumnName(column));
+      ValueToJson(statement, column, json);
+    }
+    json.EndObject();
+  }
+  json.EndArray();
+  return {};
+}
+
+std::string Cell(const Statement& statement, int column) {
+  switch (statement.ColumnType(column)) {
+    case SQLITE_INTEGER: return fmt::format("{}", statement.Int(column));
+    case SQLITE_FLOAT: return fmt::format("{}", statement.Real(column));
+    case SQLITE_BLOB: return fmt::format("({} bytes that are not text)", statement.Text(column).size());
+    default: return std::string(statement.Text(column));
+  }
+}
+
+int PrintRowsAsJson(Statement statement, std::string_view name) {
+  JsonWriter json;
+  json.BeginObject().Key(name);
+  if (Result<void> rows = RowsToJson(statement, json); !rows) return ReportError(rows.error());
+  json.EndObject();
+  PrintJson(json);
+  return kExitDone;
+}
+
+void AddAnswerArguments(CLI::App& app, AnswerArguments& arguments) {
+  app.add_option("database", arguments.database, "trace.db, or the output directory that holds it")->required();
+  app.add_flag("--json", arguments.json, "print JSON instead of a table");
+}
+
+}  // namespace tlparse

@@ -1,0 +1,31 @@
+// Answers that are one query: the rows as a table for people or as JSON for programs.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_writer.h"
+#include "base/result.h"
+#include "cli/terminal.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// Appends an array of objects, one per row, members named like the columns. Blobs become {"base64": …}.
+Result<void> RowsToJson(Statement& statement, JsonWriter& json);
+// The value of a column as a cell of a table; NULL is empty.
+std::string Cell(const Statement& statement, int column);
+
+// {"<name>": [rows…]} to standard output.
+int PrintRowsAsJson(Statement statement, std::string_view name);
+
+// --json and the database argument that every answer takes.
+struct AnswerArguments {
+  std::string database;
+  bool json = false;
+};
+void AddAnswerArguments(CLI::App& app, AnswerArguments& arguments);
+
+}  // namespace tlparse

@@ -1,0 +1,45 @@
+// The subcommands of tlparse. Each has one file here; commands.cc holds the table of all.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/json_writer.h"
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// Exit codes, a public promise.
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitNo = 1;     // the answer is "no" (check, --strict)
+inline constexpr int kExitUsage = 2;  // usage, or input that cannot be read
+inline constexpr int kExitInternal = 3;
+
+// A subcommand: `arguments` are what follows its name. Prints its answer and returns an exit code.
+struct Command {
+  std::string_view name;
+  std::string_view usage;    // "<db> [--json]"
+  std::string_view summary;  // one line
+  int (*run)(std::span<const std::string> arguments);
+};
+std::span<const Command> Commands();
+
+// Ingest and report, the main job: everything that is no subcommand.
+int RunIngest(std::span<const std::string> arguments);
+
+// Parses `arguments` into `app`. Nothing: go on. A code: exit with it (help was printed, or one line of error).
+std::optional<int> ParseArguments(CLI::App& app, std::span<const std::string> arguments);
+
+// Prints "tlparse: <message>" and gives the exit code of the error.
+int ReportError(const Error& error);
+
+// Opens the database of an answer: a database file, or an output directory that holds trace.db.
+Result<Database> OpenAnswerDatabase(const std::string& path);
+
+// Prints the text and a newline.
+void PrintJson(const JsonWriter& json);
+
+}  // namespace tlparse

@@ -1,0 +1,65 @@
+#include "cli/commands.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "cli/command.h"
+#include "cli/terminal.h"
+
+namespace tlparse {
+
+namespace {
+
+// In the order of --help. A new command is a file, a declaration in commands.h and a row here.
+constexpr Command kCommands[] = {
+    {"sql", "<db> \"SELECT …\"", "run any query", &RunSql},
+    {"history", "<db>", "the compiles: when, how long by phase, status, graph breaks, recompiles, caches", &RunHistory},
+    {"recompiles", "<db>", "why frames were compiled again", &RunRecompiles},
+    {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]", "from a kernel to its Python line and back", &RunProvenance},
+    {"import-log", "<db>", "what was dropped, odd or damaged in the logs", &RunImportLog},
+};
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
+std::optional<int> ParseArguments(CLI::App& app, std::span<const std::string> arguments) {
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(std::move(reversed));
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    const std::string help = app.help();
+    std::fwrite(help.data(), 1, help.size(), stdout);
+    return kExitDone;
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "tlparse: %s; see 'tlparse %s--help'\n", Printable(error.what()).c_str(),
+                 app.get_name().empty() ? "" : (app.get_name() + " ").c_str());
+    return kExitUsage;
+  }
+}
+
+int ReportError(const Error& error) {
+  std::fprintf(stderr, "tlparse: %s\n", Printable(error.message).c_str());
+  return error.code == ErrorCode::kInternal ? kExitInternal : kExitUsage;
+}
+
+Result<Database> OpenAnswerDatabase(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    const std::string inside = path + "/trace.db";
+    if (stat(inside.c_str(), &status) != 0) {
+      return Fail(ErrorCode::kNotFound, fmt::format("the directory '{}' has no trace.db: give an output directory of tlparse or a "
+                                                    "database", path));
+    }
+    return Database::Open(inside, Database::Mode::kReadOnly);
+  }
+  return Database::Open(path, Database::Mode::kReadOnly);
+}
+
+void PrintJson(const JsonWriter& json) {
+  std::fwrite(json.text().data(), 1, json.text().size(), stdout);
+  std::fputc('\n', stdout);
+}
+
+}  // namespace tlparse

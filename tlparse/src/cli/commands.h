@@ -1,0 +1,15 @@
+// The functions of the subcommands, one file each.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace tlparse {
+
+int RunSql(std::span<const std::string> arguments);
+int RunHistory(std::span<const std::string> arguments);
+int RunRecompiles(std::span<const std::string> arguments);
+int RunProvenance(std::span<const std::string> arguments);
+int RunImportLog(std::span<const std::string> arguments);
+
+}  // namespace tlparse

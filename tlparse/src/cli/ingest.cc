@@ -1,0 +1,235 @@
+// tlparse <log | directory | -> …: ingest and report, the main job.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/version.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "import/importer.h"
+#include "report/output_directory.h"
+#include "report/report.h"
+
+namespace tlparse {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> inputs;
+  std::string output = "tl_out";
+  std::optional<std::string> database;
+  std::optional<std::string> run;
+  std::string custom_header_html;
+  bool db_only = false;
+  bool overwrite = false;
+  bool latest = false;
+  bool strict = false;
+  bool strict_compile_id = false;
+  bool browser = false;
+  bool no_browser = false;
+  bool verbose = false;
+  bool plain_text = false;
+  bool export_report = false;
+  bool inductor_provenance = false;
+  bool all_ranks_html = false;
+};
+
+void Describe(CLI::App& app, Options& options) {
+  app.add_option("input", options.inputs, "logs, directories of logs, or - for standard input; gzip and zstd are recognised");
+  app.add_option("-o,--output", options.output, "output directory")->capture_default_str();
+  app.add_flag("--overwrite", options.overwrite, "replace the output directory, if an earlier tlparse wrote it");
+  app.add_flag("--db-only", options.db_only, "write the database and no report");
+  app.add_option("--db", options.database, "add to this database instead of writing trace.db in the output directory");
+  app.add_option("--run", options.run, "name of the run in the database (default: the input's path)");
+  app.add_flag("--latest", options.latest, "of each directory only the log that was written last");
+  app.add_flag("--strict", options.strict, "exit with 1 if the import log holds an error or a warning");
+  app.add_flag("--strict-compile-id", options.strict_compile_id, "exit with 1 if a record that belongs to a compile has no compile id");
+  app.add_flag("-p,--plain-text", options.plain_text, "generated code as .txt instead of HTML");
+  app.add_flag("-e,--export", options.export_report, "report on a torch.export: what stood in the way, guards, expressions");
+  app.add_flag("-i,--inductor-provenance", options.inductor_provenance, "pages that join graphs, generated code and source lines");
+  app.add_flag("--all-ranks-html", options.all_ranks_html, "a directory per rank even for one log");
+  app.add_option("--custom-header-html", options.custom_header_html, "HTML put at the top of the index page");
+  app.add_flag("-v,--verbose", options.verbose, "say what was ingested and how fast");
+  app.add_flag("--browser", options.browser, "open the report in a browser");
+  app.add_flag("--no-browser", options.no_browser, "open no browser (the default)");
+  app.set_version_flag("-V,--version", std::string("tlparse ") + kVersion);
+  std::string commands = "Subcommands, each with --help and --json:\n";
+  for (const Command& command : Commands()) {
+    commands += fmt::format("  tlparse {} {}\n      {}\n", command.name, command.usage, command.summary);
+  }
+  app.footer(commands + "\nExit codes: 0 done, 1 the answer is no (check, --strict), 2 usage or unreadable input, 3 internal error.");
+}
+
+Result<FoundLogs> FindInputs(const Options& options) {
+  FoundLogs found;
+  for (const std::string& input : options.inputs) {
+    if (input == "-") {
+      found.logs.push_back({"-", std::nullopt, 0});
+      continue;
+    }
+    std::string path = input;
+    struct stat status{};
+    if (options.latest && stat(input.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+      ASSIGN_OR_RETURN(path, LatestLog(input));
+    }
+    ASSIGN_OR_RETURN(FoundLogs part, FindLogs(path));
+    found.logs.insert(found.logs.end(), part.logs.begin(), part.logs.end());
+    found.skipped.insert(found.skipped.end(), part.skipped.begin(), part.skipped.end());
+  }
+  // The same path twice is one log.
+  std::vector<FoundLog> logs;
+  for (FoundLog& log : found.logs) {
+    const bool is_known = std::any_of(logs.begin(), logs.end(), [&](const FoundLog& known) { return known.path == log.path; });
+    if (!is_known) logs.push_back(std::move(log));
+  }
+  found.logs = std::move(logs);
+  if (found.logs.empty()) {
+    return Fail(ErrorCode::kNotFound, fmt::format("no structured trace in '{}'; TORCH_TRACE=<directory> makes PyTorch write one",
+                                                  options.inputs.front()));
+  }
+  return found;
+}
+
+// Where the database is made: beside the output directory until everything is known to have worked.
+std::string TemporaryDatabase(const Options& options) {
+  std::string base = options.output;
+  while (base.size() > 1 && base.back() == '/') base.pop_back();
+  return fmt::format("{}.{}.db", base, getpid());
+}
+
+Result<ImportSummary> Import(const Options& options, const FoundLogs& found, const std::string& database) {
+  ImportOptions import;
+  import.database_path = database;
+  import.append = options.database.has_value();
+  import.run_name = options.run.value_or(options.inputs.front() == "-" ? "stdin" : options.inputs.front());
+  ProgressLine progress(found.logs.size());
+  import.on_progress = [&](const ImportProgress& state) { progress.Show(state); };
+  return ImportLogs(found.logs, found.skipped, import);
+}
+
+Result<std::int64_t> RecordsWithoutCompileId(Database& database, std::int64_t run_id) {
+  return database.QueryInt(fmt::format(
+      "SELECT count(*) FROM compile c JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
+      "WHERE c.is_synthetic = 1 AND f.run_id = {}", run_id));
+}
+
+void Say(const Options& options, const ImportSummary& summary, double seconds) {
+  if (!options.verbose) return;
+  std::fprintf(stderr, "%s\n",
+               fmt::format("{} records of {} logs ({}) in {}, {:.0f} MB/s; import log: {} errors, {} warnings, {} infos",
+                           summary.record_count, summary.log_count, HumanBytes(summary.size_bytes), HumanDuration(seconds),
+                           static_cast<double>(summary.size_bytes) / 1e6 / std::max(seconds, 1e-9), summary.error_count,
+                           summary.warning_count, summary.info_count)
+                   .c_str());
+}
+
+// --strict and --strict-compile-id ask the finished database.
+int Judge(const Options& options, Database& database, const ImportSummary& summary) {
+  int code = kExitDone;
+  if (options.strict && summary.error_count + summary.warning_count > 0) {
+    std::fprintf(stderr, "tlparse: --strict: the import log holds %lld errors and %lld warnings; see 'tlparse import-log %s'\n",
+                 static_cast<long long>(summary.error_count), static_cast<long long>(summary.warning_count),
+                 Printable(database.path()).c_str());
+    code = kExitNo;
+  }
+  if (options.strict_compile_id) {
+    Result<std::int64_t> count = RecordsWithoutCompileId(database, summary.run_id);
+    if (!count) return ReportError(count.error());
+    if (*count > 0) {
+      std::fprintf(stderr, "tlparse: --strict-compile-id: %lld stretches of records have no compile id\n", static_cast<long long>(*count));
+      code = kExitNo;
+    }
+  }
+  return code;
+}
+
+void OpenBrowser(const std::string& page) {
+  if (fork() != 0) return;
+  setsid();
+  execlp("xdg-open", "xdg-open", page.c_str(), static_cast<char*>(nullptr));
+  _exit(127);
+}
+
+Result<void> Report(const Options& options, const Directory& directory, Database& database, std::int64_t run_id) {
+  ReportOptions report;
+  report.plain_text = options.plain_text;
+  report.export_report = options.export_report;
+  report.inductor_provenance = options.inductor_provenance;
+  report.rank_directories = options.all_ranks_html;
+  report.custom_header_html = options.custom_header_html;
+  report.run_id = run_id;
+  ASSIGN_OR_RETURN(const ReportSummary summary, WriteReport(database, directory, report));
+  if (options.verbose) {
+    std::fprintf(stderr, "%lld files in %lld directories\n", static_cast<long long>(summary.files), static_cast<long long>(summary.logs));
+  }
+  return {};
+}
+
+Result<int> Run(const Options& options) {
+  ASSIGN_OR_RETURN(const FoundLogs found, FindInputs(options));
+  const bool has_directory = !(options.database && options.db_only);
+  if (has_directory) RETURN_IF_ERROR(CheckOutputDirectory(options.output, options.overwrite));
+  const std::string loaded = options.database.value_or(TemporaryDatabase(options));
+  const auto start = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded));
+  Say(options, summary, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  std::string final_path = loaded;
+  if (has_directory) {
+    Result<Directory> directory = CreateOutputDirectory(options.output, options.overwrite);
+    if (directory && !options.database) {
+      final_path = directory->path() + "/trace.db";
+      if (rename(loaded.c_str(), final_path.c_str()) != 0) {
+        directory = Fail(ErrorCode::kIo, fmt::format("cannot write '{}': {}", final_path, std::strerror(errno)));
+      }
+    }
+    if (!directory) {
+      if (!options.database) unlink(loaded.c_str());
+      return tl::unexpected<Error>(std::move(directory).error());
+    }
+    ASSIGN_OR_RETURN(Database database, Database::Open(final_path, Database::Mode::kReadOnly));
+    if (!options.db_only) RETURN_IF_ERROR(Report(options, *directory, database, summary.run_id));
+  }
+  ASSIGN_OR_RETURN(Database database, Database::Open(final_path, Database::Mode::kReadOnly));
+  const std::string page = options.output + "/index.html";
+  std::puts(Printable(options.db_only ? final_path : page).c_str());
+  if (options.browser && !options.db_only) OpenBrowser(page);
+  return Judge(options, database, summary);
+}
+
+}  // namespace
+
+int RunIngest(std::span<const std::string> arguments) {
+  CLI::App app("Ingest structured traces of PyTorch (TORCH_TRACE) into SQLite, and report.");
+  Options options;
+  Describe(app, options);
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(std::move(reversed));
+  } catch (const CLI::CallForVersion&) {
+    std::printf("tlparse %s\n", kVersion);
+    return kExitDone;
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    return kExitDone;
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "tlparse: %s; see 'tlparse --help'\n", Printable(error.what()).c_str());
+    return kExitUsage;
+  }
+  if (options.inputs.empty()) {
+    const char* trace = std::getenv("TORCH_TRACE");
+    if (!options.latest || trace == nullptr || *trace == '\0') {
+      std::fputs("tlparse: no input; give a log, a directory of logs, or - for standard input (see 'tlparse --help')\n", stderr);
+      return kExitUsage;
+    }
+    options.inputs.emplace_back(trace);
+  }
+  Result<int> code = Run(options);
+  return code ? *code : ReportError(code.error());
+}
+
+}  // namespace tlparse

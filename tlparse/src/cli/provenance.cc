@@ -1,0 +1,87 @@
+// tlparse provenance <db>: from a kernel to its Python line and back.
+#include <fmt/format.h>
+
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+
+namespace tlparse {
+
+namespace {
+
+// Kernels with their nodes and source lines, narrowed down from one of three ends.
+constexpr char kSelect[] =
+    "SELECT k.rank, k.label, k.direction, k.kernel, k.debug_handle, k.code_line, k.post_grad_nodes, k.pre_grad_nodes, k.file, k.line, "
+    "k.function, k.code, k.basis, k.stack_ordinal, k.kernel_id, k.graph_id, k.compile_id FROM kernel_provenance k WHERE "
+    "(?1 IS NULL OR k.kernel = ?1 OR k.kernel || ':' || k.debug_handle = ?1 OR k.kernel GLOB ?1)"
+    // A source line matches if any frame of a stack of the kernel is there, not only the innermost.
+    " AND (?2 IS NULL OR EXISTS (SELECT 1 FROM kernel_source s WHERE s.kernel_id = k.kernel_id AND s.stack_ordinal = k.stack_ordinal"
+    "   AND (?3 IS NULL OR s.line = ?3) AND (s.file = ?2 OR s.file LIKE '%/' || ?2)))"
+    " AND (?4 IS NULL OR EXISTS (SELECT 1 FROM kernel_node_row n WHERE n.kernel_id = k.kernel_id AND n.post_grad_node = ?4)"
+    "   OR EXISTS (SELECT 1 FROM kernel_node_row n JOIN graph g ON g.id = k.graph_id JOIN node_mapping_row m ON"
+    "     m.content_id = g.provenance_content_id AND m.post_grad_node = n.post_grad_node"
+    "     WHERE n.kernel_id = k.kernel_id AND m.pre_grad_node = ?4))"
+    " AND (?5 IS NULL OR k.rank = ?5)"
+    " ORDER BY k.compile_id, k.graph_id, k.kernel_id, k.stack_ordinal";
+
+struct Source {
+  std::optional<std::string> file;
+  std::optional<std::int64_t> line;
+};
+
+Source ParseSource(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon + 1 == text.size() ||
+      text.find_first_not_of("0123456789", colon + 1) != std::string::npos || text.size() - colon > 10) {
+    return {text, std::nullopt};
+  }
+  return {text.substr(0, colon), std::stoll(text.substr(colon + 1))};
+}
+
+Result<bool> PrintProvenance(Statement& row) {
+  Table table({{"rank"}, {"compile"}, {"graph"}, {"kernel"}, {"post-grad nodes"}, {"pre-grad nodes"}, {"source"}, {"code"}});
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, row.Step());
+    if (!has_row) break;
+    std::string kernel = Cell(row, 3);
+    if (!row.IsNull(4)) kernel += ":" + Cell(row, 4);
+    std::string source;
+    if (!row.IsNull(8)) source = fmt::format("{}:{} {}", row.Text(8), row.Int(9), row.Text(10));
+    table.Add({Cell(row, 0), Cell(row, 1), Cell(row, 2), kernel, Cell(row, 6), Cell(row, 7), source, Cell(row, 11)});
+  }
+  if (table.empty()) return false;
+  table.Print();
+  return true;
+}
+
+}  // namespace
+
+int RunProvenance(std::span<const std::string> arguments) {
+  CLI::App app("Which Python lines a kernel comes from, and which kernels a line or node became.", "provenance");
+  AnswerArguments common;
+  std::optional<std::string> kernel, source, node;
+  std::optional<std::int64_t> rank;
+  AddAnswerArguments(app, common);
+  app.add_option("--kernel", kernel, "a kernel by name, name:handle or pattern (*)");
+  app.add_option("--source", source, "a Python line, FILE:LINE; FILE may be the end of a path; without LINE the whole file");
+  app.add_option("--node", node, "a post-grad or pre-grad graph node");
+  app.add_option("--rank", rank, "only this rank");
+  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  Result<Database> database = OpenAnswerDatabase(common.database);
+  if (!database) return ReportError(database.error());
+  Result<Statement> statement = database->Prepare(kSelect);
+  if (!statement) return ReportError(statement.error());
+  const Source place = source ? ParseSource(*source) : Source{};
+  if (kernel) statement->Bind(1, std::string_view(*kernel));
+  if (place.file) statement->Bind(2, std::string_view(*place.file));
+  statement->Bind(3, place.line);
+  if (node) statement->Bind(4, std::string_view(*node));
+  statement->Bind(5, rank);
+  if (common.json) return PrintRowsAsJson(std::move(*statement), "kernels");
+  Result<bool> printed = PrintProvenance(*statement);
+  if (!printed) return ReportError(printed.error());
+  if (!*printed) std::puts(kernel || source || node ? "no kernel matches" : "no kernels in this database");
+  return kExitDone;
+}
+
+}  // namespace tlparse

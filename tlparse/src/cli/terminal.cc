@@ -1,0 +1,181 @@
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "base/utf8.h"
+
+namespace tlparse {
+
+namespace {
+
+Terminal Probe(int descriptor) {
+  Terminal terminal;
+  terminal.is_terminal = isatty(descriptor) == 1;
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  terminal.has_color = terminal.is_terminal && (no_color == nullptr || *no_color == '\0') &&
+                       (term == nullptr || std::string_view(term) != "dumb");
+  winsize size{};
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr && std::atoi(columns) > 0) {
+    terminal.width = std::atoi(columns);
+  } else if (terminal.is_terminal) {
+    terminal.width = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  }
+  return terminal;
+}
+
+// One code point of valid UTF-8 at `at`; advances.
+char32_t NextCodePoint(std::string_view text, std::size_t& at) {
+  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
+  const unsigned char first = byte(at);
+  const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  char32_t value = length == 1 ? first : first & (0x7F >> length);
+  for (std::size_t index = 1; index < length; ++index) value = value << 6 | (byte(at + index) & 0x3F);
+  at += length;
+  return value;
+}
+
+bool IsWide(char32_t c) {
+  return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) || (c >= 0xAC00 && c <= 0xD7A3) ||
+         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
+         (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) || (c >= 0x20000 && c <= 0x3FFFD);
+}
+
+bool IsCombining(char32_t c) { return (c >= 0x300 && c <= 0x36F) || c == 0x200B || c == 0x200D || (c >= 0xFE00 && c <= 0xFE0F); }
+
+// Characters that change how the terminal shows what follows.
+bool IsHostile(char32_t c) {
+  return c < 0x20 || c == 0x7F || (c >= 0x80 && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) ||
+         c == 0x200E || c == 0x200F || c == 0x2028 || c == 0x2029;
+}
+
+// The longest prefix of `text` that takes at most `width` columns, with "…" if something is missing.
+std::string Fit(const std::string& text, int width) {
+  if (DisplayWidth(text) <= width) return text;
+  std::string result;
+  int used = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    const char32_t c = NextCodePoint(text, at);
+    const int columns = IsCombining(c) ? 0 : IsWide(c) ? 2 : 1;
+    if (used + columns > width - 1) break;
+    used += columns;
+    result.append(text, begin, at - begin);
+  }
+  return result + "…";
+}
+
+constexpr int kMinColumn = 8;
+constexpr int kGap = 2;
+
+}  // namespace
+
+const Terminal& Terminal::Out() {
+  static const Terminal terminal = Probe(STDOUT_FILENO);
+  return terminal;
+}
+const Terminal& Terminal::Err() {
+  static const Terminal terminal = Probe(STDERR_FILENO);
+  return terminal;
+}
+
+std::string Styled(std::string_view text, Style style) {
+  if (!Terminal::Out().has_color || style == Style::kNone) return std::string(text);
+  constexpr const char* kCodes[] = {"", "1", "2", "31", "32", "33", "36"};
+  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<int>(style)], text);
+}
+
+std::string Printable(std::string_view text, bool keep_newlines) {
+  const std::string safe = SanitizeUtf8(text);
+  std::string result;
+  result.reserve(safe.size());
+  for (std::size_t at = 0; at < safe.size();) {
+    const std::size_t begin = at;
+    const char32_t c = NextCodePoint(safe, at);
+    if (c == '\n') {
+      result += keep_newlines ? "\n" : "⏎";
+    } else if (c == '\t') {
+      result += keep_newlines ? "\t" : " ";
+    } else if (IsHostile(c)) {
+      result += c < 0x100 ? fmt::format("\\x{:02x}", static_cast<unsigned>(c)) : fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      result.append(safe, begin, at - begin);
+    }
+  }
+  return result;
+}
+
+int DisplayWidth(std::string_view text) {
+  int width = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t c = NextCodePoint(text, at);
+    width += IsCombining(c) ? 0 : IsWide(c) ? 2 : 1;
+  }
+  return width;
+}
+
+void Table::Add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = Printable(cell);
+  cells.resize(columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+void Table::Print() const {
+  std::vector<int> widths;
+  for (std::size_t column = 0; column < columns_.size(); ++column) {
+    int width = DisplayWidth(columns_[column].heading);
+    for (const std::vector<std::string>& row : rows_) width = std::max(width, DisplayWidth(row[column]));
+    widths.push_back(width);
+  }
+  const int limit = Terminal::Out().width;
+  const auto total = [&] { return std::accumulate(widths.begin(), widths.end(), 0) + kGap * static_cast<int>(widths.size() - 1); };
+  while (limit > 0 && total() > limit) {
+    auto widest = std::max_element(widths.begin(), widths.end());
+    if (*widest <= kMinColumn) break;
+    *widest = std::max(kMinColumn, *widest - std::max(1, (total() - limit + 1) / 2));
+  }
+  const auto print_row = [&](const std::vector<std::string>& cells, bool is_heading) {
+    std::string line;
+    for (std::size_t column = 0; column < columns_.size(); ++column) {
+      const std::string cell = limit > 0 ? Fit(cells[column], widths[column]) : cells[column];
+      const std::string padding(static_cast<std::size_t>(std::max(0, widths[column] - DisplayWidth(cell))), ' ');
+      const bool is_last = column + 1 == columns_.size();
+      if (columns_[column].align == Align::kRight) line += padding;
+      line += is_heading ? Styled(cell, Style::kBold) : cell;
+      if (columns_[column].align == Align::kLeft && !is_last) line += padding;
+      if (!is_last) line.append(kGap, ' ');
+    }
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fputc('\n', stdout);
+  };
+  std::vector<std::string> headings;
+  for (const Column& column : columns_) headings.push_back(column.heading);
+  print_row(headings, true);
+  for (const std::vector<std::string>& row : rows_) print_row(row, false);
+}
+
+std::string HumanDuration(double seconds) {
+  if (seconds >= 100) return fmt::format("{:.0f} s", seconds);
+  if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.1f} ms", seconds * 1e3);
+  return fmt::format("{:.0f} µs", seconds * 1e6);
+}
+
+std::string HumanBytes(std::int64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1000 && unit < 4) {
+    value /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+}  // namespace tlparse

@@ -1,0 +1,55 @@
+// How answers look on a terminal and in a pipe. The only stage that prints.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tlparse {
+
+// Standard output: whether it is a terminal, how wide, and whether colours are wanted (NO_COLOR, TERM=dumb).
+struct Terminal {
+  bool is_terminal = false;
+  bool has_color = false;
+  int width = 0;  // columns; 0: no limit (a pipe)
+  static const Terminal& Out();
+  static const Terminal& Err();
+};
+
+enum class Style { kNone, kBold, kDim, kRed, kGreen, kYellow, kCyan };
+// `text` in the style if standard output has colours.
+std::string Styled(std::string_view text, Style style);
+
+// Text of a log for a person: control characters (escape sequences, bidirectional overrides) become visible escapes, so that a log cannot
+// drive the terminal. Newlines become ⏎ unless `keep_newlines`.
+std::string Printable(std::string_view text, bool keep_newlines = false);
+
+// A table with a heading line. Columns are as wide as needed; on a terminal that is too narrow the widest give way, ending in "…".
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+  struct Column {
+    std::string heading;
+    Align align = Align::kLeft;
+  };
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // As many cells as columns; any text (made printable here).
+  void Add(std::vector<std::string> cells);
+  bool empty() const { return rows_.empty(); }
+  // To standard output.
+  void Print() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Columns a text takes on a terminal (wide East Asian characters take two).
+int DisplayWidth(std::string_view text);
+
+// 1.2 s, 340 ms, 12 µs; 3.4 MB.
+std::string HumanDuration(double seconds);
+std::string HumanBytes(std::int64_t bytes);
+
+}  // namespace tlparse
