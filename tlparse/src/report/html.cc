@@ -1,0 +1,122 @@
+#include "report/html.h"
+
+#include <fmt/format.h>
+
+#include "report/file_name.h"
+#include "report/output_directory.h"
+
+namespace tlparse {
+namespace {
+
+// Our pages need no script at all, so none is allowed: a mistake in escaping stays harmless.
+constexpr std::string_view kHead =
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+    "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+
+constexpr std::string_view kStyle =
+    "<style>\n"
+    ":root{color-scheme:light dark}\n"
+    "body{font:15px/1.45 system-ui,sans-serif;margin:1.5rem;max-width:75rem}\n"
+    "h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2rem}\n"
+    "pre,code,.stack{font:13px/1.45 ui-monospace,monospace}\n"
+    "table{border-collapse:collapse}th,td{border:1px solid #8886;padding:.25rem .6rem;"
+    "text-align:left;vertical-align:top}th{background:#8882}\n"
+    "td pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}\n"
+    ".code span{display:block}.code span:target{background:#fd06}\n"
+    ".code span::before{content:attr(data-n);display:inline-block;width:4ch;text-align:right;"
+    "margin-right:1.5ch;color:#888}\n"
+    ".stack ul{list-style:none;padding-left:2ch;margin:0;border-left:1px solid #8884}\n"
+    ".stack li{white-space:pre}.quiet{color:#888}\n"
+    ".ok{color:#1a7f37}.restarted{color:#9a6700}.empty,.skipped,.unfinished{color:#888}"
+    ".failed{color:#cf222e;font-weight:bold}\n"
+    "</style>\n";
+
+std::string_view Escape(char c) {
+  switch (c) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    default: return "\xEF\xBF\xBD";
+  }
+}
+
+constexpr std::string_view kSpecial("&<>\"'\0", 6);
+
+template <typename Append>
+void EscapeInto(std::string_view text, Append append) {
+  // A table instead of find_first_of: code is full of quotes and brackets.
+  static const auto is_special = [] {
+    std::string table(256, '\0');
+    for (const char c : kSpecial) table[static_cast<unsigned char>(c)] = 1;
+    return table;
+  }();
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (is_special[static_cast<unsigned char>(text[i])] == 0) continue;
+    append(text.substr(start, i - start));
+    append(Escape(text[i]));
+    start = i + 1;
+  }
+  append(text.substr(start));
+}
+
+}  // namespace
+
+void AppendHtml(std::string_view text, FileWriter& out) {
+  EscapeInto(text, [&](std::string_view piece) { out.Append(piece); });
+}
+
+void AppendHtml(std::string_view text, std::string& out) {
+  EscapeInto(text, [&](std::string_view piece) { out += piece; });
+}
+
+std::string Html(std::string_view text) {
+  std::string result;
+  AppendHtml(text, result);
+  return result;
+}
+
+void AppendPageStart(std::string_view title, FileWriter& out) { AppendPageStart(title, {}, out); }
+
+void AppendPageStart(std::string_view title, std::string_view header_html, FileWriter& out) {
+  // The user's own header may hold what it likes, scripts included.
+  if (header_html.empty()) {
+    out.Append(kHead);
+  } else {
+    out.Append("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+  }
+  out.Append("<title>");
+  AppendHtml(title, out);
+  out.Append("</title>\n");
+  out.Append(kStyle);
+  out.Append("</head>\n<body>\n");
+  out.Append(header_html);
+  out.Append("<h1>");
+  AppendHtml(title, out);
+  out.Append("</h1>\n");
+}
+
+void AppendPageEnd(FileWriter& out) { out.Append("</body>\n</html>\n"); }
+
+std::string Link(std::string_view path, std::string_view text, std::string_view fragment) {
+  return fmt::format("<a href=\"{}{}{}\">{}</a>", UrlFromPath(path), fragment.empty() ? "" : "#",
+                     UrlFromPath(fragment), Html(text));
+}
+
+void AppendNumberedLines(std::string_view text, FileWriter& out) {
+  out.Append("<pre class=\"code\">");
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    out.Append(fmt::format("<span id=\"L{0}\" data-n=\"{0}\">", number));
+    AppendHtml(text.substr(0, end), out);
+    out.Append("</span>");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  out.Append("</pre>\n");
+}
+
+}  // namespace tlparse

@@ -1,0 +1,29 @@
+// HTML of the plain pages. Everything that comes from a log goes through AppendHtml.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tlparse {
+
+class FileWriter;
+
+// Appends `text` with & < > " ' escaped: for text and for quoted attribute values. Bytes that are not
+// UTF-8 are kept (browsers show U+FFFD); NUL becomes U+FFFD.
+void AppendHtml(std::string_view text, FileWriter& out);
+void AppendHtml(std::string_view text, std::string& out);
+std::string Html(std::string_view text);
+
+// <!DOCTYPE html> … <body>, with our style and the title as heading. `title` is plain text.
+void AppendPageStart(std::string_view title, FileWriter& out);
+// The same with `header_html`, which the user gave and answers for, above the heading.
+void AppendPageStart(std::string_view title, std::string_view header_html, FileWriter& out);
+void AppendPageEnd(FileWriter& out);
+
+// A link to a file of the report; `path` is a relative path, not a URL.
+std::string Link(std::string_view path, std::string_view text, std::string_view fragment = {});
+
+// `text` in a <pre>, every line with its number as id ("L12") for links.
+void AppendNumberedLines(std::string_view text, FileWriter& out);
+
+}  // namespace tlparse

@@ -1,0 +1,106 @@
+// Where a report goes: a directory that is marked as ours, and files that never leave it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+
+namespace tlparse {
+
+// A file that tells a directory of ours from any other; --overwrite deletes no other.
+inline constexpr std::string_view kMarkerFileName = ".tlparse-output";
+
+// An open file descriptor, closed at the end.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int descriptor = -1) : descriptor_(descriptor) {}
+  FileDescriptor(FileDescriptor&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor();
+  int get() const { return descriptor_; }
+  int Release() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_;
+};
+
+// An open directory below the root. All names are single components: one that is empty, ".", ".."
+// or holds '/' or NUL is refused (kInternal), and symbolic links are never followed.
+// Functions may be called by several threads at once.
+class Directory {
+ public:
+  Directory() = default;
+  Directory(FileDescriptor descriptor, std::string path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+
+  // The directory `name`, made if it is not there.
+  Result<Directory> Child(std::string_view name) const;
+  // A new file. kIo if it cannot be made; kInternal if the name is taken (names must be unique).
+  Result<FileDescriptor> CreateFile(std::string_view name) const;
+  // A second name for a finished file: `from` relative to `root`. False if the file system cannot.
+  bool Link(const Directory& root, const std::string& from, const std::string& name) const;
+
+  // For messages.
+  const std::string& path() const { return path_; }
+
+ private:
+  FileDescriptor descriptor_;
+  std::string path_;
+};
+
+// Makes the directory `path` (parents too) and marks it as ours. If something is there already:
+// without `overwrite` kRefused; with it, a directory that carries the marker, or is empty, is
+// emptied (symbolic links in it are removed, not followed), anything else is kRefused and untouched.
+Result<Directory> CreateOutputDirectory(const std::string& path, bool overwrite);
+
+// Whether CreateOutputDirectory would take the path, without touching anything: asked before long work.
+Result<void> CheckOutputDirectory(const std::string& path, bool overwrite);
+
+// The directory `path`, which must carry the marker (kRefused otherwise).
+Result<Directory> OpenOutputDirectory(const std::string& path);
+
+// Writes one file after another through one buffer. Not thread-safe.
+class FileWriter {
+ public:
+  FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  // Starts a new file; the one before must have been closed.
+  Result<void> Open(const Directory& directory, const std::string& name);
+
+  void Append(std::string_view bytes) {
+    if (bytes.size() > kCapacity - size_) return AppendSlowly(bytes);
+    bytes.copy(buffer_.data() + size_, bytes.size());
+    size_ += bytes.size();
+  }
+  void Append(char byte) {
+    if (size_ == kCapacity) Flush();
+    buffer_[size_++] = byte;
+  }
+
+  // Drops what was appended to this file so far.
+  void Restart();
+  // The first error since Open, if any (kIo, with the system's words). The descriptor is closed in
+  // any case.
+  Result<void> Close();
+
+ private:
+  static constexpr std::size_t kCapacity = 128 << 10;
+  void AppendSlowly(std::string_view bytes);
+  void Flush();
+  void Write(std::string_view bytes);
+
+  std::string buffer_;
+  std::size_t size_ = 0;
+  bool flushed_ = false;
+  int error_ = 0;
+  FileDescriptor descriptor_;
+  std::string path_;
+};
+
+}  // namespace tlparse

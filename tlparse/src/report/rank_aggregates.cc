@@ -1,0 +1,260 @@
+#include "report/rank_aggregates.h"
+
+#include <simdjson.h>
+
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "report/file_name.h"
+#include "report/html.h"
+#include "report/json_format.h"
+#include "report/record_scan.h"
+#include "store/database.h"
+#include "store/text_pool.h"
+
+namespace tlparse {
+namespace {
+
+std::string RankText(const Participant& participant) {
+  return participant.rank ? std::to_string(*participant.rank) : std::string("null");
+}
+
+// Starts an aggregate file with its first entry, and ends it only if it was started.
+class EntryFile {
+ public:
+  EntryFile(const Directory& root, std::string name) : root_(root), name_(std::move(name)) {}
+
+  Result<void> Add(std::string_view entry) {
+    if (!is_open_) RETURN_IF_ERROR(out_.Open(root_, name_));
+    out_.Append(is_open_ ? ",\n" : "[\n");
+    is_open_ = true;
+    out_.Append(entry);
+    return {};
+  }
+
+  Result<void> Close() {
+    if (!is_open_) return {};
+    out_.Append("\n]");
+    return out_.Close();
+  }
+
+ private:
+  const Directory& root_;
+  std::string name_;
+  FileWriter out_;
+  bool is_open_ = false;
+};
+
+// The place of the only top-level member "pid": a number, in a compact JSON object; npos if that is
+// not plain to see.
+std::size_t FindPid(std::string_view event, std::size_t& end) {
+  constexpr std::string_view kPid = "\"pid\":";
+  const std::size_t at = event.find(kPid);
+  if (at == std::string_view::npos || event.find(kPid, at + 1) != std::string_view::npos) {
+    return std::string_view::npos;
+  }
+  const std::size_t start = at + kPid.size();
+  end = event.find_first_not_of("0123456789", start);
+  if (end == start || end == std::string_view::npos) return std::string_view::npos;
+  // At the top level if all that closes after it is the event itself.
+  return event.find_first_of("{}[]", end) == event.size() - 1 ? start : std::string_view::npos;
+}
+
+void SetPid(std::string& event, std::int64_t rank, simdjson::dom::parser& parser) {
+  std::size_t end = 0;
+  const std::size_t start = FindPid(event, end);
+  if (start != std::string::npos) {
+    event.replace(start, end - start, std::to_string(rank));
+    return;
+  }
+  simdjson::dom::object members;
+  if (parser.parse(event).get(members) != simdjson::SUCCESS) return;
+  std::string changed = "{";
+  for (const auto member : members) {
+    if (member.key == "pid") continue;
+    changed += JsonString(member.key);
+    changed += ':' + std::string(simdjson::minify(member.value)) + ',';
+  }
+  event = changed + fmt::format("\"pid\":{}}}", rank);
+}
+
+Result<void> AddEvents(Database& database, const Participant& participant, EntryFile& file) {
+  ASSIGN_OR_RETURN(Statement rows,
+                   SelectRecords(database, participant, "p.content",
+                                 "CROSS JOIN payload_row p ON p.id = r.payload_id",
+                                 fmt::format("r.kind_id = {}", int{kTextChromiumEvent})));
+  simdjson::dom::parser parser;
+  std::string event;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    event.clear();
+    if (!AppendJson(rows.Text(0), JsonLayout::kCompact, event)) continue;
+    if (participant.rank) SetPid(event, *participant.rank, parser);
+    RETURN_IF_ERROR(file.Add(event));
+  }
+}
+
+// One op of an estimate, as the log gives it.
+struct Op {
+  std::string name;
+  std::string estimate;  // JSON number
+};
+
+std::vector<Op> ReadOps(std::string_view payload, simdjson::dom::parser& parser) {
+  std::vector<Op> ops;
+  simdjson::dom::array list;
+  if (parser.parse(payload.data(), payload.size()).at_key("ops").get(list) != simdjson::SUCCESS) {
+    return ops;
+  }
+  for (const simdjson::dom::element element : list) {
+    std::string_view name;
+    simdjson::dom::element estimate;
+    if (element.at_key("name").get(name) != simdjson::SUCCESS) continue;
+    const bool has_number =
+        element.at_key("estimated_runtime_ns").get(estimate) == simdjson::SUCCESS &&
+        estimate.is_number();
+    ops.push_back(Op{std::string(name), has_number ? std::string(simdjson::minify(estimate)) : "null"});
+  }
+  return ops;
+}
+
+Result<void> AddEstimate(const Participant& participant, const ArtifactOfGraph& artifact,
+                         PayloadReader& payloads, simdjson::dom::parser& parser, EntryFile& file) {
+  ASSIGN_OR_RETURN(const std::string_view payload, payloads.Content(artifact.payload_id));
+  const std::vector<Op> ops = ReadOps(payload, parser);
+  if (ops.empty()) return {};
+  std::string entry = fmt::format("{{\"rank\":{},\"graph\":{},\"ops\":[", RankText(participant),
+                                  JsonString(artifact.graph));
+  for (const Op& op : ops) {
+    entry += "{\"name\":";
+    entry += JsonString(op.name);
+    entry += ",\"estimated_runtime_ns\":" + op.estimate + "},";
+  }
+  entry.back() = ']';
+  return file.Add(entry + "}");
+}
+
+// The ops of one estimate one after the other, on a thread of their own. The durations are the
+// database's, which knows the unit that the log really uses.
+Result<void> AddRuntimeEvents(Statement& ops, std::int64_t pid, std::int64_t tid,
+                              const Participant& participant, const ArtifactOfGraph& artifact,
+                              EntryFile& file) {
+  ops.Bind(1, artifact.record_id);
+  std::int64_t start_us = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, ops.Step());
+    if (!has_row) return {};
+    const double estimated_ns = std::isfinite(ops.Real(1)) ? std::max(ops.Real(1), 0.0) : 0.0;
+    const auto duration_us =
+        static_cast<std::int64_t>(std::max(1.0, std::ceil(std::min(estimated_ns, 1e18) / 1000)));
+    RETURN_IF_ERROR(file.Add(fmt::format(
+        "{{\"name\":{},\"ph\":\"X\",\"ts\":{},\"dur\":{},\"pid\":{},\"tid\":{},\"cat\":\"runtime\","
+        "\"args\":{{\"graph\":{},\"rank\":{},\"runtime_ns\":{}}}}}",
+        JsonString(ops.Text(0)), start_us, duration_us, pid, tid, JsonString(artifact.graph),
+        RankText(participant), static_cast<std::int64_t>(std::min(estimated_ns, 1e18)))));
+    start_us += duration_us;
+  }
+}
+
+std::string Metadata(std::string_view name, std::int64_t pid, std::string_view thread,
+                     std::string_view argument, std::string_view value) {
+  return fmt::format("{{\"name\":\"{}\",\"ph\":\"M\",\"pid\":{}{},\"args\":{{\"{}\":{}}}}}", name, pid,
+                     thread, argument, value);
+}
+
+Result<void> AddThread(std::int64_t pid, std::int64_t tid, const std::string& graph,
+                       EntryFile& file) {
+  const std::string thread = fmt::format(",\"tid\":{}", tid);
+  RETURN_IF_ERROR(file.Add(Metadata("thread_name", pid, thread, "name",
+                                    JsonString(fmt::format("graph {}", graph)))));
+  return file.Add(Metadata("thread_sort_index", pid, thread, "sort_index", std::to_string(tid)));
+}
+
+}  // namespace
+
+ParticipantFacts FactsOf(const ReportContext& context, const TreePlan& plan) {
+  ParticipantFacts facts;
+  for (const PlannedKey& key : plan.keys) {
+    facts.files += static_cast<std::int64_t>(key.files.size());
+    facts.compiles += key.files.empty() || key.key == "[-/-]" ? 0 : 1;
+  }
+  for (const PlannedFile& file : plan.files) {
+    if (file.form != FileForm::kJson || file.payload_id == 0) continue;
+    const ArtifactOfGraph artifact{file.record_id, file.payload_id,
+                                   plan.directories[file.directory]};
+    if (file.name.starts_with("inductor_collective_schedule_")) facts.schedules.push_back(artifact);
+    if (file.name.starts_with("inductor_runtime_and_tensor_meta_")) {
+      facts.estimates.push_back(artifact);
+    }
+  }
+  facts.failures =
+      static_cast<std::int64_t>(FailuresOf(context.participant, context.failures).size());
+  return facts;
+}
+
+Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
+                                      const std::vector<Participant>& participants,
+                                      const std::vector<ParticipantFacts>& facts) {
+  ASSIGN_OR_RETURN(PayloadReader payloads, PayloadReader::Open(database));
+  EntryFile file(root, "collective_schedules.json");
+  std::string ops;
+  for (std::size_t i = 0; i < participants.size(); ++i) {
+    for (const ArtifactOfGraph& schedule : facts[i].schedules) {
+      ASSIGN_OR_RETURN(const std::string_view payload, payloads.Content(schedule.payload_id));
+      ops.clear();
+      const bool is_list =
+          AppendJson(payload, JsonLayout::kCompact, ops) && ops.front() == '[' && ops != "[]";
+      if (!is_list) continue;
+      RETURN_IF_ERROR(file.Add(fmt::format("{{\"rank\":{},\"graph\":{},\"ops\":{}}}",
+                                           RankText(participants[i]), JsonString(schedule.graph),
+                                           ops)));
+    }
+  }
+  return file.Close();
+}
+
+Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
+                                   const std::vector<Participant>& participants,
+                                   const std::vector<ParticipantFacts>& facts) {
+  ASSIGN_OR_RETURN(PayloadReader payloads, PayloadReader::Open(database));
+  ASSIGN_OR_RETURN(Statement ops,
+                   database.Prepare("SELECT o.name, e.estimated_ns FROM op_list_use u JOIN op_row o "
+                                    "ON o.content_id = u.content_id LEFT JOIN op_estimate_row e ON "
+                                    "e.content_id = u.estimate_content_id AND e.ordinal = o.ordinal "
+                                    "WHERE u.record_id = ? ORDER BY o.ordinal"));
+  simdjson::dom::parser parser;
+  EntryFile estimates(root, "runtime_estimations.json");
+  EntryFile trace(root, "chromium_trace_with_runtime.json");
+  for (std::size_t i = 0; i < participants.size(); ++i) {
+    if (facts[i].estimates.empty()) continue;
+    // A viewer needs a number for every participant; an unranked one gets one that no rank has.
+    const std::int64_t pid =
+        participants[i].rank.value_or(1'000'000 + static_cast<std::int64_t>(i));
+    RETURN_IF_ERROR(trace.Add(
+        Metadata("process_name", pid, "", "name", JsonString(participants[i].title))));
+    RETURN_IF_ERROR(trace.Add(
+        Metadata("process_sort_index", pid, "", "sort_index", std::to_string(pid))));
+    std::int64_t tid = 0;
+    for (const ArtifactOfGraph& artifact : facts[i].estimates) {
+      RETURN_IF_ERROR(AddEstimate(participants[i], artifact, payloads, parser, estimates));
+      RETURN_IF_ERROR(AddThread(pid, ++tid, artifact.graph, trace));
+      RETURN_IF_ERROR(AddRuntimeEvents(ops, pid, tid, participants[i], artifact, trace));
+    }
+  }
+  RETURN_IF_ERROR(estimates.Close());
+  return trace.Close();
+}
+
+Result<void> WriteAllChromiumEvents(Database& database, const Directory& root,
+                                    const std::vector<Participant>& participants) {
+  EntryFile file(root, "chromium_events.json");
+  for (const Participant& participant : participants) {
+    RETURN_IF_ERROR(AddEvents(database, participant, file));
+  }
+  return file.Close();
+}
+
+}  // namespace tlparse

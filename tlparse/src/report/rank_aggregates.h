@@ -1,0 +1,49 @@
+// What stands above the directories of several logs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "report/report_context.h"
+
+namespace tlparse {
+
+// An artifact that an aggregate is made of.
+struct ArtifactOfGraph {
+  std::int64_t record_id = 0;
+  std::int64_t payload_id = 0;
+  std::string graph;  // compile directory
+};
+
+// What one participant gives to the aggregates.
+struct ParticipantFacts {
+  std::vector<ArtifactOfGraph> schedules;  // inductor_collective_schedule
+  std::vector<ArtifactOfGraph> estimates;  // inductor_runtime_and_tensor_meta
+  std::int64_t files = 0;                  // listed
+  std::int64_t compiles = 0;               // keys with files
+  std::int64_t failures = 0;
+};
+
+ParticipantFacts FactsOf(const ReportContext& context, const TreePlan& plan);
+
+// <participant>/collectives_parity.json: collectives that the scheduler planned and the generated
+// code does not have (or the other way round), and collectives nobody waits for.
+Result<void> WriteCollectivesParity(const ReportContext& context, const TreePlan& plan);
+
+// In the root; only those that have something to say. `facts` belongs to `participants`.
+Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
+                                      const std::vector<Participant>& participants,
+                                      const std::vector<ParticipantFacts>& facts);
+Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
+                                   const std::vector<Participant>& participants,
+                                   const std::vector<ParticipantFacts>& facts);
+// chromium_events.json of all participants; `pid` is the rank, where it is known.
+Result<void> WriteAllChromiumEvents(Database& database, const Directory& root,
+                                    const std::vector<Participant>& participants);
+Result<void> WriteRunIndex(const Directory& root, const ReportOptions& options,
+                           const std::vector<Participant>& participants,
+                           const std::vector<ParticipantFacts>& facts);
+
+}  // namespace tlparse

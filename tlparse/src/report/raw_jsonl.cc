@@ -1,0 +1,209 @@
+// raw.jsonl: the interned strings, then the envelope of every record with where and when it was
+// logged and where its payload went.
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "base/json_repair.h"
+#include "report/json_format.h"
+#include "report/record_scan.h"
+#include "report/report_context.h"
+#include "store/database.h"
+#include "store/text_pool.h"
+
+namespace tlparse {
+namespace {
+
+using Strings = std::map<std::int64_t, std::string>;  // by interned id
+
+// A hostile id must not make a table of four billion nulls.
+constexpr std::int64_t kMaxHoles = 1 << 16;
+
+// {"1": "a", …}
+std::string StringsObject(const Strings& strings) {
+  std::string text = "{";
+  for (const auto& [id, string] : strings) {
+    text += fmt::format("{}\"{}\":", text.size() > 1 ? "," : "", id);
+    text += JsonString(string);
+  }
+  return text + "}";
+}
+
+std::string StringArray(const Strings& strings, Strings& outside) {
+  std::string text = "[";
+  std::int64_t next = 0;
+  const std::int64_t limit = static_cast<std::int64_t>(strings.size()) + kMaxHoles;
+  for (const auto& [id, string] : strings) {
+    if (id < 0 || id >= limit) {
+      outside.emplace(id, string);
+      continue;
+    }
+    for (; next < id; ++next) text += "null,";
+    text += JsonString(string);
+    text += ',';
+    ++next;
+  }
+  if (next == 0) text += "null,";
+  text.back() = ']';
+  return text;
+}
+
+// Interned strings per process, in order of the processes.
+Result<std::map<std::int64_t, Strings>> ReadStrings(const ReportContext& context) {
+  std::map<std::int64_t, Strings> by_process;
+  ASSIGN_OR_RETURN(Statement rows, SelectRecords(context.database, context.participant,
+                                                 "r.process_id, r.envelope", "",
+                                                 fmt::format("r.kind_id = {}", int{kTextStr})));
+  simdjson::dom::parser parser;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return by_process;
+    const Result<RepairedJson> json = RepairJson(rows.Text(1));
+    if (!json) continue;
+    simdjson::dom::array pair;
+    std::string_view text;
+    std::int64_t id = 0;
+    if (parser.parse(json->text)["str"].get(pair) != simdjson::SUCCESS ||
+        pair.at(0).get(text) != simdjson::SUCCESS || pair.at(1).get(id) != simdjson::SUCCESS) {
+      continue;
+    }
+    by_process[rows.Int(0)][id] = text;
+  }
+}
+
+// One table, as ids are per process and most logs have one; where several processes wrote, what the
+// first one did not define comes from the others (forked children share their parent's ids), and what
+// they define otherwise stands in string_tables by pid.
+std::string StringTableLine(const Participant& participant,
+                            const std::map<std::int64_t, Strings>& by_process) {
+  Strings merged;
+  std::string others;
+  for (const auto& [process_id, strings] : by_process) {
+    Strings different;
+    for (const auto& [id, string] : strings) {
+      const auto at = merged.emplace(id, string).first;
+      if (at->second != string) different.emplace(id, string);
+    }
+    const ReportProcess* const process = participant.Process(process_id);
+    if (different.empty() || process == nullptr) continue;
+    others += fmt::format("{}\"{}\":{}", others.empty() ? "" : ",", process->pid,
+                          StringsObject(different));
+  }
+  Strings outside;
+  std::string line = "{\"string_table\":" + StringArray(merged, outside);
+  if (!outside.empty()) line += ",\"string_table_outside\":" + StringsObject(outside);
+  if (!others.empty()) line += ",\"string_tables\":{" + others + "}";
+  return line + "}\n";
+}
+
+// "2026-11-21T08:30:01.123000Z"
+std::string IsoTime(std::int64_t time_us) {
+  constexpr std::int64_t kSecond = 1'000'000;
+  std::int64_t seconds = time_us / kSecond;
+  std::int64_t us = time_us % kSecond;
+  if (us < 0) us += kSecond, --seconds;
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, us);
+}
+
+class RawWriter {
+ public:
+  RawWriter(const ReportContext& context, const TreePlan& plan) : context_(context), plan_(plan) {
+    for (const PlannedFile& file : plan.files) {
+      if (file.is_artifact_of_record) files_.emplace_back(file.record_id, &file);
+    }
+    // Late files are the only ones out of order.
+    std::sort(files_.begin(), files_.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    next_file_ = files_.begin();
+  }
+
+  Result<void> Run() {
+    RETURN_IF_ERROR(out_.Open(context_.directory, "raw.jsonl"));
+    ASSIGN_OR_RETURN(const auto strings, ReadStrings(context_));
+    out_.Append(StringTableLine(context_.participant, strings));
+    ASSIGN_OR_RETURN(texts_, TextCache::Open(context_.database));
+    ASSIGN_OR_RETURN(
+        Statement rows,
+        SelectRecords(context_.database, context_.participant,
+                      "r.id, r.process_id, r.local_us, r.source_file_id, r.source_line, r.envelope",
+                      "",
+                      fmt::format("r.kind_id IS NOT {} AND r.kind_id IS NOT {}", int{kTextStr},
+                                  int{kTextChromiumEvent})));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      if (!has_row) break;
+      RETURN_IF_ERROR(AppendRecord(rows));
+    }
+    return out_.Close();
+  }
+
+ private:
+  Result<void> AppendRecord(const Statement& row) {
+    std::string_view envelope = row.Text(5);
+    simdjson::dom::object members;
+    if (parser_.parse(envelope.data(), envelope.size()).get(members) != simdjson::SUCCESS) {
+      Result<RepairedJson> repaired = RepairJson(envelope);
+      if (!repaired) return {};  // not JSON: import_log has it
+      repaired_ = std::move(repaired->text);
+      envelope = repaired_;
+      if (parser_.parse(repaired_).get(members) != simdjson::SUCCESS) members = {};
+    }
+    line_.assign(envelope.substr(0, envelope.rfind('}')));
+    is_empty_ = members.size() == 0 && envelope.find('"') == std::string_view::npos;
+    const ReportProcess* const process = context_.participant.Process(row.Int(1));
+    const bool has_time = process != nullptr && process->time_shift_us.has_value();
+    AddMember(members, "timestamp",
+              has_time ? fmt::format("\"{}\"", IsoTime(row.Int(2) + *process->time_shift_us))
+                       : std::string("null"));
+    AddMember(members, "thread", std::to_string(process == nullptr ? 0 : process->pid));
+    ASSIGN_OR_RETURN(const std::string_view source_file, texts_.Get(row.Int(3)));
+    // With the space that stands before it in the log, which readers of this file know.
+    AddMember(members, "pathname", JsonString(fmt::format(" {}", source_file)));
+    AddMember(members, "lineno", std::to_string(row.Int(4)));
+    while (next_file_ != files_.end() && next_file_->first < row.Int(0)) ++next_file_;
+    if (next_file_ != files_.end() && next_file_->first == row.Int(0)) {
+      AddMember(members, "payload_filename", JsonString(plan_.Path(*next_file_->second)));
+    }
+    line_ += "}\n";
+    out_.Append(line_);
+    return {};
+  }
+
+  // A member that the envelope has already wins.
+  void AddMember(const simdjson::dom::object& members, std::string_view name,
+                 const std::string& value) {
+    simdjson::dom::element own;
+    if (members.at_key(name).get(own) == simdjson::SUCCESS) return;
+    line_ += fmt::format("{}\"{}\": {}", is_empty_ ? "" : ", ", name, value);
+    is_empty_ = false;
+  }
+
+  const ReportContext& context_;
+  const TreePlan& plan_;
+  std::vector<std::pair<std::int64_t, const PlannedFile*>> files_;
+  std::vector<std::pair<std::int64_t, const PlannedFile*>>::const_iterator next_file_;
+  FileWriter out_;
+  TextCache texts_;
+  simdjson::dom::parser parser_;
+  std::string repaired_;
+  std::string line_;
+  bool is_empty_ = false;
+};
+
+}  // namespace
+
+Result<void> WriteRawJsonl(const ReportContext& context, const TreePlan& plan) {
+  return RawWriter(context, plan).Run();
+}
+
+}  // namespace tlparse

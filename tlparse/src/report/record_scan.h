@@ -1,0 +1,47 @@
+// Reading the records of one participant in log order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "report/participant.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// Strings of table `text`, read once each.
+class TextCache {
+ public:
+  static Result<TextCache> Open(Database& database);
+  // "" for id 0. The view lives as long as the cache.
+  Result<std::string_view> Get(std::int64_t id);
+
+ private:
+  Statement statement_;
+  std::unordered_map<std::int64_t, std::string> texts_;
+};
+
+// Payloads by id. Views live until the next call.
+class PayloadReader {
+ public:
+  static Result<PayloadReader> Open(Database& database);
+  Result<std::string> Hash(std::int64_t id);
+  Result<std::int64_t> SizeBytes(std::int64_t id);
+  Result<std::string_view> Content(std::int64_t id);
+
+ private:
+  Result<void> Seek(std::int64_t id, Statement& statement);
+  Statement head_;
+  Statement content_;
+};
+
+// `SELECT <columns> FROM record_row r <joins> WHERE <participant's records> <condition> ORDER BY r.id`.
+Result<Statement> SelectRecords(Database& database, const Participant& participant,
+                                std::string_view columns, std::string_view joins,
+                                std::string_view condition);
+
+}  // namespace tlparse

@@ -1,0 +1,50 @@
+// The output directory: the files that existing tools read, written from SQL alone.
+//
+// For one log the tree stands in the directory itself; for several, each log (each rank, where one
+// file holds several) has a directory of its own and the aggregates stand above:
+//   compile_directory.json  raw.jsonl  chromium_events.json  failures_and_restarts.html  index.html
+//   <compile directory>/<artifact>_<n>.<ext>  dump_file/…  payloads/<md5>.txt
+// Names and shapes are those of the Rust program tlparse; README.md lists the differences.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "report/output_directory.h"
+
+namespace tlparse {
+
+class Database;
+
+struct ReportOptions {
+  // Generated code as .txt instead of a page.
+  bool plain_text = false;
+  // Export report: files only for exported programs and for what stood in the way of the export.
+  bool export_report = false;
+  // A page per compile directory: kernel → post-grad node → pre-grad node → source line.
+  bool inductor_provenance = false;
+  // rank_<N>/ even if there is only one log.
+  bool rank_directories = false;
+  // HTML put at the top of the index pages as it is: never from a log.
+  std::string custom_header_html;
+  // The run to report; nothing: the newest of the database.
+  std::optional<std::int64_t> run_id;
+  // Worker threads, each with a connection of its own; 0: as many as pay off here.
+  int threads = 0;
+};
+
+struct ReportSummary {
+  std::int64_t logs = 0;   // directories of logs or ranks
+  std::int64_t files = 0;  // listed in the compile directories
+};
+
+// Writes everything into `directory`, which is empty but for trace.db and the marker.
+// `database` must be opened from a file (its path is opened again by the workers) and not be written
+// meanwhile. kNotFound if it holds no such run; kIo if a file cannot be written: what was written by
+// then stays.
+Result<ReportSummary> WriteReport(Database& database, const Directory& directory,
+                                  const ReportOptions& options);
+
+}  // namespace tlparse

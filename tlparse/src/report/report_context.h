@@ -1,0 +1,59 @@
+// What the reports of one participant share.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "report/failures.h"
+#include "report/output_directory.h"
+#include "report/participant.h"
+#include "report/report.h"
+#include "report/tree_plan.h"
+
+namespace tlparse {
+
+class Database;
+
+// Files of the output directory by what stands in them, so that equal ones become links. Thread-safe.
+class SharedContent {
+ public:
+  // Where a payload has been written in this form: a path relative to the output directory.
+  std::optional<std::string> Find(std::int64_t payload_id, FileForm form) const;
+  // Call when the file is complete.
+  void Add(std::int64_t payload_id, FileForm form, std::string path);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::int64_t, FileForm>, std::string> paths_;
+};
+
+// Used by one thread.
+struct ReportContext {
+  Database& database;
+  const Directory& root;       // the output directory
+  const Directory& directory;  // the participant's, which may be the root
+  const Participant& participant;
+  const ReportOptions& options;
+  SharedContent& shared;
+  const std::vector<FailureRow>& failures;  // of the run
+};
+
+// Each writes one file (or set of files) into context.directory.
+Result<void> WriteArtifactFiles(const ReportContext& context, const TreePlan& plan);
+Result<void> WriteCompileDirectory(const ReportContext& context, const TreePlan& plan);
+Result<void> WriteRawJsonl(const ReportContext& context, const TreePlan& plan);
+Result<void> WriteFailures(const ReportContext& context, const TreePlan& plan);
+Result<void> WriteProvenancePages(const ReportContext& context, const TreePlan& plan);
+Result<void> WriteIndexPage(const ReportContext& context, const TreePlan& plan);
+
+// Array of the events, one a line, in log order. What is not JSON is left
+// out (import_log tells).
+Result<void> WriteChromiumEvents(const ReportContext& context);
+
+}  // namespace tlparse
