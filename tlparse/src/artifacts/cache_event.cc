@@ -1,0 +1,311 @@
+// Cache lookups: fx_graph_cache_{hit,miss,bypass}, aotautograd_cache_*, fx_graph_bundled_cache_hit, the *_cache_hash spellings of
+// 2.6 and 2024, and whatever other cache writes artifacts of such names (torch/_inductor/compile_fx.py,
+// torch/_functorch/_aot_autograd/autograd_cache.py). The payload is the cache's own account ("cache_info") of the lookup.
+#include "artifacts/common/cache_events.h"
+#include "artifacts/common/component_sets.h"
+#include "artifacts/common/graph_tracker.h"
+#include "artifacts/common/json_members.h"
+#include "store/database.h"
+
+namespace tlparse {
+namespace {
+
+// Reads the components of one payload into views; joined lines are owned here.
+class ComponentLines {
+ public:
+  // False: something in the list is not a component.
+  bool Read(const simdjson::dom::array& lines);
+  const std::vector<Component>& components() const { return components_; }
+
+ private:
+  std::vector<Component> components_;
+  std::deque<std::string> joined_;
+  bool last_is_joined_ = false;
+
+  void Continue(std::string_view line);
+};
+
+void ComponentLines::Continue(std::string_view line) {
+  Component& last = components_.back();
+  if (!last_is_joined_) joined_.emplace_back(last.value);
+  last_is_joined_ = true;
+  joined_.back() += '\n';
+  joined_.back() += line;
+  last.value = joined_.back();
+}
+
+bool ComponentLines::Read(const simdjson::dom::array& lines) {
+  components_.clear();
+  joined_.clear();
+  last_is_joined_ = false;
+  components_.reserve(lines.size());
+  bool is_hashed = true;
+  bool is_complete = true;
+  for (const simdjson::dom::element& element : lines) {
+    std::string_view line;
+    if (element.get(line) != simdjson::SUCCESS) {
+      is_complete = false;
+      continue;
+    }
+    std::optional<Component> component = ParseComponent(line, is_hashed);
+    if (!component && components_.empty()) {
+      component = ParseComponent(line, false);
+      if (component) is_hashed = false;
+    }
+    if (component) {
+      components_.push_back(*component);
+      last_is_joined_ = false;
+    } else if (!components_.empty()) {
+      Continue(line);
+    } else {
+      is_complete = false;
+    }
+  }
+  if (is_hashed) return is_complete;
+  for (Component& component : components_) component.hash = joined_.emplace_back(ToHex(HashBytes(component.value)));
+  return is_complete;
+}
+
+// "7" of the AOT id "7_backward".
+std::string_view AotNumber(std::string_view aot_id) { return aot_id.substr(0, aot_id.find('_')); }
+
+std::optional<std::int64_t> MillisecondsToNs(std::optional<double> milliseconds) {
+  if (!milliseconds || !(*milliseconds > -9e12 && *milliseconds < 9e12)) return std::nullopt;
+  return static_cast<std::int64_t>(*milliseconds * 1e6);
+}
+
+class CacheEvents final : public Ingestor {
+ public:
+  void Prepare(TableSet& tables) override {
+    event_ = tables.Use("cache_event_row", 16);
+    sets_.emplace(tables);
+  }
+  Result<void> Load(Database& database) override { return sets_->Load(database); }
+  Result<void> Ingest(const Record& record, IngestContext& context) override;
+  Result<void> ProcessEnded(ProcessState& process, IngestContext& context) override;
+
+ private:
+  CacheInfo ReadInfo(const CacheEventName& name, const simdjson::dom::object& payload, IngestContext& context, ImportCode code);
+  void ReadComponents(const JsonMembers& members, CacheInfo& info, IngestContext& context);
+  void ReadReason(const JsonMembers& members, CacheInfo& info, IngestContext& context);
+  CacheInfo InfoOfInstant(const CacheInstant& instant, IngestContext& context);
+  void PlaceFx(const Record& record, CacheEvent event, std::string_view aot_number, bool was_compiled, IngestContext& context);
+  void PlaceAot(const Record& record, const CacheEvent& event, bool comes_last, IngestContext& context);
+  void Write(const CacheEvent& event, IngestContext& context);
+
+  TableId event_ = 0;
+  std::optional<ComponentSets> sets_;
+  ComponentLines lines_;
+  simdjson::dom::parser parser_;  // for the payloads of instants
+  std::unordered_map<std::int64_t, CacheInfo> known_;  // by payload id
+};
+
+void CacheEvents::Write(const CacheEvent& event, IngestContext& context) {
+  const CacheInfo& info = event.info;
+  context.rows().Add(event_, event.id, event.record_id, event.compile_id, event.graph_id, event.layer_id, info.state, info.key_id,
+                     info.components_state, info.component_set_id, event.parent_id, info.event_time_ns, info.time_saved_ns,
+                     info.time_taken_ns, info.detail_id, info.guard_expression_id, info.bypass_reason_id);
+}
+
+void CacheEvents::ReadComponents(const JsonMembers& members, CacheInfo& info, IngestContext& context) {
+  const std::optional<simdjson::dom::element> list = members.Any("components");
+  if (!list) return;
+  simdjson::dom::array lines;
+  if (list->get(lines) != simdjson::SUCCESS) {
+    members.Odd("components", "a list");
+    info.components_state = ComponentsState::kUnparsed;
+    return;
+  }
+  const bool is_complete = lines_.Read(lines);
+  if (!is_complete) {
+    members.Odd("components", "a list of component lines throughout");
+    info.components_state = ComponentsState::kUnparsed;
+  } else if (!lines_.components().empty()) {
+    info.components_state = ComponentsState::kFull;
+  }
+  if (lines_.components().empty()) return;
+  info.component_set_id = sets_->Intern(context.rows(), context.texts(), lines_.components());
+  if (info.key_id) sets_->LinkKey(context.rows(), *info.key_id, *info.component_set_id);
+}
+
+// AOTAutograd may give an empty reason beside a full traceback; dynamo and precompile have members of their own.
+void CacheEvents::ReadReason(const JsonMembers& members, CacheInfo& info, IngestContext& context) {
+  std::optional<std::string_view> reason = members.String("cache_bypass_reason");
+  if (!reason) reason = members.String("_reason");
+  if (reason && !reason->empty()) {
+    info.bypass_reason_id = context.Text(*reason);
+    return;
+  }
+  std::string text(members.String("cache_bypass_exception_type").value_or(""));
+  if (const auto lines = members.Array("cache_bypass_traceback")) {
+    for (const simdjson::dom::element& element : *lines) {
+      std::string_view line;
+      if (element.get(line) != simdjson::SUCCESS) continue;
+      if (!text.empty()) text += '\n';
+      text += line;
+    }
+  }
+  if (const auto backend = members.String("missing_backend")) text = "missing backend " + std::string(*backend);
+  info.bypass_reason_id = context.OptionalText(text);
+}
+
+CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom::object& payload, IngestContext& context,
+                                ImportCode code) {
+  const JsonMembers members(payload, context, code);
+  CacheInfo info;
+  const std::string_view state = members.String("cache_state").value_or("");
+  info.state = state == "hit"      ? CacheState::kHit
+               : state == "miss"   ? CacheState::kMiss
+               : state == "bypass" ? CacheState::kBypass
+                                   : name.state.value_or(CacheState::kMiss);
+  const std::optional<std::string_view> detail = members.String("cache_status_detailed");
+  if (detail == "guard_miss" && info.state == CacheState::kMiss) info.state = CacheState::kGuardMiss;
+  info.detail_id = context.OptionalText(detail.value_or(""));
+  if (!name.state && state.empty()) members.Odd("cache_state", "there; the lookup is taken for a miss");
+  info.key = members.String("key").value_or("");
+  info.key_id = context.OptionalText(info.key);
+  info.event_time_ns = members.Int("cache_event_time");
+  info.time_saved_ns = members.Int("time_saved_ns");
+  if (!info.time_saved_ns) info.time_saved_ns = MillisecondsToNs(members.Number("time_saved_ms"));
+  info.time_taken_ns = members.Int("time_taken_ns");
+  info.guard_expression_id = context.OptionalText(members.String("cache_status_guard_expr").value_or(""));
+  if (info.state == CacheState::kBypass) ReadReason(members, info, context);
+  ReadComponents(members, info, context);
+  return info;
+}
+
+Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
+  const std::optional<CacheEventName> name = ParseCacheEventName(record.name);
+  if (!name) return Fail(ErrorCode::kBadJson, "the name does not end in _cache_hit, _cache_miss, _cache_bypass or _cache_hash");
+  CacheEvent event;
+  Result<void> outcome;
+  if (auto known = known_.find(record.payload_id); record.payload_id != 0 && known != known_.end()) {
+    event.info = known->second;
+  } else if (record.payload_id == 0) {
+    event.info.state = name->state.value_or(CacheState::kMiss);
+  } else {
+    Result<simdjson::dom::object> payload = PayloadObject(context);
+    if (payload) {
+      event.info = ReadInfo(*name, *payload, context, ImportCode::kBadPayload);
+      known_.emplace(record.payload_id, event.info);
+    } else {
+      // The name alone tells that there was a lookup, and how it ended.
+      event.info.state = name->state.value_or(CacheState::kMiss);
+      event.info.components_state = ComponentsState::kUnparsed;
+      outcome = tl::unexpected<Error>(std::move(payload).error());
+    }
+  }
+  event.record_id = record.id;
+  event.compile_id = record.compile_row_id();
+  event.id = context.NextId(event_);
+  event.layer_id = context.Text(name->layer);
+  if (event.info.event_time_ns) context.NoteTime(*event.info.event_time_ns / 1000, IngestContext::TimeBasis::kCacheEventTime);
+
+  const bool is_fx = name->layer == "fx_graph" || name->layer == "fx_graph_bundled";
+  // The instant knows no guard misses.
+  const CacheState state = event.info.state == CacheState::kGuardMiss ? CacheState::kMiss : event.info.state;
+  const bool had_instant =
+      TakeInstant(*record.process, {std::string(name->layer), state, event.info.key, event.info.event_time_ns}, context);
+  if (is_fx) {
+    std::string aot_number;
+    if (record.compile != nullptr) {
+      GraphState& graph = context.graphs().ForCacheEvent(record, context);
+      event.graph_id = graph.id;
+      graph.cache_event_id = event.id;
+      if (graph.cache_key.empty()) graph.cache_key = event.info.key;
+      aot_number = AotNumber(graph.aot_id);
+    }
+    PlaceFx(record, std::move(event), aot_number, had_instant, context);
+  } else if (name->layer == "aotautograd") {
+    PlaceAot(record, event, !name->state || event.info.state == CacheState::kHit, context);
+  } else {
+    Write(event, context);
+  }
+  return outcome;
+}
+
+// An FX lookup: its AOTAutograd lookup is known, or comes later, or there is none.
+void CacheEvents::PlaceFx(const Record& record, CacheEvent event, std::string_view aot_number, bool was_compiled,
+                          IngestContext& context) {
+  if (record.compile == nullptr) return Write(event, context);
+  LookupScope& scope = record.process->cache_lookups->scopes[{record.compile, std::string(record.subgraph_name)}];
+  const auto sibling = aot_number.empty() ? scope.parent_by_aot_number.end() : scope.parent_by_aot_number.find(aot_number);
+  if (sibling != scope.parent_by_aot_number.end()) {
+    event.parent_id = sibling->second;  // the lazy backward of a forward that was placed
+  } else if (was_compiled && scope.open_aot_id != 0) {
+    event.parent_id = scope.open_aot_id;
+    if (!aot_number.empty()) scope.parent_by_aot_number.emplace(aot_number, scope.open_aot_id);
+  } else {
+    scope.pending_was_compiled |= was_compiled;
+    scope.pending.emplace_back(std::move(event), aot_number);
+    return;
+  }
+  Write(event, context);
+}
+
+// An AOTAutograd lookup takes the FX lookups before it that have no parent, and keeps itself ready for those to come unless its
+// record is known to come last.
+void CacheEvents::PlaceAot(const Record& record, const CacheEvent& event, bool comes_last, IngestContext& context) {
+  Write(event, context);
+  if (record.compile == nullptr) return;
+  LookupScope& scope = record.process->cache_lookups->scopes[{record.compile, std::string(record.subgraph_name)}];
+  comes_last |= scope.pending_was_compiled;
+  for (auto& [child, aot_number] : scope.pending) {
+    child.parent_id = event.id;
+    if (!aot_number.empty()) scope.parent_by_aot_number.insert_or_assign(aot_number, event.id);
+    Write(child, context);
+  }
+  scope.pending.clear();
+  scope.pending_was_compiled = false;
+  scope.latest_aot_id = event.id;
+  scope.open_aot_id = comes_last ? 0 : event.id;
+}
+
+CacheInfo CacheEvents::InfoOfInstant(const CacheInstant& instant, IngestContext& context) {
+  CacheInfo info;
+  info.state = instant.lookup.state;
+  info.key = instant.lookup.key;
+  info.key_id = context.OptionalText(info.key);
+  info.event_time_ns = instant.lookup.event_time_ns;
+  if (instant.lookup.state == CacheState::kDisabled) return info;
+  info.components_state = ComponentsState::kUnparsed;
+  const std::string_view text = context.KeptPayload(instant.payload_id);
+  simdjson::dom::object args;
+  if (!text.empty() && parser_.parse(text.data(), text.size()).at_key("args").get(args) == simdjson::SUCCESS) {
+    info = ReadInfo({instant.lookup.layer, instant.lookup.state}, args, context, ImportCode::kBadPayload);
+  }
+  if (instant.payload_id != 0) context.ReleasePayload(instant.payload_id);
+  return info;
+}
+
+Result<void> CacheEvents::ProcessEnded(ProcessState& process, IngestContext& context) {
+  if (!process.cache_lookups) return {};
+  CacheLookups& lookups = *process.cache_lookups;
+  for (auto& [owner, scope] : lookups.scopes) {
+    for (auto& [event, aot_number] : scope.pending) {
+      // After an AOTAutograd lookup that came last: a lazy backward whose code does not tell its number.
+      if (scope.latest_aot_id != 0) event.parent_id = scope.latest_aot_id;
+      Write(event, context);
+    }
+  }
+  std::move(lookups.instants.begin(), lookups.instants.end(), std::back_inserter(lookups.settled));
+  for (const CacheInstant& instant : lookups.settled) {
+    CacheEvent event;
+    event.id = context.NextId(event_);
+    event.record_id = instant.record_id;
+    event.compile_id = instant.compile_id;
+    event.graph_id = instant.graph_id;
+    event.layer_id = context.Text(instant.lookup.layer);
+    event.info = InfoOfInstant(instant, context);
+    Write(event, context);
+  }
+  process.cache_lookups.reset();
+  return {};
+}
+
+}  // namespace
+
+TLPARSE_ARTIFACT(cache_event, CacheEvents, "artifact/*_cache_hit", "artifact/*_cache_miss", "artifact/*_cache_bypass",
+                 "artifact/aotautograd_cache_hash", "artifact/fx_graph_cache_hash")
+
+}  // namespace tlparse

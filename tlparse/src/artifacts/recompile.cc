@@ -1,0 +1,123 @@
+// recompile_reasons: why a frame is compiled again (get_and_maybe_log_recompilation_reasons in torch/_dynamo/guards.py). A JSON
+// list of texts; 2.14 writes the bare text if there is exactly one. Each says
+//
+//   <earlier compile>: <failed check>   # <source line>  # <file>:<line> in <function> (HINT: …)
+//   User stack trace:
+//     File …
+//
+// of which everything behind the check may be missing.
+#include <charconv>
+
+#include "artifacts/common/json_members.h"
+#include "artifacts/common/python_traceback.h"
+
+namespace tlparse {
+namespace {
+
+struct Reason {
+  std::string_view prior_label;
+  std::string_view guard;
+  std::string_view user_file;
+  std::optional<std::int64_t> user_line;
+};
+
+// The compile id at the start of "0/1: …" or "!2/0/1: …"; empty if there is none.
+std::string_view PriorLabel(std::string_view text) {
+  std::size_t end = text.starts_with('!') ? 1 : 0;
+  const std::size_t first = end;
+  while (end < text.size() && ((text[end] >= '0' && text[end] <= '9') || (text[end] == '/' && end > first))) ++end;
+  if (end == first || text.substr(end, 2) != ": ") return {};
+  return text.substr(0, end);
+}
+
+// "# scripts/a.py:3 in f (HINT: …)" behind the last "  # ": file and line.
+void ReadSource(std::string_view comment, Reason& reason) {
+  constexpr std::string_view kIn = " in ";
+  const std::size_t in = comment.find(kIn);
+  const std::string_view position = comment.substr(0, in);
+  const std::size_t colon = position.rfind(':');
+  if (colon == std::string_view::npos) return;
+  std::int64_t line = 0;
+  const auto [end, error] = std::from_chars(position.data() + colon + 1, position.data() + position.size(), line);
+  if (error != std::errc() || end != position.data() + position.size()) return;
+  reason.user_file = position.substr(0, colon);
+  reason.user_line = line;
+}
+
+Reason ParseReason(std::string_view text) {
+  constexpr std::string_view kUserStack = "\nUser stack trace:\n";
+  constexpr std::string_view kComment = "  # ";
+  Reason reason;
+  reason.prior_label = PriorLabel(text);
+  if (!reason.prior_label.empty()) text.remove_prefix(reason.prior_label.size() + 2);
+  const std::size_t stack = text.rfind(kUserStack);
+  const std::string_view check = text.substr(0, stack);
+  const std::size_t source = check.find(kComment);
+  reason.guard = TrimEnd(check.substr(0, source));
+  // The source line may itself hold "  # "; the position follows the last one that reads like a position.
+  for (std::size_t at = source; at != std::string_view::npos;) {
+    const std::size_t next = check.find(kComment, at + kComment.size());
+    ReadSource(check.substr(at + kComment.size(), next == std::string_view::npos ? next : next - at - kComment.size()), reason);
+    at = next;
+  }
+  if (stack != std::string_view::npos) {
+    // Not cut on the left, unlike the comment.
+    if (const std::optional<PythonFrame> frame = LastFrame(text.substr(stack + kUserStack.size()))) {
+      reason.user_file = frame->file;
+      reason.user_line = frame->line;
+    }
+  }
+  return reason;
+}
+
+class Recompiles final : public Ingestor {
+ public:
+  void Prepare(TableSet& tables) override { recompile_ = tables.Use("recompile_row", 9); }
+
+  Result<void> Ingest(const Record& record, IngestContext& context) override {
+    const std::string_view text = context.Payload();
+    if (!text.starts_with('[')) {
+      if (text.empty()) return Fail(ErrorCode::kBadJson, "there is no reason");
+      AddRow(record, 0, text, context);
+      return {};
+    }
+    ASSIGN_OR_RETURN(const simdjson::dom::element payload, context.PayloadJson());
+    simdjson::dom::array reasons;
+    if (payload.get(reasons) != simdjson::SUCCESS) return Fail(ErrorCode::kBadJson, "the payload is not a list");
+    std::int64_t ordinal = 0;
+    for (const simdjson::dom::element& element : reasons) {
+      std::string_view reason;
+      if (element.get(reason) == simdjson::SUCCESS) {
+        AddRow(record, ordinal, reason, context);
+      } else {
+        context.Log(ImportCode::kBadPayload, "reason " + std::to_string(ordinal) + " is not a string");
+      }
+      ++ordinal;
+    }
+    return {};
+  }
+
+ private:
+  void AddRow(const Record& record, std::int64_t ordinal, std::string_view text, IngestContext& context) {
+    const Reason reason = ParseReason(text);
+    std::optional<std::int64_t> prior_id;
+    if (!reason.prior_label.empty()) {
+      if (const CompileState* prior = record.process->FindCompile(std::string(reason.prior_label))) {
+        prior_id = prior->id;
+      } else {
+        context.Log(ImportCode::kUnresolvedCompile, "compile " + std::string(reason.prior_label) + " is not in this log");
+      }
+    }
+    context.rows().Add(recompile_, record.id, ordinal, record.compile_row_id(), prior_id,
+                       context.OptionalText(reason.prior_label), context.Text(text), context.OptionalText(reason.guard),
+                       context.OptionalText(reason.user_file), reason.user_line);
+  }
+
+  TableId recompile_ = 0;
+};
+
+}  // namespace
+
+TLPARSE_ARTIFACT(recompile, Recompiles, "artifact/recompile_reasons")
+
+}  // namespace tlparse
