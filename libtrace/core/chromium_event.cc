@@ -43,7 +43,7 @@ void WriteEvent(const Event& event, ArgsBuilder build_args, std::string& out) {
   json.EndObject();
 }
 
-void EmitEvent(const Event& event, ArgsBuilder args, std::source_location location) {
+void EmitEvent(const Event& event, ArgsBuilder args, CallSite location) {
   EmitOptions options;
   options.expects_compile_id = event.phase == 'i';
   Emit(
@@ -53,12 +53,12 @@ void EmitEvent(const Event& event, ArgsBuilder args, std::source_location locati
 
 }  // namespace
 
-void EmitInstant(std::string_view name, ArgsBuilder args, std::source_location location) noexcept {
+void EmitInstant(std::string_view name, ArgsBuilder args, CallSite location) noexcept {
   if (IsEnabled()) EmitEvent({name, 'i', {}, {}}, args, location);
 }
 
 TimedSpan::TimedSpan(std::string_view name, std::string_view fn_name,
-                     std::source_location location) noexcept
+                     CallSite location) noexcept
     : is_active_(IsEnabled()), location_(location) {
   if (!is_active_) return;
   try {

@@ -1,7 +1,6 @@
 #include "core/clock.h"
 
 #include <time.h>
-
 #include <atomic>
 #include <cstring>
 

@@ -111,7 +111,7 @@ void WriteRest(JsonWriter& json, const CompilationMetrics& m) {
 }  // namespace
 
 void EmitCompilationMetrics(const CompilationMetrics& metrics,
-                            std::source_location location) noexcept {
+                            CallSite location) noexcept {
   if (!IsEnabled()) return;
   const bool is_backward = metrics.is_forward.has_value() && !*metrics.is_forward;
   constexpr std::string_view kKeys[2][2] = {

@@ -8,11 +8,11 @@
 namespace libtrace {
 
 Compile::Compile(Frame& frame, CompileDescription description,
-                 std::source_location location) noexcept
+                 CallSite location) noexcept
     : Compile(frame.NextCompile(), std::move(description), location) {}
 
 Compile::Compile(const CompileId& compile_id, CompileDescription description,
-                 std::source_location location) noexcept
+                 CallSite location) noexcept
     : scope_(compile_id),
       location_(location),
       start_us_(detail::NowUs()),

@@ -105,7 +105,7 @@ void AppendIds(const CompileId& id, std::string& out) {
 }
 
 void AppendStack(const Trace& trace, const EmitOptions& options,
-                 const std::source_location& location, PendingRecord& record) {
+                 const CallSite& location, PendingRecord& record) {
   std::span<const StackFrame> frames = options.stack;
   if (frames.empty()) frames = StackScope::Current();
   Stack own;
@@ -120,7 +120,7 @@ void AppendStack(const Trace& trace, const EmitOptions& options,
 }
 
 void AppendContext(const Trace& trace, const EmitOptions& options,
-                   const std::source_location& location, PendingRecord& record) {
+                   const CallSite& location, PendingRecord& record) {
   if (const std::optional<uint32_t> rank = Rank()) AppendNumber(format::kRank, *rank, record.header);
   const Context& context = CurrentContext();
   if (!context.compile_id.empty()) {
@@ -138,14 +138,14 @@ void AppendContext(const Trace& trace, const EmitOptions& options,
 }
 
 void Build(const Trace& trace, std::string_view key, MetadataBuilder metadata,
-           PayloadBuilder payload, const EmitOptions& options, const std::source_location& location,
+           PayloadBuilder payload, const EmitOptions& options, const CallSite& location,
            PendingRecord& record) {
   record.time_us = NowUs();
   std::string& header = record.header;
   AppendPrefixTime(record.time_us, header);
   header.append(trace.pid_text).append(" ");
-  AppendPath(location.file_name(), trace.options.source_root, header);
-  header.append(":").append(std::to_string(location.line())).append(format::kPrefixEnd);
+  AppendPath(location.file, trace.options.source_root, header);
+  header.append(":").append(std::to_string(location.line)).append(format::kPrefixEnd);
   header += '{';
   AppendJsonString(key, header);
   header += ": ";
@@ -162,7 +162,7 @@ void Build(const Trace& trace, std::string_view key, MetadataBuilder metadata,
 // `name` is what a loss of the record is counted under.
 void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder metadata,
                PayloadBuilder payload, const EmitOptions& options,
-               const std::source_location& location) noexcept {
+               const CallSite& location) noexcept {
   Trace* const trace = CurrentTrace();
   if (trace == nullptr) return;
   if (t_is_busy) {
@@ -198,12 +198,12 @@ void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder meta
 }  // namespace
 
 void EmitRecord(std::string_view key, MetadataBuilder metadata, PayloadBuilder payload,
-                const EmitOptions& options, const std::source_location& location) noexcept {
+                const EmitOptions& options, const CallSite& location) noexcept {
   EmitNamed(key, key, metadata, payload, options, location);
 }
 
 void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuilder payload,
-                  const EmitOptions& options, const std::source_location& location) noexcept {
+                  const EmitOptions& options, const CallSite& location) noexcept {
   const auto metadata = [&](MetadataWriter& json) {
     json.BeginObject()
         .Field(format::kArtifactName, name)

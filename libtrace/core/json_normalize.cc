@@ -17,6 +17,17 @@ class Normalizer {
     return offset_ == text_.size();
   }
 
+  // Of text that Run() takes: the members of an object without its braces.
+  void RunMembers() {
+    SkipSpace();
+    Object(1, false);
+  }
+
+  static bool IsObject(std::string_view text) {
+    const size_t first = text.find_first_not_of(" \t\r\n");
+    return first != std::string_view::npos && text[first] == '{';
+  }
+
  private:
   static constexpr int kMaxDepth = 64;
 
@@ -53,11 +64,15 @@ class Normalizer {
     }
   }
 
-  bool Object(int depth) {
+  bool Object(int depth, bool with_braces = true) {
+    const auto end = [&] {
+      if (with_braces) json_.EndObject();
+      return true;
+    };
     ++offset_;
-    json_.BeginObject();
+    if (with_braces) json_.BeginObject();
     SkipSpace();
-    if (Consume("}")) return json_.EndObject(), true;
+    if (Consume("}")) return end();
     for (;;) {
       SkipSpace();
       std::string name;
@@ -67,7 +82,7 @@ class Normalizer {
       json_.Key(name);
       if (!Value(depth)) return false;
       SkipSpace();
-      if (Consume("}")) return json_.EndObject(), true;
+      if (Consume("}")) return end();
       if (!Consume(",")) return false;
     }
   }
@@ -197,6 +212,15 @@ class Normalizer {
 };
 
 }  // namespace
+
+JsonWriter& JsonWriter::MembersOf(std::string_view object) {
+  std::string checked;
+  if (Normalizer::IsObject(object) && AppendNormalizedJson(object, JsonStyle::kOneLine, checked)) {
+    Normalizer(object, *this).RunMembers();
+    return *this;
+  }
+  return Field("args", object);
+}
 
 bool AppendNormalizedJson(std::string_view json, JsonStyle style, std::string& out) {
   const size_t size = out.size();

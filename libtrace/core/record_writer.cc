@@ -2,7 +2,6 @@
 
 #include <spdlog/details/log_msg.h>
 #include <unistd.h>
-
 #include <array>
 #include <exception>
 #include <new>

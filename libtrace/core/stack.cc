@@ -3,7 +3,6 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -46,8 +45,9 @@ StackFrame Symbolize(void* address) {
 
 }  // namespace
 
-StackFrame FrameOf(std::source_location location) {
-  return {location.file_name(), location.line(), location.function_name(), std::nullopt};
+StackFrame FrameOf(CallSite location) {
+  return {location.file == nullptr ? "" : location.file, location.line,
+          location.function == nullptr ? "" : location.function, std::nullopt};
 }
 
 Stack CaptureStack(int max_frames, int skip) noexcept {

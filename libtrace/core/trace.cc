@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <unistd.h>
-
 #include <cstdlib>
 #include <mutex>
 #include <new>

@@ -47,7 +47,7 @@ void WriteCacheInfo(JsonWriter& json, CacheState state, const CacheInfo& info) {
 }  // namespace
 
 void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& info,
-                    std::source_location location) noexcept {
+                    CallSite location) noexcept {
   if (!IsEnabled()) return;
   try {
     std::string name(layer);

@@ -27,7 +27,7 @@ void WriteCollective(JsonWriter& json, const IssuedCollective& collective) {
 }  // namespace
 
 void EmitCollectiveLog(std::span<const IssuedCollective> collectives,
-                       std::source_location location) noexcept {
+                       CallSite location) noexcept {
   if (collectives.empty()) return;
   EmitOptions options;
   options.expects_compile_id = false;

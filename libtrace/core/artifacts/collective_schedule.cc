@@ -5,7 +5,7 @@
 namespace libtrace {
 
 void EmitCollectiveSchedule(std::span<const std::optional<std::string>> ops,
-                            std::source_location location) noexcept {
+                            CallSite location) noexcept {
   if (ops.empty()) return;
   EmitJsonArtifact(
       "inductor_collective_schedule", JsonStyle::kLinePerElement,

@@ -19,7 +19,7 @@ void WriteSize(JsonWriter& json, const std::string& size) {
 }  // namespace
 
 void EmitGraphDump(std::string_view name, std::string_view type, std::string_view filename,
-                   std::string_view text, std::source_location location) noexcept {
+                   std::string_view text, CallSite location) noexcept {
   Emit(
       format::kGraphDump,
       [&](MetadataWriter& json) {
@@ -30,7 +30,7 @@ void EmitGraphDump(std::string_view name, std::string_view type, std::string_vie
 }
 
 void EmitOutputGraph(const GraphSizes& sizes, std::string_view text,
-                     std::source_location location) noexcept {
+                     CallSite location) noexcept {
   Emit(
       format::kDynamoOutputGraph,
       [&](MetadataWriter& json) {
@@ -46,7 +46,7 @@ void EmitOutputGraph(const GraphSizes& sizes, std::string_view text,
 }
 
 void EmitOutputCode(std::string_view file_path, std::string_view code,
-                    std::source_location location) noexcept {
+                    CallSite location) noexcept {
   Emit(
       format::kInductorOutputCode,
       [&](MetadataWriter& json) {

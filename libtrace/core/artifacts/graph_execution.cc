@@ -68,7 +68,7 @@ void GraphExecutionOrder::Executed(const std::optional<CompileId>& compile_id,
   }
 }
 
-void GraphExecutionOrder::Emit(std::source_location location) noexcept {
+void GraphExecutionOrder::Emit(CallSite location) noexcept {
   std::vector<std::optional<CompileId>> order;
   try {
     const std::lock_guard lock(impl_->mutex);

@@ -5,7 +5,7 @@
 namespace libtrace {
 
 void EmitMeasuredRuntime(std::span<const MeasuredOp> ops, std::string_view clock,
-                         std::source_location location) noexcept {
+                         CallSite location) noexcept {
   if (ops.empty()) return;
   EmitOptions options;
   options.expects_compile_id = false;

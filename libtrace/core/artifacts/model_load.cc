@@ -37,7 +37,7 @@ void WriteWeights(JsonWriter& json, std::span<const ModelWeight> weights) {
 
 }  // namespace detail
 
-void EmitModelLoad(const ModelLoad& load, std::source_location location) noexcept {
+void EmitModelLoad(const ModelLoad& load, CallSite location) noexcept {
   EmitOptions options;
   options.expects_compile_id = false;
   EmitJsonArtifact(

@@ -19,7 +19,7 @@ void WriteKernel(JsonWriter& json, const PackageKernel& kernel) {
 
 }  // namespace
 
-void EmitPackage(const Package& package, std::source_location location) noexcept {
+void EmitPackage(const Package& package, CallSite location) noexcept {
   EmitOptions options;
   options.expects_compile_id = false;
   EmitJsonArtifact(

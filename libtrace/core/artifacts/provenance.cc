@@ -49,7 +49,7 @@ std::string Provenance::FormatFrame(std::string_view file, uint32_t line,
 
 void Provenance::Clear() { *this = Provenance(); }
 
-void Provenance::Emit(std::source_location location) const noexcept {
+void Provenance::Emit(CallSite location) const noexcept {
   if (!pre_to_post_.empty() || !kernel_to_post_.empty()) {
     EmitJsonArtifact(
         "inductor_provenance_tracking_node_mappings", JsonStyle::kOneLine,

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstring>

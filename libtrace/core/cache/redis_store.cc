@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
-
 #include <mutex>
 
 #include "core/clock.h"

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstring>

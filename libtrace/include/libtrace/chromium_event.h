@@ -1,11 +1,11 @@
-// Chromium events: timed spans and instants, as PyTorch's torch/_dynamo/utils.py (ChromiumEventLogger).
+// Chromium events: timed spans and instants, as PyTorch's torch/_dynamo/utils.py
+// (ChromiumEventLogger).
 //
-// Times are microseconds since the epoch; args.compile_id is always there ("None" outside a compile).
-// Timed events carry no stack, instants do.
+// Times are microseconds since the epoch; args.compile_id is always there ("None" outside a
+// compile). Timed events carry no stack, instants do.
 #pragma once
 
 #include <cstdint>
-#include <source_location>
 #include <string>
 #include <string_view>
 
@@ -17,15 +17,16 @@ using ArgsBuilder = FunctionRef<void(JsonWriter&)>;  // writes members into an o
 
 // One `i` event.
 void EmitInstant(std::string_view name, ArgsBuilder args = {},
-                 std::source_location location = std::source_location::current()) noexcept;
+                 CallSite location = std::source_location::current()) noexcept;
 
 // One `B` event now and one `E` event at the end of the scope, which carries everything added
-// meanwhile. Costs a few ns when tracing is off; if tracing goes off in between, the E is not written.
+// meanwhile. Costs a few ns when tracing is off; if tracing goes off in between, the E is not
+// written.
 class TimedSpan {
  public:
   // `fn_name` is what PyTorch adds to phases (args.fn_name of both events); may be empty.
   explicit TimedSpan(std::string_view name, std::string_view fn_name = {},
-                     std::source_location location = std::source_location::current()) noexcept;
+                     CallSite location = std::source_location::current()) noexcept;
   ~TimedSpan();
   TimedSpan(const TimedSpan&) = delete;
   TimedSpan& operator=(const TimedSpan&) = delete;
@@ -51,7 +52,7 @@ class TimedSpan {
   std::string name_;
   std::string fn_name_;
   std::string args_;  // `, "name": value` pieces
-  std::source_location location_;
+  CallSite location_;
 };
 
 }  // namespace libtrace

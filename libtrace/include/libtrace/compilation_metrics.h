@@ -1,13 +1,12 @@
 // compilation_metrics: the one record per compile that says how long it took and how it ended.
 //
-// Members, order and meaning are PyTorch's (torch/_dynamo/utils.py, class CompilationMetrics of 2.14,
-// log_format_version 3); all of them are written, null where nothing was set.
+// Members, order and meaning are PyTorch's (torch/_dynamo/utils.py, class CompilationMetrics
+// of 2.14, log_format_version 3); all of them are written, null where nothing was set.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <vector>
 
@@ -68,6 +67,6 @@ struct CompilationMetrics {
 };
 
 void EmitCompilationMetrics(const CompilationMetrics& metrics,
-                            std::source_location location = std::source_location::current()) noexcept;
+                            CallSite location = std::source_location::current()) noexcept;
 
 }  // namespace libtrace

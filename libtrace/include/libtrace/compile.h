@@ -14,11 +14,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "libtrace/call_site.h"
 #include "libtrace/chromium_event.h"
 #include "libtrace/compilation_metrics.h"
 #include "libtrace/scope.h"
@@ -38,9 +38,9 @@ struct CompileDescription {
 class Compile {
  public:
   Compile(Frame& frame, CompileDescription description,
-          std::source_location location = std::source_location::current()) noexcept;
+          CallSite location = std::source_location::current()) noexcept;
   Compile(const CompileId& id, CompileDescription description,
-          std::source_location location = std::source_location::current()) noexcept;
+          CallSite location = std::source_location::current()) noexcept;
   ~Compile();
   Compile(const Compile&) = delete;
   Compile& operator=(const Compile&) = delete;
@@ -63,7 +63,7 @@ class Compile {
   void Begin(const CompileDescription& description);
 
   CompileScope scope_;
-  std::source_location location_;
+  CallSite location_;
   int64_t start_us_;
   CompilationMetrics metrics_;
   TimedSpan span_;

@@ -26,6 +26,11 @@ enum class JsonStyle {
   kLinePerElement,  // elements of the outermost list on a line each, compact inside: list payloads
 };
 
+// A value that is JSON text already: Value() writes it as Json() does.
+struct RawJson {
+  std::string text;
+};
+
 class JsonWriter {
  public:
   // Appends to `out`, which must outlive the writer and must not be touched meanwhile.
@@ -53,14 +58,18 @@ class JsonWriter {
   JsonWriter& Null();
   // Writes `json` again in this writer's spelling. Text that is not JSON is written as a string.
   JsonWriter& Json(std::string_view json);
+  // Writes the members of the JSON object `object` into the open object; other text as the member `args`.
+  JsonWriter& MembersOf(std::string_view object);
 
-  // bool, numbers, enums no; strings; optional (null if empty); ranges of these (arrays, and objects
+  // bool, numbers, strings, RawJson; optional (null if empty); ranges of these (arrays, and objects
   // if the elements are pairs with a string first).
   template <class T>
   JsonWriter& Value(const T& value) {
     using V = std::remove_cvref_t<T>;
     if constexpr (std::is_same_v<V, bool>) {
       return Bool(value);
+    } else if constexpr (std::is_same_v<V, RawJson>) {
+      return Json(value.text);
     } else if constexpr (std::is_same_v<V, std::nullptr_t> || std::is_same_v<V, std::nullopt_t>) {
       return Null();
     } else if constexpr (std::floating_point<V>) {

@@ -31,6 +31,7 @@
 #include <optional>
 #include <string>
 
+#include "libtrace/call_site.h"
 #include "libtrace/loss.h"
 
 namespace spdlog::sinks {

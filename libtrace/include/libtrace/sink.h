@@ -14,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
 #include <spdlog/details/null_mutex.h>
 #include <spdlog/sinks/base_sink.h>
 

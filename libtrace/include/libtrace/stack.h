@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "libtrace/call_site.h"
 
 namespace libtrace {
 
@@ -21,17 +22,17 @@ struct StackFrame {
 // Frames are listed outermost call first, as everywhere in the format.
 using Stack = std::vector<StackFrame>;
 
-StackFrame FrameOf(std::source_location location = std::source_location::current());
+StackFrame FrameOf(CallSite location = std::source_location::current());
 
 // The C++ stack of this thread, without the `skip` innermost frames and this function, at most
-// `max_frames` innermost ones. Function = demangled symbol or `<object>+0x<offset>`, file = path of the
-// executable or shared library, no line. Costs some 10 us the first time and about 1 us per frame;
-// nothing is cached. Never throws; empty if the stack cannot be walked.
+// `max_frames` innermost ones. Function = demangled symbol or `<object>+0x<offset>`, file = path of
+// the executable or shared library, no line. Costs some 10 us the first time and about 1 us per
+// frame; nothing is cached. Never throws; empty if the stack cannot be walked.
 Stack CaptureStack(int max_frames = 32, int skip = 0) noexcept;
 
-// Gives the records that this thread emits outside every compile this stack instead of their call site
-// (a host that interprets another language knows better where it is). `frames` must outlive the
-// scope; scopes nest and end in reverse order on the thread that began them.
+// Gives the records that this thread emits outside every compile this stack instead of their call
+// site (a host that interprets another language knows better where it is). `frames` must outlive
+// the scope; scopes nest and end in reverse order on the thread that began them.
 class StackScope {
  public:
   explicit StackScope(std::span<const StackFrame> frames) noexcept;

@@ -5,7 +5,8 @@
 // are noexcept, and never fail their caller: what cannot be written is counted (libtrace/loss.h).
 // Only emissions from within a signal handler may be lost (and counted).
 //
-//   libtrace::Emit("my_record", [&](libtrace::MetadataWriter& json) {  // runs only if tracing is on
+//   // The builder runs only if tracing is on.
+//   libtrace::Emit("my_record", [&](libtrace::MetadataWriter& json) {
 //     json.BeginObject().Field("size", n).EndObject();
 //   });
 //
@@ -17,12 +18,12 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "libtrace/call_site.h"
 #include "libtrace/compile_id.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/json.h"
@@ -34,7 +35,7 @@
 namespace libtrace {
 
 namespace detail {
-// 0 off, 1 on, 2 on with detail; from 3 on not known yet: environment not looked at, or just forked.
+// 0 off, 1 on, 2 on with detail. From 3 on: not known yet (environment not looked at, just forked).
 extern std::atomic<int> g_level;
 int ResolveLevel() noexcept;
 }  // namespace detail
@@ -42,23 +43,25 @@ int ResolveLevel() noexcept;
 // Whether records are written. One relaxed load: below 2 ns when tracing is off.
 inline bool IsEnabled() noexcept {
   const int level = detail::g_level.load(std::memory_order_relaxed);
-  if (level == 0) [[likely]] return false;
+  if (level == 0) [[likely]]
+    return false;
   return (level >= 3 ? detail::ResolveLevel() : level) != 0;
 }
 // Whether detail records (PyTorch's D class) are wanted as well.
 inline bool IsDetailEnabled() noexcept { return IsEnabled() && detail::g_level.load() == 2; }
 
-// Begins to trace with `options`; ends a trace that runs. False (and off) if neither a directory nor a
-// sink is given. An unusable directory is not noticed here but at the first record.
+// Begins to trace with `options`; ends a trace that runs. False (and off) if neither a directory
+// nor a sink is given. An unusable directory is not noticed here but at the first record.
 bool Start(Options options) noexcept;
-// Writes what is queued, closes the file and switches tracing off, for good unless Start() is called.
+// Writes what is queued, closes the file and switches tracing off, for good unless Start() is
+// called.
 void Stop() noexcept;
-// Waits until every record emitted before the call has been given to the sink. False if that took too
-// long. Not needed when synchronous.
+// Waits until every record emitted before the call has been given to the sink. False if that took
+// too long. Not needed when synchronous.
 bool Flush(std::chrono::milliseconds timeout = std::chrono::milliseconds(10'000)) noexcept;
 
-// Rank of this process in its job from now on: in every record, and in the name of a file not opened
-// yet. Empty = none. Call it when the process group is made (c10d: getRank()).
+// Rank of this process in its job from now on: in every record, and in the name of a file not
+// opened yet. Empty = none. Call it when the process group is made (c10d: getRank()).
 void SetRank(std::optional<uint32_t> rank) noexcept;
 std::optional<uint32_t> Rank() noexcept;
 ProvenanceLevel CurrentProvenanceLevel() noexcept;  // kOff when tracing is off
@@ -140,34 +143,34 @@ struct EmitOptions {
 
 namespace detail {
 void EmitRecord(std::string_view key, MetadataBuilder metadata, PayloadBuilder payload,
-                const EmitOptions& options, const std::source_location& location) noexcept;
+                const EmitOptions& options, const CallSite& location) noexcept;
 void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuilder payload,
-                  const EmitOptions& options, const std::source_location& location) noexcept;
+                  const EmitOptions& options, const CallSite& location) noexcept;
 }  // namespace detail
 
-// Emits one record; `location` becomes its prefix. `metadata(MetadataWriter&)` writes one value, {} if it writes none;
-// `payload(Payload&)` may be left out. Neither is called when tracing is off. Both run before any lock is
-// taken, on this thread, and may emit records themselves. If one throws, the record is lost and
-// counted.
+// Emits one record; `location` becomes its prefix. `metadata(MetadataWriter&)` writes one value, {}
+// if it writes none; `payload(Payload&)` may be left out. Neither is called when tracing is off.
+// Both run before any lock is taken, on this thread, and may emit records themselves. If one
+// throws, the record is lost and counted.
 template <class Metadata>
 void Emit(std::string_view key, Metadata&& metadata, const EmitOptions& options = {},
-          std::source_location location = std::source_location::current()) noexcept {
+          CallSite location = std::source_location::current()) noexcept {
   if (IsEnabled()) detail::EmitRecord(key, metadata, {}, options, location);
 }
 template <class Metadata, class Payload>
-  requires std::is_invocable_v<Payload&, libtrace::Payload&>
+requires std::is_invocable_v<Payload&, libtrace::Payload&>
 void Emit(std::string_view key, Metadata&& metadata, Payload&& payload,
           const EmitOptions& options = {},
-          std::source_location location = std::source_location::current()) noexcept {
+          CallSite location = std::source_location::current()) noexcept {
   if (IsEnabled()) detail::EmitRecord(key, metadata, payload, options, location);
 }
 
-// Emits a record of kind `artifact`. Names of your own need a prefix of your own; encoding is "json" or
-// "string" and promises what the payload is.
+// Emits a record of kind `artifact`. Names of your own need a prefix of your own; encoding is
+// "json" or "string" and promises what the payload is.
 template <class Payload>
 void EmitArtifact(std::string_view name, std::string_view encoding, Payload&& payload,
                   const EmitOptions& options = {},
-          std::source_location location = std::source_location::current()) noexcept {
+                  CallSite location = std::source_location::current()) noexcept {
   if (IsEnabled()) detail::EmitArtifact(name, encoding, payload, options, location);
 }
 
@@ -175,7 +178,7 @@ void EmitArtifact(std::string_view name, std::string_view encoding, Payload&& pa
 template <class Build>
 void EmitJsonArtifact(std::string_view name, JsonStyle style, Build&& build,
                       const EmitOptions& options = {},
-          std::source_location location = std::source_location::current()) noexcept {
+                      CallSite location = std::source_location::current()) noexcept {
   if (!IsEnabled()) return;
   auto payload = [&](Payload& target) {
     JsonWriter json(target.text(), style);

@@ -1,18 +1,20 @@
-// cache events: `<layer>_cache_hit`, `_miss`, `_bypass` (JSON payload, one line) and the instant event
+// cache events: `<layer>_cache_hit`, `_miss`, `_bypass` (JSON payload, one line) and the instant
+// event
 // `<layer>_cache_disabled`.
 //
 // The payload is PyTorch's cache_info (torch/_inductor/codecache.py, FxGraphCache.load_with_key;
-// torch/_functorch/_aot_autograd/autograd_cache.py, AOTAutogradCache.try_load), the union of both. Use a
-// layer name of your own (`libtrace_…`); `fx_graph` and `aotautograd` belong to PyTorch.
+// torch/_functorch/_aot_autograd/autograd_cache.py, AOTAutogradCache.try_load), the union of both.
+// Use a layer name of your own (`libtrace_…`); `fx_graph` and `aotautograd` belong to PyTorch.
 // Schema: schemas/json/libtrace/cache_event.schema.json.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "libtrace/call_site.h"
 
 namespace libtrace {
 
@@ -29,8 +31,9 @@ struct CacheInfo {
   std::optional<std::string> cache_bypass_reason;  // bypass
   std::optional<std::string> cache_bypass_exception_type;
   std::optional<std::vector<std::string>> cache_bypass_traceback;  // lines
-  std::optional<bool> cache_bypass_hard_exception;  // true: an unexpected failure, not a declared limit
-  std::optional<std::string> key;                   // written as null on bypass if it is empty
+  std::optional<bool>
+      cache_bypass_hard_exception;  // true: an unexpected failure, not a declared limit
+  std::optional<std::string> key;   // written as null on bypass if it is empty
   std::optional<std::vector<std::string>> components;  // `[51 base32 characters] name: text`
   std::optional<int64_t> cache_event_time_ns;          // written as cache_event_time; default: now
   std::optional<std::string> triton_bundler_meta;
@@ -42,6 +45,6 @@ struct CacheInfo {
 };
 
 void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& info,
-                    std::source_location location = std::source_location::current()) noexcept;
+                    CallSite location = std::source_location::current()) noexcept;
 
 }  // namespace libtrace

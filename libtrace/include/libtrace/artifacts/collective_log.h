@@ -1,14 +1,15 @@
-// libtrace_collective_log: the collectives that this rank really issued, in order, with what was given to
-// the process group. Compare it across ranks, or with inductor_collective_schedule.
+// libtrace_collective_log: the collectives that this rank really issued, in order, with what was
+// given to the process group. Compare it across ranks, or with inductor_collective_schedule.
 // Schema: libtrace_collective_log.schema.json.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "libtrace/call_site.h"
 
 namespace libtrace {
 
@@ -23,12 +24,12 @@ struct IssuedCollective {
   std::string dtype;                     // of the first tensor; "" = none (barrier)
   std::optional<std::string> reduce_op;  // sum, avg, …
   std::optional<int64_t> root_rank;
-  std::optional<int64_t> start_us;     // since the epoch
-  std::optional<double> duration_ns;   // until completion, empty if it has not been seen to complete
+  std::optional<int64_t> start_us;    // since the epoch
+  std::optional<double> duration_ns;  // until completion, empty if it has not been seen to complete
   std::optional<std::string> compile_id;  // of the graph that issued it
 };
 
 void EmitCollectiveLog(std::span<const IssuedCollective> collectives,
-                       std::source_location location = std::source_location::current()) noexcept;
+                       CallSite location = std::source_location::current()) noexcept;
 
 }  // namespace libtrace

@@ -1,18 +1,19 @@
-// inductor_collective_schedule: the collectives of one compiled graph, in the order in which it issues
-// them. PyTorch's shape (torch/_inductor/debug.py, _dump_collective_schedule): a list of kernel names,
-// e.g. `torch.ops._c10d_functional.all_reduce_.default`; null = a kernel without a name.
-// Schema: inductor_collective_schedule.schema.json.
+// inductor_collective_schedule: the collectives of one compiled graph, in the order in which it
+// issues them. PyTorch's shape (torch/_inductor/debug.py, _dump_collective_schedule): a list of
+// kernel names, e.g. `torch.ops._c10d_functional.all_reduce_.default`; null = a kernel without a
+// name. Schema: inductor_collective_schedule.schema.json.
 #pragma once
 
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
+
+#include "libtrace/call_site.h"
 
 namespace libtrace {
 
 // Emits nothing for an empty schedule, as PyTorch.
 void EmitCollectiveSchedule(std::span<const std::optional<std::string>> ops,
-                            std::source_location location = std::source_location::current()) noexcept;
+                            CallSite location = std::source_location::current()) noexcept;
 
 }  // namespace libtrace

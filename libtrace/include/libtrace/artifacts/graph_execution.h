@@ -1,22 +1,23 @@
 // graph_execution: the order in which compiled graphs ran.
 //
-// `graph_execution` has PyTorch's shape (torch/_inductor/debug.py, log_graph_execution): one record with
-// the list, emitted outside any compile. With per_execution, every run also gives a
-// `libtrace_graph_execution` record at once, so that a program that crashes leaves its order behind.
-// Schemas: graph_execution.schema.json, libtrace_graph_execution.schema.json.
+// `graph_execution` has PyTorch's shape (torch/_inductor/debug.py, log_graph_execution): one record
+// with the list, emitted outside any compile. With per_execution, every run also gives a
+// `libtrace_graph_execution` record at once, so that a program that crashes leaves its order
+// behind. Schemas: graph_execution.schema.json, libtrace_graph_execution.schema.json.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <string_view>
 
+#include "libtrace/call_site.h"
 #include "libtrace/compile_id.h"
 
 namespace libtrace {
 
-// Collects executions of all threads; thread-safe. Emits the list when it is destroyed or at Emit().
+// Collects executions of all threads; thread-safe. Emits the list when it is destroyed or at
+// Emit().
 class GraphExecutionOrder {
  public:
   struct Options {
@@ -29,13 +30,13 @@ class GraphExecutionOrder {
   GraphExecutionOrder(const GraphExecutionOrder&) = delete;
   GraphExecutionOrder& operator=(const GraphExecutionOrder&) = delete;
 
-  // A graph begins to run. No compile id = a graph whose compile is unknown (from a cache). `label` tells
-  // graphs of one compile apart (`forward`, `backward`, a name) in the per-execution record.
+  // A graph begins to run. No compile id = a graph whose compile is unknown (from a cache). `label`
+  // tells graphs of one compile apart (`forward`, `backward`, a name) in the per-execution record.
   // Does nothing when tracing is off.
   void Executed(const std::optional<CompileId>& compile_id, std::string_view label = {},
                 std::optional<int64_t> duration_ns = {}) noexcept;
   // Emits what has been collected, if anything, and begins anew.
-  void Emit(std::source_location location = std::source_location::current()) noexcept;
+  void Emit(CallSite location = std::source_location::current()) noexcept;
 
  private:
   struct Impl;

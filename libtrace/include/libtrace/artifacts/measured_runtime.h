@@ -4,15 +4,16 @@
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "libtrace/call_site.h"
+
 namespace libtrace {
 
 struct MeasuredOp {
-  std::string name;  // as in inductor_runtime_and_tensor_meta, so that the two join
+  std::string name;                 // as in inductor_runtime_and_tensor_meta, so that the two join
   std::optional<std::string> node;  // graph node, where known
   uint64_t count = 0;
   double total_ns = 0;
@@ -21,8 +22,9 @@ struct MeasuredOp {
   std::optional<double> estimated_runtime_ns;  // of one execution
 };
 
-// `clock` says what was measured: `cpu` (wall time of the call), `cuda` (device time of the kernels).
+// `clock` says what was measured: `cpu` (wall time of the call), `cuda` (device time of the
+// kernels).
 void EmitMeasuredRuntime(std::span<const MeasuredOp> ops, std::string_view clock,
-                         std::source_location location = std::source_location::current()) noexcept;
+                         CallSite location = std::source_location::current()) noexcept;
 
 }  // namespace libtrace

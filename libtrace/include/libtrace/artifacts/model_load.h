@@ -4,9 +4,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <vector>
+
+#include "libtrace/call_site.h"
 
 namespace libtrace {
 
@@ -21,9 +22,9 @@ struct ModelWeight {
 };
 
 struct ModelLoad {
-  std::string model;    // name or path
-  std::string kind;     // torchscript, aotinductor, or your own
-  std::string state;    // loaded, compiled, memory_hit (the process had it), cache_hit
+  std::string model;  // name or path
+  std::string kind;   // torchscript, aotinductor, or your own
+  std::string state;  // loaded, compiled, memory_hit (the process had it), cache_hit
   std::optional<std::string> cache_key;
   int64_t duration_ns = 0;
   std::optional<int64_t> memory_before_bytes;  // resident, of the process
@@ -33,6 +34,6 @@ struct ModelLoad {
 
 // Also writes weight_size_bytes (every storage once) and shared_weights (names by storage).
 void EmitModelLoad(const ModelLoad& load,
-                   std::source_location location = std::source_location::current()) noexcept;
+                   CallSite location = std::source_location::current()) noexcept;
 
 }  // namespace libtrace

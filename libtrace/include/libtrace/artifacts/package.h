@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <vector>
 
 #include "libtrace/artifacts/model_load.h"
+#include "libtrace/call_site.h"
 
 namespace libtrace {
 
@@ -36,6 +36,6 @@ struct Package {
 };
 
 void EmitPackage(const Package& package,
-                 std::source_location location = std::source_location::current()) noexcept;
+                 CallSite location = std::source_location::current()) noexcept;
 
 }  // namespace libtrace

@@ -1,15 +1,16 @@
 // Provenance: kernel -> graph node -> source line of one compiled graph. PyTorch's shapes
 // (torch/_inductor/debug.py, create_mapping_pre_post_grad_nodes, version 2.0):
-// `inductor_provenance_tracking_node_mappings` and `inductor_provenance_tracking_kernel_stack_traces`.
-// Schemas: the same names.
+// `inductor_provenance_tracking_node_mappings` and
+// `inductor_provenance_tracking_kernel_stack_traces`. Schemas: the same names.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "libtrace/call_site.h"
 
 namespace libtrace {
 
@@ -29,7 +30,7 @@ class Provenance {
   bool empty() const { return pre_to_post_.empty() && kernel_to_post_.empty() && stacks_.empty(); }
   void Clear();
   // Emits both records, each only if there is something to say.
-  void Emit(std::source_location location = std::source_location::current()) const noexcept;
+  void Emit(CallSite location = std::source_location::current()) const noexcept;
 
  private:
   using Edges = std::map<std::string, std::vector<std::string>, std::less<>>;

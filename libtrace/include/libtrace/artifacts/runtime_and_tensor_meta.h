@@ -1,21 +1,22 @@
-// inductor_runtime_and_tensor_meta: estimated runtime and output tensors of every op of one graph, in
-// order. PyTorch's shape (torch/_inductor/debug.py, log_runtime_and_tensor_meta).
-// Schema: inductor_runtime_and_tensor_meta.schema.json.
+// inductor_runtime_and_tensor_meta: estimated runtime and output tensors of every op of one graph,
+// in order. PyTorch's shape (torch/_inductor/debug.py, log_runtime_and_tensor_meta). Schema:
+// inductor_runtime_and_tensor_meta.schema.json.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "libtrace/call_site.h"
 
 namespace libtrace {
 
 struct TensorMeta {
   std::vector<int64_t> shape;
-  std::vector<int64_t> stride;       // in elements
-  std::optional<std::string> dtype;  // without `torch.`: float32
+  std::vector<int64_t> stride;        // in elements
+  std::optional<std::string> dtype;   // without `torch.`: float32
   std::optional<std::string> device;  // cpu, cuda:0. Our addition; left out if empty
 };
 
@@ -27,6 +28,6 @@ struct OpRuntime {
 };
 
 void EmitRuntimeAndTensorMeta(std::span<const OpRuntime> ops,
-                              std::source_location location = std::source_location::current()) noexcept;
+                              CallSite location = std::source_location::current()) noexcept;
 
 }  // namespace libtrace

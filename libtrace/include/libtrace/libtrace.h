@@ -1,0 +1,152 @@
+/* libtrace for C, and for every language that can call C.
+ *
+ * The ABI is stable: functions and struct members are only ever added, structs begin with their own size,
+ * and handles are opaque. All functions may be called from any thread, never fail, throw, abort or keep
+ * pointers to what they are given unless said otherwise. What cannot be written is counted
+ * (libtrace_get_stats). Texts are UTF-8 and end with NUL; broken UTF-8 is replaced, NULL is "".
+ *
+ * Tracing starts by itself if the environment says so (TORCH_TRACE=<directory>; all variables are in
+ * libtrace/options.h), or by libtrace_start. What each function emits is described in the C++ headers:
+ * libtrace/trace.h, compile.h, chromium_event.h, artifacts/cache_event.h.
+ */
+#ifndef LIBTRACE_LIBTRACE_H_
+#define LIBTRACE_LIBTRACE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Grows whenever something is added. */
+#define LIBTRACE_ABI_VERSION 1
+uint32_t libtrace_abi_version(void);
+const char* libtrace_version(void); /* of the library, "0.1.0"; static */
+
+/* ---- Switching on and off ---- */
+
+enum { LIBTRACE_ASYNC_OFF = 0, LIBTRACE_ASYNC_BLOCK = 1, LIBTRACE_ASYNC_DROP = 2 };
+
+typedef struct libtrace_options {
+  size_t struct_size;    /* sizeof(libtrace_options) */
+  const char* directory; /* required */
+  int64_t rank;          /* -1 = from RANK, or none */
+  int32_t detail;        /* not 0: detail records too */
+  int32_t async;         /* LIBTRACE_ASYNC_… */
+  uint64_t queue_size_bytes;       /* 0 = default, as below */
+  uint64_t rotate_size_bytes;      /* 0 = never */
+  uint64_t budget_size_bytes;      /* 0 = unlimited */
+  uint64_t max_payload_size_bytes; /* 0 = default */
+} libtrace_options;
+
+/* Fills in the defaults and struct_size. */
+void libtrace_options_init(libtrace_options* options);
+/* 1 if tracing is on afterwards. */
+int libtrace_start(const libtrace_options* options);
+void libtrace_stop(void);
+/* Cheap: ask before building something expensive. */
+int libtrace_enabled(void);
+/* 1 if everything emitted before is written. */
+int libtrace_flush(uint32_t timeout_ms);
+/* -1 = no rank. */
+void libtrace_set_rank(int64_t rank);
+
+typedef struct libtrace_stats {
+  size_t struct_size; /* sizeof(libtrace_stats), set by the caller */
+  uint64_t record_count;
+  uint64_t size_bytes;
+  uint64_t lost_record_count;
+} libtrace_stats;
+void libtrace_get_stats(libtrace_stats* stats);
+
+/* ---- Where a record comes from ---- */
+
+typedef struct libtrace_site {
+  const char* file;
+  const char* function;
+  uint32_t line;
+} libtrace_site;
+
+#define LIBTRACE_HERE (&(const libtrace_site){__FILE__, __func__, __LINE__}) /* C only */
+
+/* ---- Records ---- */
+
+/* `metadata` is the JSON value of the record key (NULL = {}); text that is not JSON is written as a string.
+ * `payload` NULL = none; else `payload_size` bytes. */
+void libtrace_emit(const libtrace_site* site, const char* key, const char* metadata,
+                   const void* payload, size_t payload_size);
+/* `encoding` is "json" or "string". */
+void libtrace_emit_artifact(const libtrace_site* site, const char* name, const char* encoding,
+                            const void* payload, size_t payload_size);
+/* `args` is a JSON object or NULL. */
+void libtrace_instant(const libtrace_site* site, const char* name, const char* args);
+
+/* ---- Compiles ----
+ * A compile belongs to the thread that began it: end it there, inner ones first. */
+
+typedef struct libtrace_compile libtrace_compile;
+
+/* A new frame id: once per piece of the program that is compiled. */
+uint32_t libtrace_new_frame(void);
+
+/* The `frame_compile_id`-th compile (0, 1, …) of `frame_id`. `recompile_reasons`, most recent first, may be
+ * NULL. Returns NULL on failure, which every function below takes. The texts of `site` must live until the
+ * compile ends. */
+libtrace_compile* libtrace_compile_begin(const libtrace_site* site, uint32_t frame_id,
+                                         uint32_t frame_compile_id, const char* function,
+                                         const char* file, uint32_t line,
+                                         const char* const* recompile_reasons,
+                                         size_t recompile_reason_count);
+void libtrace_compile_restart(libtrace_compile* compile, const char* reason);
+void libtrace_compile_fail(libtrace_compile* compile, const char* type, const char* reason);
+void libtrace_compile_end(libtrace_compile* compile);
+
+/* The compile that this thread is in, to be entered on another thread; NULL on failure. */
+typedef struct libtrace_context libtrace_context;
+libtrace_context* libtrace_context_take(void);
+void libtrace_context_enter(libtrace_context* context); /* at most once at a time */
+void libtrace_context_leave(libtrace_context* context); /* on the thread that entered */
+void libtrace_context_free(libtrace_context* context);
+
+/* ---- Timed spans: begin and end on one thread, inner ones first ---- */
+
+typedef struct libtrace_span libtrace_span;
+/* NULL when tracing is off. The texts of `site` must live until the end of the span. */
+libtrace_span* libtrace_span_begin(const libtrace_site* site, const char* name);
+void libtrace_span_arg(libtrace_span* span, const char* name, const char* json);
+void libtrace_span_end(libtrace_span* span);
+
+/* ---- Cache events ---- */
+
+enum {
+  LIBTRACE_CACHE_HIT = 0,
+  LIBTRACE_CACHE_MISS = 1,
+  LIBTRACE_CACHE_BYPASS = 2,
+  LIBTRACE_CACHE_DISABLED = 3
+};
+
+typedef struct libtrace_cache_event {
+  size_t struct_size; /* sizeof(libtrace_cache_event) */
+  const char* layer;  /* "acme_kernel" gives acme_kernel_cache_hit */
+  int32_t state;      /* LIBTRACE_CACHE_… */
+  const char* key;
+  const char* const* components; /* lines of libtrace_component_line */
+  size_t component_count;
+  const char* status_detailed; /* hit, full_miss, guard_miss; NULL = none */
+  const char* guard;           /* NULL = none */
+  const char* bypass_reason;   /* of a bypass */
+  int64_t time_ns;             /* saved (hit) or taken (miss); -1 = unknown */
+} libtrace_cache_event;
+void libtrace_emit_cache_event(const libtrace_site* site, const libtrace_cache_event* event);
+
+/* Writes the component line `[51 characters] name: text` of `content` and a NUL into `line` as far as
+ * `line_size` allows; returns its whole length without the NUL. */
+size_t libtrace_component_line(const char* name, const char* text, const void* content,
+                               size_t content_size, char* line, size_t line_size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBTRACE_LIBTRACE_H_ */
