@@ -1,4 +1,5 @@
 // <compile directory>/…, dump_file/… and payloads/….
+#include <algorithm>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -34,10 +35,11 @@ class ArtifactWriter {
   ArtifactWriter(const ReportContext& context, const TreePlan& plan)
       : context_(context), plan_(plan) {}
 
-  Result<void> Run() {
+  Result<void> Run(std::size_t first, std::size_t end) {
     ASSIGN_OR_RETURN(payloads_, PayloadReader::Open(context_.database));
     ASSIGN_OR_RETURN(pages_, RecordPages::Open(context_.database));
-    for (const PlannedFile& file : plan_.files) {
+    for (std::size_t i = first; i < std::min(end, plan_.files.size()); ++i) {
+      const PlannedFile& file = plan_.files[i];
       const bool is_repeated = file.form == FileForm::kPayload && file.payload_id == 0;
       if (file.form == FileForm::kLink || is_repeated) continue;
       RETURN_IF_ERROR(WriteFile(file));
@@ -136,8 +138,9 @@ class ArtifactWriter {
 
 }  // namespace
 
-Result<void> WriteArtifactFiles(const ReportContext& context, const TreePlan& plan) {
-  return ArtifactWriter(context, plan).Run();
+Result<void> WriteArtifactFiles(const ReportContext& context, const TreePlan& plan,
+                                std::size_t first, std::size_t end) {
+  return ArtifactWriter(context, plan).Run(first, end);
 }
 
 }  // namespace tlparse

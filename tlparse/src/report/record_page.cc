@@ -62,16 +62,23 @@ Result<RecordPages> RecordPages::Open(Database& database) {
   return pages;
 }
 
+bool RecordPages::ParseEnvelope(std::string_view envelope) {
+  if (parser_.parse(envelope.data(), envelope.size()).get(envelope_) == simdjson::SUCCESS) {
+    return true;
+  }
+  Result<RepairedJson> repaired = RepairJson(envelope);
+  return repaired && parser_.parse(repaired->text).get(envelope_) == simdjson::SUCCESS;
+}
+
 Result<void> RecordPages::AppendMetadataPage(std::int64_t record_id, std::string_view title,
                                              std::string_view path_to_tree, FileWriter& out) {
   AppendPageStart(title, out);
   record_.Bind(1, record_id);
   ASSIGN_OR_RETURN(const bool has_row, record_.Step());
   if (has_row) {
-    const Result<RepairedJson> json = RepairJson(record_.Text(1));
     simdjson::dom::object members;
-    if (json && parser_.parse(json->text).at_key(record_.Text(0)).get(members) ==
-                    simdjson::SUCCESS) {
+    if (ParseEnvelope(record_.Text(1)) &&
+        envelope_.at_key(record_.Text(0)).get(members) == simdjson::SUCCESS) {
       AppendMembers(members, out);
     } else {
       out.Append("<pre>");

@@ -25,9 +25,13 @@ class RecordPages {
                                   std::string_view path_to_tree, FileWriter& out);
 
  private:
+  // Sets envelope_, which lives until the next call.
+  bool ParseEnvelope(std::string_view envelope);
+
   Statement record_;
   StackReader stacks_;
   simdjson::dom::parser parser_;
+  simdjson::dom::element envelope_;
 };
 
 // dynamo_guards: `payload` is a list of objects with `code`; anything else is shown as text.

@@ -1,56 +1,18 @@
 #include "report/report.h"
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
-#include <mutex>
+#include <memory>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "report/rank_aggregates.h"
 #include "report/report_context.h"
+#include "report/task_pool.h"
 #include "store/database.h"
 
 namespace tlparse {
 namespace {
-
-using Task = std::function<Result<void>(Database&)>;
-
-// Runs the tasks in order on several threads, the caller's among them; returns the first error.
-Result<void> RunTasks(Database& database, const std::vector<Task>& tasks, int threads) {
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::optional<Error> error;
-  const auto fail = [&](Error what) {
-    const std::lock_guard lock(mutex);
-    if (!error) error = std::move(what);
-    next = tasks.size();
-  };
-  const auto work = [&](Database& connection) {
-    while (true) {
-      const std::size_t index = next.fetch_add(1);
-      if (index >= tasks.size()) return;
-      Result<void> done = tasks[index](connection);
-      if (!done) fail(std::move(done).error());
-    }
-  };
-  const auto open_and_work = [&] {
-    Result<Database> connection = Database::Open(database.path(), Database::Mode::kReadOnly);
-    if (connection) {
-      work(*connection);
-    } else {
-      fail(std::move(connection).error());
-    }
-  };
-  std::vector<std::thread> workers;
-  const std::size_t count = std::min<std::size_t>(static_cast<std::size_t>(threads), tasks.size());
-  for (std::size_t i = 1; i < count; ++i) workers.emplace_back(open_and_work);
-  work(database);
-  for (std::thread& worker : workers) worker.join();
-  if (error) return tl::unexpected<Error>(std::move(*error));
-  return {};
-}
 
 int ThreadCount(const ReportOptions& options) {
   constexpr int kMaxThreads = 4;  // more only wait for the file system
@@ -83,18 +45,15 @@ class Reporter {
     ASSIGN_OR_RETURN(failures_, ReadFailures(database_, run_id));
     facts_.resize(participants_.size());
     const bool has_aggregates = participants_.empty() || !participants_.front().directory.empty();
-    std::vector<Task> tasks;
-    for (std::size_t i = 0; i < participants_.size(); ++i) {
-      // The timeline is the largest file by far and needs nothing else.
-      tasks.push_back([this, i](Database& database) { return WriteTimeline(database, i); });
-      tasks.push_back([this, i](Database& database) { return WriteTree(database, i); });
-    }
     if (has_aggregates) {
-      tasks.push_back([this](Database& database) {
+      pool_.Add([this](Database& database) {
         return WriteAllChromiumEvents(database, root_, participants_);
       });
     }
-    RETURN_IF_ERROR(RunTasks(database_, tasks, ThreadCount(options_)));
+    for (std::size_t i = 0; i < participants_.size(); ++i) {
+      pool_.Add([this, i](Database& database) { return Begin(database, i); });
+    }
+    RETURN_IF_ERROR(pool_.Run(database_, ThreadCount(options_)));
     if (has_aggregates) RETURN_IF_ERROR(WriteAggregates());
     ReportSummary summary;
     summary.logs = static_cast<std::int64_t>(participants_.size());
@@ -103,35 +62,55 @@ class Reporter {
   }
 
  private:
-  // Calls `use` with the context of participant `index`.
-  template <typename Use>
-  Result<void> WithContext(Database& database, std::size_t index, Use use) {
-    const Participant& participant = participants_[index];
-    if (participant.directory.empty()) {
-      return use(ReportContext{database, root_, root_, participant, options_, shared_, failures_});
-    }
-    ASSIGN_OR_RETURN(const Directory directory, root_.Child(participant.directory));
-    return use(
-        ReportContext{database, root_, directory, participant, options_, shared_, failures_});
+  // A participant's reports, one or several tasks each. Shared by these tasks.
+  struct Job {
+    std::size_t index = 0;
+    Directory directory;
+    TreePlan plan;
+  };
+  using Step = Result<void> (*)(const ReportContext&, const TreePlan&);
+
+  ReportContext ContextOf(Database& database, const Job& job) {
+    const Participant& participant = participants_[job.index];
+    const Directory& directory = participant.directory.empty() ? root_ : job.directory;
+    return ReportContext{database, root_, directory, participant, options_, shared_, failures_};
   }
 
-  Result<void> WriteTimeline(Database& database, std::size_t index) {
-    return WithContext(database, index, WriteChromiumEvents);
-  }
-
-  Result<void> WriteTree(Database& database, std::size_t index) {
-    return WithContext(database, index, [&](const ReportContext& context) -> Result<void> {
-      ASSIGN_OR_RETURN(const TreePlan plan, PlanTree(database, context.participant, options_));
-      RETURN_IF_ERROR(WriteArtifactFiles(context, plan));
-      RETURN_IF_ERROR(WriteCompileDirectory(context, plan));
-      RETURN_IF_ERROR(WriteRawJsonl(context, plan));
-      RETURN_IF_ERROR(WriteFailures(context, plan));
-      RETURN_IF_ERROR(WriteCollectivesParity(context, plan));
-      if (options_.inductor_provenance) RETURN_IF_ERROR(WriteProvenancePages(context, plan));
-      RETURN_IF_ERROR(WriteIndexPage(context, plan));
-      facts_[index] = FactsOf(context, plan);
-      return {};
+  void AddStep(const std::shared_ptr<const Job>& job, Step step) {
+    pool_.Add([this, job, step](Database& database) {
+      return step(ContextOf(database, *job), job->plan);
     });
+  }
+
+  Result<void> Begin(Database& database, std::size_t index) {
+    auto job = std::make_shared<Job>();
+    job->index = index;
+    const std::string& name = participants_[index].directory;
+    if (!name.empty()) {
+      ASSIGN_OR_RETURN(job->directory, root_.Child(name));
+    }
+    // The timeline needs no plan and is the largest file by far: another thread starts with it.
+    pool_.Add([this, job](Database& connection) {
+      return WriteChromiumEvents(ContextOf(connection, *job));
+    });
+    ASSIGN_OR_RETURN(TreePlan plan, PlanTree(database, participants_[index], options_));
+    // Nobody reads the plan before the tasks below exist.
+    job->plan = std::move(plan);
+    facts_[index] = FactsOf(ContextOf(database, *job), job->plan);
+    AddStep(job, WriteCompileDirectory);
+    AddStep(job, WriteFailures);
+    AddStep(job, WriteIndexPage);
+    AddStep(job, WriteCollectivesParity);
+    if (options_.inductor_provenance) AddStep(job, WriteProvenancePages);
+    AddStep(job, WriteRawJsonl);
+    constexpr std::size_t kFilesPerTask = 512;
+    for (std::size_t first = 0; first < job->plan.files.size(); first += kFilesPerTask) {
+      pool_.Add([this, job, first](Database& connection) {
+        return WriteArtifactFiles(ContextOf(connection, *job), job->plan, first,
+                                  first + kFilesPerTask);
+      });
+    }
+    return {};
   }
 
   Result<void> WriteAggregates() {
@@ -147,6 +126,7 @@ class Reporter {
   std::vector<FailureRow> failures_;
   std::vector<ParticipantFacts> facts_;
   SharedContent shared_;
+  TaskPool pool_;
 };
 
 }  // namespace

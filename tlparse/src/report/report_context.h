@@ -1,6 +1,7 @@
 // What the reports of one participant share.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -44,8 +45,11 @@ struct ReportContext {
   const std::vector<FailureRow>& failures;  // of the run
 };
 
-// Each writes one file (or set of files) into context.directory.
-Result<void> WriteArtifactFiles(const ReportContext& context, const TreePlan& plan);
+// Each writes one file (or set of files) into context.directory. They may run at once.
+
+// The files plan.files[first] … plan.files[end - 1] (`end` may be beyond the last).
+Result<void> WriteArtifactFiles(const ReportContext& context, const TreePlan& plan,
+                                std::size_t first, std::size_t end);
 Result<void> WriteCompileDirectory(const ReportContext& context, const TreePlan& plan);
 Result<void> WriteRawJsonl(const ReportContext& context, const TreePlan& plan);
 Result<void> WriteFailures(const ReportContext& context, const TreePlan& plan);

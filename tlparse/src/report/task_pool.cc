@@ -1,0 +1,57 @@
+#include "report/task_pool.h"
+
+#include <thread>
+#include <utility>
+
+#include "store/database.h"
+
+namespace tlparse {
+
+void TaskPool::Add(Task task) {
+  const std::lock_guard lock(mutex_);
+  tasks_.push_back(std::move(task));
+  changed_.notify_one();
+}
+
+Result<void> TaskPool::Run(Database& database, int threads) {
+  std::vector<std::thread> workers;
+  for (int i = 1; i < threads; ++i) {
+    workers.emplace_back([this, &database] { OpenAndWork(database); });
+  }
+  Work(database);
+  for (std::thread& worker : workers) worker.join();
+  if (error_) return tl::unexpected<Error>(std::move(*error_));
+  return {};
+}
+
+std::optional<TaskPool::Task> TaskPool::Take() {
+  std::unique_lock lock(mutex_);
+  // An empty list is not the end: a running task may add more.
+  changed_.wait(lock, [this] { return !tasks_.empty() || running_ == 0 || error_; });
+  if (tasks_.empty() || error_) return std::nullopt;
+  Task task = std::move(tasks_.back());
+  tasks_.pop_back();
+  ++running_;
+  return task;
+}
+
+void TaskPool::Done(Result<void> result) {
+  const std::lock_guard lock(mutex_);
+  --running_;
+  if (!result && !error_) error_ = std::move(result).error();
+  if (running_ == 0 || error_) changed_.notify_all();
+}
+
+void TaskPool::Work(Database& database) {
+  while (std::optional<Task> task = Take()) Done((*task)(database));
+}
+
+void TaskPool::OpenAndWork(const Database& database) {
+  Result<Database> connection = Database::Open(database.path(), Database::Mode::kReadOnly);
+  if (connection) return Work(*connection);
+  const std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::move(connection).error();
+  changed_.notify_all();
+}
+
+}  // namespace tlparse
