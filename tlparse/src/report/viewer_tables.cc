@@ -38,7 +38,7 @@ constexpr ViewerTable kIndexTables[] = {
      " 'mismatched_fake_kernel', 'exported_program', 'create_unbacked_symbol') AND " IN_RUN("process_id") "))"},
     {"cache_state", "count(*) AS events, count(DISTINCT process_id) AS processes", "layer, state",
      "FROM cache_event WHERE " IN_RUN("process_id") " GROUP BY layer, state ORDER BY layer, state"},
-    {"import_code", "count(*) AS rows", "severity, code",
+    {"import_code", "count(*) AS entries", "severity, code",
      "FROM import_log WHERE run_id = :run GROUP BY severity, code ORDER BY severity, code"},
     {"failure_group", "count(*) AS failures, count(DISTINCT r.process_id) AS processes, min(f.compile_id) AS compile_id, f.user_line",
      "f.kind, f.type, substr(f.reason, 1, 2000) AS reason, f.user_file",
@@ -111,6 +111,10 @@ constexpr ViewerTable kKernelsTables[] = {
     {"kernel", "g.provenance_content_id AS content_id, k.id, k.debug_handle, k.code_line", "k.name",
      "FROM kernel k JOIN graph g ON g.id = k.graph_id WHERE g.id IN (" GRAPH_OF_PROVENANCE(COMPILE_IN_RUN("compile_id"))
      ") ORDER BY k.id"},
+    {"artifact", "count(*) AS records, count(DISTINCT compile_id) AS compiles, compile_id, min(id) AS record_id",
+     "coalesce(name, kind) AS title",
+     "FROM record WHERE compile_id IS NOT NULL AND kind IS NOT 'chromium_event' AND " IN_RUN("process_id")
+     " GROUP BY kind, name ORDER BY title"},
 };
 
 constexpr ViewerTable kCompileTables[] = {

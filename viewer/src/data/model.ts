@@ -1,0 +1,270 @@
+// The run as objects: what the pages ask for, joined from the chunks index and compiles.
+import { load, loaded, useAsync, type Chunks, type Pending, type Stem } from './chunks';
+
+export interface Compile {
+  id: number;
+  processId: number;
+  rank: number | null;
+  label: string;
+  // Label, and which use of it where a process used it several times (torch._dynamo.reset()).
+  title: string;
+  generation: number;
+  status: string;
+  function: string | null;
+  file: string | null;
+  line: number | null;
+  frameId: number | null;
+  startUs: number | null;
+  durationUs: number | null;
+  backwardStartUs: number | null;
+  backwardUs: number | null;
+  // Exclusive times of the phases, microseconds.
+  dynamoUs: number;
+  aotUs: number;
+  inductorUs: number;
+  codeGenUs: number;
+  attempts: number;
+  graphs: number;
+  graphBreaks: number;
+  recompiles: number;
+  ops: number | null;
+  guards: number | null;
+  cache: Record<CacheState, number>;
+  stackId: number | null;
+  isSynthetic: boolean;
+  failType: string | null;
+  failReason: string | null;
+}
+
+export const cacheStates = ['hit', 'miss', 'guard_miss', 'bypass', 'disabled'] as const;
+export type CacheState = (typeof cacheStates)[number];
+
+export interface Process {
+  id: number;
+  rank: number | null;
+  pid: number;
+  name: string; // "rank 3", or "pid 4242" where the rank is unknown
+  shortName: string;
+  file: string;
+  torchVersion: string | null;
+  pythonVersion: string | null;
+  timeBasis: string | null;
+}
+
+export interface Frame {
+  id: number;
+  parentId: number | null;
+  file: string | null;
+  line: number | null;
+  function: string | null;
+  code: string | null;
+}
+
+export interface Model {
+  index: Chunks['index'];
+  runName: string;
+  counts: Map<string, number>;
+  originUs: number;
+  processes: Process[];
+  processById: Map<number, Process>;
+  compiles: Compile[];
+  compileById: Map<number, Compile>;
+  frames: Map<number, Frame>;
+}
+
+function readProcesses(index: Chunks['index']): Process[] {
+  const paths = new Map(index.log_file.id.map((id, i) => [id, index.log_file.path[i] ?? '']));
+  const table = index.process;
+  const rankUses = new Map<number | null, number>();
+  for (const rank of table.rank) rankUses.set(rank, (rankUses.get(rank) ?? 0) + 1);
+  return table.id.map((id, i) => {
+    const rank = table.rank[i];
+    const pid = table.pid[i]!;
+    const isAlone = rank !== null && rankUses.get(rank) === 1;
+    return {
+      id: id!,
+      rank,
+      pid,
+      name: rank === null ? `pid ${pid}` : isAlone ? `rank ${rank}` : `rank ${rank} (pid ${pid})`,
+      shortName: rank === null ? String(pid) : String(rank),
+      file: paths.get(table.log_file_id[i]) ?? '',
+      torchVersion: table.torch_version[i],
+      pythonVersion: table.python_version[i],
+      timeBasis: table.time_basis[i],
+    };
+  });
+}
+
+function readCompiles(table: Chunks['compiles']['compile']): Compile[] {
+  return table.id.map((id, i) => {
+    const dynamo = table.dynamo_us[i] ?? 0;
+    const aot = table.aot_autograd_us[i] ?? 0;
+    const inductor = table.inductor_us[i] ?? 0;
+    const generation = table.generation[i] ?? 0;
+    const label = table.label[i] ?? '';
+    return {
+      id: id!,
+      processId: table.process_id[i]!,
+      rank: table.rank[i],
+      label,
+      title: generation > 0 ? `${label} #${generation + 1}` : label,
+      generation,
+      status: table.status[i] ?? '',
+      function: table.function[i],
+      file: table.file[i],
+      line: table.line[i],
+      frameId: table.frame_id[i],
+      startUs: table.start_us[i],
+      durationUs: table.duration_us[i],
+      backwardStartUs: table.backward_start_us[i],
+      backwardUs: table.backward_duration_us[i],
+      // PyTorch's counters are nested: dynamo holds AOTAutograd, which holds Inductor.
+      dynamoUs: Math.max(0, dynamo - aot),
+      aotUs: Math.max(0, aot - inductor),
+      inductorUs: inductor,
+      codeGenUs: table.code_gen_us[i] ?? 0,
+      attempts: table.attempts[i] ?? 1,
+      graphs: table.graphs[i] ?? 0,
+      graphBreaks: table.graph_breaks[i] ?? 0,
+      recompiles: table.recompiles[i] ?? 0,
+      ops: table.ops[i],
+      guards: table.guards[i],
+      cache: {
+        hit: table.hits[i] ?? 0,
+        miss: table.misses[i] ?? 0,
+        guard_miss: table.guard_misses[i] ?? 0,
+        bypass: table.bypasses[i] ?? 0,
+        disabled: table.disabled[i] ?? 0,
+      },
+      stackId: table.stack_id[i],
+      isSynthetic: table.is_synthetic[i] === 1,
+      failType: table.fail_type[i],
+      failReason: table.fail_reason[i],
+    };
+  });
+}
+
+export function readFrames(table: Chunks['compiles']['frame']): Map<number, Frame> {
+  const frames = new Map<number, Frame>();
+  table.id.forEach((id, i) =>
+    frames.set(id!, {
+      id: id!,
+      parentId: table.parent_id[i],
+      file: table.file[i],
+      line: table.line[i],
+      function: table.function[i],
+      code: table.code[i],
+    }),
+  );
+  return frames;
+}
+
+// Outermost first.
+export function stackOf(frames: Map<number, Frame>, id: number | null): Frame[] {
+  const stack: Frame[] = [];
+  for (let at = id === null ? undefined : frames.get(id); at; at = at.parentId === null ? undefined : frames.get(at.parentId)) {
+    stack.push(at);
+    if (stack.length > 10000) break; // a damaged database may hold a ring
+  }
+  return stack.reverse();
+}
+
+function build(index: Chunks['index'], chunk: Chunks['compiles']): Model {
+  const processes = readProcesses(index);
+  const compiles = readCompiles(chunk.compile);
+  const setting = new Map(index.setting.name.map((name, i) => [name ?? '', index.setting.value[i] ?? 0]));
+  const current = index.run.is_current.indexOf(1);
+  return {
+    index,
+    runName: index.run.name[current] ?? '',
+    counts: new Map(index.count.name.map((name, i) => [name ?? '', index.count.value[i] ?? 0])),
+    originUs: setting.get('origin_us') ?? 0,
+    processes,
+    processById: new Map(processes.map((process) => [process.id, process])),
+    compiles,
+    compileById: new Map(compiles.map((compile) => [compile.id, compile])),
+    frames: readFrames(chunk.frame),
+  };
+}
+
+let model: Model | undefined;
+
+export async function loadModel(): Promise<Model> {
+  const [index, compiles] = await Promise.all([load('index'), load('compiles')]);
+  return (model ??= build(index, compiles));
+}
+
+export function useModel(): Pending<Model> {
+  return useAsync('model', loadModel, () => model);
+}
+
+// The chunk that holds item `id` of a kind whose chunks begin at the index's blocks.
+export function blockOf(index: Chunks['index'], kind: string, id: number): number {
+  let first: number | undefined;
+  index.block.first_id.forEach((start, i) => {
+    if (index.block.kind[i] === kind && start! <= id && (first === undefined || start! > first)) first = start!;
+  });
+  return first ?? id;
+}
+
+export async function loadBlock<S extends 'compile' | 'guards' | 'provenance'>(kind: S, id: number): Promise<Chunks[S]> {
+  return load(kind, blockOf(await load('index'), kind, id));
+}
+
+export function useBlock<S extends 'compile' | 'guards' | 'provenance'>(kind: S, id: number | null): Pending<Chunks[S]> {
+  const index = loaded('index');
+  return useAsync(
+    id === null ? null : `${kind}/${id}`,
+    () => loadBlock(kind, id!),
+    () => (index && id !== null ? loaded(kind as Stem, blockOf(index, kind, id)) : undefined) as Chunks[S] | undefined,
+  );
+}
+
+// The rows of a table whose `column` is `value`.
+export function rowsWhere(column: (number | null)[], value: number): number[] {
+  const rows: number[] = [];
+  column.forEach((cell, i) => {
+    if (cell === value) rows.push(i);
+  });
+  return rows;
+}
+
+// ---- texts
+
+export interface TextRef {
+  hash: string;
+  sizeBytes: number;
+}
+
+export interface LoadedText {
+  content: string;
+  isBinary: boolean;
+}
+
+function textPart(index: Chunks['index'], ref: TextRef): string {
+  const setting = (name: string) => index.setting.value[index.setting.name.indexOf(name)] ?? 0;
+  return ref.sizeBytes >= setting('text_alone_bytes') ? ref.hash : ref.hash.slice(0, setting('text_prefix_digits'));
+}
+
+function findText(chunk: Chunks['text'], hash: string): LoadedText {
+  const row = chunk.text.hash.indexOf(hash);
+  if (row < 0) throw new Error(`there is no text ${hash}`);
+  return { content: chunk.text.content[row] ?? '', isBinary: chunk.text.is_binary[row] === 1 };
+}
+
+export async function loadText(ref: TextRef): Promise<LoadedText> {
+  const index = await load('index');
+  return findText(await load('text', textPart(index, ref)), ref.hash);
+}
+
+export function useText(ref: TextRef | null): Pending<LoadedText> {
+  return useAsync(
+    ref && ref.hash,
+    () => loadText(ref!),
+    () => {
+      const index = loaded('index');
+      const chunk = index && ref ? loaded('text', textPart(index, ref)) : undefined;
+      return chunk && ref ? findText(chunk, ref.hash) : undefined;
+    },
+  );
+}

@@ -1,0 +1,215 @@
+// Ranks side by side: which compiles are the same piece of work, and which ranks did the same.
+import type { Chunks } from './chunks';
+import { load } from './chunks';
+import type { CacheState, Compile, Model, Process } from './model';
+
+// One compile as the ranks of the job see it.
+export interface Slot {
+  key: string;
+  title: string;
+  function: string | null;
+  compiles: Map<number, Compile>; // by process
+}
+
+export function slotsOf(model: Model): Slot[] {
+  const slots = new Map<string, Slot>();
+  for (const compile of model.compiles) {
+    // Synthetic compiles are named by their line, which no two ranks share.
+    const key = compile.isSynthetic ? `synthetic ${compile.function ?? ''}` : `${compile.label}#${compile.generation}`;
+    let slot = slots.get(key);
+    if (!slot) slots.set(key, (slot = { key, title: compile.title, function: compile.function, compiles: new Map() }));
+    if (!slot.compiles.has(compile.processId)) slot.compiles.set(compile.processId, compile);
+  }
+  return [...slots.values()];
+}
+
+export interface Lookup {
+  id: number;
+  row: number;
+  compileId: number;
+  processId: number;
+  layer: string;
+  state: CacheState;
+  key: string | null;
+  direction: string | null;
+  setId: number | null;
+}
+
+export function lookupsOf(cache: Chunks['cache']): Map<number, Lookup[]> {
+  const byCompile = new Map<number, Lookup[]>();
+  const t = cache.cache_event;
+  t.id.forEach((id, row) => {
+    const compileId = t.compile_id[row];
+    if (compileId === null) return;
+    const lookup: Lookup = { id: id!, row, compileId, processId: t.process_id[row]!, layer: t.layer[row] ?? '', state: t.state[row] as CacheState, key: t.key[row], direction: t.direction[row], setId: t.component_set_id[row] };
+    const known = byCompile.get(compileId);
+    if (known) known.push(lookup);
+    else byCompile.set(compileId, [lookup]);
+  });
+  return byCompile;
+}
+
+const badness: Record<CacheState, number> = { hit: 0, disabled: 1, bypass: 2, guard_miss: 3, miss: 4 };
+export function worstState(lookups: Lookup[]): CacheState | null {
+  return lookups.reduce<CacheState | null>((worst, lookup) => (worst === null || badness[lookup.state] > badness[worst] ? lookup.state : worst), null);
+}
+
+// ---- components of keys
+
+export interface ComponentDifference {
+  name: string;
+  a: string | null;
+  b: string | null;
+  aHash: string | null;
+  bHash: string | null;
+}
+
+function membersOf(sets: Chunks['sets'], setId: number, listRows: Map<number, Map<number, number>>): number[] {
+  const t = sets.set_run;
+  const members: number[] = [];
+  t.set_id.forEach((id, i) => {
+    if (id !== setId) return;
+    const list = listRows.get(t.list_id[i]!);
+    for (let n = 0; n < t.length[i]!; n++) {
+      const component = list?.get(t.list_ordinal[i]! + n);
+      if (component !== undefined) members[t.ordinal[i]! + n] = component;
+    }
+  });
+  return members;
+}
+
+const indexed = new WeakMap<Chunks['sets'], Map<number, Map<number, number>>>();
+function listRowsOf(sets: Chunks['sets']): Map<number, Map<number, number>> {
+  let lists = indexed.get(sets);
+  if (!lists) {
+    lists = new Map();
+    const t = sets.list_member;
+    for (let i = 0; i < t.rows; i++) {
+      let list = lists.get(t.list_id[i]!);
+      if (!list) lists.set(t.list_id[i]!, (list = new Map()));
+      list.set(t.ordinal[i]!, t.component_id[i]!);
+    }
+    indexed.set(sets, lists);
+  }
+  return lists;
+}
+
+export interface KeyComparison {
+  same: number;
+  differences: ComponentDifference[];
+}
+
+export async function compareSets(aId: number, bId: number): Promise<KeyComparison> {
+  const sets = await load('sets');
+  const lists = listRowsOf(sets);
+  const a = membersOf(sets, aId, lists);
+  const b = membersOf(sets, bId, lists);
+  const inA = new Set(a);
+  const inB = new Set(b);
+  const onlyA = a.filter((id) => !inB.has(id));
+  const onlyB = b.filter((id) => !inA.has(id));
+  const component = new Map<number, { name: string; hash: string; value: string }>();
+  const blocks = new Set([...onlyA, ...onlyB].map((id) => Math.floor(id / 4096)));
+  for (const block of blocks) {
+    const { component: t } = await load('components', block);
+    t.id.forEach((id, i) => component.set(id!, { name: t.name[i] ?? '', hash: t.hash[i] ?? '', value: t.value[i] ?? '' }));
+  }
+  const differences = new Map<string, ComponentDifference>();
+  const entry = (name: string) => {
+    let known = differences.get(name);
+    if (!known) differences.set(name, (known = { name, a: null, b: null, aHash: null, bHash: null }));
+    return known;
+  };
+  for (const id of onlyA) {
+    const found = component.get(id);
+    if (found) Object.assign(entry(found.name), { a: found.value, aHash: found.hash });
+  }
+  for (const id of onlyB) {
+    const found = component.get(id);
+    if (found) Object.assign(entry(found.name), { b: found.value, bHash: found.hash });
+  }
+  return { same: a.length - onlyA.length, differences: [...differences.values()] };
+}
+
+// ---- sequences: collectives, executions
+
+export interface Sequence {
+  items: string[]; // what is compared
+  shown: string[]; // what is read
+  where: (Compile | undefined)[];
+}
+
+export interface SequenceClass {
+  processes: Process[];
+  sequence: Sequence;
+}
+
+// Ranks with equal sequences, the largest class first.
+export function classesOf(sequences: Map<Process, Sequence>): SequenceClass[] {
+  const classes = new Map<string, SequenceClass>();
+  for (const [process, sequence] of sequences) {
+    const key = sequence.items.join('\u0000');
+    const known = classes.get(key);
+    if (known) known.processes.push(process);
+    else classes.set(key, { processes: [process], sequence });
+  }
+  return [...classes.values()].sort((a, b) => b.processes.length - a.processes.length);
+}
+
+export function collectiveSequences(model: Model, chunk: Chunks['schedules'], withWaits: boolean): Map<Process, Sequence> {
+  const ops = new Map<number, number[]>();
+  chunk.collective.content_id.forEach((content, i) => {
+    const known = ops.get(content!);
+    if (known) known.push(i);
+    else ops.set(content!, [i]);
+  });
+  const t = chunk.schedule_use;
+  // The schedule artifact where a graph has one, else what its code calls: the former is missing on cache hits.
+  const fromSchedule = new Set<number>();
+  t.graph_id.forEach((graph, i) => graph !== null && t.is_code[i] === 0 && fromSchedule.add(graph));
+  const sequences = new Map<Process, Sequence>();
+  t.process_id.forEach((processId, i) => {
+    const process = model.processById.get(processId!);
+    if (!process || (t.is_code[i] === 1 && t.graph_id[i] !== null && fromSchedule.has(t.graph_id[i]!))) return;
+    let sequence = sequences.get(process);
+    if (!sequence) sequences.set(process, (sequence = { items: [], shown: [], where: [] }));
+    const compile = t.compile_id[i] === null ? undefined : model.compileById.get(t.compile_id[i]!);
+    for (const row of ops.get(t.content_id[i]!) ?? []) {
+      const c = chunk.collective;
+      if (c.is_wait[row] === 1 && !withWaits) continue;
+      const name = (c.op[row] ?? 'unnamed kernel').replace(/^torch\.ops\./, '').replace(/^_c10d_functional\./, '').replace(/\.default$/, '');
+      const facts = [c.dtype[row], c.shape[row], c.group_name[row] && `group ${c.group_name[row]}`].filter(Boolean).join(' ');
+      sequence.items.push(`${compile?.title ?? ''} ${name} ${facts}`);
+      sequence.shown.push(facts ? `${name}  ${facts}` : name);
+      sequence.where.push(compile);
+    }
+  });
+  return sequences;
+}
+
+export function executionSequences(model: Model, chunk: Chunks['schedules']): Map<Process, Sequence> {
+  const rows = new Map<number, number[]>();
+  chunk.execution.content_id.forEach((content, i) => {
+    const known = rows.get(content!);
+    if (known) known.push(i);
+    else rows.set(content!, [i]);
+  });
+  const byLabel = new Map<string, Compile>();
+  for (const compile of model.compiles) byLabel.set(`${compile.processId} ${compile.label}`, compile);
+  const sequences = new Map<Process, Sequence>();
+  const t = chunk.execution_use;
+  t.process_id.forEach((processId, i) => {
+    const process = model.processById.get(processId!);
+    if (!process) return;
+    let sequence = sequences.get(process);
+    if (!sequence) sequences.set(process, (sequence = { items: [], shown: [], where: [] }));
+    for (const row of rows.get(t.content_id[i]!) ?? []) {
+      const label = chunk.execution.label[row];
+      const compile = label === null ? undefined : byLabel.get(`${processId} ${label}`);
+      sequence.items.push(label ?? '(from a cache)');
+      sequence.shown.push(label === null ? 'loaded from a cache: no id' : `${label} ${compile?.function ?? ''}`);
+      sequence.where.push(compile);
+    }
+  });
+  return sequences;
+}

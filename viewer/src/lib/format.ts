@@ -1,0 +1,77 @@
+export function duration(us: number | null | undefined): string {
+  if (us === null || us === undefined) return '';
+  const value = Math.abs(us);
+  if (value >= 60e6) {
+    const seconds = Math.round(value / 1e6);
+    return `${us < 0 ? '−' : ''}${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  }
+  const digits = (number: number) => (number >= 100 ? number.toFixed(0) : number >= 10 ? number.toFixed(1) : number.toFixed(2));
+  const sign = us < 0 ? '−' : '';
+  if (value >= 1e6) return `${sign}${digits(value / 1e6)} s`;
+  if (value >= 1e3) return `${sign}${digits(value / 1e3)} ms`;
+  return `${sign}${Math.round(value)} µs`;
+}
+
+export function bytes(size: number | null | undefined): string {
+  if (size === null || size === undefined) return '';
+  if (size < 1024) return `${size} B`;
+  const units = ['KiB', 'MiB', 'GiB', 'TiB'];
+  let value = size;
+  let unit = -1;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${value >= 100 ? value.toFixed(0) : value.toFixed(1)} ${units[unit]}`;
+}
+
+const grouped = new Intl.NumberFormat('en');
+export function count(value: number | null | undefined): string {
+  return value === null || value === undefined ? '' : grouped.format(value);
+}
+
+export function plural(value: number, noun: string, many = `${noun}s`): string {
+  return `${count(value)} ${value === 1 ? noun : many}`;
+}
+
+export function utc(us: number): string {
+  return new Date(us / 1000).toISOString().replace('T', ' ').replace('Z', ' UTC');
+}
+
+// "train.py:12": enough to recognise a file in a table; the whole path belongs in a title.
+export function place(file: string | null, line: number | null): string {
+  if (!file) return '';
+  return `${baseName(file)}${line === null ? '' : `:${line}`}`;
+}
+
+export function baseName(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1) || path;
+}
+
+// "0-3, 7": ranks as ranges.
+export function ranges(numbers: number[]): string {
+  const sorted = [...new Set(numbers)].sort((a, b) => a - b);
+  const parts: string[] = [];
+  for (let i = 0; i < sorted.length; ) {
+    let end = i;
+    while (end + 1 < sorted.length && sorted[end + 1] === sorted[end] + 1) end++;
+    parts.push(end === i ? `${sorted[i]}` : `${sorted[i]}–${sorted[end]}`);
+    i = end + 1;
+  }
+  return parts.join(', ');
+}
+
+export function shorten(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+// JSON with line breaks; anything else as it is.
+export function prettyJson(text: string): string {
+  const start = text.trimStart()[0];
+  if (start !== '{' && start !== '[') return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

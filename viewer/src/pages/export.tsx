@@ -1,0 +1,212 @@
+import { useMemo } from 'preact/hooks';
+import { useChunk, type Chunks } from '../data/chunks';
+import { readFrames, stackOf, useText, type Frame, type Model } from '../data/model';
+import { bytes, plural, prettyJson, shorten } from '../lib/format';
+import { href, setQuery, type Route } from '../route';
+import { TextPane } from '../ui/artifact_view';
+import { Empty, Place, Stack, Tabs, Waiting } from '../ui/bits';
+import { Grid, type Column } from '../ui/virtual';
+
+interface Row {
+  id: number;
+  kind: string;
+  what: string;
+  detail: string;
+  stackId: number | null;
+  extra: string | null;
+  nodeId: string | null;
+}
+
+function rowsOf(chunk: Chunks['export'], tab: string): Row[] {
+  const rows: Row[] = [];
+  if (tab === 'failures') {
+    const p = chunk.propagation;
+    p.record_id.forEach((id, i) => rows.push({ id: id!, kind: p.kind[i] ?? '', what: p.expression[i] ?? '', detail: p.result[i] === null ? '' : `taken for ${p.result[i]}`, stackId: p.user_stack_id[i], extra: null, nodeId: p.node_id[i] }));
+    const f = chunk.fake_kernel;
+    f.record_id.forEach((id, i) => rows.push({ id: id!, kind: f.kind[i] ?? '', what: f.op[i] ?? '', detail: f.reason[i] ?? '', stackId: null, extra: null, nodeId: null }));
+    return rows.sort((a, b) => a.id - b.id);
+  }
+  if (tab === 'guards') {
+    const g = chunk.guard;
+    g.record_id.forEach((id, i) => rows.push({ id: id!, kind: g.kind[i] ?? '', what: g.expression[i] ?? '', detail: sourcesOf(g.symbol_to_sources[i]), stackId: g.user_stack_id[i], extra: g.frame_locals[i], nodeId: g.node_id[i] }));
+    return rows;
+  }
+  const s = chunk.symbol;
+  s.record_id.forEach((id, i) => rows.push({ id: id!, kind: s.kind[i] ?? '', what: s.name[i] ?? '', detail: [s.value[i], s.range[i], s.source[i]].filter(Boolean).join('  '), stackId: s.user_stack_id[i], extra: null, nodeId: s.node_id[i] }));
+  return rows;
+}
+
+function sourcesOf(json: string | null): string {
+  try {
+    return Object.entries(JSON.parse(json ?? '{}') as Record<string, unknown>)
+      .map(([symbol, source]) => `${symbol} = ${String(source)}`)
+      .join(', ');
+  } catch {
+    return json ?? '';
+  }
+}
+
+const kindNames: Record<string, string> = {
+  propagate_real_tensors: 'data-dependent value',
+  propagate_real_tensors_provenance: 'data-dependent value',
+  guard_on_data_dependent_error: 'data-dependent error',
+  missing_fake_kernel: 'missing fake kernel',
+  mismatched_fake_kernel: 'mismatched fake kernel',
+  guard_added: 'guard',
+  guard_added_fast: 'guard',
+  create_symbol: 'symbol',
+  create_unbacked_symbol: 'unbacked symbol',
+};
+
+// How an expression was computed: the tree of symbolic_expression below a node.
+function Derivation({ chunk, nodeId }: { chunk: Chunks['export']; nodeId: string }) {
+  const lines = useMemo(() => {
+    const t = chunk.symbolic_expression;
+    const rowOf = new Map<string, number>();
+    t.result_id.forEach((id, i) => id !== null && rowOf.set(String(id), i));
+    const symbols = new Map<string, string>();
+    chunk.symbol.node_id.forEach((id, i) => id !== null && symbols.set(String(id), chunk.symbol.name[i] ?? ''));
+    const out: string[] = [];
+    const visit = (id: string, depth: number) => {
+      if (depth > 12 || out.length > 200) return;
+      const row = rowOf.get(id);
+      if (row === undefined) {
+        if (symbols.has(id)) out.push(`${'  '.repeat(depth)}${symbols.get(id)}`);
+        return;
+      }
+      out.push(`${'  '.repeat(depth)}${t.result[row] ?? '?'}  ← ${t.method[row] ?? '?'}(${argumentsOf(t.arguments[row])})`);
+      for (const argument of idsOf(t.argument_ids[row])) if (argument !== id) visit(argument, depth + 1);
+    };
+    visit(nodeId, 0);
+    return out;
+  }, [chunk, nodeId]);
+  if (lines.length === 0) return null;
+  return (
+    <>
+      <h2>How it was computed</h2>
+      <pre>{lines.join('\n')}</pre>
+    </>
+  );
+}
+
+// Object ids exceed what a JavaScript number holds exactly: they are compared as text.
+function idsOf(json: string | null): string[] {
+  return (json ?? '').match(/-?\d+/g) ?? [];
+}
+
+function argumentsOf(json: string | null): string {
+  try {
+    const value: unknown = JSON.parse(json ?? '[]');
+    return Array.isArray(value) ? value.map(String).join(', ') : String(value);
+  } catch {
+    return json ?? '';
+  }
+}
+
+function Detail({ row, chunk, frames }: { row: Row; chunk: Chunks['export']; frames: Map<number, Frame> }) {
+  const stack = stackOf(frames, row.stackId);
+  return (
+    <section class="detail" aria-label="Details">
+      <p>
+        <b>{kindNames[row.kind] ?? row.kind}</b> <code>{row.what}</code>
+      </p>
+      {row.detail && <pre>{row.detail}</pre>}
+      {stack.length > 0 && <Stack frames={stack} />}
+      {row.extra && row.extra !== 'null' && (
+        <details>
+          <summary>Local variables of the frame</summary>
+          <pre>{prettyJson(row.extra)}</pre>
+        </details>
+      )}
+      {row.nodeId && <Derivation chunk={chunk} nodeId={row.nodeId} />}
+    </section>
+  );
+}
+
+function Programs({ chunk, route }: { chunk: Chunks['export']; route: Route }) {
+  const t = chunk.exported_program;
+  const selected = Number(route.query.get('row') ?? t.record_id[0]);
+  const i = Math.max(0, t.record_id.indexOf(selected));
+  const text = useText(t.payload_hash[i] ? { hash: t.payload_hash[i]!, sizeBytes: t.size_bytes[i] ?? 0 } : null);
+  return (
+    <>
+      <div class="toolbar">
+        {t.record_id.map((id, n) => (
+          <a class={`tag ${n === i ? 'on' : ''}`} href={href(['export'], { tab: 'programs', row: id })}>
+            program {n + 1}, {bytes(t.size_bytes[n])}
+          </a>
+        ))}
+      </div>
+      {t.payload_hash[i] ? <Waiting pending={text}>{(value) => <TextPane text={value.content} name="program.py" label="Exported program" lines={route.query.get('lines')} />}</Waiting> : <Empty>This record has no program.</Empty>}
+    </>
+  );
+}
+
+export function ExportPage({ route }: { model: Model; route: Route }) {
+  const chunk = useChunk('export');
+  return (
+    <div class="page wide">
+      <h1>
+        Export report <span class="quiet">what torch.export could not prove, and what it assumed</span>
+      </h1>
+      <Waiting pending={chunk}>{(value) => <Report chunk={value} route={route} />}</Waiting>
+    </div>
+  );
+}
+
+function Report({ chunk, route }: { chunk: Chunks['export']; route: Route }) {
+  const frames = useMemo(() => readFrames(chunk.frame), [chunk]);
+  const failures = chunk.propagation.rows + chunk.fake_kernel.rows;
+  const total = failures + chunk.guard.rows + chunk.symbol.rows + chunk.exported_program.rows;
+  const tab = route.query.get('tab') ?? (failures > 0 ? 'failures' : chunk.exported_program.rows > 0 ? 'programs' : 'guards');
+  const rows = useMemo(() => rowsOf(chunk, tab), [chunk, tab]);
+  if (total === 0) return <Empty>This log holds nothing of torch.export. Draft export (torch.export.draft_export) and TORCH_DTRACE write such records; torch.compile does not.</Empty>;
+  const selected = Number(route.query.get('row'));
+  const open = rows.find((row) => row.id === selected);
+  const columns: Column<Row>[] = [
+    { key: 'kind', title: 'Kind', width: '160px', cell: (row) => kindNames[row.kind] ?? row.kind },
+    { key: 'what', title: tab === 'symbols' ? 'Symbol' : 'Expression or operator', width: 'minmax(180px, 2fr)', cell: (row) => <code>{shorten(row.what, 300)}</code> },
+    { key: 'detail', title: tab === 'symbols' ? 'Value, range, source' : 'Detail', width: 'minmax(180px, 2fr)', cell: (row) => <span title={shorten(row.detail, 1000)}>{shorten(row.detail.split('\n')[0], 200)}</span> },
+    {
+      key: 'place',
+      title: 'Python line',
+      width: 'minmax(120px, 1fr)',
+      cell: (row) => {
+        const frame = row.stackId === null ? undefined : frames.get(row.stackId);
+        return frame && <Place file={frame.file} line={frame.line} />;
+      },
+    },
+  ];
+  const tabs = [
+    { key: 'failures', title: 'Failures', count: failures },
+    { key: 'guards', title: 'Guards', count: chunk.guard.rows },
+    { key: 'symbols', title: 'Symbols', count: chunk.symbol.rows },
+    { key: 'programs', title: 'Exported programs', count: chunk.exported_program.rows },
+  ];
+  return (
+    <>
+      <Tabs tabs={tabs} current={tab} link={(key) => href(['export'], { tab: key })} />
+      {tab === 'programs' ? (
+        chunk.exported_program.rows > 0 ? (
+          <Programs chunk={chunk} route={route} />
+        ) : (
+          <Empty>No exported program is in the log: the export did not finish, or this is torch.compile.</Empty>
+        )
+      ) : (
+        <>
+          <Grid
+            label={tab}
+            rows={rows}
+            columns={columns}
+            rowKey={(row) => row.id}
+            selected={selected || null}
+            onSelect={(row) => setQuery({ row: row.id }, true)}
+            height={`min(${(rows.length + 1.4) * 26}px, ${open ? '45vh' : 'calc(100vh - 200px)'})`}
+            empty={tab === 'failures' ? `No failures: ${plural(chunk.guard.rows, 'guard')} and no expression whose value had to come from real tensors, no missing or mismatched fake kernel.` : 'None in this log.'}
+          />
+          {open && <Detail row={open} chunk={chunk} frames={frames} />}
+        </>
+      )}
+    </>
+  );
+}

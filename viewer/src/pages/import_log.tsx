@@ -1,0 +1,118 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { load } from '../data/chunks';
+import type { Model } from '../data/model';
+import { parseFilter } from '../lib/filter';
+import { baseName, count, plural, shorten } from '../lib/format';
+import { setQuery, type Route } from '../route';
+import { Empty } from '../ui/bits';
+import { Grid, type Column } from '../ui/virtual';
+
+interface Entry {
+  id: number;
+  file: string;
+  line: number | null;
+  offset: number | null;
+  lines: number;
+  severity: string;
+  code: string;
+  message: string;
+  advice: string;
+  text: string | null;
+}
+
+const blockRows = 4096;
+
+function useEntries(model: Model): { entries: Entry[]; done: boolean; error?: string } {
+  const [state, setState] = useState<{ entries: Entry[]; done: boolean; error?: string }>({ entries: [], done: false });
+  useEffect(() => {
+    let current = true;
+    const first = model.counts.get('import_log_first');
+    const last = model.counts.get('import_log_last');
+    const paths = new Map(model.index.log_file.id.map((id, i) => [id, model.index.log_file.path[i] ?? '']));
+    const run = async () => {
+      const entries: Entry[] = [];
+      if (first != null && last != null && (model.counts.get('import_log') ?? 0) > 0) {
+        for (let block = Math.floor(first / blockRows); block <= Math.floor(last / blockRows) && current; block++) {
+          const { import_log: t } = await load('import_log', block);
+          t.id.forEach((id, i) => entries.push({ id: id!, file: paths.get(t.log_file_id[i]) ?? '', line: t.line[i], offset: t.byte_offset[i], lines: t.line_count[i] ?? 0, severity: t.severity[i] ?? '', code: t.code[i] ?? '', message: t.message[i] ?? '', advice: t.advice[i] ?? '', text: t.text[i] }));
+          if (current) setState({ entries: entries.slice(), done: false });
+        }
+      }
+      if (current) setState({ entries, done: true });
+    };
+    run().catch((error: Error) => current && setState({ entries: [], done: true, error: error.message }));
+    return () => {
+      current = false;
+    };
+  }, [model]);
+  return state;
+}
+
+export function ImportLogPage({ model, route }: { model: Model; route: Route }) {
+  const { entries, done, error } = useEntries(model);
+  const severity = route.query.get('severity');
+  const query = route.query.get('q') ?? '';
+  const selected = Number(route.query.get('row'));
+  const rows = useMemo(() => {
+    const filter = parseFilter(query);
+    return entries.filter((entry) => (!severity || entry.severity === severity) && (!query || filter.matches(`${entry.code} ${entry.message} ${entry.file}:${entry.line} ${entry.text ?? ''}`.toLowerCase(), { code: entry.code.toLowerCase(), file: entry.file.toLowerCase(), severity: entry.severity })));
+  }, [entries, severity, query]);
+  const open = entries.find((entry) => entry.id === selected);
+  const columns: Column<Entry>[] = [
+    { key: 'severity', title: 'Severity', width: '80px', cell: (row) => <span class={`tag severity-${row.severity}`}>{row.severity}</span> },
+    { key: 'code', title: 'Code', width: 'minmax(140px, 1fr)', cell: (row) => <code>{row.code}</code> },
+    { key: 'message', title: 'What', width: 'minmax(260px, 4fr)', cell: (row) => <span title={row.message}>{shorten(row.message, 300)}</span> },
+    { key: 'file', title: 'Log', width: 'minmax(120px, 1fr)', cell: (row) => <span title={row.file}>{baseName(row.file)}</span> },
+    { key: 'line', title: 'Line', width: '84px', align: 'right', cell: (row) => count(row.line) },
+  ];
+  const severities = ['error', 'warning', 'info'];
+  const total = (name: string) => model.index.import_code.entries.reduce<number>((sum, value, i) => sum + (model.index.import_code.severity[i] === name ? value! : 0), 0);
+  return (
+    <div class="page wide">
+      <h1>
+        Import log <span class="quiet">what was dropped, odd or damaged while the log was read</span>
+      </h1>
+      {error && <Empty>{error}</Empty>}
+      <div class="toolbar">
+        <span class="choice" role="group" aria-label="Severity">
+          <button aria-pressed={!severity} onClick={() => setQuery({ severity: null })}>
+            all {count(model.counts.get('import_log') ?? 0)}
+          </button>
+          {severities.map((name) => (
+            <button aria-pressed={severity === name} onClick={() => setQuery({ severity: name })} disabled={total(name) === 0}>
+              {name} {count(total(name))}
+            </button>
+          ))}
+        </span>
+        <input type="search" class="filter" placeholder="Filter: words, code:…, file:…" aria-label="Filter the import log" value={query} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <span class="quiet" role="status">
+          {!done ? 'loading…' : rows.length === entries.length ? '' : `${count(rows.length)} of ${count(entries.length)}`}
+        </span>
+      </div>
+      <Grid
+        label="Import log"
+        rows={rows}
+        columns={columns}
+        rowKey={(row) => row.id}
+        selected={selected || null}
+        onSelect={(row) => setQuery({ row: row.id }, true)}
+        height={`min(${(rows.length + 1.4) * 26}px, calc(100vh - ${open ? 420 : 170}px))`}
+        empty={!done ? 'Loading…' : entries.length === 0 ? `Nothing was dropped, odd or damaged: all ${plural(model.counts.get('records') ?? 0, 'record')} were read as PyTorch writes them.` : 'Nothing matches.'}
+      />
+      {open && (
+        <section class="detail" aria-label="Entry">
+          <p>
+            <b>{open.message}</b>
+          </p>
+          <p>{open.advice}</p>
+          <p class="quiet">
+            {open.file}, line {count(open.line)}
+            {open.offset !== null && `, byte ${count(open.offset)}`}
+            {open.lines > 1 && `, ${plural(open.lines, 'line')}`}
+          </p>
+          {open.text !== null && <pre>{open.text}</pre>}
+        </section>
+      )}
+    </div>
+  );
+}

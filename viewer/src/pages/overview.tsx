@@ -1,0 +1,261 @@
+import { isServed } from '../data/chunks';
+import type { CacheState, Compile, Model } from '../data/model';
+import { cacheStates } from '../data/model';
+import { bytes, count, duration, plural, ranges, shorten, utc } from '../lib/format';
+import { href } from '../route';
+import { CacheTag, Place, Section, cacheNames } from '../ui/bits';
+import { CompileChart } from '../ui/compile_chart';
+import { attention } from '../data/attention';
+
+function Fact({ name, value, link, tone, hint }: { name: string; value: string; link?: string; tone?: string; hint?: string }) {
+  const body = (
+    <>
+      <span class="fact-value">{value}</span>
+      <span class="fact-name">{name}</span>
+    </>
+  );
+  return link ? (
+    <a class={`fact ${tone ?? ''}`} href={link} title={hint}>
+      {body}
+    </a>
+  ) : (
+    <div class={`fact ${tone ?? ''}`} title={hint}>
+      {body}
+    </div>
+  );
+}
+
+function span(compiles: Compile[]): [number, number] | null {
+  let from = Infinity;
+  let to = -Infinity;
+  for (const compile of compiles) {
+    if (compile.startUs === null) continue;
+    from = Math.min(from, compile.startUs);
+    to = Math.max(to, compile.startUs + (compile.durationUs ?? 0));
+    if (compile.backwardStartUs !== null) to = Math.max(to, compile.backwardStartUs + (compile.backwardUs ?? 0));
+  }
+  return from <= to ? [from, to] : null;
+}
+
+function Facts({ model }: { model: Model }) {
+  const { counts, compiles } = model;
+  const time = span(compiles);
+  const perProcess = new Map<number, number>();
+  for (const compile of compiles) {
+    perProcess.set(compile.processId, (perProcess.get(compile.processId) ?? 0) + (compile.durationUs ?? 0) + (compile.backwardUs ?? 0));
+  }
+  const slowest = [...perProcess.values()].reduce((most, value) => Math.max(most, value), 0);
+  const failed = compiles.filter((compile) => compile.status === 'failed').length;
+  const unfinished = compiles.filter((compile) => compile.status === 'unfinished').length;
+  const lookups: Record<string, number> = {};
+  const states = model.index.cache_state;
+  states.state.forEach((state, i) => (lookups[state!] = (lookups[state!] ?? 0) + (states.events[i] ?? 0)));
+  const hits = lookups.hit ?? 0;
+  const all = Object.values(lookups).reduce((sum, value) => sum + value, 0);
+  const problems = model.index.import_code.entries.reduce<number>((sum, value, i) => sum + (model.index.import_code.severity[i] === 'info' ? 0 : value!), 0);
+  return (
+    <div class="facts">
+      <Fact name={perProcess.size > 1 ? 'compile time, slowest process' : 'compile time'} value={duration(slowest) || '–'} hint={time ? `${utc(model.originUs + time[0])} and ${duration(time[1] - time[0])} on` : undefined} />
+      <Fact name="compiles" value={count(compiles.length)} link={href(['compiles'])} />
+      <Fact name="failed" value={count(failed)} link={href(['compiles'], { q: 'status:failed' })} tone={failed > 0 ? 'bad' : ''} />
+      {unfinished > 0 && <Fact name="unfinished" value={count(unfinished)} link={href(['compiles'], { q: 'status:unfinished' })} tone="bad" />}
+      <Fact name="graph breaks" value={count(counts.get('graph_breaks'))} link={href(['compiles'], { tab: 'breaks' })} tone={counts.get('graph_breaks') ? 'warn' : ''} />
+      <Fact name="recompiles" value={count(counts.get('recompiles'))} link={href(['compiles'], { tab: 'recompiles' })} tone={counts.get('recompiles') ? 'warn' : ''} />
+      <Fact name={`of ${plural(all, 'cache lookup')} hit`} value={all > 0 ? `${Math.round((100 * hits) / all)} %` : '–'} link={href(['ranks'], { tab: 'cache' })} hint={cacheStates.map((state) => `${cacheNames[state]} ${lookups[state] ?? 0}`).join(', ')} />
+      <Fact name="graphs" value={count(counts.get('graphs'))} link={href(['provenance'])} />
+      <Fact name="lines of the log in doubt" value={count(problems)} link={href(['import-log'])} tone={problems > 0 ? 'warn' : ''} />
+    </div>
+  );
+}
+
+function AttentionList({ model }: { model: Model }) {
+  const items = attention(model);
+  return (
+    <Section title="What needs attention">
+      {items.length === 0 ? (
+        <p class="quiet">Nothing: no failures, graph breaks, recompiles or divergent ranks are in this log.</p>
+      ) : (
+        <ul class="attention">
+          {items.map((item) => (
+            <li class={item.tone}>
+              <a href={item.link}>
+                <span class="attention-title">{shorten(item.title, 220)}</span>
+                {item.detail && <span class="attention-detail">{shorten(item.detail, 300)}</span>}
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function CacheTable({ model }: { model: Model }) {
+  const table = model.index.cache_state;
+  if (table.rows === 0) return <p class="quiet">No cache lookups in this log: caching was off, or the compiles never reached Inductor.</p>;
+  const layers = [...new Set(table.layer)];
+  const cell = (layer: string | null, state: CacheState) => {
+    const row = table.layer.findIndex((name, i) => name === layer && table.state[i] === state);
+    return row < 0 ? 0 : table.events[row]!;
+  };
+  const shown = cacheStates.filter((state) => layers.some((layer) => cell(layer, state) > 0));
+  return (
+    <table class="plain">
+      <thead>
+        <tr>
+          <th scope="col">Layer</th>
+          {shown.map((state) => (
+            <th scope="col" class="right">
+              <CacheTag state={state} />
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {layers.map((layer) => (
+          <tr>
+            <th scope="row">
+              <code>{layer}</code>
+            </th>
+            {shown.map((state) => (
+              <td class="right">{cell(layer, state) || <span class="quiet">·</span>}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Processes({ model }: { model: Model }) {
+  const rows = model.processes.slice(0, 200);
+  const compilesOf = new Map<number, number>();
+  for (const compile of model.compiles) compilesOf.set(compile.processId, (compilesOf.get(compile.processId) ?? 0) + 1);
+  return (
+    <>
+      <table class="plain">
+        <thead>
+          <tr>
+            <th scope="col">Process</th>
+            <th scope="col">PyTorch</th>
+            <th scope="col" class="right">
+              Compiles
+            </th>
+            <th scope="col">Log</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((process) => (
+            <tr>
+              <th scope="row">
+                <a href={href(['process', process.id])}>{process.name}</a>
+              </th>
+              <td>{process.torchVersion ?? <span class="quiet">unknown</span>}</td>
+              <td class="right">{compilesOf.get(process.id) ?? 0}</td>
+              <td class="ellipsis" title={process.file}>
+                {process.file}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {model.processes.length > rows.length && <p class="quiet">{plural(model.processes.length - rows.length, 'more process', 'more processes')}.</p>}
+    </>
+  );
+}
+
+function Groups({ model }: { model: Model }) {
+  const breaks = model.index.graph_break_group;
+  const recompiles = model.index.recompile_group;
+  const failures = model.index.failure_group;
+  return (
+    <>
+      {failures.rows > 0 && (
+        <Section title="Failures and restarts" aside={<a href={href(['compiles'], { tab: 'failures' })}>all</a>}>
+          <ol class="causes">
+            {failures.kind.slice(0, 8).map((kind, i) => (
+              <li>
+                <span class="causes-count">{failures.failures[i]}×</span>
+                <a href={failures.compile_id[i] === null ? href(['compiles'], { tab: 'failures' }) : href(['compile', failures.compile_id[i]!])}>
+                  <b>{failures.type[i] ?? kind}</b> {shorten((failures.reason[i] ?? '').split('\n')[0], 160)}
+                </a>{' '}
+                <Place file={failures.user_file[i]} line={failures.user_line[i]} />
+              </li>
+            ))}
+          </ol>
+        </Section>
+      )}
+      {breaks.rows > 0 && (
+        <Section title="Graph breaks" aside={<a href={href(['compiles'], { tab: 'breaks' })}>all</a>}>
+          <ol class="causes">
+            {breaks.reason.slice(0, 8).map((reason, i) => (
+              <li>
+                <span class="causes-count">{breaks.breaks[i]}×</span>
+                <a href={href(['compile', breaks.compile_id[i]!])}>{shorten((reason ?? '').split('\n')[0], 160)}</a>{' '}
+                <Place file={breaks.user_file[i]} line={breaks.user_line[i]} />
+              </li>
+            ))}
+          </ol>
+        </Section>
+      )}
+      {recompiles.rows > 0 && (
+        <Section title="Recompiles by failed guard" aside={<a href={href(['compiles'], { tab: 'recompiles' })}>all</a>}>
+          <ol class="causes">
+            {recompiles.guard.slice(0, 8).map((guard, i) => (
+              <li>
+                <span class="causes-count">{recompiles.recompiles[i]}×</span>
+                <a href={href(['compile', recompiles.compile_id[i]!])}>
+                  <code>{recompiles.function[i]}</code> <span class="guard">{shorten(guard ?? recompiles.reason[i] ?? '', 160)}</span>
+                </a>{' '}
+                <Place file={recompiles.user_file[i] ?? recompiles.file[i]} line={recompiles.user_line[i] ?? recompiles.line[i]} />
+              </li>
+            ))}
+          </ol>
+        </Section>
+      )}
+    </>
+  );
+}
+
+export function OverviewPage({ model }: { model: Model }) {
+  const time = span(model.compiles);
+  const run = model.index.run.is_current.indexOf(1);
+  const bases = [...new Set(model.processes.map((process) => process.timeBasis))];
+  const ranks = model.processes.flatMap((process) => (process.rank === null ? [] : [process.rank]));
+  return (
+    <div class="page">
+      <h1 class="unseen">Overview</h1>
+      <Facts model={model} />
+      <AttentionList model={model} />
+      <Section
+        title="Compiles over time"
+        aside={
+          <span class="quiet">
+            {time ? `${utc(model.originUs + time[0])}, ${duration(time[1] - time[0])}` : ''}
+            {bases.includes('none') ? ' · some logs have no clock: their compiles are not drawn' : ''}
+          </span>
+        }
+      >
+        <CompileChart model={model} />
+      </Section>
+      <div class="columns">
+        <div>
+          <Groups model={model} />
+          <Section title="Caches" aside={<a href={href(['ranks'], { tab: 'cache' })}>by compile and rank</a>}>
+            <CacheTable model={model} />
+          </Section>
+        </div>
+        <div>
+          <Section title={ranks.length > 0 ? `Processes: ranks ${ranges(ranks)}` : 'Processes'}>
+            <Processes model={model} />
+          </Section>
+          <p class="quiet small">
+            Read by tlparse {model.index.run.tool_version[run]} at {model.index.run.created_at[run]} from {plural(model.index.log_file.rows, 'file')},{' '}
+            {bytes(model.counts.get('bytes'))}.{' '}
+            {isServed ? 'Every table here is a query on the database: see SQL.' : 'All of this is in trace.db next to this page as well.'}
+          </p>
+        </div>
+      </div>
+    </div>
+  );
+}

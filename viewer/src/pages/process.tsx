@@ -1,0 +1,52 @@
+import { useChunk } from '../data/chunks';
+import { processArtifacts } from '../data/artifact';
+import type { Model } from '../data/model';
+import { bytes, plural } from '../lib/format';
+import { href, type Route } from '../route';
+import { Empty, Waiting } from '../ui/bits';
+import { ArtifactView } from '../ui/artifact_view';
+
+// What a process logged outside any compile: versions, execution order, artifacts of libraries that know no compile.
+export function ProcessPage({ model, route, id }: { model: Model; route: Route; id: number }) {
+  const process = model.processById.get(id);
+  const chunk = useChunk(process ? 'process' : null, id);
+  if (!process) return <Empty>There is no process {id} in this run.</Empty>;
+  const recordId = Number(route.query.get('record'));
+  const facts = [`pid ${process.pid}`, process.torchVersion && `PyTorch ${process.torchVersion}`, process.pythonVersion && `Python ${process.pythonVersion}`, process.file];
+  return (
+    <div class="page wide">
+      <header class="compile-head">
+        <h1>{process.name}</h1>
+        <p class="quiet">{facts.filter(Boolean).join(' · ')}</p>
+        <p>
+          <a href={href(['compiles'], { q: process.rank === null ? null : `rank:${process.rank}` })}>Compiles</a> · <a href={href(['timeline'], { process: id })}>Timeline</a>
+        </p>
+      </header>
+      <Waiting pending={chunk}>
+        {(value) => {
+          const artifacts = processArtifacts(value);
+          if (artifacts.length === 0) return <Empty>Every record of this process belongs to a compile, except Chromium events (see Timeline) and interned strings.</Empty>;
+          const current = artifacts.find((artifact) => artifact.recordId === recordId) ?? artifacts[0];
+          return (
+            <div class="split">
+              <nav class="side" aria-label="Records outside compiles">
+                <h2>{plural(artifacts.length, 'record')} outside compiles</h2>
+                <ol class="records">
+                  {artifacts.slice(0, 3000).map((artifact) => (
+                    <li>
+                      <a href={href(['process', id], { record: artifact.recordId })} aria-current={artifact === current ? 'true' : undefined}>
+                        <span class="record-title">{artifact.title}</span>
+                        <span class="quiet">{artifact.text ? bytes(artifact.text.sizeBytes) : ''}</span>
+                      </a>
+                    </li>
+                  ))}
+                </ol>
+              </nav>
+              <ArtifactView key={current.recordId} artifact={current} frames={model.frames} lines={route.query.get('lines')} />
+            </div>
+          );
+        }}
+      </Waiting>
+    </div>
+  );
+}

@@ -1,0 +1,342 @@
+import { useMemo, useState } from 'preact/hooks';
+import { compileArtifacts, type Artifact } from '../data/artifact';
+import { useAsync, useChunk, type Chunks } from '../data/chunks';
+import { loadBlock, loadText, type Compile, type Model } from '../data/model';
+import { buildLinks, levels, panesOf, readGraph, related, type GraphLines, type Level, type Links } from '../data/provenance';
+import { baseName, count, plural, shorten } from '../lib/format';
+import { languageOf } from '../lib/highlight';
+import { href, setQuery, type Route } from '../route';
+import { CompileLink, Empty, Waiting } from '../ui/bits';
+import { TextView } from '../ui/text_view';
+import { Grid, type Column } from '../ui/virtual';
+
+interface Loaded {
+  links: Links;
+  pre: string | null;
+  post: string | null;
+  code: string | null;
+  preGraph: GraphLines | null;
+  postGraph: GraphLines | null;
+  panes: { pre: Artifact | null; post: Artifact | null; code: Artifact | null };
+}
+
+async function loadGraph(compile: Compile, graphId: number, contentId: number, codeRecordId: number | null): Promise<Loaded> {
+  const [chunk, compileChunk] = await Promise.all([loadBlock('provenance', contentId), loadBlock('compile', compile.id)]);
+  const panes = panesOf(compileArtifacts(compileChunk, compile.id), graphId, codeRecordId);
+  const text = async (artifact: Artifact | null) => (artifact?.text ? (await loadText(artifact.text)).content : null);
+  const [pre, post, code] = await Promise.all([text(panes.pre), text(panes.post), text(panes.code)]);
+  const preGraph = pre === null ? null : readGraph(pre);
+  const postGraph = post === null ? null : readGraph(post);
+  return { links: buildLinks(chunk, contentId, preGraph, postGraph), pre, post, code, preGraph, postGraph, panes };
+}
+
+// ---- which lines of each pane stand for which entities
+
+interface PaneLines {
+  entityOfLine: Map<number, string>;
+  linesOfEntity: Map<string, number[]>;
+}
+
+function linesOfGraph(graph: GraphLines | null, level: Level): PaneLines {
+  const lines: PaneLines = { entityOfLine: new Map(), linesOfEntity: new Map() };
+  for (const [line, node] of graph?.nodeOfLine ?? []) {
+    lines.entityOfLine.set(line, `${level}:${node}`);
+    lines.linesOfEntity.set(`${level}:${node}`, [line]);
+  }
+  return lines;
+}
+
+function linesOfCode(code: string | null, links: Links): PaneLines {
+  const lines: PaneLines = { entityOfLine: new Map(), linesOfEntity: new Map() };
+  if (code === null) return lines;
+  const definitions = new Map<string, number>();
+  code.split('\n').forEach((text, i) => {
+    const defined = /^(?:def )?(\w+) = async_compile|^def (\w+)\(/.exec(text);
+    const name = defined?.[1] ?? defined?.[2];
+    if (name && !definitions.has(name)) definitions.set(name, i);
+  });
+  for (const [entity, kernel] of links.kernels) {
+    const own: number[] = [];
+    if (kernel.codeLine !== null) {
+      own.push(kernel.codeLine - 1);
+      lines.entityOfLine.set(kernel.codeLine - 1, entity);
+    }
+    const start = definitions.get(kernel.name);
+    if (start !== undefined) {
+      own.push(start);
+      if (!lines.entityOfLine.has(start)) lines.entityOfLine.set(start, entity);
+    }
+    lines.linesOfEntity.set(entity, own);
+  }
+  return lines;
+}
+
+function linesOfSources(links: Links): PaneLines {
+  const lines: PaneLines = { entityOfLine: new Map(), linesOfEntity: new Map() };
+  links.sources.forEach((source, i) => {
+    lines.entityOfLine.set(i, `source:${source.key}`);
+    lines.linesOfEntity.set(`source:${source.key}`, [i]);
+  });
+  return lines;
+}
+
+interface PaneProps {
+  title: string;
+  text: string | null;
+  name: string;
+  lines: PaneLines;
+  pinned: Set<string>;
+  pin: string | null;
+  hovered: Set<string>;
+  hover: string | null;
+  onHover: (entity: string | null) => void;
+  empty: string;
+  link?: string;
+}
+
+function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, empty, link }: PaneProps) {
+  const marks = new Map<number, 'pin' | 'hover' | 'linked'>();
+  const mark = (entities: Set<string>, own: string | null, strong: 'pin' | 'hover', weak: 'linked' | 'hover') => {
+    for (const entity of entities) for (const line of lines.linesOfEntity.get(entity) ?? []) marks.set(line, entity === own ? strong : weak);
+  };
+  mark(pinned, pin, 'pin', 'linked');
+  mark(hovered, hover, 'hover', 'hover');
+  // The first linked line comes into view, unless the pane is where the selection was made.
+  const linkedLines = [...pinned].flatMap((entity) => lines.linesOfEntity.get(entity) ?? []).sort((a, b) => a - b);
+  const shown = [...new Set([...pinned].filter((entity) => lines.linesOfEntity.has(entity)))].length;
+  return (
+    <section class="pane">
+      <header>
+        <h2>{title}</h2>
+        {link && <a href={link}>{name}</a>}
+        {pin && text !== null && <span class="quiet">{shown > 0 ? `${count(shown)} linked` : 'nothing linked'}</span>}
+      </header>
+      {text === null ? (
+        <Empty>{empty}</Empty>
+      ) : (
+        <TextView
+          label={title}
+          text={text}
+          language={title === 'Python source' ? 'python' : languageOf(name, text)}
+          marks={marks}
+          reveal={linkedLines[0] ?? null}
+          onHover={(line) => onHover(line === null ? null : (lines.entityOfLine.get(line) ?? null))}
+          onPick={(line) => {
+            const entity = lines.entityOfLine.get(line);
+            if (entity) setQuery({ sel: entity === pin ? null : entity }, true);
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+function describe(links: Links, entity: string): string {
+  const at = entity.indexOf(':');
+  const level = entity.slice(0, at);
+  const key = entity.slice(at + 1);
+  const kernel = links.kernels.get(entity);
+  if (level === 'kernel') return kernel ? `${kernel.name}${kernel.handle === null ? '' : `:${kernel.handle}`}` : key;
+  return level === 'source' ? `${baseName(key)}` : key;
+}
+
+const levelNames: Record<Level, [string, string]> = { source: ['Python line', 'Python lines'], pre: ['pre-grad node', 'pre-grad nodes'], post: ['post-grad node', 'post-grad nodes'], kernel: ['kernel', 'kernels'] };
+
+function Chain({ links, pin }: { links: Links; pin: string }) {
+  const all = [...related(links, pin)];
+  return (
+    <div class="prov-chain" role="status">
+      {levels.map((level, n) => {
+        const own = all.filter((entity) => entity.startsWith(`${level}:`));
+        return (
+          <>
+            {n > 0 && (
+              <span class="quiet" aria-hidden="true">
+                {' '}
+                ↔{' '}
+              </span>
+            )}
+            <span class="prov-step">
+              <span class="quiet">{own.length === 0 ? `no ${levelNames[level][0]}` : own.length === 1 ? levelNames[level][0] : plural(own.length, ...levelNames[level])}</span>{' '}
+              {own.slice(0, 6).map((entity) => (
+                <button class={`tag ${entity === pin ? 'on' : ''}`} onClick={() => setQuery({ sel: entity }, true)}>
+                  {shorten(describe(links, entity), 60)}
+                </button>
+              ))}
+              {own.length > 6 && <span class="quiet">and {own.length - 6} more</span>}
+            </span>
+          </>
+        );
+      })}
+      <button class="link" onClick={() => setQuery({ sel: null }, true)}>
+        clear
+      </button>
+    </div>
+  );
+}
+
+// Finds kernels, nodes and file:line.
+function Finder({ links, data }: { links: Links; data: Loaded }) {
+  const [text, setText] = useState('');
+  const entities = useMemo(() => {
+    const all = [...links.kernels.keys(), ...links.sources.map((source) => `source:${source.key}`)];
+    for (const node of data.preGraph?.lineOfNode.keys() ?? []) all.push(`pre:${node}`);
+    for (const node of data.postGraph?.lineOfNode.keys() ?? []) all.push(`post:${node}`);
+    return all.map((entity) => ({ entity, name: `${describe(links, entity)} ${entity.startsWith('source:') ? entity.slice(7) : ''}`.toLowerCase() }));
+  }, [links, data]);
+  const hits = text ? entities.filter((candidate) => candidate.name.includes(text.toLowerCase())).slice(0, 30) : [];
+  return (
+    <span class="finder">
+      <input
+        type="search"
+        placeholder="Kernel, node or file:line"
+        aria-label="Find a kernel, node or file:line"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' && hits[0]) setQuery({ sel: hits[0].entity }, true);
+          if (event.key === 'Escape') setText('');
+        }}
+      />
+      {hits.length > 0 && (
+        <ul class="finder-hits">
+          {hits.map((hit) => (
+            <li>
+              <button
+                onClick={() => {
+                  setQuery({ sel: hit.entity }, true);
+                  setText('');
+                }}
+              >
+                <span class="quiet">{levelNames[hit.entity.slice(0, hit.entity.indexOf(':')) as Level][0]}</span> {shorten(describe(links, hit.entity), 100)}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {text && hits.length === 0 && <span class="quiet">not in this graph; the search at the top looks in all</span>}
+    </span>
+  );
+}
+
+function Workbench({ data, compile, route }: { data: Loaded; compile: Compile; route: Route }) {
+  const { links } = data;
+  const [hover, setHover] = useState<string | null>(null);
+  const pin = route.query.get('sel');
+  const pinned = useMemo(() => (pin ? related(links, pin) : new Set<string>()), [links, pin]);
+  const hovered = useMemo(() => (hover ? related(links, hover) : new Set<string>()), [links, hover]);
+  const preLines = useMemo(() => linesOfGraph(data.preGraph, 'pre'), [data]);
+  const postLines = useMemo(() => linesOfGraph(data.postGraph, 'post'), [data]);
+  const codeLines = useMemo(() => linesOfCode(data.code, links), [data]);
+  const sourceLines = useMemo(() => linesOfSources(links), [links]);
+  const sourceText = useMemo(() => {
+    if (links.sources.length === 0) return null;
+    const places = links.sources.map((source) => `${baseName(source.file)}:${source.line}`);
+    const width = Math.min(40, places.reduce((most, place) => Math.max(most, place.length), 0));
+    return links.sources.map((source, i) => `${places[i].padEnd(width)}  ${source.code ?? `# in ${source.function ?? '?'}`}`).join('\n');
+  }, [links]);
+  const shared = { pinned, pin, hovered, hover, onHover: setHover };
+  const link = (artifact: Artifact | null) => (artifact ? href(['compile', compile.id], { record: artifact.recordId }) : undefined);
+  return (
+    <>
+      <div class="toolbar">
+        <Finder links={links} data={data} />
+        {pin ? <Chain links={links} pin={pin} /> : <span class="quiet">Point at a line: what belongs to it lights up. Click to keep it; the address then names it.</span>}
+      </div>
+      <div class="panes">
+        <Pane title="Python source" text={sourceText} name="" lines={sourceLines} {...shared} empty="Neither the graphs nor the kernels of this log name a source line." />
+        <Pane title="Pre-grad graph" text={data.pre} name={data.panes.pre?.title ?? ''} lines={preLines} {...shared} link={link(data.panes.pre)} empty="This compile logged no pre-grad graph: it came from a cache, or is older than PyTorch 2.7." />
+        <Pane title="Post-grad graph" text={data.post} name={data.panes.post?.title ?? ''} lines={postLines} {...shared} link={link(data.panes.post)} empty="This graph has no post-grad text: in PyTorch 2.6 a cache hit writes none." />
+        <Pane title="Generated code" text={data.code} name={data.panes.code?.path ?? data.panes.code?.title ?? ''} lines={codeLines} {...shared} link={link(data.panes.code)} empty="No generated code is in the log." />
+      </div>
+    </>
+  );
+}
+
+interface GraphRow {
+  id: number;
+  compile: Compile;
+  title: string;
+  contentId: number;
+  kernels: number;
+}
+
+function graphRows(model: Model, graphs: Chunks['graphs'], kernels: Chunks['kernels']): GraphRow[] {
+  const counts = new Map<number, number>();
+  for (const content of kernels.kernel.content_id) counts.set(content!, (counts.get(content!) ?? 0) + 1);
+  const rows: GraphRow[] = [];
+  const t = graphs.graph;
+  t.id.forEach((id, i) => {
+    const compile = model.compileById.get(t.compile_id[i]!);
+    const contentId = t.provenance_content_id[i];
+    if (!compile || contentId === null) return;
+    rows.push({ id: id!, compile, contentId, kernels: counts.get(contentId) ?? 0, title: [t.aot_id[i] ?? `graph ${t.ordinal[i]}`, t.aot_id[i] ? '' : t.direction[i], t.subgraph_name[i]].filter(Boolean).join(' ') });
+  });
+  return rows;
+}
+
+function GraphTable({ model, rows, route }: { model: Model; rows: GraphRow[]; route: Route }) {
+  const query = (route.query.get('q') ?? '').toLowerCase();
+  const shown = rows.filter((row) => `${row.title} ${row.compile.title} ${row.compile.function} ${model.processById.get(row.compile.processId)?.name}`.toLowerCase().includes(query));
+  const columns: Column<GraphRow>[] = [
+    { key: 'graph', title: 'Graph', width: 'minmax(120px, 1fr)', cell: (row) => <a href={href(['provenance', row.id])}>{row.title}</a> },
+    { key: 'compile', title: 'Compile', width: '80px', cell: (row) => <CompileLink compile={row.compile} /> },
+    { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', cell: (row) => <code>{row.compile.function}</code> },
+    { key: 'rank', title: 'Process', width: '110px', cell: (row) => model.processById.get(row.compile.processId)?.name },
+    { key: 'kernels', title: 'Kernels', width: '80px', align: 'right', cell: (row) => count(row.kernels) },
+  ];
+  return (
+    <>
+      <div class="toolbar">
+        <input type="search" class="filter" placeholder="Filter graphs" aria-label="Filter graphs" value={route.query.get('q') ?? ''} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <span class="quiet">{plural(shown.length, 'graph')} with kernels</span>
+      </div>
+      <Grid label="Graphs" rows={shown} columns={columns} rowKey={(row) => row.id} rowHref={(row) => href(['provenance', row.id])} height={shown.length > 18 ? 'calc(100vh - 190px)' : undefined} empty={rows.length === 0 ? 'No graph of this log has kernels: nothing reached Inductor’s code generation. Set INDUCTOR_PROVENANCE=1 (PyTorch 2.9 and later) for node mappings.' : 'No graph matches.'} />
+    </>
+  );
+}
+
+export function ProvenancePage({ model, route, graphId }: { model: Model; route: Route; graphId: number | null }) {
+  const graphs = useChunk('graphs');
+  const kernels = useChunk('kernels');
+  const rows = useMemo(() => (graphs.value && kernels.value ? graphRows(model, graphs.value, kernels.value) : null), [model, graphs.value, kernels.value]);
+  const row = rows?.find((candidate) => candidate.id === graphId);
+  const codeRecord = row && graphs.value ? graphs.value.graph.code_record_id[graphs.value.graph.id.indexOf(row.id)] : null;
+  const data = useAsync(row ? `provenance ${row.id}` : null, () => loadGraph(row!.compile, row!.id, row!.contentId, codeRecord));
+  const error = graphs.error ?? kernels.error;
+  if (error) return <Waiting pending={{ error }}>{() => null}</Waiting>;
+  if (!rows) return <p class="loading">Loading…</p>;
+  if (graphId === null) {
+    return (
+      <div class="page wide">
+        <h1>
+          Provenance <span class="quiet">from a kernel to its Python line and back: choose a graph, or search for a kernel</span>
+        </h1>
+        <GraphTable model={model} rows={rows} route={route} />
+      </div>
+    );
+  }
+  if (!row) {
+    return (
+      <Empty>
+        Graph {String(graphId)} has no provenance. <a href={href(['provenance'])}>All graphs that have</a>
+      </Empty>
+    );
+  }
+  const siblings = rows.filter((other) => other.compile.id === row.compile.id);
+  return (
+    <div class="page wide provenance">
+      <h1>
+        <a href={href(['provenance'])}>Provenance</a> <span class="quiet">of</span> <CompileLink compile={row.compile} /> <code>{shorten(row.compile.function ?? '', 80)}</code>{' '}
+        <span class="graph-links">
+          {siblings.map((other) => (
+            <a class={`tag ${other.id === row.id ? 'on' : ''}`} href={href(['provenance', other.id])} aria-current={other.id === row.id ? 'page' : undefined}>
+              {other.title}
+            </a>
+          ))}
+        </span>
+      </h1>
+      <Waiting pending={data}>{(value) => <Workbench key={row.id} data={value} compile={row.compile} route={route} />}</Waiting>
+    </div>
+  );
+}

@@ -1,0 +1,474 @@
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { JSX } from 'preact';
+import { useAsync, useChunk, type Chunks } from '../data/chunks';
+import type { Model, Process } from '../data/model';
+import { classesOf, collectiveSequences, compareSets, executionSequences, lookupsOf, slotsOf, worstState, type ComponentDifference, type Lookup, type SequenceClass, type Slot } from '../data/ranks';
+import { diff } from '../lib/diff';
+import { count, plural, ranges, shorten } from '../lib/format';
+import { href, setQuery, type Route } from '../route';
+import { CacheTag, CompileLink, Empty, Section, Tabs, Waiting, cacheNames, cacheSigns } from '../ui/bits';
+import { Findings } from '../ui/findings';
+import { useWindow } from '../ui/virtual';
+
+function names(processes: Process[]): string {
+  const ranks = processes.flatMap((process) => (process.rank === null ? [] : [process.rank]));
+  if (ranks.length === processes.length && new Set(ranks).size === ranks.length) return `${ranks.length === 1 ? 'rank' : 'ranks'} ${ranges(ranks)}`;
+  return processes.length > 6 ? `${processes.slice(0, 6).map((process) => process.name).join(', ')} and ${processes.length - 6} more` : processes.map((process) => process.name).join(', ');
+}
+
+// ---- the matrix of cache states
+
+interface MatrixRow {
+  slot: Slot;
+  byProcess: Map<number, Lookup[]>;
+  isMixed: boolean;
+}
+
+function Matrix({ model, cache, route }: { model: Model; cache: Chunks['cache']; route: Route }) {
+  const layers = useMemo(() => [...new Set(cache.cache_event.layer.map((layer) => layer ?? ''))].sort(), [cache]);
+  const layer = route.query.get('layer') ?? '';
+  const onlyMixed = route.query.get('mixed') === '1';
+  const query = (route.query.get('q') ?? '').toLowerCase();
+  const lookups = useMemo(() => lookupsOf(cache), [cache]);
+  const processes = useMemo(() => {
+    const busy = new Set(model.compiles.map((compile) => compile.processId));
+    return model.processes.filter((process) => busy.has(process.id));
+  }, [model]);
+  const all = useMemo(() => {
+    const rows: MatrixRow[] = [];
+    for (const slot of slotsOf(model)) {
+      const byProcess = new Map<number, Lookup[]>();
+      for (const [processId, compile] of slot.compiles) {
+        byProcess.set(processId, (lookups.get(compile.id) ?? []).filter((lookup) => !layer || lookup.layer === layer));
+      }
+      const states = new Set(processes.map((process) => (byProcess.has(process.id) ? (worstState(byProcess.get(process.id)!) ?? 'none') : 'absent')));
+      rows.push({ slot, byProcess, isMixed: states.size > 1 });
+    }
+    return rows;
+  }, [model, lookups, layer, processes]);
+  const rows = all.filter((row) => (!onlyMixed || row.isMixed) && `${row.slot.title} ${row.slot.function ?? ''}`.toLowerCase().includes(query));
+  const eventId = Number(route.query.get('event'));
+  const eventRow = eventId ? cache.cache_event.id.indexOf(eventId) : -1;
+  const chosen = eventRow < 0 ? null : { compileId: cache.cache_event.compile_id[eventRow]!, processId: cache.cache_event.process_id[eventRow]! };
+  return (
+    <>
+      <div class="toolbar">
+        <label>
+          Layer{' '}
+          <select value={layer} onChange={(event) => setQuery({ layer: event.currentTarget.value })}>
+            <option value="">all, worst state</option>
+            {layers.map((name) => (
+              <option value={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <input type="search" class="filter" placeholder="Filter compiles" aria-label="Filter compiles" value={route.query.get('q') ?? ''} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <label>
+          <input type="checkbox" checked={onlyMixed} onChange={(event) => setQuery({ mixed: event.currentTarget.checked ? 1 : null })} /> only where ranks differ ({all.filter((row) => row.isMixed).length})
+        </label>
+        <span class="legend">
+          {(Object.keys(cacheSigns) as (keyof typeof cacheSigns)[]).map((state) => (
+            <CacheTag state={state} />
+          ))}
+          <span class="tag cell-none">· no lookup</span>
+          <span class="tag cell-absent">no compile</span>
+        </span>
+      </div>
+      {rows.length === 0 ? (
+        <Empty>{all.length === 0 ? 'There are no compiles in this run.' : onlyMixed ? 'All ranks got the same answers from their caches.' : 'Nothing matches.'}</Empty>
+      ) : (
+        <MatrixGrid rows={rows} processes={processes} chosen={chosen} />
+      )}
+      {eventRow >= 0 && <CellDetail model={model} cache={cache} row={eventRow} all={all} route={route} lookups={lookups} />}
+    </>
+  );
+}
+
+const cell = 26;
+const rowHeight = 26;
+
+function MatrixGrid({ rows, processes, chosen }: { rows: MatrixRow[]; processes: Process[]; chosen: { compileId: number; processId: number } | null }) {
+  const box = useRef<HTMLDivElement>(null);
+  const seen = useWindow(box, rowHeight, rows.length);
+  const focusCell = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
+    const steps: Record<string, [number, number]> = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+    const step = steps[event.key];
+    const from = (event.target as HTMLElement).dataset;
+    if (!step || from.column === undefined) return;
+    const next = box.current?.querySelector<HTMLElement>(`[data-row="${Number(from.row) + step[1]}"][data-column="${Number(from.column) + step[0]}"]`);
+    next?.focus();
+    event.preventDefault();
+  };
+  const width = 250 + processes.length * cell;
+  const lines = [];
+  for (let i = seen.first; i < seen.last; i++) {
+    const { slot, byProcess, isMixed } = rows[i];
+    lines.push(
+      <div key={slot.key} role="row" class={`matrix-row ${isMixed ? 'mixed' : ''}`} style={{ top: `${i * rowHeight}px`, width: `${width}px` }}>
+        <div role="rowheader" class="matrix-name" title={`${slot.title} ${slot.function ?? ''}`}>
+          <b>{slot.title}</b> <code>{slot.function && shorten(slot.function, 60)}</code>
+        </div>
+        {processes.map((process, column) => {
+          const compile = slot.compiles.get(process.id);
+          if (!compile) return <div role="gridcell" class="cell cell-absent" title={`${process.name}: no such compile`} aria-label={`${process.name}: no such compile`} />;
+          const own = byProcess.get(process.id) ?? [];
+          const state = worstState(own);
+          const isChosen = chosen?.compileId === compile.id;
+          const label = `${process.name}, ${slot.title}: ${own.length === 0 ? 'no lookup' : own.map((lookup) => `${lookup.layer} ${cacheNames[lookup.state]}`).join(', ')}`;
+          const worst = own.find((lookup) => lookup.state === state);
+          return (
+            <div role="gridcell">
+              <a
+                class={`cell ${state ? `cache-${state}` : 'cell-none'} ${isChosen ? 'chosen' : ''}`}
+                data-row={i}
+                data-column={column}
+                title={label}
+                aria-label={label}
+                href={worst ? href(['ranks'], { ...Object.fromEntries(new URLSearchParams(location.hash.split('?')[1])), tab: 'cache', event: worst.id, with: null }) : href(['compile', compile.id])}
+              >
+                {state ? cacheSigns[state] : '·'}
+              </a>
+            </div>
+          );
+        })}
+      </div>,
+    );
+  }
+  return (
+    <div class="matrix" ref={box} role="grid" aria-label="Cache states of compiles by rank" tabIndex={0} aria-rowcount={rows.length + 1} onKeyDown={focusCell} style={{ height: `min(${(rows.length + 1.4) * rowHeight + 18}px, 60vh)` }}>
+      <div role="row" class="matrix-head" style={{ width: `${width}px` }}>
+        <div role="columnheader" class="matrix-name">
+          Compile
+        </div>
+        {processes.map((process) => (
+          <div role="columnheader" class="cell-head" title={process.name}>
+            {process.rank === null ? process.shortName.slice(-4) : process.shortName}
+          </div>
+        ))}
+      </div>
+      <div role="presentation" class="matrix-body" style={{ height: `${rows.length * rowHeight}px`, width: `${width}px` }}>
+        {lines}
+      </div>
+    </div>
+  );
+}
+
+function CellDetail({ model, cache, row, all, route, lookups }: { model: Model; cache: Chunks['cache']; row: number; all: MatrixRow[]; route: Route; lookups: Map<number, Lookup[]> }) {
+  const t = cache.cache_event;
+  const compile = model.compileById.get(t.compile_id[row]!);
+  const process = model.processById.get(t.process_id[row]!);
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => box.current?.scrollIntoView({ block: 'nearest' }), [row]);
+  const slot = all.find((candidate) => compile && candidate.slot.compiles.get(compile.processId)?.id === compile.id)?.slot;
+  const own = compile ? (lookups.get(compile.id) ?? []) : [];
+  const mine = own.find((lookup) => lookup.row === row);
+  const position = own.filter((lookup) => lookup.layer === mine?.layer).indexOf(mine!);
+  // The same lookup of the other ranks: same layer, same place among its like.
+  const others = useMemo(() => {
+    const found: { process: Process; lookup: Lookup }[] = [];
+    if (!slot || !mine) return found;
+    for (const [processId, other] of slot.compiles) {
+      const lookup = (lookups.get(other.id) ?? []).filter((candidate) => candidate.layer === mine.layer)[position];
+      const otherProcess = model.processById.get(processId);
+      if (lookup && otherProcess && processId !== mine.processId) found.push({ process: otherProcess, lookup });
+    }
+    return found;
+  }, [slot, mine, position]);
+  const preferred = others.find((other) => other.lookup.state === 'hit') ?? others.find((other) => other.lookup.key !== mine?.key) ?? others[0];
+  const withId = Number(route.query.get('with'));
+  const other = others.find((candidate) => candidate.lookup.id === withId) ?? preferred;
+  if (!compile || !mine || !process) return null;
+  return (
+    <section class="detail" ref={box} aria-label="Cache lookup">
+      <h2>
+        <CompileLink compile={compile} /> <code>{shorten(compile.function ?? '', 60)}</code>, {process.name}
+      </h2>
+      <div class="toolbar">
+        {own.map((lookup) => (
+          <a class={`tag ${lookup === mine ? 'on' : ''}`} href={href(['ranks'], { ...Object.fromEntries(route.query), event: lookup.id, with: null })}>
+            {lookup.layer} {lookup.direction ?? ''}
+          </a>
+        ))}
+        <CacheTag state={mine.state} />
+        <code class="key ellipsis" title={mine.key ?? ''}>
+          {mine.key ?? 'no key'}
+        </code>
+        {t.bypass_reason[row] && <span>{t.bypass_reason[row]}</span>}
+        {t.guard_expression[row] && <code class="guard">{t.guard_expression[row]}</code>}
+      </div>
+      {others.length === 0 ? (
+        <p class="quiet">No other rank made this lookup.</p>
+      ) : (
+        <div class="toolbar">
+          <label>
+            Compare with{' '}
+            <select value={other!.lookup.id} onChange={(event) => setQuery({ with: event.currentTarget.value })}>
+              {others.map((candidate) => (
+                <option value={candidate.lookup.id}>
+                  {candidate.process.name}: {cacheNames[candidate.lookup.state]}
+                  {candidate.lookup.key === mine.key ? ', same key' : ''}
+                </option>
+              ))}
+            </select>
+          </label>
+          <CacheTag state={other!.lookup.state} />
+          <code class="key ellipsis" title={other!.lookup.key ?? ''}>
+            {other!.lookup.key ?? 'no key'}
+          </code>
+        </div>
+      )}
+      {other && <Components mine={mine} other={other.lookup} names={[process.name, other.process.name]} state={t.components_state[row]} />}
+    </section>
+  );
+}
+
+function Components({ mine, other, names: sides, state }: { mine: Lookup; other: Lookup; names: [string, string]; state: string | null }) {
+  const comparable = mine.setId !== null && other.setId !== null;
+  const pending = useAsync(comparable ? `sets ${mine.setId} ${other.setId}` : null, () => compareSets(mine.setId!, other.setId!));
+  if (mine.key !== null && mine.key === other.key && mine.state !== other.state) {
+    return <p>The keys are equal: both ranks asked for the same entry. One found it and the other did not, so their caches hold different entries (a directory of its own, or filled at another time).</p>;
+  }
+  if (mine.key !== null && mine.key === other.key) return <p class="quiet">The keys are equal.</p>;
+  if (!comparable) return <p class="quiet">This lookup logged no components of its key{state === 'unparsed' ? ' that could be read' : ''}: what differs cannot be told from it. The lookups of other layers may have some.</p>;
+  return (
+    <Waiting pending={pending}>
+      {(value) =>
+        value.differences.length === 0 ? (
+          <p>The keys differ, but all {count(value.same)} components that were logged are equal: what made them differ is not in the log.</p>
+        ) : (
+          <>
+            <p>
+              <b>{plural(value.differences.length, 'component')}</b> of {count(value.same + value.differences.length)} {value.differences.length === 1 ? 'differs' : 'differ'}:
+            </p>
+            <DifferenceTable differences={value.differences} sides={sides} />
+          </>
+        )
+      }
+    </Waiting>
+  );
+}
+
+function DifferenceTable({ differences, sides }: { differences: ComponentDifference[]; sides: [string, string] }) {
+  const value = (text: string | null, hash: string | null, other: string | null) => {
+    if (hash === null) return <span class="quiet">not there</span>;
+    return (
+      <>
+        <code title={shorten(text ?? '', 4000)}>{shorten(text ?? '', 600)}</code>
+        {text === other && <span class="quiet"> (text equal, hash {hash.slice(0, 10)}… not)</span>}
+      </>
+    );
+  };
+  return (
+    <table class="plain differences">
+      <thead>
+        <tr>
+          <th scope="col">Component</th>
+          <th scope="col">{sides[0]}</th>
+          <th scope="col">{sides[1]}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {differences.slice(0, 400).map((difference) => (
+          <tr>
+            <th scope="row">
+              <code>{difference.name}</code>
+            </th>
+            <td class="removed">{value(difference.a, difference.aHash, difference.b)}</td>
+            <td class="added">{value(difference.b, difference.bHash, difference.a)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+// ---- sequences side by side
+
+function Sequences({ classes, what, route, empty }: { classes: SequenceClass[]; what: string; route: Route; empty: string }) {
+  const left = classes[Math.min(classes.length - 1, Number(route.query.get('a') ?? 0) || 0)];
+  const right = classes[Math.min(classes.length - 1, Number(route.query.get('b') ?? 1) || 0)];
+  const box = useRef<HTMLDivElement>(null);
+  const rows = useMemo(() => {
+    if (!left) return [];
+    if (left === right) return left.sequence.items.map((_, i) => ({ a: i as number | null, b: i as number | null, same: true }));
+    return diff(left.sequence.items, right.sequence.items).flatMap((hunk) => {
+      const size = Math.max(hunk.a[1] - hunk.a[0], hunk.b[1] - hunk.b[0]);
+      return Array.from({ length: size }, (_, i) => ({ a: hunk.a[0] + i < hunk.a[1] ? hunk.a[0] + i : null, b: hunk.b[0] + i < hunk.b[1] ? hunk.b[0] + i : null, same: hunk.kind === 'same' }));
+    });
+  }, [left, right]);
+  const first = rows.findIndex((row) => !row.same);
+  const seen = useWindow(box, 22, rows.length);
+  useEffect(() => {
+    if (box.current && first > 0) box.current.scrollTop = Math.max(0, (first - 6) * 22);
+  }, [rows]);
+  if (classes.length === 0) return <Empty>{empty}</Empty>;
+  const drawn = [];
+  for (let i = seen.first; i < seen.last; i++) {
+    const row = rows[i];
+    const side = (sequence: SequenceClass, at: number | null) =>
+      at === null ? (
+        <span class="seq absent">·</span>
+      ) : (
+        <span class={`seq ${row.same ? '' : 'differs'}`} title={sequence.sequence.shown[at]}>
+          <span class="seq-number">{at}</span> {sequence.sequence.where[at] && <CompileLink compile={sequence.sequence.where[at]!} />} <code>{sequence.sequence.shown[at]}</code>
+        </span>
+      );
+    drawn.push(
+      <div key={i} class={`seq-row ${i === first ? 'first' : ''} ${row.same ? '' : 'changed'}`} style={{ top: `${i * 22}px` }}>
+        {side(left, row.a)}
+        {classes.length > 1 && side(right, row.b)}
+      </div>,
+    );
+  }
+  const choose = (key: 'a' | 'b', current: SequenceClass) => (
+    <select aria-label={key === 'a' ? 'Left' : 'Right'} value={classes.indexOf(current)} onChange={(event) => setQuery({ [key]: event.currentTarget.value })}>
+      {classes.map((entry, i) => (
+        <option value={i}>
+          {names(entry.processes)}: {entry.sequence.items.length}
+        </option>
+      ))}
+    </select>
+  );
+  return (
+    <>
+      <div class="toolbar">
+        {classes.length === 1 ? (
+          <span role="status">
+            {left.processes.length > 1 ? `All ${left.processes.length} processes have` : `${names(left.processes)} has`} the same {plural(left.sequence.items.length, what)} in the same order.
+          </span>
+        ) : (
+          <>
+            {choose('a', left)} <span class="quiet">and</span> {choose('b', right)}
+            <span role="status">
+              {first < 0 ? (
+                'equal'
+              ) : (
+                <>
+                  <b>first difference at {rows[first].a ?? rows[first].b}</b>, {plural(rows.filter((row) => !row.same).length, 'position')} differ
+                </>
+              )}
+            </span>
+          </>
+        )}
+      </div>
+      <div class="seq-head">
+        <b>{names(left.processes)}</b>
+        {classes.length > 1 && <b>{names(right.processes)}</b>}
+      </div>
+      <div class="seq-list" ref={box} tabIndex={0} role="region" aria-label={`${what}s side by side`} style={{ height: `min(${rows.length * 22 + 4}px, calc(100vh - 260px))` }}>
+        <div style={{ height: `${rows.length * 22}px`, position: 'relative' }}>{drawn}</div>
+      </div>
+    </>
+  );
+}
+
+// ---- classes
+
+function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cache']; schedules: Chunks['schedules'] }) {
+  const lookups = useMemo(() => lookupsOf(cache), [cache]);
+  const aspects = useMemo(() => {
+    const withCompiles = new Map<Process, number[]>();
+    for (const process of model.processes) withCompiles.set(process, []);
+    for (const compile of model.compiles) withCompiles.get(model.processById.get(compile.processId)!)?.push(compile.id);
+    const busy = [...withCompiles].filter(([, ids]) => ids.length > 0);
+    const by = (describe: (process: Process, ids: number[]) => string) => {
+      const groups = new Map<string, Process[]>();
+      for (const [process, ids] of busy) {
+        const key = describe(process, ids);
+        const known = groups.get(key);
+        if (known) known.push(process);
+        else groups.set(key, [process]);
+      }
+      return [...groups.values()].sort((a, b) => b.length - a.length);
+    };
+    const collectives = collectiveSequences(model, schedules, false);
+    const executions = executionSequences(model, schedules);
+    const compileOf = (id: number) => model.compileById.get(id)!;
+    return [
+      { name: 'PyTorch version', link: href([]), groups: by((process) => process.torchVersion ?? '') },
+      { name: 'Compiles: ids and functions', link: href(['compiles'], { sort: 'function' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).function}`).join('|')) },
+      { name: 'Outcome of each compile', link: href(['compiles'], { sort: '-status' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).status}`).join('|')) },
+      { name: 'Cache states', link: href(['ranks'], { tab: 'cache', mixed: 1 }), groups: by((_, ids) => ids.map((id) => (lookups.get(id) ?? []).map((lookup) => lookup.layer + lookup.state).join(',')).join('|')) },
+      { name: 'Cache keys', link: href(['ranks'], { tab: 'cache' }), groups: by((_, ids) => ids.map((id) => (lookups.get(id) ?? []).map((lookup) => lookup.key).join(',')).join('|')) },
+      { name: 'Collectives', link: href(['ranks'], { tab: 'collectives' }), groups: collectives.size === 0 ? null : by((process) => collectives.get(process)?.items.join('|') ?? '') },
+      { name: 'Execution order', link: href(['ranks'], { tab: 'execution' }), groups: executions.size === 0 ? null : by((process) => executions.get(process)?.items.join('|') ?? '') },
+    ];
+  }, [model, cache, schedules]);
+  return (
+    <table class="plain classes">
+      <thead>
+        <tr>
+          <th scope="col">What</th>
+          <th scope="col">Classes of ranks that agree</th>
+        </tr>
+      </thead>
+      <tbody>
+        {aspects.map((aspect) => (
+          <tr>
+            <th scope="row">
+              <a href={aspect.link}>{aspect.name}</a>
+            </th>
+            <td>
+              {aspect.groups === null ? (
+                <span class="quiet">not in this log</span>
+              ) : aspect.groups.length === 1 ? (
+                <span class="tag status-ok">all agree</span>
+              ) : aspect.groups.length === model.processes.length && aspect.name === 'Cache keys' && model.processes.length > 1 ? (
+                <span class="tag">every rank has its own</span>
+              ) : (
+                aspect.groups.slice(0, 12).map((group, i) => <span class={`tag class-${Math.min(i, 3)}`}>{names(group)}</span>)
+              )}
+              {aspect.groups && aspect.groups.length > 12 && <span class="quiet"> and {aspect.groups.length - 12} more</span>}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function RanksPage({ model, route }: { model: Model; route: Route }) {
+  const tab = route.query.get('tab') ?? 'classes';
+  const cache = useChunk(tab === 'classes' || tab === 'cache' ? 'cache' : null);
+  const schedules = useChunk(tab === 'cache' ? null : 'schedules');
+  const tabs = [
+    { key: 'classes', title: 'Where ranks part' },
+    { key: 'cache', title: 'Cache states' },
+    { key: 'collectives', title: 'Collectives' },
+    { key: 'execution', title: 'Execution order' },
+  ];
+  const withWaits = route.query.get('waits') === '1';
+  return (
+    <div class="page wide">
+      <h1 class="unseen">Ranks</h1>
+      <Tabs tabs={tabs} current={tab} link={(key) => href(['ranks'], { tab: key === 'classes' ? null : key })} />
+      {tab === 'classes' && (
+        <>
+          {model.processes.length < 2 && <p class="quiet">This run has one process: there is nobody to differ from. Give tlparse the directory with the logs of all ranks.</p>}
+          <Findings model={model} />
+          <Section title="Classes">
+            <Waiting pending={cache}>{(value) => <Waiting pending={schedules}>{(other) => <Classes model={model} cache={value} schedules={other} />}</Waiting>}</Waiting>
+          </Section>
+        </>
+      )}
+      {tab === 'cache' && <Waiting pending={cache}>{(value) => <Matrix model={model} cache={value} route={route} />}</Waiting>}
+      {tab === 'collectives' && (
+        <Waiting pending={schedules}>
+          {(value) => (
+            <>
+              <label class="quiet">
+                <input type="checkbox" checked={withWaits} onChange={(event) => setQuery({ waits: event.currentTarget.checked ? 1 : null })} /> with waits
+              </label>
+              <Sequences classes={classesOf(collectiveSequences(model, value, withWaits))} what="collective" route={route} empty="No collectives: none of the compiled graphs communicates, or their generated code is not in the log." />
+            </>
+          )}
+        </Waiting>
+      )}
+      {tab === 'execution' && (
+        <Waiting pending={schedules}>
+          {(value) => <Sequences classes={classesOf(executionSequences(model, value))} what="execution" route={route} empty="No execution order is in this log: it is written only inside torch._inductor.debug.record_and_log_graph_execution_order()." />}
+        </Waiting>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,57 @@
+// Every view is a location.hash (#/path?name=value): it works the same from file:// and over HTTP, can be pasted to a colleague, and
+// back and forward walk through it.
+import { useEffect, useState } from 'preact/hooks';
+
+export interface Route {
+  path: string[]; // ["compile", "12"]
+  query: URLSearchParams;
+}
+
+export type Query = Record<string, string | number | null | undefined>;
+
+export function parseRoute(hash: string): Route {
+  const text = hash.replace(/^#\/?/, '');
+  const at = text.indexOf('?');
+  const path = (at < 0 ? text : text.slice(0, at)).split('/').filter(Boolean).map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+  return { path, query: new URLSearchParams(at < 0 ? '' : text.slice(at + 1)) };
+}
+
+export function href(path: (string | number)[], query: Query = {}): string {
+  const pairs = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const search = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
+  return `#/${path.map((part) => encodeURIComponent(part)).join('/')}${search ? `?${search}` : ''}`;
+}
+
+export function go(target: string): void {
+  location.hash = target;
+}
+
+// Changes the query of the current view. `push` makes a step that "back" returns from; typing in a filter does not.
+export function setQuery(changes: Query, push = false): void {
+  const route = parseRoute(location.hash);
+  const query: Query = Object.fromEntries(route.query);
+  Object.assign(query, changes);
+  const target = href(route.path, query);
+  if (target === location.hash) return;
+  if (push) location.hash = target;
+  else {
+    history.replaceState(null, '', target);
+    window.dispatchEvent(new HashChangeEvent('hashchange'));
+  }
+}
+
+export function useRoute(): Route {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const update = () => setHash(location.hash);
+    window.addEventListener('hashchange', update);
+    return () => window.removeEventListener('hashchange', update);
+  }, []);
+  return parseRoute(hash);
+}

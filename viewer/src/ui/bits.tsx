@@ -1,0 +1,140 @@
+// Small pieces that every page uses.
+import type { ComponentChildren } from 'preact';
+import type { Pending } from '../data/chunks';
+import type { CacheState, Compile, Frame } from '../data/model';
+import { duration, place } from '../lib/format';
+import { href } from '../route';
+
+const statusWords: Record<string, string> = {
+  ok: 'compiled',
+  restarted: 'compiled after restarts of the analysis',
+  empty: 'nothing to compile: no graph',
+  failed: 'failed',
+  skipped: 'skipped: runs without being compiled',
+  unfinished: 'the log ends before the compile does',
+};
+
+export function Status({ status }: { status: string }) {
+  return (
+    <span class={`tag status-${status}`} title={statusWords[status]}>
+      {status}
+    </span>
+  );
+}
+
+export const cacheNames: Record<CacheState, string> = { hit: 'hit', miss: 'miss', guard_miss: 'guard miss', bypass: 'bypass', disabled: 'off' };
+export const cacheSigns: Record<CacheState, string> = { hit: '✓', miss: '✗', guard_miss: '◐', bypass: '→', disabled: '–' };
+
+export function CacheTag({ state }: { state: string }) {
+  const known = state as CacheState;
+  return (
+    <span class={`tag cache-${state}`}>
+      <span aria-hidden="true">{cacheSigns[known] ?? '?'} </span>
+      {cacheNames[known] ?? state}
+    </span>
+  );
+}
+
+export function CacheSummary({ compile }: { compile: Compile }) {
+  const parts = (Object.keys(compile.cache) as CacheState[]).filter((state) => compile.cache[state] > 0);
+  return (
+    <>
+      {parts.map((state) => (
+        <span class={`tag cache-${state}`} title={`${compile.cache[state]} cache lookups: ${cacheNames[state]}`}>
+          <span aria-hidden="true">{cacheSigns[state]}</span> {compile.cache[state]}
+          <span class="unseen"> {cacheNames[state]}</span>
+        </span>
+      ))}
+    </>
+  );
+}
+
+export const phases = [
+  { key: 'dynamoUs', name: 'Dynamo' },
+  { key: 'aotUs', name: 'AOTAutograd' },
+  { key: 'inductorUs', name: 'Inductor' },
+  { key: 'backwardUs', name: 'Backward' },
+] as const;
+
+// The share of each phase, as a bar of full width = `scaleUs`.
+export function PhaseBar({ compile, scaleUs }: { compile: Compile; scaleUs: number }) {
+  const title = phases.map((phase) => `${phase.name} ${duration(compile[phase.key]) || '–'}`).join(', ');
+  return (
+    <span class="phase-bar" title={title} role="img" aria-label={title}>
+      {phases.map((phase, i) => (
+        <span class={`phase-${i}`} style={{ width: `${(100 * (compile[phase.key] ?? 0)) / Math.max(1, scaleUs)}%` }} />
+      ))}
+    </span>
+  );
+}
+
+export function CompileLink({ compile, children, query }: { compile: Compile; children?: ComponentChildren; query?: Record<string, string | number> }) {
+  return (
+    <a href={href(['compile', compile.id], query)} title={`${compile.title} ${compile.function ?? ''}`}>
+      {children ?? compile.title}
+    </a>
+  );
+}
+
+export function Place({ file, line }: { file: string | null; line: number | null }) {
+  if (!file) return null;
+  return (
+    <span class="place" title={`${file}${line === null ? '' : `:${line}`}`}>
+      {place(file, line)}
+    </span>
+  );
+}
+
+export function Stack({ frames }: { frames: Frame[] }) {
+  return (
+    <ol class="stack">
+      {frames.map((frame) => (
+        <li>
+          <Place file={frame.file} line={frame.line} /> <span class="quiet">in</span> <code>{frame.function}</code>
+          {frame.code && <div class="code-quote">{frame.code}</div>}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+export function Waiting<T>({ pending, children }: { pending: Pending<T>; children: (value: T) => ComponentChildren }) {
+  if (pending.error) {
+    return (
+      <div class="empty error" role="alert">
+        {pending.error.message}
+      </div>
+    );
+  }
+  if (pending.value === undefined) return <p class="loading">Loading…</p>;
+  return <>{children(pending.value)}</>;
+}
+
+export function Empty({ children }: { children: ComponentChildren }) {
+  return <div class="empty">{children}</div>;
+}
+
+export function Section({ title, aside, children, id }: { title: ComponentChildren; aside?: ComponentChildren; children: ComponentChildren; id?: string }) {
+  return (
+    <section class="section" id={id}>
+      <header class="section-head">
+        <h2>{title}</h2>
+        {aside && <div class="aside">{aside}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+export function Tabs({ tabs, current, link }: { tabs: { key: string; title: string; count?: number }[]; current: string; link: (key: string) => string }) {
+  return (
+    <nav class="tabs" aria-label="Views">
+      {tabs.map((tab) => (
+        <a href={link(tab.key)} aria-current={tab.key === current ? 'page' : undefined}>
+          {tab.title}
+          {tab.count !== undefined && <span class="count">{tab.count}</span>}
+        </a>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,98 @@
+// Chooses the other side of a diff: another text of this compile, the same text of another rank or another compile.
+import { useState } from 'preact/hooks';
+import { loadArtifacts, type Artifact } from '../data/artifact';
+import type { Compile, Model } from '../data/model';
+import { go, href } from '../route';
+
+// Pairs that belong together by name: what a pass was given and what it made of it.
+const partners: Record<string, string> = {
+  before_pre_grad_graph: 'after_pre_grad_graph',
+  before_joint_graph: 'after_joint_graph',
+  before_post_grad_graph: 'inductor_post_grad_graph',
+  after_pre_grad_graph: 'before_pre_grad_graph',
+  after_joint_graph: 'before_joint_graph',
+  inductor_post_grad_graph: 'before_post_grad_graph',
+  aot_forward_graph: 'aot_backward_graph',
+};
+
+function isPartner(artifact: Artifact, other: Artifact): boolean {
+  return other.title === (partners[artifact.title] ?? artifact.title.replace('before', 'after')) && other.graphId === artifact.graphId;
+}
+
+// The record of another compile that is to it what `artifact` is to its own.
+export function sameArtifact(mine: Artifact[], artifact: Artifact, others: Artifact[]): Artifact | undefined {
+  const key = (other: Artifact) => other.title === artifact.title && other.kind === artifact.kind;
+  const ordinal = mine.filter(key).indexOf(artifact);
+  const candidates = others.filter((other) => other.text !== null && key(other));
+  return candidates[Math.min(ordinal, candidates.length - 1)];
+}
+
+export function diffHref(a: Artifact, b: Artifact): string {
+  return href(['diff'], { a: `${a.compileId}:${a.recordId}`, b: `${b.compileId}:${b.recordId}` });
+}
+
+export function ComparePicker({ model, compile, artifact, artifacts }: { model: Model; compile: Compile; artifact: Artifact; artifacts: Artifact[] }) {
+  const [problem, setProblem] = useState('');
+  const texts = artifacts.filter((other) => other.text !== null && other !== artifact);
+  const first = [...texts].sort((a, b) => Number(isPartner(artifact, b)) - Number(isPartner(artifact, a)) || Number(b.title === artifact.title) - Number(a.title === artifact.title));
+  const twins = model.compiles.filter((other) => other.id !== compile.id && other.label === compile.label && other.generation === compile.generation).slice(0, 200);
+  const siblings = model.compiles.filter((other) => other.id !== compile.id && other.processId === compile.processId && (other.frameId === compile.frameId || other.function === compile.function)).slice(0, 100);
+  const choose = async (value: string) => {
+    setProblem('');
+    const [kind, id] = value.split(':');
+    if (kind === 'record') {
+      go(diffHref(artifact, artifacts.find((other) => other.recordId === Number(id))!));
+      return;
+    }
+    const other = model.compileById.get(Number(id));
+    if (!other) return;
+    const found = sameArtifact(artifacts, artifact, await loadArtifacts(other));
+    if (found) go(diffHref(artifact, found));
+    else setProblem(`${other.title} has no ${artifact.title}`);
+  };
+  return (
+    <>
+      <select
+        aria-label="Compare this text with another"
+        value=""
+        onChange={(event) => {
+          const value = event.currentTarget.value;
+          event.currentTarget.value = '';
+          if (value) void choose(value).catch((error: Error) => setProblem(error.message));
+        }}
+      >
+        <option value="">Compare with…</option>
+        {twins.length > 0 && (
+          <optgroup label={`${compile.title} of another rank`}>
+            {twins.map((other) => (
+              <option value={`compile:${other.id}`}>{model.processById.get(other.processId)?.name}</option>
+            ))}
+          </optgroup>
+        )}
+        {siblings.length > 0 && (
+          <optgroup label="another compile of this function">
+            {siblings.map((other) => (
+              <option value={`compile:${other.id}`}>
+                {other.title} {other.status}
+              </option>
+            ))}
+          </optgroup>
+        )}
+        <optgroup label="another text of this compile">
+          {first.slice(0, 400).map((other) => (
+            <option value={`record:${other.recordId}`}>
+              {other.title}
+              {other.attempt ? ` (attempt ${other.attempt})` : ''}
+              {other.subgraph ? ` ${other.subgraph}` : ''} +{Math.round((other.timeUs ?? 0) / 1000)} ms
+            </option>
+          ))}
+        </optgroup>
+      </select>
+      {problem && (
+        <span class="tag status-failed" role="alert">
+          {problem}
+        </span>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,210 @@
+// All compiles over time: a lane per process, a bar per compile, its phases as colours.
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Compile, Model } from '../data/model';
+import { duration } from '../lib/format';
+import { href } from '../route';
+import { phases } from './bits';
+
+const labelWidth = 92;
+const maxLanes = 48;
+
+interface Bar {
+  compile: Compile;
+  lane: number;
+  from: number;
+  to: number;
+  isBackward: boolean;
+}
+
+function barsOf(model: Model, lanes: Map<number, number>): Bar[] {
+  const bars: Bar[] = [];
+  for (const compile of model.compiles) {
+    const lane = lanes.get(compile.processId);
+    if (lane === undefined) continue;
+    if (compile.startUs !== null) {
+      bars.push({ compile, lane, from: compile.startUs, to: compile.startUs + (compile.durationUs ?? 0), isBackward: false });
+    }
+    if (compile.backwardStartUs !== null && compile.backwardUs) {
+      bars.push({ compile, lane, from: compile.backwardStartUs, to: compile.backwardStartUs + compile.backwardUs, isBackward: true });
+    }
+  }
+  return bars;
+}
+
+export function CompileChart({ model }: { model: Model }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [hover, setHover] = useState<{ bar: Bar; x: number; y: number } | null>(null);
+  const [width, setWidth] = useState(0);
+  const shown = useMemo(() => {
+    const busy = new Set(model.compiles.map((compile) => compile.processId));
+    return model.processes.filter((process) => busy.has(process.id)).slice(0, maxLanes);
+  }, [model]);
+  const lanes = useMemo(() => new Map(shown.map((process, i) => [process.id, i])), [shown]);
+  const bars = useMemo(() => barsOf(model, lanes), [model, lanes]);
+  const laneHeight = shown.length > 16 ? 12 : shown.length > 6 ? 18 : 26;
+  const height = shown.length * laneHeight + 22;
+  const [from, to] = useMemo(() => {
+    let low = Infinity;
+    let high = -Infinity;
+    for (const bar of bars) {
+      low = Math.min(low, bar.from);
+      high = Math.max(high, bar.to);
+    }
+    return [low, Math.max(high, low + 1)];
+  }, [bars]);
+  const scale = (us: number) => labelWidth + ((us - from) / (to - from)) * (width - labelWidth - 4);
+
+  useEffect(() => {
+    const element = canvas.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    observer.observe(element);
+    setWidth(element.clientWidth);
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => {
+    const element = canvas.current;
+    if (!element || width === 0) return;
+    const draw = () => drawChart(element, { width, height, laneHeight, bars, scale, from, to, names: shown.map((process) => process.name) });
+    draw();
+    const media = window.matchMedia('(prefers-color-scheme: dark)');
+    media.addEventListener('change', draw);
+    const observer = new MutationObserver(draw);
+    observer.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] });
+    return () => {
+      media.removeEventListener('change', draw);
+      observer.disconnect();
+    };
+  }, [width, height, bars]);
+
+  if (bars.length === 0) return <p class="quiet">No compile in this log has a start time{model.compiles.length === 0 ? ': there are no compiles at all' : ''}.</p>;
+  const barAt = (event: MouseEvent) => {
+    const box = canvas.current!.getBoundingClientRect();
+    const x = event.clientX - box.left;
+    const lane = Math.floor((event.clientY - box.top) / laneHeight);
+    let best: Bar | null = null;
+    for (const bar of bars) {
+      if (bar.lane !== lane || x < scale(bar.from) - 2 || x > scale(bar.to) + 2) continue;
+      if (!best || bar.to - bar.from < best.to - best.from) best = bar;
+    }
+    return best && { bar: best, x, y: (lane + 1) * laneHeight };
+  };
+  return (
+    <div class="chart">
+      <canvas
+        ref={canvas}
+        style={{ height: `${height}px` }}
+        role="img"
+        aria-label={`${model.compiles.length} compiles of ${shown.length} processes over ${duration(to - from)}. The table on the page Compiles lists them.`}
+        onMouseMove={(event) => setHover(barAt(event))}
+        onMouseLeave={() => setHover(null)}
+        onClick={(event) => {
+          const hit = barAt(event);
+          if (hit) location.hash = href(['compile', hit.bar.compile.id]);
+        }}
+        class={hover ? 'pointing' : ''}
+      />
+      {hover && (
+        <div class="tooltip" style={{ left: `${Math.min(hover.x + 8, Math.max(0, width - 330))}px`, top: `${hover.y + 4}px` }}>
+          <b>{hover.bar.compile.title}</b> {hover.bar.compile.function} {hover.bar.isBackward ? '(backward)' : ''}
+          <br />
+          {model.processById.get(hover.bar.compile.processId)?.name}, {duration(hover.bar.to - hover.bar.from)}, {hover.bar.compile.status}
+        </div>
+      )}
+      <div class="legend">
+        {phases.map((phase, i) => (
+          <span>
+            <i class={`swatch phase-${i}`} /> {phase.name}
+          </span>
+        ))}
+        <span>
+          <i class="swatch swatch-failed" /> failed
+        </span>
+        {model.processes.length > shown.length && <span>{shown.length} of {model.processes.length} processes are drawn; see Timeline for all</span>}
+      </div>
+    </div>
+  );
+}
+
+interface Layout {
+  width: number;
+  height: number;
+  laneHeight: number;
+  bars: Bar[];
+  scale: (us: number) => number;
+  from: number;
+  to: number;
+  names: string[];
+}
+
+export function cssColor(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// Round steps so that at most `most` fit into the span.
+export function tickStep(spanUs: number, most: number): number {
+  const raw = spanUs / most;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= raw) ?? 10 * power;
+}
+
+function drawChart(canvas: HTMLCanvasElement, layout: Layout): void {
+  const { width, height, laneHeight, bars, scale, from, to } = layout;
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  const context = canvas.getContext('2d')!;
+  context.scale(ratio, ratio);
+  context.clearRect(0, 0, width, height);
+  const ink = cssColor('--quiet');
+  const line = cssColor('--line');
+  const colors = phases.map((_, i) => cssColor(`--phase-${i}`));
+  const failed = cssColor('--bad-strong');
+  context.font = `11px ${cssColor('--sans')}`;
+  context.textBaseline = 'middle';
+  const step = tickStep(to - from, 8);
+  const bottom = height - 20;
+  for (let at = 0; at <= to - from; at += step) {
+    const x = scale(from + at);
+    context.fillStyle = line;
+    context.fillRect(x, 0, 1, bottom + 3);
+    context.fillStyle = ink;
+    if (x < width - 40) context.fillText(duration(at) || '0', x + 3, bottom + 11);
+  }
+  layout.names.forEach((name, lane) => {
+    context.fillStyle = ink;
+    context.fillText(name.slice(0, 14), 0, lane * laneHeight + laneHeight / 2);
+  });
+  for (const bar of bars) {
+    const y = bar.lane * laneHeight + 2;
+    const barHeight = laneHeight - 4;
+    const x = scale(bar.from);
+    const total = Math.max(1.5, scale(bar.to) - x);
+    context.fillStyle = bar.isBackward ? colors[3] : colors[0];
+    context.fillRect(x, y, total, barHeight);
+    if (!bar.isBackward && bar.to > bar.from) {
+      // The phases follow each other only roughly (a restart repeats them): their shares are what the metrics tell.
+      const span = bar.to - bar.from;
+      const aot = (bar.compile.aotUs / span) * total;
+      const inductor = (bar.compile.inductorUs / span) * total;
+      context.fillStyle = colors[1];
+      context.fillRect(x + total - Math.min(total, aot + inductor), y, Math.min(total, aot), barHeight);
+      context.fillStyle = colors[2];
+      context.fillRect(x + total - Math.min(total, inductor), y, Math.min(total, inductor), barHeight);
+    }
+    if (bar.compile.status === 'failed' || bar.compile.status === 'unfinished') {
+      context.fillStyle = failed;
+      context.fillRect(x, y, total, 3);
+    }
+    const room = total - 8;
+    if (laneHeight >= 18 && room > 30) {
+      context.fillStyle = '#fff';
+      context.save();
+      context.beginPath();
+      context.rect(x, y, total, barHeight);
+      context.clip();
+      context.fillText(`${bar.compile.title} ${bar.compile.function ?? ''}`.slice(0, 80), x + 4, y + barHeight / 2 + 1);
+      context.restore();
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// A text of any size with line numbers, colours, and marked lines.
+import type { JSX } from 'preact';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Highlighter, type Language } from '../lib/highlight';
+import { useWindow } from './virtual';
+
+export const lineHeight = 18;
+// A line longer than this is shown in several rows: one row of a megabyte would stall the browser.
+const maxRowLength = 1200;
+
+export interface TextRow {
+  line: number; // 0-based
+  begin: number;
+  end: number;
+}
+
+export function splitRows(lines: readonly string[]): TextRow[] {
+  const rows: TextRow[] = [];
+  lines.forEach((text, line) => {
+    for (let begin = 0; begin === 0 || begin < text.length; begin += maxRowLength) {
+      rows.push({ line, begin, end: Math.min(text.length, begin + maxRowLength) });
+    }
+  });
+  return rows;
+}
+
+export function CodeLine({ highlighter, row, text }: { highlighter: Highlighter; row: TextRow; text: string }) {
+  if (row.begin > 0 || row.end < text.length) return <>{text.slice(row.begin, row.end)}</>;
+  return (
+    <>
+      {highlighter.line(row.line).map((token) => (token.kind ? <span class={`t-${token.kind}`}>{token.text}</span> : token.text))}
+    </>
+  );
+}
+
+interface TextViewProps {
+  label: string;
+  text: string;
+  language: Language;
+  // Marked lines (0-based) and how strongly.
+  marks?: Map<number, 'pin' | 'hover' | 'linked'>;
+  // Brings this line into view when it changes.
+  reveal?: number | null;
+  onHover?: (line: number | null) => void;
+  onPick?: (line: number) => void;
+  // 0-based first and last selected line, shown and settable by clicking line numbers.
+  selection?: [number, number] | null;
+  onSelect?: (selection: [number, number]) => void;
+  find?: string;
+  height?: string;
+}
+
+export function TextView(props: TextViewProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const lines = useMemo(() => props.text.split('\n'), [props.text]);
+  const rows = useMemo(() => splitRows(lines), [lines]);
+  const highlighter = useMemo(() => new Highlighter(lines, props.language), [lines, props.language]);
+  const seen = useWindow(box, lineHeight, rows.length);
+  const widest = useMemo(() => lines.reduce((width, line) => Math.max(width, Math.min(line.length, maxRowLength)), 0), [lines]);
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element || props.reveal === null || props.reveal === undefined) return;
+    const row = rows.findIndex((candidate) => candidate.line >= props.reveal!);
+    const top = row * lineHeight;
+    if (top < element.scrollTop + lineHeight || top > element.scrollTop + element.clientHeight - 2 * lineHeight) {
+      element.scrollTop = Math.max(0, top - element.clientHeight / 3);
+    }
+  }, [props.reveal, rows]);
+
+  const lineAt = (event: JSX.TargetedMouseEvent<HTMLElement>): number | null => {
+    const row = (event.target as Element).closest<HTMLElement>('[data-row]');
+    return row ? rows[Number(row.dataset.row)].line : null;
+  };
+  const drawn = [];
+  for (let i = seen.first; i < seen.last; i++) {
+    const row = rows[i];
+    const mark = props.marks?.get(row.line);
+    const picked = props.selection && row.line >= props.selection[0] && row.line <= props.selection[1];
+    const found = props.find && lines[row.line].toLowerCase().includes(props.find);
+    drawn.push(
+      <div key={i} data-row={i} class={`code-row ${mark ? `mark-${mark}` : ''} ${picked ? 'picked' : ''} ${found ? 'found' : ''}`} style={{ top: `${i * lineHeight}px` }}>
+        <span class="line-number" aria-hidden="true" data-number={row.begin === 0 ? row.line + 1 : '↪'} />
+        <span class="code">
+          <CodeLine highlighter={highlighter} row={row} text={lines[row.line]} />
+        </span>
+      </div>,
+    );
+  }
+  return (
+    <div
+      class={`text-view ${props.onPick ? 'pickable' : ''}`}
+      ref={box}
+      tabIndex={0}
+      role="region"
+      aria-label={props.label}
+      style={{ height: props.height }}
+      onMouseOver={props.onHover && ((event) => props.onHover!(lineAt(event)))}
+      onMouseLeave={props.onHover && (() => props.onHover!(null))}
+      onClick={(event) => {
+        const line = lineAt(event);
+        if (line === null) return;
+        if ((event.target as Element).classList.contains('line-number')) {
+          const from = event.shiftKey && props.selection ? props.selection[0] : line;
+          props.onSelect?.([Math.min(from, line), Math.max(from, line)]);
+        }
+        if (!window.getSelection()?.toString()) props.onPick?.(line);
+      }}
+    >
+      <div class="code-rows" style={{ height: `${rows.length * lineHeight + 8}px`, minWidth: `calc(${widest}ch + 5.5em)` }}>
+        {drawn}
+      </div>
+    </div>
+  );
+}
+
+// A text with its toolbar: find, wrap of JSON, copy.
+export function FindBox({ lines, onFind, onReveal }: { lines: readonly string[]; onFind: (text: string) => void; onReveal: (line: number) => void }) {
+  const [text, setText] = useState('');
+  const [at, setAt] = useState(0);
+  const needle = text.toLowerCase();
+  const hits = useMemo(() => {
+    const found: number[] = [];
+    if (needle.length > 0) lines.forEach((line, i) => line.toLowerCase().includes(needle) && found.push(i));
+    return found;
+  }, [needle, lines]);
+  useEffect(() => onFind(needle), [needle]);
+  const step = (by: number) => {
+    if (hits.length === 0) return;
+    const next = (at + by + hits.length) % hits.length;
+    setAt(next);
+    onReveal(hits[next]);
+  };
+  return (
+    <span class="find">
+      <input
+        type="search"
+        placeholder="Find in text"
+        aria-label="Find in text"
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAt(-1);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') step(event.shiftKey ? -1 : 1);
+        }}
+      />
+      {text && <span class="quiet">{hits.length === 0 ? 'not found' : `${at + 1 > 0 ? at + 1 : '–'}/${hits.length}`}</span>}
+    </span>
+  );
+}
