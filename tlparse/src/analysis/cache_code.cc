@@ -1,0 +1,71 @@
+// Same key, different generated code: what a cache must never give.
+#include <map>
+
+#include <fmt/format.h>
+
+#include "analysis/cache.h"
+#include "analysis/text_diff.h"
+#include "artifacts/common/normalize.h"
+
+namespace tlparse {
+namespace {
+
+Result<std::string> NormalCode(Database& database, std::int64_t record_id) {
+  ASSIGN_OR_RETURN(const std::string text,
+                   database.QueryText(fmt::format("SELECT p.content FROM record_row r JOIN payload_row p ON p.id = r.payload_id "
+                                                  "WHERE r.id = {}", record_id)));
+  std::string buffer;
+  return std::string(NormalizeCode(text, buffer));
+}
+
+}  // namespace
+
+// Codes are compared as they are without what legitimately differs (normalize.h: AOT id, cache paths, provenance handles, addresses,
+// device index); the content id of a code stands for exactly that.
+Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job) {
+  struct Use {
+    std::int64_t record_id = 0;
+    std::vector<RankIndex> ranks;
+  };
+  std::map<std::string, std::map<std::int64_t, Use>> keys;
+  // Few keys qualify; only their uses are read one by one.
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare(
+      "WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, o.compile_id, c.process_id FROM graph g "
+      "  JOIN output_code_row o ON o.record_id = g.code_record_id JOIN compile c ON c.id = g.compile_id "
+      "  WHERE g.cache_key IS NOT NULL AND o.content_id IS NOT NULL), "
+      "odd AS (SELECT key FROM code GROUP BY key HAVING min(content_id) <> max(content_id)) "
+      "SELECT key, content_id, record_id, process_id FROM code WHERE key IN odd ORDER BY record_id"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const RankIndex participant = job.ParticipantOfProcess(rows.Int(3));
+    if (participant < 0) continue;
+    Use& use = keys[std::string(rows.Text(0))][rows.Int(1)];
+    if (use.record_id == 0) use.record_id = rows.Int(2);
+    if (use.ranks.empty() || use.ranks.back() != participant) use.ranks.push_back(participant);
+  }
+  std::vector<SameKeyCode> result;
+  for (auto& [key, codes] : keys) {
+    if (codes.size() < 2) continue;
+    auto reference = codes.begin();
+    for (auto code = codes.begin(); code != codes.end(); ++code) {
+      if (code->second.ranks.size() > reference->second.ranks.size()) reference = code;
+    }
+    ASSIGN_OR_RETURN(const std::string reference_text, NormalCode(database, reference->second.record_id));
+    for (auto code = codes.begin(); code != codes.end(); ++code) {
+      if (code == reference) continue;
+      ASSIGN_OR_RETURN(const std::string text, NormalCode(database, code->second.record_id));
+      SameKeyCode finding;
+      finding.key = key;
+      finding.ranks = reference->second.ranks;
+      finding.other_ranks = code->second.ranks;
+      finding.record_id = reference->second.record_id;
+      finding.other_record_id = code->second.record_id;
+      finding.diff = UnifiedDiff(reference_text, text, "ranks " + job.FormatRanks(finding.ranks), "ranks " + job.FormatRanks(finding.other_ranks));
+      result.push_back(std::move(finding));
+    }
+  }
+  return result;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,69 @@
+// Why two cache keys differ, in words: differing components grouped under causes, most telling first, and causes that follow from
+// another one counted under it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tlparse {
+
+// In the order in which they are told: the earlier, the more it says about what to do.
+enum class CauseKind : std::uint8_t {
+  kBuild,           // another torch, Python or CUDA
+  kConfig,          // a compiler option
+  kSetting,         // a setting of the process: default dtype, thread count, determinism, …
+  kProcessGroup,    // the graphs differ in the names of process groups only
+  kGraph,           // the graphs differ
+  kInputs,          // shape, stride, dtype, … of inputs
+  kGuardMiss,       // entries exist, none whose guards hold
+  kBypass,          // the cache was not asked
+  kUnstable,        // texts are equal, hashes are not: part of the value does not show
+  kMissingCompile,  // no such compile on one side
+  kMissingLookup,   // the compile is there, the lookup is not
+  kUnknown,         // keys differ, and nothing that the log shows does
+  // By design of a job of several ranks, or of a cache: notes.
+  kDevice,          // device index
+  kRankPath,        // a path that holds the rank
+  kStorage,         // same key, one side has no entry
+  kUnlogged,        // keys differ, no component that the log shows does (DTensor of 2.14): not a divergence of inputs
+};
+std::string_view Name(CauseKind kind);   // "build", "config", … in JSON and SQL
+std::string_view Title(CauseKind kind);  // "another build", …
+// Notes neither set ranks apart nor fail a check.
+bool IsNote(CauseKind kind);
+
+// A component whose hash differs, or that one side lacks. Side a is the one that is compared with (the majority, the earlier run).
+struct ComponentDifference {
+  std::string name;
+  std::optional<std::string> a_hash, b_hash;    // nullopt: not on that side
+  std::optional<std::string> a_value, b_value;
+  CauseKind cause = CauseKind::kUnknown;
+};
+
+struct Cause {
+  CauseKind kind = CauseKind::kUnknown;
+  std::string text;  // one line: what differs, from what to what
+  std::vector<ComponentDifference> differences;
+  // Differences that this cause explains (another build changes hundreds of config hashes).
+  std::vector<ComponentDifference> explained;
+};
+
+// What is known about the two sides beside the components.
+struct CauseContext {
+  std::string a_torch_version, b_torch_version;  // empty: unknown
+  std::string a_python_version, b_python_version;
+};
+
+// Groups the differences. Deterministic; a pure function of its arguments.
+std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences, const CauseContext& context);
+
+// What changed between two values of one component, short: "shape [8, 16] → [12, 16]", "64 → 13".
+std::string DescribeChange(const ComponentDifference& difference);
+
+// A value on one line, at most `size` characters (UTF-8 kept whole), "…" at the end if cut.
+std::string Shorten(std::string_view value, std::size_t size);
+
+}  // namespace tlparse

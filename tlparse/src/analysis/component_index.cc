@@ -1,0 +1,187 @@
+#include "analysis/component_index.h"
+
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace tlparse {
+namespace {
+
+constexpr std::array<std::string_view, 7> kDeviceTypes = {"cuda", "xpu", "hpu", "mtia", "npu", "hip", "privateuseone"};
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// Length of "cuda:" or "index=" at `at`, if a device index may follow it; else 0.
+std::size_t DevicePrefix(std::string_view text, std::size_t at) {
+  if (at > 0 && IsWord(text[at - 1])) return 0;
+  const std::string_view rest = text.substr(at);
+  for (const std::string_view type : kDeviceTypes) {
+    if (rest.starts_with(type) && rest.size() > type.size() && rest[type.size()] == ':') return type.size() + 1;
+  }
+  constexpr std::string_view kIndex = "index=";
+  // Only inside device(type='cuda', index=3).
+  if (rest.starts_with(kIndex) && text.substr(0, at).ends_with("', ")) return kIndex.size();
+  return 0;
+}
+
+// Length of "rank_", "rank-", "rank=" or "rank" at `at`, where a number may follow it; else 0. Only texts with a path get here.
+std::size_t RankPrefix(std::string_view text, std::size_t at) {
+  constexpr std::string_view kRank = "rank";
+  if (!text.substr(at).starts_with(kRank)) return 0;
+  const std::size_t next = at + kRank.size();
+  return next < text.size() && (text[next] == '_' || text[next] == '-') ? kRank.size() + 1 : kRank.size();
+}
+
+Hash128 Add(Hash128 a, const Hash128& b) {
+  a.low += b.low;
+  a.high += b.high;
+  return a;
+}
+
+Hash128 Subtract(Hash128 a, const Hash128& b) {
+  a.low -= b.low;
+  a.high -= b.high;
+  return a;
+}
+
+}  // namespace
+
+DesignNeutral NeutralizeDesign(std::string_view name, std::string_view value) {
+  DesignNeutral result;
+  if (name == "default_cuda_device_index") {
+    result.has_device = true;
+    return result;
+  }
+  const bool has_path = value.find('/') != std::string_view::npos;
+  std::vector<std::string_view> devices;  // in order of appearance
+  std::size_t copied = 0;
+  for (std::size_t at = 0; at < value.size(); ++at) {
+    const char c = value[at];
+    if (c < 'c' || c > 'x') continue;  // first letters of what is looked for
+    const std::size_t device_prefix = DevicePrefix(value, at);
+    const std::size_t prefix = device_prefix != 0 ? device_prefix : has_path ? RankPrefix(value, at) : 0;
+    if (prefix == 0) continue;
+    std::size_t end = at + prefix;
+    while (end < value.size() && IsDigit(value[end])) ++end;
+    if (end == at + prefix) continue;
+    const std::string_view number = value.substr(at + prefix, end - at - prefix);
+    result.text += value.substr(copied, at + prefix - copied);
+    if (device_prefix != 0) {
+      result.has_device = true;
+      std::size_t ordinal = 0;
+      while (ordinal < devices.size() && devices[ordinal] != number) ++ordinal;
+      if (ordinal == devices.size()) devices.push_back(number);
+      result.text += '#' + std::to_string(ordinal);
+    } else {
+      result.has_rank_path = true;
+      result.text += '#';
+    }
+    copied = end;
+    at = end - 1;
+  }
+  result.text += value.substr(copied);
+  return result;
+}
+
+Result<ComponentIndex> ComponentIndex::Load(Database& database) {
+  ASSIGN_OR_RETURN(Statement runs, database.Prepare("SELECT length, list_id, list_ordinal FROM component_run WHERE set_id = ? "
+                                                    "ORDER BY ordinal"));
+  ASSIGN_OR_RETURN(Statement texts, database.Prepare("SELECT t.text, c.hash, c.value FROM component c JOIN text t "
+                                                     "ON t.id = c.name_id WHERE c.id = ?"));
+  ComponentIndex index(std::move(runs), std::move(texts));
+  RETURN_IF_ERROR(index.LoadComponents(database));
+  RETURN_IF_ERROR(index.LoadLists(database));
+  RETURN_IF_ERROR(index.LoadRuns(database));
+  return index;
+}
+
+Result<void> ComponentIndex::LoadComponents(Database& database) {
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT c.id, c.name_id, c.hash, c.value, t.text FROM component c "
+                                                    "LEFT JOIN text t ON t.id = c.name_id"));
+  std::string key;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    const auto id = static_cast<std::size_t>(rows.Int(0));
+    if (id >= components_.size()) components_.resize(id + 1);
+    const DesignNeutral neutral = NeutralizeDesign(rows.Text(4), rows.Text(3));
+    key.assign(rows.Text(4));
+    key += '\0';
+    if (neutral.has_device || neutral.has_rank_path) {
+      key += neutral.text;
+    } else {
+      key += rows.Text(2);
+    }
+    components_[id] = {rows.Int(1), HashBytes(key)};
+  }
+}
+
+Result<void> ComponentIndex::LoadLists(Database& database) {
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT list_id, component_id FROM component_list_row "
+                                                    "ORDER BY list_id, ordinal"));
+  std::int64_t last = -1;
+  List* list = nullptr;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    if (list == nullptr || rows.Int(0) != last) {
+      last = rows.Int(0);
+      list = &lists_[last];
+      *list = {list_components_.size(), sums_.size(), 0};
+      sums_.push_back({});
+    }
+    const auto component = static_cast<std::size_t>(rows.Int(1));
+    if (component >= components_.size()) return Fail(ErrorCode::kDatabase, "component_list_row names a component that is not there");
+    list_components_.push_back(rows.Int(1));
+    sums_.push_back(Add(sums_.back(), components_[component].neutral));
+    ++list->size;
+  }
+}
+
+Result<void> ComponentIndex::LoadRuns(Database& database) {
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT set_id, length, list_id, list_ordinal FROM component_run"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    const auto list = lists_.find(rows.Int(2));
+    const auto begin = static_cast<std::size_t>(rows.Int(3)), length = static_cast<std::size_t>(rows.Int(1));
+    if (list == lists_.end() || begin + length > list->second.size) {
+      return Fail(ErrorCode::kDatabase, "component_run reaches beyond its list");
+    }
+    const Hash128* sums = sums_.data() + list->second.sum_begin + begin;
+    Hash128& hash = neutral_of_set_[rows.Int(0)];
+    hash = Add(hash, Subtract(sums[length], sums[0]));
+  }
+}
+
+Hash128 ComponentIndex::NeutralHash(std::int64_t set_id) const {
+  const auto found = neutral_of_set_.find(set_id);
+  return found == neutral_of_set_.end() ? Hash128{} : found->second;
+}
+
+Result<std::vector<KeyComponent>> ComponentIndex::Expand(std::int64_t set_id) {
+  std::vector<KeyComponent> components;
+  runs_.Bind(1, set_id);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, runs_.Step());
+    if (!has_row) return components;
+    const auto list = lists_.find(runs_.Int(1));
+    if (list == lists_.end()) continue;
+    for (std::int64_t i = 0; i < runs_.Int(0); ++i) {
+      const std::int64_t id = list_components_[list->second.begin + static_cast<std::size_t>(runs_.Int(2) + i)];
+      components.push_back({id, components_[static_cast<std::size_t>(id)].name_id});
+    }
+  }
+}
+
+Result<ComponentIndex::Text> ComponentIndex::Fetch(std::int64_t component_id) {
+  texts_.Bind(1, component_id);
+  ASSIGN_OR_RETURN(const bool has_row, texts_.Step());
+  Text text;
+  if (has_row) text = {std::string(texts_.Text(0)), std::string(texts_.Text(1)), std::string(texts_.Text(2))};
+  texts_.Reset();
+  return text;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,23 @@
+// Where two Dynamo graphs first differ, and the Python line that comes from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+struct GraphDifference {
+  bool differs = false;
+  // "name = operation"; empty: the graph ends before. a is the graph that is compared with.
+  std::string a_node, b_node;
+  std::string a_source, b_source;  // "file:line in function: code"
+  std::size_t only_in_a = 0, only_in_b = 0;  // nodes
+};
+
+// Aligns the nodes of two contents (content ids of graphs that have graph_node rows).
+Result<GraphDifference> CompareGraphs(Database& database, std::int64_t a_content_id, std::int64_t b_content_id);
+
+}  // namespace tlparse

@@ -1,0 +1,125 @@
+// The ranks of one run side by side: who took part, what each compiled, and which compiles of different ranks are the same piece
+// of work. Everything that compares ranks starts from here.
+//
+// Ranks are compared by *slot*. A slot is one compile as the job's ranks see it: compiles of different ranks are in one slot if
+// their labels, functions and Dynamo graphs agree, else by function and graph (labels shift where a rank compiled more or less),
+// else by label and function, function, or label alone. Ranks with equal compile sequences are aligned once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// Index of a participant in Job::participants; small and dense.
+using RankIndex = std::int32_t;
+
+// Who took part: a rank, or one log of a job without ranks; in diagnostics "rank 3", "rank 3 (ab12cd34)", "log:<stem>".
+struct JobParticipant {
+  std::optional<std::int64_t> rank;
+  std::string name;             // "3", "3_ab12cd34" (a further log of rank 3), "log:<stem>"
+  bool is_extra_log = false;    // not the first log of its rank
+  std::string log_path;
+  std::vector<std::int64_t> process_ids;
+  std::string torch_version;    // empty: the log does not say
+  std::string python_version;
+};
+
+struct JobCompile {
+  std::int64_t id = 0;
+  RankIndex participant = 0;
+  std::int32_t slot = -1;
+  std::int32_t label_id = -1;      // Job::string
+  std::int32_t function_id = -1;   // -1: unknown
+  std::int32_t file_id = -1;
+  std::int32_t status_id = -1;
+  std::int64_t line = 0;           // 0: unknown
+  std::int64_t graph_content = 0;  // content id of dynamo_output_graph; 0: none
+  std::int64_t start_us = 0;       // 0: unknown
+  std::int64_t duration_us = 0;
+  std::int64_t backward_duration_us = 0;
+  std::int32_t generation = 0;
+  bool is_synthetic = false;
+};
+
+struct JobSlot {
+  std::string label;     // of the reference rank, or of the first that has it
+  std::int32_t generation = 0;
+  std::string function;  // empty: unknown
+  std::string file;
+  std::int64_t line = 0;
+  std::string Title() const;  // "1/0 forward", "1/0 forward (2nd after reset)"
+};
+
+class Job {
+ public:
+  // Loads a run; the latest of the database if `run_name` is empty. kNotFound: no such run, or nothing in it.
+  static Result<Job> Load(Database& database, std::string_view run_name = {});
+
+  std::int64_t run_id() const { return run_id_; }
+  const std::string& run_name() const { return run_name_; }
+  const std::vector<JobParticipant>& participants() const { return participants_; }
+  const std::vector<JobCompile>& compiles() const { return compiles_; }
+  const std::vector<JobSlot>& slots() const { return slots_; }
+  // Slots in the order of the reference rank, others where they stand in theirs.
+  const std::vector<std::int32_t>& slot_order() const { return slot_order_; }
+  // Position of a slot in slot_order().
+  std::int32_t SlotPosition(std::int32_t slot) const { return slot_position_[static_cast<std::size_t>(slot)]; }
+  // Participants whose compile sequences are equal, largest class first (ties: lowest rank).
+  const std::vector<std::vector<RankIndex>>& sequence_classes() const { return sequence_classes_; }
+
+  // Index into compiles() of a participant's compile in a slot; -1: it has none.
+  std::int32_t CompileOf(RankIndex participant, std::int32_t slot) const {
+    return compile_of_[static_cast<std::size_t>(participant)][static_cast<std::size_t>(slot)];
+  }
+  // By database id; nullptr: of another run.
+  const JobCompile* FindCompile(std::int64_t compile_id) const;
+  // -1: of another run.
+  RankIndex ParticipantOfProcess(std::int64_t process_id) const;
+  const std::string& string(std::int32_t id) const { return strings_[static_cast<std::size_t>(id)]; }
+
+  // "0-3,6" for participants with ranks, names for others; in order, joined by commas.
+  std::string FormatRanks(const std::vector<RankIndex>& participants) const;
+  // Whether it is a job of several: one participant has nobody to differ from.
+  bool HasSeveral() const { return participants_.size() > 1; }
+
+ private:
+  std::int32_t Intern(std::string_view text);
+  Result<void> LoadParticipants(Database& database);
+  Result<void> LoadCompiles(Database& database);
+  Result<void> LoadGraphs(Database& database);
+  void FindSequenceClasses();
+  void AlignAll();
+  void AlignClass(const std::vector<RankIndex>& members);
+
+  std::int64_t run_id_ = 0;
+  std::string run_name_;
+  std::vector<JobParticipant> participants_;
+  std::vector<JobCompile> compiles_;
+  std::vector<std::vector<std::int32_t>> compiles_of_participant_;
+  std::vector<JobSlot> slots_;
+  std::vector<JobCompile> slot_keys_;  // what a compile of the slot looks like
+  std::vector<std::int32_t> slot_order_;
+  std::vector<std::int32_t> slot_position_;
+  std::vector<std::vector<RankIndex>> sequence_classes_;
+  std::vector<std::vector<std::int32_t>> compile_of_;
+  std::unordered_map<std::int64_t, std::int32_t> compile_index_;
+  std::unordered_map<std::int64_t, RankIndex> participant_of_process_;
+  std::vector<std::string> strings_;
+  std::unordered_map<std::string, std::int32_t> string_ids_;
+};
+
+// "0-3,6": runs of consecutive numbers; `ranks` ascending.
+std::string FormatRankRanges(const std::vector<std::int64_t>& ranks);
+
+// The run to look at: the named one, or the latest. kNotFound with the names there are.
+Result<std::int64_t> FindRun(Database& database, std::string_view run_name);
+
+}  // namespace tlparse

@@ -1,0 +1,44 @@
+// Which of several classes the others are compared with.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "analysis/job.h"
+
+namespace tlparse {
+
+struct Reference {
+  std::size_t index = 0;
+  bool has_majority = true;
+};
+
+// `ranks_of(i)` are the ranks of class i of `count`, ascending. The class with more than half of all ranks; where there is none, classes
+// are equals and the one with the lowest rank is taken.
+template <typename RanksOf>
+Reference FindReference(std::size_t count, const RanksOf& ranks_of) {
+  std::size_t total = 0, largest = 0, lowest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    total += ranks_of(i).size();
+    if (ranks_of(i).size() > ranks_of(largest).size()) largest = i;
+    if (ranks_of(i).front() < ranks_of(lowest).front()) lowest = i;
+  }
+  if (count == 0 || 2 * ranks_of(largest).size() > total) return {largest, true};
+  return {lowest, false};
+}
+
+// Brings the reference to the front and the others into order by size, then by lowest rank.
+template <typename Class>
+bool OrderByReference(std::vector<Class>& classes) {
+  if (classes.empty()) return true;
+  const Reference reference =
+      FindReference(classes.size(), [&](std::size_t i) -> const std::vector<RankIndex>& { return classes[i].ranks; });
+  std::swap(classes[0], classes[reference.index]);
+  std::sort(classes.begin() + 1, classes.end(), [](const Class& a, const Class& b) {
+    return a.ranks.size() != b.ranks.size() ? a.ranks.size() > b.ranks.size() : a.ranks.front() < b.ranks.front();
+  });
+  return reference.has_majority;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,29 @@
+// Differences between two texts, line by line.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tlparse {
+
+// The lines of a text, without their LF. A last line without LF counts.
+std::vector<std::string_view> SplitLines(std::string_view text);
+
+// A unified diff ("--- a", "+++ b", "@@ … @@") with `context_lines` around each difference; empty if the texts are equal. Longer than
+// `max_lines`: cut, and the last line says how many were left out.
+std::string UnifiedDiff(std::string_view a, std::string_view b, std::string_view a_name, std::string_view b_name,
+                        std::size_t context_lines = 3, std::size_t max_lines = 2000);
+
+struct FirstDifference {
+  std::size_t a_line;  // 1-based
+  std::size_t b_line;
+  std::string a;  // the line, without blank space around it; empty: the text ends before
+  std::string b;
+};
+// The first line in which the texts differ, by position. Nothing if they are equal.
+std::optional<FirstDifference> FindFirstDifference(std::string_view a, std::string_view b);
+
+}  // namespace tlparse
