@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "artifacts/common/python_traceback.h"
+#include "store/hash128.h"
 
 namespace tlparse {
 
@@ -94,6 +95,14 @@ void ParseGraphNodes(std::string_view text, ParsedGraph& graph) {
     node.source = source;
     graph.nodes.push_back(node);
   }
+}
+
+std::uint64_t GraphNodes::HashOf(const SourceLine& source) {
+  const Hash128 file = HashBytes(source.file);
+  const Hash128 function = HashBytes(source.function);
+  const Hash128 code = HashBytes(source.code);
+  const std::uint64_t parts[] = {file.low, static_cast<std::uint64_t>(source.line), function.low, code.low};
+  return HashBytes({reinterpret_cast<const char*>(parts), sizeof parts}).low;
 }
 
 GraphNodes::GraphNodes(const ParsedGraph& graph, const std::vector<Source>& sources) : sources_(sources) {

@@ -49,8 +49,10 @@ class GraphNodes {
     std::int64_t line = 0;
     TextId function = 0;  // 0: none
     TextId code = 0;      // 0: none
+    std::uint64_t hash = 0;  // of the texts: ids differ by database
     bool operator==(const Source&) const = default;
   };
+  static std::uint64_t HashOf(const SourceLine& source);
   // Of several nodes of one name the first counts. Nodes without a source are left out.
   GraphNodes(const ParsedGraph& graph, const std::vector<Source>& sources);
   const Source* Find(std::string_view node) const;

@@ -25,6 +25,11 @@ Direction DirectionOf(std::string_view aot_id) {
   return Direction::kUnknown;
 }
 
+void Forget(GraphState& graph) {
+  graph.code.reset();
+  graph.provenance_texts.reset();
+}
+
 std::optional<std::int64_t> NonZero(std::int64_t id) { return id == 0 ? std::nullopt : std::optional(id); }
 
 }  // namespace
@@ -37,7 +42,7 @@ GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
   CompileState& compile = *record.compile;
   if (GraphState* previous = LatestOf(compile, record.subgraph_name)) {
     Close(compile, *previous, context);
-    previous->code.reset();
+    Forget(*previous);
   }
   auto graph = std::make_unique<GraphState>();
   graph->id = context.NextId(graph_);
@@ -92,7 +97,7 @@ void GraphTracker::Close(CompileState& compile, GraphState& graph, IngestContext
 void GraphTracker::CloseAll(CompileState& compile, IngestContext& context) {
   for (const auto& [subgraph_name, graph] : compile.latest_graphs) {
     Close(compile, *graph, context);
-    graph->code.reset();
+    Forget(*graph);
   }
 }
 

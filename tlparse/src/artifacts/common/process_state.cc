@@ -30,7 +30,7 @@ std::string_view Name(Direction direction) {
 
 std::string CompileIds::Label() const {
   std::string label;
-  if (compiled_autograd_id) label = "!" + std::to_string(*compiled_autograd_id);
+  if (compiled_autograd_id) label.append("!").append(std::to_string(*compiled_autograd_id));
   if (!frame_id && !frame_compile_id) return label;
   if (!label.empty()) label += "/";
   label += frame_id ? std::to_string(*frame_id) : "-";

@@ -30,7 +30,15 @@ struct CompileIds {
   static std::optional<CompileIds> Parse(std::string_view label);  // the inverse; ignores a "_N" attempt suffix; "None" → nothing
 };
 
-// One graph of a compile while its records come in (reference 7.3). Its row is written when it closes.
+// JSON texts of a graph's provenance artifacts (reference 4.5); "" for those it does not have.
+struct ProvenanceTexts {
+  std::string mapping;
+  std::string stacks;
+  std::string kernel_nodes;
+  std::string post_to_pre;
+};
+
+// One graph of a compile while its records come in (reference 7.3). Its row is written when the process ends.
 struct GraphState {
   std::int64_t id = 0;
   std::int64_t ordinal = 0;
@@ -48,9 +56,11 @@ struct GraphState {
   // Its pre-grad and post-grad graphs' nodes (GraphTracker::nodes()); 0: none.
   std::int64_t pre_grad_content_id = 0;
   std::int64_t post_grad_content_id = 0;
-  // What its generated code says; until the graph closes.
+  // What its generated code says, and the texts of its provenance artifacts: what provenance is made of when the graph closes.
+  // Kept until the next graph opens or the compile ends, because an artifact may come after the event that closes the graph.
   std::shared_ptr<const CodeSummary> code;
-  // Ids of payloads, 0 = none: what provenance is made of when the graph closes.
+  std::shared_ptr<ProvenanceTexts> provenance_texts;
+  // Ids of those payloads, 0 = none.
   std::int64_t code_payload_id = 0;
   std::int64_t mapping_payload_id = 0;
   std::int64_t stacks_payload_id = 0;

@@ -1,0 +1,151 @@
+// Printed FX graphs of every stage, from Dynamo's (torch/_dynamo/output_graph.py) over AOTAutograd's to Inductor's post-grad graph,
+// exported programs, and fx_graph_runnable, the script that repeats a compile, which opens a graph's segment (reference 7.3).
+#include <unordered_set>
+
+#include "artifacts/artifact.h"
+#include "artifacts/common/graph_nodes.h"
+#include "artifacts/common/graph_tracker.h"
+#include "artifacts/common/normalize.h"
+#include "artifacts/common/safe_text.h"
+#include "store/database.h"
+
+namespace tlparse {
+namespace {
+
+// What a stage means for the compile.
+struct Stage {
+  bool is_pre_grad = false;   // its nodes are what "source nodes" and provenance name
+  bool is_post_grad = false;  // belongs to a graph: printed behind the split
+  bool is_final = false;      // the post-grad graph that code is made from
+};
+
+Stage StageOf(std::string_view name) {
+  Stage stage;
+  stage.is_pre_grad = name == "dynamo_output_graph" || name == "before_pre_grad_graph" || name == "inductor_pre_grad_graph";
+  stage.is_final = name == "inductor_post_grad_graph" || name == "after_post_grad_graph";
+  stage.is_post_grad = stage.is_final || name.ends_with("_post_grad_graph") || name.ends_with("_post_grad") ||
+                       name.starts_with("optimus_") || name.starts_with("cff_") || name.ends_with("_decomp_comms") ||
+                       name.starts_with("overlap_scheduling_graph_");
+  return stage;
+}
+
+class GraphTexts final : public Ingestor {
+ public:
+  void Prepare(TableSet& tables) override {
+    graph_text_ = tables.Use("graph_text_row", 5);
+    node_ = tables.Use("graph_node_row", 8);
+  }
+
+  Result<void> Load(Database& database) override {
+    ASSIGN_OR_RETURN(Statement contents, database.Prepare("SELECT content_id FROM graph_node_row WHERE ordinal = 0"));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, contents.Step());
+      if (!has_row) return {};
+      has_rows_.insert(contents.Int(0));
+    }
+  }
+
+  Result<void> Ingest(const Record& record, IngestContext& context) override {
+    const std::string_view name = record.kind == "artifact" ? record.name : record.kind;
+    GraphState* graph = nullptr;
+    std::optional<std::int64_t> content_id;
+    if (name == "fx_graph_runnable") {
+      graph = &context.graphs().Open(record, context);
+      content_id = Content(ContentKind::kText, &NormalizeRunnable, record, context);
+    } else {
+      const Stage stage = StageOf(name);
+      if (stage.is_post_grad) graph = context.graphs().Current(record);
+      content_id = Content(ContentKind::kGraph, &NormalizeGraph, record, context);
+      if (content_id) NoteNodes(stage, graph, *content_id, record, context);
+      NoteCompile(name, record);
+    }
+    context.rows().Add(graph_text_, record.id, graph != nullptr && graph->id != 0 ? std::optional(graph->id) : std::nullopt,
+                       record.compile_row_id(), context.Text(name), content_id);
+    return {};
+  }
+
+ private:
+  using Normalizer = std::string_view (*)(std::string_view, std::string&);
+
+  // The payload's content; nothing without a payload.
+  std::optional<std::int64_t> Content(ContentKind kind, Normalizer normalize, const Record& record, IngestContext& context) {
+    if (record.payload_id == 0) return std::nullopt;
+    if (const auto known = context.contents().OfPayload(kind, record.payload_id)) return known;
+    const Hash128 hash = HashBytes(normalize(context.Payload(), buffer_));
+    const ContentId content = context.contents().Intern(context.rows(), kind, hash, record.id);
+    context.contents().LinkPayload(context.rows(), kind, record.payload_id, content.id);
+    return content.id;
+  }
+
+  // Keeps the nodes of pre-grad and post-grad graphs at hand for provenance; pre-grad nodes become rows as well, once.
+  void NoteNodes(const Stage& stage, GraphState* graph, std::int64_t content_id, const Record& record, IngestContext& context) {
+    if (!stage.is_pre_grad && !stage.is_final) return;
+    if (stage.is_pre_grad && record.compile != nullptr) record.compile->pre_grad_content_id = content_id;
+    if (stage.is_final && graph != nullptr) graph->post_grad_content_id = content_id;
+    // The text may have been seen before in a stage whose nodes are not kept (a DDP split prints what becomes a pre-grad graph).
+    const bool adds_rows = stage.is_pre_grad && has_rows_.insert(content_id).second;
+    if (!adds_rows && context.graphs().nodes().Find(content_id) != nullptr) return;
+    ParseGraphNodes(context.Payload(), parsed_);
+    sources_.clear();
+    for (const SourceLine& source : parsed_.sources) {
+      sources_.push_back({context.Text(source.file), source.line, context.OptionalText(source.function).value_or(0),
+                          context.OptionalText(source.code).value_or(0), GraphNodes::HashOf(source)});
+    }
+    context.graphs().nodes().Put(content_id, std::make_shared<const GraphNodes>(parsed_, sources_));
+    if (adds_rows) AddNodeRows(content_id, context.rows());
+  }
+
+  void AddNodeRows(std::int64_t content_id, RowBatch& rows) {
+    const auto id = [](TextId text) { return text == 0 ? std::nullopt : std::optional(text); };
+    std::int64_t ordinal = 0;
+    for (const ParsedGraph::Node& node : parsed_.nodes) {
+      const StaticText name = SafeText(rows, node.name);
+      const StaticText operation = SafeText(rows, node.operation);
+      if (node.source < 0) {
+        rows.Add(node_, content_id, ordinal++, name, operation, nullptr, nullptr, nullptr, nullptr);
+        continue;
+      }
+      const GraphNodes::Source& source = sources_[static_cast<std::size_t>(node.source)];
+      rows.Add(node_, content_id, ordinal++, name, operation, source.file, source.line, id(source.function), id(source.code));
+    }
+  }
+
+  static void NoteCompile(std::string_view name, const Record& record) {
+    if (record.compile == nullptr) return;
+    CompileState& compile = *record.compile;
+    const bool is_aot = name == "aot_joint_graph" || name == "aot_forward_graph" || name == "aot_backward_graph";
+    if (name == "aot_inference_graph") {
+      compile.aot_direction = Direction::kInference;
+    } else if (is_aot) {
+      compile.aot_direction = Direction::kUnknown;
+    }
+    if (is_aot || name == "aot_inference_graph" || name == "dynamo_output_graph" || name.starts_with("inductor_")) {
+      compile.has_output_graph = true;
+    }
+  }
+
+  TableId graph_text_ = 0;
+  TableId node_ = 0;
+  std::unordered_set<std::int64_t> has_rows_;  // contents whose nodes are in the database
+  std::string buffer_;
+  ParsedGraph parsed_;
+  std::vector<GraphNodes::Source> sources_;
+};
+
+}  // namespace
+
+TLPARSE_ARTIFACT(graph_text, GraphTexts, "dynamo_output_graph", "aot_joint_graph", "aot_forward_graph", "aot_backward_graph",
+                 "aot_inference_graph", "inductor_pre_grad_graph", "inductor_post_grad_graph", "optimize_ddp_split_graph",
+                 "optimize_ddp_split_child", "compiled_autograd_graph", "exported_program",
+                 "artifact/compiled_autograd_graph_pre_reordering", "artifact/aot_inference_graph_after_hop_passes",
+                 "artifact/aot_saved_tensors_hooks_graphs", "artifact/before_activation_quantization_fwd_aten_pass",
+                 "artifact/after_activation_quantization_fwd_aten_pass", "artifact/before_activation_quantization_bwd_aten_pass",
+                 "artifact/after_activation_quantization_bwd_aten_pass", "artifact/min_cut_failed_fx_graph",
+                 "artifact/fx_graph_runnable", "artifact/before_pre_grad_graph", "artifact/after_pre_grad_graph",
+                 "artifact/before_joint_graph", "artifact/after_joint_graph", "artifact/before_post_grad_graph",
+                 "artifact/after_post_grad_graph", "artifact/inductor_post_grad_graph", "artifact/*_pre_grad",
+                 "artifact/*_post_grad", "artifact/optimus_*", "artifact/cff_*", "artifact/pre_decomp_comms",
+                 "artifact/post_decomp_comms", "artifact/overlap_scheduling_graph_before",
+                 "artifact/overlap_scheduling_graph_after")
+
+}  // namespace tlparse
