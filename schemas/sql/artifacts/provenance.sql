@@ -7,7 +7,8 @@ CREATE TABLE kernel_row (
   ordinal INTEGER NOT NULL,        -- 0-based, in order of first call in the code, then by name
   name TEXT NOT NULL,              -- without the debug handle
   debug_handle INTEGER,            -- NULL: log has none
-  code_line INTEGER                -- 1-based line of the call in the generated code; NULL: not found
+  code_line INTEGER                -- 1-based line of the call in the generated code; NULL: the code does not call it (it only
+                                   -- defines it, or 2.14 repeated the kernels of an earlier graph in the stack traces of this one)
 ) STRICT;
 CREATE INDEX kernel_row_by_content ON kernel_row(content_id);
 

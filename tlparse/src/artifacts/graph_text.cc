@@ -117,7 +117,7 @@ class GraphTexts final : public Ingestor {
     if (name == "aot_inference_graph") {
       compile.aot_direction = Direction::kInference;
     } else if (is_aot) {
-      compile.aot_direction = Direction::kUnknown;
+      compile.aot_direction = Direction::kForward;  // the backward part is compiled later, or in a segment of its own
     }
     if (is_aot || name == "aot_inference_graph" || name == "dynamo_output_graph" || name.starts_with("inductor_")) {
       compile.has_output_graph = true;

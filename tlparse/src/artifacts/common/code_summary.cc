@@ -219,7 +219,7 @@ class Summarizer {
     constexpr std::string_view kCheck = "AOTI_TORCH_ERROR_CODE_CHECK(";
     constexpr std::string_view kLaunch = "launchKernel(kernels.";
     constexpr std::string_view kCallTriton = "call_triton_";
-    if (call.starts_with("extern_kernels.") || call.starts_with("torch.ops.")) {
+    if (call.starts_with("extern_kernels.") || call.starts_with("torch.ops.") || call.starts_with("aten.")) {
       const std::string_view name = LeadingName(call, true);
       return call.substr(name.size()).starts_with("(") ? name : std::string_view();
     }

@@ -1,6 +1,7 @@
 #include "artifacts/common/graph_tracker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "artifacts/common/safe_text.h"
 
@@ -50,7 +51,8 @@ GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
   graph->subgraph_name = record.subgraph_name;
   graph->record_id = record.id;
   graph->pre_grad_content_id = compile.pre_grad_content_id;
-  if (compile.aot_direction == Direction::kInference) graph->direction = Direction::kInference;
+  // What AOTAutograd printed last is compiled next; AOT id and events may correct it.
+  graph->direction = std::exchange(compile.aot_direction, Direction::kUnknown);
   compile.graphs.push_back(std::move(graph));
   GraphState& opened = *compile.graphs.back();
   compile.latest_graphs[opened.subgraph_name] = &opened;

@@ -95,7 +95,7 @@ struct CompileState {
 
   std::vector<std::unique_ptr<GraphState>> graphs;  // by ordinal
   std::map<std::string, GraphState*, std::less<>> latest_graphs;  // by subgraph name
-  // Of the latest AOTAutograd graph: what the next segment compiles, if it is an inference graph.
+  // What the next segment compiles, by the AOTAutograd graphs printed before it: forward or inference.
   Direction aot_direction = Direction::kUnknown;
   // The latest pre-grad graph's content (graph_node_row), for provenance; 0: none.
   std::int64_t pre_grad_content_id = 0;
