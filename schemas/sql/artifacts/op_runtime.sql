@@ -3,7 +3,7 @@
 CREATE TABLE op_row (
   content_id INTEGER NOT NULL REFERENCES content(id),
   ordinal INTEGER NOT NULL,
-  name TEXT NOT NULL,       -- scheduler node, or python kernel name of an extern kernel or collective
+  name TEXT,                -- scheduler node, or python kernel name of an extern kernel or collective; NULL: it has none
   type TEXT,                -- collective, compute
   PRIMARY KEY (content_id, ordinal)
 ) STRICT, WITHOUT ROWID;

@@ -22,7 +22,7 @@ struct Output {
   std::optional<std::string_view> dtype;
 };
 struct Op {
-  std::string_view name;
+  std::optional<std::string_view> name;  // null for some fallback kernels
   std::optional<std::string_view> type;
   std::optional<double> estimate;  // as logged
   std::vector<Output> outputs;
@@ -87,7 +87,7 @@ Result<std::vector<Op>> ReadOps(IngestContext& context) {
       continue;
     }
     const JsonMembers members(object, context, ImportCode::kBadPayload);
-    op.name = members.String("name").value_or("");
+    op.name = members.String("name");
     op.type = members.String("type");
     op.estimate = members.Number("estimated_runtime_ns");
     op.outputs = ReadOutputs(members, context);
@@ -135,7 +135,7 @@ std::int64_t OpRuntimes::AddOps(const Record& record, const std::vector<Op>& ops
     hash.Add(text.value_or(""));
   };
   for (const Op& op : ops) {
-    hash.Add(op.name);
+    add_optional(op.name);
     add_optional(op.type);
     hash.Add(static_cast<std::int64_t>(op.outputs.size()));
     for (const Output& output : op.outputs) {
@@ -154,7 +154,7 @@ std::int64_t OpRuntimes::AddOps(const Record& record, const std::vector<Op>& ops
   const auto json = [&](const std::string& value) { return value.empty() ? std::nullopt : text(value); };
   for (std::size_t ordinal = 0; ordinal < ops.size(); ++ordinal) {
     const Op& op = ops[ordinal];
-    rows.Add(op_, content.id, ordinal, SafeText(rows, op.name), text(op.type));
+    rows.Add(op_, content.id, ordinal, text(op.name), text(op.type));
     for (std::size_t index = 0; index < op.outputs.size(); ++index) {
       const Output& output = op.outputs[index];
       rows.Add(output_, content.id, ordinal, index, json(output.shape), json(output.stride), text(output.dtype));

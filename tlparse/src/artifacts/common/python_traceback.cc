@@ -37,6 +37,14 @@ std::size_t FindLastTraceback(std::string_view text) {
   return found;
 }
 
+// Inductor names what it generates after its hash: c, then 51 base32 characters.
+bool IsGeneratedFile(std::string_view file) {
+  constexpr std::size_t kStemLength = 52;
+  const std::string_view name = file.substr(file.find_last_of("/\\") + 1);
+  return name.size() == kStemLength + 3 && name.ends_with(".py") &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567") == kStemLength;
+}
+
 }  // namespace
 
 std::string_view NextLine(std::string_view& text) {
@@ -74,7 +82,7 @@ bool IsUserFile(std::string_view file) {
   for (std::string_view part : {"/site-packages/", "/dist-packages/", "/torch/_", "/lib/python3", "\\site-packages\\", "\\Lib\\"}) {
     if (file.find(part) != std::string_view::npos) return false;
   }
-  return !file.empty() && file[0] != '<' && file.substr(0, 6) != "torch/";
+  return !file.empty() && file[0] != '<' && file.substr(0, 6) != "torch/" && !IsGeneratedFile(file);
 }
 
 std::optional<PythonFrame> LastFrame(std::string_view text, bool user_only) {
@@ -110,11 +118,12 @@ TracebackSummary SummarizeTraceback(std::string_view text) {
   summary.message = TrimEnd(message);
 
   if (const std::size_t marker = summary.message.rfind(kFromUserCode); marker != std::string_view::npos) {
-    summary.user_frame = LastFrame(summary.message.substr(marker));
+    const std::string_view user_code = summary.message.substr(marker);
+    summary.user_frame = LastFrame(user_code, true);
+    if (!summary.user_frame) summary.user_frame = LastFrame(user_code);
   }
-  if (!summary.user_frame) {
-    summary.user_frame = LastFrame(frames.substr(0, frames.size() - exception.size()), true);
-  }
+  if (!summary.user_frame) summary.user_frame = LastFrame(frames.substr(0, frames.size() - exception.size()), true);
+  if (!summary.user_frame) summary.user_frame = LastFrame(summary.message, true);
   return summary;
 }
 

@@ -26,8 +26,8 @@ bool IsUserFile(std::string_view file);
 struct TracebackSummary {
   std::string_view type;     // exception class without its module; "" if the text holds no traceback
   std::string_view message;  // all lines of it, without white space at the end
-  // The innermost frame below "from user code:" (Dynamo appends it to the message), else the innermost frame of the
-  // traceback whose file is the user's.
+  // The innermost frame whose file is the user's: below "from user code:" (Dynamo appends it to the message), else of the
+  // traceback, else of what the message quotes. Where nothing below "from user code:" is the user's, its innermost frame.
   std::optional<PythonFrame> user_frame;
 };
 
