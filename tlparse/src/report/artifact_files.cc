@@ -1,8 +1,8 @@
 // <compile directory>/…, dump_file/… and payloads/….
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "report/html.h"
 #include "report/json_format.h"
@@ -98,7 +98,9 @@ class ArtifactWriter {
   Result<void> Fill(const PlannedFile& file, std::string_view content) {
     switch (file.form) {
       case FileForm::kText:
-      case FileForm::kPayload: out_.Append(content); break;
+      case FileForm::kPayload:
+        out_.Append(content);
+        break;
       case FileForm::kJson:
       case FileForm::kStackTraces:
         if (!AppendJson(content, JsonLayout::kPretty, out_)) {
@@ -116,14 +118,17 @@ class ArtifactWriter {
         AppendNumberedLines(content, out_);
         AppendPageEnd(out_);
         break;
-      case FileForm::kGuardsPage: AppendGuardsPage(content, Title(file, "Guards"), out_); break;
+      case FileForm::kGuardsPage:
+        AppendGuardsPage(content, Title(file, "Guards"), out_);
+        break;
       case FileForm::kMetricsPage:
         return pages_.AppendMetadataPage(file.record_id, Title(file, "Compilation metrics"), "../",
                                          out_);
       case FileForm::kSymbolPage:
         return pages_.AppendMetadataPage(file.record_id, Title(file, "Symbolic guard"), "../",
                                          out_);
-      case FileForm::kLink: break;
+      case FileForm::kLink:
+        break;
     }
     return {};
   }

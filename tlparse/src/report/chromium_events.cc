@@ -10,11 +10,10 @@
 namespace tlparse {
 
 Result<void> WriteChromiumEvents(const ReportContext& context) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      SelectRecords(context.database, context.participant, "p.content",
-                    "CROSS JOIN payload_row p ON p.id = r.payload_id",
-                    fmt::format("r.kind_id = {}", int{kTextChromiumEvent})));
+  ASSIGN_OR_RETURN(Statement rows,
+                   SelectRecords(context.database, context.participant, "p.content",
+                                 "CROSS JOIN payload_row p ON p.id = r.payload_id",
+                                 fmt::format("r.kind_id = {}", int{kTextChromiumEvent})));
   FileWriter out;
   RETURN_IF_ERROR(out.Open(context.directory, "chromium_events.json"));
   std::string event;

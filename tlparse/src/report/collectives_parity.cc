@@ -1,10 +1,10 @@
 // collectives_parity.json of one participant.
+#include <fmt/format.h>
+
 #include <array>
 #include <map>
 #include <set>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "report/json_format.h"
 #include "report/rank_aggregates.h"
@@ -68,22 +68,21 @@ std::int64_t Offset(const Counts& schedule, const Counts& code) {
 
 Result<void> WriteCollectivesParity(const ReportContext& context, const TreePlan& plan) {
   if (context.participant.directory.empty()) return {};
-  ASSIGN_OR_RETURN(
-      Statement collectives,
-      context.database.Prepare("SELECT c.op, c.is_wait, coalesce(u.graph_id, 0) FROM collective_use "
-                               "u JOIN collective_row c ON c.content_id = u.content_id WHERE "
-                               "u.record_id = ? AND u.source = ?"));
-  ASSIGN_OR_RETURN(Statement graph_of,
-                   context.database.Prepare("SELECT coalesce(graph_id, 0) FROM collective_use WHERE "
-                                            "record_id = ? AND source = 0"));
+  ASSIGN_OR_RETURN(Statement collectives,
+                   context.database.Prepare(
+                       "SELECT c.op, c.is_wait, coalesce(u.graph_id, 0) FROM collective_use "
+                       "u JOIN collective_row c ON c.content_id = u.content_id WHERE "
+                       "u.record_id = ? AND u.source = ?"));
+  ASSIGN_OR_RETURN(Statement graph_of, context.database.Prepare(
+                                           "SELECT coalesce(graph_id, 0) FROM collective_use WHERE "
+                                           "record_id = ? AND source = 0"));
   // A graph from the cache has code but no schedule: only graphs with both are compared.
   std::map<std::uint32_t, Graphs> by_directory;
   std::set<std::int64_t> scheduled_graphs;
   constexpr std::int64_t kSchedule = 0;
   constexpr std::int64_t kCode = 1;
   for (const PlannedFile& file : plan.files) {
-    if (!file.name.starts_with("inductor_collective_schedule_") ||
-        file.form != FileForm::kJson) {
+    if (!file.name.starts_with("inductor_collective_schedule_") || file.form != FileForm::kJson) {
       continue;
     }
     graph_of.Bind(1, file.record_id);
@@ -111,12 +110,14 @@ Result<void> WriteCollectivesParity(const ReportContext& context, const TreePlan
   bool is_first = true;
   for (const auto& [directory, graphs] : by_directory) {
     const std::int64_t offset = Offset(graphs.schedule, graphs.code);
-    const std::int64_t missing_waits = std::max<std::int64_t>(0, graphs.code.total - graphs.code.waits);
+    const std::int64_t missing_waits =
+        std::max<std::int64_t>(0, graphs.code.total - graphs.code.waits);
     if (offset == 0 && missing_waits == 0) continue;
-    out.Append(fmt::format("{}    {{\n      \"graph\": {},\n      \"compile_id\": {},\n      "
-                           "\"offset\": {},\n      \"missing_waits\": {}\n    }}",
-                           is_first ? "\n" : ",\n", JsonString(plan.directories[directory]),
-                           JsonString(graphs.key), offset, missing_waits));
+    out.Append(
+        fmt::format("{}    {{\n      \"graph\": {},\n      \"compile_id\": {},\n      "
+                    "\"offset\": {},\n      \"missing_waits\": {}\n    }}",
+                    is_first ? "\n" : ",\n", JsonString(plan.directories[directory]),
+                    JsonString(graphs.key), offset, missing_waits));
     is_first = false;
   }
   out.Append(is_first ? "]\n}" : "\n  ]\n}");

@@ -1,7 +1,7 @@
 // compile_directory.json: compile id → the files it has.
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "report/file_name.h"
 #include "report/json_format.h"

@@ -1,10 +1,10 @@
 // failures_and_restarts.html.
 #include "report/failures.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "report/html.h"
 #include "report/record_scan.h"

@@ -1,10 +1,10 @@
 #include "report/file_name.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
-
-#include <fmt/format.h>
 
 #include "base/md5.h"
 #include "base/utf8.h"
@@ -18,9 +18,7 @@ bool IsReserved(unsigned char byte) {
          kReserved.find(static_cast<char>(byte)) != std::string_view::npos;
 }
 
-char LowerAscii(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
+char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // CON, NUL, COM1 …: Windows takes them for devices whatever follows the first dot.
 bool IsDeviceName(std::string_view name) {

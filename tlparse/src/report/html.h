@@ -8,8 +8,8 @@ namespace tlparse {
 
 class FileWriter;
 
-// Appends `text` with & < > " ' escaped: for text and for quoted attribute values. Bytes that are not
-// UTF-8 are kept (browsers show U+FFFD); NUL becomes U+FFFD.
+// Appends `text` with & < > " ' escaped: for text and for quoted attribute values. Bytes that are
+// not UTF-8 are kept (browsers show U+FFFD); NUL becomes U+FFFD.
 void AppendHtml(std::string_view text, FileWriter& out);
 void AppendHtml(std::string_view text, std::string& out);
 std::string Html(std::string_view text);

@@ -1,8 +1,8 @@
 // index.html of one participant: failures, where compiles come from, what they left.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "report/file_name.h"
 #include "report/html.h"
@@ -173,8 +173,8 @@ void AppendArtifact(const TreePlan& plan, const PlannedFile& file, FileWriter& o
   if (file.form == FileForm::kLink) {
     const std::string& url = plan.link_urls[static_cast<std::size_t>(file.payload_id)];
     if (IsWebUrl(url)) {
-      out.Append(fmt::format("<a rel=\"noreferrer\" href=\"{}\">{}</a>", Html(url),
-                             Html(file.name)));
+      out.Append(
+          fmt::format("<a rel=\"noreferrer\" href=\"{}\">{}</a>", Html(url), Html(file.name)));
     } else {
       out.Append(fmt::format("{}: {}", Html(file.name), Html(url)));
     }
@@ -241,9 +241,10 @@ Result<void> WriteIndexPage(const ReportContext& context, const TreePlan& plan) 
   out.Append("<p>");
   AppendHtml(context.participant.log_path, out);
   out.Append("</p>\n<ul>\n");
-  out.Append(fmt::format("<li><a href=\"failures_and_restarts.html\">{} failures and restarts</a>"
-                         "</li>\n",
-                         failures));
+  out.Append(
+      fmt::format("<li><a href=\"failures_and_restarts.html\">{} failures and restarts</a>"
+                  "</li>\n",
+                  failures));
   out.Append(
       "<li><a href=\"chromium_events.json\">chromium_events.json</a> (timeline; open it in a trace "
       "viewer)</li>\n<li><a href=\"compile_directory.json\">compile_directory.json</a></li>\n"

@@ -10,7 +10,7 @@
 namespace tlparse {
 namespace {
 
-constexpr int kMaxDepth = 128;        // of serde_json, which other readers of such files use
+constexpr int kMaxDepth = 128;  // of serde_json, which other readers of such files use
 constexpr int kMaxIndentedDepth = 32;
 
 struct StringSink {
@@ -21,9 +21,7 @@ struct StringSink {
 
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsHex(char c) {
-  return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
+bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 // Whether one of the 8 bytes is a quote, a backslash or a control character.
 bool HasSpecial(const char* bytes) {
@@ -97,11 +95,16 @@ const char* SkipScalar(const char* at, const char* end) {
                : nullptr;
   };
   switch (*at) {
-    case '"': return SkipString(at + 1, end);
-    case 't': return word("true");
-    case 'f': return word("false");
-    case 'n': return word("null");
-    default: return SkipNumber(at, end);
+    case '"':
+      return SkipString(at + 1, end);
+    case 't':
+      return word("true");
+    case 'f':
+      return word("false");
+    case 'n':
+      return word("null");
+    default:
+      return SkipNumber(at, end);
   }
 }
 

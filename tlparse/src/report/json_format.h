@@ -9,13 +9,14 @@ namespace tlparse {
 class FileWriter;
 
 enum class JsonLayout {
-  kPretty,   // two spaces per level, one value or member a line, "name": value; empty ones as {} and []
+  kPretty,  // two spaces per level, one value or member a line, "name": value; empty ones as {} and
+            // []
   kCompact,  // no white space
 };
 
-// Appends `json` in `layout` and returns true; values, escapes, order and repetition of members stay
-// as they are. Returns false if `json` is not valid JSON or nested deeper than 128 (something may
-// have been appended by then). Linear time, no recursion. Below level 32 the pretty layout is
+// Appends `json` in `layout` and returns true; values, escapes, order and repetition of members
+// stay as they are. Returns false if `json` is not valid JSON or nested deeper than 128 (something
+// may have been appended by then). Linear time, no recursion. Below level 32 the pretty layout is
 // compact, so that the text grows by a bounded factor.
 // Bytes above 0x7f in strings are taken as they are: give it valid UTF-8.
 bool AppendJson(std::string_view json, JsonLayout layout, FileWriter& out);

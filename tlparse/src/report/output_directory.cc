@@ -1,6 +1,7 @@
 #include "report/output_directory.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,8 +9,6 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
-
-#include <fmt/format.h>
 
 namespace tlparse {
 namespace {
@@ -62,8 +61,9 @@ Result<void> EmptyDirectory(const std::string& path) {
 Result<void> CheckExisting(const std::string& path, bool overwrite) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
-    return Fail(ErrorCode::kRefused,
-                fmt::format("'{}' exists and is not a directory; choose another one with -o", path));
+    return Fail(
+        ErrorCode::kRefused,
+        fmt::format("'{}' exists and is not a directory; choose another one with -o", path));
   }
   if (!overwrite) {
     return Fail(ErrorCode::kRefused,
@@ -132,8 +132,8 @@ Result<FileDescriptor> Directory::CreateFile(std::string_view name) const {
 
 bool Directory::Link(const Directory& root, const std::string& from,
                      const std::string& name) const {
-  return IsOneComponent(name) && linkat(root.descriptor_.get(), from.c_str(), descriptor_.get(),
-                                        name.c_str(), 0) == 0;
+  return IsOneComponent(name) &&
+         linkat(root.descriptor_.get(), from.c_str(), descriptor_.get(), name.c_str(), 0) == 0;
 }
 
 Result<void> CheckOutputDirectory(const std::string& path, bool overwrite) {
@@ -164,9 +164,10 @@ Result<Directory> CreateOutputDirectory(const std::string& path, bool overwrite)
 
 Result<Directory> OpenOutputDirectory(const std::string& path) {
   if (!HasMarker(path)) {
-    return Fail(ErrorCode::kRefused, fmt::format("'{}' is not a directory made by tlparse (it has no "
-                                                 "{})",
-                                                 path, kMarkerFileName));
+    return Fail(ErrorCode::kRefused,
+                fmt::format("'{}' is not a directory made by tlparse (it has no "
+                            "{})",
+                            path, kMarkerFileName));
   }
   return OpenDirectory(path);
 }

@@ -54,10 +54,12 @@ class Directory {
 
 // Makes the directory `path` (parents too) and marks it as ours. If something is there already:
 // without `overwrite` kRefused; with it, a directory that carries the marker, or is empty, is
-// emptied (symbolic links in it are removed, not followed), anything else is kRefused and untouched.
+// emptied (symbolic links in it are removed, not followed), anything else is kRefused and
+// untouched.
 Result<Directory> CreateOutputDirectory(const std::string& path, bool overwrite);
 
-// Whether CreateOutputDirectory would take the path, without touching anything: asked before long work.
+// Whether CreateOutputDirectory would take the path, without touching anything: asked before long
+// work.
 Result<void> CheckOutputDirectory(const std::string& path, bool overwrite);
 
 // The directory `path`, which must carry the marker (kRefused otherwise).

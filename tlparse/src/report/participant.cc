@@ -1,10 +1,10 @@
 #include "report/participant.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "report/file_name.h"
 #include "store/database.h"
@@ -136,8 +136,7 @@ Result<std::vector<Participant>> FindParticipants(Database& database, std::int64
       participant.directory = names.Next(fmt::format("rank_{}_{}", *participant.rank, suffix), "");
       participant.title += fmt::format(" ({})", suffix);
     } else {
-      participant.directory =
-          names.Next(fmt::format("log_{}", LogStem(participant.log_path)), "");
+      participant.directory = names.Next(fmt::format("log_{}", LogStem(participant.log_path)), "");
     }
   }
   std::stable_sort(participants.begin(), participants.end(),

@@ -33,10 +33,10 @@ struct Participant {
   const ReportProcess* Process(std::int64_t id) const;
 };
 
-// The participants of a run, by rank (unranked last), then by file. A file with at most one rank is one participant (forked
-// children without a rank included). Several participants have directories of their own: the first
-// log of a rank is rank_<N>, later ones rank_<N>_<suffix>; unranked ones are log_<stem>. A single one
-// stands in the root unless `force_directories`.
+// The participants of a run, by rank (unranked last), then by file. A file with at most one rank is
+// one participant (forked children without a rank included). Several participants have directories
+// of their own: the first log of a rank is rank_<N>, later ones rank_<N>_<suffix>; unranked ones
+// are log_<stem>. A single one stands in the root unless `force_directories`.
 Result<std::vector<Participant>> FindParticipants(Database& database, std::int64_t run_id,
                                                   bool force_directories);
 

@@ -14,24 +14,24 @@ class ProvenanceWriter {
 
   Result<void> Open() {
     Database& database = context_.database;
-    ASSIGN_OR_RETURN(kernels_, database.Prepare(
-                                   "SELECT id, name, debug_handle, code_line, graph_id FROM kernel "
+    ASSIGN_OR_RETURN(
+        kernels_, database.Prepare("SELECT id, name, debug_handle, code_line, graph_id FROM kernel "
                                    "WHERE compile_id = ? ORDER BY graph_id, ordinal"));
-    ASSIGN_OR_RETURN(nodes_, database.Prepare(
-                                 "SELECT post_grad_node FROM kernel_node_row WHERE kernel_id = ?"));
+    ASSIGN_OR_RETURN(
+        nodes_, database.Prepare("SELECT post_grad_node FROM kernel_node_row WHERE kernel_id = ?"));
     ASSIGN_OR_RETURN(origins_,
                      database.Prepare("SELECT m.pre_grad_node FROM graph g JOIN node_mapping_row m "
                                       "ON m.content_id = g.provenance_content_id WHERE g.id = ? "
                                       "AND m.post_grad_node = ?"));
-    ASSIGN_OR_RETURN(sources_, database.Prepare(
-                                   "SELECT file, line, function, code FROM kernel_source WHERE "
-                                   "kernel_id = ? ORDER BY stack_ordinal, frame_ordinal"));
+    ASSIGN_OR_RETURN(sources_,
+                     database.Prepare("SELECT file, line, function, code FROM kernel_source WHERE "
+                                      "kernel_id = ? ORDER BY stack_ordinal, frame_ordinal"));
     return {};
   }
 
   Result<void> WritePage(const std::string& directory, const std::vector<std::int64_t>& compiles) {
-    RETURN_IF_ERROR(out_.Open(context_.directory,
-                              fmt::format("provenance_tracking_{}.html", directory)));
+    RETURN_IF_ERROR(
+        out_.Open(context_.directory, fmt::format("provenance_tracking_{}.html", directory)));
     AppendPageStart(fmt::format("Provenance {}", directory), out_);
     out_.Append(
         "<table>\n<tr><th>Kernel</th><th>Line of the code</th><th>Post-grad nodes and the pre-grad "

@@ -1,11 +1,10 @@
 #include "report/rank_aggregates.h"
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <cmath>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "report/file_name.h"
 #include "report/html.h"
@@ -116,7 +115,8 @@ std::vector<Op> ReadOps(std::string_view payload, simdjson::dom::parser& parser)
     const bool has_number =
         element.at_key("estimated_runtime_ns").get(estimate) == simdjson::SUCCESS &&
         estimate.is_number();
-    ops.push_back(Op{std::string(name), has_number ? std::string(simdjson::minify(estimate)) : "null"});
+    ops.push_back(
+        Op{std::string(name), has_number ? std::string(simdjson::minify(estimate)) : "null"});
   }
   return ops;
 }
@@ -161,15 +161,15 @@ Result<void> AddRuntimeEvents(Statement& ops, std::int64_t pid, std::int64_t tid
 
 std::string Metadata(std::string_view name, std::int64_t pid, std::string_view thread,
                      std::string_view argument, std::string_view value) {
-  return fmt::format("{{\"name\":\"{}\",\"ph\":\"M\",\"pid\":{}{},\"args\":{{\"{}\":{}}}}}", name, pid,
-                     thread, argument, value);
+  return fmt::format("{{\"name\":\"{}\",\"ph\":\"M\",\"pid\":{}{},\"args\":{{\"{}\":{}}}}}", name,
+                     pid, thread, argument, value);
 }
 
 Result<void> AddThread(std::int64_t pid, std::int64_t tid, const std::string& graph,
                        EntryFile& file) {
   const std::string thread = fmt::format(",\"tid\":{}", tid);
-  RETURN_IF_ERROR(file.Add(Metadata("thread_name", pid, thread, "name",
-                                    JsonString(fmt::format("graph {}", graph)))));
+  RETURN_IF_ERROR(file.Add(
+      Metadata("thread_name", pid, thread, "name", JsonString(fmt::format("graph {}", graph)))));
   return file.Add(Metadata("thread_sort_index", pid, thread, "sort_index", std::to_string(tid)));
 }
 
@@ -208,9 +208,9 @@ Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
       const bool is_list =
           AppendJson(payload, JsonLayout::kCompact, ops) && ops.front() == '[' && ops != "[]";
       if (!is_list) continue;
-      RETURN_IF_ERROR(file.Add(fmt::format("{{\"rank\":{},\"graph\":{},\"ops\":{}}}",
-                                           RankText(participants[i]), JsonString(schedule.graph),
-                                           ops)));
+      RETURN_IF_ERROR(
+          file.Add(fmt::format("{{\"rank\":{},\"graph\":{},\"ops\":{}}}", RankText(participants[i]),
+                               JsonString(schedule.graph), ops)));
     }
   }
   return file.Close();
@@ -220,11 +220,12 @@ Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
                                    const std::vector<Participant>& participants,
                                    const std::vector<ParticipantFacts>& facts) {
   ASSIGN_OR_RETURN(PayloadReader payloads, PayloadReader::Open(database));
-  ASSIGN_OR_RETURN(Statement ops,
-                   database.Prepare("SELECT o.name, e.estimated_ns FROM op_list_use u JOIN op_row o "
-                                    "ON o.content_id = u.content_id LEFT JOIN op_estimate_row e ON "
-                                    "e.content_id = u.estimate_content_id AND e.ordinal = o.ordinal "
-                                    "WHERE u.record_id = ? ORDER BY o.ordinal"));
+  ASSIGN_OR_RETURN(
+      Statement ops,
+      database.Prepare("SELECT o.name, e.estimated_ns FROM op_list_use u JOIN op_row o "
+                       "ON o.content_id = u.content_id LEFT JOIN op_estimate_row e ON "
+                       "e.content_id = u.estimate_content_id AND e.ordinal = o.ordinal "
+                       "WHERE u.record_id = ? ORDER BY o.ordinal"));
   simdjson::dom::parser parser;
   EntryFile estimates(root, "runtime_estimations.json");
   EntryFile trace(root, "chromium_trace_with_runtime.json");
@@ -233,10 +234,10 @@ Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
     // A viewer needs a number for every participant; an unranked one gets one that no rank has.
     const std::int64_t pid =
         participants[i].rank.value_or(1'000'000 + static_cast<std::int64_t>(i));
-    RETURN_IF_ERROR(trace.Add(
-        Metadata("process_name", pid, "", "name", JsonString(participants[i].title))));
-    RETURN_IF_ERROR(trace.Add(
-        Metadata("process_sort_index", pid, "", "sort_index", std::to_string(pid))));
+    RETURN_IF_ERROR(
+        trace.Add(Metadata("process_name", pid, "", "name", JsonString(participants[i].title))));
+    RETURN_IF_ERROR(
+        trace.Add(Metadata("process_sort_index", pid, "", "sort_index", std::to_string(pid))));
     std::int64_t tid = 0;
     for (const ArtifactOfGraph& artifact : facts[i].estimates) {
       RETURN_IF_ERROR(AddEstimate(participants[i], artifact, payloads, parser, estimates));

@@ -1,5 +1,6 @@
 // raw.jsonl: the interned strings, then the envelope of every record with where and when it was
 // logged and where its payload went.
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -7,8 +8,6 @@
 #include <charconv>
 #include <map>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "base/json_repair.h"
 #include "report/json_format.h"
@@ -57,9 +56,9 @@ std::string StringArray(const Strings& strings, Strings& outside) {
 // Interned strings per process, in order of the processes.
 Result<std::map<std::int64_t, Strings>> ReadStrings(const ReportContext& context) {
   std::map<std::int64_t, Strings> by_process;
-  ASSIGN_OR_RETURN(Statement rows, SelectRecords(context.database, context.participant,
-                                                 "r.process_id, r.envelope", "",
-                                                 fmt::format("r.kind_id = {}", int{kTextStr})));
+  ASSIGN_OR_RETURN(Statement rows,
+                   SelectRecords(context.database, context.participant, "r.process_id, r.envelope",
+                                 "", fmt::format("r.kind_id = {}", int{kTextStr})));
   simdjson::dom::parser parser;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -78,8 +77,8 @@ Result<std::map<std::int64_t, Strings>> ReadStrings(const ReportContext& context
 }
 
 // One table, as ids are per process and most logs have one; where several processes wrote, what the
-// first one did not define comes from the others (forked children share their parent's ids), and what
-// they define otherwise stands in string_tables by pid.
+// first one did not define comes from the others (forked children share their parent's ids), and
+// what they define otherwise stands in string_tables by pid.
 std::string StringTableLine(const Participant& participant,
                             const std::map<std::int64_t, Strings>& by_process) {
   Strings merged;
@@ -112,7 +111,8 @@ std::string IsoTime(std::int64_t time_us) {
   std::tm parts{};
   gmtime_r(&time, &parts);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", parts.tm_year + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, us);
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     us);
 }
 
 class RawWriter {

@@ -67,10 +67,10 @@ Result<Statement> SelectRecords(Database& database, const Participant& participa
     }
     processes.back() = ')';
   }
-  return database.Prepare(fmt::format(
-      "SELECT {} FROM record_row r {} WHERE r.id BETWEEN {} AND {}{}{}{} ORDER BY r.id", columns,
-      joins, participant.first_record_id, participant.last_record_id, processes,
-      condition.empty() ? "" : " AND ", condition));
+  return database.Prepare(
+      fmt::format("SELECT {} FROM record_row r {} WHERE r.id BETWEEN {} AND {}{}{}{} ORDER BY r.id",
+                  columns, joins, participant.first_record_id, participant.last_record_id,
+                  processes, condition.empty() ? "" : " AND ", condition));
 }
 
 }  // namespace tlparse

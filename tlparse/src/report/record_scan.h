@@ -39,7 +39,8 @@ class PayloadReader {
   Statement content_;
 };
 
-// `SELECT <columns> FROM record_row r <joins> WHERE <participant's records> <condition> ORDER BY r.id`.
+// `SELECT <columns> FROM record_row r <joins> WHERE <participant's records> <condition> ORDER BY
+// r.id`.
 Result<Statement> SelectRecords(Database& database, const Participant& participant,
                                 std::string_view columns, std::string_view joins,
                                 std::string_view condition);

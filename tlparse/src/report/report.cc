@@ -1,10 +1,10 @@
 #include "report/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <thread>
-
-#include <fmt/format.h>
 
 #include "report/rank_aggregates.h"
 #include "report/report_context.h"
@@ -40,8 +40,7 @@ class Reporter {
 
   Result<ReportSummary> Run() {
     ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database_, options_));
-    ASSIGN_OR_RETURN(participants_,
-                     FindParticipants(database_, run_id, options_.rank_directories));
+    ASSIGN_OR_RETURN(participants_, FindParticipants(database_, run_id, options_.rank_directories));
     ASSIGN_OR_RETURN(failures_, ReadFailures(database_, run_id));
     facts_.resize(participants_.size());
     const bool has_aggregates = participants_.empty() || !participants_.front().directory.empty();

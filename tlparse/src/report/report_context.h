@@ -21,7 +21,8 @@ namespace tlparse {
 
 class Database;
 
-// Files of the output directory by what stands in them, so that equal ones become links. Thread-safe.
+// Files of the output directory by what stands in them, so that equal ones become links.
+// Thread-safe.
 class SharedContent {
  public:
   // Where a payload has been written in this form: a path relative to the output directory.

@@ -30,8 +30,8 @@ void AppendAggregates(const std::vector<ParticipantFacts>& facts, FileWriter& ou
   out.Append("<ul>\n");
   for (const Aggregate& aggregate : aggregates) {
     if (!aggregate.is_there) continue;
-    out.Append(fmt::format("<li>{}: {}</li>\n", Link(aggregate.name, aggregate.name),
-                           aggregate.what));
+    out.Append(
+        fmt::format("<li>{}: {}</li>\n", Link(aggregate.name, aggregate.name), aggregate.what));
   }
   out.Append("</ul>\n");
 }

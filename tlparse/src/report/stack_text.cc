@@ -1,8 +1,8 @@
 #include "report/stack_text.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "report/html.h"
 #include "report/output_directory.h"

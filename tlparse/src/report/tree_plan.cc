@@ -1,5 +1,6 @@
 #include "report/tree_plan.h"
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/json_repair.h"
 #include "report/file_name.h"
@@ -99,8 +98,8 @@ std::string KeyText(const CompileIds& ids, const std::optional<std::int64_t>& at
 }
 
 // Text search instead of a parse: metadata comes before `rank`, and quotes inside strings are
-// escaped. A member of that name inside metadata may be taken for it, which only decides whether the
-// record's file is numbered in place or at the end.
+// escaped. A member of that name inside metadata may be taken for it, which only decides whether
+// the record's file is numbered in place or at the end.
 bool HasOwnRank(std::string_view envelope) {
   return envelope.rfind("\"rank\":") != std::string_view::npos;
 }
@@ -181,8 +180,8 @@ Result<void> Planner::LoadCompiles(Database& database) {
     while (true) {
       ASSIGN_OR_RETURN(const bool has_row, rows.Step());
       if (!has_row) break;
-      compiles_.emplace(rows.Int(0), CompileIds{rows.OptionalInt(1), rows.OptionalInt(2),
-                                                rows.OptionalInt(3)});
+      compiles_.emplace(rows.Int(0),
+                        CompileIds{rows.OptionalInt(1), rows.OptionalInt(2), rows.OptionalInt(3)});
     }
   }
   return {};
@@ -208,8 +207,8 @@ std::uint32_t Planner::DirectoryIndex(const std::string& name) {
   return at->second;
 }
 
-std::pair<std::uint32_t, std::uint32_t> Planner::Place(
-    std::int64_t compile_id, const std::optional<std::int64_t>& attempt) {
+std::pair<std::uint32_t, std::uint32_t> Planner::Place(std::int64_t compile_id,
+                                                       const std::optional<std::int64_t>& attempt) {
   const auto found = compiles_.find(compile_id);
   const CompileIds ids = found == compiles_.end() ? CompileIds() : found->second;
   const std::pair<std::int64_t, std::int64_t> key_of_place(
@@ -217,8 +216,7 @@ std::pair<std::uint32_t, std::uint32_t> Planner::Place(
   const auto known = places_.find(key_of_place);
   if (known != places_.end()) return known->second;
   const std::string key = KeyText(ids, attempt);
-  const auto [at, added] =
-      key_ids_.emplace(key, static_cast<std::uint32_t>(plan_.keys.size()));
+  const auto [at, added] = key_ids_.emplace(key, static_cast<std::uint32_t>(plan_.keys.size()));
   if (added) plan_.keys.push_back(PlannedKey{key, {}});
   const std::pair place(at->second, DirectoryIndex(DirectoryName(ids, attempt)));
   places_.emplace(key_of_place, place);
@@ -288,7 +286,10 @@ void Planner::PlanArtifact(const Row& row) {
   const bool is_json = encoding == "json";
   const bool has_page =
       is_json && name.starts_with("inductor_provenance_tracking_kernel_stack_traces");
-  Add(row, has_page ? FileForm::kStackTraces : is_json ? FileForm::kJson : FileForm::kText,
+  Add(row,
+      has_page  ? FileForm::kStackTraces
+      : is_json ? FileForm::kJson
+                : FileForm::kText,
       std::move(name), is_json ? ".json" : ".txt");
   drafts_.back().file.is_artifact_of_record = true;
 }
@@ -310,18 +311,24 @@ void Planner::PlanDump(const Row& row) {
   ParseMetadata(row);
   const std::string name = Member("name");
   const std::string_view id = EvalWithKeyId(name);
-  AddPage(row, FileForm::kDumpPage,
-          id.empty() ? name : fmt::format("eval_with_key_{}", id));
+  AddPage(row, FileForm::kDumpPage, id.empty() ? name : fmt::format("eval_with_key_{}", id));
   drafts_.back().file.directory = DirectoryIndex("dump_file");
 }
 
 Result<void> Planner::PlanRow(Rule rule, const Row& row) {
   bool needs_payload_file = false;
   switch (rule) {
-    case Rule::kChromium: return {};
-    case Rule::kOther: needs_payload_file = true; break;
-    case Rule::kText: AddText(row, std::string(row.kind)); break;
-    case Rule::kArtifact: PlanArtifact(row); break;
+    case Rule::kChromium:
+      return {};
+    case Rule::kOther:
+      needs_payload_file = true;
+      break;
+    case Rule::kText:
+      AddText(row, std::string(row.kind));
+      break;
+    case Rule::kArtifact:
+      PlanArtifact(row);
+      break;
     case Rule::kMetrics:
       AddPage(row, FileForm::kMetricsPage, std::string(row.kind));
       needs_payload_file = true;

@@ -31,10 +31,10 @@ enum class FileForm : std::uint8_t {
 
 struct PlannedFile {
   std::int64_t record_id = 0;
-  std::int64_t payload_id = 0;      // 0: none
-  std::int32_t number = -1;         // as listed; -1: not listed
-  std::uint32_t directory = 0;      // index in TreePlan::directories
-  std::uint32_t key = 0;            // index in TreePlan::keys; only if listed
+  std::int64_t payload_id = 0;  // 0: none
+  std::int32_t number = -1;     // as listed; -1: not listed
+  std::uint32_t directory = 0;  // index in TreePlan::directories
+  std::uint32_t key = 0;        // index in TreePlan::keys; only if listed
   FileForm form = FileForm::kText;
   bool is_artifact_of_record = false;  // its path is the record's payload_filename in raw.jsonl
   std::string name;                    // of the file; of the link
@@ -44,16 +44,17 @@ struct PlannedFile {
 // A compile id with its attempt as people write it, e.g. "[0/0]", "[!1/2/0_1]", "[-/-]" (no ids).
 struct PlannedKey {
   std::string key;
-  std::vector<std::uint32_t> files;     // indices in TreePlan::files, in order of their numbers
+  std::vector<std::uint32_t> files;  // indices in TreePlan::files, in order of their numbers
 };
 
 struct TreePlan {
-  std::vector<std::string> directories;  // below the participant's: "-_0_0_0", "dump_file", "payloads"
-  std::vector<PlannedFile> files;        // by record, but what the peer drops comes last
-  std::vector<PlannedKey> keys;          // in order of first appearance
+  std::vector<std::string>
+      directories;                 // below the participant's: "-_0_0_0", "dump_file", "payloads"
+  std::vector<PlannedFile> files;  // by record, but what the peer drops comes last
+  std::vector<PlannedKey> keys;    // in order of first appearance
   // Rows of `compile` that each directory stands for, where provenance pages are wanted.
   std::vector<std::vector<std::int64_t>> compiles;
-  std::vector<std::string> link_urls;    // of kLink files: PlannedFile::payload_id is the index
+  std::vector<std::string> link_urls;  // of kLink files: PlannedFile::payload_id is the index
 
   // Relative to the participant's directory.
   std::string Path(const PlannedFile& file) const {
@@ -64,9 +65,9 @@ struct TreePlan {
   }
 };
 
-// Numbers count the listed files from 0 in log order. Records that the peer drops (without a rank in
-// a log with ranks, artifacts without a name or encoding) are kept here; they come after all others,
-// so that the files that both write have the same names.
+// Numbers count the listed files from 0 in log order. Records that the peer drops (without a rank
+// in a log with ranks, artifacts without a name or encoding) are kept here; they come after all
+// others, so that the files that both write have the same names.
 Result<TreePlan> PlanTree(Database& database, const Participant& participant,
                           const ReportOptions& options);
 

@@ -1,0 +1,78 @@
+#include "report/json_format.h"
+
+#include "report/html.h"
+#include "tests/catch2.h"
+
+namespace tlparse {
+namespace {
+
+std::string Format(std::string_view json, JsonLayout layout) {
+  std::string out;
+  return AppendJson(json, layout, out) ? out : "not JSON";
+}
+
+TEST_CASE("JSON layout: pretty") {
+  CHECK(Format(R"({"a":[1,2.50e3,{"b":null}],"c":{},"d":[ ],"a":"x\"\u00e9"})",
+               JsonLayout::kPretty) ==
+        "{\n  \"a\": [\n    1,\n    2.50e3,\n    {\n      \"b\": null\n    }\n  ],\n  \"c\": {},\n"
+        "  \"d\": [],\n  \"a\": \"x\\\"\\u00e9\"\n}");
+  CHECK(Format(" 7 ", JsonLayout::kPretty) == "7");
+}
+
+TEST_CASE("JSON layout: compact keeps numbers and strings as they are") {
+  CHECK(Format("[\n1,\n 123456789012345678901234567890 ,\r\n\t\"a b\\n\"\n]",
+               JsonLayout::kCompact) == "[1,123456789012345678901234567890,\"a b\\n\"]");
+}
+
+TEST_CASE("JSON layout: what is not JSON is refused") {
+  for (const std::string_view bad :
+       {"",      " ",          "{",   "[1,]",      "[1 2]",   "{\"a\"}",     "{\"a\":}",
+        "{a:1}", "{\"a\":1,}", "nul", "truefalse", "NaN",     "[Infinity]",  "01",
+        "1.",    "-",          "1e",  "\"a",       "\"\\x\"", "\"\\u12g4\"", "\"a\nb\"",
+        "[1]x",  "]",          "[}",  "'a'"}) {
+    CAPTURE(bad);
+    CHECK(Format(bad, JsonLayout::kPretty) == "not JSON");
+    CHECK(Format(bad, JsonLayout::kCompact) == "not JSON");
+  }
+}
+
+TEST_CASE("JSON layout: quotes and backslashes at every offset of a long string") {
+  for (std::size_t i = 0; i < 40; ++i) {
+    std::string json = "\"" + std::string(40, 'x') + "\"";
+    json.replace(1 + i, 1, "\\\"");
+    CHECK(Format(json, JsonLayout::kCompact) == json);
+    json[1 + i] = '\x1f';
+    CHECK(Format(json, JsonLayout::kCompact) == "not JSON");
+  }
+}
+
+TEST_CASE("JSON layout: deep nesting neither overflows nor explodes") {
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  // The innermost pair is an empty list and takes no level.
+  CHECK(Format(nested(128), JsonLayout::kCompact) == nested(128));
+  CHECK(Format(nested(129), JsonLayout::kCompact) == "not JSON");
+  CHECK(Format(nested(1'000'000), JsonLayout::kPretty) == "not JSON");
+  std::string wide = std::string(120, '[') + "0";
+  for (int i = 0; i < 10'000; ++i) wide += ",[0]";
+  wide += std::string(120, ']');
+  CHECK(Format(wide, JsonLayout::kPretty).size() < 4 * wide.size());
+  CHECK(Format(Format(wide, JsonLayout::kPretty), JsonLayout::kCompact) == wide);
+}
+
+TEST_CASE("JSON strings of any bytes") {
+  CHECK(JsonString(std::string_view("a\"\\\n\x01", 5)) == "\"a\\\"\\\\\\n\\u0001\"");
+  CHECK(JsonString("\xFF") == "\"\xEF\xBF\xBD\"");
+}
+
+TEST_CASE("HTML escapes") {
+  CHECK(Html("<a href=\"x\">'&'</a>") == "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
+  CHECK(Html(std::string_view("a\0b", 3)) ==
+        "a\xEF\xBF\xBD"
+        "b");
+  CHECK(Link("a b/<c>", "<c>") == "<a href=\"a%20b/%3Cc%3E\">&lt;c&gt;</a>");
+}
+
+}  // namespace
+}  // namespace tlparse
