@@ -12,12 +12,13 @@ CREATE TABLE collective_row (
   PRIMARY KEY (content_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
+-- (The key's columns come first: integrity_check of SQLite 3.40 misreads rows of a WITHOUT ROWID table otherwise.)
 CREATE TABLE collective_use (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
+  source INTEGER NOT NULL,   -- 0 schedule, 1 code
   compile_id INTEGER REFERENCES compile(id),
   graph_id INTEGER REFERENCES graph(id),
   content_id INTEGER NOT NULL REFERENCES content(id),
-  source INTEGER NOT NULL,   -- 0 schedule, 1 code
   PRIMARY KEY (record_id, source)
 ) STRICT, WITHOUT ROWID;
 

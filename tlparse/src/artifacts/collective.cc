@@ -23,8 +23,8 @@ class Collectives final : public Ingestor {
       ASSIGN_OR_RETURN(content_id, AddSchedule(record, context));
     }
     const GraphState* graph = context.graphs().Current(record, true);
-    context.rows().Add(use_, record.id, record.compile_row_id(), graph != nullptr ? std::optional(graph->id) : std::nullopt,
-                       *content_id, kFromSchedule);
+    context.rows().Add(use_, record.id, kFromSchedule, record.compile_row_id(), graph != nullptr ? std::optional(graph->id) : std::nullopt,
+                       *content_id);
     return {};
   }
 

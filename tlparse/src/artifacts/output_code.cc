@@ -137,7 +137,7 @@ class OutputCode final : public Ingestor {
       if (content.is_new) AddCollectiveRows(content.id, summary, rows);
       content_id = content.id;
     }
-    rows.Add(collective_use_, record.id, record.compile_row_id(), graph_id, *content_id, kFromCode);
+    rows.Add(collective_use_, record.id, kFromCode, record.compile_row_id(), graph_id, *content_id);
   }
 
   void AddCollectiveRows(std::int64_t content_id, const CodeSummary& summary, RowBatch& rows) {
