@@ -1,10 +1,12 @@
 """Derived traces in older spellings of the format, for which no real sample is bundled."""
 
 import json
+import re
 
 from derived_trace import DerivedTrace, artifact, changed, load, new_record, with_pid
 
 FIRST_THREAD_ID = 140144363024384
+HANDLE_COMMENT = re.compile(rb"^ *# \[Provenance debug handles\].*\n", re.MULTILINE)
 KERNEL_NODES = ("SELECT DISTINCT k.name, n.post_grad_node FROM kernel_node n "
                 "JOIN kernel k ON k.id = n.kernel_id ORDER BY 1, 2")
 NODE_PAIRS = "SELECT DISTINCT post_grad_node, pre_grad_node FROM node_mapping ORDER BY 1, 2"
@@ -104,6 +106,8 @@ def provenance_generations():
         for record in load("tlparse_meta"):
             if record.name == "inductor_provenance_tracking_kernel_stack_traces":
                 continue
+            if record.kind == "inductor_output_code":  # the handles came with the newer form
+                record = changed(record, payload=HANDLE_COMMENT.sub(b"", record.payload))
             if record.name != "inductor_provenance_tracking_node_mappings":
                 trace.record(record)
                 continue
