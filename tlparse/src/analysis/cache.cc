@@ -30,7 +30,7 @@ class FindingCollector {
     // Options are told by name, so other options are another finding; of graphs and inputs the first example stands for all.
     const CauseKind kind = finding.cause.kind;
     const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting || kind == CauseKind::kBuild ||
-                         kind == CauseKind::kBypass || kind == CauseKind::kGuardMiss;
+                         kind == CauseKind::kBypass || kind == CauseKind::kGuardMiss || kind == CauseKind::kMissingCompile;
     const Key key{kind, finding.ranks, finding.against, by_text ? finding.cause.text : std::string(),
                   kind == CauseKind::kStorage ? finding.state + finding.against_state : std::string()};
     const auto [found, is_new] = index_.try_emplace(key, answer_.findings.size());
@@ -52,7 +52,7 @@ class ClassFinder {
       : database_(database), answer_(answer), comparer_(std::move(comparer)), collector_(answer) {}
 
   Result<void> Run() {
-    FindMissingCompiles();
+    RETURN_IF_ERROR(FindMissingCompiles());
     for (const std::int32_t slot : answer_.lookups.order()) RETURN_IF_ERROR(Examine(slot));
     std::stable_sort(answer_.findings.begin(), answer_.findings.end(),
                      [](const CacheFinding& a, const CacheFinding& b) { return a.cause.kind < b.cause.kind; });
@@ -63,7 +63,7 @@ class ClassFinder {
   const JobLookup& Lookup(std::int32_t index) const { return answer_.lookups.lookups()[static_cast<std::size_t>(index)]; }
   std::int32_t CompileSlot(std::int32_t lookup_slot) const { return answer_.lookups.slots()[static_cast<std::size_t>(lookup_slot)].slot; }
 
-  void FindMissingCompiles();
+  Result<void> FindMissingCompiles();
   Result<void> Examine(std::int32_t lookup_slot);
   Result<std::vector<WorkClass>> Classify(const LookupSlot& slot);
   void FindWithoutLookup(std::int32_t lookup_slot, CacheLookupAnswer& answer);
@@ -77,7 +77,7 @@ class ClassFinder {
   FindingCollector collector_;
 };
 
-void ClassFinder::FindMissingCompiles() {
+Result<void> ClassFinder::FindMissingCompiles() {
   const Job& job = answer_.job;
   for (const std::int32_t slot : job.slot_order()) {
     CacheFinding finding;
@@ -91,11 +91,17 @@ void ClassFinder::FindMissingCompiles() {
     const bool few_have_it = finding.ranks.size() > finding.against.size();
     if (few_have_it) std::swap(finding.ranks, finding.against);
     finding.cause.kind = CauseKind::kMissingCompile;
+    const RankIndex with_it = few_have_it ? finding.ranks.front() : finding.against.front();
+    const std::int64_t compile_id = job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))].id;
+    ASSIGN_OR_RETURN(const std::string reason,
+                     database_.QueryText(fmt::format("SELECT reason FROM recompile WHERE compile_id = {} ORDER BY ordinal LIMIT 1", compile_id)));
     finding.cause.text = few_have_it ? "compiled on these ranks only" : "not compiled on these ranks";
+    if (!reason.empty()) finding.cause.text += ", recompiled because " + Shorten(reason, 300);
     finding.state = few_have_it ? "compiled" : "absent";
     finding.against_state = few_have_it ? "absent" : "compiled";
     collector_.Add(std::move(finding), -1, slot);
   }
+  return {};
 }
 
 Result<std::vector<WorkClass>> ClassFinder::Classify(const LookupSlot& slot) {

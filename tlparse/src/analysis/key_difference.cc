@@ -186,10 +186,11 @@ Result<KeyDifference> KeyComparer::Compare(const JobLookup& a, const JobLookup& 
                                                   fmt::format("graph {}", b_compile.graph_content)));
     }
   }
+  const std::string& layer = lookups_->LayerName(lookups_->slots()[static_cast<std::size_t>(b.lookup_slot)].layer_id);
   result.has_evidence = !compared.empty();
   result.fallback = result.has_evidence
-                        ? fmt::format("this lookup's components are not in the log; compared instead: {}", compared)
-                        : "this lookup's components are not in the log, nor anything that could stand in for them";
+                        ? fmt::format("{}: components are not in the log; compared instead: {}", layer, compared)
+                        : fmt::format("{}: components are not in the log, nor anything that could stand in for them", layer);
   return result;
 }
 

@@ -14,9 +14,13 @@ namespace {
 constexpr Command kCommands[] = {
     {"sql", "<db> \"SELECT …\"", "run any query", &RunSql},
     {"history", "<db>", "the compiles: when, how long by phase, status, graph breaks, recompiles, caches", &RunHistory},
+    {"cache", "<db> [--rank R] [--all]", "what the caches answered, where ranks' keys differ and why, what the caches were worth", &RunCache},
+    {"collectives", "<db> [--all]", "which rank schedules its collectives differently, where, and how", &RunCollectives},
+    {"execution", "<db> [--all]", "order of execution, spread of estimated runtimes, output tensors, rank against rank", &RunExecution},
     {"recompiles", "<db>", "why frames were compiled again", &RunRecompiles},
     {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]", "from a kernel to its Python line and back", &RunProvenance},
     {"import-log", "<db>", "what was dropped, odd or damaged in the logs", &RunImportLog},
+    {"serve", "<db> [--port N] [--host ADDRESS]", "the report as a page over HTTP, with the database and an SQL console behind it", &RunServe},
 };
 
 }  // namespace

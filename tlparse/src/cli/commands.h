@@ -8,8 +8,12 @@ namespace tlparse {
 
 int RunSql(std::span<const std::string> arguments);
 int RunHistory(std::span<const std::string> arguments);
+int RunExecution(std::span<const std::string> arguments);
+int RunCollectives(std::span<const std::string> arguments);
+int RunCache(std::span<const std::string> arguments);
 int RunRecompiles(std::span<const std::string> arguments);
 int RunProvenance(std::span<const std::string> arguments);
 int RunImportLog(std::span<const std::string> arguments);
+int RunServe(std::span<const std::string> arguments);
 
 }  // namespace tlparse

@@ -1,0 +1,75 @@
+// In which order ranks ran their compiled graphs, how far the estimated runtimes of one graph are apart, and where output tensors
+// differ. The answer of `tlparse execution`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/job.h"
+#include "analysis/job_graphs.h"
+#include "base/result.h"
+
+namespace tlparse {
+
+// One difference of order: what this side ran there, and what the others did.
+struct OrderDifference {
+  std::int64_t position = 0;          // of this side's sequence, 0-based
+  std::int64_t against_position = 0;  // of the others'
+  std::vector<std::string> ran;       // graphs only this side ran there, at most 8
+  std::vector<std::string> against_ran;
+  bool is_moved = false;              // the same graphs in another order
+};
+
+struct ExecutionClass {
+  std::vector<RankIndex> ranks;
+  std::size_t executions = 0;
+  std::size_t unlabelled = 0;  // graphs from the cache have no compile id; they agree with any
+  std::vector<OrderDifference> differences;  // against the reference; the first is the first divergence
+  std::size_t left_out = 0;
+};
+
+// Ranks whose estimates of one graph are the same.
+struct RuntimeSpread {
+  std::int32_t graph_slot = 0;
+  double lowest_ns = 0, highest_ns = 0;  // of the graph's sum
+  std::vector<RankIndex> lowest_ranks, highest_ranks;
+  struct Op {
+    std::string name;
+    double lowest_ns = 0, highest_ns = 0;
+  };
+  std::vector<Op> ops;  // that differ, the widest first, at most 10
+};
+
+struct TensorDivergence {
+  std::int32_t graph_slot = 0;
+  std::vector<RankIndex> ranks, against;
+  bool has_majority = true;
+  struct Op {
+    std::string name;
+    std::string text, against_text;  // "[8, 16] stride [16, 1] float32"; empty: no such op
+  };
+  std::vector<Op> ops;  // at most 50
+  std::size_t left_out = 0;
+};
+
+struct ExecutionAnswer {
+  Job job;
+  JobGraphs graphs;
+  std::vector<ExecutionClass> classes;  // ranks with an execution order, the reference first
+  bool has_majority = true;
+  std::vector<RankIndex> without_order; // ranks that logged none, where others did
+  std::vector<RuntimeSpread> runtimes;  // only graphs where estimates differ, widest first
+  std::vector<TensorDivergence> tensors;
+  std::size_t graphs_with_estimates = 0;
+  bool HasDivergence() const { return classes.size() > 1 || !tensors.empty(); }
+};
+
+struct ExecutionOptions {
+  std::string run;  // empty: the latest
+};
+Result<ExecutionAnswer> AnalyzeExecution(Database& database, const ExecutionOptions& options);
+Result<void> FindExecutionClasses(Database& database, ExecutionAnswer& answer);
+Result<void> FindOpDifferences(Database& database, ExecutionAnswer& answer);
+
+}  // namespace tlparse

@@ -1,0 +1,274 @@
+// tlparse cache <db>: what the compile caches answered, where ranks differ, and why.
+#include "analysis/cache.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/rank_output.h"
+
+namespace tlparse {
+namespace {
+
+std::string CompileTitle(const Job& job, std::int32_t slot) { return job.slots()[static_cast<std::size_t>(slot)].Title(); }
+
+std::string Seconds(std::int64_t ns) { return HumanDuration(static_cast<double>(ns) / 1e9); }
+
+std::string CompileList(const Job& job, const std::vector<std::int32_t>& slots) {
+  std::string text;
+  constexpr std::size_t kMost = 4;
+  for (std::size_t i = 0; i < slots.size() && i < kMost; ++i) text += (i == 0 ? "" : ", ") + CompileTitle(job, slots[i]);
+  if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
+  return text;
+}
+
+void PrintDifferences(const char* heading, const std::vector<ComponentDifference>& differences) {
+  if (differences.empty()) return;
+  PrintWrapped(heading, 4, 4);
+  for (const ComponentDifference& difference : differences) PrintWrapped(difference.name + ": " + DescribeChange(difference), 6, 8);
+}
+
+void PrintFinding(const CacheAnswer& answer, const CacheFinding& finding, bool all) {
+  const Job& job = answer.job;
+  const Cause& cause = finding.cause;
+  std::string who = RanksText(job, finding.ranks);
+  if (cause.kind != CauseKind::kMissingCompile && !finding.against.empty()) {
+    who += fmt::format(" {} {}", finding.has_majority ? "≠" : "and, as equals,", RanksText(job, finding.against));
+  }
+  const bool is_missing = cause.kind == CauseKind::kMissingCompile;
+  PrintWrapped(fmt::format("{}: {}", who, is_missing ? cause.text : std::string(Title(cause.kind))), 0, 2);
+  if (!is_missing && !cause.text.empty()) PrintWrapped(cause.text, 4, 6);
+  if (!finding.node.empty() || !finding.against_node.empty()) {
+    PrintWrapped(fmt::format("first differing node: {} → {}", finding.against_node.empty() ? "(none)" : finding.against_node,
+                             finding.node.empty() ? "(none)" : finding.node), 4, 6);
+    if (!finding.source.empty()) PrintWrapped("at " + finding.source, 4, 6);
+  }
+  if (!cause.explained.empty() && !all) {
+    PrintWrapped(fmt::format("explains {} (--all lists them)", Count(cause.explained.size(), "more component")), 4, 6);
+  }
+  std::string where = finding.lookup_slots.empty() ? "in " : fmt::format("{} in ", Count(finding.lookup_slots.size(), "lookup"));
+  where += CompileList(job, finding.compile_slots);
+  if (!finding.lookup_slots.empty()) {
+    where += finding.state == finding.against_state ? fmt::format("; {} on both sides", finding.state)
+                                                    : fmt::format("; {} here, {} there", finding.state, finding.against_state);
+  }
+  PrintWrapped(where, 4, 6);
+  if (!finding.fallback.empty()) PrintWrapped(finding.fallback, 4, 6);
+  if (!all) return;
+  PrintDifferences("components:", cause.differences);
+  PrintDifferences("explained by it:", cause.explained);
+}
+
+std::string ClassesText(const CacheAnswer& answer, const CacheLookupAnswer& lookup) {
+  std::string text;
+  for (std::size_t i = 0; i < lookup.classes.size(); ++i) {
+    const CacheClass& one = lookup.classes[i];
+    text += fmt::format("{}{}: {}", i == 0 ? "" : " · ", answer.job.FormatRanks(one.ranks), Name(one.state));
+    if (i > 0 && one.state == lookup.classes[0].state) text += " (other key)";
+  }
+  if (!lookup.without_lookup.empty()) text += fmt::format(" · {}: no lookup", answer.job.FormatRanks(lookup.without_lookup));
+  return text;
+}
+
+void PrintLookups(const CacheAnswer& answer, bool all) {
+  Table table({{"compile"}, {"layer"}, {"direction"}, {"ranks"}});
+  std::map<std::string, std::size_t> alike;  // lookups that all ranks share in one class, by what they say
+  for (const CacheLookupAnswer& lookup : answer.lookup_answers) {
+    const LookupSlot& slot = answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
+    const std::string text = ClassesText(answer, lookup);
+    if (!all && lookup.classes.size() == 1 && lookup.without_lookup.empty() && answer.lookup_answers.size() > 12) {
+      ++alike[text];
+      continue;
+    }
+    std::string direction(Name(slot.direction));
+    if (slot.ordinal > 0) direction += fmt::format(" {}", slot.ordinal + 1);
+    table.Add({CompileTitle(answer.job, slot.slot), answer.lookups.LayerName(slot.layer_id), direction, text});
+  }
+  if (!table.empty()) table.Print();
+  for (const auto& [text, count] : alike) PrintWrapped(fmt::format("{} alike: {}", Count(count, "lookup"), text), 0, 2);
+}
+
+void PrintClosest(const CacheAnswer& answer) {
+  if (answer.closest_keys.empty()) return;
+  std::fputc('\n', stdout);
+  PrintHeading("what changed since the closest earlier key");
+  for (const ClosestKey& closest : answer.closest_keys) {
+    const JobLookup& lookup = answer.lookups.lookups()[static_cast<std::size_t>(closest.lookup)];
+    PrintWrapped(fmt::format("{}: {}", answer.lookups.Title(answer.job, lookup.lookup_slot), Name(lookup.state)), 0, 2);
+    PrintWrapped(fmt::format("closest: {}{}, {}", closest.earlier_title,
+                             closest.earlier_run.empty() ? "" : fmt::format(" of run {}", closest.earlier_run),
+                             closest.difference_count == 0 ? "the same key: its entry was not in this store"
+                                                           : Count(closest.difference_count, "component") + " differ"), 4, 6);
+    for (const Cause& cause : closest.causes) PrintWrapped(fmt::format("{}: {}", Title(cause.kind), cause.text), 4, 6);
+  }
+}
+
+void PrintEconomics(const CacheAnswer& answer) {
+  if (answer.economics.empty()) return;
+  std::fputc('\n', stdout);
+  PrintHeading("what the caches were worth");
+  using Align = Table::Align;
+  Table table({{"layer"}, {"hits", Align::kRight}, {"misses", Align::kRight}, {"guard misses", Align::kRight},
+               {"bypasses", Align::kRight}, {"saved", Align::kRight}, {"spent in misses", Align::kRight}});
+  for (const CacheEconomics& sums : answer.economics) {
+    table.Add({sums.layer, std::to_string(sums.hits), std::to_string(sums.misses), std::to_string(sums.guard_misses),
+               std::to_string(sums.bypasses + sums.disabled), Seconds(sums.time_saved_ns), Seconds(sums.time_taken_ns)});
+  }
+  table.Print();
+  for (const CacheEconomics& sums : answer.economics) {
+    for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
+      PrintWrapped(fmt::format("{} bypassed {}×: {}", sums.layer, reason.count, Shorten(reason.text, 200)), 0, 2);
+    }
+  }
+}
+
+void Print(const CacheAnswer& answer, bool all) {
+  const Job& job = answer.job;
+  PrintHeading(fmt::format("run {}: {}, {}", job.run_name(), Count(job.participants().size(), "participant"),
+                           Count(answer.lookups.lookups().size(), "cache lookup")));
+  for (const SameKeyCode& odd : answer.same_key_codes) {
+    PrintWrapped(fmt::format("ERROR: one key, two generated codes: {} ({} and {}); --json has the whole diff", odd.key,
+                             RanksText(job, odd.ranks), RanksText(job, odd.other_ranks)), 0, 2);
+    const std::string diff = Printable(odd.diff.substr(0, 2000), true);
+    std::fwrite(diff.data(), 1, diff.size(), stdout);
+    std::fputc('\n', stdout);
+  }
+  bool has_divergence = false, in_notes = false;
+  for (const CacheFinding& finding : answer.findings) {
+    const bool is_note = IsNote(finding.cause.kind);
+    if (is_note && !in_notes) {
+      if (has_divergence) std::fputc('\n', stdout);
+      PrintHeading("notes (by design, or the state of the store)");
+    }
+    in_notes |= is_note;
+    has_divergence |= !is_note;
+    PrintFinding(answer, finding, all);
+  }
+  if (!has_divergence && job.HasSeveral()) PrintWrapped("no rank's cache keys differ from the others' but by design", 0, 2);
+  if (!answer.lookup_answers.empty()) std::fputc('\n', stdout);
+  PrintLookups(answer, all);
+  PrintClosest(answer);
+  PrintEconomics(answer);
+}
+
+void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings) {
+  json.BeginArray();
+  for (const std::string& text : strings) json.String(text);
+  json.EndArray();
+}
+
+void WriteFinding(JsonWriter& json, const CacheAnswer& answer, const CacheFinding& finding) {
+  const auto optional = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
+  std::vector<std::string> lookups, compiles;
+  for (const std::int32_t slot : finding.lookup_slots) lookups.push_back(answer.lookups.Title(answer.job, slot));
+  for (const std::int32_t slot : finding.compile_slots) compiles.push_back(CompileTitle(answer.job, slot));
+  json.BeginObject();
+  WriteCause(json, finding.cause);
+  json.Key("ranks");
+  WriteRanks(json, answer.job, finding.ranks);
+  json.Key("against");
+  WriteRanks(json, answer.job, finding.against);
+  json.Key("has_majority").Bool(finding.has_majority);
+  json.Key("state").String(finding.state).Key("against_state").String(finding.against_state);
+  json.Key("lookups");
+  WriteStrings(json, lookups);
+  json.Key("compiles");
+  WriteStrings(json, compiles);
+  json.Key("fallback").OptionalString(optional(finding.fallback));
+  json.Key("node").OptionalString(optional(finding.node)).Key("against_node").OptionalString(optional(finding.against_node));
+  json.Key("source").OptionalString(optional(finding.source)).EndObject();
+}
+
+void WriteLookup(JsonWriter& json, const CacheAnswer& answer, const CacheLookupAnswer& lookup) {
+  const auto optional = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
+  const LookupSlot& slot = answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
+  json.BeginObject().Key("compile").String(CompileTitle(answer.job, slot.slot)).Key("layer").String(answer.lookups.LayerName(slot.layer_id));
+  json.Key("direction").OptionalString(optional(std::string(Name(slot.direction)))).Key("ordinal").Int(slot.ordinal);
+  json.Key("has_majority").Bool(lookup.has_majority).Key("classes").BeginArray();
+  for (const CacheClass& one : lookup.classes) {
+    json.BeginObject().Key("state").String(Name(one.state)).Key("ranks");
+    WriteRanks(json, answer.job, one.ranks);
+    json.Key("distinct_keys").Int(static_cast<std::int64_t>(one.distinct_keys)).Key("key").OptionalString(optional(one.key));
+    json.Key("bypass_reason").OptionalString(optional(one.bypass_reason)).Key("guard").OptionalString(optional(one.guard)).EndObject();
+  }
+  json.EndArray().Key("without_lookup");
+  WriteRanks(json, answer.job, lookup.without_lookup);
+  json.EndObject();
+}
+
+void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
+  json.BeginObject().Key("layer").String(sums.layer).Key("hits").Int(sums.hits).Key("misses").Int(sums.misses);
+  json.Key("guard_misses").Int(sums.guard_misses).Key("bypasses").Int(sums.bypasses).Key("disabled").Int(sums.disabled);
+  json.Key("time_saved_ns").Int(sums.time_saved_ns).Key("time_taken_ns").Int(sums.time_taken_ns).Key("bypass_reasons").BeginArray();
+  for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
+    json.BeginObject().Key("reason").String(reason.text).Key("count").Int(reason.count).EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
+JsonWriter ToJson(const CacheAnswer& answer) {
+  JsonWriter json;
+  json.BeginObject().Key("run").String(answer.job.run_name());
+  json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
+  json.Key("has_divergence").Bool(answer.HasDivergence()).Key("findings").BeginArray();
+  for (const CacheFinding& finding : answer.findings) WriteFinding(json, answer, finding);
+  json.EndArray().Key("same_key_codes").BeginArray();
+  for (const SameKeyCode& odd : answer.same_key_codes) {
+    json.BeginObject().Key("key").String(odd.key).Key("ranks");
+    WriteRanks(json, answer.job, odd.ranks);
+    json.Key("other_ranks");
+    WriteRanks(json, answer.job, odd.other_ranks);
+    json.Key("record_id").Int(odd.record_id).Key("other_record_id").Int(odd.other_record_id).Key("diff").String(odd.diff).EndObject();
+  }
+  json.EndArray().Key("lookups").BeginArray();
+  for (const CacheLookupAnswer& lookup : answer.lookup_answers) WriteLookup(json, answer, lookup);
+  json.EndArray().Key("closest_keys").BeginArray();
+  for (const ClosestKey& closest : answer.closest_keys) {
+    const JobLookup& lookup = answer.lookups.lookups()[static_cast<std::size_t>(closest.lookup)];
+    json.BeginObject().Key("lookup").String(answer.lookups.Title(answer.job, lookup.lookup_slot)).Key("state").String(Name(lookup.state));
+    json.Key("earlier").String(closest.earlier_title).Key("earlier_run");
+    json.OptionalString(closest.earlier_run.empty() ? std::nullopt : std::optional(closest.earlier_run));
+    json.Key("difference_count").Int(static_cast<std::int64_t>(closest.difference_count)).Key("causes").BeginArray();
+    for (const Cause& cause : closest.causes) {
+      json.BeginObject();
+      WriteCause(json, cause);
+      json.EndObject();
+    }
+    json.EndArray().EndObject();
+  }
+  json.EndArray().Key("economics").BeginArray();
+  for (const CacheEconomics& sums : answer.economics) WriteEconomics(json, sums);
+  json.EndArray().EndObject();
+  return json;
+}
+
+}  // namespace
+
+int RunCache(std::span<const std::string> arguments) {
+  CLI::App app("What the compile caches answered, in which components the keys of ranks differ and why, and what the caches were worth.",
+               "cache");
+  AnswerArguments common;
+  CacheOptions options;
+  bool all = false;
+  AddAnswerArguments(app, common);
+  app.add_option("--run", options.run, "the run of this name (default: the latest)");
+  app.add_option("--rank", options.rank, "closest earlier keys of this rank's lookups (default: where there is one participant)");
+  app.add_flag("--all", all, "every lookup and every component, also those that another cause explains");
+  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  Result<Database> database = OpenAnswerDatabase(common.database);
+  if (!database) return ReportError(database.error());
+  const Result<CacheAnswer> answer = AnalyzeCache(*database, options);
+  if (!answer) return ReportError(answer.error());
+  if (common.json) {
+    PrintJson(ToJson(*answer));
+  } else {
+    Print(*answer, all);
+  }
+  return kExitDone;
+}
+
+}  // namespace tlparse

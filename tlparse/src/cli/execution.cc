@@ -1,0 +1,169 @@
+// tlparse execution <db>: in which order ranks ran their graphs, how far estimates are apart, where output tensors differ.
+#include "analysis/execution.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/rank_output.h"
+
+namespace tlparse {
+namespace {
+
+std::string Nanoseconds(double ns) { return HumanDuration(ns / 1e9); }
+
+std::string Joined(const std::vector<std::string>& texts) {
+  std::string text;
+  for (const std::string& one : texts) text += (text.empty() ? "" : ", ") + one;
+  return text.empty() ? "(nothing)" : text;
+}
+
+void PrintOrder(const ExecutionAnswer& answer, bool all) {
+  const Job& job = answer.job;
+  if (answer.classes.empty()) {
+    PrintWrapped("no execution order in this run: run it in torch._inductor.debug.record_and_log_graph_execution_order()", 0, 2);
+    return;
+  }
+  for (std::size_t i = 0; i < answer.classes.size(); ++i) {
+    const ExecutionClass& one = answer.classes[i];
+    PrintWrapped(fmt::format("{}: ran {}{}", RanksText(job, one.ranks), Count(one.executions, "graph"),
+                             answer.classes.size() == 1 ? ", in the same order"
+                             : i > 0                    ? ""
+                             : answer.has_majority      ? " (the majority)"
+                                                        : " (no majority: compared with the lowest rank)"), 0, 2);
+    if (one.unlabelled > 0) PrintWrapped(fmt::format("{} of them from the cache, without a compile id: taken to agree", one.unlabelled), 2, 4);
+    const std::size_t most = all ? one.differences.size() : std::min<std::size_t>(one.differences.size(), 5);
+    for (std::size_t j = 0; j < most; ++j) {
+      const OrderDifference& difference = one.differences[j];
+      PrintWrapped(fmt::format("{}at #{}{}", j == 0 ? "first divergence " : "", difference.position + 1,
+                               difference.is_moved ? ": the same graphs in another order" : ""), 2, 4);
+      PrintWrapped("here: " + Joined(difference.ran), 4, 6);
+      PrintWrapped("there: " + Joined(difference.against_ran), 4, 6);
+    }
+    const std::size_t more = one.differences.size() - most + one.left_out;
+    if (more > 0) PrintWrapped(fmt::format("and {} more (--all)", more), 2, 4);
+  }
+  if (!answer.without_order.empty()) PrintWrapped(fmt::format("{} logged no execution order", RanksText(job, answer.without_order)), 0, 2);
+}
+
+void PrintOps(const ExecutionAnswer& answer, bool all) {
+  for (const TensorDivergence& divergence : answer.tensors) {
+    PrintWrapped(fmt::format("{} ≠ {}: output tensors differ in {}", RanksText(answer.job, divergence.ranks),
+                             RanksText(answer.job, divergence.against), answer.graphs.Title(answer.job, divergence.graph_slot)), 0, 2);
+    const std::size_t most = all ? divergence.ops.size() : std::min<std::size_t>(divergence.ops.size(), 5);
+    for (std::size_t i = 0; i < most; ++i) {
+      const TensorDivergence::Op& op = divergence.ops[i];
+      PrintWrapped(fmt::format("{}: {} → {}", op.name, op.against_text.empty() ? "(no such op)" : op.against_text,
+                               op.text.empty() ? "(no such op)" : op.text), 4, 6);
+    }
+    const std::size_t more = divergence.ops.size() - most + divergence.left_out;
+    if (more > 0) PrintWrapped(fmt::format("and {} more (--all)", more), 4, 6);
+  }
+  if (answer.runtimes.empty()) {
+    if (answer.graphs_with_estimates > 0) {
+      PrintWrapped(fmt::format("estimated runtimes agree in {}", Count(answer.graphs_with_estimates, "graph")), 0, 2);
+    }
+    return;
+  }
+  std::fputc('\n', stdout);
+  PrintHeading("estimated runtime by rank, widest first");
+  using Align = Table::Align;
+  Table table({{"graph"}, {"least", Align::kRight}, {"ranks"}, {"most", Align::kRight}, {"ranks"}, {"widest op"}});
+  const std::size_t most = all ? answer.runtimes.size() : std::min<std::size_t>(answer.runtimes.size(), 10);
+  for (std::size_t i = 0; i < most; ++i) {
+    const RuntimeSpread& spread = answer.runtimes[i];
+    table.Add({answer.graphs.Title(answer.job, spread.graph_slot), Nanoseconds(spread.lowest_ns), answer.job.FormatRanks(spread.lowest_ranks),
+               Nanoseconds(spread.highest_ns), answer.job.FormatRanks(spread.highest_ranks),
+               spread.ops.empty() ? std::string() : fmt::format("{}: {} → {}", spread.ops[0].name, Nanoseconds(spread.ops[0].lowest_ns),
+                                                                Nanoseconds(spread.ops[0].highest_ns))});
+  }
+  table.Print();
+}
+
+void WriteTexts(JsonWriter& json, const std::vector<std::string>& texts) {
+  json.BeginArray();
+  for (const std::string& text : texts) json.String(text);
+  json.EndArray();
+}
+
+JsonWriter ToJson(const ExecutionAnswer& answer) {
+  const auto optional = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
+  JsonWriter json;
+  json.BeginObject().Key("run").String(answer.job.run_name());
+  json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
+  json.Key("has_divergence").Bool(answer.HasDivergence()).Key("has_majority").Bool(answer.has_majority).Key("classes").BeginArray();
+  for (const ExecutionClass& one : answer.classes) {
+    json.BeginObject().Key("ranks");
+    WriteRanks(json, answer.job, one.ranks);
+    json.Key("executions").Int(static_cast<std::int64_t>(one.executions)).Key("unlabelled").Int(static_cast<std::int64_t>(one.unlabelled));
+    json.Key("differences").BeginArray();
+    for (const OrderDifference& difference : one.differences) {
+      json.BeginObject().Key("position").Int(difference.position).Key("against_position").Int(difference.against_position).Key("ran");
+      WriteTexts(json, difference.ran);
+      json.Key("against_ran");
+      WriteTexts(json, difference.against_ran);
+      json.Key("is_moved").Bool(difference.is_moved).EndObject();
+    }
+    json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out)).EndObject();
+  }
+  json.EndArray().Key("without_order");
+  WriteRanks(json, answer.job, answer.without_order);
+  json.Key("runtimes").BeginArray();
+  for (const RuntimeSpread& spread : answer.runtimes) {
+    json.BeginObject().Key("graph").String(answer.graphs.Title(answer.job, spread.graph_slot)).Key("lowest_ns").Real(spread.lowest_ns);
+    json.Key("lowest_ranks");
+    WriteRanks(json, answer.job, spread.lowest_ranks);
+    json.Key("highest_ns").Real(spread.highest_ns).Key("highest_ranks");
+    WriteRanks(json, answer.job, spread.highest_ranks);
+    json.Key("ops").BeginArray();
+    for (const RuntimeSpread::Op& op : spread.ops) {
+      json.BeginObject().Key("name").String(op.name).Key("lowest_ns").Real(op.lowest_ns).Key("highest_ns").Real(op.highest_ns).EndObject();
+    }
+    json.EndArray().EndObject();
+  }
+  json.EndArray().Key("tensors").BeginArray();
+  for (const TensorDivergence& divergence : answer.tensors) {
+    json.BeginObject().Key("graph").String(answer.graphs.Title(answer.job, divergence.graph_slot)).Key("ranks");
+    WriteRanks(json, answer.job, divergence.ranks);
+    json.Key("against");
+    WriteRanks(json, answer.job, divergence.against);
+    json.Key("has_majority").Bool(divergence.has_majority).Key("ops").BeginArray();
+    for (const TensorDivergence::Op& op : divergence.ops) {
+      json.BeginObject().Key("name").String(op.name).Key("outputs").OptionalString(optional(op.text));
+      json.Key("against_outputs").OptionalString(optional(op.against_text)).EndObject();
+    }
+    json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(divergence.left_out)).EndObject();
+  }
+  json.EndArray().EndObject();
+  return json;
+}
+
+}  // namespace
+
+int RunExecution(std::span<const std::string> arguments) {
+  CLI::App app("In which order ranks ran their graphs, how far estimated runtimes are apart, where output tensors differ.", "execution");
+  AnswerArguments common;
+  ExecutionOptions options;
+  bool all = false;
+  AddAnswerArguments(app, common);
+  app.add_option("--run", options.run, "the run of this name (default: the latest)");
+  app.add_flag("--all", all, "every difference");
+  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  Result<Database> database = OpenAnswerDatabase(common.database);
+  if (!database) return ReportError(database.error());
+  const Result<ExecutionAnswer> answer = AnalyzeExecution(*database, options);
+  if (!answer) return ReportError(answer.error());
+  if (common.json) {
+    PrintJson(ToJson(*answer));
+  } else {
+    PrintHeading(fmt::format("run {}: {}", answer->job.run_name(), Count(answer->job.participants().size(), "participant")));
+    PrintOrder(*answer, all);
+    PrintOps(*answer, all);
+  }
+  return kExitDone;
+}
+
+}  // namespace tlparse

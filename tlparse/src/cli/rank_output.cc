@@ -1,0 +1,95 @@
+#include "cli/rank_output.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "cli/terminal.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostBytes = 4096;
+
+// A prefix of at most kMostBytes that does not end within a character.
+std::string_view Cut(std::string_view text) {
+  if (text.size() <= kMostBytes) return text;
+  std::size_t end = kMostBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end);
+}
+
+void WriteSide(JsonWriter& json, std::string_view side, const std::optional<std::string>& hash, const std::optional<std::string>& value) {
+  json.Key(fmt::format("{}_hash", side)).OptionalString(hash);
+  json.Key(fmt::format("{}_value", side));
+  if (value) {
+    json.String(Cut(*value));
+  } else {
+    json.Null();
+  }
+}
+
+}  // namespace
+
+std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks) {
+  const std::string text = job.FormatRanks(ranks);
+  const bool has_rank = std::any_of(ranks.begin(), ranks.end(), [&](RankIndex rank) {
+    return job.participants()[static_cast<std::size_t>(rank)].rank.has_value();
+  });
+  return !has_rank ? text : fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", text);
+}
+
+void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& ranks) {
+  json.BeginObject().Key("count").Int(static_cast<std::int64_t>(ranks.size())).Key("ranks").String(job.FormatRanks(ranks)).EndObject();
+}
+
+void WriteDifference(JsonWriter& json, const ComponentDifference& difference) {
+  json.BeginObject().Key("name").String(difference.name);
+  WriteSide(json, "a", difference.a_hash, difference.a_value);
+  WriteSide(json, "b", difference.b_hash, difference.b_value);
+  json.Key("is_cut").Bool(difference.a_value.value_or("").size() > kMostBytes || difference.b_value.value_or("").size() > kMostBytes);
+  json.Key("cause").String(Name(difference.cause)).EndObject();
+}
+
+void WriteCause(JsonWriter& json, const Cause& cause) {
+  json.Key("cause").String(Name(cause.kind)).Key("title").String(Title(cause.kind)).Key("is_note").Bool(IsNote(cause.kind));
+  json.Key("text").String(cause.text).Key("differences").BeginArray();
+  for (const ComponentDifference& difference : cause.differences) WriteDifference(json, difference);
+  json.EndArray().Key("explained_count").Int(static_cast<std::int64_t>(cause.explained.size())).Key("explained").BeginArray();
+  for (const ComponentDifference& difference : cause.explained) WriteDifference(json, difference);
+  json.EndArray();
+}
+
+void PrintWrapped(std::string_view text, int first_indent, int indent) {
+  const int width = std::clamp(Terminal::Out().width == 0 ? 80 : Terminal::Out().width, 40, 120);
+  const std::string printable = Printable(text);
+  std::string line(static_cast<std::size_t>(first_indent), ' ');
+  bool is_empty = true;
+  const auto flush = [&] {
+    line += '\n';
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    line.assign(static_cast<std::size_t>(indent), ' ');
+    is_empty = true;
+  };
+  for (std::size_t at = 0; at < printable.size();) {
+    std::size_t end = printable.find(' ', at);
+    if (end == std::string::npos) end = printable.size();
+    const std::string word = printable.substr(at, end - at);
+    if (!is_empty && DisplayWidth(line) + 1 + DisplayWidth(word) > width) flush();
+    if (!is_empty) line += ' ';
+    line += word;
+    is_empty = false;
+    at = end + 1;
+  }
+  flush();
+}
+
+void PrintHeading(std::string_view text) {
+  const std::string line = Styled(Printable(text), Style::kBold) + '\n';
+  std::fwrite(line.data(), 1, line.size(), stdout);
+}
+
+std::string Count(std::size_t count, std::string_view what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+}  // namespace tlparse

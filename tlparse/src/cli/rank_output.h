@@ -1,0 +1,30 @@
+// What the answers about several ranks print alike.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/cause.h"
+#include "analysis/job.h"
+#include "base/json_writer.h"
+
+namespace tlparse {
+
+// "rank 3", "ranks 0-3,6", "log:a,log:b".
+std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks);
+// {"count": 5, "ranks": "0-3,6"}
+void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& ranks);
+// An object with name, hashes and values; values of more than 4,096 bytes are cut and "is_cut" says so.
+void WriteDifference(JsonWriter& json, const ComponentDifference& difference);
+// Members cause, title, note, text, differences, explained_count, explained of an object that is open.
+void WriteCause(JsonWriter& json, const Cause& cause);
+
+// Prints `text` (made printable) in lines of at most the terminal's width (80 if there is none), the first with `first_indent`, others with `indent`.
+void PrintWrapped(std::string_view text, int first_indent, int indent);
+// The same in bold, at the left.
+void PrintHeading(std::string_view text);
+// "1 lookup", "3 lookups".
+std::string Count(std::size_t count, std::string_view what);
+
+}  // namespace tlparse
