@@ -45,6 +45,7 @@ Result<void> TypingStage::Load(Database& database) {
   RETURN_IF_ERROR(contents_.Load(database));
   RETURN_IF_ERROR(stacks_.Load(database));
   for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors()) RETURN_IF_ERROR(ingestor->Load(database));
+  next_ids_.resize(tables_.tables().size(), 1);  // tables may have been declared since this was made
   for (std::size_t table = 0; table < tables_.tables().size(); ++table) {
     const std::string& name = tables_.tables()[table].name;
     ASSIGN_OR_RETURN(const std::int64_t has_id,
