@@ -141,10 +141,11 @@ std::size_t RecordReader::FindCut(std::string_view bytes) const {
   const std::size_t last_offset = chunks_[index].offset;
   const bool is_whole = last.find('\n') != std::string_view::npos;
   if (!is_whole && LooksLikeHeader(last.front())) return last_offset;
-  while (bytes.size() - chunks_[index].offset < kMaxTornBytes) {
+  while (true) {
     const std::string_view line = WithoutCr(FirstLine(chunk(index)));
     if (!line.empty() && LooksLikeHeader(line.front()) && ParseGlogPrefix(line)) return chunks_[index].offset;
-    if (index == 0) break;
+    // From here to the end everything is foreign; a record's own payload lines do not count, however long they are.
+    if (index == 0 || bytes.size() - chunks_[index].offset >= kMaxTornBytes) break;
     --index;
   }
   // Only foreign lines for a while: nothing before the last one can still grow. TAB lines of no record need not stay together.
