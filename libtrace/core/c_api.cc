@@ -21,8 +21,8 @@ std::string_view Text(const char* text) {
 }
 
 CallSite Site(const libtrace_site* site) {
-  if (site == nullptr) return {nullptr, 0, nullptr};
-  return {site->file, site->line, site->function};
+  if (site == nullptr) return {};
+  return {site->file, site->function, site->line};
 }
 
 // A member that a caller compiled against an older header does not have reads as the default.

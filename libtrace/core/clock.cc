@@ -32,33 +32,38 @@ void MonthAndDay(int64_t days, int64_t& month, int64_t& day) {
   month = shifted < 10 ? shifted + 3 : shifted - 9;
 }
 
+// Quarter of an hour since 1970 in the high half, offset in the low one, so that both change together.
+std::atomic<int64_t> g_offset{-1};
+
 }  // namespace
 
 int64_t NowNs() noexcept { return ReadClockNs(CLOCK_REALTIME); }
 int64_t SteadyNs() noexcept { return ReadClockNs(CLOCK_MONOTONIC); }
 
 int32_t UtcOffsetS(int64_t unix_s) noexcept {
-  // Quarter number in the high half, offset in the low one, so that both change together.
-  static std::atomic<int64_t> cached{-1};
   const int64_t quarter = unix_s / 900;
-  const int64_t seen = cached.load(std::memory_order_relaxed);
+  const int64_t seen = g_offset.load(std::memory_order_relaxed);
   if (seen != -1 && seen >> 32 == quarter) return static_cast<int32_t>(seen & 0xFFFFFFFF);
   const time_t time = static_cast<time_t>(unix_s);
   tm local{};
   const int64_t offset = localtime_r(&time, &local) != nullptr ? local.tm_gmtoff : 0;
-  cached.store(quarter << 32 | (offset & 0xFFFFFFFF), std::memory_order_relaxed);
+  g_offset.store(quarter << 32 | (offset & 0xFFFFFFFF), std::memory_order_relaxed);
   return static_cast<int32_t>(offset);
 }
+
+void ResetUtcOffset() noexcept { g_offset.store(-1); }
 
 void AppendPrefixTime(int64_t unix_us, std::string& out) {
   // "V1121 08:30:01." changes once a second.
   thread_local struct {
     int64_t second = -1;
+    int32_t offset_s = 0;
     char text[24];
   } cache;
   const int64_t second = unix_us / 1'000'000;
-  if (cache.second != second) {
-    const int64_t local = second + UtcOffsetS(second);
+  const int32_t offset_s = UtcOffsetS(second);
+  if (cache.second != second || cache.offset_s != offset_s) {
+    const int64_t local = second + offset_s;
     int64_t month = 0, day = 0;
     MonthAndDay(local / 86'400, month, day);
     const int64_t in_day = local % 86'400;
@@ -70,6 +75,7 @@ void AppendPrefixTime(int64_t unix_us, std::string& out) {
     PutDigits(cache.text + 9, 2, in_day / 60 % 60);
     PutDigits(cache.text + 12, 2, in_day % 60);
     cache.second = second;
+    cache.offset_s = offset_s;
   }
   PutDigits(cache.text + 15, 6, unix_us % 1'000'000);
   out.append(cache.text, 22);

@@ -14,6 +14,9 @@ int64_t SteadyNs() noexcept;  // for durations
 // change on quarters), because it takes a lock that a fork can leave locked for ever.
 int32_t UtcOffsetS(int64_t unix_s) noexcept;
 
+// Forgets the offset: the zone may have been changed.
+void ResetUtcOffset() noexcept;
+
 // Appends `V1121 08:30:01.123000 ` in local time.
 void AppendPrefixTime(int64_t unix_us, std::string& out);
 

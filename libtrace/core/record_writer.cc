@@ -3,8 +3,10 @@
 #include <spdlog/details/log_msg.h>
 #include <unistd.h>
 #include <array>
+#include <chrono>
 #include <exception>
 #include <new>
+#include <thread>
 
 #include "core/busy.h"
 #include "core/clock.h"
@@ -14,6 +16,8 @@
 
 namespace libtrace::detail {
 namespace {
+
+constexpr int kMaxCloseWaitMs = 2000;
 
 // The sink could not even begin: told apart from a failed write in the ledger.
 struct OpenFailed {
@@ -193,7 +197,11 @@ void RecordWriter::SetRank(std::optional<uint32_t> rank) noexcept {
 void RecordWriter::Close() noexcept {
   if (t_is_busy) return;
   const BusyScope busy;
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_, std::defer_lock);
+  for (int i = 0; !lock.try_lock(); ++i) {
+    if (i == kMaxCloseWaitMs) return;  // a write hangs: its file stays open
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   if (is_closed_) return;
   is_closed_ = true;
   record_time_us_ = NowUs();

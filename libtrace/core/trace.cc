@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/busy.h"
+#include "core/clock.h"
 #include "core/trace_state.h"
 
 namespace libtrace {
@@ -187,6 +188,8 @@ bool Start(Options options) noexcept {
     {
       const std::lock_guard lock(detail::g_mutex);
       ended = detail::EndLocked();
+      if (options.rank) detail::g_rank.store(detail::kRankNotSet);  // the newer word counts
+      detail::ResetUtcOffset();
       is_started = detail::StartLocked(std::move(options));
     }
     if (ended != nullptr) ended->ledger.Report();

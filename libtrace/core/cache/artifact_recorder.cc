@@ -45,7 +45,8 @@ void EmitBundle(std::string_view action, std::string_view path, const CacheBundl
 }
 
 Status ReadBundle(std::string_view bundle, std::vector<BundleEntry>& entries) {
-  if (!bundle.starts_with(kMagic) || bundle.size() < kMagic.size() + kHashSize + 1) {
+  if (!bundle.starts_with(kMagic) || bundle.size() < kMagic.size() + kHashSize + 1 ||
+      bundle[kMagic.size() + kHashSize] != '\n') {
     return Status::Error("not a cache bundle of this version");
   }
   const std::string_view hash = bundle.substr(kMagic.size(), kHashSize);

@@ -28,7 +28,8 @@ std::string EncodeCacheEntry(const CacheEntry& entry) {
 }
 
 Status DecodeCacheEntry(std::string_view bytes, CacheEntry& entry) {
-  if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kHashSize + 1) {
+  if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kHashSize + 1 ||
+      bytes[kMagic.size() + kHashSize] != '\n') {
     return Status::Error("not a cache entry of this version");
   }
   const std::string_view hash = bytes.substr(kMagic.size(), kHashSize);

@@ -2,21 +2,21 @@
 #pragma once
 
 #include <cstdint>
-#include <source_location>
 
 namespace libtrace {
 
-// Made by itself from the caller's position wherever it is a default argument. Other languages give their own
-// file and line; the texts must then live as long as what they are given to (a call, a span).
+// The texts must live as long as what they are given to (a call, a span); Current()'s are literals.
 struct CallSite {
-  CallSite(const std::source_location& location)  // implicit: it is a default argument
-      : file(location.file_name()), function(location.function_name()), line(location.line()) {}
-  CallSite(const char* file_in, uint32_t line_in, const char* function_in)
-      : file(file_in), function(function_in), line(line_in) {}
+  // As a default argument: the caller's position. (std::source_location needs clang 16.)
+  static constexpr CallSite Current(const char* file = __builtin_FILE(),
+                                    uint32_t line = __builtin_LINE(),
+                                    const char* function = __builtin_FUNCTION()) {
+    return {file, function, line};
+  }
 
-  const char* file;  // may be null, then "<unknown>"
-  const char* function;
-  uint32_t line;  // 1-based
+  const char* file = nullptr;  // null = unknown
+  const char* function = nullptr;
+  uint32_t line = 0;  // 1-based
 };
 
 }  // namespace libtrace

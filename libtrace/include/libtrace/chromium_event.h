@@ -17,7 +17,7 @@ using ArgsBuilder = FunctionRef<void(JsonWriter&)>;  // writes members into an o
 
 // One `i` event.
 void EmitInstant(std::string_view name, ArgsBuilder args = {},
-                 CallSite location = std::source_location::current()) noexcept;
+                 CallSite location = CallSite::Current()) noexcept;
 
 // One `B` event now and one `E` event at the end of the scope, which carries everything added
 // meanwhile. Costs a few ns when tracing is off; if tracing goes off in between, the E is not
@@ -26,7 +26,7 @@ class TimedSpan {
  public:
   // `fn_name` is what PyTorch adds to phases (args.fn_name of both events); may be empty.
   explicit TimedSpan(std::string_view name, std::string_view fn_name = {},
-                     CallSite location = std::source_location::current()) noexcept;
+                     CallSite location = CallSite::Current()) noexcept;
   ~TimedSpan();
   TimedSpan(const TimedSpan&) = delete;
   TimedSpan& operator=(const TimedSpan&) = delete;

@@ -15,47 +15,47 @@
 namespace libtrace {
 
 struct CompilationMetrics {
-  std::optional<std::string> compile_id;  // default: the current compile
-  std::optional<std::string> frame_key;   // decimal frame id; default: of the current compile
-  std::optional<std::string> co_name;     // function
-  std::optional<std::string> co_filename;
-  std::optional<int64_t> co_firstlineno;
-  std::optional<int64_t> cache_size;              // compiles this frame already had
-  std::optional<int64_t> accumulated_cache_size;  // the same, over all restarts
-  std::optional<int64_t> guard_count;
-  std::optional<int64_t> graph_op_count;
-  std::optional<int64_t> graph_node_count;
-  std::optional<int64_t> graph_input_count;
+  std::optional<std::string> compile_id{};  // default: the current compile
+  std::optional<std::string> frame_key{};   // decimal frame id; default: of the current compile
+  std::optional<std::string> co_name{};     // function
+  std::optional<std::string> co_filename{};
+  std::optional<int64_t> co_firstlineno{};
+  std::optional<int64_t> cache_size{};              // compiles this frame already had
+  std::optional<int64_t> accumulated_cache_size{};  // the same, over all restarts
+  std::optional<int64_t> guard_count{};
+  std::optional<int64_t> graph_op_count{};
+  std::optional<int64_t> graph_node_count{};
+  std::optional<int64_t> graph_input_count{};
   std::optional<std::string> fail_type;  // set = the compile failed
-  std::optional<std::string> fail_reason;
-  std::optional<std::string> fail_user_frame_filename;
-  std::optional<int64_t> fail_user_frame_lineno;
-  std::optional<std::vector<std::string>> restart_reasons;
-  std::optional<double> dynamo_time_before_restart_s;
-  std::optional<bool> has_guarded_code;
-  std::optional<std::string> cuda_version;
-  std::optional<std::string> inductor_config;  // JSON text
-  std::optional<std::string> compiler_config;  // JSON text
+  std::optional<std::string> fail_reason{};
+  std::optional<std::string> fail_user_frame_filename{};
+  std::optional<int64_t> fail_user_frame_lineno{};
+  std::optional<std::vector<std::string>> restart_reasons{};
+  std::optional<double> dynamo_time_before_restart_s{};
+  std::optional<bool> has_guarded_code{};
+  std::optional<std::string> cuda_version{};
+  std::optional<std::string> inductor_config{};  // JSON text
+  std::optional<std::string> compiler_config{};  // JSON text
   std::optional<bool> is_forward = true;       // false: the record is bwd_compilation_metrics
   bool is_runtime = false;                     // true: …_runtime
-  std::optional<int64_t> start_time_us;        // since the epoch
-  std::optional<int64_t> duration_us;
-  std::optional<int64_t> end_time_us;
-  std::optional<int64_t> backend_compile_time_us;  // written as backend_compile_time_s
-  std::optional<int64_t> inductor_cumulative_compile_time_us;
-  std::optional<int64_t> inductor_code_gen_cumulative_compile_time_us;
-  std::optional<int64_t> runtime_triton_autotune_time_us;
-  std::optional<int64_t> structured_logging_overhead_us;
-  std::map<std::string, bool> feature_usage;
-  std::optional<std::string> recompile_reason;
-  std::optional<int64_t> num_graph_breaks;
-  std::optional<std::vector<std::string>> stack_trace;
-  std::optional<std::vector<std::string>> exception_stack_trace;
-  std::optional<int64_t> ir_count;
-  std::optional<double> guard_latency_us;
-  std::optional<int64_t> param_numel;
-  std::optional<int64_t> param_bytes;
-  std::optional<int64_t> param_count;
+  std::optional<int64_t> start_time_us{};        // since the epoch
+  std::optional<int64_t> duration_us{};
+  std::optional<int64_t> end_time_us{};
+  std::optional<int64_t> backend_compile_time_us{};  // written as backend_compile_time_s
+  std::optional<int64_t> inductor_cumulative_compile_time_us{};
+  std::optional<int64_t> inductor_code_gen_cumulative_compile_time_us{};
+  std::optional<int64_t> runtime_triton_autotune_time_us{};
+  std::optional<int64_t> structured_logging_overhead_us{};
+  std::map<std::string, bool> feature_usage{};
+  std::optional<std::string> recompile_reason{};
+  std::optional<int64_t> num_graph_breaks{};
+  std::optional<std::vector<std::string>> stack_trace{};
+  std::optional<std::vector<std::string>> exception_stack_trace{};
+  std::optional<int64_t> ir_count{};
+  std::optional<double> guard_latency_us{};
+  std::optional<int64_t> param_numel{};
+  std::optional<int64_t> param_bytes{};
+  std::optional<int64_t> param_count{};
   int64_t inductor_fx_local_cache_hit_count = 0;
   int64_t inductor_fx_local_cache_miss_count = 0;
   int64_t inductor_fx_remote_cache_hit_count = 0;
@@ -67,6 +67,6 @@ struct CompilationMetrics {
 };
 
 void EmitCompilationMetrics(const CompilationMetrics& metrics,
-                            CallSite location = std::source_location::current()) noexcept;
+                            CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

@@ -27,20 +27,20 @@
 namespace libtrace {
 
 struct CompileDescription {
-  std::string function;  // what is compiled, as its author calls it
-  std::string file;      // where it is defined; "" = unknown
-  std::optional<uint32_t> line;
-  Stack callers;  // who asked for it, outermost first; may be empty
+  std::string function{};  // what is compiled, as its author calls it
+  std::string file{};      // where it is defined; "" = unknown
+  std::optional<uint32_t> line{};
+  Stack callers{};  // who asked for it, outermost first; may be empty
   // Why earlier compiles of the frame did not fit, most recent first: `<prior id>: <failed check>`.
-  std::vector<std::string> recompile_reasons;
+  std::vector<std::string> recompile_reasons{};
 };
 
 class Compile {
  public:
   Compile(Frame& frame, CompileDescription description,
-          CallSite location = std::source_location::current()) noexcept;
+          CallSite location = CallSite::Current()) noexcept;
   Compile(const CompileId& id, CompileDescription description,
-          CallSite location = std::source_location::current()) noexcept;
+          CallSite location = CallSite::Current()) noexcept;
   ~Compile();
   Compile(const Compile&) = delete;
   Compile& operator=(const Compile&) = delete;

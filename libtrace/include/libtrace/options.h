@@ -52,17 +52,17 @@ enum class ProvenanceLevel { kOff, kDefault, kFull };
 struct Options {
   // Files `dedicated_log_torch_trace_[rank_<N>_]<8 random>.log`, mode 0600, go here. Made with its
   // parents when the first record is written; a program that emits nothing leaves nothing behind.
-  std::string directory;
+  std::string directory{};
   // Instead of files: any spdlog sink. It gets each record as one message whose payload is the record's
   // bytes, must write them without decoration (see libtrace/sink.h), and is called by one thread at
   // a time.
-  std::shared_ptr<spdlog::sinks::sink> sink;
+  std::shared_ptr<spdlog::sinks::sink> sink{};
 
   bool detail = false;  // records of the D class (PyTorch's dtrace_structured)
-  std::optional<uint32_t> rank;
+  std::optional<uint32_t> rank{};
   StackMode stacks = StackMode::kCallSite;
   ProvenanceLevel provenance = ProvenanceLevel::kDefault;
-  std::string source_root;
+  std::string source_root{};
 
   AsyncMode async = AsyncMode::kOff;
   uint64_t queue_size_bytes = uint64_t{64} << 20;
@@ -75,10 +75,10 @@ struct Options {
 
   // Called once per kind of loss and once per unusable option, with one sentence; never while a lock of
   // ours is held; may throw (ignored) and may emit. Default: one line on stderr.
-  std::function<void(LossKind, const std::string& message)> on_error;
+  std::function<void(LossKind, const std::string& message)> on_error{};
 
   // What FromEnvironment could not read, in words; reported by Start. "" = nothing.
-  std::string complaints;
+  std::string complaints{};
 
   // What the environment asks for. `directory` is empty if it asks for nothing.
   static Options FromEnvironment();

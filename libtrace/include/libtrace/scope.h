@@ -39,7 +39,7 @@ uint32_t NextCompiledAutogradId() noexcept;
 struct Context {
   CompileId compile_id;  // empty = outside every compile
   uint32_t attempt = 0;  // counts restarts of one compile's analysis
-  std::string subgraph_name;
+  std::string subgraph_name{};
 
   friend bool operator==(const Context&, const Context&) = default;
 };

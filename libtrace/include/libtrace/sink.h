@@ -37,8 +37,8 @@ class TraceSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
 };
 
 struct FileSinkOptions {
-  std::string directory;
-  std::optional<uint32_t> rank;    // part of the names of files opened from now on
+  std::string directory{};
+  std::optional<uint32_t> rank{};    // part of the names of files opened from now on
   uint64_t rotate_size_bytes = 0;  // 0 = one file
   uint64_t budget_size_bytes = 0;  // of all files of this sink; the oldest go. 0 = unlimited
 };

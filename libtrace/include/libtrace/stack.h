@@ -13,16 +13,16 @@ namespace libtrace {
 
 // One frame as in PyTorch's torch/_logging/structured.py (from_traceback). Owns its text.
 struct StackFrame {
-  std::string file;              // interned in the log; "" is written as "<unknown>"
-  std::optional<uint32_t> line;  // 1-based; empty = unknown, as for frames of stripped libraries
-  std::string function;
-  std::optional<std::string> source_text;  // text of that line
+  std::string file{};              // interned in the log; "" is written as "<unknown>"
+  std::optional<uint32_t> line{};  // 1-based; empty = unknown, as for frames of stripped libraries
+  std::string function{};
+  std::optional<std::string> source_text{};  // text of that line
 };
 
 // Frames are listed outermost call first, as everywhere in the format.
 using Stack = std::vector<StackFrame>;
 
-StackFrame FrameOf(CallSite location = std::source_location::current());
+StackFrame FrameOf(CallSite location = CallSite::Current());
 
 // The C++ stack of this thread, without the `skip` innermost frames and this function, at most
 // `max_frames` innermost ones. Function = demangled symbol or `<object>+0x<offset>`, file = path of

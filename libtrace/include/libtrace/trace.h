@@ -51,7 +51,8 @@ inline bool IsEnabled() noexcept {
 inline bool IsDetailEnabled() noexcept { return IsEnabled() && detail::g_level.load() == 2; }
 
 // Begins to trace with `options`; ends a trace that runs. False (and off) if neither a directory
-// nor a sink is given. An unusable directory is not noticed here but at the first record.
+// nor a sink is given. An unusable directory is not noticed here but at the first record. options.rank, if
+// set, replaces what SetRank said.
 bool Start(Options options) noexcept;
 // Writes what is queued, closes the file and switches tracing off, for good unless Start() is
 // called.
@@ -74,8 +75,8 @@ class MetadataWriter : public JsonWriter {
  public:
   // A file name to be replaced by its interned id when the record is written.
   struct InternedName {
-    size_t offset;  // where in the text the id belongs
-    std::string name;
+    size_t offset{};  // where in the text the id belongs
+    std::string name{};
   };
 
   MetadataWriter(std::string& out, std::vector<InternedName>& names)
@@ -136,9 +137,9 @@ struct EmitOptions {
   // False: no rank, ids or stack at all (PyTorch: suppress_context).
   bool with_context = true;
   // Used when no compile is active on this thread; the record then has ids but no attempt.
-  std::optional<CompileId> compile_id;
+  std::optional<CompileId> compile_id{};
   // Instead of the call site, outside a compile. Must live until the call returns.
-  std::span<const StackFrame> stack;
+  std::span<const StackFrame> stack{};
 };
 
 namespace detail {
@@ -154,14 +155,14 @@ void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuild
 // throws, the record is lost and counted.
 template <class Metadata>
 void Emit(std::string_view key, Metadata&& metadata, const EmitOptions& options = {},
-          CallSite location = std::source_location::current()) noexcept {
+          CallSite location = CallSite::Current()) noexcept {
   if (IsEnabled()) detail::EmitRecord(key, metadata, {}, options, location);
 }
 template <class Metadata, class Payload>
 requires std::is_invocable_v<Payload&, libtrace::Payload&>
 void Emit(std::string_view key, Metadata&& metadata, Payload&& payload,
           const EmitOptions& options = {},
-          CallSite location = std::source_location::current()) noexcept {
+          CallSite location = CallSite::Current()) noexcept {
   if (IsEnabled()) detail::EmitRecord(key, metadata, payload, options, location);
 }
 
@@ -170,7 +171,7 @@ void Emit(std::string_view key, Metadata&& metadata, Payload&& payload,
 template <class Payload>
 void EmitArtifact(std::string_view name, std::string_view encoding, Payload&& payload,
                   const EmitOptions& options = {},
-                  CallSite location = std::source_location::current()) noexcept {
+                  CallSite location = CallSite::Current()) noexcept {
   if (IsEnabled()) detail::EmitArtifact(name, encoding, payload, options, location);
 }
 
@@ -178,7 +179,7 @@ void EmitArtifact(std::string_view name, std::string_view encoding, Payload&& pa
 template <class Build>
 void EmitJsonArtifact(std::string_view name, JsonStyle style, Build&& build,
                       const EmitOptions& options = {},
-                      CallSite location = std::source_location::current()) noexcept {
+                      CallSite location = CallSite::Current()) noexcept {
   if (!IsEnabled()) return;
   auto payload = [&](Payload& target) {
     JsonWriter json(target.text(), style);

@@ -23,28 +23,28 @@ std::string_view ToString(CacheState state) noexcept;  // hit, miss, bypass, dis
 
 // Members are written in this order, absent ones left out.
 struct CacheInfo {
-  std::optional<std::string> cache_status_detailed;    // hit, full_miss, guard_miss
-  std::optional<std::string> cache_status_guard_expr;  // the guards that held, or did not
-  std::optional<double> forward_time_saved_ms;         // outer layer, hit
-  std::optional<double> backward_time_saved_ms;
-  std::optional<double> time_saved_ms;
-  std::optional<std::string> cache_bypass_reason;  // bypass
-  std::optional<std::string> cache_bypass_exception_type;
-  std::optional<std::vector<std::string>> cache_bypass_traceback;  // lines
+  std::optional<std::string> cache_status_detailed{};    // hit, full_miss, guard_miss
+  std::optional<std::string> cache_status_guard_expr{};  // the guards that held, or did not
+  std::optional<double> forward_time_saved_ms{};         // outer layer, hit
+  std::optional<double> backward_time_saved_ms{};
+  std::optional<double> time_saved_ms{};
+  std::optional<std::string> cache_bypass_reason{};  // bypass
+  std::optional<std::string> cache_bypass_exception_type{};
+  std::optional<std::vector<std::string>> cache_bypass_traceback{};  // lines
   std::optional<bool>
       cache_bypass_hard_exception;  // true: an unexpected failure, not a declared limit
-  std::optional<std::string> key;   // written as null on bypass if it is empty
-  std::optional<std::vector<std::string>> components;  // `[51 base32 characters] name: text`
-  std::optional<int64_t> cache_event_time_ns;          // written as cache_event_time; default: now
-  std::optional<std::string> triton_bundler_meta;
-  std::optional<int64_t> time_saved_ns;  // hit: what compiling took when the entry was made
-  std::optional<int64_t> time_taken_ns;  // miss: what compiling took now
-  std::optional<int64_t> ephemeral_timeout_increase_s;  // written without the unit, as PyTorch does
-  std::optional<std::string> answered_by;               // ours: local, remote, memory
-  std::optional<std::string> compile_id;
+  std::optional<std::string> key{};   // written as null on bypass if it is empty
+  std::optional<std::vector<std::string>> components{};  // `[51 base32 characters] name: text`
+  std::optional<int64_t> cache_event_time_ns{};          // written as cache_event_time; default: now
+  std::optional<std::string> triton_bundler_meta{};
+  std::optional<int64_t> time_saved_ns{};  // hit: what compiling took when the entry was made
+  std::optional<int64_t> time_taken_ns{};  // miss: what compiling took now
+  std::optional<int64_t> ephemeral_timeout_increase_s{};  // written without the unit, as PyTorch does
+  std::optional<std::string> answered_by{};               // ours: local, remote, memory
+  std::optional<std::string> compile_id{};
 };
 
 void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& info,
-                    CallSite location = std::source_location::current()) noexcept;
+                    CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

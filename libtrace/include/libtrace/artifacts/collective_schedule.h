@@ -14,6 +14,6 @@ namespace libtrace {
 
 // Emits nothing for an empty schedule, as PyTorch.
 void EmitCollectiveSchedule(std::span<const std::optional<std::string>> ops,
-                            CallSite location = std::source_location::current()) noexcept;
+                            CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

@@ -19,15 +19,15 @@ namespace libtrace {
 // to.
 void EmitGraphDump(std::string_view name, std::string_view type, std::string_view filename,
                    std::string_view text,
-                   CallSite location = std::source_location::current()) noexcept;
+                   CallSite location = CallSite::Current()) noexcept;
 
 // `sizes`: node name -> sizes, a number or (symbolic) text each.
 using GraphSizes = std::map<std::string, std::vector<std::string>, std::less<>>;
 void EmitOutputGraph(const GraphSizes& sizes, std::string_view text,
-                     CallSite location = std::source_location::current()) noexcept;
+                     CallSite location = CallSite::Current()) noexcept;
 
 // Generated code of one graph; `file_path` empty = it is in no file.
 void EmitOutputCode(std::string_view file_path, std::string_view code,
-                    CallSite location = std::source_location::current()) noexcept;
+                    CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

@@ -36,7 +36,7 @@ class GraphExecutionOrder {
   void Executed(const std::optional<CompileId>& compile_id, std::string_view label = {},
                 std::optional<int64_t> duration_ns = {}) noexcept;
   // Emits what has been collected, if anything, and begins anew.
-  void Emit(CallSite location = std::source_location::current()) noexcept;
+  void Emit(CallSite location = CallSite::Current()) noexcept;
 
  private:
   struct Impl;

@@ -13,18 +13,18 @@
 namespace libtrace {
 
 struct MeasuredOp {
-  std::string name;                 // as in inductor_runtime_and_tensor_meta, so that the two join
-  std::optional<std::string> node;  // graph node, where known
+  std::string name{};                 // as in inductor_runtime_and_tensor_meta, so that the two join
+  std::optional<std::string> node{};  // graph node, where known
   uint64_t count = 0;
   double total_ns = 0;
   double min_ns = 0;
   double max_ns = 0;
-  std::optional<double> estimated_runtime_ns;  // of one execution
+  std::optional<double> estimated_runtime_ns{};  // of one execution
 };
 
 // `clock` says what was measured: `cpu` (wall time of the call), `cuda` (device time of the
 // kernels).
 void EmitMeasuredRuntime(std::span<const MeasuredOp> ops, std::string_view clock,
-                         CallSite location = std::source_location::current()) noexcept;
+                         CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

@@ -12,28 +12,28 @@
 namespace libtrace {
 
 struct ModelWeight {
-  std::string name;
-  std::vector<int64_t> shape;
-  std::string dtype;   // float32
-  std::string device;  // cpu, cuda:0
+  std::string name{};
+  std::vector<int64_t> shape{};
+  std::string dtype{};   // float32
+  std::string device{};  // cpu, cuda:0
   uint64_t size_bytes = 0;
   // Weights with equal ids share their storage, which then counts once. Any numbering.
   uint64_t storage_id = 0;
 };
 
 struct ModelLoad {
-  std::string model;  // name or path
-  std::string kind;   // torchscript, aotinductor, or your own
-  std::string state;  // loaded, compiled, memory_hit (the process had it), cache_hit
-  std::optional<std::string> cache_key;
+  std::string model{};  // name or path
+  std::string kind{};   // torchscript, aotinductor, or your own
+  std::string state{};  // loaded, compiled, memory_hit (the process had it), cache_hit
+  std::optional<std::string> cache_key{};
   int64_t duration_ns = 0;
-  std::optional<int64_t> memory_before_bytes;  // resident, of the process
-  std::optional<int64_t> memory_after_bytes;
-  std::vector<ModelWeight> weights;
+  std::optional<int64_t> memory_before_bytes{};  // resident, of the process
+  std::optional<int64_t> memory_after_bytes{};
+  std::vector<ModelWeight> weights{};
 };
 
 // Also writes weight_size_bytes (every storage once) and shared_weights (names by storage).
 void EmitModelLoad(const ModelLoad& load,
-                   CallSite location = std::source_location::current()) noexcept;
+                   CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

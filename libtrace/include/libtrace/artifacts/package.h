@@ -13,29 +13,29 @@
 namespace libtrace {
 
 struct PackageFile {
-  std::string name;
+  std::string name{};
   uint64_t size_bytes = 0;
   std::optional<uint32_t> crc32;
 };
 
 struct PackageKernel {
-  std::string name;  // with its debug handle, if it has one
-  std::vector<std::string> pre_grad_nodes;
-  std::vector<std::string> post_grad_nodes;
-  std::vector<std::string> stack_traces;
+  std::string name{};  // with its debug handle, if it has one
+  std::vector<std::string> pre_grad_nodes{};
+  std::vector<std::string> post_grad_nodes{};
+  std::vector<std::string> stack_traces{};
 };
 
 struct Package {
-  std::string path;
-  std::string kind;  // aotinductor, torchscript
+  std::string path{};
+  std::string kind{};  // aotinductor, torchscript
   uint64_t size_bytes = 0;
-  std::vector<PackageFile> files;
-  std::vector<PackageKernel> kernels;
-  std::vector<ModelWeight> weights;
-  std::vector<std::pair<std::string, std::string>> metadata;  // of the package itself
+  std::vector<PackageFile> files{};
+  std::vector<PackageKernel> kernels{};
+  std::vector<ModelWeight> weights{};
+  std::vector<std::pair<std::string, std::string>> metadata{};  // of the package itself
 };
 
 void EmitPackage(const Package& package,
-                 CallSite location = std::source_location::current()) noexcept;
+                 CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

@@ -30,7 +30,7 @@ class Provenance {
   bool empty() const { return pre_to_post_.empty() && kernel_to_post_.empty() && stacks_.empty(); }
   void Clear();
   // Emits both records, each only if there is something to say.
-  void Emit(CallSite location = std::source_location::current()) const noexcept;
+  void Emit(CallSite location = CallSite::Current()) const noexcept;
 
  private:
   using Edges = std::map<std::string, std::vector<std::string>, std::less<>>;

@@ -14,20 +14,20 @@
 namespace libtrace {
 
 struct TensorMeta {
-  std::vector<int64_t> shape;
-  std::vector<int64_t> stride;        // in elements
-  std::optional<std::string> dtype;   // without `torch.`: float32
-  std::optional<std::string> device;  // cpu, cuda:0. Our addition; left out if empty
+  std::vector<int64_t> shape{};
+  std::vector<int64_t> stride{};        // in elements
+  std::optional<std::string> dtype{};   // without `torch.`: float32
+  std::optional<std::string> device{};  // cpu, cuda:0. Our addition; left out if empty
 };
 
 struct OpRuntime {
-  std::string name;  // of a collective: its kernel name; else the node's
+  std::string name{};  // of a collective: its kernel name; else the node's
   bool is_collective = false;
   double estimated_runtime_ns = 0;
-  std::vector<TensorMeta> outputs;
+  std::vector<TensorMeta> outputs{};
 };
 
 void EmitRuntimeAndTensorMeta(std::span<const OpRuntime> ops,
-                              CallSite location = std::source_location::current()) noexcept;
+                              CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

@@ -25,7 +25,7 @@ class CompileCache;
 // What is inside a bundle. Also emitted as `libtrace_cache_bundle` whenever one is written or read
 // (schema: libtrace_cache_bundle.schema.json).
 struct CacheBundleInfo {
-  std::map<std::string, std::vector<std::string>> keys_by_layer;
+  std::map<std::string, std::vector<std::string>> keys_by_layer{};
   uint64_t entry_count = 0;
   uint64_t size_bytes = 0;     // of the serialized bundle
   uint64_t skipped_count = 0;  // populate: entries of layers that were not given, or not kept

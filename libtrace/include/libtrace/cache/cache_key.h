@@ -10,10 +10,10 @@ namespace libtrace {
 struct CacheKey {
   // Prefix letters and 51 characters of [a-z2-7]: unpadded base32 of a SHA-256 (52 characters) without the
   // last one, as in PyTorch (torch/_inductor/codecache.py, sha256_hash).
-  std::string text;
+  std::string text{};
   // One line per component, in the order of Add: `[51 characters] name: text`. Equal hash = equal
   // contribution to the key; compare hashes, never texts.
-  std::vector<std::string> components;
+  std::vector<std::string> components{};
 };
 
 // Not thread-safe. Order of components matters: always add them in the same order.

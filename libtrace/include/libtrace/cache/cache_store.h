@@ -15,8 +15,8 @@
 namespace libtrace {
 
 struct StoredEntry {
-  std::string content_hash;  // 51 base32 characters
-  std::string bytes;
+  std::string content_hash{};  // 51 base32 characters
+  std::string bytes{};
 };
 
 class CacheStore {
@@ -59,12 +59,12 @@ class LocalStore : public CacheStore {
 struct RedisOptions {
   std::string host = "127.0.0.1";
   int port = 6379;
-  std::string unix_socket;  // instead of host and port
-  std::string password;
+  std::string unix_socket{};  // instead of host and port
+  std::string password{};
   std::string key_prefix = "libtrace:";
   std::chrono::milliseconds timeout{500};          // to connect, and for each command
   std::chrono::milliseconds retry_after{30'000};   // after a failure the server is left alone so long
-  std::optional<std::chrono::seconds> expire_after;  // of a key, from its last Put
+  std::optional<std::chrono::seconds> expire_after{};  // of a key, from its last Put
 };
 
 // One Redis hash per key: field = content hash, value = bytes. Connects at first use. Null if libtrace was

@@ -33,36 +33,36 @@ namespace libtrace {
 class ArtifactRecorder;
 
 struct CacheEntry {
-  std::string artifact;
+  std::string artifact{};
   // Condition under which the artifact may be used, in words of the caller's; "" = always.
-  std::string guard;
+  std::string guard{};
   int64_t time_taken_ns = 0;           // what compiling took; filled in by GetOrCompile
   int64_t backward_time_taken_ns = 0;  // outer layers: the part of it for the backward graph
   // Whatever belongs to the artifact: names of kernels, keys of inner entries.
-  std::vector<std::pair<std::string, std::string>> properties;
+  std::vector<std::pair<std::string, std::string>> properties{};
 };
 
 // Whether `guard` holds now. Not asked for "". If it throws, the lookup is a bypass.
 using GuardCheck = FunctionRef<bool(std::string_view guard)>;
 
 struct BypassReason {
-  std::string reason;          // one sentence, stable: people count them
-  std::string exception_type;  // "" = none
-  std::vector<std::string> traceback;
+  std::string reason{};          // one sentence, stable: people count them
+  std::string exception_type{};  // "" = none
+  std::vector<std::string> traceback{};
   bool is_unexpected = false;  // a failure rather than something declared uncacheable
 };
 
 struct CompileOutput {
-  CacheEntry entry;
-  std::optional<BypassReason> bypass;  // set: what was compiled must not be cached
+  CacheEntry entry{};
+  std::optional<BypassReason> bypass{};  // set: what was compiled must not be cached
 };
 
 struct CacheResult {
   CacheState state = CacheState::kMiss;
-  CacheEntry entry;
+  CacheEntry entry{};
   bool is_cached = false;  // a store has the entry now
   // Not ok: strict mode and a bypass (nothing was compiled), see CompileCacheOptions::strict.
-  Status status;
+  Status status{};
 };
 
 struct CacheCounters {
@@ -83,15 +83,15 @@ struct CacheCounters {
 
 struct CompileCacheOptions {
   // Name of the layer in events; yours, with a prefix: `libtrace_model`, `acme_kernel`.
-  std::string layer;
+  std::string layer{};
   bool enabled = true;
-  std::string directory;  // "" = no local store
+  std::string directory{};  // "" = no local store
   uint64_t max_size_bytes = uint64_t{1} << 30;
-  std::shared_ptr<CacheStore> remote;  // e.g. MakeRedisStore; entries found there are kept locally too
+  std::shared_ptr<CacheStore> remote{};  // e.g. MakeRedisStore; entries found there are kept locally too
   // A bypass is an error instead of a silent compile.
   bool strict = false;
   // Takes a copy of every entry found or stored, see artifact_recorder.h.
-  std::shared_ptr<ArtifactRecorder> recorder;
+  std::shared_ptr<ArtifactRecorder> recorder{};
 };
 
 class CompileCache {

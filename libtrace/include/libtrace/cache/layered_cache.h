@@ -21,16 +21,16 @@
 namespace libtrace {
 
 struct LayeredCacheOptions {
-  CompileCacheOptions outer;
-  CompileCacheOptions inner;
+  CompileCacheOptions outer{};
+  CompileCacheOptions inner{};
   bool bundled = false;  // outer entries hold their graphs' artifacts
 };
 
 struct LayeredResult {
   CacheState state = CacheState::kMiss;  // of the outer layer
-  CacheEntry outer;
-  std::vector<CacheEntry> graphs;  // in the order in which they were compiled
-  Status status;
+  CacheEntry outer{};
+  std::vector<CacheEntry> graphs{};  // in the order in which they were compiled
+  Status status{};
 };
 
 class LayeredCompileCache {
@@ -45,10 +45,10 @@ class LayeredCompileCache {
    private:
     friend class LayeredCompileCache;
     struct Graph {
-      CacheKey key;
-      bool is_backward;
-      bool is_cached;
-      CacheEntry entry;
+      CacheKey key{};
+      bool is_backward{};
+      bool is_cached{};
+      CacheEntry entry{};
     };
     LayeredCompileCache* cache_ = nullptr;
     GuardCheck check_guard_;

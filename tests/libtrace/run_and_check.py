@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""Runs a program that traces, then checks its logs.
+
+usage: run_and_check.py PROGRAM SOURCE_DIRECTORY [--directory-argument] [--all]
+
+The logs must fit the JSON Schemas (check_schemas.py) and count_records.py must find nothing damaged.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+with tempfile.TemporaryDirectory() as directory:
+    command = [PROGRAM]
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("LIBTRACE_", "TORCH_", "RANK"))}
+    if "--directory-argument" in sys.argv:
+        command.append(directory)
+    else:
+        environment["TORCH_TRACE"] = directory
+    environment["LIBTRACE_SOURCE_ROOT"] = str(SOURCE)
+    subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
+    logs = sorted(map(str, pathlib.Path(directory).glob("*.log")))
+    assert logs, "the program left no log"
+    schemas = [sys.executable, str(SOURCE / "tests/libtrace/check_schemas.py"),
+               str(SOURCE / "schemas/json/libtrace"), directory]
+    subprocess.run(schemas + (["--all"] if "--all" in sys.argv else []), check=True)
+    counted = subprocess.run([sys.executable, str(SOURCE / "tests/tools/count_records.py"), "--json", *logs],
+                             check=True, capture_output=True, text=True).stdout
+    total = json.loads(counted)["total"]
+    assert total["records"] > 0 and not total["lines"], total["lines"]  # lines: damaged or foreign ones
+    assert total["payload_claimed_but_absent"] == 0
+    assert set(total["payload_states"]) <= {"ok", "absent"}, total["payload_states"]
+    print(f"{total['records']} records, every payload verified")

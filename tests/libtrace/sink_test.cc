@@ -1,0 +1,203 @@
+#include "libtrace/sink.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <sys/stat.h>
+
+#include <sstream>
+#include <thread>
+
+#include "libtrace/log_format.h"
+#include "libtrace/trace.h"
+#include "tests/catch2.h"
+#include "tests/libtrace/log_text.h"
+
+namespace libtrace {
+namespace {
+
+using testing::FindRecord;
+using testing::LoggedRecord;
+using testing::LogsIn;
+using testing::MemoryTrace;
+using testing::ParseLog;
+using testing::ReadText;
+using testing::TemporaryDirectory;
+
+void EmitNumber(int number, size_t payload_size = 0) {
+  Emit(
+      "number", [&](MetadataWriter& json) { json.Int(number); },
+      [&](Payload& payload) {
+        if (payload_size > 0) payload.text().assign(payload_size, 'p');
+      });
+}
+
+Options InDirectory(const TemporaryDirectory& directory) {
+  Options options;
+  options.directory = directory.string();
+  return options;
+}
+
+TEST_CASE("The file is made with the first record, with its parents, mode 0600", "[file_sink]") {
+  const TemporaryDirectory directory;
+  Options options;
+  options.directory = directory.string() + "/a/b";
+  options.rank = 5;
+  REQUIRE(Start(std::move(options)));
+  CHECK_FALSE(std::filesystem::exists(directory.path() / "a"));
+  EmitNumber(1);
+  const auto logs = LogsIn(directory.path() / "a/b");
+  REQUIRE(logs.size() == 1);
+  CHECK(LogPath() == logs[0].string());
+  CHECK(format::ParseFileName(logs[0].filename().native())->rank == 5u);
+  struct stat status {};
+  REQUIRE(stat(logs[0].c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+  Stop();
+}
+
+TEST_CASE("A program that emits nothing leaves nothing behind", "[file_sink]") {
+  const TemporaryDirectory directory;
+  Options options;
+  options.directory = directory.string() + "/a";
+  REQUIRE(Start(std::move(options)));
+  Stop();
+  CHECK_FALSE(std::filesystem::exists(directory.path() / "a"));
+}
+
+TEST_CASE("A rank that is set late is in the records, not in the name", "[file_sink]") {
+  const TemporaryDirectory directory;
+  REQUIRE(Start(InDirectory(directory)));
+  EmitNumber(1);
+  SetRank(4);
+  EmitNumber(2);
+  Stop();
+  SetRank(std::nullopt);
+  const auto logs = LogsIn(directory.path());
+  REQUIRE(logs.size() == 1);
+  CHECK_FALSE(format::ParseFileName(logs[0].filename().native())->rank);
+  const std::vector<LoggedRecord> records = ParseLog(ReadText(logs[0]));
+  CHECK_FALSE(FindRecord(records, "\"number\": 1")->Has("rank"));
+  CHECK(FindRecord(records, "\"number\": 2")->Has("\"rank\": 4"));
+}
+
+TEST_CASE("A rotating trace keeps to its budget, and every file stands alone", "[file_sink]") {
+  const TemporaryDirectory directory;
+  Options options = InDirectory(directory);
+  options.rotate_size_bytes = 20'000;
+  options.budget_size_bytes = 70'000;
+  REQUIRE(Start(std::move(options)));
+  for (int i = 0; i < 200; ++i) EmitNumber(i, 1000);
+  Stop();
+  const auto logs = LogsIn(directory.path());
+  CHECK(logs.size() >= 3);
+  uint64_t sum = 0;
+  bool has_last = false;
+  for (const auto& log : logs) {
+    const std::string text = ReadText(log);
+    sum += text.size();
+    CHECK(text.size() <= 20'000);
+    const std::vector<LoggedRecord> records = ParseLog(text);  // checks interned ids per file
+    CHECK(records.at(1).IsArtifact("libtrace_version"));
+    has_last = has_last || FindRecord(records, "\"number\": 199");
+  }
+  CHECK(sum <= 70'000);
+  CHECK(has_last);
+  CHECK(GetStats().file_count > logs.size());
+}
+
+TEST_CASE("Any spdlog sink that adds nothing will do", "[sink]") {
+  std::ostringstream stream;
+  auto sink = std::make_shared<spdlog::sinks::ostream_sink_st>(stream);
+  sink->set_formatter(std::make_unique<spdlog::pattern_formatter>(
+      "%v", spdlog::pattern_time_type::local, ""));
+  Options options;
+  options.sink = sink;
+  REQUIRE(Start(std::move(options)));
+  EmitNumber(1, 10);
+  Stop();
+  const std::vector<LoggedRecord> records = ParseLog(stream.str());
+  CHECK(records.size() == 3);
+  CHECK(FindRecord(records, "\"number\": 1")->payload == "pppppppppp");
+}
+
+TEST_CASE("A callback that throws loses its record and nothing else", "[sink]") {
+  std::vector<std::string> seen;
+  int calls = 0;
+  std::vector<std::string> errors;
+  Options options;
+  options.sink = std::make_shared<CallbackSink>([&](std::string_view record) {
+    if (++calls == 4) throw std::runtime_error("callback is out of order");
+    seen.emplace_back(record);
+  });
+  options.on_error = [&](LossKind kind, const std::string& message) {
+    errors.push_back(std::string(ToString(kind)) + ": " + message);
+    throw 1;  // may throw, too
+  };
+  REQUIRE(Start(std::move(options)));
+  for (int i = 0; i < 4; ++i) EmitNumber(i);  // str, version, 0, then 1 is lost
+  Stop();
+  std::string text;
+  for (const std::string& record : seen) text += record;
+  const std::vector<LoggedRecord> records = ParseLog(text);
+  CHECK_FALSE(FindRecord(records, "\"number\": 1,"));
+  CHECK(FindRecord(records, "\"number\": 3,"));
+  CHECK(FindRecord(records, "libtrace_loss"));
+  CHECK(errors == std::vector<std::string>{"write_failed: callback is out of order"});
+  CHECK(GetStats().lost_record_count == 1);
+}
+
+TEST_CASE("A sink that emits loses what it emits instead of waiting for itself", "[sink]") {
+  Options options;
+  options.sink = std::make_shared<CallbackSink>([](std::string_view) { EmitNumber(99); });
+  REQUIRE(Start(std::move(options)));
+  EmitNumber(1);
+  Stop();
+  CHECK(GetStats().lost_by_kind[static_cast<size_t>(LossKind::kReentrant)] >= 1);
+}
+
+TEST_CASE("Threads do not mix records", "[sink]") {
+  for (const AsyncMode mode : {AsyncMode::kOff, AsyncMode::kBlock}) {
+    Options options;
+    options.async = mode;
+    MemoryTrace trace(std::move(options));
+    constexpr int kThreads = 8, kEach = 500;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([t] {
+        for (int i = 0; i < kEach; ++i) EmitNumber(t * kEach + i, static_cast<size_t>(i % 50));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const std::vector<LoggedRecord> records = trace.records();
+    int count = 0;
+    for (const LoggedRecord& record : records) count += record.Has("\"number\"") ? 1 : 0;
+    CHECK(count == kThreads * kEach);
+    CHECK(GetStats().lost_record_count == 0);
+  }
+}
+
+TEST_CASE("Starting and stopping while others emit is safe", "[trace]") {
+  std::atomic<bool> is_done{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      while (!is_done) EmitNumber(1, 20);
+    });
+  }
+  for (int i = 0; i < 30; ++i) {
+    Options options;
+    options.sink = std::make_shared<MemorySink>();
+    options.async = i % 2 == 0 ? AsyncMode::kOff : AsyncMode::kDrop;
+    Start(std::move(options));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    SetRank(static_cast<uint32_t>(i));
+    Stop();
+  }
+  is_done = true;
+  for (std::thread& thread : threads) thread.join();
+  SetRank(std::nullopt);
+  CHECK_FALSE(IsEnabled());
+}
+
+}  // namespace
+}  // namespace libtrace
