@@ -20,7 +20,7 @@ async function writeTypes() {
   const parts = ['// Generated from schemas/json/viewer by build.mjs.\n'];
   for (const file of readdirSync(schemas).filter((name) => name.endsWith('.schema.json')).sort()) {
     const schema = JSON.parse(readFileSync(path.join(schemas, file), 'utf8'));
-    delete schema.$defs.numbers.description;
+    delete schema.$defs?.numbers.description;
     // Named types of its own per file; one export per file is enough.
     const text = await compile(schema, schema.title, { bannerComment: '', declareExternallyReferenced: true });
     parts.push(text.replace(/^export type (Numbers|Texts)\b.*$/gm, '').replace(/^\/\*\*\n \* Indexes into strings\.\n \*\/\n/gm, ''));

@@ -26,20 +26,12 @@ bool IsHexPrefix(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-Result<void> MakeTemporaryTables(Database& database, std::int64_t run_id) {
-  return database.Execute(
-      fmt::format("PRAGMA temp_store = MEMORY; DROP TABLE IF EXISTS temp.viewer_process;"
-                  "CREATE TEMP TABLE viewer_process (id INTEGER PRIMARY KEY);"
-                  "INSERT INTO viewer_process SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id"
-                  " WHERE f.run_id = {};",
-                  run_id));
-}
-
 // The earliest time of the run, so that times in chunks are short numbers.
 constexpr const char* kOrigin =
-    "SELECT coalesce((SELECT min(start_time_us) FROM compile WHERE process_id IN (SELECT id FROM viewer_process)),"
-    " (SELECT CAST(min(start_us) AS INTEGER) FROM chromium_event WHERE process_id IN (SELECT id FROM viewer_process)),"
-    " (SELECT min(time_us) FROM record WHERE process_id IN (SELECT id FROM viewer_process)), 0)";
+    "WITH in_run(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {})"
+    " SELECT coalesce((SELECT min(start_time_us) FROM compile WHERE process_id IN in_run),"
+    " (SELECT CAST(min(start_us) AS INTEGER) FROM chromium_event WHERE process_id IN in_run),"
+    " (SELECT min(time_us) FROM record WHERE process_id IN in_run), 0)";
 
 }  // namespace
 
@@ -50,9 +42,8 @@ Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64
     return Fail(ErrorCode::kNotFound, run_id ? fmt::format("{} holds no run {}", database.path(), *run_id)
                                              : fmt::format("{} holds no run", database.path()));
   }
-  RETURN_IF_ERROR(MakeTemporaryTables(database, found));
   ViewerData data(database, found, std::move(layout));
-  ASSIGN_OR_RETURN(data.origin_us_, database.QueryInt(kOrigin));
+  ASSIGN_OR_RETURN(data.origin_us_, database.QueryInt(fmt::format(kOrigin, found)));
   return data;
 }
 
@@ -143,11 +134,13 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
     if (spec.range == ChunkRange::kNone) names.emplace_back(spec.name);
   }
   for (const ViewerLayout::Block& block : layout_.blocks) names.push_back(fmt::format("{}/{}", block.kind, block.first_id));
-  RETURN_IF_ERROR(add_ids("process", "SELECT id FROM viewer_process"));
-  RETURN_IF_ERROR(add_ids("events", "SELECT id FROM viewer_process"));
+  const std::string processes = fmt::format("SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {}",
+                                            run_id_);
+  RETURN_IF_ERROR(add_ids("process", processes));
+  RETURN_IF_ERROR(add_ids("events", processes));
   RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component"));
-  RETURN_IF_ERROR(add_ids("args", "SELECT DISTINCT record_id / 1024 FROM chromium_event"
-                                  " WHERE process_id IN (SELECT id FROM viewer_process)"));
+  RETURN_IF_ERROR(add_ids("args", fmt::format("SELECT DISTINCT record_id / 1024 FROM chromium_event WHERE process_id IN ({})",
+                                              processes)));
   RETURN_IF_ERROR(add_ids("import_log", fmt::format("SELECT DISTINCT id / 4096 FROM import_log WHERE run_id = {}", run_id_)));
   return names;
 }

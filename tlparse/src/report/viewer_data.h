@@ -45,8 +45,8 @@ struct ViewerLayout {
 
 class ViewerData {
  public:
-  // `database` must outlive the object and may not be used by another thread meanwhile. Temporary tables are made in it, so a
-  // read-only connection will do. Without `run_id` the latest run. kNotFound if there is no such run, or none at all.
+  // `database` must outlive the object and may not be used by another thread meanwhile. Without `run_id` the latest run.
+  // kNotFound if there is no such run, or none at all.
   static Result<ViewerData> Open(Database& database, std::optional<std::int64_t> run_id, ViewerLayout layout = {});
 
   // JSON of the chunk; kNotFound if there is none of that name. `name` may be hostile.

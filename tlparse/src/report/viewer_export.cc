@@ -43,18 +43,24 @@ Result<void> AddBlocks(Database& database, std::string_view kind, std::string_vi
   }
 }
 
-constexpr const char* kTextsOfRun =
-    "CREATE TEMP TABLE viewer_payload (id INTEGER PRIMARY KEY);"
-    "INSERT INTO viewer_payload SELECT DISTINCT payload_id FROM record WHERE payload_id IS NOT NULL"
-    " AND kind IS NOT 'chromium_event' AND process_id IN (SELECT id FROM viewer_process);";
+std::string ProcessesOf(std::int64_t run_id) {
+  return fmt::format("(SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {})", run_id);
+}
 
-Result<ViewerLayout> ChooseLayout(Database& database) {
+// Payloads that the page shows as texts: those of Chromium events are in the chunks args/.
+std::string TextsOf(std::int64_t run_id) {
+  return fmt::format("(SELECT payload_id FROM record WHERE payload_id IS NOT NULL AND kind IS NOT 'chromium_event'"
+                     " AND process_id IN {})", ProcessesOf(run_id));
+}
+
+Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id) {
   ViewerLayout layout;
   RETURN_IF_ERROR(AddBlocks(database, "compile",
+                            fmt::format(
                             "SELECT c.id, coalesce(b.bytes, 0) + 500 FROM compile c LEFT JOIN (SELECT compile_id,"
                             " sum(length(envelope)) + 200 * count(*) AS bytes FROM record WHERE kind IS NOT 'chromium_event'"
                             " GROUP BY compile_id) b ON b.compile_id = c.id"
-                            " WHERE c.process_id IN (SELECT id FROM viewer_process) ORDER BY c.id",
+                            " WHERE c.process_id IN {} ORDER BY c.id", ProcessesOf(run_id)),
                             layout));
   RETURN_IF_ERROR(AddBlocks(database, "guards",
                             "SELECT content_id, 150 * count(*) FROM guard WHERE record_id IN (SELECT min(record_id) FROM guard_use"
@@ -66,9 +72,8 @@ Result<ViewerLayout> ChooseLayout(Database& database) {
                             " GROUP BY provenance_content_id) GROUP BY 1 ORDER BY 1",
                             layout));
   ASSIGN_OR_RETURN(const std::int64_t bytes,
-                   database.QueryInt(fmt::format("SELECT sum(size_bytes) FROM payload WHERE size_bytes < {} AND id IN"
-                                                 " (SELECT id FROM viewer_payload)",
-                                                 kTextAloneBytes)));
+                   database.QueryInt(fmt::format("SELECT sum(size_bytes) FROM payload WHERE size_bytes < {} AND id IN {}",
+                                                 kTextAloneBytes, TextsOf(run_id))));
   layout.text_prefix_digits = 1;
   for (std::int64_t group = bytes / 16; group > kBlockBytes; group /= 16) ++layout.text_prefix_digits;
   layout.text_alone_bytes = kTextAloneBytes;
@@ -117,10 +122,12 @@ class TextFiles {
   std::string prefix_;  // of what group_ holds
 };
 
-Result<void> WriteTexts(Database& database, const Directory& data, FileWriter& file, const ViewerLayout& layout) {
+Result<void> WriteTexts(Database& database, std::int64_t run_id, const Directory& data, FileWriter& file,
+                        const ViewerLayout& layout) {
   TextFiles texts(data, file, layout);
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT hash, content, size_bytes, typeof(content) = 'blob' FROM payload"
-                                                    " WHERE id IN (SELECT id FROM viewer_payload) ORDER BY hash"));
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare(fmt::format(
+                                       "SELECT hash, content, size_bytes, typeof(content) = 'blob' FROM payload"
+                                       " WHERE id IN {} ORDER BY hash", TextsOf(run_id))));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return texts.Flush();
@@ -130,12 +137,10 @@ Result<void> WriteTexts(Database& database, const Directory& data, FileWriter& f
 
 }  // namespace
 
-Result<void> WriteViewer(Database& database, const Directory& directory) {
+Result<void> WriteViewer(Database& database, const Directory& directory, std::optional<std::int64_t> run_id) {
   if (ViewerPage().empty()) return Fail(ErrorCode::kNotFound, "this tlparse was built without the viewer");
-  ASSIGN_OR_RETURN(ViewerData viewer, ViewerData::Open(database, std::nullopt));
-  RETURN_IF_ERROR(database.Execute("DROP TABLE IF EXISTS temp.viewer_payload"));
-  RETURN_IF_ERROR(database.Execute(kTextsOfRun));
-  ASSIGN_OR_RETURN(ViewerLayout layout, ChooseLayout(database));
+  ASSIGN_OR_RETURN(ViewerData viewer, ViewerData::Open(database, run_id));
+  ASSIGN_OR_RETURN(ViewerLayout layout, ChooseLayout(database, viewer.run_id()));
   viewer.set_layout(layout);
   FileWriter file;
   ASSIGN_OR_RETURN(const Directory data, directory.Child("data"));
@@ -144,7 +149,7 @@ Result<void> WriteViewer(Database& database, const Directory& directory) {
     ASSIGN_OR_RETURN(const std::string json, viewer.Chunk(name));
     RETURN_IF_ERROR(WriteChunk(data, file, name, json));
   }
-  RETURN_IF_ERROR(WriteTexts(database, data, file, layout));
+  RETURN_IF_ERROR(WriteTexts(database, viewer.run_id(), data, file, layout));
   RETURN_IF_ERROR(file.Open(directory, "index.html"));
   file.Append(ViewerPage());
   return file.Close();

@@ -1,6 +1,8 @@
 // Writes the viewer into an output directory: index.html and data/*.js, which together open from file:// without a server.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -13,8 +15,8 @@ namespace tlparse {
 // Data is not part of it.
 std::string_view ViewerPage();
 
-// Writes index.html and data/ for the latest run of `database`. kNotFound if ViewerPage() is empty or there is no run. Temporary
-// tables are made in `database`; nothing else may use it meanwhile.
-Result<void> WriteViewer(Database& database, const Directory& directory);
+// Writes index.html and data/ for a run of `database`, without `run_id` the latest. kNotFound if ViewerPage() is
+// empty or there is no such run.
+Result<void> WriteViewer(Database& database, const Directory& directory, std::optional<std::int64_t> run_id = std::nullopt);
 
 }  // namespace tlparse

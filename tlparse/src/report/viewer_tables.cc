@@ -3,8 +3,7 @@
 namespace tlparse {
 namespace {
 
-// viewer_process: the processes of the run (made by ViewerData::Open).
-#define IN_RUN(column) column " IN (SELECT id FROM viewer_process)"
+#define IN_RUN(column) column " IN (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = :run)"
 #define COMPILE_IN_RUN(column) \
   column " IN (SELECT id FROM compile WHERE " IN_RUN("process_id") ")"
 // Records of compiles :first … :last. The range of ids makes it a search in the table, not a walk through all of it.

@@ -1,0 +1,245 @@
+#include "report/server.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <httplib.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "report/viewer_events.h"
+#include "report/viewer_sql.h"
+#include "report/viewer_data.h"
+#include "report/viewer_export.h"
+
+namespace tlparse {
+namespace {
+
+bool IsAddress(std::string host) {
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  unsigned char bytes[sizeof(in6_addr)];
+  return inet_pton(AF_INET, host.c_str(), bytes) == 1 || inet_pton(AF_INET6, host.c_str(), bytes) == 1;
+}
+
+bool IsLoopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host == "[::1]" || host.substr(0, 4) == "127.";
+}
+
+// The page as it is served: it asks the API, and the policy that stands in it becomes a header too, where it can say more.
+struct ServedPage {
+  std::string html;
+  std::string policy;
+};
+
+ServedPage MakePage() {
+  ServedPage page{std::string(ViewerPage()), {}};
+  constexpr std::string_view kStatic = "data-source=\"static\"";
+  if (const std::size_t at = page.html.find(kStatic); at != std::string::npos) {
+    page.html.replace(at, kStatic.size(), "data-source=\"api\"");
+  }
+  constexpr std::string_view kMeta = "http-equiv=\"Content-Security-Policy\" content=\"";
+  if (const std::size_t at = page.html.find(kMeta); at != std::string::npos) {
+    const std::size_t start = at + kMeta.size();
+    page.policy = page.html.substr(start, page.html.find('"', start) - start) + "; frame-ancestors 'none'";
+  }
+  return page;
+}
+
+httplib::Headers DefaultHeaders(const std::string& policy) {
+  return {{"Content-Security-Policy", policy},
+          {"X-Content-Type-Options", "nosniff"},
+          {"X-Frame-Options", "DENY"},
+          {"Referrer-Policy", "no-referrer"},
+          {"Cross-Origin-Resource-Policy", "same-origin"},
+          {"Cross-Origin-Opener-Policy", "same-origin"},
+          {"Cache-Control", "no-store"}};
+}
+
+int StatusOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kNotFound: return 404;
+    case ErrorCode::kUsage: return 400;
+    default: return 500;
+  }
+}
+
+void Refuse(httplib::Response& response, int status, std::string_view why) {
+  response.status = status;
+  response.set_content(fmt::format("{}\n", why), "text/plain; charset=utf-8");
+}
+
+std::optional<std::int64_t> RunOf(const httplib::Request& request) {
+  const std::string text = request.get_param_value("run");
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  return std::stoll(text);
+}
+
+constexpr const char* kJson = "application/json";
+
+}  // namespace
+
+bool IsOwnHost(std::string_view host_header, std::string_view host, int port) {
+  std::string name(host_header);
+  // "[::1]:80" has its port behind the bracket, "::1" has none.
+  const std::size_t colon = name.rfind(':');
+  const bool has_port = colon != std::string::npos && name.find(']', colon) == std::string::npos &&
+                        (name.front() == '[' || name.find(':') == colon);
+  if (has_port) {
+    if (name.substr(colon + 1) != std::to_string(port)) return false;
+    name.resize(colon);
+  } else if (port != 80) {
+    return false;
+  }
+  if (name == "localhost" || name == host) return true;
+  return IsLoopback(host) ? IsAddress(name) && IsLoopback(name) : IsAddress(name);
+}
+
+class ViewerServer::Impl {
+ public:
+  explicit Impl(ServerOptions options) : options_(std::move(options)) {}
+
+  Result<void> Start(const std::string& path) {
+    if (ViewerPage().empty()) return Fail(ErrorCode::kUsage, "this tlparse was built without the viewer (TRACEKIT_BUILD_VIEWER)");
+    path_ = path;
+    ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Mode::kReadOnly));
+    database_.emplace(std::move(database));
+    ASSIGN_OR_RETURN(ViewerData latest, ViewerData::Open(*database_, std::nullopt));
+    latest_run_ = latest.run_id();
+    runs_.emplace(latest_run_, std::move(latest));
+    ASSIGN_OR_RETURN(Database console, Database::Open(path, Database::Mode::kReadOnly));
+    console_database_.emplace(std::move(console));
+    console_.emplace(*console_database_, options_);
+    page_ = MakePage();
+    Configure();
+    port_ = options_.port == 0 ? server_.bind_to_any_port(options_.host) : options_.port;
+    if (port_ <= 0 || (options_.port != 0 && !server_.bind_to_port(options_.host, options_.port))) {
+      return Fail(ErrorCode::kIo, fmt::format("cannot listen on {} port {}: another program may use it; give another --port",
+                                              options_.host, options_.port));
+    }
+    return {};
+  }
+
+  void Configure() {
+    server_.set_default_headers(DefaultHeaders(page_.policy));
+    server_.set_payload_max_length(256 << 10);
+    server_.set_keep_alive_max_count(1000);
+    server_.set_read_timeout(10);
+    server_.new_task_queue = [] { return new httplib::ThreadPool(4); };
+    // Routed here by comparison: httplib would try regular expressions on whatever path comes in.
+    server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      return Route(request, response);
+    });
+    server_.Post("/api/sql", [this](const httplib::Request& request, httplib::Response& response) { Sql(request, response); });
+  }
+
+  httplib::Server::HandlerResponse Route(const httplib::Request& request, httplib::Response& response) {
+    using enum httplib::Server::HandlerResponse;
+    if (!IsOwnHost(request.get_header_value("Host"), options_.host, port_)) {
+      Refuse(response, 421, "this request names another host");
+      return Handled;
+    }
+    const std::string origin = request.get_header_value("Origin");
+    const std::string site = request.get_header_value("Sec-Fetch-Site");
+    const bool is_api = request.path.rfind("/api/", 0) == 0;
+    if ((!origin.empty() && origin != "http://" + request.get_header_value("Host")) ||
+        (is_api && !site.empty() && site != "same-origin" && site != "none")) {
+      Refuse(response, 403, "requests of other pages are refused");
+      return Handled;
+    }
+    if (request.method == "POST" && request.path == "/api/sql") return Unhandled;  // its body is still to be read
+    if (request.method != "GET" && request.method != "HEAD") {
+      Refuse(response, 405, "this server only reads");
+    } else if (request.path == "/" || request.path == "/index.html") {
+      response.set_content(page_.html, "text/html; charset=utf-8");
+    } else if (request.path == "/api/chromium_events.json") {
+      Events(request, response);
+    } else if (constexpr std::string_view kChunk = "/api/chunk/"; request.path.rfind(kChunk, 0) == 0) {
+      Chunk(request, std::string_view(request.path).substr(kChunk.size()), response);
+    } else {
+      Refuse(response, 404, "there is nothing here");
+    }
+    return Handled;
+  }
+
+  void Chunk(const httplib::Request& request, std::string_view name, httplib::Response& response) {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t run = RunOf(request).value_or(latest_run_);
+    auto entry = runs_.find(run);
+    if (entry == runs_.end()) {
+      auto opened = ViewerData::Open(*database_, run);
+      if (!opened) return Refuse(response, StatusOf(opened.error().code), opened.error().message);
+      entry = runs_.emplace(run, std::move(*opened)).first;
+    }
+    auto json = entry->second.Chunk(name);
+    if (!json) return Refuse(response, StatusOf(json.error().code), json.error().message);
+    response.set_content(std::move(*json), kJson);
+  }
+
+  void Events(const httplib::Request& request, httplib::Response& response) {
+    auto opened = EventStream::Open(path_, RunOf(request).value_or(latest_run_));
+    if (!opened) return Refuse(response, StatusOf(opened.error().code), opened.error().message);
+    std::shared_ptr<EventStream> stream = std::move(*opened);
+    response.set_header("Content-Disposition", "attachment; filename=\"chromium_events.json\"");
+    response.set_chunked_content_provider(kJson, [stream](std::size_t, httplib::DataSink& sink) {
+      auto piece = stream->Next();
+      if (!piece) return false;  // the connection is cut: half a file must not look whole
+      if (piece->empty()) {
+        sink.done();
+        return true;
+      }
+      return sink.write(piece->data(), piece->size());
+    });
+  }
+
+  void Sql(const httplib::Request& request, httplib::Response& response) {
+    // A form of another page could send text/plain without asking; JSON it cannot.
+    if (request.get_header_value("Content-Type").rfind(kJson, 0) != 0) return Refuse(response, 415, "send application/json");
+    simdjson::dom::parser parser;
+    simdjson::dom::element document;
+    std::string_view sql;
+    if (parser.parse(request.body).get(document) != simdjson::SUCCESS || document["sql"].get(sql) != simdjson::SUCCESS) {
+      return Refuse(response, 400, "send {\"sql\": \"SELECT …\"}");
+    }
+    const std::lock_guard lock(console_mutex_);
+    auto answer = console_->Run(sql);
+    if (!answer) return Refuse(response, StatusOf(answer.error().code), answer.error().message);
+    response.set_content(std::move(*answer), kJson);
+  }
+
+  ServerOptions options_;
+  std::string path_;
+  int port_ = 0;
+  ServedPage page_;
+  std::mutex mutex_;  // of database_ and runs_
+  std::optional<Database> database_;
+  std::map<std::int64_t, ViewerData> runs_;
+  std::int64_t latest_run_ = 0;
+  std::mutex console_mutex_;
+  std::optional<Database> console_database_;
+  std::optional<SqlConsole> console_;
+  httplib::Server server_;
+};
+
+ViewerServer::ViewerServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ViewerServer::~ViewerServer() = default;
+
+Result<std::unique_ptr<ViewerServer>> ViewerServer::Create(const std::string& database_path, const ServerOptions& options) {
+  auto impl = std::make_unique<Impl>(options);
+  RETURN_IF_ERROR(impl->Start(database_path));
+  return std::unique_ptr<ViewerServer>(new ViewerServer(std::move(impl)));
+}
+
+int ViewerServer::port() const { return impl_->port_; }
+
+std::string ViewerServer::url() const {
+  const std::string& host = impl_->options_.host;
+  return host.find(':') == std::string::npos ? fmt::format("http://{}:{}/", host, port()) : fmt::format("http://[{}]:{}/", host, port());
+}
+
+void ViewerServer::Run() { impl_->server_.listen_after_bind(); }
+void ViewerServer::Stop() { impl_->server_.stop(); }
+
+}  // namespace tlparse
