@@ -115,7 +115,9 @@ TEST_CASE("Guards lose object ids with their padding, and the latency", "[normal
   CHECK(Guards("tree\n\nGuard latency = 129.95 us") == "tree\n\nGuard latency = ");
 }
 
-TEST_CASE("Runnables lose their environment, rank and the order of sets", "[normalize]") {
+TEST_CASE("Runnables lose their environment, rank and the order of sets and settings", "[normalize]") {
+  CHECK(Runnable("x\ntorch.b = 1\ntorch.a = 2\n\ny") == "x\ntorch.a = 2\ntorch.b = 1\n\ny");
+  CHECK(Runnable("x\ntorch.b = 1") == "x\ntorch.b = 1");
   CHECK(Runnable("\nimport os\nos.environ['A'] = '/tmp/x'\nos.environ['B'] = 'y'\nimport torch") == "\nimport os\nimport torch");
   CHECK(Runnable("setup({'1': {'size': 4, 'rank': 17}})") == "setup({'1': {'size': 4, 'rank': 0}})");
   CHECK(Runnable("x\ntorch._dynamo.config.a = {'b', 'a'}\ny") == Runnable("x\ntorch._dynamo.config.a = {'a', 'b'}\ny"));

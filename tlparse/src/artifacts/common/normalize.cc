@@ -261,10 +261,12 @@ std::size_t RewriteObjectId(std::string_view text, std::size_t at, Rewriter& rew
   return blanks;
 }
 
-// "torch._dynamo.config.repro_ignore = {'b', 'a'}": sets are printed in an order that differs by process. Empty if it is no set.
-std::string SortedSet(std::string_view line) {
+// "torch._dynamo.config.repro_ignore = {'b', 'a'}": sets are printed in an order that differs by process. Other lines stay.
+std::string WithSortedSet(std::string_view line) {
   const std::size_t open = line.find(" = {'");
-  if (open == std::string_view::npos || !line.ends_with("'}") || line.find("': ") != std::string_view::npos) return {};
+  if (open == std::string_view::npos || !line.ends_with("'}") || line.find("': ") != std::string_view::npos) {
+    return std::string(line);
+  }
   std::vector<std::string_view> members;
   std::string_view rest = line.substr(open + 5, line.size() - open - 7);
   for (std::size_t comma; (comma = rest.find("', '")) != std::string_view::npos; rest.remove_prefix(comma + 4)) {
@@ -273,12 +275,30 @@ std::string SortedSet(std::string_view line) {
   members.push_back(rest);
   std::sort(members.begin(), members.end());
   std::string sorted(line.substr(0, open + 4));
-  for (const std::string_view member : members) sorted.append("'").append(member).append("', ");
+  for (const std::string_view member : members) {
+    if (member.data() != members.front().data()) sorted.append(", ");
+    sorted.append("'").append(member).append("'");
+  }
+  return sorted + "}";
+}
+
+// The lines "torch.….config.… = …" that begin at `begin`, in an order of their own: PyTorch's differs by process. `end` becomes
+// where they end (the LF of the last one).
+std::string SortedSettings(std::string_view text, std::size_t begin, std::size_t& end) {
+  std::vector<std::string> lines;
+  while (StartsWithAt(text, begin, "torch.")) {
+    end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(WithSortedSet(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  std::sort(lines.begin(), lines.end());
+  std::string sorted;
+  for (const std::string& line : lines) sorted.append(sorted.empty() ? "" : "\n").append(line);
   return sorted;
 }
 
 constexpr Pair kLineO{'\n', 'o'};        // os.environ[…]
-constexpr Pair kLineT{'\n', 't'};        // torch._dynamo.config.… = {…}
+constexpr Pair kLineT{'\n', 't'};        // torch._dynamo.config.… = …
 constexpr Pair kFakeRank{'k', '\''};     // 'rank': 0
 std::size_t RewriteRunnable(std::string_view text, std::size_t at, Rewriter& rewriter) {
   if (text[at] == 'k') {
@@ -287,17 +307,18 @@ std::size_t RewriteRunnable(std::string_view text, std::size_t at, Rewriter& rew
     rewriter.Replace(at + 4, end, "0");
     return end;
   }
-  const std::size_t newline = std::min(text.find('\n', at + 1), text.size());
-  const std::string_view line = text.substr(at + 1, newline - at - 1);
-  if (line.starts_with("os.environ[")) {
+  if (StartsWithAt(text, at + 1, "os.environ[")) {
+    const std::size_t newline = std::min(text.find('\n', at + 1), text.size());
     rewriter.Replace(at, newline, "");
     return newline;
   }
-  if (line.starts_with("torch.")) {
-    if (const std::string sorted = SortedSet(line); !sorted.empty()) {
-      rewriter.Replace(at + 1, newline, sorted);
-      return newline;
-    }
+  if (StartsWithAt(text, at + 1, "torch.")) {
+    std::size_t end = at + 1;
+    std::string buffer;
+    const std::string settings = SortedSettings(text, at + 1, end);
+    const std::string_view sorted = NormalizeText(settings, buffer);
+    if (sorted != text.substr(at + 1, end - at - 1)) rewriter.Replace(at + 1, end, sorted);
+    return end;
   }
   return at + 1;
 }

@@ -28,7 +28,7 @@ std::string_view NormalizeCode(std::string_view text, std::string& buffer);
 std::string_view NormalizeGuards(std::string_view text, std::string& buffer);
 
 // fx_graph_runnable (torch/_dynamo/repro/after_aot.py). Also: environment variables, the rank of fake process groups, cache
-// paths, and the order within printed sets of strings.
+// paths, and the order of settings and within printed sets of strings.
 std::string_view NormalizeRunnable(std::string_view text, std::string& buffer);
 
 // Any other text. Also: cache paths.
