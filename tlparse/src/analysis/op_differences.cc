@@ -24,6 +24,24 @@ struct OpOutputs {
   std::string text;
 };
 
+// An op that stands elsewhere with the same outputs is no other tensor.
+void DropMoved(TensorDivergence& divergence) {
+  using Op = TensorDivergence::Op;
+  for (auto op = divergence.ops.begin(); op != divergence.ops.end();) {
+    const auto other = !op->text.empty() && !op->against_text.empty()
+                           ? divergence.ops.end()
+                           : std::find_if(op + 1, divergence.ops.end(), [&](const Op& candidate) {
+                               return candidate.name == op->name && candidate.text == op->against_text && candidate.against_text == op->text;
+                             });
+    if (other == divergence.ops.end()) {
+      ++op;
+      continue;
+    }
+    divergence.ops.erase(other);
+    op = divergence.ops.erase(op);
+  }
+}
+
 class OpFinder {
  public:
   OpFinder(Database& database, ExecutionAnswer& answer) : database_(database), answer_(answer) {}
@@ -139,6 +157,7 @@ Result<void> OpFinder::CompareTensors(std::int32_t graph_slot, const std::vector
       if (step.kind == EditStep::Kind::kInsert) add(b[step.b].name, b[step.b].text.empty() ? "no outputs" : b[step.b].text, {});
       if (step.kind == EditStep::Kind::kKeep && a[step.a].text != b[step.b].text) add(a[step.a].name, b[step.b].text, a[step.a].text);
     }
+    DropMoved(divergence);
     if (!divergence.ops.empty()) answer_.tensors.push_back(std::move(divergence));
   }
   return {};

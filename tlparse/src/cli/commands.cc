@@ -14,6 +14,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"sql", "<db> \"SELECT …\"", "run any query", &RunSql},
     {"history", "<db>", "the compiles: when, how long by phase, status, graph breaks, recompiles, caches", &RunHistory},
+    {"ranks", "<db> [--all]", "one screen for a job: classes of ranks, what sets them apart, the slowest, the missing", &RunRanks},
     {"cache", "<db> [--rank R] [--all]", "what the caches answered, where ranks' keys differ and why, what the caches were worth", &RunCache},
     {"collectives", "<db> [--all]", "which rank schedules its collectives differently, where, and how", &RunCollectives},
     {"execution", "<db> [--all]", "order of execution, spread of estimated runtimes, output tensors, rank against rank", &RunExecution},
