@@ -21,6 +21,8 @@ std::optional<std::string> SharedContent::Find(std::int64_t payload_id, FileForm
 
 void SharedContent::Add(std::int64_t payload_id, FileForm form, std::string path) {
   const std::lock_guard lock(mutex_);
+  constexpr std::size_t kMaxPaths = 100'000;  // some 20 MB
+  if (paths_.size() >= kMaxPaths) return;
   paths_.emplace(std::pair(payload_id, form), std::move(path));
 }
 

@@ -6,6 +6,7 @@
 
 #include "report/file_name.h"
 #include "report/html.h"
+#include "report/record_scan.h"
 #include "report/report_context.h"
 #include "report/stack_text.h"
 #include "store/database.h"
@@ -214,19 +215,40 @@ void AppendArtifacts(const TreePlan& plan, FileWriter& out) {
   }
 }
 
-void AppendExportSummary(const TreePlan& plan, FileWriter& out) {
+// Fake kernels that are missing or wrong: records without a file of their own.
+Result<void> AppendFakeKernels(const ReportContext& context, FileWriter& out) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      SelectRecords(context.database, context.participant,
+                    "k.text, coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.op', "
+                    "coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.reason'",
+                    "JOIN text k ON k.id = r.kind_id",
+                    "k.text IN ('missing_fake_kernel', 'mismatched_fake_kernel')"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    out.Append(rows.Text(0) == "missing_fake_kernel" ? "<li>an operator has no fake kernel: <code>"
+                                                     : "<li>a fake kernel is wrong: <code>");
+    AppendHtml(rows.Text(1), out);
+    out.Append("</code> ");
+    AppendHtml(rows.Text(2), out);
+    out.Append("</li>\n");
+  }
+}
+
+Result<void> AppendExportSummary(const ReportContext& context, const TreePlan& plan,
+                                 FileWriter& out) {
   out.Append("<h2>Export</h2>\n<ul>\n");
   for (const PlannedFile& file : plan.files) {
     const bool is_symbol = file.form == FileForm::kSymbolPage;
-    const bool is_program = file.form == FileForm::kText;
-    if (!is_symbol && !is_program) continue;
-    out.Append(fmt::format("<li>{}: ", is_symbol ? "a guard or data-dependent expression was "
-                                                   "specialised"
-                                                 : "exported program"));
+    if (!is_symbol && file.form != FileForm::kText) continue;
+    out.Append(is_symbol ? "<li>an expression was specialised: " : "<li>exported program: ");
     out.Append(Link(plan.Path(file), file.name));
     out.Append("</li>\n");
   }
+  RETURN_IF_ERROR(AppendFakeKernels(context, out));
   out.Append("</ul>\n");
+  return {};
 }
 
 }  // namespace
@@ -235,7 +257,9 @@ Result<void> WriteIndexPage(const ReportContext& context, const TreePlan& plan) 
   ASSIGN_OR_RETURN(const std::vector<Compile> compiles, ReadCompiles(context));
   const std::size_t failures = FailuresOf(context.participant, context.failures).size();
   FileWriter out;
-  RETURN_IF_ERROR(out.Open(context.directory, "index.html"));
+  RETURN_IF_ERROR(out.Open(context.directory, context.participant.directory.empty()
+                                                  ? context.options.root_index_name
+                                                  : std::string("index.html")));
   AppendPageStart(fmt::format("PyTorch compile report: {}", context.participant.title),
                   context.options.custom_header_html, out);
   out.Append("<p>");
@@ -249,7 +273,7 @@ Result<void> WriteIndexPage(const ReportContext& context, const TreePlan& plan) 
       "<li><a href=\"chromium_events.json\">chromium_events.json</a> (timeline; open it in a trace "
       "viewer)</li>\n<li><a href=\"compile_directory.json\">compile_directory.json</a></li>\n"
       "<li><a href=\"raw.jsonl\">raw.jsonl</a></li>\n</ul>\n");
-  if (context.options.export_report) AppendExportSummary(plan, out);
+  if (context.options.export_report) RETURN_IF_ERROR(AppendExportSummary(context, plan, out));
   AppendCompiles(compiles, out);
   RETURN_IF_ERROR(AppendStackTrie(context, compiles, out));
   AppendArtifacts(plan, out);

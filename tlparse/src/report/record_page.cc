@@ -15,6 +15,16 @@ std::string ValueText(const simdjson::dom::element& value) {
   return simdjson::minify(value);
 }
 
+// Some logs have their line breaks escaped twice.
+std::string WithLineBreaks(std::string text) {
+  if (text.find('\n') != std::string::npos) return text;
+  for (std::size_t at = text.find("\\n"); at != std::string::npos; at = text.find("\\n", at)) {
+    text.erase(at, 1);
+    text[at] = '\n';
+  }
+  return text;
+}
+
 // Members that are null say nothing and there are many of them; stacks stand below the table.
 void AppendMembers(const simdjson::dom::object& object, FileWriter& out) {
   constexpr std::size_t kFoldedBytes = 400;
@@ -128,7 +138,7 @@ void AppendStackTracesPage(std::string_view payload, std::string_view title, Fil
       if (kernel.value.get(stacks) != simdjson::SUCCESS) continue;
       for (const simdjson::dom::element stack : stacks) {
         out.Append("<pre>");
-        AppendHtml(ValueText(stack), out);
+        AppendHtml(WithLineBreaks(ValueText(stack)), out);
         out.Append("</pre>\n");
       }
     }

@@ -27,7 +27,7 @@ class SharedContent {
  public:
   // Where a payload has been written in this form: a path relative to the output directory.
   std::optional<std::string> Find(std::int64_t payload_id, FileForm form) const;
-  // Call when the file is complete.
+  // Call when the file is complete. Forgotten beyond some number, to bound the memory.
   void Add(std::int64_t payload_id, FileForm form, std::string path);
 
  private:

@@ -42,7 +42,7 @@ Result<void> WriteRunIndex(const Directory& root, const ReportOptions& options,
                            const std::vector<Participant>& participants,
                            const std::vector<ParticipantFacts>& facts) {
   FileWriter out;
-  RETURN_IF_ERROR(out.Open(root, "index.html"));
+  RETURN_IF_ERROR(out.Open(root, options.root_index_name));
   AppendPageStart(fmt::format("PyTorch compile report: {} logs", participants.size()),
                   options.custom_header_html, out);
   AppendAggregates(facts, out);

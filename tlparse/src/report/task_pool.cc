@@ -48,9 +48,12 @@ void TaskPool::Work(Database& database) {
 
 void TaskPool::OpenAndWork(const Database& database) {
   Result<Database> connection = Database::Open(database.path(), Database::Mode::kReadOnly);
-  if (connection) return Work(*connection);
+  // Every page is read about once, so a cache for each thread would only take memory.
+  Result<void> ready = connection ? connection->Execute("PRAGMA cache_size = -4096")
+                                  : tl::unexpected<Error>(connection.error());
+  if (ready) return Work(*connection);
   const std::lock_guard lock(mutex_);
-  if (!error_) error_ = std::move(connection).error();
+  if (!error_) error_ = std::move(ready).error();
   changed_.notify_all();
 }
 
