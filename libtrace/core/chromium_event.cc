@@ -1,5 +1,8 @@
 #include "libtrace/chromium_event.h"
 
+#include <memory>
+#include <utility>
+
 #include "core/clock.h"
 #include "libtrace/log_format.h"
 #include "libtrace/scope.h"
@@ -57,33 +60,20 @@ void EmitInstant(std::string_view name, ArgsBuilder args, CallSite location) noe
   if (IsEnabled()) EmitEvent({name, 'i', {}, {}}, args, location);
 }
 
-TimedSpan::TimedSpan(std::string_view name, std::string_view fn_name,
-                     CallSite location) noexcept
-    : is_active_(IsEnabled()), location_(location) {
-  if (!is_active_) return;
+void TimedSpan::Begin(std::string_view name, std::string_view fn_name,
+                      const CallSite& location) noexcept {
   try {
-    name_ = name;
-    fn_name_ = fn_name;
-  } catch (...) {
-    is_active_ = false;
+    active_ = new Active{std::string(name), std::string(fn_name), {}, location};
+  } catch (...) {  // no memory: no span
     return;
   }
-  EmitEvent({name_, 'B', fn_name_, {}}, {}, location_);
+  EmitEvent({active_->name, 'B', active_->fn_name, {}}, {}, location);
 }
-
-TimedSpan::~TimedSpan() { End(); }
 
 void TimedSpan::End() noexcept {
-  if (!is_active_) return;
-  is_active_ = false;
-  if (IsEnabled()) EmitEvent({name_, 'E', fn_name_, args_}, {}, location_);
-}
-
-std::string& TimedSpan::Member(std::string_view name) {
-  args_ += ", ";
-  AppendJsonString(name, args_);
-  args_ += ": ";
-  return args_;
+  const std::unique_ptr<Active> active(std::exchange(active_, nullptr));
+  if (active == nullptr || !IsEnabled()) return;
+  EmitEvent({active->name, 'E', active->fn_name, active->args}, {}, active->location);
 }
 
 }  // namespace libtrace

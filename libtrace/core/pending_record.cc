@@ -1,5 +1,11 @@
 #include "core/pending_record.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/digest.h"
@@ -11,76 +17,129 @@ namespace {
 
 constexpr size_t kMaxIdDigits = 10;
 constexpr size_t kKeptBufferSize = size_t{4} << 20;
+constexpr size_t kBlockSize = 16;
 
 // After the envelope's members: `, "has_payload": "<hash>"}` and the LF.
 constexpr size_t kTailSize = sizeof(R"(, "has_payload": ""}
 )") - 1 + format::kPayloadHashSize;
 
-// As format::AppendPayloadLines, into memory that is there already: resize() would clear it first.
-char* PutPayloadLines(std::string_view payload, char* out) {
-  for (;;) {
-    const size_t size = std::min(payload.find('\n'), payload.size());
-    *out++ = format::kPayloadIndent;
-    std::memcpy(out, payload.data(), size);
-    out += size;
-    *out++ = '\n';
-    if (size == payload.size()) return out;
-    payload.remove_prefix(size + 1);
+// Copies from `from` up to and with the first LF, or to `end`; returns where it stopped. Blocks are written
+// whole, so `to` must have room for one more than there is to copy.
+const char* CopyLine(const char* from, const char* end, char*& to, bool& has_high_bit) {
+#ifdef __SSE2__
+  // Lines are short: a call of memchr and one of memcpy for each cost more than MD5 leaves.
+  const __m128i line_feed = _mm_set1_epi8('\n');
+  while (static_cast<size_t>(end - from) >= kBlockSize) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), block);
+    has_high_bit |= _mm_movemask_epi8(block) != 0;
+    const auto found = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(block, line_feed)));
+    if (found != 0) {
+      const int size = std::countr_zero(found) + 1;
+      to += size;
+      return from + size;
+    }
+    from += kBlockSize;
+    to += kBlockSize;
   }
-}
-
-size_t CountLines(std::string_view payload) {
-  size_t count = 1;
-  for (const char c : payload) count += c == '\n';
-  return count;
+#endif
+  while (from < end) {
+    const char c = *from++;
+    has_high_bit |= static_cast<unsigned char>(c) >= 0x80;
+    *to++ = c;
+    if (c == '\n') break;
+  }
+  return from;
 }
 
 }  // namespace
 
+void FramedRecord::Grow(size_t capacity) {
+  if (capacity <= capacity_) return;
+  auto larger = std::make_unique_for_overwrite<char[]>(capacity);
+  if (end_ > payload_offset_) {
+    std::memcpy(larger.get() + payload_offset_, buffer_.get() + payload_offset_,
+                end_ - payload_offset_);
+  }
+  buffer_ = std::move(larger);
+  capacity_ = capacity;
+}
+
+// As format::AppendPayloadLines. False if `payload` is not ASCII.
+bool FramedRecord::AppendPayloadLines(std::string_view payload) {
+  const char* from = payload.data();
+  const char* const end = from + payload.size();
+  bool has_high_bit = false;
+  size_t spare = 0;  // tabs that the buffer still has room for
+  bool is_guess = true;
+  for (bool is_last = false; !is_last;) {
+    if (spare == 0) {
+      const auto left = static_cast<size_t>(end - from);
+      // A guess at the number of lines; if it was wrong they may all be empty.
+      spare = is_guess ? left / kBlockSize + 64 : left + 1;
+      is_guess = false;
+      Grow(end_ + left + spare + 2 + kBlockSize);
+    }
+    --spare;
+    buffer_[end_++] = format::kPayloadIndent;
+    char* to = buffer_.get() + end_;
+    const char* const next = CopyLine(from, end, to, has_high_bit);
+    is_last = next == end && (next == from || next[-1] != '\n');
+    end_ = static_cast<size_t>(to - buffer_.get());
+    from = next;
+  }
+  buffer_[end_++] = '\n';
+  return !has_high_bit;
+}
+
 void FramedRecord::Frame(const PendingRecord& record, bool& was_repaired) {
   payload_offset_ = record.header.size() + record.interned_names.size() * kMaxIdDigits + kTailSize;
+  end_ = payload_offset_;
   hash_.clear();
   was_repaired = false;
+  if (!record.payload.is_set()) {
+    Grow(end_);
+    return;
+  }
   std::string repaired;
-  std::string_view payload;
-  size_t framed_size = 0;
-  if (record.payload.is_set()) {
-    payload = record.payload.view();
+  std::string_view payload = record.payload.view();
+  if (!AppendPayloadLines(payload)) {
     if (const size_t broken = FindBrokenUtf8(payload); broken != std::string_view::npos) {
       repaired = RepairUtf8(payload, broken);
       payload = repaired;
       was_repaired = true;
+      end_ = payload_offset_;
+      AppendPayloadLines(payload);
     }
-    hash_ = Md5Hex(payload);
-    framed_size = payload.size() + CountLines(payload) + 1;
   }
-  const size_t size = payload_offset_ + framed_size;
-  if (buffer_.size() < size) {
-    buffer_.clear();  // nothing to copy
-    buffer_.resize(size);
-  }
-  if (record.payload.is_set()) {
-    char* const end = PutPayloadLines(payload, buffer_.data() + payload_offset_);
-    framed_size = static_cast<size_t>(end - buffer_.data()) - payload_offset_;
-  }
-  buffer_size_ = payload_offset_ + framed_size;
+  hash_ = Md5Hex(payload);
 }
 
 std::string_view FramedRecord::Finish(std::string_view header) {
-  std::string tail;
+  char tail[kTailSize + 1];
+  char* at = tail;
+  const auto put = [&at](std::string_view text) {
+    at = std::copy(text.begin(), text.end(), at);
+  };
   if (!hash_.empty()) {
-    tail.append(", \"").append(format::kHasPayload).append("\": \"").append(hash_).append("\"");
+    put(", \"");
+    put(format::kHasPayload);
+    put("\": \"");
+    put(hash_);
+    put("\"");
   }
-  tail += "}\n";
-  const size_t start = payload_offset_ - header.size() - tail.size();
-  std::memcpy(buffer_.data() + start, header.data(), header.size());
-  std::memcpy(buffer_.data() + start + header.size(), tail.data(), tail.size());
-  return {buffer_.data() + start, buffer_size_ - start};
+  put("}\n");
+  const auto tail_size = static_cast<size_t>(at - tail);
+  const size_t start = payload_offset_ - header.size() - tail_size;
+  std::memcpy(buffer_.get() + start, header.data(), header.size());
+  std::memcpy(buffer_.get() + start + header.size(), tail, tail_size);
+  return {buffer_.get() + start, end_ - start};
 }
 
 void FramedRecord::Shrink() {
-  if (buffer_.capacity() <= kKeptBufferSize) return;
-  std::string().swap(buffer_);
+  if (capacity_ <= kKeptBufferSize) return;
+  buffer_.reset();
+  capacity_ = 0;
 }
 
 }  // namespace libtrace::detail

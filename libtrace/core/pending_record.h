@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,17 +28,21 @@ class FramedRecord {
  public:
   // Hashes the payload and lays its lines out; broken UTF-8 is replaced. May throw std::bad_alloc.
   void Frame(const PendingRecord& record, bool& was_repaired);
+  // Estimate of the whole record, before Finish.
+  size_t size_bytes() const { return end_; }
   // Puts `header` (complete, without the last brace) before the payload; valid until the next call.
   std::string_view Finish(std::string_view header);
-  // Estimate of the whole record, before Finish.
-  size_t size_bytes() const { return buffer_size_; }
   // Gives the buffer back to the system if it has grown beyond what is worth keeping.
   void Shrink();
 
  private:
-  std::string buffer_;
+  bool AppendPayloadLines(std::string_view payload);
+  void Grow(size_t capacity);
+
+  std::unique_ptr<char[]> buffer_;  // not a string: that would clear it before it is filled
+  size_t capacity_ = 0;
   size_t payload_offset_ = 0;
-  size_t buffer_size_ = 0;  // used part of buffer_
+  size_t end_ = 0;    // used part of buffer_
   std::string hash_;  // "" = no payload
 };
 

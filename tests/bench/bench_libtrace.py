@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What emitting costs the program that is traced, each figure beside its baseline of the same run.
 
-Runs libtrace_bench (Google Benchmark), repetitions interleaved at random, and takes the minimum of each:
-other programs on the machine can only add. Files lie in memory (/dev/shm).
+Runs libtrace_bench (Google Benchmark), repetitions interleaved at random. Times are CPU times of the calling
+thread, kernel included, the minimum of the repetitions each: other programs on the machine can only add. Rates of
+several threads are by the clock on the wall. Files lie in memory (/dev/shm).
 """
 
 import argparse
@@ -31,7 +32,7 @@ def run(binary, folder, repetitions, min_time):
             continue
         assert entry["time_unit"] == "ns"
         name = entry["run_name"].replace("/real_time", "")
-        times.setdefault(name, []).append(entry["real_time"])
+        times.setdefault(name, []).append(entry["cpu_time"])
         rates.setdefault(name, []).append(entry.get("items_per_second", 0))
     return {name: min(values) for name, values in times.items()}, \
         {name: max(values) for name, values in rates.items()}

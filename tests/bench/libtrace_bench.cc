@@ -1,6 +1,8 @@
 // What emitting costs, each beside its baseline in the same run. bench_libtrace.py prints the table.
 //
 // Files go to the directory in LIBTRACE_BENCH_DIR (a tmpfs: the disk is not what is measured).
+#define OPENSSL_SUPPRESS_DEPRECATED  // MD5(), as the library uses it
+
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <openssl/md5.h>

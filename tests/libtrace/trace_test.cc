@@ -196,11 +196,20 @@ TEST_CASE("Payloads keep every byte, except what is not UTF-8", "[trace]") {
   MemoryTrace trace;
   const std::string odd("a\r\n\tb\0\v\f\xE2\x80\xA8\n\n", 14);
   EmitArtifact("odd", "string", [&](Payload& payload) { payload.Borrow(odd); });
+  std::string lines(100'000, '\n');  // more lines than any guess
+  lines += "0123456789abcde\n0123456789abcdef\nend";
+  EmitArtifact("lines", "string", [&](Payload& payload) { payload.Borrow(lines); });
+  EmitArtifact("accents", "string", [](Payload& payload) {
+    payload.text() = "0123456789abcdef\n\xC3\xA9 and more than a block of text \xC3\xA9\n";
+  });
   EmitArtifact("broken", "string", [](Payload& payload) { payload.text() = "x\xFFy\xE2\x82"; });
   EmitArtifact("empty", "string", [](Payload& payload) { payload.text(); });
   EmitArtifact("none", "string", [](Payload&) {});
   const std::vector<LoggedRecord> records = trace.records();
   CHECK(FindRecord(records, "\"odd\"")->payload == odd);
+  CHECK(FindRecord(records, "\"lines\"")->payload == lines);
+  CHECK(FindRecord(records, "\"accents\"")->payload ==
+        "0123456789abcdef\n\xC3\xA9 and more than a block of text \xC3\xA9\n");
   CHECK(FindRecord(records, "\"broken\"")->payload == "x\xEF\xBF\xBDy\xEF\xBF\xBD");
   CHECK(FindRecord(records, "\"empty\"")->has_payload);
   CHECK_FALSE(FindRecord(records, "\"none\"")->has_payload);

@@ -1,7 +1,9 @@
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <atomic>
 #include <cerrno>
@@ -49,11 +51,25 @@ std::string RandomName() {
   return name;
 }
 
-// A process over its RLIMIT_FSIZE is killed by SIGXFSZ unless that is blocked.
-bool HasFileSizeLimit() {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-}
+// Whether the process has a RLIMIT_FSIZE, beyond which a write kills it by SIGXFSZ unless that is blocked.
+// Asking the kernel costs a quarter of a short write, so it is asked every 10 ms.
+class FileSizeLimit {
+ public:
+  bool is_set() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    const int64_t now_ms = int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+    if (now_ms - asked_at_ms_ < 10) return is_set_;
+    asked_at_ms_ = now_ms;
+    rlimit limit{};
+    is_set_ = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return is_set_;
+  }
+
+ private:
+  int64_t asked_at_ms_ = -1000;
+  bool is_set_ = false;
+};
 
 class FileSink : public TraceSink {
  public:
@@ -94,7 +110,7 @@ class FileSink : public TraceSink {
   void sink_it_(const spdlog::details::log_msg& message) override {
     const int fd = fd_;
     if (fd < 0) Throw("cannot write to", options_.directory, EBADF);
-    const detail::SignalGuard guard(SIGXFSZ, HasFileSizeLimit());
+    const detail::SignalGuard guard(SIGXFSZ, size_limit_.is_set());
     if (is_torn_) {
       // The end of the file is part of a record that could not be cut off.
       if (write(fd, "\n", 1) != 1) Throw("cannot write to", path_, errno);
@@ -175,6 +191,7 @@ class FileSink : public TraceSink {
   std::string new_path_;
   uint64_t size_bytes_ = 0;
   bool is_torn_ = false;
+  FileSizeLimit size_limit_;
   int64_t retry_at_ns_ = 0;
   int open_error_ = 0;
   std::deque<OldFile> old_files_;  // oldest first

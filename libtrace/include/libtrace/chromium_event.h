@@ -20,39 +20,50 @@ void EmitInstant(std::string_view name, ArgsBuilder args = {},
                  CallSite location = CallSite::Current()) noexcept;
 
 // One `B` event now and one `E` event at the end of the scope, which carries everything added
-// meanwhile. Costs a few ns when tracing is off; if tracing goes off in between, the E is not
+// meanwhile. When tracing is off it costs a branch; if tracing goes off in between, the E is not
 // written.
 class TimedSpan {
  public:
   // `fn_name` is what PyTorch adds to phases (args.fn_name of both events); may be empty.
   explicit TimedSpan(std::string_view name, std::string_view fn_name = {},
-                     CallSite location = CallSite::Current()) noexcept;
-  ~TimedSpan();
+                     CallSite location = CallSite::Current()) noexcept {
+    if (IsEnabled()) Begin(name, fn_name, location);
+  }
+  ~TimedSpan() {
+    if (active_ != nullptr) End();
+  }
   TimedSpan(const TimedSpan&) = delete;
   TimedSpan& operator=(const TimedSpan&) = delete;
 
   // Adds an arg to the E event.
   template <class T>
   void Arg(std::string_view name, const T& value) noexcept {
-    if (!is_active_) return;
-    const size_t size = args_.size();
+    if (active_ == nullptr) return;
+    std::string& args = active_->args;
+    const size_t size = args.size();
     try {
-      JsonWriter(Member(name)).Value(value);
+      args += ", ";
+      AppendJsonString(name, args);
+      args += ": ";
+      JsonWriter(args).Value(value);
     } catch (...) {  // no memory: the event goes without this arg
-      args_.resize(size);
+      args.resize(size);
     }
   }
   // Writes the E event now; the destructor then does nothing.
   void End() noexcept;
 
  private:
-  std::string& Member(std::string_view name);
+  struct Active {
+    std::string name{};
+    std::string fn_name{};
+    std::string args{};  // `, "name": value` pieces
+    CallSite location{};
+  };
 
-  bool is_active_;
-  std::string name_;
-  std::string fn_name_;
-  std::string args_;  // `, "name": value` pieces
-  CallSite location_;
+  void Begin(std::string_view name, std::string_view fn_name, const CallSite& location) noexcept;
+
+  Active* active_ = nullptr;  // owned; null = tracing was off
 };
 
 }  // namespace libtrace

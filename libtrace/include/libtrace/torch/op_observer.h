@@ -1,0 +1,77 @@
+// OpObserver: what the ops that libtorch runs make, and how long they take.
+//
+//   {
+//     libtrace::OpObserver observer;        // watches the ops of this thread
+//     for (int step = 0; step < 10; ++step) model.forward({batch});
+//   }                                       // emits both records
+//
+// Emits `inductor_runtime_and_tensor_meta` (every op once: estimated runtime, shape, stride, dtype and device
+// of its outputs) and `libtrace_measured_runtime` (count, total, least and most of each op), which
+// join by name. An op is what was called with the same name, tensors and graph node; a name that stands for
+// several gets `_1`, `_2`, … from the second on, as FX names nodes. Built on at::RecordFunction; when
+// tracing is off an observer registers nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "libtrace/artifacts/measured_runtime.h"
+#include "libtrace/artifacts/runtime_and_tensor_meta.h"
+#include "libtrace/scope.h"
+
+namespace libtrace {
+
+struct OpObserverOptions {
+  // Every thread of the process instead of the one that made the observer: the backward pass of autograd
+  // on a GPU, inter-op threads. Ops are then listed in the order in which they first ended.
+  bool all_threads = false;
+  // Ops called by other ops as well (`aten::clamp_min` within `aten::relu`).
+  bool nested_ops = false;
+  uint32_t max_ops = 10'000;  // different ones; calls of others are only counted
+  // Compile that the records belong to; default: the thread's at Emit.
+  std::optional<Context> context{};
+};
+
+class OpObserver {
+ public:
+  // `max_shape_dimensions` and tensors per op are bounded so that watching an op allocates nothing: of an op's
+  // inputs and outputs the first 6 tensors each, of tensors of more dimensions than 8 the first 8.
+  explicit OpObserver(OpObserverOptions options = {});
+  ~OpObserver();  // Emit()
+  OpObserver(const OpObserver&) = delete;
+  OpObserver& operator=(const OpObserver&) = delete;
+
+  // Stops watching, and emits what was seen. The observer is spent: a second call does nothing.
+  void Emit() noexcept;
+  // Stops watching without emitting.
+  void Stop() noexcept;
+
+  // What was seen; of a stopped observer. The estimates need MeasuredRoofline().
+  std::vector<OpRuntime> Runtimes() const;
+  std::vector<MeasuredOp> Measured() const;
+  uint64_t lost_count() const;  // calls beyond max_ops
+
+  struct Impl;
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+// Which graph node this thread executes: ops observed meanwhile get its name (MeasuredOp::node). `name` must
+// outlive the scope. Set by libtrace's TorchScript wrapper; any interpreter can.
+class NodeScope {
+ public:
+  explicit NodeScope(const std::string* name) noexcept;
+  ~NodeScope();
+  NodeScope(const NodeScope&) = delete;
+  NodeScope& operator=(const NodeScope&) = delete;
+
+ private:
+  const std::string* previous_;
+};
+
+}  // namespace libtrace

@@ -1,0 +1,20 @@
+// The differences between libtorch 1.13, 2.6 and 2.14 that libtrace::torch meets, all in one place.
+#pragma once
+
+#include <torch/version.h>
+
+// 113, 206, 214: comparable. (Debian's 1.13.1 calls itself 1.13.0.)
+#define LIBTRACE_TORCH (TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR)
+
+// From 2.0 on a c10d::ProcessGroup dispatches to c10d::Backends; before, it was the backend itself.
+#if LIBTRACE_TORCH >= 200
+#define LIBTRACE_C10D_BACKENDS 1
+#else
+#define LIBTRACE_C10D_BACKENDS 0
+#endif
+
+namespace torch::jit {
+// Exported, but declared in a header that Debian does not install.
+bool canFuseOnCPU();
+void overrideCanFuseOnCPU(bool value);
+}  // namespace torch::jit

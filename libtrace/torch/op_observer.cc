@@ -1,0 +1,348 @@
+#include "libtrace/torch/op_observer.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/record_function.h>
+
+#include "libtrace/torch/cost_model.h"
+#include "libtrace/trace.h"
+#include "torch/dtype_name.h"
+
+namespace libtrace {
+namespace {
+
+constexpr size_t kMaxTensors = 6;
+constexpr size_t kMaxDimensions = 8;
+
+thread_local const std::string* current_node = nullptr;
+
+int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Everything of one tensor that is kept, of fixed size.
+struct Facts {
+  std::array<int64_t, kMaxDimensions> shape;
+  std::array<int64_t, kMaxDimensions> stride;
+  uint64_t size_bytes;
+  const void* storage;
+  int8_t dimension_count;
+  at::ScalarType dtype;
+  c10::Device device{c10::DeviceType::CPU};
+  bool is_strided;
+};
+
+struct Tensors {
+  std::array<Facts, kMaxTensors> facts;
+  uint32_t count = 0;
+
+  void Add(const at::Tensor& tensor) {
+    if (count == kMaxTensors || !tensor.defined()) return;
+    Facts& fact = facts[count++];
+    const at::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+    fact.dimension_count = static_cast<int8_t>(std::min<size_t>(static_cast<size_t>(impl.dim()), kMaxDimensions));
+    const size_t bytes = static_cast<size_t>(fact.dimension_count) * sizeof(int64_t);
+    fact.is_strided = impl.layout() == at::kStrided;
+    std::memcpy(fact.shape.data(), impl.sizes().data(), bytes);
+    if (fact.is_strided) std::memcpy(fact.stride.data(), impl.strides().data(), bytes);
+    fact.size_bytes = static_cast<uint64_t>(impl.numel()) * impl.itemsize();
+    fact.storage = impl.has_storage() ? impl.storage().unsafeGetStorageImpl() : nullptr;
+    fact.dtype = tensor.scalar_type();
+    fact.device = impl.device();
+  }
+
+  void Add(const c10::IValue& value) {
+    if (value.isTensor()) {
+      Add(value.toTensor());
+    } else if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorVector()) Add(tensor);
+    } else if (value.isList()) {  // List[Optional[Tensor]] of index()
+      for (const c10::IValue& element : value.toListRef()) {
+        if (element.isTensor()) Add(element.toTensor());
+      }
+    }
+  }
+};
+
+uint64_t Mix(uint64_t hash, uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
+  return hash * 0xff51afd7ed558ccdULL;
+}
+
+uint64_t Hash(uint64_t hash, const Tensors& tensors) {
+  for (uint32_t i = 0; i < tensors.count; ++i) {
+    const Facts& fact = tensors.facts[i];
+    hash = Mix(hash, static_cast<uint64_t>(fact.dimension_count) << 16 |
+                         static_cast<uint64_t>(fact.dtype) << 8 |
+                         static_cast<uint64_t>(fact.device.type()));
+    for (int8_t d = 0; d < fact.dimension_count; ++d) {
+      hash = Mix(hash, static_cast<uint64_t>(fact.shape[static_cast<size_t>(d)]));
+      if (fact.is_strided) hash = Mix(hash, static_cast<uint64_t>(fact.stride[static_cast<size_t>(d)]));
+    }
+  }
+  return hash;
+}
+
+std::vector<TensorMeta> Describe(const Tensors& tensors) {
+  std::vector<TensorMeta> result(tensors.count);
+  for (uint32_t i = 0; i < tensors.count; ++i) {
+    const Facts& fact = tensors.facts[i];
+    result[i].shape.assign(fact.shape.begin(), fact.shape.begin() + fact.dimension_count);
+    if (fact.is_strided) result[i].stride.assign(fact.stride.begin(), fact.stride.begin() + fact.dimension_count);
+    result[i].dtype = DtypeName(fact.dtype);
+    result[i].device = fact.device.str();
+  }
+  return result;
+}
+
+std::vector<OpTensor> Sizes(const Tensors& tensors) {
+  std::vector<OpTensor> result(tensors.count);
+  for (uint32_t i = 0; i < tensors.count; ++i) {
+    const Facts& fact = tensors.facts[i];
+    result[i] = {{fact.shape.data(), static_cast<size_t>(fact.dimension_count)}, fact.size_bytes};
+  }
+  return result;
+}
+
+struct Op {
+  std::string name;
+  std::optional<std::string> node;
+  std::vector<TensorMeta> outputs;
+  OpCost cost;
+  bool is_collective = false;
+  uint64_t count = 0;
+  int64_t total_ns = 0, min_ns = 0, max_ns = 0;
+};
+
+}  // namespace
+
+struct OpObserver::Impl {
+  OpObserverOptions options;
+  at::CallbackHandle handle = 0;
+  bool is_watching = false;
+
+  // Ops end on any thread; each takes the lock for a look-up only.
+  mutable std::mutex mutex;
+  std::unordered_map<uint64_t, size_t> index;
+  std::vector<Op> ops;
+  uint64_t lost_count = 0;
+
+  void Count(const at::RecordFunction& function, const Tensors& inputs, int64_t duration_ns);
+  double EstimateNs(const Op& op) const { return MeasuredRoofline().EstimateNs(op.cost); }
+  std::vector<std::string> Names() const;
+};
+
+namespace {
+
+// One op that runs on this thread. Frames are reused: watching allocates only when it goes deeper than before.
+struct Frame {
+  int64_t start_ns = 0;
+  bool is_watched = false;
+  Tensors inputs;
+};
+
+struct ThreadFrames {
+  std::vector<std::unique_ptr<Frame>> frames;
+  size_t depth = 0;
+};
+
+thread_local ThreadFrames thread_frames;
+
+// Callbacks are plain function pointers: whom they belong to is found here. One observer per thread, or
+// one for all, is watching; a nested one takes over until it stops.
+thread_local std::shared_ptr<OpObserver::Impl> thread_observer;
+std::mutex global_mutex;
+std::shared_ptr<OpObserver::Impl> global_observer;
+
+struct Watch : at::ObserverContext {
+  std::shared_ptr<OpObserver::Impl> observer;
+};
+
+template <bool kIsGlobal>
+std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function) {
+  std::unique_ptr<Watch> watch;
+  ThreadFrames& thread = thread_frames;
+  if (thread.depth == thread.frames.size()) thread.frames.push_back(std::make_unique<Frame>());
+  Frame& frame = *thread.frames[thread.depth];
+  frame.is_watched = false;
+  std::shared_ptr<OpObserver::Impl> observer;
+  if constexpr (kIsGlobal) {
+    const std::lock_guard lock(global_mutex);
+    observer = global_observer;
+  } else {
+    observer = thread_observer;
+  }
+  if (!observer) return nullptr;
+  ++thread.depth;
+  if (thread.depth > 1 && !observer->options.nested_ops) return std::make_unique<Watch>();
+  frame.inputs.count = 0;
+  for (const c10::IValue& value : function.inputs()) frame.inputs.Add(value);
+  frame.is_watched = true;
+  watch = std::make_unique<Watch>();
+  watch->observer = std::move(observer);
+  frame.start_ns = NowNs();
+  return watch;
+}
+
+void OnEnd(const at::RecordFunction& function, at::ObserverContext* context) {
+  const int64_t end_ns = NowNs();
+  const auto* watch = static_cast<Watch*>(context);
+  if (watch == nullptr || thread_frames.depth == 0) return;
+  const Frame& frame = *thread_frames.frames[--thread_frames.depth];
+  if (!frame.is_watched || !watch->observer) return;
+  try {
+    watch->observer->Count(function, frame.inputs, end_ns - frame.start_ns);
+  } catch (...) {  // no memory: this call is not counted
+  }
+}
+
+bool IsView(const std::string& name, const Tensors& inputs, const Tensors& outputs) {
+  if (inputs.count == 0 || outputs.count == 0 || name.ends_with('_') || name.ends_with("out")) return false;
+  for (uint32_t o = 0; o < outputs.count; ++o) {
+    const void* storage = outputs.facts[o].storage;
+    if (storage == nullptr || storage != inputs.facts[0].storage) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& inputs,
+                             int64_t duration_ns) {
+  Tensors outputs;
+  for (const c10::IValue& value : function.outputs()) outputs.Add(value);
+  const std::string_view name = function.name();
+  uint64_t hash = std::hash<std::string_view>()(name);
+  hash = Mix(hash, reinterpret_cast<uintptr_t>(current_node));
+  hash = Hash(Mix(Hash(hash, inputs), outputs.count), outputs);
+
+  const std::lock_guard lock(mutex);
+  const auto [place, is_new] = index.try_emplace(hash, ops.size());
+  if (is_new) {
+    if (ops.size() >= options.max_ops) {
+      index.erase(place);
+      ++lost_count;
+      return;
+    }
+    Op op;
+    op.name = name;
+    if (current_node != nullptr) op.node = *current_node;
+    op.outputs = Describe(outputs);
+    op.is_collective = name.starts_with("c10d::") || name.starts_with("_c10d_functional::");
+    op.cost = CostOf(name, Sizes(inputs), Sizes(outputs), IsView(op.name, inputs, outputs));
+    op.min_ns = duration_ns;
+    ops.push_back(std::move(op));
+  }
+  Op& op = ops[place->second];
+  ++op.count;
+  op.total_ns += duration_ns;
+  op.min_ns = std::min(op.min_ns, duration_ns);
+  op.max_ns = std::max(op.max_ns, duration_ns);
+}
+
+std::vector<std::string> OpObserver::Impl::Names() const {
+  std::map<std::string_view, size_t> used;
+  std::vector<std::string> names;
+  for (const Op& op : ops) {
+    const size_t number = used[op.name]++;
+    names.push_back(number == 0 ? op.name : op.name + "_" + std::to_string(number));
+  }
+  return names;
+}
+
+OpObserver::OpObserver(OpObserverOptions options) : impl_(std::make_shared<Impl>()) {
+  impl_->options = std::move(options);
+  if (!IsEnabled()) return;
+  const bool is_global = impl_->options.all_threads;
+  auto callback = at::RecordFunctionCallback(is_global ? OnStart<true> : OnStart<false>, OnEnd)
+                      .needsInputs(true)
+                      .needsOutputs(true)
+                      .scopes({at::RecordScope::FUNCTION});
+  if (is_global) {
+    const std::lock_guard lock(global_mutex);
+    if (global_observer) return;  // one at a time: the first goes on
+    global_observer = impl_;
+    impl_->handle = at::addGlobalCallback(callback);
+  } else {
+    if (thread_observer) return;
+    thread_observer = impl_;
+    impl_->handle = at::addThreadLocalCallback(callback);
+  }
+  impl_->is_watching = true;
+}
+
+OpObserver::~OpObserver() { Emit(); }
+
+void OpObserver::Stop() noexcept {
+  if (!impl_->is_watching) return;
+  impl_->is_watching = false;
+  at::removeCallback(impl_->handle);
+  if (impl_->options.all_threads) {
+    const std::lock_guard lock(global_mutex);
+    global_observer.reset();
+  } else {
+    thread_observer.reset();
+  }
+}
+
+void OpObserver::Emit() noexcept {
+  if (!impl_->is_watching) return;
+  Stop();
+  if (!IsEnabled()) return;
+  try {
+    std::optional<ContextScope> scope;
+    if (impl_->options.context) scope.emplace(*impl_->options.context);
+    EmitRuntimeAndTensorMeta(Runtimes());
+    EmitMeasuredRuntime(Measured(), "cpu");
+  } catch (...) {  // no memory, or the roofline could not be measured: the records are missing
+  }
+}
+
+std::vector<OpRuntime> OpObserver::Runtimes() const {
+  const std::lock_guard lock(impl_->mutex);
+  const std::vector<std::string> names = impl_->Names();
+  std::vector<OpRuntime> result(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Op& op = impl_->ops[i];
+    result[i] = {names[i], op.is_collective, impl_->EstimateNs(op), op.outputs};
+  }
+  return result;
+}
+
+std::vector<MeasuredOp> OpObserver::Measured() const {
+  const std::lock_guard lock(impl_->mutex);
+  const std::vector<std::string> names = impl_->Names();
+  std::vector<MeasuredOp> result(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Op& op = impl_->ops[i];
+    MeasuredOp& measured = result[i];
+    measured.name = names[i];
+    measured.node = op.node;
+    measured.count = op.count;
+    measured.total_ns = static_cast<double>(op.total_ns);
+    measured.min_ns = static_cast<double>(op.min_ns);
+    measured.max_ns = static_cast<double>(op.max_ns);
+    measured.estimated_runtime_ns = impl_->EstimateNs(op);
+  }
+  return result;
+}
+
+uint64_t OpObserver::lost_count() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->lost_count;
+}
+
+NodeScope::NodeScope(const std::string* name) noexcept : previous_(current_node) { current_node = name; }
+NodeScope::~NodeScope() { current_node = previous_; }
+
+}  // namespace libtrace
