@@ -28,7 +28,7 @@ constexpr std::string_view kStyle =
     ".code span::before{content:attr(data-n);display:inline-block;width:4ch;text-align:right;"
     "margin-right:1.5ch;color:#888}\n"
     ".stack ul{list-style:none;padding-left:2ch;margin:0;border-left:1px solid #8884}\n"
-    ".stack li{white-space:pre}.quiet{color:#888}\n"
+    ".stack li{white-space:pre}.stack li ul{white-space:normal}.quiet{color:#888}\n"
     ".ok{color:#1a7f37}.restarted{color:#9a6700}.empty,.skipped,.unfinished{color:#888}"
     ".failed{color:#cf222e;font-weight:bold}\n"
     "</style>\n";

@@ -103,16 +103,16 @@ class StackTrie {
     struct Level {
       const std::vector<const StackFrame*>* frames;
       std::size_t next;
+      bool has_list;  // a list of its own was opened for it
     };
     out.Append("<div class=\"stack\"><ul>\n");
     AppendCompileLinks(without_stack_, out);
-    std::vector<Level> levels = {{&roots_, 0}};
+    std::vector<Level> levels = {{&roots_, 0, false}};
     while (!levels.empty()) {
       Level& level = levels.back();
       if (level.next == level.frames->size()) {
+        if (level.has_list) out.Append("</ul></li>\n");
         levels.pop_back();
-        // Only where stacks part was a list opened.
-        if (!levels.empty() && levels.back().frames->size() > 1) out.Append("</ul>\n");
         continue;
       }
       const bool parts = level.frames->size() > 1;
@@ -122,8 +122,9 @@ class StackTrie {
       out.Append("</li>\n");
       const Node& node = nodes_.at(frame);
       AppendCompileLinks(node.compiles, out);
-      if (parts) out.Append("<ul>\n");
-      levels.push_back({&node.children, 0});
+      const bool has_list = parts && !node.children.empty();
+      if (has_list) out.Append("<li><ul>\n");
+      levels.push_back({&node.children, 0, has_list});
     }
     out.Append("</ul></div>\n");
   }
@@ -247,7 +248,10 @@ Result<void> AppendExportSummary(const ReportContext& context, const TreePlan& p
     out.Append("</li>\n");
   }
   RETURN_IF_ERROR(AppendFakeKernels(context, out));
-  out.Append("</ul>\n");
+  out.Append(
+      "</ul>\n<p class=\"quiet\">Guards, data-dependent expressions and fake kernels are in the "
+      "log "
+      "only if it was recorded with TORCH_DTRACE.</p>\n");
   return {};
 }
 
