@@ -159,7 +159,13 @@ TEST_CASE("A directory that comes into being later is used from then on", "[faul
   CHECK(FindRecord(records, "libtrace_loss")->payload.find("open_failed") != std::string::npos);
 }
 
-TEST_CASE("A process killed while it emits leaves whole records", "[fault]") {
+// Without the last record: the kernel may stop a write at a page when it kills the process.
+std::string WithoutLastRecord(const std::string& text) {
+  const size_t last = text.rfind("\nV");
+  return text.substr(0, last == std::string::npos ? 0 : last + 1);
+}
+
+TEST_CASE("A process killed while it emits leaves whole records, but for the last", "[fault]") {
   for (int round = 0; round < 5; ++round) {
     const TemporaryDirectory directory;
     const pid_t child = fork();
@@ -170,11 +176,19 @@ TEST_CASE("A process killed while it emits leaves whole records", "[fault]") {
       });
       for (int i = 0;; ++i) EmitNumber(i, 200);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(30 + 10 * round));
+    const auto size_bytes = [&]() -> uint64_t {
+      const auto logs = LogsIn(directory.path());
+      return logs.empty() ? 0 : std::filesystem::file_size(logs[0]);
+    };
+    while (size_bytes() < 500'000 + 100'000 * static_cast<uint64_t>(round)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
-    CHECK(OnlyLog(directory.path()).size() > 10);
+    const auto logs = LogsIn(directory.path());
+    REQUIRE(logs.size() == 1);
+    CHECK(ParseLog(WithoutLastRecord(ReadText(logs[0]))).size() > 10);
   }
 }
 

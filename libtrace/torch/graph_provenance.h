@@ -1,0 +1,104 @@
+// Kernel -> node -> source line of a TorchScript graph.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/utils/subgraph_utils.h>
+
+#include "libtrace/artifacts/provenance.h"
+
+namespace libtrace {
+
+// "Pre" nodes are those of the inlined graph, "post" nodes those of the optimised one; a node is called like its
+// first output in the dumped text (`h.1`), in a subgraph with the group's name in front. What the passes leave of
+// a node is recognised by its source range and call stack, which they carry along. A kernel is an op of the
+// optimised graph or a fused group; every place that calls it has a debug handle of its own.
+class GraphProvenance {
+ public:
+  GraphProvenance(const torch::jit::Graph& before, torch::jit::Graph& after) {
+    CollectPre(before.block());
+    Walk(after.block(), "");
+  }
+
+  const Provenance& result() const { return result_; }
+  int64_t node_count() const { return node_count_; }
+  int64_t op_count() const { return op_count_; }  // kernels called by the optimised graph
+
+  // Where execution was at `node`, outermost call first.
+  static std::string StackOf(const torch::jit::Node* node) {
+    std::string text;
+    if (const auto callstack = node->callstack()) {
+      for (const auto& entry : (*callstack)->vec()) {
+        text += FormatRange(std::get<1>(entry), std::get<0>(entry)->name());
+      }
+    }
+    return text + FormatRange(node->sourceRange(), "");
+  }
+
+ private:
+  static std::string FormatRange(const torch::jit::SourceRange& range, const std::string& function) {
+    const auto place = range.file_line_col();
+    if (!place) return {};
+    return Provenance::FormatFrame(std::get<0>(*place), static_cast<uint32_t>(std::get<1>(*place)),
+                                   function.empty() ? "forward" : function, range.text().str());
+  }
+  static std::string NameOf(const torch::jit::Node* node) {
+    if (node->outputs().empty()) return node->kind().toUnqualString();
+    return node->outputs()[0]->debugName();
+  }
+  static bool IsOp(const torch::jit::Node* node) { return node->kind().is_aten(); }
+
+  void CollectPre(const torch::jit::Block* block) {
+    for (const torch::jit::Node* node : block->nodes()) {
+      ++node_count_;
+      if (IsOp(node)) pre_[node->kind().toQualString() + StackOf(node)].push_back(NameOf(node));
+      for (const torch::jit::Block* inner : node->blocks()) CollectPre(inner);
+    }
+  }
+
+  void AddCall(const std::string& call, const torch::jit::Node* node, const std::string& prefix) {
+    const std::string name = prefix + NameOf(node);
+    const std::string stack = StackOf(node);
+    result_.AddKernelToPost(call, name);
+    if (!stack.empty()) result_.AddStackTrace(call, stack);
+    const auto pre = pre_.find(node->kind().toQualString() + stack);
+    if (pre == pre_.end()) return;
+    for (const std::string& pre_name : pre->second) result_.AddPreToPost(pre_name, name);
+  }
+
+  std::string Call(const std::string& kernel) {
+    ++op_count_;
+    return Provenance::KernelCall(kernel, ++handle_);
+  }
+
+  void Walk(torch::jit::Block* block, const std::string& prefix) {
+    for (torch::jit::Node* node : block->nodes()) {
+      if (node->kind() == torch::jit::prim::FallbackGraph) continue;  // the same nodes once more
+      if (node->hasAttribute(torch::jit::attr::Subgraph)) {
+        const auto subgraph = node->g(torch::jit::attr::Subgraph);
+        const std::string inner = prefix + NameOf(node) + "/";
+        if (node->kind() == torch::jit::prim::DifferentiableGraph) {
+          Walk(subgraph->block(), inner);
+          continue;
+        }
+        const std::string call = Call(torch::jit::SubgraphUtils::generateNameForGraph(subgraph, 40, "fused"));
+        for (const torch::jit::Node* member : subgraph->nodes()) {
+          if (IsOp(member)) AddCall(call, member, inner);
+        }
+        continue;
+      }
+      if (IsOp(node)) AddCall(Call(node->kind().toQualString()), node, prefix);
+      for (torch::jit::Block* inner : node->blocks()) Walk(inner, prefix);
+    }
+  }
+
+  Provenance result_;
+  std::map<std::string, std::vector<std::string>> pre_;
+  int64_t node_count_ = 0, op_count_ = 0;
+  uint32_t handle_ = 0;
+};
+
+}  // namespace libtrace
