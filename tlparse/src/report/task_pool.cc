@@ -18,8 +18,10 @@ Result<void> TaskPool::Run(Database& database, int threads) {
   for (int i = 1; i < threads; ++i) {
     workers.emplace_back([this, &database] { OpenAndWork(database); });
   }
-  Work(database);
+  const Result<void> begun = Begin(database);
+  if (begun) Work(database);
   for (std::thread& worker : workers) worker.join();
+  if (begun) RETURN_IF_ERROR(database.Execute("COMMIT"));
   if (error_) return tl::unexpected<Error>(std::move(*error_));
   return {};
 }
@@ -46,15 +48,26 @@ void TaskPool::Work(Database& database) {
   while (std::optional<Task> task = Take()) Done((*task)(database));
 }
 
+Result<void> TaskPool::Begin(Database& database) {
+  // One read transaction for all: without it every lookup would lock and unlock the file.
+  Result<void> begun = database.Execute("BEGIN");
+  if (!begun) Fail(begun.error());
+  return begun;
+}
+
+void TaskPool::Fail(Error error) {
+  const std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::move(error);
+  changed_.notify_all();
+}
+
 void TaskPool::OpenAndWork(const Database& database) {
   Result<Database> connection = Database::Open(database.path(), Database::Mode::kReadOnly);
+  if (!connection) return Fail(std::move(connection).error());
   // Every page is read about once, so a cache for each thread would only take memory.
-  Result<void> ready = connection ? connection->Execute("PRAGMA cache_size = -4096")
-                                  : tl::unexpected<Error>(connection.error());
-  if (ready) return Work(*connection);
-  const std::lock_guard lock(mutex_);
-  if (!error_) error_ = std::move(ready).error();
-  changed_.notify_all();
+  Result<void> ready = connection->Execute("PRAGMA cache_size = -4096");
+  if (!ready) return Fail(std::move(ready).error());
+  if (Begin(*connection)) Work(*connection);
 }
 
 }  // namespace tlparse

@@ -24,14 +24,16 @@ class TaskPool {
   void Add(Task task);
 
   // Runs all tasks, those added meanwhile too, on `threads` threads (the caller's is one and uses
-  // `database`; the others open its file again). The first error ends it: tasks that have not begun
-  // are dropped.
+  // `database`, which must not be in a transaction; the others open its file again). The first
+  // error ends it: tasks that have not begun are dropped.
   Result<void> Run(Database& database, int threads);
 
  private:
   // The next task, or nothing if all are done (or one has failed).
   std::optional<Task> Take();
   void Done(Result<void> result);
+  void Fail(Error error);
+  Result<void> Begin(Database& database);
   void Work(Database& database);
   void OpenAndWork(const Database& database);
 
