@@ -43,9 +43,9 @@ struct ReportSummary {
 };
 
 // Writes everything into `directory`, which is empty but for trace.db and the marker.
-// `database` must be opened from a file (its path is opened again by the workers) and not be
-// written meanwhile. kNotFound if it holds no such run; kIo if a file cannot be written: what was
-// written by then stays.
+// `database` must be opened from a file (its path is opened again by the workers), be in no
+// transaction and not be written meanwhile. kNotFound if it holds no such run; kIo if a file cannot
+// be written: what was written by then stays.
 Result<ReportSummary> WriteReport(Database& database, const Directory& directory,
                                   const ReportOptions& options);
 
