@@ -17,10 +17,14 @@ struct Stage {
   bool is_pre_grad = false;   // its nodes are what "source nodes" and provenance name
   bool is_post_grad = false;  // belongs to a graph: printed behind the split
   bool is_final = false;      // the post-grad graph that code is made from
+  bool is_aot_forward = false;
+  bool is_aot_backward = false;
 };
 
 Stage StageOf(std::string_view name) {
   Stage stage;
+  stage.is_aot_forward = name == "aot_forward_graph" || name == "aot_inference_graph";
+  stage.is_aot_backward = name == "aot_backward_graph";
   stage.is_pre_grad = name == "dynamo_output_graph" || name == "before_pre_grad_graph" || name == "inductor_pre_grad_graph";
   stage.is_final = name == "inductor_post_grad_graph" || name == "after_post_grad_graph";
   stage.is_post_grad = stage.is_final || name.ends_with("_post_grad_graph") || name.ends_with("_post_grad") ||
@@ -77,10 +81,15 @@ class GraphTexts final : public Ingestor {
     return content.id;
   }
 
-  // Keeps the nodes of pre-grad and post-grad graphs at hand for provenance; pre-grad nodes become rows as well, once.
+  // Keeps the nodes of pre-grad and post-grad graphs at hand for provenance; pre-grad nodes become rows as well, once. Only 2.6,
+  // which does not tell its version, needs AOTAutograd's graphs as well: later ones log the post-grad graph on a cache hit too.
   void NoteNodes(const Stage& stage, GraphState* graph, std::int64_t content_id, const Record& record, IngestContext& context) {
-    if (!stage.is_pre_grad && !stage.is_final) return;
-    if (stage.is_pre_grad && record.compile != nullptr) record.compile->pre_grad_content_id = content_id;
+    const bool is_aot = (stage.is_aot_forward || stage.is_aot_backward) && record.process->torch_version.empty();
+    if (!stage.is_pre_grad && !stage.is_final && !is_aot) return;
+    if (CompileState* compile = record.compile; compile != nullptr) {
+      if (stage.is_pre_grad) compile->pre_grad_content_id = content_id;
+      if (is_aot) (stage.is_aot_forward ? compile->aot_forward_content_id : compile->aot_backward_content_id) = content_id;
+    }
     if (stage.is_final && graph != nullptr) graph->post_grad_content_id = content_id;
     // The text may have been seen before in a stage whose nodes are not kept (a DDP split prints what becomes a pre-grad graph).
     const bool adds_rows = stage.is_pre_grad && has_rows_.insert(content_id).second;

@@ -43,15 +43,19 @@ class ProvenanceIngestor final : public Ingestor {
 
   Result<void> GraphClosed(const CompileState& compile, GraphState& graph, IngestContext& context) override {
     if (graph.id == 0 || (graph.code == nullptr && graph.provenance_texts == nullptr)) return {};
-    const std::int64_t pre_grad_content_id = PreGradOf(compile, graph);
+    const GraphState& forward = ForwardOf(compile, graph);
+    const std::int64_t aot_content_id =
+        graph.direction == Direction::kBackward ? forward.aot_backward_content_id : forward.aot_forward_content_id;
+    const std::int64_t pre_grad_content_id = forward.pre_grad_content_id;
+    const std::int64_t post_grad_content_id = graph.post_grad_content_id != 0 ? graph.post_grad_content_id : aot_content_id;
     SequenceHash parts;
     for (const std::int64_t part : {graph.code == nullptr ? 0 : graph.code_payload_id, graph.mapping_payload_id,
                                     graph.stacks_payload_id, graph.kernel_nodes_payload_id, graph.post_to_pre_payload_id,
-                                    pre_grad_content_id, graph.post_grad_content_id}) {
+                                    pre_grad_content_id, post_grad_content_id}) {
       parts.Add(part);
     }
     const auto [known, is_new] = content_of_.try_emplace(parts.Digest(), 0);
-    if (is_new) known->second = Build(graph, pre_grad_content_id, context);
+    if (is_new) known->second = Build(graph, pre_grad_content_id, post_grad_content_id, context);
     graph.provenance_content_id = known->second;
     return {};
   }
@@ -69,24 +73,23 @@ class ProvenanceIngestor final : public Ingestor {
     return {graph.kernel_nodes_payload_id, texts.kernel_nodes};
   }
 
-  // The pre-grad graph whose nodes the graph's provenance names: the one before its segment, for a backward graph the one before
-  // the forward graph of the same AOT id (a lazy backward comes after other graphs of its compile).
-  static std::int64_t PreGradOf(const CompileState& compile, const GraphState& graph) {
-    if (graph.direction != Direction::kBackward || graph.aot_id.empty() || compile.graphs.size() > 1024) {
-      return graph.pre_grad_content_id;
-    }
+  // For a backward graph the forward graph of the same AOT id, else the graph itself: before that one's segment the graphs were
+  // printed whose nodes its provenance names (a lazy backward comes after other graphs of its compile).
+  static const GraphState& ForwardOf(const CompileState& compile, const GraphState& graph) {
+    if (graph.direction != Direction::kBackward || graph.aot_id.empty() || compile.graphs.size() > 1024) return graph;
     const std::string_view number = std::string_view(graph.aot_id).substr(0, graph.aot_id.find('_'));
     for (const std::unique_ptr<GraphState>& other : compile.graphs) {
       if (other->direction == Direction::kForward && other->aot_id.size() > number.size() && other->aot_id.starts_with(number) &&
           other->aot_id[number.size()] == '_') {
-        return other->pre_grad_content_id;
+        return *other;
       }
     }
-    return graph.pre_grad_content_id;
+    return graph;
   }
 
   // The content id of the graph's provenance, whose rows are added if it is new; 0 if there is nothing to say.
-  std::int64_t Build(const GraphState& graph, std::int64_t pre_grad_content_id, IngestContext& context) {
+  std::int64_t Build(const GraphState& graph, std::int64_t pre_grad_content_id, std::int64_t post_grad_content_id,
+                     IngestContext& context) {
     ProvenanceBuilder builder(context);
     if (graph.code != nullptr) builder.AddCode(*graph.code);
     if (graph.provenance_texts != nullptr) {
@@ -97,7 +100,7 @@ class ProvenanceIngestor final : public Ingestor {
       WithObject(texts.stacks, [&](const auto& object) { builder.AddStackTraces(object); });
     }
     const std::shared_ptr<const GraphNodes> pre_grad = context.graphs().nodes().Find(pre_grad_content_id);
-    const std::shared_ptr<const GraphNodes> post_grad = context.graphs().nodes().Find(graph.post_grad_content_id);
+    const std::shared_ptr<const GraphNodes> post_grad = context.graphs().nodes().Find(post_grad_content_id);
     const Provenance provenance = builder.Finish(pre_grad.get(), post_grad.get());
     if (builder.odd_count() > 0) {
       context.Log(ImportCode::kBadPayload, "provenance of graph " + std::to_string(graph.ordinal) + " of its compile: " +

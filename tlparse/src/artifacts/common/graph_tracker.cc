@@ -51,6 +51,8 @@ GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
   graph->subgraph_name = record.subgraph_name;
   graph->record_id = record.id;
   graph->pre_grad_content_id = compile.pre_grad_content_id;
+  graph->aot_forward_content_id = compile.aot_forward_content_id;
+  graph->aot_backward_content_id = compile.aot_backward_content_id;
   // What AOTAutograd printed last is compiled next; AOT id and events may correct it.
   graph->direction = std::exchange(compile.aot_direction, Direction::kUnknown);
   compile.graphs.push_back(std::move(graph));

@@ -56,6 +56,9 @@ struct GraphState {
   // Its pre-grad and post-grad graphs' nodes (GraphTracker::nodes()); 0: none.
   std::int64_t pre_grad_content_id = 0;
   std::int64_t post_grad_content_id = 0;
+  // Of the AOTAutograd graphs printed before it: they stand in for the post-grad graph where that is not logged (2.6, cache hit).
+  std::int64_t aot_forward_content_id = 0;
+  std::int64_t aot_backward_content_id = 0;
   // What its generated code says, and the texts of its provenance artifacts: what provenance is made of when the graph closes.
   // Kept until the next graph opens or the compile ends, because an artifact may come after the event that closes the graph.
   std::shared_ptr<const CodeSummary> code;
@@ -99,6 +102,8 @@ struct CompileState {
   Direction aot_direction = Direction::kUnknown;
   // The latest pre-grad graph's content (graph_node_row), for provenance; 0: none.
   std::int64_t pre_grad_content_id = 0;
+  std::int64_t aot_forward_content_id = 0;   // likewise, of 2.6: the forward or inference graph
+  std::int64_t aot_backward_content_id = 0;
   std::int64_t open_events = 0;          // chromium B without E
 };
 
