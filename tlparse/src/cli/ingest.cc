@@ -14,6 +14,7 @@
 #include "import/importer.h"
 #include "report/output_directory.h"
 #include "report/report.h"
+#include "report/viewer_export.h"
 
 namespace tlparse {
 
@@ -163,7 +164,11 @@ Result<void> Report(const Options& options, const Directory& directory, Database
   report.rank_directories = options.all_ranks_html;
   report.custom_header_html = options.custom_header_html;
   report.run_id = run_id;
+  // With the viewer, the page that opens is its own, and the plain list of files stands beside it.
+  const bool has_viewer = !ViewerPage().empty();
+  if (has_viewer) report.root_index_name = kPlainIndexName;
   ASSIGN_OR_RETURN(const ReportSummary summary, WriteReport(database, directory, report));
+  if (has_viewer) RETURN_IF_ERROR(WriteViewer(database, directory, run_id));
   if (options.verbose) {
     std::fprintf(stderr, "%lld files in %lld directories\n", static_cast<long long>(summary.files), static_cast<long long>(summary.logs));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "report/viewer_findings.h"
 #include "report/viewer_tables.h"
 
 namespace tlparse {
@@ -52,6 +53,7 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   const std::string_view stem = name.substr(0, slash);
   const std::string_view part = slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
   if (stem == "text" && IsHexPrefix(part)) return TextChunk(part);
+  if (name == "findings") return FindingsChunk(*database_, run_id_);
   const auto specs = ViewerChunkSpecs();
   const auto spec = std::find_if(specs.begin(), specs.end(), [&](const ViewerChunkSpec& s) { return s.name == stem; });
   if (spec == specs.end() || (slash == std::string_view::npos) != (spec->range == ChunkRange::kNone)) {
@@ -121,7 +123,7 @@ Result<std::string> ViewerData::TextChunk(std::string_view prefix) {
 }
 
 Result<std::vector<std::string>> ViewerData::ChunkNames() {
-  std::vector<std::string> names;
+  std::vector<std::string> names = {"findings"};
   const auto add_ids = [&](std::string_view stem, const std::string& sql) -> Result<void> {
     ASSIGN_OR_RETURN(Statement statement, database_->Prepare(sql));
     while (true) {

@@ -4,6 +4,7 @@
 //   index                 the run, its files and processes, counts, what to look at first, where the other chunks begin
 //   compiles              one row per compile, and the stacks they were called from
 //   problems              failures, graph breaks, recompiles
+//   findings              what sets ranks apart and why; which compiles of different ranks are the same
 //   graphs, kernels       one row per graph; names of kernels, for the search
 //   compile/<id>          records, graphs' texts, metrics, cache lookups of compiles <id> and following (see `block`)
 //   process/<id>          records of one process that belong to no compile

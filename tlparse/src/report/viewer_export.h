@@ -15,6 +15,9 @@ namespace tlparse {
 // Data is not part of it.
 std::string_view ViewerPage();
 
+// Name of the plain index of the report where index.html is the viewer; the viewer links to it.
+inline constexpr const char* kPlainIndexName = "files.html";
+
 // Writes index.html and data/ for a run of `database`, without `run_id` the latest. kNotFound if ViewerPage() is
 // empty or there is no such run.
 Result<void> WriteViewer(Database& database, const Directory& directory, std::optional<std::int64_t> run_id = std::nullopt);

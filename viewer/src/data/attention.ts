@@ -1,6 +1,7 @@
 // What to look at first, worst first.
-import { place, plural, ranges } from '../lib/format';
+import { place, plural } from '../lib/format';
 import { href } from '../route';
+import type { Chunks } from './chunks';
 import type { Model } from './model';
 
 export interface Attention {
@@ -10,7 +11,7 @@ export interface Attention {
   link: string;
 }
 
-export function attention(model: Model): Attention[] {
+export function attention(model: Model, findings: Chunks['findings'] | undefined): Attention[] {
   const items: Attention[] = [];
   const { compiles, index } = model;
   failures(model, items);
@@ -23,7 +24,7 @@ export function attention(model: Model): Attention[] {
       link: href(['compiles'], { q: 'status:unfinished' }),
     });
   }
-  divergence(model, items);
+  if (findings && model.processes.length > 1) items.push(...divergences(model, findings));
   const recompiles = index.recompile_group;
   recompiles.guard.slice(0, 2).forEach((guard, i) => {
     items.push({
@@ -69,40 +70,47 @@ function failures(model: Model, items: Attention[]): void {
   });
 }
 
-// Compiles that not all ranks had, or whose cache lookups ended differently.
-function divergence(model: Model, items: Attention[]): void {
-  const ranked = model.processes.filter((process) => process.rank !== null);
-  if (ranked.length < 2) return;
-  const byLabel = new Map<string, { title: string; processes: Set<number>; states: Map<string, number[]> }>();
-  for (const compile of model.compiles) {
-    if (compile.isSynthetic || model.processById.get(compile.processId)?.rank == null) continue;
-    const key = `${compile.label}#${compile.generation}`;
-    let entry = byLabel.get(key);
-    if (!entry) byLabel.set(key, (entry = { title: `${compile.title} ${compile.function ?? ''}`, processes: new Set(), states: new Map() }));
-    entry.processes.add(compile.processId);
-    const worst = compile.cache.miss + compile.cache.guard_miss > 0 ? 'miss' : compile.cache.bypass > 0 ? 'bypass' : compile.cache.hit > 0 ? 'hit' : 'none';
-    entry.states.set(worst, [...(entry.states.get(worst) ?? []), compile.rank ?? -1]);
-  }
-  const partial = [...byLabel.values()].filter((entry) => entry.processes.size < ranked.length);
-  if (partial.length > 0) {
-    const first = partial[0];
-    const missing = ranked.filter((process) => !first.processes.has(process.id)).map((process) => process.rank!);
-    const having = ranked.filter((process) => first.processes.has(process.id)).map((process) => process.rank!);
+// What sets ranks apart, from the answers of the analysis: one item per cause, by-design differences left out.
+export function divergences(model: Model, findings: Chunks['findings']): Attention[] {
+  const items: Attention[] = [];
+  const who = (ranks: string | null) => (/^[\d,-]+$/.test(ranks ?? '') ? `${/[,-]/.test(ranks!) ? 'Ranks' : 'Rank'} ${ranks}` : (ranks ?? ''));
+  const cache = findings.cache_finding;
+  cache.cause.forEach((cause, i) => {
+    if (cache.is_note[i] === 1) return;
+    const state = cache.state[i] === cache.against_state[i] ? `${cache.state[i]} on both sides` : `${cache.state[i]} here, ${cache.against_state[i]} there`;
+    const node = cache.node[i] || cache.against_node[i] ? `first differing node ${cache.against_node[i] || '(none)'} → ${cache.node[i] || '(none)'} ${cache.source[i] ?? ''}` : '';
+    const compileId = cache.compile_id[i] ?? cache.against_compile_id[i];
     items.push({
       tone: 'bad',
-      title: `${plural(partial.length, 'compile')} did not happen on every rank`,
-      detail: having.length <= missing.length ? `${first.title}: only on ${ranges(having)}` : `${first.title}: not on ${ranges(missing)}`,
-      link: href(['ranks']),
+      title: `${who(cache.ranks[i])}${cache.against[i] ? ` ≠ ${cache.against[i]}` : ''}: ${cause === 'missing_compile' ? cache.text[i] : cache.title[i]}`,
+      detail: [cause === 'missing_compile' ? '' : cache.text[i], node, `in ${cache.compiles[i]}`, cache.lookups[i] ? state : '', cache.explained[i] ? `explains ${cache.explained[i]} more components` : '', cache.fallback[i]].filter(Boolean).join(' · '),
+      link: cache.lookups[i] && compileId !== null ? href(['ranks'], { tab: 'cache', compile: compileId }) : compileId !== null ? href(['compile', compileId]) : href(['ranks']),
     });
-  }
-  const mixed = [...byLabel.values()].filter((entry) => entry.states.size > 1);
-  if (mixed.length > 0) {
-    const detail = [...mixed[0].states].map(([state, ranks]) => `${state === 'none' ? 'no lookup' : state} on ${ranges(ranks)}`).join(', ');
+  });
+  const same = findings.same_key;
+  same.key.forEach((_, i) => {
+    items.push({ tone: 'bad', title: `${who(same.ranks[i])} and ${same.other_ranks[i]}: one cache key, two generated codes`, detail: (same.diff[i] ?? '').split('\n').slice(0, 6).join(' '), link: href(['ranks'], { tab: 'cache' }) });
+  });
+  const firstOf = (ranks: (string | null)[]) => ranks.map((name, i) => (ranks.indexOf(name) === i ? i : -1)).filter((i) => i >= 0);
+  const collectives = findings.collective_mismatch;
+  for (const i of firstOf(collectives.ranks)) {
+    const many = collectives.ranks.filter((name) => name === collectives.ranks[i]).length;
     items.push({
       tone: 'bad',
-      title: `${plural(mixed.length, 'compile')} hit a cache on some ranks and not on others`,
-      detail: `${mixed[0].title}: ${detail}`,
-      link: href(['ranks'], { tab: 'cache' }),
+      title: `${who(collectives.ranks[i])}: collectives part in ${collectives.graph[i]}`,
+      detail: `${collectives.kind[i]}: ${collectives.item[i] || '(nothing)'} where the others have ${collectives.against_item[i] || '(nothing)'} ${collectives.reason[i] ?? ''}${many > 1 ? ` · ${many} mismatches` : ''}`,
+      link: href(['ranks'], { tab: 'collectives' }),
     });
   }
+  const order = findings.order_difference;
+  for (const i of firstOf(order.ranks)) {
+    items.push({ tone: 'bad', title: `${who(order.ranks[i])}: another order of execution from position ${order.position[i]}`, detail: `ran ${order.ran[i] || 'nothing'}, the others ${order.against_ran[i] || 'nothing'}`, link: href(['ranks'], { tab: 'execution' }) });
+  }
+  const notes = findings.note;
+  notes.text.forEach((text, i) => {
+    if (notes.kind[i] === 'missing_ranks') items.push({ tone: 'bad', title: text ?? '', link: href(['ranks']) });
+    else if (notes.kind[i] === 'slowest' && model.processes.length > 1) items.push({ tone: 'note', title: 'Slowest rank', detail: text ?? '', link: href(['ranks']) });
+    else if (notes.kind[i] === 'note') items.push({ tone: 'note', title: 'By design', detail: text ?? '', link: href(['ranks']) });
+  });
+  return items;
 }

@@ -12,6 +12,7 @@ export interface Chunks {
   index: Tables<Wire.IndexChunk>;
   compiles: Tables<Wire.CompilesChunk>;
   problems: Tables<Wire.ProblemsChunk>;
+  findings: Tables<Wire.FindingsChunk>;
   graphs: Tables<Wire.GraphsChunk>;
   kernels: Tables<Wire.KernelsChunk>;
   compile: Tables<Wire.CompileChunk>;

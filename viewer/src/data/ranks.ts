@@ -11,16 +11,18 @@ export interface Slot {
   compiles: Map<number, Compile>; // by process
 }
 
-export function slotsOf(model: Model): Slot[] {
-  const slots = new Map<string, Slot>();
-  for (const compile of model.compiles) {
-    // Synthetic compiles are named by their line, which no two ranks share.
-    const key = compile.isSynthetic ? `synthetic ${compile.function ?? ''}` : `${compile.label}#${compile.generation}`;
-    let slot = slots.get(key);
-    if (!slot) slots.set(key, (slot = { key, title: compile.title, function: compile.function, compiles: new Map() }));
+export function slotsOf(model: Model, findings: Chunks['findings']): Slot[] {
+  const slots = new Map<number, Slot>();
+  const t = findings.slot;
+  t.compile_id.forEach((id, i) => {
+    const compile = model.compileById.get(id!);
+    const position = t.position[i]!;
+    if (!compile) return;
+    let slot = slots.get(position);
+    if (!slot) slots.set(position, (slot = { key: String(position), title: compile.title, function: compile.function, compiles: new Map() }));
     if (!slot.compiles.has(compile.processId)) slot.compiles.set(compile.processId, compile);
-  }
-  return [...slots.values()];
+  });
+  return [...slots].sort(([a], [b]) => a - b).map(([, slot]) => slot);
 }
 
 export interface Lookup {
@@ -164,13 +166,13 @@ export function collectiveSequences(model: Model, chunk: Chunks['schedules'], wi
     else ops.set(content!, [i]);
   });
   const t = chunk.schedule_use;
-  // The schedule artifact where a graph has one, else what its code calls: the former is missing on cache hits.
-  const fromSchedule = new Set<number>();
-  t.graph_id.forEach((graph, i) => graph !== null && t.is_code[i] === 0 && fromSchedule.add(graph));
+  // What a graph's code calls, which is there on a cache hit too and tells sizes and groups; else the scheduler's list of names.
+  const fromCode = new Set<number>();
+  t.graph_id.forEach((graph, i) => graph !== null && t.is_code[i] === 1 && fromCode.add(graph));
   const sequences = new Map<Process, Sequence>();
   t.process_id.forEach((processId, i) => {
     const process = model.processById.get(processId!);
-    if (!process || (t.is_code[i] === 1 && t.graph_id[i] !== null && fromSchedule.has(t.graph_id[i]!))) return;
+    if (!process || (t.is_code[i] === 0 && t.graph_id[i] !== null && fromCode.has(t.graph_id[i]!))) return;
     let sequence = sequences.get(process);
     if (!sequence) sequences.set(process, (sequence = { items: [], shown: [], where: [] }));
     const compile = t.compile_id[i] === null ? undefined : model.compileById.get(t.compile_id[i]!);

@@ -1,11 +1,12 @@
-import { isServed } from '../data/chunks';
+import { isServed, useChunk } from '../data/chunks';
 import type { CacheState, Compile, Model } from '../data/model';
 import { cacheStates } from '../data/model';
-import { bytes, count, duration, plural, ranges, shorten, utc } from '../lib/format';
+import { baseName, bytes, count, duration, plural, ranges, shorten, utc } from '../lib/format';
 import { href } from '../route';
 import { CacheTag, Place, Section, cacheNames } from '../ui/bits';
 import { CompileChart } from '../ui/compile_chart';
 import { attention } from '../data/attention';
+import { AttentionItems } from '../ui/findings';
 
 function Fact({ name, value, link, tone, hint }: { name: string; value: string; link?: string; tone?: string; hint?: string }) {
   const body = (
@@ -69,23 +70,13 @@ function Facts({ model }: { model: Model }) {
 }
 
 function AttentionList({ model }: { model: Model }) {
-  const items = attention(model);
+  const findings = useChunk('findings');
+  const items = attention(model, findings.value);
+  const isComplete = findings.value !== undefined || findings.error !== undefined;
   return (
-    <Section title="What needs attention">
-      {items.length === 0 ? (
-        <p class="quiet">Nothing: no failures, graph breaks, recompiles or divergent ranks are in this log.</p>
-      ) : (
-        <ul class="attention">
-          {items.map((item) => (
-            <li class={item.tone}>
-              <a href={item.link}>
-                <span class="attention-title">{shorten(item.title, 220)}</span>
-                {item.detail && <span class="attention-detail">{shorten(item.detail, 300)}</span>}
-              </a>
-            </li>
-          ))}
-        </ul>
-      )}
+    <Section title="What needs attention" aside={!isComplete && <span class="quiet">comparing ranks…</span>}>
+      {findings.error && <p class="failure">{findings.error.message}</p>}
+      {items.length > 0 ? <AttentionItems items={items} /> : isComplete && <p class="quiet">Nothing: no failures, graph breaks, recompiles or divergent ranks are in this log.</p>}
     </Section>
   );
 }
@@ -152,8 +143,8 @@ function Processes({ model }: { model: Model }) {
               </th>
               <td>{process.torchVersion ?? <span class="quiet">unknown</span>}</td>
               <td class="right">{compilesOf.get(process.id) ?? 0}</td>
-              <td class="ellipsis" title={process.file}>
-                {process.file}
+              <td class="file-name" title={process.file}>
+                {baseName(process.file)}
               </td>
             </tr>
           ))}
@@ -252,7 +243,13 @@ export function OverviewPage({ model }: { model: Model }) {
           <p class="quiet small">
             Read by tlparse {model.index.run.tool_version[run]} at {model.index.run.created_at[run]} from {plural(model.index.log_file.rows, 'file')},{' '}
             {bytes(model.counts.get('bytes'))}.{' '}
-            {isServed ? 'Every table here is a query on the database: see SQL.' : 'All of this is in trace.db next to this page as well.'}
+            {isServed ? (
+              'Every table here is a query on the database: see SQL.'
+            ) : (
+              <>
+                All of this is in trace.db next to this page as well, and in <a href="files.html">files for other tools</a>.
+              </>
+            )}
           </p>
         </div>
       </div>

@@ -4,10 +4,11 @@ import { useAsync, useChunk, type Chunks } from '../data/chunks';
 import type { Model, Process } from '../data/model';
 import { classesOf, collectiveSequences, compareSets, executionSequences, lookupsOf, slotsOf, worstState, type ComponentDifference, type Lookup, type SequenceClass, type Slot } from '../data/ranks';
 import { diff } from '../lib/diff';
-import { count, plural, ranges, shorten } from '../lib/format';
+import { count, duration, plural, ranges, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { CacheTag, CompileLink, Empty, Section, Tabs, Waiting, cacheNames, cacheSigns } from '../ui/bits';
-import { Findings } from '../ui/findings';
+import { divergences } from '../data/attention';
+import { AttentionItems } from '../ui/findings';
 import { useWindow } from '../ui/virtual';
 
 function names(processes: Process[]): string {
@@ -18,13 +19,24 @@ function names(processes: Process[]): string {
 
 // ---- the matrix of cache states
 
+// Why the key of a compile differs from those of most ranks: the first cause that is not by design.
+function causesOf(findings: Chunks['findings']): Map<number, string> {
+  const causes = new Map<number, string>();
+  const t = findings.finding_compile;
+  t.compile_id.forEach((id, i) => {
+    const row = t.finding[i]!;
+    if (!causes.has(id!)) causes.set(id!, `${findings.cache_finding.title[row]}: ${findings.cache_finding.text[row]}`);
+  });
+  return causes;
+}
+
 interface MatrixRow {
   slot: Slot;
   byProcess: Map<number, Lookup[]>;
   isMixed: boolean;
 }
 
-function Matrix({ model, cache, route }: { model: Model; cache: Chunks['cache']; route: Route }) {
+function Matrix({ model, cache, findings, route }: { model: Model; cache: Chunks['cache']; findings: Chunks['findings']; route: Route }) {
   const layers = useMemo(() => [...new Set(cache.cache_event.layer.map((layer) => layer ?? ''))].sort(), [cache]);
   const layer = route.query.get('layer') ?? '';
   const onlyMixed = route.query.get('mixed') === '1';
@@ -34,20 +46,26 @@ function Matrix({ model, cache, route }: { model: Model; cache: Chunks['cache'];
     const busy = new Set(model.compiles.map((compile) => compile.processId));
     return model.processes.filter((process) => busy.has(process.id));
   }, [model]);
+  const causes = useMemo(() => causesOf(findings), [findings]);
   const all = useMemo(() => {
     const rows: MatrixRow[] = [];
-    for (const slot of slotsOf(model)) {
+    for (const slot of slotsOf(model, findings)) {
       const byProcess = new Map<number, Lookup[]>();
       for (const [processId, compile] of slot.compiles) {
         byProcess.set(processId, (lookups.get(compile.id) ?? []).filter((lookup) => !layer || lookup.layer === layer));
       }
       const states = new Set(processes.map((process) => (byProcess.has(process.id) ? (worstState(byProcess.get(process.id)!) ?? 'none') : 'absent')));
-      rows.push({ slot, byProcess, isMixed: states.size > 1 });
+      const apart = [...slot.compiles.values()].some((compile) => causes.has(compile.id));
+      rows.push({ slot, byProcess, isMixed: states.size > 1 || apart });
     }
     return rows;
-  }, [model, lookups, layer, processes]);
+  }, [model, lookups, layer, processes, findings]);
   const rows = all.filter((row) => (!onlyMixed || row.isMixed) && `${row.slot.title} ${row.slot.function ?? ''}`.toLowerCase().includes(query));
-  const eventId = Number(route.query.get('event'));
+  // A compile in the address stands for its worst lookup that has components.
+  const compileId = Number(route.query.get('compile'));
+  const ofCompile = compileId ? (lookups.get(compileId) ?? []) : [];
+  const worstOfCompile = ofCompile.find((lookup) => lookup.state === worstState(ofCompile) && lookup.setId !== null) ?? ofCompile[0];
+  const eventId = Number(route.query.get('event')) || worstOfCompile?.id;
   const eventRow = eventId ? cache.cache_event.id.indexOf(eventId) : -1;
   const chosen = eventRow < 0 ? null : { compileId: cache.cache_event.compile_id[eventRow]!, processId: cache.cache_event.process_id[eventRow]! };
   return (
@@ -72,14 +90,19 @@ function Matrix({ model, cache, route }: { model: Model; cache: Chunks['cache'];
           ))}
           <span class="tag cell-none">· no lookup</span>
           <span class="tag cell-absent">no compile</span>
+          {causes.size > 0 && (
+            <span>
+              <i class="corner" /> key differs for a reason
+            </span>
+          )}
         </span>
       </div>
       {rows.length === 0 ? (
         <Empty>{all.length === 0 ? 'There are no compiles in this run.' : onlyMixed ? 'All ranks got the same answers from their caches.' : 'Nothing matches.'}</Empty>
       ) : (
-        <MatrixGrid rows={rows} processes={processes} chosen={chosen} />
+        <MatrixGrid rows={rows} processes={processes} chosen={chosen} causes={causes} />
       )}
-      {eventRow >= 0 && <CellDetail model={model} cache={cache} row={eventRow} all={all} route={route} lookups={lookups} />}
+      {eventRow >= 0 && <CellDetail model={model} cache={cache} row={eventRow} all={all} route={route} lookups={lookups} causes={causes} />}
     </>
   );
 }
@@ -87,7 +110,7 @@ function Matrix({ model, cache, route }: { model: Model; cache: Chunks['cache'];
 const cell = 26;
 const rowHeight = 26;
 
-function MatrixGrid({ rows, processes, chosen }: { rows: MatrixRow[]; processes: Process[]; chosen: { compileId: number; processId: number } | null }) {
+function MatrixGrid({ rows, processes, chosen, causes }: { rows: MatrixRow[]; processes: Process[]; chosen: { compileId: number; processId: number } | null; causes: Map<number, string> }) {
   const box = useRef<HTMLDivElement>(null);
   const seen = useWindow(box, rowHeight, rows.length);
   const focusCell = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
@@ -114,17 +137,18 @@ function MatrixGrid({ rows, processes, chosen }: { rows: MatrixRow[]; processes:
           const own = byProcess.get(process.id) ?? [];
           const state = worstState(own);
           const isChosen = chosen?.compileId === compile.id;
-          const label = `${process.name}, ${slot.title}: ${own.length === 0 ? 'no lookup' : own.map((lookup) => `${lookup.layer} ${cacheNames[lookup.state]}`).join(', ')}`;
-          const worst = own.find((lookup) => lookup.state === state);
+          const cause = causes.get(compile.id);
+          const label = `${process.name}, ${slot.title}: ${own.length === 0 ? 'no lookup' : own.map((lookup) => `${lookup.layer} ${cacheNames[lookup.state]}`).join(', ')}${cause ? `; ${cause}` : ''}`;
+          const worst = own.find((lookup) => lookup.state === state && lookup.setId !== null) ?? own.find((lookup) => lookup.state === state);
           return (
             <div role="gridcell">
               <a
-                class={`cell ${state ? `cache-${state}` : 'cell-none'} ${isChosen ? 'chosen' : ''}`}
+                class={`cell ${state ? `cache-${state}` : 'cell-none'} ${isChosen ? 'chosen' : ''} ${cause ? 'apart' : ''}`}
                 data-row={i}
                 data-column={column}
                 title={label}
                 aria-label={label}
-                href={worst ? href(['ranks'], { ...Object.fromEntries(new URLSearchParams(location.hash.split('?')[1])), tab: 'cache', event: worst.id, with: null }) : href(['compile', compile.id])}
+                href={worst ? href(['ranks'], { ...Object.fromEntries(new URLSearchParams(location.hash.split('?')[1])), tab: 'cache', event: worst.id, with: null, compile: null }) : href(['compile', compile.id])}
               >
                 {state ? cacheSigns[state] : '·'}
               </a>
@@ -153,7 +177,7 @@ function MatrixGrid({ rows, processes, chosen }: { rows: MatrixRow[]; processes:
   );
 }
 
-function CellDetail({ model, cache, row, all, route, lookups }: { model: Model; cache: Chunks['cache']; row: number; all: MatrixRow[]; route: Route; lookups: Map<number, Lookup[]> }) {
+function CellDetail({ model, cache, row, all, route, lookups, causes }: { causes: Map<number, string>; model: Model; cache: Chunks['cache']; row: number; all: MatrixRow[]; route: Route; lookups: Map<number, Lookup[]> }) {
   const t = cache.cache_event;
   const compile = model.compileById.get(t.compile_id[row]!);
   const process = model.processById.get(t.process_id[row]!);
@@ -185,7 +209,7 @@ function CellDetail({ model, cache, row, all, route, lookups }: { model: Model; 
       </h2>
       <div class="toolbar">
         {own.map((lookup) => (
-          <a class={`tag ${lookup === mine ? 'on' : ''}`} href={href(['ranks'], { ...Object.fromEntries(route.query), event: lookup.id, with: null })}>
+          <a class={`tag ${lookup === mine ? 'on' : ''}`} href={href(['ranks'], { ...Object.fromEntries(route.query), event: lookup.id, with: null, compile: null })}>
             {lookup.layer} {lookup.direction ?? ''}
           </a>
         ))}
@@ -216,6 +240,11 @@ function CellDetail({ model, cache, row, all, route, lookups }: { model: Model; 
             {other!.lookup.key ?? 'no key'}
           </code>
         </div>
+      )}
+      {causes.has(compile.id) && (
+        <p>
+          <span class="tag status-failed">cause</span> {shorten(causes.get(compile.id)!, 600)}
+        </p>
       )}
       {other && <Components mine={mine} other={other.lookup} names={[process.name, other.process.name]} state={t.components_state[row]} />}
     </section>
@@ -427,10 +456,62 @@ function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cac
   );
 }
 
+// What sets ranks apart, and the classes of ranks that did the same.
+function Apart({ model, findings }: { model: Model; findings: Chunks['findings'] }) {
+  const items = divergences(model, findings);
+  const classes = findings.rank_class;
+  const aspects = findings.aspect;
+  return (
+    <>
+      <Section title="What sets ranks apart">{items.length === 0 ? <p class="quiet">Nothing: all ranks compiled the same, got the same from their caches, and schedule the same collectives.</p> : <AttentionItems items={items} />}</Section>
+      {classes.rows > 1 && (
+        <Section title="Ranks that did the same">
+          <table class="plain rank-classes">
+            <thead>
+              <tr>
+                <th scope="col">Ranks</th>
+                <th scope="col" class="right">
+                  Compile time
+                </th>
+                <th scope="col">What sets them apart</th>
+              </tr>
+            </thead>
+            <tbody>
+              {classes.ordinal.map((ordinal, i) => {
+                const own = aspects.class_ordinal.flatMap((of, n) => (of === ordinal ? [n] : []));
+                return (
+                  <tr>
+                    <th scope="row">
+                      <b>{classes.ranks[i]}</b> <span class="quiet">{plural(classes.ranks_count[i] ?? 0, 'rank')}</span>
+                    </th>
+                    <td class="right">{duration((classes.median_compile_s[i] ?? 0) * 1e6)}</td>
+                    <td>
+                      {ordinal === 0 ? (
+                        <span class="quiet">the reference</span>
+                      ) : (
+                        own.slice(0, 12).map((n) => (
+                          <div>
+                            <span class="tag">{aspects.area[n]}</span> {shorten(aspects.text[n] ?? '', 300)}
+                          </div>
+                        ))
+                      )}
+                    </td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        </Section>
+      )}
+    </>
+  );
+}
+
 export function RanksPage({ model, route }: { model: Model; route: Route }) {
   const tab = route.query.get('tab') ?? 'classes';
   const cache = useChunk(tab === 'classes' || tab === 'cache' ? 'cache' : null);
   const schedules = useChunk(tab === 'cache' ? null : 'schedules');
+  const findings = useChunk(tab === 'classes' || tab === 'cache' ? 'findings' : null);
   const tabs = [
     { key: 'classes', title: 'Where ranks part' },
     { key: 'cache', title: 'Cache states' },
@@ -445,13 +526,13 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
       {tab === 'classes' && (
         <>
           {model.processes.length < 2 && <p class="quiet">This run has one process: there is nobody to differ from. Give tlparse the directory with the logs of all ranks.</p>}
-          <Findings model={model} />
-          <Section title="Classes">
+          {model.processes.length > 1 && <Waiting pending={findings}>{(value) => <Apart model={model} findings={value} />}</Waiting>}
+          <Section title="Agreement by aspect">
             <Waiting pending={cache}>{(value) => <Waiting pending={schedules}>{(other) => <Classes model={model} cache={value} schedules={other} />}</Waiting>}</Waiting>
           </Section>
         </>
       )}
-      {tab === 'cache' && <Waiting pending={cache}>{(value) => <Matrix model={model} cache={value} route={route} />}</Waiting>}
+      {tab === 'cache' && <Waiting pending={cache}>{(value) => <Waiting pending={findings}>{(other) => <Matrix model={model} cache={value} findings={other} route={route} />}</Waiting>}</Waiting>}
       {tab === 'collectives' && (
         <Waiting pending={schedules}>
           {(value) => (

@@ -1,23 +1,17 @@
-import type { Model } from '../data/model';
-import { attention } from '../data/attention';
-import { Section } from './bits';
+import type { Attention } from '../data/attention';
+import { shorten } from '../lib/format';
 
-// What sets ranks apart, and why.
-export function Findings({ model }: { model: Model }) {
-  const items = attention(model).filter((item) => item.link.startsWith('#/ranks'));
-  if (items.length === 0) return null;
+export function AttentionItems({ items }: { items: Attention[] }) {
   return (
-    <Section title="What sets ranks apart">
-      <ul class="attention">
-        {items.map((item) => (
-          <li class={item.tone}>
-            <a href={item.link}>
-              <span class="attention-title">{item.title}</span>
-              {item.detail && <span class="attention-detail">{item.detail}</span>}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </Section>
+    <ul class="attention">
+      {items.map((item) => (
+        <li class={item.tone}>
+          <a href={item.link}>
+            <span class="attention-title">{shorten(item.title, 220)}</span>
+            {item.detail && <span class="attention-detail">{shorten(item.detail, 400)}</span>}
+          </a>
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -1,0 +1,366 @@
+// Every page in Chromium, from file:// and from `tlparse serve`, on real traces. Screenshots go to <build>/tests/viewer/screenshots.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import * as hostile from './hostile.mjs';
+import { launch, openPage, outDirectory, pageUrl, reportOf, require, screenshots, serve, settle, tlparse, visit } from './support.mjs';
+
+let browser;
+before(async () => {
+  mkdirSync(screenshots, { recursive: true });
+  browser = await launch();
+});
+after(() => browser.close());
+
+const views = [
+  ['overview', '#/'],
+  ['compiles', '#/compiles'],
+  ['compiles-sorted', '#/compiles?sort=-duration&q=-status%3Aempty'],
+  ['stacks', '#/compiles?tab=stacks'],
+  ['recompiles', '#/compiles?tab=recompiles'],
+  ['breaks', '#/compiles?tab=breaks'],
+  ['failures', '#/compiles?tab=failures'],
+  ['compile', '#/compile/1'],
+  ['guards', '#/compile/1?view=guards'],
+  ['metrics', '#/compile/1?view=metrics'],
+  ['process', '#/process/1'],
+  ['ranks', '#/ranks'],
+  ['cache', '#/ranks?tab=cache'],
+  ['collectives', '#/ranks?tab=collectives'],
+  ['execution', '#/ranks?tab=execution'],
+  ['provenance-list', '#/provenance'],
+  ['timeline', '#/timeline'],
+  ['import-log', '#/import-log'],
+  ['export', '#/export'],
+  ['search', '#/search?q=forward'],
+  ['sql', '#/sql'],
+];
+
+const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+async function checkAccessibility(page, where) {
+  // Injected through the debugger: the page's own policy would refuse it as a script.
+  await page.evaluate(axeSource);
+  const violations = await page.evaluate(async () => (await window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ''}`).join(' | ')}`));
+  assert.deepEqual(violations, [], where);
+}
+
+async function tourOf(name, base, options = {}) {
+  const { page, context, problems } = await openPage(browser, base.replace(/index\.html$/, ''), options);
+  for (const [view, hash] of views) {
+    await visit(page, base, hash);
+    assert.ok((await page.locator('main').innerText()).trim().length > 20, `${name} ${view} says something`);
+    await page.screenshot({ path: path.join(screenshots, `${name}-${view}.png`) });
+    assert.deepEqual(problems.splice(0), [], `${name} ${view}`);
+    if (options.checkAccessibility !== false) await checkAccessibility(page, `${name} ${view}`);
+  }
+  await context.close();
+}
+
+test('single rank, file://: every page, accessible, no complaint', () => tourOf('single', pageUrl(reportOf('tlparse_meta'))));
+test('divergent ranks, file://: every page, accessible, no complaint', () => tourOf('ranks', pageUrl(reportOf('diverge_order'))));
+test('dark: accessible too', () => tourOf('dark', pageUrl(reportOf('cache_some_ranks')), { colorScheme: 'dark' }));
+test('half a screen wide', () => tourOf('half', pageUrl(reportOf('failures')), { viewport: { width: 700, height: 800 } }));
+test('PyTorch 2.6 and export traces', async () => {
+  await tourOf('old', pageUrl(reportOf('recompiles_2_6')), { checkAccessibility: false });
+  await tourOf('dtrace', pageUrl(reportOf('dtrace')), { checkAccessibility: false });
+  await tourOf('killed', pageUrl(reportOf('killed')), { checkAccessibility: false });
+});
+
+test('served: every page, no complaint, the same words as from file://', async () => {
+  const report = reportOf('diverge_order');
+  const server = await serve(report);
+  after(server.stop);
+  await tourOf('served', server.url);
+  const file = await openPage(browser, 'file:');
+  const http = await openPage(browser, server.url);
+  for (const hash of ['#/compiles', '#/ranks', '#/ranks?tab=cache', '#/compile/2', '#/import-log']) {
+    await visit(file.page, pageUrl(report), hash);
+    await visit(http.page, server.url, hash);
+    assert.equal(await http.page.locator('main').innerText(), await file.page.locator('main').innerText(), hash);
+  }
+});
+
+test('no page scrolls sideways at 1280 px or on half a screen', async () => {
+  for (const width of [1280, 700]) {
+    const { page, context } = await openPage(browser, 'file:', { viewport: { width, height: 800 } });
+    for (const [view, hash] of views) {
+      await visit(page, pageUrl(reportOf('diverge_order')), hash);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wide <= 0, `${view} at ${width}: ${wide} px too wide`);
+    }
+    await context.close();
+  }
+});
+
+test('a link opens the view it was copied from; back and forward walk', async () => {
+  const base = pageUrl(reportOf('tlparse_meta'));
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, base, '#/');
+  await page.getByRole('link', { name: /^Compiles/ }).first().click();
+  await settle(page);
+  await page.getByLabel('Filter compiles').fill('status:ok');
+  await page.getByRole('button', { name: 'Time' }).click();
+  const first = page.locator('.grid-row').first();
+  const title = await first.innerText();
+  await first.click();
+  await settle(page);
+  assert.match(page.url(), /#\/compile\/\d+/);
+  await page.locator('.records a', { hasText: 'dynamo_output_graph' }).first().click();
+  await settle(page);
+  await page.locator('.line-number').nth(2).click();
+  const copied = page.url();
+  assert.match(copied, /record=\d+&lines=3/);
+  const there = await openPage(browser, 'file:');
+  await there.page.goto(copied);
+  await settle(there.page);
+  assert.equal(await there.page.locator('.artifact-head h2').innerText(), 'dynamo_output_graph');
+  assert.equal(await there.page.locator('.picked').count(), 1);
+  await page.goBack();
+  await page.goBack();
+  await settle(page);
+  assert.match(page.url(), /#\/compiles\?.*q=status/);
+  assert.equal(await page.locator('.grid-row').first().innerText(), title);
+  assert.equal(await page.getByLabel('Filter compiles').inputValue(), 'status:ok');
+  await page.goForward();
+  await settle(page);
+  assert.match(page.url(), /#\/compile\/\d+/);
+  assert.deepEqual([...problems, ...there.problems], []);
+});
+
+test('search finds compiles, kernels and artifacts, from the keyboard', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('tlparse_meta')), '#/');
+  await page.keyboard.press('/');
+  await page.keyboard.type('cpp_fused');
+  await settle(page);
+  await page.getByRole('heading', { name: 'Kernels' }).waitFor();
+  assert.ok((await page.locator('.hits a').count()) > 0);
+  await page.screenshot({ path: path.join(screenshots, 'search-kernels.png') });
+  await page.getByRole('searchbox', { name: /Search compiles/ }).fill('inductor_output_code');
+  await page.getByRole('heading', { name: 'Artifacts and records' }).waitFor();
+  await page.locator('.hits a', { hasText: 'inductor_output_code' }).first().click();
+  await settle(page);
+  assert.equal(await page.locator('.artifact-head h2').innerText(), 'inductor_output_code');
+  await page.getByRole('searchbox', { name: /Search compiles/ }).fill('no such thing at all');
+  await page.getByText('Nothing is called').waitFor();
+  assert.deepEqual(problems, []);
+});
+
+test('the grid is walked with the keyboard', async () => {
+  const { page } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('recompiles_2_6')), '#/compiles');
+  await page.getByRole('grid').focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  const second = await page.locator('.grid-row.active').innerText();
+  assert.ok(second.length > 3);
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.match(page.url(), /#\/compile\/\d+/);
+  assert.ok(second.startsWith(await page.locator('.compile-id').innerText()));
+});
+
+test('two texts side by side: before and after a pass, and of two ranks', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('tlparse_meta')), '#/compile/1');
+  await page.locator('.records a', { hasText: 'before_post_grad_graph' }).first().click();
+  await settle(page);
+  await page.getByLabel('Compare this text with another').selectOption({ index: 1 });
+  await page.locator('.diff-row, [role=status]').first().waitFor();
+  await settle(page);
+  assert.match(page.url(), /#\/diff\?a=1%3A\d+&b=\d+%3A\d+/);
+  await page.screenshot({ path: path.join(screenshots, 'diff-pass.png') });
+  const copied = page.url();
+  await page.reload();
+  await settle(page);
+  assert.equal(page.url(), copied);
+
+  await visit(page, pageUrl(reportOf('diverge_order')), '#/compiles?q=rank:2');
+  await page.locator('.grid-row').first().click();
+  await settle(page);
+  await page.locator('.records a', { hasText: 'inductor_output_code' }).first().click();
+  await settle(page);
+  await page.getByLabel('Compare this text with another').selectOption({ label: 'rank 0' });
+  await page.locator('.diff-row.change').first().waitFor();
+  assert.match(await page.locator('main').innerText(), /difference/);
+  assert.ok((await page.locator('.diff-row .removed, .diff-row .added').count()) > 0);
+  await page.screenshot({ path: path.join(screenshots, 'diff-ranks.png') });
+  assert.deepEqual(problems, []);
+});
+
+test('provenance of 2.14: from a kernel to the Python line and back', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('tlparse_meta')), '#/provenance');
+  await page.locator('.grid-row').first().click();
+  await settle(page);
+  assert.equal(await page.locator('.pane .text-view').count(), 4, 'source, pre-grad, post-grad, code');
+  const pane = (name) => page.locator('.pane', { has: page.getByRole('heading', { name }) });
+  const finder = page.getByLabel('Find a kernel, node or file:line');
+  await finder.fill('cpp_fused');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.match(page.url(), /sel=kernel%3A\d+/);
+  await page.screenshot({ path: path.join(screenshots, 'provenance-kernel.png') });
+  await checkAccessibility(page, 'provenance');
+  assert.ok((await pane('Generated code').locator('.mark-pin').count()) > 0, 'the kernel itself');
+  assert.ok((await pane('Post-grad graph').locator('.mark-linked').count()) > 0, 'its post-grad nodes');
+  assert.ok((await pane('Pre-grad graph').locator('.mark-linked').count()) > 0, 'their pre-grad nodes');
+  const lines = pane('Python source').locator('.mark-linked');
+  assert.ok((await lines.count()) > 0, 'the Python line');
+  const kernel = await page.locator('.prov-step .tag.on').innerText();
+  const line = await lines.first().innerText();
+  await lines.first().click();
+  await settle(page);
+  assert.match(page.url(), /sel=source%3A/);
+  assert.ok((await pane('Generated code').locator('.mark-linked').count()) > 0, `${line} leads to kernels`);
+  const chain = await page.locator('.prov-chain').innerText();
+  assert.ok(chain.includes(kernel), `${kernel} is among the kernels of ${line}: ${chain}`);
+  await page.screenshot({ path: path.join(screenshots, 'provenance-source.png') });
+  // Pointing is enough, without a click.
+  await page.getByRole('button', { name: 'clear' }).click();
+  await pane('Post-grad graph').locator('.code-row', { hasText: ' = torch.ops' }).first().hover();
+  await page.waitForFunction(() => document.querySelectorAll('.pane .mark-hover').length > 1);
+  // Back returns to the selection.
+  await page.goBack();
+  await settle(page);
+  assert.match(page.url(), /sel=source/);
+  assert.deepEqual(problems, []);
+});
+
+test('provenance without mappings (2.6) leads from kernels to lines through comments', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('recompiles_2_6')), '#/provenance');
+  await page.locator('.grid-row').first().click();
+  await settle(page);
+  await page.screenshot({ path: path.join(screenshots, 'provenance-2_6.png') });
+  assert.ok((await page.locator('.pane .text-view').count()) >= 2);
+  assert.deepEqual(problems, []);
+});
+
+test('ranks: a cell of the matrix names what differs from another rank', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('diverge_config_2_6')), '#/ranks?tab=cache');
+  await page.getByRole('link', { name: /^rank 2, / }).first().click();
+  await settle(page);
+  await page.locator('.differences').first().waitFor();
+  await page.screenshot({ path: path.join(screenshots, 'ranks-components.png') });
+  assert.match(await page.locator('.detail').innerText(), /max_fusion_size/);
+  assert.match(page.url(), /event=\d+/);
+  await visit(page, pageUrl(reportOf('diverge_order')), '#/ranks?tab=collectives');
+  assert.match(await page.locator('main').innerText(), /first difference at/);
+  assert.equal(await page.locator('.seq-row.first').count(), 1);
+  await visit(page, pageUrl(reportOf('diverge_order')), '#/');
+  assert.match(await page.locator('.attention').innerText(), /[Rr]ank 2/);
+  assert.deepEqual(problems, []);
+});
+
+test('timeline: zoom, select, permalink', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('mlp_train')), '#/timeline');
+  const canvas = page.locator('.timeline canvas');
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 40);
+  await page.mouse.wheel(0, -400);
+  await page.waitForURL(/from=/);
+  await page.getByRole('button', { name: 'All' }).click();
+  await page.waitForURL((url) => !url.href.includes('from='));
+  await page.mouse.click(box.x + 140, box.y + 22 + 8 + 6);
+  await page.locator('.detail.event').waitFor();
+  assert.match(page.url(), /sel=\d+/);
+  await page.screenshot({ path: path.join(screenshots, 'timeline-event.png') });
+  const name = await page.locator('.detail.event h2').innerText();
+  await page.reload();
+  await page.locator('.detail.event').waitFor();
+  assert.equal(await page.locator('.detail.event h2').innerText(), name);
+  await canvas.focus();
+  await page.keyboard.press('+');
+  await page.waitForURL(/from=/);
+  assert.equal(await page.getByRole('link', { name: 'Download for Perfetto' }).getAttribute('href'), 'chromium_events.json');
+  assert.deepEqual(problems, []);
+});
+
+test('SQL console: a query, its error, its address', async () => {
+  const server = await serve(reportOf('tlparse_meta'));
+  after(server.stop);
+  const { page, problems } = await openPage(browser, server.url);
+  await visit(page, server.url, '#/sql');
+  await page.getByLabel('SQL query').fill('SELECT label, status FROM compile ORDER BY id');
+  await page.keyboard.press('Control+Enter');
+  await page.locator('.grid-row').first().waitFor();
+  await page.screenshot({ path: path.join(screenshots, 'sql-answer.png') });
+  await page.getByLabel('SQL query').fill('DELETE FROM compile');
+  await page.getByRole('button', { name: 'Run' }).click();
+  await page.getByText('only queries are allowed').waitFor();
+  // The refusal is an HTTP error, which Chromium tells the console about; nothing else may be there.
+  assert.deepEqual(problems.filter((problem) => !problem.includes('400 (Bad Request)')), []);
+  const there = await openPage(browser, server.url);
+  await visit(there.page, server.url, '#/sql?q=SELECT%201');
+  assert.equal(await there.page.getByLabel('SQL query').inputValue(), 'SELECT 1');
+  assert.equal(await there.page.locator('.grid-row').count(), 0, 'a link does not run anything');
+});
+
+test('text of logs is never HTML, whatever it holds', async () => {
+  const input = hostile.writeHostileLog(path.join(outDirectory, 'hostile'));
+  const report = reportOf('hostile', input);
+  const server = await serve(report);
+  after(server.stop);
+  for (const base of [pageUrl(report), server.url]) {
+    const { page, context, problems } = await openPage(browser, base.replace(/index\.html$/, ''));
+    const extra = Array.from({ length: 5 }, (_, i) => [`compile-${i + 1}`, `#/compile/${i + 1}`]);
+    for (const [view, hash] of [...views, ...extra, ['search', `#/search?q=${encodeURIComponent(hostile.script)}`], ['filter', `#/compiles?q=${encodeURIComponent(hostile.image)}`], ['odd', `#/${encodeURIComponent(hostile.script)}`], ['odd2', '#/compile/%3Cimg%20src=x%3E'], ['odd3', '#/diff?a=%3Cb%3E&b=x'], ['odd4', '#/%']]) {
+      await visit(page, base, hash);
+      await page.screenshot({ path: path.join(screenshots, `hostile-${view}.png`) });
+      assert.equal(await page.evaluate(() => window.hacked), undefined, view);
+      assert.equal(await page.locator('main img, main script, main iframe').count(), 0, view);
+      const targets = await page.locator('a').evaluateAll((links) => links.map((anchor) => anchor.protocol));
+      assert.ok(targets.every((protocol) => protocol === 'file:' || protocol === 'http:'), `${view}: ${[...new Set(targets)]}`);
+    }
+    await visit(page, base, '#/compile/1');
+    const records = await page.locator('.records a').count();
+    assert.ok(records > 4);
+    for (let i = 0; i < records; i++) {
+      await page.locator('.records a').nth(i).click();
+      await settle(page);
+    }
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.match(await page.locator('.compile-head').innerText(), /<script>/);
+    assert.deepEqual(problems.filter((problem) => !problem.includes('(Not Found)')), []);
+    await context.close();
+  }
+});
+
+test('pages that have nothing to show say why', async () => {
+  const { page } = await openPage(browser, 'file:');
+  const base = pageUrl(reportOf('simple_2_6'));
+  for (const [hash, reason] of [
+    ['#/compiles?tab=breaks', /No graph breaks/],
+    ['#/compiles?tab=recompiles', /No recompiles/],
+    ['#/compiles?tab=failures', /No compile failed/],
+    ['#/ranks', /one process/],
+    ['#/ranks?tab=collectives', /No collectives/],
+    ['#/ranks?tab=execution', /record_and_log_graph_execution_order/],
+    ['#/import-log', /Nothing was dropped|info/],
+    ['#/export', /nothing of torch\.export|guard/i],
+    ['#/sql', /tlparse serve/],
+    ['#/compile/999999', /no compile 999999/],
+    ['#/provenance/999999', /no provenance/],
+    ['#/nothing', /no page/],
+  ]) {
+    await visit(page, base, hash);
+    assert.match(await page.locator('main').innerText(), reason, hash);
+  }
+});
+
+test('data that is missing is said, not shown as nothing', async () => {
+  const { cpSync, rmSync } = await import('node:fs');
+  const copy = path.join(outDirectory, 'reports', 'incomplete');
+  rmSync(copy, { recursive: true, force: true });
+  cpSync(reportOf('simple_2_6'), copy, { recursive: true });
+  rmSync(path.join(copy, 'data/graphs.js'));
+  const { page } = await openPage(browser, 'file:');
+  await page.goto(`${pageUrl(copy)}#/provenance`);
+  await page.getByText('cannot read data/graphs.js').waitFor();
+  assert.ok(tlparse);
+});

@@ -1,0 +1,141 @@
+// `tlparse serve`: what it answers, and what it refuses.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { reportOf, require, serve, source, tlparse } from './support.mjs';
+
+let server;
+before(async () => {
+  server = await serve(path.join(reportOf('tlparse_meta'), 'trace.db'));
+});
+after(() => server.stop());
+
+// fetch() forbids what has to be tested: foreign Host and Origin headers, and paths that are not normal.
+function request(target, { method = 'GET', headers = {}, body } = {}) {
+  const { hostname, port } = new URL(server.url);
+  return new Promise((resolve, reject) => {
+    const call = http.request({ hostname, port, path: target, method, headers }, (response) => {
+      let text = '';
+      response.on('data', (data) => (text += data));
+      response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, text }));
+    });
+    call.on('error', reject);
+    call.end(body);
+  });
+}
+
+function query(sql, headers = {}) {
+  return request('/api/sql', { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ sql }) });
+}
+
+test('it listens on loopback, and says where', () => {
+  assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/$/);
+});
+
+test('the page carries a policy that lets nothing in from elsewhere', async () => {
+  const { status, headers, text } = await request('/');
+  assert.equal(status, 200);
+  assert.match(headers['content-type'], /^text\/html/);
+  assert.match(headers['content-security-policy'], /default-src 'none'/);
+  assert.match(headers['content-security-policy'], /frame-ancestors 'none'/);
+  assert.doesNotMatch(headers['content-security-policy'], /unsafe-(inline|eval)/);
+  assert.equal(headers['x-content-type-options'], 'nosniff');
+  assert.match(text, /data-source="api"/);
+});
+
+test('hosts and origins of others are refused', async () => {
+  const { port } = new URL(server.url);
+  for (const host of ['evil.example', `evil.example:${port}`, `localhost.evil.example:${port}`, `127.0.0.1:1`, '', `127.0.0.1.nip.io:${port}`]) {
+    assert.equal((await request('/', { headers: { Host: host } })).status, 421, host);
+    assert.equal((await request('/api/chunk/index', { headers: { Host: host } })).status, 421, host);
+  }
+  for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`]) {
+    assert.equal((await request('/', { headers: { Host: host } })).status, 200, host);
+  }
+  for (const headers of [{ Origin: 'http://evil.example' }, { Origin: 'null' }, { 'Sec-Fetch-Site': 'cross-site' }]) {
+    assert.equal((await request('/api/chunk/index', { headers })).status, 403, JSON.stringify(headers));
+    assert.equal((await query('SELECT 1', headers)).status, 403, JSON.stringify(headers));
+  }
+});
+
+test('no path leads out of what is served', async () => {
+  const paths = ['/../../etc/passwd', '/api/chunk/../../trace.db', '/api/chunk/text/../../../etc/passwd', '/trace.db', '/data/index.js', '/api/chunk/%2e%2e%2ftrace.db', '/api/chunk/compile/-1', '/api/chunk/compile/99999999999999999999', '/api/chunk/index/1', '/api/chunk/', `/api/chunk/${'a'.repeat(6000)}`, '/api/chunk/text/zz', '//etc/passwd', '/index.html/..'];
+  for (const target of paths) {
+    const { status, text } = await request(target);
+    assert.ok(status === 404 || status === 400, `${target}: ${status}`);
+    assert.doesNotMatch(text, /root:|SQLite format/);
+  }
+  const all = await request('/api/chunk/compile/123456');
+  assert.equal(all.status, 200);
+  assert.equal(JSON.parse(all.text).tables.record.rows, 0);
+});
+
+test('only reading methods are allowed', async () => {
+  for (const method of ['PUT', 'DELETE', 'PATCH', 'POST']) assert.equal((await request('/', { method })).status, 405, method);
+});
+
+test('SQL: a query is answered as its schema says', async () => {
+  const { status, text } = await query("SELECT 1 AS one, 'a' AS two, NULL AS three, 9007199254740993 AS large, 0.5 AS half");
+  assert.equal(status, 200);
+  const answer = JSON.parse(text);
+  assert.deepEqual(answer.columns, ['one', 'two', 'three', 'large', 'half']);
+  assert.deepEqual(answer.rows, [[1, 'a', null, '9007199254740993', 0.5]]);
+  const Ajv = require('ajv').default;
+  const validate = new Ajv({ strict: false }).compile(JSON.parse(readFileSync(path.join(source, 'schemas/json/viewer/sql_answer.schema.json'), 'utf8')));
+  assert.ok(validate(answer), JSON.stringify(validate.errors));
+  const compiles = JSON.parse((await query('SELECT count(*) FROM compile')).text);
+  assert.ok(compiles.rows[0][0] > 0);
+  assert.equal((await query('PRAGMA table_info(compile)')).status, 200);
+});
+
+test('SQL: everything that is no query is refused, and says why', async () => {
+  const refused = ['DELETE FROM compile', 'DROP TABLE run', 'INSERT INTO run VALUES (9, 1, 1, 1)', "ATTACH '/tmp/x.db' AS x", 'PRAGMA query_only = 0', 'PRAGMA writable_schema = 1', "SELECT load_extension('x')", 'VACUUM', "VACUUM INTO '/tmp/stolen.db'", 'CREATE TEMP TABLE t (a)', 'BEGIN', 'SELECT 1; SELECT 2', 'SELEC', '', ' ; ', 'SELECT * FROM nothing'];
+  for (const sql of refused) {
+    const { status, text } = await query(sql);
+    assert.equal(status, 400, `${sql}: ${status} ${text}`);
+    assert.ok(text.trim().length > 5, sql);
+  }
+  assert.equal((await query('SELECT count(*) FROM compile')).status, 200);
+});
+
+test('SQL: answers are bounded', async () => {
+  const many = JSON.parse((await query('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) SELECT i FROM n')).text);
+  assert.equal(many.is_truncated, true);
+  assert.equal(many.rows.length, 20000);
+});
+
+test('SQL: bodies that are not ours are refused', async () => {
+  assert.equal((await request('/api/sql', { method: 'POST', headers: { 'Content-Type': 'text/plain' }, body: '{"sql":"SELECT 1"}' })).status, 415);
+  for (const body of ['', '{}', '[]', '{"sql": 1}', 'x'.repeat(1000)]) {
+    assert.equal((await request('/api/sql', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })).status, 400, body.slice(0, 20));
+  }
+  const large = await request('/api/sql', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ sql: `SELECT '${'x'.repeat(400_000)}'` }) }).catch(() => ({ status: 413 }));
+  assert.equal(large.status, 413);
+});
+
+test('events for Perfetto are one JSON document', async () => {
+  const { status, headers, text } = await request('/api/chromium_events.json');
+  assert.equal(status, 200);
+  assert.match(headers['content-disposition'], /attachment/);
+  const events = JSON.parse(text);
+  assert.ok(events.length > 100);
+  assert.ok(events.every((event) => typeof event.name === 'string' && typeof event.ts === 'number' && 'XiBE'.includes(event.ph)));
+});
+
+test('what cannot be served is said in one line', () => {
+  for (const [target, pattern] of [['/nonexistent', /there is no such file|no such/], [path.join(source, 'README.md'), /database/], [path.join(source, 'schemas'), /trace\.db/]]) {
+    const { status, stderr } = spawnSync(tlparse, ['serve', target], { encoding: 'utf8', timeout: 20000 });
+    assert.equal(status, 2, stderr);
+    assert.match(stderr, pattern);
+    assert.equal(stderr.trim().split('\n').length, 1, stderr);
+  }
+});
+
+test('it ends cleanly when asked to', async () => {
+  const other = await serve(reportOf('tlparse_meta'));
+  assert.equal((await fetch(other.url)).status, 200);
+  assert.equal(await other.stop(), 0);
+});

@@ -1,0 +1,119 @@
+// What the tests of the viewer share: reports of real traces, a server, a browser that notes every complaint.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+function setting(name) {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: run the tests through ctest, or see tests/viewer/CMakeLists.txt`);
+  return value;
+}
+export const tlparse = setting('TLPARSE');
+export const source = setting('TRACEKIT_SOURCE');
+export const outDirectory = setting('VIEWER_OUT');
+export const screenshots = path.join(outDirectory, 'screenshots');
+export const require = createRequire(path.join(setting('VIEWER_MODULES'), 'package.json'));
+
+const reports = new Map();
+
+// The report of a bundled trace (a name below fixtures/logs) or of any path, made once per test file.
+export function reportOf(trace, input = path.join(source, 'fixtures/logs', trace)) {
+  if (!reports.has(trace)) {
+    const directory = path.join(outDirectory, 'reports', `${path.basename(process.argv[1], '.test.mjs')}-${trace}`);
+    mkdirSync(path.dirname(directory), { recursive: true });
+    execFileSync(tlparse, [input, '-o', directory, '--overwrite'], { stdio: ['ignore', 'ignore', 'pipe'] });
+    reports.set(trace, directory);
+  }
+  return reports.get(trace);
+}
+
+export function pageUrl(directory) {
+  assert.ok(existsSync(path.join(directory, 'index.html')), `${directory} has no index.html`);
+  return pathToFileURL(path.join(directory, 'index.html')).href;
+}
+
+export function chunkNames(directory) {
+  return readdirSync(path.join(directory, 'data')).map((name) => name.replace(/\.js$/, '').replace('-', '/'));
+}
+
+// `tlparse serve`; resolves when it says where. Call stop().
+export async function serve(target, ...options) {
+  const child = spawn(tlparse, ['serve', target, '--port', '0', ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let complaint = '';
+  child.stderr.on('data', (data) => (complaint += data));
+  const url = await new Promise((resolve, reject) => {
+    let text = '';
+    child.stdout.on('data', (data) => {
+      text += data;
+      if (text.includes('\n')) resolve(text.split('\n')[0]);
+    });
+    child.on('exit', (code) => reject(new Error(`tlparse serve ended with ${code}: ${complaint}`)));
+  });
+  const ended = new Promise((resolve) => child.on('exit', resolve));
+  return {
+    url,
+    stop: async () => {
+      child.kill('SIGINT');
+      return ended;
+    },
+  };
+}
+
+export async function launch() {
+  const { chromium } = require('playwright-core');
+  // In a container Chromium's own sandbox needs rights that a build user seldom has.
+  return chromium.launch({ executablePath: setting('CHROMIUM'), args: ['--no-sandbox', '--disable-gpu'] });
+}
+
+// A page that remembers what went wrong on it: console errors, exceptions, and requests that leave its origin.
+export async function openPage(browser, origin, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: 'light', ...options });
+  const page = await context.newPage();
+  const problems = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') problems.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => problems.push(`exception: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    problems.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(origin) && !url.startsWith('data:') && !url.startsWith('blob:')) problems.push(`request: ${url}`);
+  });
+  return { page, context, problems };
+}
+
+// Goes to a view and waits until nothing says it is loading.
+export async function visit(page, base, hash) {
+  await page.goto(base + hash);
+  await settle(page);
+}
+
+export async function settle(page) {
+  await page.waitForFunction(() => document.querySelector('main') && !document.querySelector('.loading') && !/loading…|comparing ranks…|loading \d/.test(document.querySelector('main').textContent));
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+}
+
+export async function readChunk(page, name) {
+  return page.evaluate(
+    (wanted) =>
+      new Promise((resolve, reject) => {
+        const before = window.tlparse_chunk;
+        window.tlparse_chunk = (own, value) => {
+          if (own === wanted) resolve(value);
+          else before(own, value);
+        };
+        const script = document.createElement('script');
+        script.src = `data/${wanted.replace('/', '-')}.js`;
+        script.onload = () => (window.tlparse_chunk = before);
+        script.onerror = () => reject(new Error(`no ${wanted}`));
+        document.head.append(script);
+      }),
+    name,
+  );
+}
