@@ -9,6 +9,7 @@
 
 #include "analysis/component_index.h"
 #include "analysis/text_diff.h"
+#include "store/hash128.h"
 
 namespace tlparse {
 namespace {
@@ -222,6 +223,24 @@ std::string DescribeChange(const ComponentDifference& difference) {
   }
   if (a.find('\n') != std::string::npos || b.find('\n') != std::string::npos) return DescribeTexts(a, b);
   return fmt::format("{} → {}", Shorten(a, 80), Shorten(b, 80));
+}
+
+ComponentDifference DescribeConfigChange(std::string_view a, std::string_view b) {
+  const std::vector<std::string_view> a_lines = SplitLines(a), b_lines = SplitLines(b);
+  const auto only_in = [](const std::vector<std::string_view>& lines, const std::vector<std::string_view>& others) {
+    std::string text;
+    for (const std::string_view line : lines) {
+      if (std::find(others.begin(), others.end(), line) == others.end()) text += Shorten(line, 200) + ' ';
+    }
+    return Shorten(text, 1000);
+  };
+  ComponentDifference difference;
+  difference.name = "torch._functorch.config";
+  difference.a_hash = ToHex(HashBytes(a));
+  difference.b_hash = ToHex(HashBytes(b));
+  difference.a_value = only_in(a_lines, b_lines);
+  difference.b_value = only_in(b_lines, a_lines);
+  return difference;
 }
 
 std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences, const CauseContext& context) {

@@ -63,6 +63,9 @@ std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences, cons
 // What changed between two values of one component, short: "shape [8, 16] → [12, 16]", "64 → 13".
 std::string DescribeChange(const ComponentDifference& difference);
 
+// Two texts of torch._functorch.config as a difference of that name: the values are the lines that only one side has.
+ComponentDifference DescribeConfigChange(std::string_view a, std::string_view b);
+
 // A value on one line, at most `size` characters (UTF-8 kept whole), "…" at the end if cut.
 std::string Shorten(std::string_view value, std::size_t size);
 

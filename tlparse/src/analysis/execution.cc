@@ -126,10 +126,10 @@ ExecutionClass OrderFinder::Describe(const OrderClass& reference, const OrderCla
     OrderDifference difference;
     difference.against_position = static_cast<std::int64_t>(script[i].a);
     difference.position = static_cast<std::int64_t>(script[i].b);
-    // Differences with at most two agreements between them are one: an exchange of two graphs is.
-    std::size_t end = i, last = i;
-    while (end < script.size() && end <= last + 2) {
-      if (script[end].kind != EditStep::Kind::kKeep) last = end;
+    // Differences with few agreements between them are one: an exchange of two stretches is.
+    std::size_t end = i, last = i, count = 0;
+    while (end < script.size() && end <= last + 2 + count) {
+      if (script[end].kind != EditStep::Kind::kKeep) last = end, ++count;
       ++end;
     }
     std::vector<std::int32_t> a, b;

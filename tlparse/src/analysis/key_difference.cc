@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/text_diff.h"
 
 namespace tlparse {
 namespace {
@@ -28,19 +27,6 @@ ComponentDifference TextDifference(std::string name, std::string a, std::string 
   difference.a_value = std::move(a);
   difference.b_value = std::move(b);
   return difference;
-}
-
-// The lines that only one side has, as values: the option that changed, not the whole configuration.
-ComponentDifference ChangedLines(std::string name, std::string_view a, std::string_view b) {
-  const std::vector<std::string_view> old_lines = SplitLines(a), new_lines = SplitLines(b);
-  std::string only_a, only_b;
-  for (std::string_view line : old_lines) {
-    if (std::find(new_lines.begin(), new_lines.end(), line) == new_lines.end()) only_a += Shorten(line, 200) + ' ';
-  }
-  for (std::string_view line : new_lines) {
-    if (std::find(old_lines.begin(), old_lines.end(), line) == old_lines.end()) only_b += Shorten(line, 200) + ' ';
-  }
-  return TextDifference(std::move(name), Shorten(only_a, 1000), Shorten(only_b, 1000));
 }
 
 }  // namespace
@@ -171,7 +157,7 @@ Result<KeyDifference> KeyComparer::Compare(const JobLookup& a, const JobLookup& 
     if (a_config != b_config) {
       ASSIGN_OR_RETURN(const std::string a_text, database_->QueryText(fmt::format("SELECT content FROM payload_row WHERE id = {}", a_config)));
       ASSIGN_OR_RETURN(const std::string b_text, database_->QueryText(fmt::format("SELECT content FROM payload_row WHERE id = {}", b_config)));
-      result.differences.push_back(ChangedLines("torch._functorch.config", a_text, b_text));
+      result.differences.push_back(DescribeConfigChange(a_text, b_text));
     }
   }
   const JobCompile& a_compile = job_->compiles()[static_cast<std::size_t>(a.compile)];

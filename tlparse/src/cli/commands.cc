@@ -18,6 +18,8 @@ constexpr Command kCommands[] = {
     {"cache", "<db> [--rank R] [--all]", "what the caches answered, where ranks' keys differ and why, what the caches were worth", &RunCache},
     {"collectives", "<db> [--all]", "which rank schedules its collectives differently, where, and how", &RunCollectives},
     {"execution", "<db> [--all]", "order of execution, spread of estimated runtimes, output tensors, rank against rank", &RunExecution},
+    {"diff", "<a> <b> [--code]", "what changed between two runs or two ranks (databases, DB:run, logs, directories)", &RunDiff},
+    {"check", "<db> --no-failures …", "budgets for CI: exit code 1 and what offends", &RunCheckCommand},
     {"recompiles", "<db>", "why frames were compiled again", &RunRecompiles},
     {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]", "from a kernel to its Python line and back", &RunProvenance},
     {"import-log", "<db>", "what was dropped, odd or damaged in the logs", &RunImportLog},

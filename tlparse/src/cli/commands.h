@@ -11,6 +11,8 @@ int RunHistory(std::span<const std::string> arguments);
 int RunExecution(std::span<const std::string> arguments);
 int RunCollectives(std::span<const std::string> arguments);
 int RunRanks(std::span<const std::string> arguments);
+int RunCheckCommand(std::span<const std::string> arguments);
+int RunDiff(std::span<const std::string> arguments);
 int RunCache(std::span<const std::string> arguments);
 int RunRecompiles(std::span<const std::string> arguments);
 int RunProvenance(std::span<const std::string> arguments);

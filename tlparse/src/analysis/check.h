@@ -1,0 +1,48 @@
+// Budgets for CI: is a run within them? The answer of `tlparse check`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// A limit that is not set is not checked. Counts are per participant (rank or log): the worst one counts, so that a budget says the
+// same for 8 ranks and for 10,000.
+struct CheckBudget {
+  std::string run;  // empty: the latest
+  std::optional<std::int64_t> max_recompiles;     // compiles that a recompile reason was logged for
+  std::optional<std::int64_t> max_graph_breaks;
+  std::optional<std::int64_t> max_cache_misses;   // of all layers; guard misses count
+  std::optional<double> min_cache_hit_rate;       // hits / (hits + misses) over all participants and layers, 0 … 1; no lookups: 0 / 0 passes
+  std::optional<double> max_compile_seconds;      // of all compiles and backwards of a participant
+  bool no_failures = false;
+  bool no_divergence = false;      // classes of `tlparse ranks`
+  bool notes_are_divergence = false;  // with no_divergence: differences by design count as well
+};
+
+struct CheckRule {
+  std::string name;   // max-recompiles, …
+  bool is_ok = true;
+  std::string limit;  // as text
+  std::string actual;
+  std::vector<std::string> rows;  // what offends: at most 50
+  std::size_t left_out = 0;
+};
+
+struct CheckAnswer {
+  std::string run;
+  std::vector<CheckRule> rules;
+  bool IsOk() const;
+};
+// One rule per limit that is set. kNotFound: no such run.
+Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget);
+
+// The rules of `tlparse check --against`: no more recompiles, graph breaks, cache misses and failures than the other run has.
+Result<std::vector<CheckRule>> CheckAgainst(Database& database, const std::string& run, Database& other, const std::string& other_run);
+
+}  // namespace tlparse

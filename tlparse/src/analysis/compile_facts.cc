@@ -1,0 +1,100 @@
+#include "analysis/compile_facts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace tlparse {
+namespace {
+
+// Runs `sql` with the compile's id and gives each row to `take`.
+template <typename Take>
+Result<void> ForEachRow(Database& database, const char* sql, std::int64_t compile_id, const Take& take) {
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare(sql));
+  rows.Bind(1, compile_id);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    take(rows);
+  }
+}
+
+Result<void> LoadEvents(Database& database, CompileFacts& facts) {
+  RETURN_IF_ERROR(ForEachRow(database, "SELECT reason FROM recompile WHERE compile_id = ? ORDER BY record_id, ordinal", facts.id,
+                             [&](Statement& row) { facts.recompile_reasons.emplace_back(row.Text(0)); }));
+  RETURN_IF_ERROR(ForEachRow(database, "SELECT reason, user_file, user_line FROM graph_break WHERE compile_id = ? ORDER BY record_id",
+                             facts.id, [&](Statement& row) {
+                               const std::string_view reason = row.Text(0);
+                               facts.graph_breaks.push_back(fmt::format("{}{}", reason.substr(0, reason.find('\n')),
+                                                                        row.IsNull(1) ? "" : fmt::format(" at {}:{}", row.Text(1), row.Int(2))));
+                             }));
+  return ForEachRow(database,
+                    "SELECT sum(dynamo_us), sum(aot_autograd_us), sum(inductor_us), sum(code_gen_us), sum(triton_us), sum(backward_us) "
+                    "FROM compilation_metric_row WHERE compile_id = ?", facts.id, [&](Statement& row) {
+                      static constexpr const char* kPhases[] = {"dynamo", "aot_autograd", "inductor", "code_gen", "triton", "backward"};
+                      for (int i = 0; i < 6; ++i) {
+                        if (!row.IsNull(i)) facts.phases_us[kPhases[i]] = row.Int(i);
+                      }
+                    });
+}
+
+Result<void> LoadContents(Database& database, CompileFacts& facts) {
+  RETURN_IF_ERROR(ForEachRow(database, "SELECT DISTINCT normalized_expression FROM guard WHERE compile_id = ?", facts.id,
+                             [&](Statement& row) { facts.guards.emplace_back(row.Text(0)); }));
+  std::sort(facts.guards.begin(), facts.guards.end());
+  RETURN_IF_ERROR(ForEachRow(database, "SELECT k.name FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id "
+                                       "WHERE g.compile_id = ?", facts.id, [&](Statement& row) { facts.kernels.emplace_back(row.Text(0)); }));
+  std::sort(facts.kernels.begin(), facts.kernels.end());
+  std::map<std::string, int> count;
+  RETURN_IF_ERROR(ForEachRow(database, "SELECT coalesce(g.direction, ''), c.hash, o.record_id FROM output_code_row o "
+                                       "JOIN content c ON c.id = o.content_id LEFT JOIN graph g ON g.id = o.graph_id "
+                                       "WHERE o.compile_id = ? ORDER BY o.record_id", facts.id, [&](Statement& row) {
+                               std::string title(row.Text(0));
+                               if (const int n = ++count[title]; n > 1) title += fmt::format("{}{}", title.empty() ? "" : " ", n);
+                               facts.codes.push_back({std::move(title), std::string(row.Text(1)), row.Int(2)});
+                             }));
+  return ForEachRow(database,
+                    "SELECT l.text, e.state, coalesce(g.direction, ''), k.text, b.text, u.text, "
+                    "  coalesce(e.component_set_id, (SELECT max(x.component_set_id) FROM cache_key x WHERE x.key_id = e.key_id)) "
+                    "FROM cache_event_row e LEFT JOIN text l ON l.id = e.layer_id LEFT JOIN text k ON k.id = e.key_id "
+                    "LEFT JOIN text b ON b.id = e.bypass_reason_id LEFT JOIN text u ON u.id = e.guard_expression_id "
+                    "LEFT JOIN graph g ON g.id = e.graph_id WHERE e.compile_id = ? ORDER BY e.record_id", facts.id, [&](Statement& row) {
+                      static constexpr const char* kStates[] = {"hit", "miss", "guard_miss", "bypass", "disabled"};
+                      facts.lookups.push_back({std::string(row.Text(0)), kStates[std::clamp<std::int64_t>(row.Int(1), 0, 4)],
+                                               std::string(row.Text(2)), std::string(row.Text(3)), std::string(row.Text(4)),
+                                               std::string(row.Text(5)), row.Int(6)});
+                    });
+}
+
+}  // namespace
+
+Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job, RankIndex participant) {
+  const JobParticipant& who = job.participants()[static_cast<std::size_t>(participant)];
+  ParticipantFacts result;
+  result.title = job.HasSeveral() ? fmt::format("{}, {}{}", job.run_name(), who.rank ? "rank " : "", who.name) : job.run_name();
+  result.torch_version = who.torch_version;
+  result.python_version = who.python_version;
+  for (const JobCompile& compile : job.compiles()) {
+    if (compile.participant != participant) continue;
+    CompileFacts facts;
+    facts.id = compile.id;
+    facts.label = job.string(compile.label_id);
+    if (compile.generation > 0) facts.label += fmt::format("#{}", compile.generation + 1);
+    if (compile.function_id >= 0) facts.function = job.string(compile.function_id);
+    facts.status = job.string(compile.status_id);
+    facts.graph_content = compile.graph_content;
+    if (compile.graph_content != 0) {
+      ASSIGN_OR_RETURN(facts.graph_hash, database.QueryText(fmt::format("SELECT hash FROM content WHERE id = {}", compile.graph_content)));
+    }
+    facts.phases_us["total"] = compile.duration_us + compile.backward_duration_us;
+    RETURN_IF_ERROR(LoadEvents(database, facts));
+    RETURN_IF_ERROR(LoadContents(database, facts));
+    ASSIGN_OR_RETURN(facts.functorch_config_payload, database.QueryInt(fmt::format(
+        "SELECT payload_id FROM record_row WHERE compile_id = {} AND kind_id > 8 AND name_id = (SELECT id FROM text WHERE text = "
+        "'torch._functorch.config') ORDER BY id LIMIT 1", compile.id)));
+    result.compiles.push_back(std::move(facts));
+  }
+  return result;
+}
+
+}  // namespace tlparse

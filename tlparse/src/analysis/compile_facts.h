@@ -1,0 +1,49 @@
+// All that `tlparse diff` compares of one participant's compiles, in terms that hold across databases: texts and hashes, no ids.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/job.h"
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+struct FactLookup {
+  std::string layer, state, direction, key, bypass_reason, guard;
+  std::int64_t component_set_id = 0;  // of its own database; 0: unknown
+};
+
+struct FactCode {
+  std::string title;         // "forward", "backward 2"
+  std::string content_hash;  // of the normalised code
+  std::int64_t record_id = 0;
+};
+
+struct CompileFacts {
+  std::int64_t id = 0;
+  std::string label, function, status;
+  std::string graph_hash;  // normalised Dynamo graph; empty: none
+  std::int64_t graph_content = 0;
+  std::map<std::string, std::int64_t> phases_us;  // total, dynamo, aot_autograd, inductor, code_gen, triton, backward
+  std::vector<std::string> recompile_reasons;
+  std::vector<std::string> graph_breaks;  // reason and place
+  std::vector<std::string> guards;        // normalised expressions, sorted
+  std::vector<std::string> kernels;       // names, sorted, with repetitions
+  std::vector<FactLookup> lookups;
+  std::vector<FactCode> codes;
+  std::int64_t functorch_config_payload = 0;
+};
+
+struct ParticipantFacts {
+  std::string title;  // "run X", "run X, rank 5"
+  std::string torch_version, python_version;
+  std::vector<CompileFacts> compiles;
+};
+
+Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job, RankIndex participant);
+
+}  // namespace tlparse

@@ -1,0 +1,124 @@
+// tlparse check <db>: budgets for CI. Exit code 1 if the run is not within them.
+#include "analysis/check.h"
+
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "cli/answer.h"
+#include "cli/answer_input.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/rank_output.h"
+
+namespace tlparse {
+namespace {
+
+// Text for XML 1.0, which has no way to write control characters.
+std::string Xml(std::string_view text) {
+  std::string result;
+  for (const char c : Printable(text)) {
+    switch (c) {
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '&': result += "&amp;"; break;
+      case '"': result += "&quot;"; break;
+      default: result += c;
+    }
+  }
+  return result;
+}
+
+Result<void> WriteJunit(const CheckAnswer& answer, const std::string& path) {
+  std::size_t failures = 0;
+  std::string cases;
+  for (const CheckRule& rule : answer.rules) {
+    cases += fmt::format("  <testcase classname=\"tlparse.check\" name=\"{}\">", Xml(rule.name));
+    if (!rule.is_ok) {
+      ++failures;
+      cases += fmt::format("\n    <failure message=\"{}\">", Xml(fmt::format("limit {}, actual {}", rule.limit, rule.actual)));
+      for (const std::string& row : rule.rows) cases += Xml(row) + '\n';
+      if (rule.left_out > 0) cases += fmt::format("and {} more\n", rule.left_out);
+      cases += "</failure>\n  ";
+    }
+    cases += "</testcase>\n";
+  }
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+       << fmt::format("<testsuite name=\"tlparse check {}\" tests=\"{}\" failures=\"{}\">\n", Xml(answer.run), answer.rules.size(), failures)
+       << cases << "</testsuite>\n";
+  file.close();
+  if (!file) return Fail(ErrorCode::kIo, fmt::format("cannot write '{}'", path));
+  return {};
+}
+
+void Print(const CheckAnswer& answer) {
+  PrintHeading(fmt::format("run {}", answer.run));
+  Table table({{"check"}, {"limit"}, {"actual"}, {"result"}});
+  for (const CheckRule& rule : answer.rules) table.Add({rule.name, rule.limit, rule.actual, rule.is_ok ? "ok" : "FAILED"});
+  table.Print();
+  for (const CheckRule& rule : answer.rules) {
+    if (rule.is_ok) continue;
+    PrintHeading(rule.name);
+    for (const std::string& row : rule.rows) PrintWrapped(row, 4, 6);
+    if (rule.left_out > 0) PrintWrapped(fmt::format("and {} more", rule.left_out), 4, 6);
+  }
+}
+
+JsonWriter ToJson(const CheckAnswer& answer) {
+  JsonWriter json;
+  json.BeginObject().Key("run").String(answer.run).Key("is_ok").Bool(answer.IsOk()).Key("rules").BeginArray();
+  for (const CheckRule& rule : answer.rules) {
+    json.BeginObject().Key("name").String(rule.name).Key("is_ok").Bool(rule.is_ok).Key("limit").String(rule.limit);
+    json.Key("actual").String(rule.actual).Key("rows").BeginArray();
+    for (const std::string& row : rule.rows) json.String(row);
+    json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(rule.left_out)).EndObject();
+  }
+  json.EndArray().EndObject();
+  return json;
+}
+
+}  // namespace
+
+int RunCheckCommand(std::span<const std::string> arguments) {
+  CLI::App app("Budgets for CI: exits with 1 and names what offends if the run is not within them. Counts are those of the worst rank.", "check");
+  AnswerArguments common;
+  CheckBudget budget;
+  std::optional<std::string> against, junit;
+  AddAnswerArguments(app, common);
+  app.add_option("--run", budget.run, "the run of this name (default: the latest)");
+  app.add_option("--max-recompiles", budget.max_recompiles, "recompiles of a rank");
+  app.add_option("--max-graph-breaks", budget.max_graph_breaks, "graph breaks of a rank");
+  app.add_option("--max-cache-misses", budget.max_cache_misses, "cache misses of a rank, in all layers; guard misses count");
+  app.add_option("--min-cache-hit-rate", budget.min_cache_hit_rate, "hits of all lookups that hit or missed, 0 to 1")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--max-compile-seconds", budget.max_compile_seconds, "compile time of a rank");
+  app.add_flag("--no-failures", budget.no_failures, "no compile fails");
+  app.add_flag("--no-divergence", budget.no_divergence, "all ranks compile the same thing");
+  app.add_flag("--notes-are-divergence", budget.notes_are_divergence, "with --no-divergence: differences by design count as well");
+  app.add_option("--against", against, "no more recompiles, graph breaks, cache misses and failures than this run (database, DB:run or logs)");
+  app.add_option("--junit", junit, "write the result to this file as JUnit XML");
+  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  Result<Database> database = OpenAnswerDatabase(common.database);
+  if (!database) return ReportError(database.error());
+  Result<CheckAnswer> answer = RunCheck(*database, budget);
+  if (!answer) return ReportError(answer.error());
+  if (against) {
+    Result<AnswerInput> other = OpenAnswerInput(*against);
+    if (!other) return ReportError(other.error());
+    Result<std::vector<CheckRule>> rules = CheckAgainst(*database, budget.run, other->database, other->run);
+    if (!rules) return ReportError(rules.error());
+    answer->rules.insert(answer->rules.end(), rules->begin(), rules->end());
+  }
+  if (answer->rules.empty()) return ReportError({ErrorCode::kUsage, "check needs a budget, e.g. --no-failures; see 'tlparse check --help'"});
+  if (junit) {
+    if (Result<void> written = WriteJunit(*answer, *junit); !written) return ReportError(written.error());
+  }
+  if (common.json) {
+    PrintJson(ToJson(*answer));
+  } else {
+    Print(*answer);
+  }
+  return answer->IsOk() ? kExitDone : kExitNo;
+}
+
+}  // namespace tlparse

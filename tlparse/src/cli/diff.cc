@@ -1,0 +1,198 @@
+// tlparse diff A B: what changed between two runs, or two ranks.
+#include "analysis/diff.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/answer.h"
+#include "cli/answer_input.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/rank_output.h"
+
+namespace tlparse {
+namespace {
+
+std::string Microseconds(const std::optional<std::int64_t>& us) { return us ? HumanDuration(static_cast<double>(*us) / 1e6) : "–"; }
+
+std::string Change(const PhaseChange& phase) {
+  if (!phase.a_us || !phase.b_us || *phase.a_us == 0) return "";
+  return fmt::format("{:+.0f} %", 100.0 * static_cast<double>(*phase.b_us - *phase.a_us) / static_cast<double>(*phase.a_us));
+}
+
+void PrintTexts(const char* heading, const std::vector<std::string>& texts, std::size_t most) {
+  if (texts.empty()) return;
+  for (std::size_t i = 0; i < texts.size() && i < most; ++i) PrintWrapped(fmt::format("{}: {}", heading, Shorten(texts[i], 240)), 4, 6);
+  if (texts.size() > most) PrintWrapped(fmt::format("{}: and {} more (--all)", heading, texts.size() - most), 4, 6);
+}
+
+void PrintCache(const CacheChange& cache) {
+  PrintWrapped(fmt::format("{}: {} → {}{}", cache.title, cache.a_state.empty() ? "no lookup" : cache.a_state, cache.b_state.empty() ? "no lookup" : cache.b_state,
+                           cache.has_same_key ? ", the same key: storage state" : ""), 4, 6);
+  for (const Cause& cause : cache.causes) {
+    PrintWrapped(fmt::format("{}: {}{}", Title(cause.kind), cause.text,
+                             cause.explained.empty() ? "" : fmt::format("; explains {}", Count(cause.explained.size(), "more component"))), 6, 8);
+  }
+  if (!cache.fallback.empty()) PrintWrapped(cache.fallback, 6, 8);
+}
+
+void PrintCompile(const CompileChange& change, bool all) {
+  const std::size_t most = all ? 100000 : 3;
+  std::string title = change.a_label == change.b_label ? change.b_label : fmt::format("{} → {}", change.a_label, change.b_label);
+  PrintWrapped(fmt::format("{} {}", title, change.function), 0, 2);
+  if (change.a_status != change.b_status) PrintWrapped(fmt::format("status: {} → {}", change.a_status, change.b_status), 4, 6);
+  if (!change.has_same_graph) PrintWrapped("graph differs" + (change.graph_difference.empty() ? "" : ": " + change.graph_difference), 4, 6);
+  PrintTexts("new recompile", change.new_recompiles, most);
+  PrintTexts("recompile gone", change.vanished_recompiles, most);
+  PrintTexts("new graph break", change.new_graph_breaks, most);
+  PrintTexts("graph break gone", change.vanished_graph_breaks, most);
+  for (const CacheChange& cache : change.caches) PrintCache(cache);
+  PrintTexts("new guard", change.new_guards, most);
+  PrintTexts("guard gone", change.vanished_guards, most);
+  PrintTexts("new kernel", change.new_kernels, most);
+  PrintTexts("kernel gone", change.vanished_kernels, most);
+  for (const CodeChange& code : change.codes) {
+    PrintWrapped(fmt::format("generated code differs{}", code.title.empty() ? "" : ": " + code.title), 4, 6);
+    if (code.diff.empty()) continue;
+    const std::string text = Printable(code.diff, true);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+}
+
+void Print(const DiffAnswer& answer, bool all) {
+  PrintHeading(fmt::format("a: {}", answer.a_title));
+  PrintHeading(fmt::format("b: {}", answer.b_title));
+  if (answer.a_torch_version != answer.b_torch_version) PrintWrapped(fmt::format("torch {} → {}", answer.a_torch_version, answer.b_torch_version), 0, 2);
+  if (answer.a_python_version != answer.b_python_version) {
+    PrintWrapped(fmt::format("Python {} → {}", Shorten(answer.a_python_version, 40), Shorten(answer.b_python_version, 40)), 0, 2);
+  }
+  using Align = Table::Align;
+  Table table({{"phase"}, {"a", Align::kRight}, {"b", Align::kRight}, {"change", Align::kRight}});
+  for (const PhaseChange& phase : answer.phases) table.Add({phase.phase, Microseconds(phase.a_us), Microseconds(phase.b_us), Change(phase)});
+  table.Print();
+  std::size_t equal = 0;
+  for (const CompileChange& change : answer.compiles) {
+    if (change.IsEqual()) {
+      ++equal;
+    } else {
+      PrintCompile(change, all);
+    }
+  }
+  for (const bool is_b : {false, true}) {
+    for (const UnmatchedCompile& compile : is_b ? answer.only_b : answer.only_a) {
+      PrintWrapped(fmt::format("only in {}: {} {} ({}, {})", is_b ? "b" : "a", compile.label, compile.function, compile.status,
+                               HumanDuration(static_cast<double>(compile.duration_us) / 1e6)), 0, 2);
+      PrintTexts("recompiled because", compile.recompile_reasons, 3);
+    }
+  }
+  if (equal > 0) PrintWrapped(fmt::format("{} equal but for times", Count(equal, "compile")), 0, 2);
+}
+
+void WriteTexts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
+  json.Key(key).BeginArray();
+  for (const std::string& text : texts) json.String(text);
+  json.EndArray();
+}
+
+void WritePhases(JsonWriter& json, const std::vector<PhaseChange>& phases) {
+  json.Key("phases").BeginArray();
+  for (const PhaseChange& phase : phases) {
+    json.BeginObject().Key("phase").String(phase.phase).Key("a_us").OptionalInt(phase.a_us).Key("b_us").OptionalInt(phase.b_us).EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteCompile(JsonWriter& json, const CompileChange& change) {
+  const auto optional = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
+  json.BeginObject().Key("a_label").String(change.a_label).Key("b_label").String(change.b_label).Key("function").String(change.function);
+  json.Key("a_status").String(change.a_status).Key("b_status").String(change.b_status).Key("is_equal").Bool(change.IsEqual());
+  json.Key("has_same_graph").Bool(change.has_same_graph).Key("graph_difference").OptionalString(optional(change.graph_difference));
+  WritePhases(json, change.phases);
+  WriteTexts(json, "new_recompiles", change.new_recompiles);
+  WriteTexts(json, "vanished_recompiles", change.vanished_recompiles);
+  WriteTexts(json, "new_graph_breaks", change.new_graph_breaks);
+  WriteTexts(json, "vanished_graph_breaks", change.vanished_graph_breaks);
+  WriteTexts(json, "new_guards", change.new_guards);
+  WriteTexts(json, "vanished_guards", change.vanished_guards);
+  WriteTexts(json, "new_kernels", change.new_kernels);
+  WriteTexts(json, "vanished_kernels", change.vanished_kernels);
+  json.Key("caches").BeginArray();
+  for (const CacheChange& cache : change.caches) {
+    json.BeginObject().Key("lookup").String(cache.title).Key("a_state").OptionalString(optional(cache.a_state));
+    json.Key("b_state").OptionalString(optional(cache.b_state)).Key("has_same_key").Bool(cache.has_same_key);
+    json.Key("fallback").OptionalString(optional(cache.fallback)).Key("causes").BeginArray();
+    for (const Cause& cause : cache.causes) {
+      json.BeginObject();
+      WriteCause(json, cause);
+      json.EndObject();
+    }
+    json.EndArray().EndObject();
+  }
+  json.EndArray().Key("codes").BeginArray();
+  for (const CodeChange& code : change.codes) {
+    json.BeginObject().Key("graph").String(code.title).Key("diff").OptionalString(optional(code.diff)).EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
+JsonWriter ToJson(const DiffAnswer& answer) {
+  JsonWriter json;
+  json.BeginObject().Key("a").String(answer.a_title).Key("b").String(answer.b_title).Key("is_equal").Bool(answer.IsEqual());
+  json.Key("a_torch_version").String(answer.a_torch_version).Key("b_torch_version").String(answer.b_torch_version);
+  json.Key("a_python_version").String(answer.a_python_version).Key("b_python_version").String(answer.b_python_version);
+  WritePhases(json, answer.phases);
+  json.Key("compiles").BeginArray();
+  for (const CompileChange& change : answer.compiles) WriteCompile(json, change);
+  json.EndArray();
+  for (const bool is_b : {false, true}) {
+    json.Key(is_b ? "only_b" : "only_a").BeginArray();
+    for (const UnmatchedCompile& compile : is_b ? answer.only_b : answer.only_a) {
+      json.BeginObject().Key("label").String(compile.label).Key("function").String(compile.function).Key("status").String(compile.status);
+      json.Key("duration_us").Int(compile.duration_us);
+      WriteTexts(json, "recompile_reasons", compile.recompile_reasons);
+      json.EndObject();
+    }
+    json.EndArray();
+  }
+  json.EndObject();
+  return json;
+}
+
+}  // namespace
+
+int RunDiff(std::span<const std::string> arguments) {
+  CLI::App app("What changed between two runs: compile time by phase, recompiles, graph breaks, caches and why, guards, kernels, code. "
+               "Each side is a database, DB:run, an output directory, a log or a directory of logs.", "diff");
+  std::vector<std::string> inputs, ranks;
+  DiffOptions options;
+  bool as_json = false, all = false;
+  app.add_option("inputs", inputs, "the two sides; one, if two --rank name them")->required()->expected(1, 2);
+  app.add_option("--rank", ranks, "the rank of each side (default: the lowest); twice for two ranks of one run")->allow_extra_args(false);
+  app.add_flag("--code", options.with_code, "unified diffs of the generated codes");
+  app.add_flag("--all", all, "every guard and kernel");
+  app.add_flag("--json", as_json, "JSON (schemas/json/answers/diff.schema.json)");
+  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  if (inputs.size() == 1 && ranks.size() != 2) return ReportError({ErrorCode::kUsage, "diff needs two sides, or one and two --rank"});
+  if (ranks.size() > 2) return ReportError({ErrorCode::kUsage, "diff compares two sides: --rank may be given twice at most"});
+  Result<AnswerInput> a = OpenAnswerInput(inputs.front());
+  if (!a) return ReportError(a.error());
+  const auto rank = [&](std::size_t side) { return ranks.empty() ? std::nullopt : std::optional(ranks[std::min(side, ranks.size() - 1)]); };
+  Result<DiffAnswer> answer = Fail(ErrorCode::kInternal, "nothing compared");
+  if (inputs.size() == 1) {
+    answer = AnalyzeDiff({&a->database, a->run, rank(0)}, {&a->database, a->run, rank(1)}, options);
+  } else {
+    Result<AnswerInput> b = OpenAnswerInput(inputs.back());
+    if (!b) return ReportError(b.error());
+    answer = AnalyzeDiff({&a->database, a->run, rank(0)}, {&b->database, b->run, rank(1)}, options);
+  }
+  if (!answer) return ReportError(answer.error());
+  if (as_json) {
+    PrintJson(ToJson(*answer));
+  } else {
+    Print(*answer, all);
+  }
+  return kExitDone;
+}
+
+}  // namespace tlparse
