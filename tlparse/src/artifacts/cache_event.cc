@@ -1,6 +1,8 @@
 // Cache lookups: fx_graph_cache_{hit,miss,bypass}, aotautograd_cache_*, fx_graph_bundled_cache_hit, the *_cache_hash spellings of
 // 2.6 and 2024, and whatever other cache writes artifacts of such names (torch/_inductor/compile_fx.py,
 // torch/_functorch/_aot_autograd/autograd_cache.py). The payload is the cache's own account ("cache_info") of the lookup.
+#include <algorithm>
+
 #include "artifacts/common/cache_events.h"
 #include "artifacts/common/component_sets.h"
 #include "artifacts/common/graph_tracker.h"
@@ -9,6 +11,9 @@
 
 namespace tlparse {
 namespace {
+
+// A backward that is compiled with its forward (dynamic shapes in 2.6) follows it at once.
+constexpr std::ptrdiff_t kMaxEagerDistance = 4;
 
 // Reads the components of one payload into views; joined lines are owned here.
 class ComponentLines {
@@ -66,8 +71,26 @@ bool ComponentLines::Read(const simdjson::dom::array& lines) {
   return is_complete;
 }
 
-// "7" of the AOT id "7_backward".
-std::string_view AotNumber(std::string_view aot_id) { return aot_id.substr(0, aot_id.find('_')); }
+// The AOTAutograd lookup of a backward that was compiled on its own: by its AOT number, unless that one has a backward already
+// (code out of the cache has the number of where it was made); else the latest forward without backward. 0: none.
+std::int64_t ParentOfBackward(LookupScope& scope, const PendingFxEvent& fx) {
+  if (auto sibling = scope.parent_by_aot_number.find(fx.aot_number); sibling != scope.parent_by_aot_number.end()) {
+    if (scope.has_backward.insert(sibling->second).second) return sibling->second;
+  }
+  while (!scope.awaits_backward.empty()) {
+    const std::int64_t latest = scope.awaits_backward.back();
+    scope.awaits_backward.pop_back();
+    if (scope.has_backward.insert(latest).second) return latest;
+  }
+  return 0;
+}
+
+void Adopt(LookupScope& scope, std::int64_t aot_id, PendingFxEvent& fx) {
+  fx.event.parent_id = aot_id;
+  if (fx.is_forward) scope.awaits_backward.push_back(aot_id);
+  if (fx.is_backward) scope.has_backward.insert(aot_id);
+  if (!fx.aot_number.empty() && !fx.is_backward) scope.parent_by_aot_number.emplace(fx.aot_number, aot_id);
+}
 
 std::optional<std::int64_t> MillisecondsToNs(std::optional<double> milliseconds) {
   if (!milliseconds || !(*milliseconds > -9e12 && *milliseconds < 9e12)) return std::nullopt;
@@ -89,7 +112,7 @@ class CacheEvents final : public Ingestor {
   void ReadComponents(const JsonMembers& members, CacheInfo& info, IngestContext& context);
   void ReadReason(const JsonMembers& members, CacheInfo& info, IngestContext& context);
   CacheInfo InfoOfInstant(const CacheInstant& instant, IngestContext& context);
-  void PlaceFx(const Record& record, CacheEvent event, std::string_view aot_number, bool was_compiled, IngestContext& context);
+  void PlaceFx(const Record& record, PendingFxEvent fx, bool was_compiled, IngestContext& context);
   void PlaceAot(const Record& record, const CacheEvent& event, bool comes_last, IngestContext& context);
   void Write(const CacheEvent& event, IngestContext& context);
 
@@ -207,15 +230,18 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
   const bool had_instant =
       TakeInstant(*record.process, {std::string(name->layer), state, event.info.key, event.info.event_time_ns}, context);
   if (is_fx) {
-    std::string aot_number;
+    PendingFxEvent fx;
     if (record.compile != nullptr) {
       GraphState& graph = context.graphs().ForCacheEvent(record, context);
       event.graph_id = graph.id;
       graph.cache_event_id = event.id;
       if (graph.cache_key.empty()) graph.cache_key = event.info.key;
-      aot_number = AotNumber(graph.aot_id);
+      fx.aot_number = graph.aot_id.substr(0, graph.aot_id.find('_'));
+      fx.is_forward = graph.aot_id.ends_with("_forward");
+      fx.is_backward = graph.aot_id.ends_with("_backward") || (graph.aot_id.empty() && record.compile->has_metrics);
     }
-    PlaceFx(record, std::move(event), aot_number, had_instant, context);
+    fx.event = std::move(event);
+    PlaceFx(record, std::move(fx), had_instant, context);
   } else if (name->layer == "aotautograd") {
     PlaceAot(record, event, !name->state || event.info.state == CacheState::kHit, context);
   } else {
@@ -224,23 +250,25 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
   return outcome;
 }
 
-// An FX lookup: its AOTAutograd lookup is known, or comes later, or there is none.
-void CacheEvents::PlaceFx(const Record& record, CacheEvent event, std::string_view aot_number, bool was_compiled,
-                          IngestContext& context) {
-  if (record.compile == nullptr) return Write(event, context);
+// An FX lookup: its AOTAutograd lookup is known, or comes later, or there is none. One without instant was made while an entry of
+// the AOT cache was loaded, whose record follows.
+void CacheEvents::PlaceFx(const Record& record, PendingFxEvent fx, bool was_compiled, IngestContext& context) {
+  if (record.compile == nullptr) return Write(fx.event, context);
   LookupScope& scope = record.process->cache_lookups->scopes[{record.compile, std::string(record.subgraph_name)}];
-  const auto sibling = aot_number.empty() ? scope.parent_by_aot_number.end() : scope.parent_by_aot_number.find(aot_number);
-  if (sibling != scope.parent_by_aot_number.end()) {
-    event.parent_id = sibling->second;  // the lazy backward of a forward that was placed
-  } else if (was_compiled && scope.open_aot_id != 0) {
-    event.parent_id = scope.open_aot_id;
-    if (!aot_number.empty()) scope.parent_by_aot_number.emplace(aot_number, scope.open_aot_id);
-  } else {
+  std::int64_t parent_id = was_compiled ? scope.open_aot_id : 0;
+  if (was_compiled && fx.is_backward) {
+    const auto is_its_forward = [&](const PendingFxEvent& other) { return other.aot_number == fx.aot_number; };
+    const auto nearest = scope.pending.end() - std::min<std::ptrdiff_t>(std::ssize(scope.pending), kMaxEagerDistance);
+    const bool is_eager = std::any_of(nearest, scope.pending.end(), is_its_forward);
+    if (const std::int64_t found = is_eager ? 0 : ParentOfBackward(scope, fx); found != 0) parent_id = found;
+  }
+  if (parent_id == 0) {
     scope.pending_was_compiled |= was_compiled;
-    scope.pending.emplace_back(std::move(event), aot_number);
+    scope.pending.push_back(std::move(fx));
     return;
   }
-  Write(event, context);
+  Adopt(scope, parent_id, fx);
+  Write(fx.event, context);
 }
 
 // An AOTAutograd lookup takes the FX lookups before it that have no parent, and keeps itself ready for those to come unless its
@@ -250,10 +278,9 @@ void CacheEvents::PlaceAot(const Record& record, const CacheEvent& event, bool c
   if (record.compile == nullptr) return;
   LookupScope& scope = record.process->cache_lookups->scopes[{record.compile, std::string(record.subgraph_name)}];
   comes_last |= scope.pending_was_compiled;
-  for (auto& [child, aot_number] : scope.pending) {
-    child.parent_id = event.id;
-    if (!aot_number.empty()) scope.parent_by_aot_number.insert_or_assign(aot_number, event.id);
-    Write(child, context);
+  for (PendingFxEvent& fx : scope.pending) {
+    Adopt(scope, event.id, fx);
+    Write(fx.event, context);
   }
   scope.pending.clear();
   scope.pending_was_compiled = false;
@@ -282,10 +309,10 @@ Result<void> CacheEvents::ProcessEnded(ProcessState& process, IngestContext& con
   if (!process.cache_lookups) return {};
   CacheLookups& lookups = *process.cache_lookups;
   for (auto& [owner, scope] : lookups.scopes) {
-    for (auto& [event, aot_number] : scope.pending) {
+    for (PendingFxEvent& fx : scope.pending) {
       // After an AOTAutograd lookup that came last: a lazy backward whose code does not tell its number.
-      if (scope.latest_aot_id != 0) event.parent_id = scope.latest_aot_id;
-      Write(event, context);
+      if (scope.latest_aot_id != 0) fx.event.parent_id = scope.latest_aot_id;
+      Write(fx.event, context);
     }
   }
   std::move(lookups.instants.begin(), lookups.instants.end(), std::back_inserter(lookups.settled));

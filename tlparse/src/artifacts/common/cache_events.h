@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -75,14 +76,25 @@ struct CacheInstant {
   std::optional<std::int64_t> graph_id;
 };
 
+// An FX lookup whose AOTAutograd lookup is not known yet.
+struct PendingFxEvent {
+  CacheEvent event;
+  std::string aot_number;  // "7" of the AOT id 7_forward; "" if the code does not tell
+  bool is_forward = false;   // of a graph that has a backward
+  bool is_backward = false;
+};
+
 // FX lookups and the AOTAutograd lookup around them, of one compile and subgraph. The order differs by version: PyTorch from 2.9
 // on writes a missed AOT lookup before its FX lookups, earlier ones after them; a hit always comes after (reference section 5.3).
+// A lazy backward comes long after; DDP's parts of one compile run their backwards in reverse.
 struct LookupScope {
   std::int64_t open_aot_id = 0;       // a miss or bypass whose FX lookups follow; 0: none
   std::int64_t latest_aot_id = 0;
   bool pending_was_compiled = false;  // one of `pending` had an instant
-  std::vector<std::pair<CacheEvent, std::string>> pending;  // FX lookups without parent, with their AOT number ("7" of 7_forward)
+  std::vector<PendingFxEvent> pending;
   std::map<std::string, std::int64_t, std::less<>> parent_by_aot_number;
+  std::vector<std::int64_t> awaits_backward;       // AOT lookups with a forward, latest last
+  std::unordered_set<std::int64_t> has_backward;   // of those, the ones that have got theirs
 };
 
 struct CacheLookups {
