@@ -6,8 +6,8 @@ export interface Token {
   kind: '' | 'keyword' | 'string' | 'comment' | 'number' | 'function' | 'type';
 }
 
-// What is open at the start of a line: nothing, a Python triple quote, or a C++ comment.
-type State = '' | '"""' | "'''" | '/*';
+// What is open at the start of a line: nothing, a Python triple quote, a triple quote that holds the source of a kernel, a C++ comment.
+type State = '' | '"""' | "'''" | 'cpp"""' | "cpp'''" | 'triton"""' | "triton'''" | '/*';
 
 const pythonWords = new Set(
   'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(' '),
@@ -49,7 +49,15 @@ export class Highlighter {
   private scan(line: string, state: State): { tokens: Token[]; state: State } {
     const tokens: Token[] = [];
     let rest = line;
-    if (state) {
+    const embedded = /^(cpp|triton)(.*)$/.exec(state);
+    if (embedded) {
+      const end = rest.indexOf(embedded[2]);
+      const inner = new Highlighter([end < 0 ? rest : rest.slice(0, end)], embedded[1] === 'cpp' ? 'cpp' : 'python');
+      tokens.push(...inner.line(0));
+      if (end < 0) return { tokens, state };
+      tokens.push({ text: embedded[2], kind: 'string' });
+      rest = rest.slice(end + 3);
+    } else if (state) {
       const close = state === '/*' ? '*/' : state;
       const kind = state === '/*' ? 'comment' : 'string';
       const end = rest.indexOf(close);
@@ -68,7 +76,9 @@ export class Highlighter {
         const end = rest.indexOf(close, match.index + text.length);
         if (end < 0) {
           tokens.push({ text: rest.slice(match.index), kind });
-          return { tokens, state: opened };
+          // The source of a kernel inside the generated Python.
+          const kernel = opened === '/*' ? null : /async_compile\.(cpp|triton)/.exec(rest.slice(0, match.index));
+          return { tokens, state: kernel ? (`${kernel[1]}${opened}` as State) : opened };
         }
         tokens.push({ text: rest.slice(match.index, end + close.length), kind });
         pattern.lastIndex = end + close.length;

@@ -196,7 +196,7 @@ function StackTree({ model, route }: { model: Model; route: Route }) {
         );
       },
     },
-    { key: 'code', title: 'Line', width: 'minmax(120px, 2fr)', cell: (row) => <code class="quiet">{row.path[row.path.length - 1].code}</code> },
+    { key: 'code', title: 'Line', width: 'minmax(120px, 2fr)', cell: (row) => <code class="quiet">{[...row.path].reverse().find((frame) => frame.code)?.code}</code> },
     { key: 'total', title: 'Compiles', width: '76px', align: 'right', cell: (row) => count(row.node.total) },
     {
       key: 'compiles',

@@ -194,7 +194,10 @@ function Finder({ links, data }: { links: Links; data: Loaded }) {
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key === 'Enter' && hits[0]) setQuery({ sel: hits[0].entity }, true);
+          if (event.key === 'Enter' && hits[0]) {
+            setQuery({ sel: hits[0].entity }, true);
+            setText('');
+          }
           if (event.key === 'Escape') setText('');
         }}
       />
