@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "report/file_name.h"
 #include "report/output_directory.h"
 
@@ -50,19 +53,18 @@ std::string_view Escape(char c) {
   }
 }
 
-constexpr std::string_view kSpecial("&<>\"'\0", 6);
+// A table instead of find_first_of: code is full of quotes and brackets.
+constexpr auto kIsSpecial = [] {
+  std::array<bool, 256> table{};
+  for (const char c : {'&', '<', '>', '"', '\'', '\0'}) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
 
 template <typename Append>
 void EscapeInto(std::string_view text, Append append) {
-  // A table instead of find_first_of: code is full of quotes and brackets.
-  static const auto is_special = [] {
-    std::string table(256, '\0');
-    for (const char c : kSpecial) table[static_cast<unsigned char>(c)] = 1;
-    return table;
-  }();
   std::size_t start = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (is_special[static_cast<unsigned char>(text[i])] == 0) continue;
+    if (!kIsSpecial[static_cast<unsigned char>(text[i])]) continue;
     append(text.substr(start, i - start));
     append(Escape(text[i]));
     start = i + 1;
