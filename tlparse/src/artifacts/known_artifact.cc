@@ -35,7 +35,7 @@ TLPARSE_ARTIFACT(
     "artifact/debug_assert_wrapper", "artifact/backward_subclass_unwrap", "artifact/backward_subclass_wrapper",
     "artifact/subclass_wrapper",
     // Inductor.
-    "artifact/fx_net_acc_splitter_finder_events", "artifact/inductor_autotune_at_compile_time_code", "artifact/flex_gemm_*",
+    "artifact/fx_net_acc_splitter_finder_events", "artifact/flex_gemm_*",
     "artifact/*_fused",
     // Distributed passes.
     "artifact/pre_bucketing_collective_sizes", "artifact/pre_bucketing_collective_sizes_after",
