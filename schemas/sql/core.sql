@@ -105,6 +105,14 @@ CREATE TABLE record_row (
   metadata TEXT                  -- strict JSON; NULL: what the envelope holds under the record key is already strict
 ) STRICT;
 
+-- The records of each compile, without the kinds that come by the thousand (text ids 1 … 8: chromium_event, str, describe_*,
+-- expression_created, create_symbol, create_unbacked_symbol). An index over record_row would have to read all of it.
+CREATE TABLE compile_record_row (
+  compile_id INTEGER NOT NULL REFERENCES compile(id),
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  PRIMARY KEY (compile_id, record_id)
+) STRICT, WITHOUT ROWID;
+
 CREATE VIEW record AS
   SELECT r.id, p.log_file_id, r.process_id, coalesce(r.rank, p.rank) AS rank, r.line, r.byte_offset,
     r.local_us + p.time_shift_us AS time_us, f.text AS source_file, r.source_line, k.text AS kind, n.text AS name,

@@ -83,8 +83,9 @@ std::size_t CountDifferences(const std::vector<KeyComponent>& a, const std::vect
 Result<KeyComparer> KeyComparer::Make(Database& database, const Job& job, const CacheLookups& lookups) {
   ASSIGN_OR_RETURN(ComponentIndex index, ComponentIndex::Load(database));
   ASSIGN_OR_RETURN(const std::int64_t name, database.QueryInt("SELECT id FROM text WHERE text = 'torch._functorch.config'"));
-  ASSIGN_OR_RETURN(Statement config, database.Prepare(fmt::format("SELECT payload_id FROM record_row WHERE compile_id = ? "
-                                                                  "AND kind_id > 8 AND name_id = {} ORDER BY id LIMIT 1", name)));
+  ASSIGN_OR_RETURN(Statement config, database.Prepare(fmt::format("SELECT r.payload_id FROM compile_record_row m "
+                                                                  "JOIN record_row r ON r.id = m.record_id WHERE m.compile_id = ? "
+                                                                  "AND r.name_id = {} ORDER BY r.id LIMIT 1", name)));
   KeyComparer comparer(database, job, lookups, std::move(index), std::move(config));
   for (std::size_t i = 0; i < lookups.lookups().size(); ++i) {
     const JobLookup& lookup = lookups.lookups()[i];

@@ -7,6 +7,7 @@
 
 #include "artifacts/artifact.h"
 #include "artifacts/common/cache_events.h"
+#include "artifacts/common/event_scan.h"
 #include "artifacts/common/graph_tracker.h"
 #include "base/json_repair.h"
 #include "log/envelope.h"
@@ -92,6 +93,16 @@ class ChromiumEvent final : public Ingestor {
  private:
   Result<Event> Parse(IngestContext& context, std::string& repaired_args) {
     const std::string_view text = context.Payload();
+    // Instants and inductor_compile are asked for their arguments; of everything else the few members below are all that is needed.
+    if (const std::optional<ScannedEvent> scanned = ScanEvent(text);
+        scanned && (scanned->phase == 'B' || scanned->phase == 'E') && scanned->name != "inductor_compile") {
+      Event event;
+      event.name = scanned->name;
+      event.ts_us = scanned->ts_us;
+      event.phase = scanned->phase;
+      event.compile_label = scanned->compile_label;
+      return event;
+    }
     element root;
     if (parser_.parse(text.data(), text.size(), false).get(root) != simdjson::SUCCESS) {
       Result<RepairedJson> repaired = RepairJson(text);

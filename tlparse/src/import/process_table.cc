@@ -33,9 +33,10 @@ bool BeginsAgain(const CompileState& compile, const LogRecord& record) {
   if (envelope.kind == "dynamo_start") return true;
   if (envelope.kind == "artifact") return envelope.name == "recompile_reasons";
   if (envelope.kind != "chromium_event") return false;
-  // B of "dynamo": both members stand within the first lines, in either spelling of the JSON.
+  // B of "dynamo". The name is the first member, a token a line or all in one; this is asked of every event.
   const std::string_view payload = record.raw_payload;
-  return payload.find("\"name\": \"dynamo\"") != std::string_view::npos && payload.find("\"ph\": \"B\"") != std::string_view::npos;
+  return (payload.starts_with("\t{\n\t\"name\": \"dynamo\"") || payload.starts_with("\t{\"name\": \"dynamo\"")) &&
+         payload.find("\"ph\": \"B\"") != std::string_view::npos;
 }
 
 }  // namespace

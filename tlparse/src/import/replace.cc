@@ -32,7 +32,7 @@ Result<std::string> HashFile(const std::string& path) {
 constexpr std::array kOwnedByRecord = {
     "chromium_event_row", "compilation_metric_row", "failure_row",      "graph_break_row",  "recompile_row",
     "guard_use",          "graph_text_row",         "output_code_row",  "cache_event_row",  "collective_use",
-    "op_list_use",        "graph_execution_use",    "triton_kernel_use"};
+    "op_list_use",        "graph_execution_use",    "triton_kernel_use", "compile_record_row"};
 
 }  // namespace
 

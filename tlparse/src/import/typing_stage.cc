@@ -30,6 +30,7 @@ TypingStage::TypingStage(TableSet& tables)
       record_table_(tables.Use("record_row", 19)),
       compile_table_(tables.Use("compile", 19)),
       attempt_table_(tables.Use("attempt", 3)),
+      compile_record_table_(tables.Use("compile_record_row", 2)),
       next_ids_(tables.tables().size(), 1) {
   graphs_.on_close = [this](CompileState& compile, GraphState& graph) {
     for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors()) {
@@ -104,7 +105,7 @@ void TypingStage::LogSkippedFile(const SkippedFile& file, RowBatch& rows) {
 void TypingStage::TypeRecord(const LogRecord& record) {
   log_record_ = &record;
   payload_.reset();
-  has_metadata_ = false;
+  has_root_ = false;
   bool rank_conflict = false;
   process_ = &processes_->For(record, &rank_conflict);
   local_us_ = process_->clock.LocalUs(record.prefix.time_us);
@@ -184,6 +185,9 @@ void TypingStage::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
   // Bytes that are not text cannot stand in a TEXT column; the finding kRepairedJson says that the envelope is not as in the log.
   std::string_view envelope_text = record.envelope_json;
   if (envelope.was_repaired && !IsTextSafe(envelope_text)) envelope_text = rows_->arena().Copy(SanitizeUtf8(envelope_text));
+  if (record_.compile != nullptr && kind_id_ > kTextCreateUnbackedSymbol) {
+    rows_->Add(compile_record_table_, record_.compile->id, record_.id);
+  }
   const auto id_or_null = [](std::int64_t id) { return id == 0 ? std::nullopt : std::optional(id); };
   rows_->Add(record_table_, record_.id, process_->state.id, nullptr, record.line, record.byte_offset, local_us,
              Text(record.prefix.path), record.prefix.source_line, id_or_null(kind_id_), id_or_null(name_id_),
@@ -218,8 +222,18 @@ void TypingStage::ReportUnknown(const LogRecord& record) {
 }
 
 Result<simdjson::dom::element> TypingStage::EnvelopeRoot() {
+  if (has_root_) return root_;
+  ASSIGN_OR_RETURN(root_, ParseEnvelope());
+  has_root_ = true;
+  return root_;
+}
+
+Result<simdjson::dom::element> TypingStage::ParseEnvelope() {
   simdjson::dom::element root;
-  if (metadata_parser_.parse(record_.envelope.data(), record_.envelope.size(), false).get(root) == simdjson::SUCCESS) return root;
+  if (!log_record_->envelope.was_repaired &&
+      metadata_parser_.parse(record_.envelope.data(), record_.envelope.size(), false).get(root) == simdjson::SUCCESS) {
+    return root;
+  }
   Result<RepairedJson> repaired = RepairJson(record_.envelope);
   if (!repaired) return tl::unexpected<Error>(std::move(repaired).error());
   if (metadata_parser_.parse(WithoutBigIntegers(repaired->text)).get(root) != simdjson::SUCCESS) {
@@ -229,26 +243,17 @@ Result<simdjson::dom::element> TypingStage::EnvelopeRoot() {
 }
 
 Result<simdjson::dom::element> TypingStage::Metadata() {
-  if (has_metadata_) return metadata_;
+  // The repaired envelope is parsed as a whole: its last duplicate wins there as well.
+  ASSIGN_OR_RETURN(simdjson::dom::element root, EnvelopeRoot());
+  simdjson::dom::object object;
   simdjson::dom::element value;
-  if (log_record_->envelope.was_repaired) {
-    if (metadata_parser_.parse(WithoutBigIntegers(log_record_->envelope.metadata)).get(value) != simdjson::SUCCESS) {
-      return Fail(ErrorCode::kBadJson, "the metadata is not JSON");
-    }
-  } else {
-    ASSIGN_OR_RETURN(simdjson::dom::element root, EnvelopeRoot());
-    simdjson::dom::object object;
-    if (root.get(object) != simdjson::SUCCESS || object.at_key(record_.kind).get(value) != simdjson::SUCCESS) {
-      return Fail(ErrorCode::kBadJson, "the record has no metadata");
-    }
+  if (root.get(object) != simdjson::SUCCESS || object.at_key(record_.kind).get(value) != simdjson::SUCCESS) {
+    return Fail(ErrorCode::kBadJson, "the record has no metadata");
   }
-  metadata_ = value;
-  has_metadata_ = true;
-  return metadata_;
+  return value;
 }
 
 std::int64_t TypingStage::Stack(std::string_view member, bool in_metadata) {
-  has_metadata_ = false;
   Result<simdjson::dom::element> root = in_metadata ? Metadata() : EnvelopeRoot();
   simdjson::dom::element frames;
   if (!root || root->at_key(member).get(frames) != simdjson::SUCCESS || !frames.is_array()) return 0;
@@ -272,7 +277,7 @@ std::string_view TypingStage::Payload() {
     payload_ = std::string_view();
   } else {
     const std::string_view raw = log_record_->raw_payload;
-    char* text = rows_->arena().Allocate(raw.size());
+    char* text = rows_->arena().Allocate(raw.size() + kRemoveTabsSlack);
     const bool remove_cr = log_record_->payload_state == LogRecord::Payload::kCrRemoved;
     payload_ = std::string_view(text, RemoveTabs(raw, remove_cr, text));
   }

@@ -89,6 +89,7 @@ class TypingStage final : public IngestContext {
   void AddFindings(const Window& window, std::int64_t first_record_id);
   std::int64_t Stack(std::string_view member, bool in_metadata);
   Result<simdjson::dom::element> EnvelopeRoot();
+  Result<simdjson::dom::element> ParseEnvelope();
   void EndProcess(Process& process);
   void AddCompileRows(CompileState& compile, const ProcessState& process);
 
@@ -99,7 +100,8 @@ class TypingStage final : public IngestContext {
   GraphTracker graphs_;
   ImportLog import_log_;
   Router router_;
-  TableId run_table_, log_file_table_, process_table_, payload_table_, record_table_, compile_table_, attempt_table_;
+  TableId run_table_, log_file_table_, process_table_, payload_table_, record_table_, compile_table_, attempt_table_,
+      compile_record_table_;
   std::vector<std::int64_t> next_ids_;  // by table
 
   std::int64_t run_id_ = 0;
@@ -126,8 +128,8 @@ class TypingStage final : public IngestContext {
   TextId kind_id_ = 0;
   TextId name_id_ = 0;
   std::optional<std::string_view> payload_;
-  bool has_metadata_ = false;
-  simdjson::dom::element metadata_;
+  bool has_root_ = false;
+  simdjson::dom::element root_;  // the envelope, parsed
   simdjson::dom::parser metadata_parser_;
   simdjson::dom::parser payload_parser_;
   std::unordered_map<std::int64_t, std::string> kept_payloads_;

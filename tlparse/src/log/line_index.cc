@@ -28,6 +28,14 @@ std::uint64_t Mask64(const char* bytes, char c) {
 #endif
 }
 
+// std::popcount without an instruction set for it is a call into the compiler's library.
+std::int64_t CountBits(std::uint64_t bits) {
+  bits -= bits >> 1 & 0x5555555555555555;
+  bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);
+  bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F;
+  return static_cast<std::int64_t>(bits * 0x0101010101010101 >> 56);
+}
+
 }  // namespace
 
 std::int64_t FindChunks(std::string_view bytes, std::vector<ChunkStart>& starts) {
@@ -45,10 +53,10 @@ std::int64_t FindChunks(std::string_view bytes, std::vector<ChunkStart>& starts)
     while (chunk_begins != 0) {
       const int bit = std::countr_zero(chunk_begins);
       const std::uint64_t before = bit == 0 ? 0 : newlines & (~std::uint64_t{0} >> (64 - bit));
-      starts.push_back({at + static_cast<std::size_t>(bit), line + std::popcount(before)});
+      starts.push_back({at + static_cast<std::size_t>(bit), line + CountBits(before)});
       chunk_begins &= chunk_begins - 1;
     }
-    line += std::popcount(newlines);
+    line += CountBits(newlines);
   };
   for (; at + 64 <= bytes.size(); at += 64) handle(Mask64(bytes.data() + at, '\n'), Mask64(bytes.data() + at, '\t'));
   if (at < bytes.size()) {

@@ -154,7 +154,8 @@ std::size_t RecordReader::FindCut(std::string_view bytes) const {
 
 void RecordReader::Split(Window& window, std::size_t end) {
   const std::string_view bytes = window.bytes.view().substr(0, end);
-  for (std::size_t index = 0; index < chunks_.size() && chunks_[index].offset < end; ++index) {
+  std::size_t index = 0;
+  for (; index < chunks_.size() && chunks_[index].offset < end; ++index) {
     const std::size_t begin = chunks_[index].offset;
     const std::size_t stop = index + 1 < chunks_.size() ? std::min(chunks_[index + 1].offset, end) : end;
     const std::string_view chunk = bytes.substr(begin, stop - begin);
@@ -168,8 +169,9 @@ void RecordReader::Split(Window& window, std::size_t end) {
       AddForeign(window, chunk, line);
     }
   }
-  const std::int64_t lines = std::count(bytes.begin(), bytes.end(), '\n');
-  window_line_ += lines;
+  // The next window begins with the first chunk that was left, or in the middle of one.
+  const bool is_at_chunk = index < chunks_.size() && chunks_[index].offset == end;
+  window_line_ += is_at_chunk ? chunks_[index].line : std::count(bytes.begin(), bytes.end(), '\n');
   line_count_ = window_line_ + (!bytes.empty() && bytes.back() != '\n' ? 1 : 0);
 }
 
@@ -205,7 +207,7 @@ void RecordReader::AddHeader(Window& window, std::string_view chunk, const GlogP
 bool RecordReader::JoinPayload(Window& window, LogRecord& record, std::string_view lines) {
   if (!record.envelope.payload_hash) return false;
   if (!record.raw_payload.empty()) {
-    std::string content(record.raw_payload.size(), '\0');
+    std::string content(record.raw_payload.size() + kRemoveTabsSlack, '\0');
     content.resize(RemoveTabs(record.raw_payload, false, content.data()));
     if (Md5(content) == *record.envelope.payload_hash) return false;
   }
@@ -266,6 +268,7 @@ void RecordReader::FindCandidates(Window& window, std::vector<std::pair<std::siz
     if (record.raw_payload.empty()) continue;
     const std::optional<Md5Digest>& claimed = record.envelope.payload_hash;
     std::uint64_t fingerprint = 0;
+    bool was_known = false;
     if (claimed) {
       fingerprint = XXH3_64bits_withSeed(record.raw_payload.data(), record.raw_payload.size(), shared_.fingerprint_seed) | 1;
       const PayloadIndex::Entry* known = shared_.index->Find(*claimed);
@@ -274,19 +277,21 @@ void RecordReader::FindCandidates(Window& window, std::vector<std::pair<std::siz
         record.payload_id = known->id;
         continue;
       }
+      was_known = known != nullptr;
       const auto [entry, is_new] = pending.try_emplace(*claimed, candidates_.size());
       if (!is_new && candidates_[entry->second].fingerprint == fingerprint) {
         repeats.emplace_back(index, candidates_[entry->second].record);
         continue;
       }
+      window_is_odd_ |= !is_new;
     }
     // A header that ends in CR comes from a file whose line ends were changed: try that form first.
     const char* header_end = record.envelope_json.data() + record.envelope_json.size();
     const bool remove_cr = *header_end == '\r';
-    char* content = window.arena.Allocate(record.raw_payload.size());
+    char* content = window.arena.Allocate(record.raw_payload.size() + kRemoveTabsSlack);
     const std::size_t size = RemoveTabs(record.raw_payload, remove_cr, content);
-    window.arena.GiveBack(record.raw_payload.size() - size);
-    candidates_.push_back({index, fingerprint, remove_cr});
+    window.arena.GiveBack(record.raw_payload.size() + kRemoveTabsSlack - size);
+    candidates_.push_back({index, fingerprint, remove_cr, was_known});
     messages_.emplace_back(content, size);
   }
 }
@@ -297,7 +302,7 @@ Result<void> RecordReader::Settle(Window& window, const Candidate& candidate, st
   bool removed_cr = candidate.removed_cr;
   if (claimed && md5 != *claimed && EveryLineEndsInCr(record.raw_payload)) {
     // The other reading: with the CRs if they were removed, without if they were not.
-    char* other = window.arena.Allocate(record.raw_payload.size());
+    char* other = window.arena.Allocate(record.raw_payload.size() + kRemoveTabsSlack);
     const std::string_view other_content(other, RemoveTabs(record.raw_payload, !removed_cr, other));
     const Md5Digest other_md5 = Md5(other_content);
     if (other_md5 == *claimed || removed_cr) {
@@ -311,9 +316,13 @@ Result<void> RecordReader::Settle(Window& window, const Candidate& candidate, st
                          : !is_verified ? LogRecord::Payload::kMismatch
                          : removed_cr   ? LogRecord::Payload::kCrRemoved
                                         : LogRecord::Payload::kOk;
-  if (const PayloadIndex::Entry* known = shared_.index->Find(md5); known != nullptr) {
-    record.payload_id = known->id;
-    return {};
+  // A verified payload that was unknown a moment ago can only have come in with an oddity of this window.
+  if (!is_verified || candidate.was_known || window_is_odd_) {
+    window_is_odd_ |= !is_verified;
+    if (const PayloadIndex::Entry* known = shared_.index->Find(md5); known != nullptr) {
+      record.payload_id = known->id;
+      return {};
+    }
   }
   record.payload_id = shared_.next_payload_id++;
   record.payload_is_new = true;
@@ -328,6 +337,7 @@ Result<void> RecordReader::Settle(Window& window, const Candidate& candidate, st
 Result<void> RecordReader::Verify(Window& window) {
   candidates_.clear();
   messages_.clear();
+  window_is_odd_ = false;
   std::vector<std::pair<std::size_t, std::size_t>> repeats;
   FindCandidates(window, repeats);
   digests_.resize(messages_.size());

@@ -89,6 +89,7 @@ class RecordReader {
     std::size_t record;
     std::uint64_t fingerprint;
     bool removed_cr;
+    bool was_known;  // its claimed hash stood in the index already
   };
   // Reads until the window holds a whole record; returns where the unfinished one begins.
   std::size_t Fill(Window& window);
@@ -124,6 +125,7 @@ class RecordReader {
   std::vector<Candidate> candidates_;
   std::vector<std::string_view> messages_;
   std::vector<Md5Digest> digests_;
+  bool window_is_odd_ = false;  // something in this window was stored under a hash that nobody claims
 };
 
 }  // namespace tlparse

@@ -2,6 +2,8 @@
 
 #include <simdjson.h>
 
+#include <cstring>
+
 #include "base/utf8.h"
 #include "store/database.h"
 
@@ -33,12 +35,24 @@ void TextPool::AddFixedRows(RowBatch& rows) {
 }
 
 TextId TextPool::Id(RowBatch& rows, std::string_view text) {
+  if (text.empty() || text.size() > sizeof Recent::text) return Find(rows, text);
+  const std::size_t mix = text.size() * 31 + static_cast<unsigned char>(text.back()) * 7 +
+                          static_cast<unsigned char>(text[text.size() / 2]) * 13 + static_cast<unsigned char>(text.front());
+  Recent& recent = recent_[mix % recent_.size()];
+  if (recent.size == text.size() && std::memcmp(recent.text, text.data(), text.size()) == 0) return recent.id;
+  recent.id = Find(rows, text);
+  recent.size = static_cast<std::uint8_t>(text.size());
+  std::memcpy(recent.text, text.data(), text.size());
+  return recent.id;
+}
+
+TextId TextPool::Find(RowBatch& rows, std::string_view text) {
   const auto [entry, is_new] = ids_.try_emplace(HashBytes(text), next_);
   if (!is_new) return entry->second;
   if (!simdjson::validate_utf8(text.data(), text.size())) {
     // The raw bytes' hash becomes an alias of the repaired text's id.
     const std::string safe = SanitizeUtf8(text);
-    const TextId id = Id(rows, safe);
+    const TextId id = Find(rows, safe);
     ids_[HashBytes(text)] = id;
     return id;
   }

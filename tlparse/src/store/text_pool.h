@@ -1,6 +1,7 @@
 // Strings that many rows share, stored once in table `text`.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -17,7 +18,7 @@ class Database;
 using TextId = std::int64_t;
 
 // Record keys with fixed ids, so that SQL can name them: ids 1 … 8 come by the thousand in a log and are left out of the
-// index `record_by_compile` (schemas/sql/indexes.sql).
+// table `compile_record_row`.
 enum FixedText : TextId {
   kTextChromiumEvent = 1,
   kTextStr = 2,
@@ -51,9 +52,18 @@ class TextPool {
   }
 
  private:
+  TextId Find(RowBatch& rows, std::string_view text);
+
   TableId table_;
   TextId next_ = kFirstFreeText;
   std::unordered_map<Hash128, TextId, Hash128Hasher> ids_;
+  // Latest short strings: kinds, names and paths come again with every record.
+  struct Recent {
+    TextId id = 0;
+    std::uint8_t size = 0;
+    char text[119];
+  };
+  std::array<Recent, 128> recent_{};
 };
 
 }  // namespace tlparse
