@@ -138,7 +138,7 @@ void Table::Print() const {
   while (limit > 0 && total() > limit) {
     auto widest = std::max_element(widths.begin(), widths.end());
     if (*widest <= kMinColumn) break;
-    *widest = std::max(kMinColumn, *widest - std::max(1, (total() - limit + 1) / 2));
+    --*widest;
   }
   const auto print_row = [&](const std::vector<std::string>& cells, bool is_heading) {
     std::string line;

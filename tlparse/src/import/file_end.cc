@@ -1,6 +1,8 @@
 // What only the end of a file tells: its processes and compiles become rows.
 #include <fmt/format.h>
 
+#include <unordered_map>
+
 #include "import/typing_stage.h"
 
 namespace tlparse {
@@ -27,6 +29,26 @@ void TypingStage::AddCompileRows(CompileState& compile, const ProcessState& proc
   }
 }
 
+namespace {
+
+// Compiles that PyTorch refused (recompile limit) have no name in the log; their frame's earlier compiles have.
+void NameByFrame(ProcessState& process) {
+  std::unordered_map<std::int64_t, const CompileState*> named;
+  for (const std::unique_ptr<CompileState>& compile : process.compiles) {
+    if (!compile->ids.frame_id) continue;
+    const CompileState*& known = named[*compile->ids.frame_id];
+    if (!compile->function.empty()) {
+      known = compile.get();
+    } else if (known != nullptr && known->generation == compile->generation) {
+      compile->function = known->function;
+      compile->file = known->file;
+      compile->line = known->line;
+    }
+  }
+}
+
+}  // namespace
+
 void TypingStage::EndProcess(Process& process) {
   process_ = &process;
   ProcessState& state = process.state;
@@ -37,6 +59,7 @@ void TypingStage::EndProcess(Process& process) {
     state.rank = file_.name_rank;
     state.rank_source = "file_name";
   }
+  NameByFrame(state);
   for (const std::unique_ptr<CompileState>& compile : state.compiles) graphs_.CloseAll(*compile, *this);
   for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors()) {
     if (Result<void> ended = ingestor->ProcessEnded(state, *this); !ended) {
