@@ -141,7 +141,12 @@ class Plan:
         return json.dumps(order, indent=0).encode()
 
     def plant_graph(self, record, data):
-        return data
+        if record.name != "graph_execution":
+            return data
+        order = json.loads(data)
+        label = f"{self.frame()}/"
+        order["graph_execution_order"] = [entry for entry in order["graph_execution_order"] if not (entry["compile_id"] or "").startswith(label)]
+        return json.dumps(order, indent=0).encode()
 
     def expectation(self):
         """Area of `tlparse ranks`, and a text that its aspects hold."""

@@ -1,6 +1,7 @@
 #include "analysis/cache.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -31,17 +32,29 @@ class FindingCollector {
     const CauseKind kind = finding.cause.kind;
     const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting || kind == CauseKind::kBuild ||
                          kind == CauseKind::kBypass || kind == CauseKind::kGuardMiss || kind == CauseKind::kMissingCompile;
-    const Key key{kind, finding.ranks, finding.against, by_text ? finding.cause.text : std::string(),
+    // What is by design is told once for the job.
+    const bool is_for_all = kind == CauseKind::kDevice || kind == CauseKind::kRankPath || kind == CauseKind::kUnlogged;
+    const Key key{kind, is_for_all ? std::vector<RankIndex>() : finding.ranks, by_text ? finding.cause.text : std::string(),
                   kind == CauseKind::kStorage ? finding.state + finding.against_state : std::string()};
     const auto [found, is_new] = index_.try_emplace(key, answer_.findings.size());
-    if (is_new) answer_.findings.push_back(std::move(finding));
+    if (is_new) {
+      answer_.findings.push_back(std::move(finding));
+    } else if (is_for_all && answer_.findings[found->second].ranks != finding.ranks) {
+      std::vector<RankIndex>& ranks = answer_.findings[found->second].ranks;
+      std::vector<RankIndex> all;
+      std::set_union(ranks.begin(), ranks.end(), finding.ranks.begin(), finding.ranks.end(), std::back_inserter(all));
+      ranks = std::move(all);
+    }
     CacheFinding& stored = answer_.findings[found->second];
-    if (lookup_slot >= 0) stored.lookup_slots.push_back(lookup_slot);
-    if (stored.compile_slots.empty() || stored.compile_slots.back() != compile_slot) stored.compile_slots.push_back(compile_slot);
+    const auto add = [](std::vector<std::int32_t>& slots, std::int32_t slot) {
+      if (slots.empty() || slots.back() != slot) slots.push_back(slot);
+    };
+    if (lookup_slot >= 0) add(stored.lookup_slots, lookup_slot);
+    add(stored.compile_slots, compile_slot);
   }
 
  private:
-  using Key = std::tuple<CauseKind, std::vector<RankIndex>, std::vector<RankIndex>, std::string, std::string>;
+  using Key = std::tuple<CauseKind, std::vector<RankIndex>, std::string, std::string>;
   CacheAnswer& answer_;
   std::map<Key, std::size_t> index_;
 };

@@ -213,13 +213,17 @@ std::string DescribeChange(const ComponentDifference& difference) {
   const std::string& b = *difference.b_value;
   if (a == b) return fmt::format("{} (equal text)", Shorten(a, 60));
   if (const auto old_fields = Fields(a), new_fields = Fields(b); !old_fields.empty() && !new_fields.empty()) {
-    std::string text;
+    std::string text, by_design;
     for (const auto& [name, value] : old_fields) {
       const auto other = std::find_if(new_fields.begin(), new_fields.end(), [&](const auto& field) { return field.first == name; });
       if (other == new_fields.end() || other->second == value) continue;
+      if (NeutralizeDesign(name, value).text == NeutralizeDesign(name, other->second).text) {
+        by_design = fmt::format("{} → {}", value, other->second);
+        continue;
+      }
       text += fmt::format("{}{} {} → {}", text.empty() ? "" : ", ", name, Plain(value), Plain(other->second));
     }
-    if (!text.empty()) return text;
+    if (!text.empty() || !by_design.empty()) return text.empty() ? by_design : text;
   }
   if (a.find('\n') != std::string::npos || b.find('\n') != std::string::npos) return DescribeTexts(a, b);
   return fmt::format("{} → {}", Shorten(a, 80), Shorten(b, 80));

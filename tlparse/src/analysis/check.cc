@@ -26,6 +26,11 @@ struct Tally {
   std::int64_t WorstCount() const { return rows.empty() ? 0 : static_cast<std::int64_t>(rows[Worst()].size()); }
 };
 
+std::string Who(const Job& job, std::size_t participant) {
+  const JobParticipant& one = job.participants()[participant];
+  return one.rank ? "rank " + one.name : one.name;
+}
+
 std::string CompileTitle(const Job& job, const JobCompile& compile) {
   return fmt::format("{} {}", job.string(compile.label_id), compile.function_id < 0 ? std::string() : job.string(compile.function_id));
 }
@@ -81,7 +86,7 @@ CheckRule MaximumRule(const char* name, const Job& job, const Tally& tally, std:
   const std::size_t worst = tally.Worst();
   const std::int64_t count = tally.WorstCount();
   return MakeRule(name, count <= limit, std::to_string(limit),
-                  job.HasSeveral() ? fmt::format("{} ({})", count, job.participants()[worst].name) : std::to_string(count),
+                  job.HasSeveral() ? fmt::format("{} ({})", count, Who(job, worst)) : std::to_string(count),
                   tally.rows.empty() ? std::vector<std::string>() : tally.rows[worst]);
 }
 
@@ -116,7 +121,7 @@ CheckRule CompileSecondsRule(const Job& job, double limit) {
   for (auto& [key, text] : parts) rows.push_back(std::move(text));
   const double actual = seconds[static_cast<std::size_t>(worst)];
   return MakeRule("max-compile-seconds", actual <= limit, fmt::format("{:.3f}", limit),
-                  job.HasSeveral() ? fmt::format("{:.3f} ({})", actual, job.participants()[static_cast<std::size_t>(worst)].name) : fmt::format("{:.3f}", actual),
+                  job.HasSeveral() ? fmt::format("{:.3f} ({})", actual, Who(job, static_cast<std::size_t>(worst))) : fmt::format("{:.3f}", actual),
                   rows);
 }
 

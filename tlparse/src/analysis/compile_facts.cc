@@ -90,8 +90,8 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     RETURN_IF_ERROR(LoadEvents(database, facts));
     RETURN_IF_ERROR(LoadContents(database, facts));
     ASSIGN_OR_RETURN(facts.functorch_config_payload, database.QueryInt(fmt::format(
-        "SELECT payload_id FROM record_row WHERE compile_id = {} AND kind_id > 8 AND name_id = (SELECT id FROM text WHERE text = "
-        "'torch._functorch.config') ORDER BY id LIMIT 1", compile.id)));
+        "SELECT r.payload_id FROM compile_record_row m JOIN record_row r ON r.id = m.record_id WHERE m.compile_id = {} AND "
+        "r.name_id = (SELECT id FROM text WHERE text = 'torch._functorch.config') ORDER BY r.id LIMIT 1", compile.id)));
     result.compiles.push_back(std::move(facts));
   }
   return result;

@@ -1,0 +1,75 @@
+-- Where ranks of one run differ, as rows to go on from. The answers of `tlparse cache|collectives|execution|ranks` name causes as well;
+-- these views pair ranks by compile label only.
+
+-- Cache lookups that did not go alike on all ranks: one row per lookup, state and key.
+CREATE VIEW cache_divergence AS
+  WITH lookup AS (
+    SELECT f.run_id, c.label, c.generation, c.function, l.text AS layer, g.direction,
+      row_number() OVER (PARTITION BY e.compile_id, e.layer_id, g.direction ORDER BY e.record_id) - 1 AS ordinal,
+      e.state, e.key_id, e.component_set_id, p.rank, p.id AS process_id
+    FROM cache_event_row e
+    JOIN compile c ON c.id = e.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
+    LEFT JOIN graph g ON g.id = e.graph_id LEFT JOIN text l ON l.id = e.layer_id),
+  class AS (
+    SELECT run_id, label, generation, min(function) AS function, layer, direction, ordinal, state, key_id,
+      max(component_set_id) AS component_set_id, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
+    FROM lookup GROUP BY run_id, label, generation, layer, direction, ordinal, state, key_id)
+  SELECT x.run_id, x.label, x.generation, x.function, x.layer, x.direction, x.ordinal,
+    CASE x.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass' ELSE 'disabled' END AS state,
+    t.text AS key, x.component_set_id, x.rank_count, x.first_rank, x.ranks
+  FROM (SELECT *, count(*) OVER (PARTITION BY run_id, label, generation, layer, direction, ordinal) AS classes FROM class) x
+  LEFT JOIN text t ON t.id = x.key_id
+  WHERE x.classes > 1;
+
+-- Graphs whose collectives are not the same on all ranks: one row per graph, source and content.
+CREATE VIEW collective_divergence AS
+  WITH used AS (
+    SELECT f.run_id, c.label, c.generation, g.direction,
+      row_number() OVER (PARTITION BY u.compile_id, u.source, g.direction ORDER BY u.record_id) - 1 AS ordinal,
+      u.source, u.content_id, p.rank
+    FROM collective_use u
+    JOIN compile c ON c.id = u.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
+    LEFT JOIN graph g ON g.id = u.graph_id),
+  class AS (
+    SELECT run_id, label, generation, direction, ordinal, source, content_id, count(*) AS rank_count, min(rank) AS first_rank,
+      group_concat(rank) AS ranks
+    FROM used GROUP BY run_id, label, generation, direction, ordinal, source, content_id)
+  SELECT x.run_id, x.label, x.generation, x.direction, x.ordinal, CASE x.source WHEN 0 THEN 'schedule' ELSE 'code' END AS source,
+    x.content_id, (SELECT count(*) FROM collective_row r WHERE r.content_id = x.content_id AND r.is_wait = 0) AS collectives,
+    x.rank_count, x.first_rank, x.ranks
+  FROM (SELECT *, count(*) OVER (PARTITION BY run_id, label, generation, direction, ordinal, source) AS classes FROM class) x
+  WHERE x.classes > 1;
+
+-- Orders of execution, where not all ranks have the same: one row per order. `contents` are the content ids of graph_execution.
+CREATE VIEW execution_divergence AS
+  WITH per_process AS (
+    SELECT run_id, process_id, rank, group_concat(content_id) AS contents, sum(length) AS executions
+    FROM (SELECT f.run_id, u.process_id, p.rank, u.content_id,
+            (SELECT count(*) FROM graph_execution_row r WHERE r.content_id = u.content_id) AS length
+          FROM graph_execution_use u JOIN process p ON p.id = u.process_id JOIN log_file f ON f.id = p.log_file_id
+          ORDER BY u.process_id, u.first_ordinal)
+    GROUP BY run_id, process_id, rank),
+  class AS (
+    SELECT run_id, contents, max(executions) AS executions, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
+    FROM per_process GROUP BY run_id, contents)
+  SELECT x.run_id, x.contents, x.executions, x.rank_count, x.first_rank, x.ranks
+  FROM (SELECT *, count(*) OVER (PARTITION BY run_id) AS classes FROM class) x
+  WHERE x.classes > 1;
+
+-- One row per process: what it compiled and how that went.
+CREATE VIEW rank_summary AS
+  WITH compiles AS (
+      SELECT process_id, count(*) AS compiles, sum(status = 'failed') AS failed, sum(status = 'unfinished') AS unfinished,
+        sum(coalesce(duration_us, 0) + coalesce(backward_duration_us, 0)) AS compile_us FROM compile GROUP BY process_id),
+    breaks AS (SELECT c.process_id, count(*) AS n FROM graph_break_row b JOIN compile c ON c.id = b.compile_id GROUP BY 1),
+    recompiles AS (SELECT c.process_id, count(DISTINCT r.compile_id) AS n FROM recompile_row r JOIN compile c ON c.id = r.compile_id GROUP BY 1),
+    lookups AS (
+      SELECT c.process_id, sum(e.state = 0) AS hits, sum(e.state IN (1, 2)) AS misses, sum(e.state IN (3, 4)) AS bypasses
+      FROM cache_event_row e JOIN compile c ON c.id = e.compile_id GROUP BY 1)
+  SELECT f.run_id, p.id AS process_id, p.rank, f.path, p.torch_version, coalesce(c.compiles, 0) AS compiles,
+    coalesce(c.failed, 0) AS failed_compiles, coalesce(c.unfinished, 0) AS unfinished_compiles, coalesce(c.compile_us, 0) AS compile_us,
+    coalesce(b.n, 0) AS graph_breaks, coalesce(r.n, 0) AS recompiles, coalesce(l.hits, 0) AS cache_hits,
+    coalesce(l.misses, 0) AS cache_misses, coalesce(l.bypasses, 0) AS cache_bypasses
+  FROM process p JOIN log_file f ON f.id = p.log_file_id
+  LEFT JOIN compiles c ON c.process_id = p.id LEFT JOIN breaks b ON b.process_id = p.id
+  LEFT JOIN recompiles r ON r.process_id = p.id LEFT JOIN lookups l ON l.process_id = p.id;

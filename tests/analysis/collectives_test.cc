@@ -1,0 +1,74 @@
+#include "analysis/collectives.h"
+
+#include "analysis/job.h"
+#include "tests/catch2.h"
+
+namespace tlparse {
+namespace {
+
+CollectiveItem Item(std::string op, std::string shape = "[8]", std::string group = "0", std::string dtype = "float32") {
+  CollectiveItem item;
+  item.is_wait = op == "wait_tensor";
+  item.op = std::move(op);
+  item.shape = std::move(shape);
+  item.group = std::move(group);
+  item.dtype = std::move(dtype);
+  return item;
+}
+
+std::string Kinds(const std::vector<CollectiveItem>& a, const std::vector<CollectiveItem>& b) {
+  std::string renamed, text;
+  for (const CollectiveMismatch& mismatch : CompareCollectives(a, b, renamed)) text += std::string(text.empty() ? "" : " ") + std::string(Name(mismatch.kind));
+  return renamed.empty() ? text : text + "[" + renamed + "]";
+}
+
+}  // namespace
+
+TEST_CASE("kinds of mismatch") {
+  const std::vector<CollectiveItem> base = {Item("all_reduce_"), Item("all_gather_into_tensor", "[4]"), Item("wait_tensor"), Item("reduce_scatter_tensor")};
+  CHECK(Kinds(base, base).empty());
+  auto other = base;
+  other[1].shape = "[5]";
+  CHECK(Kinds(base, other) == "size");
+  other = base;
+  other[1].dtype = "bfloat16";
+  CHECK(Kinds(base, other) == "dtype");
+  other = base;
+  other[0].op = "all_to_all_single";
+  CHECK(Kinds(base, other) == "type");
+  other = base;
+  other[0].arguments = "'max'";
+  CHECK(Kinds(base, other) == "syntax");
+  other = base;
+  std::swap(other[0], other[1]);
+  CHECK(Kinds(base, other) == "order");
+  other = base;
+  other.insert(other.begin() + 1, Item("broadcast_"));
+  CHECK(Kinds(base, other) == "missing");
+  other = base;
+  other.erase(other.begin() + 3);
+  CHECK(Kinds(base, other) == "missing");
+}
+
+TEST_CASE("groups that are renamed throughout are no mismatch, others are") {
+  const std::vector<CollectiveItem> base = {Item("all_reduce_", "[8]", "1"), Item("all_reduce_", "[9]", "2"), Item("all_reduce_", "[10]", "1")};
+  std::vector<CollectiveItem> other = {Item("all_reduce_", "[8]", "5"), Item("all_reduce_", "[9]", "6"), Item("all_reduce_", "[10]", "5")};
+  CHECK(Kinds(base, other) == "[1 → 5, 2 → 6]");
+  other = base;
+  other[2].group = "2";
+  CHECK(Kinds(base, other) == "group");
+}
+
+TEST_CASE("a schedule that knows names only agrees with a code that knows more") {
+  const std::vector<CollectiveItem> base = {Item("all_reduce_", "", "", ""), Item("wait_tensor", "", "", "")};
+  const std::vector<CollectiveItem> other = {Item("all_reduce_"), Item("wait_tensor")};
+  CHECK(Kinds(base, other).empty());
+}
+
+TEST_CASE("ranges of ranks") {
+  CHECK(FormatRankRanges({}).empty());
+  CHECK(FormatRankRanges({0, 1, 2, 3, 6}) == "0-3,6");
+  CHECK(FormatRankRanges({0, 1, 3, 5, 6, 7}) == "0,1,3,5-7");
+}
+
+}  // namespace tlparse

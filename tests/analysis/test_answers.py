@@ -1,0 +1,174 @@
+"""The answers on recorded jobs: the cause is named, and jobs that do the same on every rank report nothing."""
+
+import os
+import re
+import sqlite3
+import sys
+import unittest
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import answers  # noqa: E402
+from answers import LOGS, AnswerTest, ask, run  # noqa: E402
+
+
+class Ranks(AnswerTest):
+    def test_an_option_is_named(self):
+        database = self.job("diverge_config_2_6")
+        found = self.aspects(database)
+        self.assertEqual(list(found), ["2"])
+        self.assertEqual(len(found["2"]), 1)
+        self.assertIn("inductor_config[max_fusion_size]: 64 → 13", found["2"][0])
+        run("check", database, "--no-divergence", code=1)
+
+    def test_an_exchange_of_collectives_is_named(self):
+        database = self.job("diverge_order")
+        found = self.aspects(database)
+        self.assertEqual(list(found), ["2"])
+        self.assertTrue(any(text.startswith("collectives: order in 0/0 block") for text in found["2"]), found)
+        collectives = ask("collectives", database)
+        self.assertEqual([one["ranks"]["ranks"] for one in collectives["classes"]], ["0,1,3", "2"])
+        first = collectives["classes"][1]["mismatches"][0]
+        self.assertEqual((first["kind"], first["against_ordinal"], first["ordinal"]), ("order", 0, 1))
+
+    def test_storage_state_is_a_note(self):
+        for scenario in ("fsdp2", "cache_some_ranks"):
+            database = self.job(scenario)
+            answer = ask("ranks", database)
+            self.assertFalse(answer["has_divergence"], scenario)
+            self.assertEqual(len(answer["classes"]), 1, scenario)
+            self.assertTrue(any("storage state" in note for note in answer["notes"]), scenario)
+            run("check", database, "--no-divergence")
+            run("check", database, "--no-divergence", "--notes-are-divergence", code=1)
+
+    def test_equal_ranks_report_nothing(self):
+        answer = ask("ranks", self.job("ddp_optimizer_2_6"))
+        self.assertEqual(len(answer["classes"]), 1)
+        self.assertEqual(answer["notes"], [])
+
+    def test_missing_ranks_and_further_logs(self):
+        logs = [os.path.join(LOGS, "fsdp2", name) for name in sorted(os.listdir(os.path.join(LOGS, "fsdp2")))]
+        database = self.ingest(logs[0], logs[3], run_name="job")
+        answer = ask("ranks", database)
+        self.assertEqual(answer["missing_ranks"], {"count": 2, "ranks": "1,2"})
+        self.assertEqual(ask("ranks", database, "--world-size", "6")["missing_ranks"]["ranks"], "1,2,4,5")
+        copy = os.path.join(self.scratch, "again_rank_0_x.log.gz")
+        with open(logs[0], "rb") as source, open(copy, "wb") as target:
+            target.write(source.read())
+        answer = ask("ranks", self.ingest(logs[0], logs[3], copy, name="twice"))
+        self.assertEqual(answer["extra_logs"]["count"], 1)
+        self.assertEqual(answer["participants"], 3)
+
+
+class Execution(AnswerTest):
+    def test_another_order_is_found(self):
+        database = self.job("train_order")
+        answer = ask("execution", database)
+        self.assertEqual([one["ranks"]["ranks"] for one in answer["classes"]], ["0,1,3", "2"])
+        first = answer["classes"][1]["differences"][0]
+        self.assertEqual((first["position"], first["is_moved"]), (20, True))
+        self.assertEqual(first["ran"], ["5/0 layer_5"] * 2 + ["4/0 layer_4"] * 2)
+        self.assertEqual(list(self.aspects(database)), ["2"])
+
+
+class GuardMiss(AnswerTest):
+    def test_the_guard_is_named(self):
+        database = self.job("guard_miss")
+        answer = ask("cache", database)
+        misses = [finding for finding in answer["findings"] if finding["cause"] == "guard_miss"]
+        self.assertTrue(misses, answer["findings"])
+        self.assertEqual({finding["ranks"]["ranks"] for finding in misses}, {"2"})
+        self.assertNotIn("not logged", misses[0]["text"])
+
+
+class Diff(AnswerTest):
+    def test_cold_and_warm(self):
+        for version in ("cache_cold_2_6", "cache_warm_2_6"):
+            self.ingest(os.path.join(LOGS, version), name="cache", run_name=version)
+        database = os.path.join(self.scratch, "cache.db")
+        answer = ask("diff", database + ":cache_cold_2_6", database + ":cache_warm_2_6")
+        changes = [cache for change in answer["compiles"] for cache in change["caches"]]
+        self.assertTrue(changes)
+        self.assertTrue(all(cache["has_same_key"] and (cache["a_state"], cache["b_state"]) == ("miss", "hit") for cache in changes if cache["a_state"]))
+        self.assertEqual((answer["only_a"], answer["only_b"]), ([], []))
+        totals = next(phase for phase in answer["phases"] if phase["phase"] == "total")
+        self.assertLess(totals["b_us"], totals["a_us"])
+
+    def test_two_ranks_and_logs(self):
+        database = self.job("diverge_config_2_6")
+        answer = ask("diff", database, "--rank", "0", "--rank", "2")
+        self.assertEqual({cause["text"] for change in answer["compiles"] for cache in change["caches"] for cause in cache["causes"]},
+                         {"inductor_config[max_fusion_size]: 64 → 13"})
+        log = answers.first_log("simple")
+        answer = ask("diff", log, log, "--code")
+        self.assertTrue(answer["is_equal"])
+        self.assertTrue(all(change["is_equal"] for change in answer["compiles"]))
+
+    def test_bad_sides_are_named(self):
+        run("diff", "/nowhere/a.db", "/nowhere/b.db", code=2)
+        run("diff", answers.first_log("simple"), code=2)
+
+
+class Check(AnswerTest):
+    def test_budgets(self):
+        database = self.job("graph_breaks_2_6")
+        answer = ask("check", database, "--max-graph-breaks", "0", code=1)
+        self.assertFalse(answer["is_ok"])
+        self.assertTrue(answer["rules"][0]["rows"])
+        count = int(answer["rules"][0]["actual"])
+        ask("check", database, "--max-graph-breaks", str(count))
+        ask("check", database, "--max-graph-breaks", str(count - 1), code=1)
+        run("check", database, code=2)
+
+    def test_recompiles_failures_seconds_hit_rate(self):
+        database = self.job("recompiles_2_6")
+        count = int(ask("check", database, "--max-recompiles", "100000")["rules"][0]["actual"])
+        self.assertGreater(count, 0)
+        ask("check", database, "--max-recompiles", str(count - 1), code=1)
+        ask("check", database, "--max-compile-seconds", "0.001", code=1)
+        ask("check", database, "--max-compile-seconds", "100000", "--min-cache-hit-rate", "0")
+        ask("check", database, "--min-cache-hit-rate", "1", code=1)
+        ask("check", self.job("failures_2_6"), "--no-failures", code=1)
+
+    def test_against_and_junit(self):
+        cold, warm = self.job("cache_cold_2_6"), self.job("cache_warm_2_6")
+        junit = os.path.join(self.scratch, "result.xml")
+        answer = ask("check", cold, "--against", warm, "--junit", junit, code=1)
+        failed = {rule["name"] for rule in answer["rules"] if not rule["is_ok"]}
+        self.assertEqual(failed, {"against: cache misses"})
+        suite = xml.etree.ElementTree.parse(junit).getroot()
+        self.assertEqual((suite.get("tests"), suite.get("failures")), ("4", "1"))
+        ask("check", warm, "--against", cold)
+
+
+class Everything(AnswerTest):
+    def test_every_answer_is_valid_on_every_recorded_job(self):
+        for scenario in sorted(os.listdir(LOGS)):
+            with self.subTest(scenario):
+                database = self.job(scenario)
+                for name in ("cache", "collectives", "execution", "ranks"):
+                    answer = ask(name, database)
+                    if name == "cache":
+                        self.assertEqual(answer["same_key_codes"], [])
+                    for line in run(name, database).splitlines():
+                        self.assertLessEqual(len(line), 80 if " " in line.strip() else 10000, line)
+
+    def test_views(self):
+        connection = sqlite3.connect(self.job("diverge_order"))
+        self.addCleanup(connection.close)
+        ask_view = lambda sql: connection.execute(sql).fetchall()  # noqa: E731
+        self.assertEqual(ask_view("SELECT DISTINCT label, ranks FROM cache_divergence ORDER BY ranks"), [("0/0", "0,1,3"), ("0/0", "2")])
+        self.assertEqual(ask_view("SELECT DISTINCT ranks FROM collective_divergence ORDER BY 1"), [("0,1,3",), ("2",)])
+        self.assertEqual(ask_view("SELECT count(*) FROM execution_divergence"), [(0,)])
+        self.assertEqual(ask_view("SELECT rank, compiles, cache_misses FROM rank_summary ORDER BY rank"), [(rank, 3, 6) for rank in range(4)])
+
+    def test_errors_are_one_line(self):
+        database = self.job("simple_2_6")
+        for arguments in (["cache", database, "--run", "none"], ["cache", database, "--rank", "77"], ["ranks", "/nowhere.db"]):
+            done = answers.subprocess.run([answers.TLPARSE, *arguments], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertTrue(re.fullmatch(r"tlparse: [^\n]+\n", done.stderr), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
