@@ -9,6 +9,7 @@
 
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "import/importer.h"
@@ -38,6 +39,8 @@ struct Options {
   bool export_report = false;
   bool inductor_provenance = false;
   bool all_ranks_html = false;
+  bool serve = false;
+  std::optional<std::string> port;
 };
 
 void Describe(CLI::App& app, Options& options) {
@@ -57,6 +60,8 @@ void Describe(CLI::App& app, Options& options) {
   app.add_option("--custom-header-html", options.custom_header_html, "HTML put at the top of the index page");
   app.add_flag("-v,--verbose", options.verbose, "say what was ingested and how fast");
   app.add_flag("--browser", options.browser, "open the report in a browser");
+  app.add_flag("--serve", options.serve, "then serve the report over HTTP on this machine (see 'tlparse serve')");
+  app.add_option("--port", options.port, "port of --serve");
   app.add_flag("--no-browser", options.no_browser, "open no browser (the default)");
   app.set_version_flag("-V,--version", std::string("tlparse ") + kVersion);
   std::string commands = "Subcommands, each with --help and --json:\n";
@@ -203,7 +208,12 @@ Result<int> Run(const Options& options) {
   const std::string page = options.output + "/index.html";
   std::puts(Printable(options.db_only ? final_path : page).c_str());
   if (options.browser && !options.db_only) OpenBrowser(page);
-  return Judge(options, database, summary);
+  const int judged = Judge(options, database, summary);
+  if (!options.serve) return judged;
+  std::fflush(stdout);
+  std::vector<std::string> arguments = {options.db_only || options.database ? final_path : options.output};
+  if (options.port) arguments.insert(arguments.end(), {"--port", *options.port});
+  return RunServe(arguments);
 }
 
 }  // namespace
