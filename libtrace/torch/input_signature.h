@@ -12,10 +12,10 @@
 namespace libtrace {
 
 struct InputFacts {
-  std::string name;   // argument
-  std::string type;   // `Tensor`, else libtorch's kind of value
-  std::string dtype, device;
-  std::vector<int64_t> shape, stride;
+  std::string name{};  // argument
+  std::string type{};  // `Tensor`, else libtorch's kind of value
+  std::string dtype{}, device{};
+  std::vector<int64_t> shape{}, stride{};
   bool requires_grad = false;
 
   // Strides do not count: a graph serves all of them.

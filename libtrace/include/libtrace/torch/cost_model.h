@@ -1,8 +1,8 @@
 // How long an op should take: its FLOPs and bytes against what this machine can do (a roofline).
 //
 // The formulas are our own and need no libtorch. FLOPs count a multiply-add as two. Bytes are what
-// the op must move if caches help nothing: every input read and every output written once; a view moves
-// none.
+// the op must move if caches help nothing: every input read and every output written once; a view
+// moves none.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,23 @@ struct OpCost {
   double size_bytes = 0;
 };
 
-// `op` is libtorch's name (`aten::mm`). `is_view`: the outputs share the inputs' storage and nothing was
-// written. Ops without a formula of their own count one FLOP per element of their largest tensor.
-OpCost CostOf(std::string_view op, std::span<const OpTensor> inputs, std::span<const OpTensor> outputs,
-              bool is_view) noexcept;
+// `op` is libtorch's name (`aten::mm`). `is_view`: the outputs share the inputs' storage and
+// nothing was written. Ops without a formula of their own count one FLOP per element of their
+// largest tensor.
+OpCost CostOf(std::string_view op, std::span<const OpTensor> inputs,
+              std::span<const OpTensor> outputs, bool is_view) noexcept;
 
 // What the CPU was measured to do, with libtorch's thread count at that time.
 struct Roofline {
-  double flops_per_s = 0;       // float32 matrix product
-  double bytes_per_s = 0;       // copy, read and written bytes
-  double op_overhead_ns = 0;    // of calling an op that does nothing to speak of
+  double flops_per_s = 0;     // float32 matrix product
+  double bytes_per_s = 0;     // copy, read and written bytes
+  double op_overhead_ns = 0;  // of calling an op that does nothing to speak of
 
   double EstimateNs(const OpCost& cost) const noexcept;
 };
 
-// Measured once per process, at the first call (about 50 ms on an idle core); thread-safe. The ops it runs
-// are not observed. Defined in libtrace::torch, as it runs libtorch's ops.
+// Measured once per process, at the first call (about 50 ms on an idle core); thread-safe. The ops
+// it runs are not observed. Defined in libtrace::torch, as it runs libtorch's ops.
 const Roofline& MeasuredRoofline();
 
 }  // namespace libtrace

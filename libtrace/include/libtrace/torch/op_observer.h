@@ -5,11 +5,11 @@
 //     for (int step = 0; step < 10; ++step) model.forward({batch});
 //   }                                       // emits both records
 //
-// Emits `inductor_runtime_and_tensor_meta` (every op once: estimated runtime, shape, stride, dtype and device
-// of its outputs) and `libtrace_measured_runtime` (count, total, least and most of each op), which
-// join by name. An op is what was called with the same name, tensors and graph node; a name that stands for
-// several gets `_1`, `_2`, … from the second on, as FX names nodes. Built on at::RecordFunction; when
-// tracing is off an observer registers nothing.
+// Emits `inductor_runtime_and_tensor_meta` (every op once: estimated runtime, shape, stride, dtype
+// and device of its outputs) and `libtrace_measured_runtime` (count, total, least and most of each
+// op), which join by name. An op is what was called with the same name, tensors and graph node; a
+// name that stands for several gets `_1`, `_2`, … from the second on, as FX names nodes. Built on
+// at::RecordFunction; when tracing is off an observer registers nothing.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@
 namespace libtrace {
 
 struct OpObserverOptions {
-  // Every thread of the process instead of the one that made the observer: the backward pass of autograd
-  // on a GPU, inter-op threads. Ops are then listed in the order in which they first ended.
+  // Every thread of the process instead of the one that made the observer: the backward pass of
+  // autograd on a GPU, inter-op threads. Ops are then listed in the order in which they first
+  // ended.
   bool all_threads = false;
   // Ops called by other ops as well (`aten::clamp_min` within `aten::relu`).
   bool nested_ops = false;
@@ -38,8 +39,9 @@ struct OpObserverOptions {
 
 class OpObserver {
  public:
-  // `max_shape_dimensions` and tensors per op are bounded so that watching an op allocates nothing: of an op's
-  // inputs and outputs the first 6 tensors each, of tensors of more dimensions than 8 the first 8.
+  // `max_shape_dimensions` and tensors per op are bounded so that watching an op allocates nothing:
+  // of an op's inputs and outputs the first 6 tensors each, of tensors of more dimensions than 8
+  // the first 8.
   explicit OpObserver(OpObserverOptions options = {});
   ~OpObserver();  // Emit()
   OpObserver(const OpObserver&) = delete;
@@ -61,8 +63,8 @@ class OpObserver {
   std::shared_ptr<Impl> impl_;
 };
 
-// Which graph node this thread executes: ops observed meanwhile get its name (MeasuredOp::node). `name` must
-// outlive the scope. Set by libtrace's TorchScript wrapper; any interpreter can.
+// Which graph node this thread executes: ops observed meanwhile get its name (MeasuredOp::node).
+// `name` must outlive the scope. Set by libtrace's TorchScript wrapper; any interpreter can.
 class NodeScope {
  public:
   explicit NodeScope(const std::string* name) noexcept;

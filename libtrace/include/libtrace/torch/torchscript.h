@@ -1,17 +1,22 @@
-// TorchScript models under compile scopes: what was specialised for which inputs and why, the graphs before and
-// after libtorch's optimising passes, where each kernel comes from, in which order graphs ran.
+// TorchScript models under compile scopes: what was specialised for which inputs and why, the
+// graphs before and after libtorch's optimising passes, where each kernel comes from, in which
+// order graphs ran.
 //
 //   torch::jit::Module module("Net");
 //   libtrace::DefineMethods(module, source, "net.py", 1);
 //   libtrace::TorchScriptModel model(module, {.name = "net"});
 //   at::Tensor y = model.Run({x}).toTensor();          // 0/0: new inputs, compiled and run
-//   model.Run({wider_x});                              // 0/1: recompile_reasons says which size changed
+//   model.Run({wider_x});                              // 0/1: recompile_reasons says which size
+//   changed
 //
-// A compile emits, beside what libtrace::Compile does: graph dumps `libtrace_torchscript_graph` (inlined, before
-// the passes) and `libtrace_torchscript_optimized`, the artifact `libtrace_torchscript_signature` (type, shape,
-// stride, device of inputs and outputs), both provenance records, and for the first run of the optimised graph
-// what OpObserver emits. Works the same, without records, when tracing is off.
+// A compile emits, beside what libtrace::Compile does: graph dumps `libtrace_torchscript_graph`
+// (inlined, before the passes) and `libtrace_torchscript_optimized`, the artifact
+// `libtrace_torchscript_signature` (type, shape, stride, device of inputs and outputs), both
+// provenance records, and for the first run of the optimised graph what OpObserver emits. Works the
+// same, without records, when tracing is off.
 #pragma once
+
+#include <torch/csrc/jit/api/module.h>
 
 #include <cstdint>
 #include <memory>
@@ -19,31 +24,31 @@
 #include <utility>
 #include <vector>
 
-#include <torch/csrc/jit/api/module.h>
-
 #include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/cache/compile_cache.h"
 #include "libtrace/function_ref.h"
 
 namespace libtrace {
 
-// Adds the methods in `source` to the module, as Module::define does, but remembers where the text is from: line
-// 1 of `source` is `first_line` of `file` in provenance and in messages. Throws what libtorch's parser throws.
+// Adds the methods in `source` to the module, as Module::define does, but remembers where the text
+// is from: line 1 of `source` is `first_line` of `file` in provenance and in messages. Throws what
+// libtorch's parser throws.
 void DefineMethods(torch::jit::Module& module, const std::string& source, const std::string& file,
                    uint32_t first_line = 1);
 
 struct TorchScriptOptions {
   std::string name = "forward";  // what records call the model
   std::string method = "forward";
-  // One graph per combination of types, devices, shapes and requires_grad of the inputs. When this many exist,
-  // other inputs run the module's own, general graph: `graph_execution` then has no compile id.
+  // One graph per combination of types, devices, shapes and requires_grad of the inputs. When this
+  // many exist, other inputs run the module's own, general graph: `graph_execution` then has no
+  // compile id.
   uint32_t max_specializations = 8;
   bool observe_ops = true;
   std::shared_ptr<GraphExecutionOrder> executions{};  // null = not logged
 };
 
-// Thread-safe as the module is: concurrent Run calls are, changing parameters meanwhile is not. Specialising happens
-// under a lock.
+// Thread-safe as the module is: concurrent Run calls are, changing parameters meanwhile is not.
+// Specialising happens under a lock.
 class TorchScriptModel {
  public:
   TorchScriptModel(torch::jit::Module module, TorchScriptOptions options = {});
@@ -51,8 +56,8 @@ class TorchScriptModel {
   TorchScriptModel(const TorchScriptModel&) = delete;
   TorchScriptModel& operator=(const TorchScriptModel&) = delete;
 
-  // `inputs` without self; missing ones take their defaults. Throws what the model throws; a compile that fails
-  // so is recorded as failed, and tried anew by the next call with such inputs.
+  // `inputs` without self; missing ones take their defaults. Throws what the model throws; a
+  // compile that fails so is recorded as failed, and tried anew by the next call with such inputs.
   c10::IValue Run(std::vector<c10::IValue> inputs);
 
   torch::jit::Module& module();
@@ -66,9 +71,10 @@ class TorchScriptModel {
 // A model by what it is made of, for the cache's key.
 struct ModelRequest {
   std::string name{};
-  std::string source{};                      // text or bytes that define the model; hashed, not shown
-  std::vector<c10::IValue> inputs{};         // examples; types, shapes and devices count, values do not
-  std::vector<std::pair<std::string, std::string>> options{};  // everything else that changes the result
+  std::string source{};               // text or bytes that define the model; hashed, not shown
+  std::vector<c10::IValue> inputs{};  // examples; types, shapes and devices count, values do not
+  std::vector<std::pair<std::string, std::string>>
+      options{};  // everything else that changes the result
 };
 
 struct CachedModel {
@@ -77,9 +83,10 @@ struct CachedModel {
   std::string key{};
 };
 
-// The module from the cache, or else from `build` (parse, freeze, optimise …) and then kept in the cache as a
-// TorchScript archive. Emits the cache event of the cache's layer and `libtrace_model_load`. Throws what `build`
-// throws. An archive that cannot be loaded is removed and the model built.
+// The module from the cache, or else from `build` (parse, freeze, optimise …) and then kept in the
+// cache as a TorchScript archive. Emits the cache event of the cache's layer and
+// `libtrace_model_load`. Throws what `build` throws. An archive that cannot be loaded is removed
+// and the model built.
 CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
                         FunctionRef<torch::jit::Module()> build);
 
