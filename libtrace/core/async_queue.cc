@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+
 #include <cstring>
 #include <string>
 
@@ -36,7 +37,8 @@ const char* Take(const char* at, void* bytes, size_t size) {
 
 size_t EntrySize(const PendingRecord& record) {
   size_t size = sizeof(Entry) + record.name.size() + record.header.size();
-  for (const InternedName& name : record.interned_names) size += 2 * sizeof(size_t) + name.name.size();
+  for (const InternedName& name : record.interned_names)
+    size += 2 * sizeof(size_t) + name.name.size();
   return size;
 }
 
@@ -231,8 +233,7 @@ bool AsyncQueue::Flush(std::chrono::milliseconds timeout) noexcept {
     is_asleep_ = false;
     work_.notify_one();
   }
-  return progress_.wait_for(lock, timeout,
-                            [&] { return written_count_ >= target || is_done_; }) &&
+  return progress_.wait_for(lock, timeout, [&] { return written_count_ >= target || is_done_; }) &&
          written_count_ >= target;
 }
 

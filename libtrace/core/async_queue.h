@@ -1,8 +1,8 @@
 // AsyncQueue: records waiting for the thread that writes them. Bounded in bytes.
 //
-// Made for a cheap Push: a record is copied into a chunk of memory that is reused, under a short lock, and the
-// writer is woken only if it has gone to sleep; between bursts it looks again every millisecond for a
-// while.
+// Made for a cheap Push: a record is copied into a chunk of memory that is reused, under a short
+// lock, and the writer is woken only if it has gone to sleep; between bursts it looks again every
+// millisecond for a while.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,9 @@ class AsyncQueue {
  public:
   struct Limits {
     uint64_t size_bytes;
-    AsyncMode mode;                       // kBlock or kDrop
-    std::chrono::milliseconds max_block;  // of one Push, once; then nobody waits until there is progress
+    AsyncMode mode;  // kBlock or kDrop
+    std::chrono::milliseconds
+        max_block;  // of one Push, once; then nobody waits until there is progress
   };
   AsyncQueue(Limits limits, RecordWriter& writer, LossLedger& ledger);
   ~AsyncQueue() = delete;  // lives as long as the process: its thread may hang in a write

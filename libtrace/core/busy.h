@@ -1,5 +1,5 @@
-// Whether this thread holds one of our locks: what emits meanwhile (a signal handler, a sink) must not wait
-// for it.
+// Whether this thread holds one of our locks: what emits meanwhile (a signal handler, a sink) must
+// not wait for it.
 #pragma once
 
 namespace libtrace::detail {

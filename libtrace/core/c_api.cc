@@ -154,8 +154,8 @@ libtrace_compile* libtrace_compile_begin(const libtrace_site* site, uint32_t fra
     for (size_t i = 0; recompile_reasons != nullptr && i < recompile_reason_count; ++i) {
       description.recompile_reasons.emplace_back(Text(recompile_reasons[i]));
     }
-    return new libtrace_compile{
-        {libtrace::CompileId::Frame(frame_id, frame_compile_id), std::move(description), Site(site)}};
+    return new libtrace_compile{{libtrace::CompileId::Frame(frame_id, frame_compile_id),
+                                 std::move(description), Site(site)}};
   });
 }
 

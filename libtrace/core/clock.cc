@@ -1,6 +1,7 @@
 #include "core/clock.h"
 
 #include <time.h>
+
 #include <atomic>
 #include <cstring>
 
@@ -26,13 +27,15 @@ void MonthAndDay(int64_t days, int64_t& month, int64_t& day) {
   const int64_t day_of_era = z - era * 146'097;
   const int64_t year_of_era =
       (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
-  const int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const int64_t shifted = (5 * day_of_year + 2) / 153;  // 0 = March
   day = day_of_year - (153 * shifted + 2) / 5 + 1;
   month = shifted < 10 ? shifted + 3 : shifted - 9;
 }
 
-// Quarter of an hour since 1970 in the high half, offset in the low one, so that both change together.
+// Quarter of an hour since 1970 in the high half, offset in the low one, so that both change
+// together.
 std::atomic<int64_t> g_offset{-1};
 
 }  // namespace

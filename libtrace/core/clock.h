@@ -10,8 +10,8 @@ int64_t NowNs() noexcept;  // since the epoch, UTC
 inline int64_t NowUs() noexcept { return NowNs() / 1000; }
 int64_t SteadyNs() noexcept;  // for durations
 
-// Seconds to add to UTC for local time at `unix_s`. Asks the C library once per quarter of an hour (zones
-// change on quarters), because it takes a lock that a fork can leave locked for ever.
+// Seconds to add to UTC for local time at `unix_s`. Asks the C library once per quarter of an hour
+// (zones change on quarters), because it takes a lock that a fork can leave locked for ever.
 int32_t UtcOffsetS(int64_t unix_s) noexcept;
 
 // Forgets the offset: the zone may have been changed.

@@ -35,7 +35,8 @@ void WriteFrame(JsonWriter& json, const CompilationMetrics& m) {
   json.Field("accumulated_cache_size", m.accumulated_cache_size);
   json.Field("guard_count", m.guard_count).Key("shape_env_guard_count").Null();
   json.Field("graph_op_count", m.graph_op_count).Field("graph_node_count", m.graph_node_count);
-  json.Field("graph_input_count", m.graph_input_count).Field("start_time", Seconds(m.start_time_us));
+  json.Field("graph_input_count", m.graph_input_count)
+      .Field("start_time", Seconds(m.start_time_us));
   json.Field("entire_frame_compile_time_s", Seconds(m.duration_us));
   json.Field("backend_compile_time_s", Seconds(m.backend_compile_time_us));
   json.Field("inductor_compile_time_s", Seconds(m.inductor_cumulative_compile_time_us));
@@ -51,9 +52,9 @@ void WriteOutcome(JsonWriter& json, const CompilationMetrics& m) {
   json.Field("dynamo_time_before_restart_s", m.dynamo_time_before_restart_s);
   json.Field("stack_trace", m.stack_trace).Field("exception_stack_trace", m.exception_stack_trace);
   json.Key("graph_node_shapes").Null().Field("has_guarded_code", m.has_guarded_code);
-  WriteNulls(json, {"remote_cache_time_saved_s", "structured_logging_overhead_s",
-                    "config_suppress_errors", "config_inline_inbuilt_nn_modules",
-                    "specialize_float", "dynamo_config"});
+  WriteNulls(
+      json, {"remote_cache_time_saved_s", "structured_logging_overhead_s", "config_suppress_errors",
+             "config_inline_inbuilt_nn_modules", "specialize_float", "dynamo_config"});
   json.Field("compiler_config", m.compiler_config);
   json.Key("is_forward").Value(m.is_forward).Key("num_triton_bundles").Null();
   WriteNulls(json, {"remote_fx_graph_cache_get_time_ms", "remote_fx_graph_cache_put_time_ms"});
@@ -96,8 +97,8 @@ void WriteRest(JsonWriter& json, const CompilationMetrics& m) {
   json.Field("feature_usage", m.feature_usage);
   WriteNulls(json, {"compile_time_autotune_time_us", "gc_time_us"});
   json.Field("is_runtime", m.is_runtime);
-  WriteNulls(json, {"tensorify_float_attempt", "tensorify_float_success",
-                    "tensorify_float_failure"});
+  WriteNulls(json,
+             {"tensorify_float_attempt", "tensorify_float_success", "tensorify_float_failure"});
   json.Field("guard_latency_us", m.guard_latency_us).Key("recompile_user_contexts").Null();
   json.Field("recompile_reason", m.recompile_reason).Field("num_graph_breaks", m.num_graph_breaks);
   json.Key("triton_kernel_compile_times_us").Null().Field("ir_count", m.ir_count);
@@ -110,8 +111,7 @@ void WriteRest(JsonWriter& json, const CompilationMetrics& m) {
 
 }  // namespace
 
-void EmitCompilationMetrics(const CompilationMetrics& metrics,
-                            CallSite location) noexcept {
+void EmitCompilationMetrics(const CompilationMetrics& metrics, CallSite location) noexcept {
   if (!IsEnabled()) return;
   const bool is_backward = metrics.is_forward.has_value() && !*metrics.is_forward;
   constexpr std::string_view kKeys[2][2] = {

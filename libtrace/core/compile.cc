@@ -7,8 +7,7 @@
 
 namespace libtrace {
 
-Compile::Compile(Frame& frame, CompileDescription description,
-                 CallSite location) noexcept
+Compile::Compile(Frame& frame, CompileDescription description, CallSite location) noexcept
     : Compile(frame.NextCompile(), std::move(description), location) {}
 
 Compile::Compile(const CompileId& compile_id, CompileDescription description,
@@ -63,8 +62,7 @@ void Compile::Restart(std::string_view reason) noexcept {
   try {
     if (!metrics_.restart_reasons) metrics_.restart_reasons.emplace();
     metrics_.restart_reasons->emplace_back(reason);
-    metrics_.dynamo_time_before_restart_s =
-        static_cast<double>(detail::NowUs() - start_us_) / 1e6;
+    metrics_.dynamo_time_before_restart_s = static_cast<double>(detail::NowUs() - start_us_) / 1e6;
   } catch (...) {  // no memory: the attempt counts all the same
   }
 }

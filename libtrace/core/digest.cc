@@ -1,5 +1,5 @@
-// The low-level functions: the EVP ones use a library context that OpenSSL frees at exit, while other
-// threads may still be emitting records.
+// The low-level functions: the EVP ones use a library context that OpenSSL frees at exit, while
+// other threads may still be emitting records.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "core/digest.h"

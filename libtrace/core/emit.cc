@@ -52,7 +52,8 @@ class ScratchLease {
     }
     constexpr size_t kKeptSize = size_t{1} << 20;
     if (scratch_->record.header.capacity() > kKeptSize) std::string().swap(scratch_->record.header);
-    if (scratch_->record.payload.text().capacity() > kKeptSize) scratch_->record.payload = Payload();
+    if (scratch_->record.payload.text().capacity() > kKeptSize)
+      scratch_->record.payload = Payload();
     scratch_->is_in_use = false;
   }
   ScratchLease(const ScratchLease&) = delete;
@@ -104,8 +105,8 @@ void AppendIds(const CompileId& id, std::string& out) {
   }
 }
 
-void AppendStack(const Trace& trace, const EmitOptions& options,
-                 const CallSite& location, PendingRecord& record) {
+void AppendStack(const Trace& trace, const EmitOptions& options, const CallSite& location,
+                 PendingRecord& record) {
   std::span<const StackFrame> frames = options.stack;
   if (frames.empty()) frames = StackScope::Current();
   Stack own;
@@ -119,9 +120,10 @@ void AppendStack(const Trace& trace, const EmitOptions& options,
   MetadataWriter(record.header, record.interned_names).Frames(frames);
 }
 
-void AppendContext(const Trace& trace, const EmitOptions& options,
-                   const CallSite& location, PendingRecord& record) {
-  if (const std::optional<uint32_t> rank = Rank()) AppendNumber(format::kRank, *rank, record.header);
+void AppendContext(const Trace& trace, const EmitOptions& options, const CallSite& location,
+                   PendingRecord& record) {
+  if (const std::optional<uint32_t> rank = Rank())
+    AppendNumber(format::kRank, *rank, record.header);
   const Context& context = CurrentContext();
   if (!context.compile_id.empty()) {
     AppendIds(context.compile_id, record.header);
@@ -218,7 +220,9 @@ void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuild
 MetadataWriter& MetadataWriter::Frames(std::span<const StackFrame> frames) {
   BeginArray();
   for (const StackFrame& frame : frames) {
-    BeginObject().Field(format::kFrameLine, frame.line).Field(format::kFrameFunction, frame.function);
+    BeginObject()
+        .Field(format::kFrameLine, frame.line)
+        .Field(format::kFrameFunction, frame.function);
     Key(format::kFrameFileName);
     BeforeValue();
     // The id is put here when the record is written.

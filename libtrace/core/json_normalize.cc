@@ -32,9 +32,8 @@ class Normalizer {
   static constexpr int kMaxDepth = 64;
 
   void SkipSpace() {
-    while (offset_ < text_.size() &&
-           (text_[offset_] == ' ' || text_[offset_] == '\t' || text_[offset_] == '\n' ||
-            text_[offset_] == '\r')) {
+    while (offset_ < text_.size() && (text_[offset_] == ' ' || text_[offset_] == '\t' ||
+                                      text_[offset_] == '\n' || text_[offset_] == '\r')) {
       ++offset_;
     }
   }
@@ -49,17 +48,23 @@ class Normalizer {
     SkipSpace();
     if (offset_ == text_.size()) return false;
     switch (text_[offset_]) {
-      case '{': return depth < kMaxDepth && Object(depth + 1);
-      case '[': return depth < kMaxDepth && Array(depth + 1);
+      case '{':
+        return depth < kMaxDepth && Object(depth + 1);
+      case '[':
+        return depth < kMaxDepth && Array(depth + 1);
       case '"': {
         std::string value;
         return String(value) && (json_.String(value), true);
       }
-      case 't': return Consume("true") && (json_.Bool(true), true);
-      case 'f': return Consume("false") && (json_.Bool(false), true);
-      case 'n': return Consume("null") && (json_.Null(), true);
+      case 't':
+        return Consume("true") && (json_.Bool(true), true);
+      case 'f':
+        return Consume("false") && (json_.Bool(false), true);
+      case 'n':
+        return Consume("null") && (json_.Null(), true);
       default:
-        if (Consume("NaN") || Consume("Infinity") || Consume("-Infinity")) return json_.Null(), true;
+        if (Consume("NaN") || Consume("Infinity") || Consume("-Infinity"))
+          return json_.Null(), true;
         return Number();
     }
   }
@@ -189,18 +194,35 @@ class Normalizer {
       }
       if (offset_ == text_.size()) return false;
       switch (text_[offset_++]) {
-        case '"': out += '"'; break;
-        case '\\': out += '\\'; break;
-        case '/': out += '/'; break;
-        case 'b': out += '\b'; break;
-        case 'f': out += '\f'; break;
-        case 'n': out += '\n'; break;
-        case 'r': out += '\r'; break;
-        case 't': out += '\t'; break;
+        case '"':
+          out += '"';
+          break;
+        case '\\':
+          out += '\\';
+          break;
+        case '/':
+          out += '/';
+          break;
+        case 'b':
+          out += '\b';
+          break;
+        case 'f':
+          out += '\f';
+          break;
+        case 'n':
+          out += '\n';
+          break;
+        case 'r':
+          out += '\r';
+          break;
+        case 't':
+          out += '\t';
+          break;
         case 'u':
           if (!UnicodeEscape(out)) return false;
           break;
-        default: return false;
+        default:
+          return false;
       }
     }
     return false;

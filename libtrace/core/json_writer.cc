@@ -9,21 +9,40 @@ namespace {
 
 void AppendEscape(uint32_t code_unit, std::string& out) {
   constexpr char kHex[] = "0123456789abcdef";
-  const char escape[] = {'\\', 'u', kHex[code_unit >> 12 & 15], kHex[code_unit >> 8 & 15],
-                         kHex[code_unit >> 4 & 15], kHex[code_unit & 15]};
+  const char escape[] = {'\\',
+                         'u',
+                         kHex[code_unit >> 12 & 15],
+                         kHex[code_unit >> 8 & 15],
+                         kHex[code_unit >> 4 & 15],
+                         kHex[code_unit & 15]};
   out.append(escape, sizeof escape);
 }
 
 void AppendControl(unsigned char c, std::string& out) {
   switch (c) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\n': out += "\\n"; return;
-    case '\r': out += "\\r"; return;
-    case '\t': out += "\\t"; return;
-    case '\b': out += "\\b"; return;
-    case '\f': out += "\\f"; return;
-    default: AppendEscape(c, out);
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    case '\b':
+      out += "\\b";
+      return;
+    case '\f':
+      out += "\\f";
+      return;
+    default:
+      AppendEscape(c, out);
   }
 }
 
@@ -84,7 +103,8 @@ void JsonWriter::BeforeValue() {
     after_key_ = false;
     return;
   }
-  if (depth_ == 0 && wrote_anything()) *out_ += ' ';  // two values at the top: never happens in ours
+  if (depth_ == 0 && wrote_anything())
+    *out_ += ' ';  // two values at the top: never happens in ours
   Separator();
 }
 
@@ -111,7 +131,8 @@ void JsonWriter::Close(char bracket, bool is_object) {
     --skipped_depth_;
     return;
   }
-  if (depth_ == 0 || ((is_object_ >> (depth_ - 1) & 1) != 0) != is_object) return;  // not ours to close
+  if (depth_ == 0 || ((is_object_ >> (depth_ - 1) & 1) != 0) != is_object)
+    return;  // not ours to close
   if (after_key_) Null();
   const bool has_element = (has_element_ >> (depth_ - 1) & 1) != 0;
   // PyTorch writes an empty list payload as "[", an empty line, "]" and an empty object as "{}".

@@ -9,9 +9,8 @@ namespace libtrace {
 
 std::string_view ToString(LossKind kind) noexcept {
   constexpr std::string_view kNames[] = {
-      "queue_full",        "write_failed", "open_failed",    "builder_failed",
-      "payload_too_large", "reentrant",    "bad_record_key", "not_written_at_exit",
-      "bad_option",
+      "queue_full", "write_failed",   "open_failed",         "builder_failed", "payload_too_large",
+      "reentrant",  "bad_record_key", "not_written_at_exit", "bad_option",
   };
   static_assert(std::size(kNames) == kLossKindCount);
   return kNames[static_cast<size_t>(kind)];

@@ -19,7 +19,8 @@ class LossLedger {
   using Callback = std::function<void(LossKind, const std::string&)>;
   explicit LossLedger(Callback on_error) : on_error_(std::move(on_error)) {}
 
-  // `record` names what was lost: its key, or the name of an artifact. Takes a short lock, calls nobody.
+  // `record` names what was lost: its key, or the name of an artifact. Takes a short lock, calls
+  // nobody.
   void Lost(LossKind kind, std::string_view record, std::string_view message,
             uint64_t count = 1) noexcept;
   // From a signal handler or a sink: counts and nothing else.

@@ -49,9 +49,7 @@ class EnvironmentReader {
     Complain(name, text, "one of " + expected);
   }
 
-  void Flag(const char* name, bool& value) {
-    OneOf(name, value, {{"0", false}, {"1", true}});
-  }
+  void Flag(const char* name, bool& value) { OneOf(name, value, {{"0", false}, {"1", true}}); }
 
   void Rank(const char* name, std::optional<uint32_t>& rank) {
     const std::string_view text = Variable(name);
@@ -92,16 +90,16 @@ Options Options::FromEnvironment() {
   environment.Flag("LIBTRACE_DISABLE", is_disabled);
   if (is_disabled) options.directory.clear();
   environment.Rank("RANK", options.rank);
-  environment.OneOf("LIBTRACE_ASYNC", options.async,
-                    {{"off", AsyncMode::kOff}, {"block", AsyncMode::kBlock}, {"drop", AsyncMode::kDrop}});
+  environment.OneOf(
+      "LIBTRACE_ASYNC", options.async,
+      {{"off", AsyncMode::kOff}, {"block", AsyncMode::kBlock}, {"drop", AsyncMode::kDrop}});
   environment.Size("LIBTRACE_QUEUE_BYTES", options.queue_size_bytes);
   environment.Size("LIBTRACE_ROTATE_BYTES", options.rotate_size_bytes);
   environment.Size("LIBTRACE_BUDGET_BYTES", options.budget_size_bytes);
   environment.Size("LIBTRACE_MAX_PAYLOAD_BYTES", options.max_payload_size_bytes);
-  environment.OneOf("LIBTRACE_STACKS", options.stacks,
-                    {{"off", StackMode::kOff},
-                     {"site", StackMode::kCallSite},
-                     {"full", StackMode::kBacktrace}});
+  environment.OneOf(
+      "LIBTRACE_STACKS", options.stacks,
+      {{"off", StackMode::kOff}, {"site", StackMode::kCallSite}, {"full", StackMode::kBacktrace}});
   environment.OneOf("LIBTRACE_PROVENANCE", options.provenance,
                     {{"off", ProvenanceLevel::kOff},
                      {"default", ProvenanceLevel::kDefault},

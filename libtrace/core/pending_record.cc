@@ -23,8 +23,8 @@ constexpr size_t kBlockSize = 16;
 constexpr size_t kTailSize = sizeof(R"(, "has_payload": ""}
 )") - 1 + format::kPayloadHashSize;
 
-// Copies from `from` up to and with the first LF, or to `end`; returns where it stopped. Blocks are written
-// whole, so `to` must have room for one more than there is to copy.
+// Copies from `from` up to and with the first LF, or to `end`; returns where it stopped. Blocks are
+// written whole, so `to` must have room for one more than there is to copy.
 const char* CopyLine(const char* from, const char* end, char*& to, bool& has_high_bit) {
 #ifdef __SSE2__
   // Lines are short: a call of memchr and one of memcpy for each cost more than MD5 leaves.
@@ -118,9 +118,7 @@ void FramedRecord::Frame(const PendingRecord& record, bool& was_repaired) {
 std::string_view FramedRecord::Finish(std::string_view header) {
   char tail[kTailSize + 1];
   char* at = tail;
-  const auto put = [&at](std::string_view text) {
-    at = std::copy(text.begin(), text.end(), at);
-  };
+  const auto put = [&at](std::string_view text) { at = std::copy(text.begin(), text.end(), at); };
   if (!hash_.empty()) {
     put(", \"");
     put(format::kHasPayload);

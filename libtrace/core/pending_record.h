@@ -13,8 +13,8 @@ namespace libtrace::detail {
 
 using InternedName = MetadataWriter::InternedName;
 
-// What is known when the record is emitted. Interned ids, payload hash and payload lines are added when it
-// is written: ids belong to a file, and hashing can be done by the thread that writes.
+// What is known when the record is emitted. Interned ids, payload hash and payload lines are added
+// when it is written: ids belong to a file, and hashing can be done by the thread that writes.
 struct PendingRecord {
   std::string name;    // record key or artifact name, for the loss ledger
   std::string header;  // prefix and envelope, up to but without has_payload and the last brace

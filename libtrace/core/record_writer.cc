@@ -2,6 +2,7 @@
 
 #include <spdlog/details/log_msg.h>
 #include <unistd.h>
+
 #include <array>
 #include <chrono>
 #include <exception>

@@ -1,5 +1,5 @@
-// RecordWriter: the one way to the sink. Gives interned names their ids, writes `str` records before their
-// first use, the identification as second record of a file, and what was lost.
+// RecordWriter: the one way to the sink. Gives interned names their ids, writes `str` records
+// before their first use, the identification as second record of a file, and what was lost.
 #pragma once
 
 #include <atomic>

@@ -5,8 +5,8 @@
 namespace libtrace {
 namespace {
 
-// A pointer to the innermost scope's context: constant initialisation, no destructor, so that records
-// emitted while a thread ends find it usable.
+// A pointer to the innermost scope's context: constant initialisation, no destructor, so that
+// records emitted while a thread ends find it usable.
 thread_local const Context* t_context = nullptr;
 
 std::atomic<uint32_t> g_next_frame_id{0};
@@ -39,7 +39,8 @@ uint32_t NextCompiledAutogradId() noexcept { return g_next_compiled_autograd_id.
 
 const Context& CurrentContext() noexcept {
   if (t_context != nullptr) return *t_context;
-  static const Context* const none = new Context;  // never destroyed: records are emitted during exit
+  static const Context* const none =
+      new Context;  // never destroyed: records are emitted during exit
   return *none;
 }
 

@@ -9,9 +9,9 @@
 
 namespace libtrace::detail {
 
-// Blocks `number` (SIGXFSZ of a file size limit, SIGPIPE of a closed connection) for its lifetime and
-// swallows one that arrived meanwhile, unless it had been pending before. Such signals go to the thread that
-// wrote, so that no other thread sees them. errno is kept.
+// Blocks `number` (SIGXFSZ of a file size limit, SIGPIPE of a closed connection) for its lifetime
+// and swallows one that arrived meanwhile, unless it had been pending before. Such signals go to
+// the thread that wrote, so that no other thread sees them. errno is kept.
 class SignalGuard {
  public:
   explicit SignalGuard(int number, bool is_needed = true) {

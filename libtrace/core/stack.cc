@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -35,9 +36,9 @@ StackFrame Symbolize(void* address) {
   } else {
     // An executable without -rdynamic: addr2line -e <file> <offset> says where it is.
     std::array<char, 32> offset{};
-    std::snprintf(offset.data(), offset.size(), "+0x%zx",
-                  static_cast<size_t>(static_cast<char*>(address) - 1 -
-                                      static_cast<char*>(info.dli_fbase)));
+    std::snprintf(
+        offset.data(), offset.size(), "+0x%zx",
+        static_cast<size_t>(static_cast<char*>(address) - 1 - static_cast<char*>(info.dli_fbase)));
     frame.function = frame.file.substr(frame.file.rfind('/') + 1) + offset.data();
   }
   return frame;

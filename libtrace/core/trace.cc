@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <unistd.h>
+
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -32,8 +33,8 @@ constinit TakeSink* g_child_sink = nullptr;
 
 int LevelOf(const Options& options) { return options.detail ? kDetail : kOn; }
 
-// Runs in the child, alone, before fork() returns. Locks of ours may be held by threads that do not exist
-// here: nothing of the parent's trace is used again but its options.
+// Runs in the child, alone, before fork() returns. Locks of ours may be held by threads that do not
+// exist here: nothing of the parent's trace is used again but its options.
 void AfterForkInChild() {
   new (&g_mutex) std::mutex;
   t_is_busy = false;
@@ -49,7 +50,8 @@ void AfterForkInChild() {
   }
 }
 
-// The writing thread dies with the process; what is queued is written first, what comes later directly.
+// The writing thread dies with the process; what is queued is written first, what comes later
+// directly.
 void AtExit() {
   if (Trace* const trace = g_trace.load()) {
     if (trace->queue != nullptr) trace->queue->Close(trace->options.max_exit_delay);
@@ -108,7 +110,8 @@ bool StartLocked(Options options) {
 
 AsyncQueue* MakeQueue(const Options& options, RecordWriter& writer, LossLedger& ledger) {
   if (options.async == AsyncMode::kOff) return nullptr;
-  return new AsyncQueue({options.queue_size_bytes, options.async, options.max_block}, writer, ledger);
+  return new AsyncQueue({options.queue_size_bytes, options.async, options.max_block}, writer,
+                        ledger);
 }
 
 }  // namespace
@@ -126,11 +129,11 @@ Trace::Trace(Options options_in, std::shared_ptr<spdlog::sinks::sink> sink)
 Trace* CurrentTrace() noexcept { return g_trace.load(std::memory_order_acquire); }
 
 void Trace::Submit(PendingRecord& record, FramedRecord& framed) noexcept {
-  if (record.payload.is_set() &&
-      record.payload.view().size() > options.max_payload_size_bytes) {
+  if (record.payload.is_set() && record.payload.view().size() > options.max_payload_size_bytes) {
     record.payload.Clear();
-    ledger.Lost(LossKind::kPayloadTooLarge, record.name,
-                "a payload is larger than max_payload_size_bytes; its record is written without it");
+    ledger.Lost(
+        LossKind::kPayloadTooLarge, record.name,
+        "a payload is larger than max_payload_size_bytes; its record is written without it");
   }
   if (queue == nullptr) {
     writer.Write(record, framed);
@@ -138,8 +141,11 @@ void Trace::Submit(PendingRecord& record, FramedRecord& framed) noexcept {
   }
   try {
     switch (queue->Push(record)) {
-      case AsyncQueue::PushResult::kQueued: break;
-      case AsyncQueue::PushResult::kClosed: writer.Write(record, framed); break;
+      case AsyncQueue::PushResult::kQueued:
+        break;
+      case AsyncQueue::PushResult::kClosed:
+        writer.Write(record, framed);
+        break;
       case AsyncQueue::PushResult::kFull:
         ledger.Lost(LossKind::kQueueFull, record.name,
                     "the queue of records is full; records are dropped and counted");

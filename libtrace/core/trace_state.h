@@ -25,7 +25,7 @@ struct Trace {
   const std::string pid_text;
   LossLedger ledger;
   RecordWriter writer;
-  AsyncQueue* const queue;  // null = synchronous
+  AsyncQueue* const queue;    // null = synchronous
   Trace* previous = nullptr;  // keeps ended traces reachable for leak checkers
 };
 

@@ -16,8 +16,8 @@ struct DecodedCharacter {
   bool is_valid;
 };
 
-// Decodes the character at `text[offset]`. Overlong forms, surrogates and values beyond U+10FFFF are
-// broken, as the Unicode standard (table 3-7) says.
+// Decodes the character at `text[offset]`. Overlong forms, surrogates and values beyond U+10FFFF
+// are broken, as the Unicode standard (table 3-7) says.
 DecodedCharacter DecodeUtf8(std::string_view text, size_t offset);
 
 // Offset of the first broken character, or npos.

@@ -1,4 +1,5 @@
-// What emitting costs, each beside its baseline in the same run. bench_libtrace.py prints the table.
+// What emitting costs, each beside its baseline in the same run. bench_libtrace.py prints the
+// table.
 //
 // Files go to the directory in LIBTRACE_BENCH_DIR (a tmpfs: the disk is not what is measured).
 #define OPENSSL_SUPPRESS_DEPRECATED  // MD5(), as the library uses it
@@ -62,8 +63,10 @@ void EmitMetadata(int64_t number) {
 
 // The bytes that EmitMetadata writes, for the baselines.
 std::string RecordBytes() {
-  return "V1121 12:00:00.000000 1234 tests/bench/libtrace_bench.cc:65] {\"bench_record\": {\"name\": "
-         "\"aten::add\", \"number\": 123456}, \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": "
+  return "V1121 12:00:00.000000 1234 tests/bench/libtrace_bench.cc:65] {\"bench_record\": "
+         "{\"name\": "
+         "\"aten::add\", \"number\": 123456}, \"frame_id\": 0, \"frame_compile_id\": 0, "
+         "\"attempt\": "
          "0}\n";
 }
 

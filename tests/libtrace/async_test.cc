@@ -62,8 +62,9 @@ class Gate {
 
 void EmitNumbers(int count) {
   for (int i = 0; i < count; ++i) {
-    Emit("number", [&](MetadataWriter& json) { json.Int(i); },
-         [](Payload& payload) { payload.text().assign(1000, 'p'); });
+    Emit(
+        "number", [&](MetadataWriter& json) { json.Int(i); },
+        [](Payload& payload) { payload.text().assign(1000, 'p'); });
   }
 }
 
@@ -145,7 +146,8 @@ TEST_CASE("Records keep their order and their time", "[async]") {
   for (const LoggedRecord& record : records) {
     if (!record.Has("{\"number\"")) continue;
     CHECK(record.Has("{\"number\": " + std::to_string(next++) + ","));
-    CHECK(record.prefix.substr(0, 21) >= last_prefix.substr(0, std::min<size_t>(21, last_prefix.size())));
+    CHECK(record.prefix.substr(0, 21) >=
+          last_prefix.substr(0, std::min<size_t>(21, last_prefix.size())));
     last_prefix = record.prefix;
   }
   CHECK(next == 2000);

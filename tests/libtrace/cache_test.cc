@@ -1,5 +1,3 @@
-#include "libtrace/cache/compile_cache.h"
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "libtrace/cache/compile_cache.h"
 #include "tests/catch2.h"
 #include "tests/libtrace/log_text.h"
 
@@ -106,9 +105,9 @@ TEST_CASE("A miss compiles and stores, the next lookup hits, another process too
   const LoggedRecord miss = *FindRecord(records, "test_cache_miss");
   CHECK(miss.payload.starts_with("{\"cache_status_detailed\": \"full_miss\", \"key\": \"" +
                                  KeyOf("x").text + "\", \"components\": [\"["));
-  CHECK(std::regex_search(miss.payload, std::regex(R"re("time_taken_ns": [2-9]\d{6})re")));
+  CHECK(std::regex_search(miss.payload, std::regex(R"re("time_taken_ns": \d{7,})re")));
   const LoggedRecord hit = *FindRecord(records, "test_cache_hit");
-  CHECK(std::regex_search(hit.payload, std::regex(R"re("time_saved_ns": [2-9]\d{6})re")));
+  CHECK(std::regex_search(hit.payload, std::regex(R"re("time_saved_ns": \d{7,})re")));
   CHECK(hit.payload.find("\"answered_by\": \"local\"") != std::string::npos);
 }
 
@@ -120,8 +119,7 @@ TEST_CASE("Guards decide between the entries of one key", "[cache]") {
     return [wanted](std::string_view guard) { return guard == wanted; };
   };
   const auto compile = [&](const char* artifact, const char* guard) {
-    return cache.GetOrCompile(KeyOf("x"), holds(guard),
-                              [&] { return Output(artifact, guard); });
+    return cache.GetOrCompile(KeyOf("x"), holds(guard), [&] { return Output(artifact, guard); });
   };
   compile("two", "n == 2");
   CHECK(compile("three", "n == 3").state == CacheState::kMiss);
@@ -132,7 +130,8 @@ TEST_CASE("Guards decide between the entries of one key", "[cache]") {
   CHECK(cache.GetOrCompile(KeyOf("x"), holds("n == 3"), kNoCompile).entry.artifact == "three");
   CHECK(cache.counters().guard_miss_count == 1);
   // Without somebody to ask, a guard does not hold.
-  CHECK(cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("any"); }).state == CacheState::kMiss);
+  CHECK(cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("any"); }).state ==
+        CacheState::kMiss);
 }
 
 TEST_CASE("A guard that throws is a bypass, and an error in strict mode", "[cache]") {
@@ -188,7 +187,8 @@ TEST_CASE("What compiling throws goes to the caller, after a miss", "[cache]") {
 TEST_CASE("A cache that is off compiles every time and leaves instants only", "[cache]") {
   MemoryTrace trace;
   CompileCache cache({.layer = "test", .enabled = false});
-  CHECK(cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("a"); }).state == CacheState::kDisabled);
+  CHECK(cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("a"); }).state ==
+        CacheState::kDisabled);
   const std::vector<LoggedRecord> records = trace.records();
   for (const LoggedRecord& record : records) CHECK_FALSE(record.Has("test_cache"));
   bool has_instant = false;
@@ -209,7 +209,8 @@ TEST_CASE("A damaged entry is a miss and goes away", "[local_store]") {
   const std::string key = KeyOf("x").text;
   CHECK(entry.parent_path() == directory.path() / key.substr(1, 2) / key);
   std::fstream(entry, std::ios::in | std::ios::out).write("X", 1);
-  CHECK(cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("again"); }).state == CacheState::kMiss);
+  CHECK(cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("again"); }).state ==
+        CacheState::kMiss);
   CHECK(cache.counters().damaged_count == 1);
   CHECK(cache.GetOrCompile(KeyOf("x"), {}, kNoCompile).entry.artifact == "again");
 }
@@ -260,7 +261,8 @@ TEST_CASE("Keys that are paths are refused", "[local_store]") {
 TEST_CASE("Processes and threads share a directory", "[local_store]") {
   const TemporaryDirectory directory;
   const auto work = [&] {
-    CompileCache cache({.layer = "test", .directory = directory.string(), .max_size_bytes = 30'000});
+    CompileCache cache(
+        {.layer = "test", .directory = directory.string(), .max_size_bytes = 30'000});
     int wrong = 0;
     for (int i = 0; i < 150; ++i) {
       const std::string text(static_cast<size_t>(500 + i % 20), static_cast<char>('a' + i % 20));

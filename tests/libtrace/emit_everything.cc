@@ -1,5 +1,5 @@
-// Emits a record of every kind, into whatever the environment says. check_schemas.py then holds each
-// against its JSON Schema.
+// Emits a record of every kind, into whatever the environment says. check_schemas.py then holds
+// each against its JSON Schema.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +29,10 @@ using namespace libtrace;
 void EmitCompiles() {
   Frame frame;
   {
-    Compile compile(frame, {.function = "forward", .file = "m\xC3\xB6""del.cc", .line = 12,
+    Compile compile(frame, {.function = "forward",
+                            .file = "m\xC3\xB6"
+                                    "del.cc",
+                            .line = 12,
                             .callers = CaptureStack(3)});
     compile.metrics().graph_op_count = 3;
     compile.metrics().feature_usage["libtrace_cache"] = true;
@@ -43,7 +46,8 @@ void EmitCompiles() {
     Provenance provenance;
     provenance.AddPreToPost("matmul", "mm");
     provenance.AddKernelToPost(Provenance::KernelCall("fused_mm", 1), "mm");
-    provenance.AddStackTrace("fused_mm:1", Provenance::FormatFrame("m.cc", 8, "f", "return x * y;"));
+    provenance.AddStackTrace("fused_mm:1",
+                             Provenance::FormatFrame("m.cc", 8, "f", "return x * y;"));
     provenance.Emit();
     EmitRuntimeAndTensorMeta(std::vector<OpRuntime>{
         {"op0", false, 125.5, {{{2, 3}, {3, 1}, "float32", "cpu"}, {{}, {}, std::nullopt, {}}}},
@@ -71,9 +75,22 @@ void EmitRunTime() {
   order.Executed(std::nullopt);
   order.Emit();
   EmitCollectiveLog(std::vector<IssuedCollective>{
-      {0, "all_reduce", "default_pg", 4, "gloo", {{2, 3}}, {{2, 3}}, "float32", "sum", {}, 17, 2.5, "0/0"},
+      {0,
+       "all_reduce",
+       "default_pg",
+       4,
+       "gloo",
+       {{2, 3}},
+       {{2, 3}},
+       "float32",
+       "sum",
+       {},
+       17,
+       2.5,
+       "0/0"},
       {1, "barrier", "default_pg", {}, {}, {}, {}, "", {}, {}, {}, {}, {}}});
-  EmitMeasuredRuntime(std::vector<MeasuredOp>{{"op0", "add", 3, 300.5, 90, 120, 125.5}, {"op1", {}, 0, 0, 0, 0, {}}},
+  EmitMeasuredRuntime(std::vector<MeasuredOp>{{"op0", "add", 3, 300.5, 90, 120, 125.5},
+                                              {"op1", {}, 0, 0, 0, 0, {}}},
                       "cpu");
   ModelLoad load;
   load.model = "resnet";
@@ -82,7 +99,8 @@ void EmitRunTime() {
   load.duration_ns = 1'000'000;
   load.memory_before_bytes = 1000;
   load.memory_after_bytes = 2000;
-  load.weights = {{"a", {2, 2}, "float32", "cpu", 16, 1}, {"b", {4}, "float32", "cpu", 16, 1},
+  load.weights = {{"a", {2, 2}, "float32", "cpu", 16, 1},
+                  {"b", {4}, "float32", "cpu", 16, 1},
                   {"c", {}, "int64", "cuda:0", 8, 2}};
   EmitModelLoad(load);
   Package package;
@@ -97,11 +115,15 @@ void EmitRunTime() {
 
 void EmitCaches(const std::string& directory) {
   const auto recorder = std::make_shared<ArtifactRecorder>();
-  LayeredCompileCache cache(
-      {.outer = {.layer = "libtrace_model", .directory = directory + "/outer", .recorder = recorder},
-       .inner = {.layer = "libtrace_graph", .directory = directory + "/inner", .recorder = recorder},
-       .bundled = false});
-  const CacheKey key = CacheKeyBuilder("m").Add("model", "resnet\nv2").Add("option[a b]", "1").Build();
+  LayeredCompileCache cache({.outer = {.layer = "libtrace_model",
+                                       .directory = directory + "/outer",
+                                       .recorder = recorder},
+                             .inner = {.layer = "libtrace_graph",
+                                       .directory = directory + "/inner",
+                                       .recorder = recorder},
+                             .bundled = false});
+  const CacheKey key =
+      CacheKeyBuilder("m").Add("model", "resnet\nv2").Add("option[a b]", "1").Build();
   const CacheKey graph = CacheKeyBuilder("g").Add("graph", "x + y").Build();
   const auto compile = [&](LayeredCompileCache::GraphCompiler& compiler) {
     compiler.Compile(graph, true, [] { return CompileOutput{{"code", "n == 2", 0, 0, {}}, {}}; });
@@ -112,10 +134,12 @@ void EmitCaches(const std::string& directory) {
   cache.GetOrCompile(key, holds, compile);
   cache.GetOrCompile(key, holds, compile);
   cache.GetOrCompile(key, fails, compile);
-  (void)cache.inner().Bypass({"weights are not constant", "BypassGraphCache", {"line 1", "line 2"}, false});
-  LayeredCompileCache bundled({.outer = {.layer = "libtrace_bundle", .directory = directory + "/bundled"},
-                               .inner = {.layer = "libtrace_graph"},
-                               .bundled = true});
+  (void)cache.inner().Bypass(
+      {"weights are not constant", "BypassGraphCache", {"line 1", "line 2"}, false});
+  LayeredCompileCache bundled(
+      {.outer = {.layer = "libtrace_bundle", .directory = directory + "/bundled"},
+       .inner = {.layer = "libtrace_graph"},
+       .bundled = true});
   bundled.GetOrCompile(key, holds, compile);
   bundled.GetOrCompile(key, holds, compile);
   CompileCache off({.layer = "libtrace_off", .enabled = false});
@@ -132,7 +156,8 @@ int main() {
     return 1;
   }
   const std::string directory =
-      (std::filesystem::temp_directory_path() / ("libtrace_everything." + std::to_string(getpid()))).string();
+      (std::filesystem::temp_directory_path() / ("libtrace_everything." + std::to_string(getpid())))
+          .string();
   EmitCompiles();
   EmitRunTime();
   EmitCaches(directory);

@@ -1,5 +1,5 @@
-// The host must survive whatever happens to its trace. Each case runs in a child process, so that a crash
-// or a hang is a failed test and not the end of the tests.
+// The host must survive whatever happens to its trace. Each case runs in a child process, so that a
+// crash or a hang is a failed test and not the end of the tests.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -30,8 +30,9 @@ using testing::ReadText;
 using testing::TemporaryDirectory;
 
 void EmitNumber(int number, size_t payload_size = 100) {
-  Emit("number", [&](MetadataWriter& json) { json.Int(number); },
-       [&](Payload& payload) { payload.text().assign(payload_size, 'p'); });
+  Emit(
+      "number", [&](MetadataWriter& json) { json.Int(number); },
+      [&](Payload& payload) { payload.text().assign(payload_size, 'p'); });
 }
 
 Options InDirectory(const std::filesystem::path& directory) {
@@ -312,7 +313,8 @@ void EmitFromSignal(int) {
 TEST_CASE("Signals interrupt writes without breaking records", "[fault]") {
   const TemporaryDirectory directory;
   REQUIRE(Start(InDirectory(directory.path())));
-  struct sigaction action {}, previous {};
+  struct sigaction action {
+  }, previous{};
   action.sa_handler = [](int) { ++g_signal_count; };  // no SA_RESTART: writes see EINTR
   sigaction(SIGUSR1, &action, &previous);
   std::atomic<bool> is_done{false};
@@ -335,7 +337,8 @@ TEST_CASE("Signals interrupt writes without breaking records", "[fault]") {
 TEST_CASE("A signal handler that emits in the middle of a write loses its record", "[fault]") {
   // The sink raises the signal itself, so that the handler runs exactly there.
   const TemporaryDirectory directory;
-  struct sigaction action {}, previous {};
+  struct sigaction action {
+  }, previous{};
   action.sa_handler = EmitFromSignal;
   sigaction(SIGUSR1, &action, &previous);
   Options options;
@@ -403,7 +406,8 @@ TEST_CASE("Variables switch tracing on, and bad ones are told once", "[options]"
   const TemporaryDirectory directory;
   std::string errors;
   // A fresh process: the variables are read once.
-  const std::string command = std::string("TORCH_TRACE=/nowhere TORCH_DTRACE=") + directory.string() +
+  const std::string command = std::string("TORCH_TRACE=/nowhere TORCH_DTRACE=") +
+                              directory.string() +
                               " RANK=6 LIBTRACE_QUEUE_BYTES=12Q LIBTRACE_ASYNC=sometimes " +
                               LIBTRACE_EMIT_PROGRAM + " 2>&1 >/dev/null";
   FILE* const pipe = popen(command.c_str(), "r");
@@ -411,10 +415,11 @@ TEST_CASE("Variables switch tracing on, and bad ones are told once", "[options]"
   char buffer[1024];
   while (fgets(buffer, sizeof buffer, pipe) != nullptr) errors += buffer;
   CHECK(pclose(pipe) == 0);
-  CHECK(errors ==
-        "libtrace: LIBTRACE_ASYNC=sometimes ignored: expected one of off, block, drop; "
-        "LIBTRACE_QUEUE_BYTES=12Q ignored: expected a size such as 64M\n"
-        "libtrace: a builder of a record threw; the record is lost and counted\n");  // it does, once
+  CHECK(
+      errors ==
+      "libtrace: LIBTRACE_ASYNC=sometimes ignored: expected one of off, block, drop; "
+      "LIBTRACE_QUEUE_BYTES=12Q ignored: expected a size such as 64M\n"
+      "libtrace: a builder of a record threw; the record is lost and counted\n");  // it does, once
   int ranked = 0;  // the program calls SetRank(3) before it forks
   for (const auto& log : LogsIn(directory.path())) {
     if (log.filename().native().find("rank_6_") == std::string::npos) continue;

@@ -20,7 +20,8 @@ TEST_CASE("AppendPayloadLines indents every piece, empty ones too", "[log_format
 }
 
 TEST_CASE("JoinPayloadLines undoes AppendPayloadLines", "[log_format]") {
-  const std::string payloads[] = {"", "a", "a\n", "\n", "a\n\nb\n\n", std::string("\0\r\t\n\x85", 5)};
+  const std::string payloads[] = {"",   "a",          "a\n",
+                                  "\n", "a\n\nb\n\n", std::string("\0\r\t\n\x85", 5)};
   for (const std::string& payload : payloads) {
     std::string lines;
     format::AppendPayloadLines(payload, lines);
@@ -50,15 +51,16 @@ TEST_CASE("FormatFileName gives names that ParseFileName reads", "[log_format]")
 }
 
 TEST_CASE("Reserved names are no record keys", "[log_format]") {
-  for (const char* name : {"rank", "stack", "has_payload", "subgraph_name", "timestamp", "thread"}) {
+  for (const char* name :
+       {"rank", "stack", "has_payload", "subgraph_name", "timestamp", "thread"}) {
     CHECK(format::IsReservedKey(name));
   }
   CHECK_FALSE(format::IsReservedKey("artifact"));
 }
 
 TEST_CASE("Compile ids have text forms and back", "[compile_id]") {
-  const CompileId ids[] = {CompileId::Frame(0), CompileId::Frame(12, 3), CompileId::CompiledAutograd(1),
-                           CompileId{2, 3, 4}};
+  const CompileId ids[] = {CompileId::Frame(0), CompileId::Frame(12, 3),
+                           CompileId::CompiledAutograd(1), CompileId{2, 3, 4}};
   const char* texts[] = {"0/0", "12/3", "!1", "!2/3/4"};
   for (size_t i = 0; i < std::size(ids); ++i) {
     CHECK(ToString(ids[i]) == texts[i]);

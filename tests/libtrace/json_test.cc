@@ -25,8 +25,8 @@ TEST_CASE("AppendJsonString writes ASCII only", "[json]") {
 TEST_CASE("AppendJsonString replaces what is not UTF-8", "[json]") {
   CHECK(Quoted("a\xFFz") == R"("a\ufffdz")");
   CHECK(Quoted("\xC3") == R"("\ufffd")");
-  CHECK(Quoted("\xE2\x82") == R"("\ufffd")");          // one maximal piece, one replacement
-  CHECK(Quoted("\xC0\x80") == R"("\ufffd\ufffd")");    // overlong
+  CHECK(Quoted("\xE2\x82") == R"("\ufffd")");                  // one maximal piece, one replacement
+  CHECK(Quoted("\xC0\x80") == R"("\ufffd\ufffd")");            // overlong
   CHECK(Quoted("\xED\xA0\x80") == R"("\ufffd\ufffd\ufffd")");  // surrogate
   CHECK(Quoted("\xF4\x90\x80\x80") == R"("\ufffd\ufffd\ufffd\ufffd")");
 }
@@ -101,8 +101,9 @@ TEST_CASE("AppendNormalizedJson respells JSON and refuses the rest", "[json]") {
   CHECK(respell(R"("\ud83d\ude00 \u00e9 \/ \ud800")") == R"("\ud83d\ude00 \u00e9 / \ufffd")");
   CHECK(respell("[NaN, Infinity, -Infinity]") == "[null, null, null]");
   CHECK(respell("123456789012345678901234567890") == "123456789012345678901234567890");
-  for (const char* bad : {"", "{", "[1,]", "{\"a\":1,}", "tru", "01", "1.", "1e", "+1", "'a'", "\"a",
-                          "\"\n\"", "\"\\x\"", "\"\\ud800\\u12\"", "[1] 2", "{1:2}", "nul", "--1"}) {
+  for (const char* bad :
+       {"", "{", "[1,]", "{\"a\":1,}", "tru", "01", "1.", "1e", "+1", "'a'", "\"a", "\"\n\"",
+        "\"\\x\"", "\"\\ud800\\u12\"", "[1] 2", "{1:2}", "nul", "--1"}) {
     INFO(bad);
     CHECK(respell(bad) == "refused");
   }

@@ -20,28 +20,32 @@ CacheKey KeyOf(std::string_view text) { return CacheKeyBuilder("t").Add("text", 
 struct Model {
   explicit Model(const TemporaryDirectory& directory, bool bundled = false,
                  std::shared_ptr<ArtifactRecorder> recorder = nullptr)
-      : cache({.outer = {.layer = "outer", .directory = directory.string() + "/outer", .recorder = recorder},
-               .inner = {.layer = "inner", .directory = directory.string() + "/inner", .recorder = recorder},
+      : cache({.outer = {.layer = "outer",
+                         .directory = directory.string() + "/outer",
+                         .recorder = recorder},
+               .inner = {.layer = "inner",
+                         .directory = directory.string() + "/inner",
+                         .recorder = recorder},
                .bundled = bundled}) {}
 
   LayeredResult Run(GuardCheck check_guard = {}) {
-    return cache.GetOrCompile(KeyOf("model"), check_guard,
-                              [this](LayeredCompileCache::GraphCompiler& compiler) {
-      for (const bool is_backward : {false, true}) {
-        compiler.Compile(KeyOf(is_backward ? "bwd" : "fwd"), is_backward, [&] {
-          ++compiled_count;
+    return cache.GetOrCompile(
+        KeyOf("model"), check_guard, [this](LayeredCompileCache::GraphCompiler& compiler) {
+          for (const bool is_backward : {false, true}) {
+            compiler.Compile(KeyOf(is_backward ? "bwd" : "fwd"), is_backward, [&] {
+              ++compiled_count;
+              CompileOutput output;
+              output.entry.artifact = is_backward ? "bwd code" : "fwd code";
+              output.entry.time_taken_ns = is_backward ? 3'000'000 : 1'000'000;
+              output.bypass = is_backward ? bypass : std::nullopt;
+              return output;
+            });
+          }
           CompileOutput output;
-          output.entry.artifact = is_backward ? "bwd code" : "fwd code";
-          output.entry.time_taken_ns = is_backward ? 3'000'000 : 1'000'000;
-          output.bypass = is_backward ? bypass : std::nullopt;
+          output.entry.artifact = "wrapper";
+          output.entry.time_taken_ns = 5'000'000;
           return output;
         });
-      }
-      CompileOutput output;
-      output.entry.artifact = "wrapper";
-      output.entry.time_taken_ns = 5'000'000;
-      return output;
-    });
   }
 
   LayeredCompileCache cache;
@@ -165,7 +169,8 @@ TEST_CASE("A bundle takes both layers to another directory", "[artifact_recorder
   CHECK(LoadCacheBundle(path, {&elsewhere.cache.inner()}, &info).ok());
   CHECK(info.skipped_count == 1);  // nobody took the outer entry
   int bundles = 0;
-  for (const LoggedRecord& record : trace.records()) bundles += record.IsArtifact("libtrace_cache_bundle");
+  for (const LoggedRecord& record : trace.records())
+    bundles += record.IsArtifact("libtrace_cache_bundle");
   CHECK(bundles == 5);
 }
 
@@ -174,7 +179,8 @@ TEST_CASE("A bundle can be saved automatically after each compile", "[artifact_r
   const auto recorder = std::make_shared<ArtifactRecorder>();
   const std::string path = directory.string() + "/auto.bundle";
   recorder->SetAutoSave(path);
-  CompileCache cache({.layer = "test", .directory = directory.string() + "/c", .recorder = recorder});
+  CompileCache cache(
+      {.layer = "test", .directory = directory.string() + "/c", .recorder = recorder});
   const auto compile = [&](const char* text) {
     cache.GetOrCompile(KeyOf(text), {}, [&] { return CompileOutput{{text, "", 0, 0, {}}, {}}; });
   };

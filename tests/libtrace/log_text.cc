@@ -38,8 +38,8 @@ void CheckInternedIds(const LoggedRecord& record, std::set<std::string>& defined
     defined.insert(match[1]);
     return;
   }
-  for (std::sregex_iterator it(record.envelope.begin(), record.envelope.end(), kUse), end; it != end;
-       ++it) {
+  for (std::sregex_iterator it(record.envelope.begin(), record.envelope.end(), kUse), end;
+       it != end; ++it) {
     INFO(record.envelope);
     CHECK(defined.count((*it)[1]) == 1);
   }
@@ -55,7 +55,8 @@ std::string LoggedRecord::pid() const {
 }
 
 bool LoggedRecord::IsArtifact(std::string_view name) const {
-  return envelope.starts_with(std::string("{\"artifact\": {\"name\": \"").append(name).append("\""));
+  return envelope.starts_with(
+      std::string("{\"artifact\": {\"name\": \"").append(name).append("\""));
 }
 
 std::vector<LoggedRecord> ParseLog(std::string_view text) {
@@ -83,8 +84,8 @@ std::vector<LoggedRecord> ParseLog(std::string_view text) {
     record.payload = format::JoinPayloadLines(text.substr(0, size));
     text.remove_prefix(size);
     std::smatch hash;
-    const std::string end_of_envelope =
-        record.envelope.substr(record.envelope.size() - std::min<size_t>(record.envelope.size(), 60));
+    const std::string end_of_envelope = record.envelope.substr(
+        record.envelope.size() - std::min<size_t>(record.envelope.size(), 60));
     const bool has_hash = std::regex_search(end_of_envelope, hash, kHash);
     CHECK(has_hash == record.has_payload);
     if (has_hash) CHECK(hash[1].str() == Md5(record.payload));
@@ -129,8 +130,7 @@ TemporaryDirectory::~TemporaryDirectory() {
 }
 
 MemoryTrace::MemoryTrace(Options options)
-    : sink_(std::make_shared<MemorySink>()),
-      errors_(std::make_shared<std::vector<std::string>>()) {
+    : sink_(std::make_shared<MemorySink>()), errors_(std::make_shared<std::vector<std::string>>()) {
   options.sink = sink_;
   if (!options.on_error) {
     options.on_error = [errors = errors_](LossKind kind, const std::string& message) {

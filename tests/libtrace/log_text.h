@@ -1,4 +1,5 @@
-// Reads a structured trace log the slow and obvious way, independently of the library that wrote it.
+// Reads a structured trace log the slow and obvious way, independently of the library that wrote
+// it.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct LoggedRecord {
   bool IsArtifact(std::string_view name) const;
 };
 
-// Fails the running test if a line is malformed, an interned id is used before it is defined, or a payload
-// does not match its MD5.
+// Fails the running test if a line is malformed, an interned id is used before it is defined, or a
+// payload does not match its MD5.
 std::vector<LoggedRecord> ParseLog(std::string_view text);
 
 std::string ReadText(const std::filesystem::path& path);
@@ -35,7 +36,8 @@ std::string ReadText(const std::filesystem::path& path);
 std::vector<std::filesystem::path> LogsIn(const std::filesystem::path& directory);
 
 // The first record that contains `text` in its envelope.
-std::optional<LoggedRecord> FindRecord(const std::vector<LoggedRecord>& records, std::string_view text);
+std::optional<LoggedRecord> FindRecord(const std::vector<LoggedRecord>& records,
+                                       std::string_view text);
 
 // A directory that goes away with the object.
 class TemporaryDirectory {

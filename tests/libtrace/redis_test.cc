@@ -91,8 +91,11 @@ TEST_CASE("Guard variants of one key live side by side in Redis", "[redis]") {
   RedisServer server;
   CompileCache cache(With(server));
   for (const char* guard : {"n == 2", "n == 3"}) {
-    cache.GetOrCompile(KeyOf("x"), [&](std::string_view text) { return text == guard; },
-                       [&] { return CompileOutput{{guard, guard, 0, 0, {}}, {}}; });
+    cache.GetOrCompile(
+        KeyOf("x"), [&](std::string_view text) { return text == guard; },
+        [&] {
+          return CompileOutput{{guard, guard, 0, 0, {}}, {}};
+        });
   }
   const CacheResult result = cache.GetOrCompile(
       KeyOf("x"), [](std::string_view text) { return text == "n == 2"; },

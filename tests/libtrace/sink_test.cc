@@ -108,8 +108,8 @@ TEST_CASE("A rotating trace keeps to its budget, and every file stands alone", "
 TEST_CASE("Any spdlog sink that adds nothing will do", "[sink]") {
   std::ostringstream stream;
   auto sink = std::make_shared<spdlog::sinks::ostream_sink_st>(stream);
-  sink->set_formatter(std::make_unique<spdlog::pattern_formatter>(
-      "%v", spdlog::pattern_time_type::local, ""));
+  sink->set_formatter(
+      std::make_unique<spdlog::pattern_formatter>("%v", spdlog::pattern_time_type::local, ""));
   Options options;
   options.sink = sink;
   REQUIRE(Start(std::move(options)));

@@ -90,15 +90,19 @@ TEST_CASE("Outside a compile a record has a stack or nothing, never ids", "[trac
   EmitSimple("with_site");
   EmitOptions unexpecting;
   unexpecting.expects_compile_id = false;
-  Emit("plain", [](MetadataWriter&) {}, unexpecting);
+  Emit(
+      "plain", [](MetadataWriter&) {}, unexpecting);
   EmitOptions bare;
   bare.with_context = false;
   SetRank(3);
-  Emit("bare", [](MetadataWriter&) {}, bare);
+  Emit(
+      "bare", [](MetadataWriter&) {}, bare);
   EmitOptions explicit_id;
   explicit_id.compile_id = CompileId::Frame(4, 5);
-  Emit("explicit", [](MetadataWriter&) {}, explicit_id);
-  const Stack frames = {{"host.py", 3, "main", "step(x)"}, {"", std::nullopt, "inner", std::nullopt}};
+  Emit(
+      "explicit", [](MetadataWriter&) {}, explicit_id);
+  const Stack frames = {{"host.py", 3, "main", "step(x)"},
+                        {"", std::nullopt, "inner", std::nullopt}};
   {
     const StackScope scope(frames);
     EmitSimple("hosted");
@@ -160,14 +164,16 @@ TEST_CASE("A context can be moved to another thread", "[scope]") {
 TEST_CASE("A builder that throws costs its record only", "[trace]") {
   MemoryTrace trace;
   Emit("bad", [](MetadataWriter&) { throw std::runtime_error("no"); });
-  Emit("bad", [](MetadataWriter&) {}, [](Payload&) { throw 1; });
+  Emit(
+      "bad", [](MetadataWriter&) {}, [](Payload&) { throw 1; });
   EmitSimple("good");
   const std::vector<LoggedRecord> records = trace.records();
   CHECK_FALSE(FindRecord(records, "\"bad\": {}"));
   CHECK(FindRecord(records, "\"good\""));
   const std::optional<LoggedRecord> loss = FindRecord(records, "libtrace_loss");
   REQUIRE(loss);
-  CHECK(loss->payload.find("\"kind\": \"builder_failed\",\n\"record_count\": 2") != std::string::npos);
+  CHECK(loss->payload.find("\"kind\": \"builder_failed\",\n\"record_count\": 2") !=
+        std::string::npos);
   CHECK(loss->payload.find("\"bad\": 2") != std::string::npos);
   CHECK(trace.errors().size() == 1);  // once, however many
   CHECK(GetStats().lost_record_count == 2);
@@ -225,7 +231,8 @@ TEST_CASE("A payload beyond the limit is left out and counted", "[trace]") {
   const std::vector<LoggedRecord> records = trace.records();
   CHECK_FALSE(FindRecord(records, "\"large\"")->has_payload);
   CHECK(FindRecord(records, "\"fits\"")->has_payload);
-  CHECK(FindRecord(records, "libtrace_loss")->payload.find("payload_too_large") != std::string::npos);
+  CHECK(FindRecord(records, "libtrace_loss")->payload.find("payload_too_large") !=
+        std::string::npos);
 }
 
 TEST_CASE("Compile tells the whole story of a compile", "[compile]") {
@@ -269,9 +276,9 @@ TEST_CASE("A span writes B and E with what was added", "[chromium_event]") {
   CHECK(has(records.at(0), "\"args\": {\n\"fn_name\": \"Lower\",\n\"compile_id\": \"60/0\"\n}"));
   CHECK(has(records.at(2), "\"ph\": \"E\""));
   CHECK(has(records.at(2), "\"nodes\": 3,\n\"names\": [\n\"a\",\n\"b\"\n]"));
-  const double now_us = static_cast<double>(
-      std::chrono::duration_cast<std::chrono::microseconds>(
-          std::chrono::system_clock::now().time_since_epoch()).count());
+  const double now_us = static_cast<double>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                                std::chrono::system_clock::now().time_since_epoch())
+                                                .count());
   std::smatch ts;
   REQUIRE(std::regex_search(records[2].payload, ts, std::regex(R"re("ts": ([0-9.]+),)re")));
   CHECK(std::abs(std::stod(ts[1]) - now_us) < 10e6);

@@ -30,7 +30,8 @@ void WriteCacheInfo(JsonWriter& json, CacheState state, const CacheInfo& info) {
     json.OptionalField("key", info.key);
   }
   json.OptionalField("components", info.components)
-      .Field("cache_event_time", info.cache_event_time_ns ? *info.cache_event_time_ns : detail::NowNs())
+      .Field("cache_event_time",
+             info.cache_event_time_ns ? *info.cache_event_time_ns : detail::NowNs())
       .Field("cache_state", ToString(state))
       .OptionalField("triton_bundler_meta", info.triton_bundler_meta)
       .OptionalField("time_saved_ns", info.time_saved_ns)
@@ -52,9 +53,15 @@ void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& i
   try {
     std::string name(layer);
     switch (state) {
-      case CacheState::kHit: name += format::kCacheHitSuffix; break;
-      case CacheState::kMiss: name += format::kCacheMissSuffix; break;
-      case CacheState::kBypass: name += format::kCacheBypassSuffix; break;
+      case CacheState::kHit:
+        name += format::kCacheHitSuffix;
+        break;
+      case CacheState::kMiss:
+        name += format::kCacheMissSuffix;
+        break;
+      case CacheState::kBypass:
+        name += format::kCacheBypassSuffix;
+        break;
       case CacheState::kDisabled:
         // A cache that is switched off leaves no artifact, as in PyTorch.
         name += format::kCacheDisabledSuffix;

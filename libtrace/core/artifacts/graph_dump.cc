@@ -29,8 +29,7 @@ void EmitGraphDump(std::string_view name, std::string_view type, std::string_vie
       [&](Payload& payload) { payload.Borrow(text); }, {}, location);
 }
 
-void EmitOutputGraph(const GraphSizes& sizes, std::string_view text,
-                     CallSite location) noexcept {
+void EmitOutputGraph(const GraphSizes& sizes, std::string_view text, CallSite location) noexcept {
   Emit(
       format::kDynamoOutputGraph,
       [&](MetadataWriter& json) {
@@ -45,8 +44,7 @@ void EmitOutputGraph(const GraphSizes& sizes, std::string_view text,
       [&](Payload& payload) { payload.Borrow(text); }, {}, location);
 }
 
-void EmitOutputCode(std::string_view file_path, std::string_view code,
-                    CallSite location) noexcept {
+void EmitOutputCode(std::string_view file_path, std::string_view code, CallSite location) noexcept {
   Emit(
       format::kInductorOutputCode,
       [&](MetadataWriter& json) {

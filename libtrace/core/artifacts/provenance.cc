@@ -38,8 +38,8 @@ void Provenance::AddStackTrace(std::string_view kernel_call, std::string_view tr
   AddEdge(stacks_, kernel_call, traceback);
 }
 
-std::string Provenance::FormatFrame(std::string_view file, uint32_t line,
-                                    std::string_view function, std::string_view source_text) {
+std::string Provenance::FormatFrame(std::string_view file, uint32_t line, std::string_view function,
+                                    std::string_view source_text) {
   std::string text = "  File \"";
   text.append(file).append("\", line ").append(std::to_string(line)).append(", in ");
   text.append(function).append("\n");

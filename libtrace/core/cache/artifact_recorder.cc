@@ -51,7 +51,8 @@ Status ReadBundle(std::string_view bundle, std::vector<BundleEntry>& entries) {
   }
   const std::string_view hash = bundle.substr(kMagic.size(), kHashSize);
   const std::string_view body = bundle.substr(kMagic.size() + kHashSize + 1);
-  if (detail::Sha256Hex(body) != hash) return Status::Error("cache bundle is damaged: wrong checksum");
+  if (detail::Sha256Hex(body) != hash)
+    return Status::Error("cache bundle is damaged: wrong checksum");
   detail::ByteReader reader(body);
   const uint64_t count = reader.U64();
   for (uint64_t i = 0; i < count && reader.ok(); ++i) {

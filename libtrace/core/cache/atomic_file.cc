@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstring>

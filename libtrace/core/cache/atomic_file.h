@@ -10,8 +10,8 @@ namespace libtrace::detail {
 
 Status ReadFile(const std::string& path, std::string& bytes);
 
-// Readers see the old file or the new one. Written beside (a name with a leading dot) and renamed. Not
-// synced: after a power cut the file can be damaged, which the checksums of its readers find.
+// Readers see the old file or the new one. Written beside (a name with a leading dot) and renamed.
+// Not synced: after a power cut the file can be damaged, which the checksums of its readers find.
 Status WriteFileAtomically(const std::string& path, std::string_view bytes);
 
 }  // namespace libtrace::detail

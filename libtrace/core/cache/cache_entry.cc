@@ -34,7 +34,8 @@ Status DecodeCacheEntry(std::string_view bytes, CacheEntry& entry) {
   }
   const std::string_view hash = bytes.substr(kMagic.size(), kHashSize);
   const std::string_view body = bytes.substr(kMagic.size() + kHashSize + 1);
-  if (detail::Sha256Hex(body) != hash) return Status::Error("cache entry is damaged: wrong checksum");
+  if (detail::Sha256Hex(body) != hash)
+    return Status::Error("cache entry is damaged: wrong checksum");
   detail::ByteReader reader(body);
   CacheEntry decoded;
   decoded.artifact = reader.Sized();

@@ -31,8 +31,8 @@ struct CompileCache::Impl {
   }
 
   // One pass over the entries of a store. Returns true if one of them is the hit.
-  bool SearchStore(CacheStore& store, std::string_view name, Lookup& lookup,
-                   GuardCheck check_guard, Accept accept);
+  bool SearchStore(CacheStore& store, std::string_view name, Lookup& lookup, GuardCheck check_guard,
+                   Accept accept);
   bool Matches(const CacheEntry& entry, Lookup& lookup, GuardCheck check_guard, Accept accept);
   void Hit(std::string_view store_name, const StoredEntry& stored, Lookup& lookup);
   void FailLookup(Lookup& lookup, const BypassReason& reason);
@@ -166,10 +166,10 @@ CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_gu
   }
   bool is_hit = false;
   try {
-    is_hit = (impl_->local &&
-              impl_->SearchStore(*impl_->local, "local", lookup, check_guard, accept)) ||
-             (impl_->options.remote &&
-              impl_->SearchStore(*impl_->options.remote, "remote", lookup, check_guard, accept));
+    is_hit =
+        (impl_->local && impl_->SearchStore(*impl_->local, "local", lookup, check_guard, accept)) ||
+        (impl_->options.remote &&
+         impl_->SearchStore(*impl_->options.remote, "remote", lookup, check_guard, accept));
   } catch (const std::exception& error) {
     impl_->FailLookup(lookup, {error.what(), "std::exception", {}, true});
     return lookup;

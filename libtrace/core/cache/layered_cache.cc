@@ -7,7 +7,8 @@ namespace {
 
 // Properties of an outer entry, in this order for each graph.
 constexpr std::string_view kGraphKey = "graph_key";
-constexpr std::string_view kGraphComponent = "graph_component";  // one per line of the key's components
+constexpr std::string_view kGraphComponent =
+    "graph_component";                                   // one per line of the key's components
 constexpr std::string_view kGraphEntry = "graph_entry";  // bundled: the encoded inner entry
 
 double ToMs(int64_t ns) { return static_cast<double>(ns) / 1e6; }

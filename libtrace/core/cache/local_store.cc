@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -72,12 +73,10 @@ struct LocalStore::Impl {
   bool is_measured = false;
   LocalStoreStats stats;
 
-  fs::path KeyDirectory(std::string_view key) const {
-    return directory / key.substr(1, 2) / key;
-  }
+  fs::path KeyDirectory(std::string_view key) const { return directory / key.substr(1, 2) / key; }
 
-  // Adds `added_bytes` and evicts if that is too much. Sizes of files that other processes wrote are seen
-  // whenever the limit is reached, because everything is listed then.
+  // Adds `added_bytes` and evicts if that is too much. Sizes of files that other processes wrote
+  // are seen whenever the limit is reached, because everything is listed then.
   void Grow(uint64_t added_bytes) {
     if (max_size_bytes == 0) return;
     const std::lock_guard lock(mutex);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
+
 #include <mutex>
 
 #include "core/clock.h"
@@ -91,7 +92,8 @@ class RedisStore : public CacheStore {
                        : redisConnectUnixWithTimeout(options_.unix_socket.c_str(), timeout));
     pid_ = pid;
     if (!context_) return Fail("no memory to connect to Redis");
-    if (context_->err != 0) return Fail(std::string("cannot connect to Redis: ") + context_->errstr);
+    if (context_->err != 0)
+      return Fail(std::string("cannot connect to Redis: ") + context_->errstr);
     redisSetTimeout(context_.get(), timeout);
     if (options_.password.empty()) return {};
     Reply reply;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -41,7 +42,8 @@ std::string RandomName() {
   unsigned char bytes[format::kFileNameRandomSize];
   if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof bytes)) {
     // Early in boot; O_EXCL keeps names unique all the same.
-    const auto seed = static_cast<uint64_t>(detail::NowNs()) ^ static_cast<uint64_t>(getpid()) << 40;
+    const auto seed = static_cast<uint64_t>(detail::NowNs()) ^ static_cast<uint64_t>(getpid())
+                                                                   << 40;
     std::memcpy(bytes, &seed, sizeof bytes);
   }
   std::string name;
@@ -51,8 +53,8 @@ std::string RandomName() {
   return name;
 }
 
-// Whether the process has a RLIMIT_FSIZE, beyond which a write kills it by SIGXFSZ unless that is blocked.
-// Asking the kernel costs a quarter of a short write, so it is asked every 10 ms.
+// Whether the process has a RLIMIT_FSIZE, beyond which a write kills it by SIGXFSZ unless that is
+// blocked. Asking the kernel costs a quarter of a short write, so it is asked every 10 ms.
 class FileSizeLimit {
  public:
   bool is_set() {
@@ -124,8 +126,7 @@ class FileSink : public TraceSink {
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
         const int error = count == 0 ? ENOSPC : errno;
-        if (left != message.payload.size() &&
-            ftruncate(fd, static_cast<off_t>(size_bytes_)) != 0) {
+        if (left != message.payload.size() && ftruncate(fd, static_cast<off_t>(size_bytes_)) != 0) {
           size_bytes_ += message.payload.size() - left;
           is_torn_ = true;
         }
@@ -144,7 +145,8 @@ class FileSink : public TraceSink {
     const int fd = Create();
     if (fd < 0) {
       open_error_ = errno;
-      retry_at_ns_ = now_ns + 1'000'000'000;  // a directory that is not there is not tried each time
+      retry_at_ns_ =
+          now_ns + 1'000'000'000;  // a directory that is not there is not tried each time
       Throw("cannot open a file in", options_.directory, open_error_);
     }
     CloseFile();
@@ -161,7 +163,8 @@ class FileSink : public TraceSink {
     for (int attempt = 0; attempt < 100; ++attempt) {
       new_path_ = options_.directory;
       new_path_.append("/").append(format::FormatFileName(options_.rank, RandomName()));
-      const int fd = open(new_path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+      const int fd =
+          open(new_path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
       if (fd >= 0 || errno != EEXIST) return fd;
     }
     errno = EEXIST;

@@ -36,8 +36,8 @@ struct CompilationMetrics {
   std::optional<std::string> cuda_version{};
   std::optional<std::string> inductor_config{};  // JSON text
   std::optional<std::string> compiler_config{};  // JSON text
-  std::optional<bool> is_forward = true;       // false: the record is bwd_compilation_metrics
-  bool is_runtime = false;                     // true: …_runtime
+  std::optional<bool> is_forward = true;         // false: the record is bwd_compilation_metrics
+  bool is_runtime = false;                       // true: …_runtime
   std::optional<int64_t> start_time_us{};        // since the epoch
   std::optional<int64_t> duration_us{};
   std::optional<int64_t> end_time_us{};

@@ -1,8 +1,8 @@
 // The name of one compile of one process, and its text forms.
 //
-// Part of libtrace::format: header-only, no dependency. Source: torch/_guards.py (class CompileId) of
-// PyTorch 2.14. Ids are counters of one process: equal ids of two ranks name the same compile only if
-// both ranks ran the same program.
+// Part of libtrace::format: header-only, no dependency. Source: torch/_guards.py (class CompileId)
+// of PyTorch 2.14. Ids are counters of one process: equal ids of two ranks name the same compile
+// only if both ranks ran the same program.
 #pragma once
 
 #include <charconv>
@@ -23,7 +23,9 @@ struct CompileId {
   static constexpr CompileId Frame(uint32_t frame, uint32_t frame_compile = 0) {
     return {std::nullopt, frame, frame_compile};
   }
-  static constexpr CompileId CompiledAutograd(uint32_t id) { return {id, std::nullopt, std::nullopt}; }
+  static constexpr CompileId CompiledAutograd(uint32_t id) {
+    return {id, std::nullopt, std::nullopt};
+  }
 
   constexpr bool empty() const { return !compiled_autograd_id && !frame_id; }
   friend constexpr bool operator==(const CompileId&, const CompileId&) = default;
@@ -45,7 +47,8 @@ inline std::string ToString(const CompileId& id) {
   return text;
 }
 
-// The inverse of ToString. nullopt for anything else, `None` and an attempt suffix (`0/0_1`) included.
+// The inverse of ToString. nullopt for anything else, `None` and an attempt suffix (`0/0_1`)
+// included.
 inline std::optional<CompileId> ParseCompileId(std::string_view text) {
   auto number = [&text]() -> std::optional<uint32_t> {
     uint32_t value = 0;

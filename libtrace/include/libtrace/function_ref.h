@@ -19,9 +19,9 @@ class FunctionRef<R(Args...)> {
   FunctionRef(std::nullptr_t) {}
 
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
-             std::is_invocable_r_v<R, F&, Args...>)
-  FunctionRef(F&& function)  // implicit, so that a lambda can be passed
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
+           std::is_invocable_r_v<R, F&, Args...>)
+      FunctionRef(F&& function)  // implicit, so that a lambda can be passed
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(function)))),
         call_([](void* object, Args... args) -> R {
           return static_cast<R>(

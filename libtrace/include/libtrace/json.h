@@ -1,9 +1,9 @@
 // JsonWriter: writes JSON the way the structured trace spells it.
 //
-// Output is pure ASCII: other characters become \uXXXX (surrogate pairs beyond U+FFFF), bytes that are
-// not UTF-8 become \ufffd. It is always well formed: a value where a key belongs gets the key "", a key
-// twice stays twice, what is left open is closed by Finish(). Not thread-safe; throws only
-// std::bad_alloc.
+// Output is pure ASCII: other characters become \uXXXX (surrogate pairs beyond U+FFFF), bytes that
+// are not UTF-8 become \ufffd. It is always well formed: a value where a key belongs gets the key
+// "", a key twice stays twice, what is left open is closed by Finish(). Not thread-safe; throws
+// only std::bad_alloc.
 //
 //   std::string text;
 //   JsonWriter json(text);
@@ -21,8 +21,9 @@
 namespace libtrace {
 
 enum class JsonStyle {
-  kOneLine,       // {"a": [1, 2]}: separators of Python's json.dumps; envelopes and cache_info use it
-  kLinePerToken,  // every member and element on a line of its own: json.dumps(indent=0), most payloads
+  kOneLine,  // {"a": [1, 2]}: separators of Python's json.dumps; envelopes and cache_info use it
+  kLinePerToken,    // every member and element on a line of its own: json.dumps(indent=0), most
+                    // payloads
   kLinePerElement,  // elements of the outermost list on a line each, compact inside: list payloads
 };
 
@@ -49,8 +50,8 @@ class JsonWriter {
   JsonWriter& String(std::string_view text);
   JsonWriter& Int(int64_t value);
   JsonWriter& UInt(uint64_t value);
-  // Shortest text that reads back as the same double, always with a fraction or an exponent. NaN and
-  // infinities become null: other readers reject them.
+  // Shortest text that reads back as the same double, always with a fraction or an exponent. NaN
+  // and infinities become null: other readers reject them.
   JsonWriter& Double(double value);
   // `digits` is a JSON number already; for integers beyond 64 bits.
   JsonWriter& Number(std::string_view digits);
@@ -58,7 +59,8 @@ class JsonWriter {
   JsonWriter& Null();
   // Writes `json` again in this writer's spelling. Text that is not JSON is written as a string.
   JsonWriter& Json(std::string_view json);
-  // Writes the members of the JSON object `object` into the open object; other text as the member `args`.
+  // Writes the members of the JSON object `object` into the open object; other text as the member
+  // `args`.
   JsonWriter& MembersOf(std::string_view object);
 
   // bool, numbers, strings, RawJson; optional (null if empty); ranges of these (arrays, and objects
@@ -80,7 +82,10 @@ class JsonWriter {
       return Int(value);
     } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
       return String(value);
-    } else if constexpr (requires { value.has_value(); *value; }) {
+    } else if constexpr (requires {
+                           value.has_value();
+                           *value;
+                         }) {
       return value.has_value() ? Value(*value) : Null();
     } else {
       return Range(value);
@@ -111,7 +116,10 @@ class JsonWriter {
   template <class R>
   JsonWriter& Range(const R& range) {
     using E = std::ranges::range_value_t<R>;
-    if constexpr (requires(const E& e) { std::string_view(e.first); e.second; }) {
+    if constexpr (requires(const E& e) {
+                    std::string_view(e.first);
+                    e.second;
+                  }) {
       BeginObject();
       for (const auto& [name, value] : range) Field(name, value);
       return EndObject();
@@ -131,17 +139,18 @@ class JsonWriter {
   JsonStyle style_;
   size_t start_;
   int depth_ = 0;
-  int skipped_depth_ = 0;      // containers beyond kMaxDepth that are open
-  uint64_t has_element_ = 0;   // one bit per open container
-  uint64_t is_object_ = 0;     // one bit per open container
+  int skipped_depth_ = 0;     // containers beyond kMaxDepth that are open
+  uint64_t has_element_ = 0;  // one bit per open container
+  uint64_t is_object_ = 0;    // one bit per open container
   bool after_key_ = false;
 };
 
 // Appends `text` as a JSON string with quotes.
 void AppendJsonString(std::string_view text, std::string& out);
 
-// Checks that `json` is one JSON value (RFC 8259, and NaN/Infinity, written as null) and appends it in
-// the spelling of `style`. Returns false and appends nothing if it is not, or nests deeper than 64.
+// Checks that `json` is one JSON value (RFC 8259, and NaN/Infinity, written as null) and appends it
+// in the spelling of `style`. Returns false and appends nothing if it is not, or nests deeper
+// than 64.
 bool AppendNormalizedJson(std::string_view json, JsonStyle style, std::string& out);
 
 }  // namespace libtrace

@@ -1,13 +1,14 @@
 /* libtrace for C, and for every language that can call C.
  *
- * The ABI is stable: functions and struct members are only ever added, structs begin with their own size,
- * and handles are opaque. All functions may be called from any thread, never fail, throw, abort or keep
- * pointers to what they are given unless said otherwise. What cannot be written is counted
- * (libtrace_get_stats). Texts are UTF-8 and end with NUL; broken UTF-8 is replaced, NULL is "".
+ * The ABI is stable: functions and struct members are only ever added, structs begin with their own
+ * size, and handles are opaque. All functions may be called from any thread, never fail, throw,
+ * abort or keep pointers to what they are given unless said otherwise. What cannot be written is
+ * counted (libtrace_get_stats). Texts are UTF-8 and end with NUL; broken UTF-8 is replaced, NULL is
+ * "".
  *
- * Tracing starts by itself if the environment says so (TORCH_TRACE=<directory>; all variables are in
- * libtrace/options.h), or by libtrace_start. What each function emits is described in the C++ headers:
- * libtrace/trace.h, compile.h, chromium_event.h, artifacts/cache_event.h.
+ * Tracing starts by itself if the environment says so (TORCH_TRACE=<directory>; all variables are
+ * in libtrace/options.h), or by libtrace_start. What each function emits is described in the C++
+ * headers: libtrace/trace.h, compile.h, chromium_event.h, artifacts/cache_event.h.
  */
 #ifndef LIBTRACE_LIBTRACE_H_
 #define LIBTRACE_LIBTRACE_H_
@@ -29,11 +30,11 @@ const char* libtrace_version(void); /* of the library, "0.1.0"; static */
 enum { LIBTRACE_ASYNC_OFF = 0, LIBTRACE_ASYNC_BLOCK = 1, LIBTRACE_ASYNC_DROP = 2 };
 
 typedef struct libtrace_options {
-  size_t struct_size;    /* sizeof(libtrace_options) */
-  const char* directory; /* required */
-  int64_t rank;          /* -1 = from RANK, or none */
-  int32_t detail;        /* not 0: detail records too */
-  int32_t async;         /* LIBTRACE_ASYNC_… */
+  size_t struct_size;              /* sizeof(libtrace_options) */
+  const char* directory;           /* required */
+  int64_t rank;                    /* -1 = from RANK, or none */
+  int32_t detail;                  /* not 0: detail records too */
+  int32_t async;                   /* LIBTRACE_ASYNC_… */
   uint64_t queue_size_bytes;       /* 0 = default, as below */
   uint64_t rotate_size_bytes;      /* 0 = never */
   uint64_t budget_size_bytes;      /* 0 = unlimited */
@@ -72,8 +73,8 @@ typedef struct libtrace_site {
 
 /* ---- Records ---- */
 
-/* `metadata` is the JSON value of the record key (NULL = {}); text that is not JSON is written as a string.
- * `payload` NULL = none; else `payload_size` bytes. */
+/* `metadata` is the JSON value of the record key (NULL = {}); text that is not JSON is written as a
+ * string. `payload` NULL = none; else `payload_size` bytes. */
 void libtrace_emit(const libtrace_site* site, const char* key, const char* metadata,
                    const void* payload, size_t payload_size);
 /* `encoding` is "json" or "string". */
@@ -90,9 +91,9 @@ typedef struct libtrace_compile libtrace_compile;
 /* A new frame id: once per piece of the program that is compiled. */
 uint32_t libtrace_new_frame(void);
 
-/* The `frame_compile_id`-th compile (0, 1, …) of `frame_id`. `recompile_reasons`, most recent first, may be
- * NULL. Returns NULL on failure, which every function below takes. The texts of `site` must live until the
- * compile ends. */
+/* The `frame_compile_id`-th compile (0, 1, …) of `frame_id`. `recompile_reasons`, most recent
+ * first, may be NULL. Returns NULL on failure, which every function below takes. The texts of
+ * `site` must live until the compile ends. */
 libtrace_compile* libtrace_compile_begin(const libtrace_site* site, uint32_t frame_id,
                                          uint32_t frame_compile_id, const char* function,
                                          const char* file, uint32_t line,
@@ -140,8 +141,8 @@ typedef struct libtrace_cache_event {
 } libtrace_cache_event;
 void libtrace_emit_cache_event(const libtrace_site* site, const libtrace_cache_event* event);
 
-/* Writes the component line `[51 characters] name: text` of `content` and a NUL into `line` as far as
- * `line_size` allows; returns its whole length without the NUL. */
+/* Writes the component line `[51 characters] name: text` of `content` and a NUL into `line` as far
+ * as `line_size` allows; returns its whole length without the NUL. */
 size_t libtrace_component_line(const char* name, const char* text, const void* content,
                                size_t content_size, char* line, size_t line_size);
 

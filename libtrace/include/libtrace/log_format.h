@@ -1,4 +1,5 @@
-// The bytes of a structured trace log, in one place for the writer (libtrace) and the reader (tlparse).
+// The bytes of a structured trace log, in one place for the writer (libtrace) and the reader
+// (tlparse).
 //
 // Header-only, no dependency, no allocation except where a std::string is returned. Grammar, worked
 // example and what a reader must tolerate: libtrace/FORMAT.md. Origin of every name: PyTorch's
@@ -46,16 +47,18 @@ inline constexpr std::string_view kSubgraphName = "subgraph_name";
 inline constexpr std::string_view kStack = "stack";
 inline constexpr std::string_view kHasPayload = "has_payload";
 
-// Members beside the record key, in the order in which they are written. Readers must not rely on it.
+// Members beside the record key, in the order in which they are written. Readers must not rely on
+// it.
 inline constexpr std::string_view kEnvelopeFields[] = {
-    kRank, kCompiledAutogradId, kFrameId, kFrameCompileId, kStack, kAttempt, kSubgraphName, kHasPayload,
+    kRank,    kCompiledAutogradId, kFrameId,    kFrameCompileId, kStack,
+    kAttempt, kSubgraphName,       kHasPayload,
 };
 
-// Names that PyTorch 2.14 refuses as record keys. kStack and kHasPayload are not in its list and are
-// just as unusable.
+// Names that PyTorch 2.14 refuses as record keys. kStack and kHasPayload are not in its list and
+// are just as unusable.
 inline constexpr std::string_view kReservedFields[] = {
-    kRank,     kCompiledAutogradId, kFrameId,    kFrameCompileId, kAttempt,
-    "severity", "timestamp",        "pathname", "thread",        kSubgraphName,
+    kRank,      kCompiledAutogradId, kFrameId,   kFrameCompileId, kAttempt,
+    "severity", "timestamp",         "pathname", "thread",        kSubgraphName,
 };
 
 constexpr bool IsEnvelopeField(std::string_view name) {
@@ -74,11 +77,11 @@ constexpr bool IsReservedKey(std::string_view name) {
 }
 
 // Members of a stack frame (an element of `stack` or `user_stack`, outermost call first).
-inline constexpr std::string_view kFrameLine = "line";          // int or null
+inline constexpr std::string_view kFrameLine = "line";  // int or null
 inline constexpr std::string_view kFrameFunction = "name";
 inline constexpr std::string_view kFrameFileName = "filename";  // id of an interned string
 inline constexpr std::string_view kFrameSource = "loc";         // text of the line, or null
-inline constexpr int kNoFileName = -1;                          // only ever read, never written by us
+inline constexpr int kNoFileName = -1;  // only ever read, never written by us
 
 // ---- Record keys ----------------------------------------------------------------------------
 
@@ -114,7 +117,8 @@ inline constexpr std::string_view kLibtraceLoss = "libtrace_loss";
 // ---- Payload --------------------------------------------------------------------------------
 
 inline constexpr char kPayloadIndent = '\t';
-inline constexpr size_t kPayloadHashSize = 32;  // lower-case hex MD5 of the payload before indenting
+inline constexpr size_t kPayloadHashSize =
+    32;  // lower-case hex MD5 of the payload before indenting
 inline constexpr std::string_view kEmptyPayloadHash = "d41d8cd98f00b204e9800998ecf8427e";
 
 // Appends `payload` as payload lines: every piece between LFs, empty ones too, as TAB piece LF.
@@ -130,7 +134,8 @@ inline void AppendPayloadLines(std::string_view payload, std::string& out) {
   }
 }
 
-// The inverse. `lines` is whole payload lines; the LF of the last one may be missing (truncated file).
+// The inverse. `lines` is whole payload lines; the LF of the last one may be missing (truncated
+// file).
 inline std::string JoinPayloadLines(std::string_view lines) {
   std::string payload;
   payload.reserve(lines.size());
@@ -163,7 +168,8 @@ struct FileName {
 
 // Parses a file's base name; nullopt if it is not one of a structured trace. Views into `name`.
 constexpr std::optional<FileName> ParseFileName(std::string_view name) {
-  if (!name.starts_with(kFileNamePrefix) || !name.ends_with(kFileNameExtension)) return std::nullopt;
+  if (!name.starts_with(kFileNamePrefix) || !name.ends_with(kFileNameExtension))
+    return std::nullopt;
   if (name.size() < kFileNamePrefix.size() + kFileNameExtension.size()) return std::nullopt;
   name.remove_prefix(kFileNamePrefix.size());
   name.remove_suffix(kFileNameExtension.size());
@@ -176,7 +182,8 @@ constexpr std::optional<FileName> ParseFileName(std::string_view name) {
     std::string_view rest = name.substr(kFileNameRank.size());
     uint64_t rank = 0;
     size_t digits = 0;
-    while (digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9' && rank <= UINT32_MAX) {
+    while (digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9' &&
+           rank <= UINT32_MAX) {
       rank = rank * 10 + static_cast<uint64_t>(rest[digits] - '0');
       ++digits;
     }

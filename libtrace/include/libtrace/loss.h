@@ -1,8 +1,8 @@
 // What could not be written, and why. libtrace never fails its host; it counts.
 //
-// Each kind is reported once per process through Options::on_error, and in the log itself: as soon as
-// records can be written again, an artifact `libtrace_loss` (schemas/json/libtrace/libtrace_loss.schema.json)
-// says what has been lost since the last one.
+// Each kind is reported once per process through Options::on_error, and in the log itself: as soon
+// as records can be written again, an artifact `libtrace_loss`
+// (schemas/json/libtrace/libtrace_loss.schema.json) says what has been lost since the last one.
 #pragma once
 
 #include <array>
@@ -12,26 +12,27 @@
 namespace libtrace {
 
 enum class LossKind {
-  kQueueFull,        // asynchronous, and no room
-  kWriteFailed,      // disk full, file size limit, I/O error, a sink that threw
-  kOpenFailed,       // directory missing, read-only or full
-  kBuilderFailed,    // a metadata or payload builder threw, or memory ran out
-  kPayloadTooLarge,  // the record is there, without its payload
-  kReentrant,        // emitted by a signal handler or a sink in the middle of an emission
-  kBadRecordKey,     // reserved or empty record key
-  kNotWrittenAtExit, // queue was not empty when the time for it was over
-  kBadOption,        // not a loss: an option or variable was not understood
+  kQueueFull,         // asynchronous, and no room
+  kWriteFailed,       // disk full, file size limit, I/O error, a sink that threw
+  kOpenFailed,        // directory missing, read-only or full
+  kBuilderFailed,     // a metadata or payload builder threw, or memory ran out
+  kPayloadTooLarge,   // the record is there, without its payload
+  kReentrant,         // emitted by a signal handler or a sink in the middle of an emission
+  kBadRecordKey,      // reserved or empty record key
+  kNotWrittenAtExit,  // queue was not empty when the time for it was over
+  kBadOption,         // not a loss: an option or variable was not understood
 };
 inline constexpr int kLossKindCount = 9;
 
 // As in the log: `queue_full`, `write_failed`, …
 std::string_view ToString(LossKind kind) noexcept;
 
-// Counters of the running trace, or of the last one if none runs (a forked child begins anew). Reading
-// them never waits.
+// Counters of the running trace, or of the last one if none runs (a forked child begins anew).
+// Reading them never waits.
 struct Stats {
-  uint64_t record_count = 0;   // handed to the sink without an error, `str` and our own ones included
-  uint64_t size_bytes = 0;     // of these
+  uint64_t record_count =
+      0;                    // handed to the sink without an error, `str` and our own ones included
+  uint64_t size_bytes = 0;  // of these
   uint64_t lost_record_count = 0;
   std::array<uint64_t, kLossKindCount> lost_by_kind{};  // indexed by LossKind
   uint64_t repaired_payload_count = 0;                  // bytes that were not UTF-8 became U+FFFD

@@ -19,9 +19,9 @@
 //                            kernels and nodes come from
 //   LIBTRACE_SOURCE_ROOT=<dir>  prefix cut off the file names of prefixes               none
 //
-// Sizes take a suffix K, M or G (powers of 1024). A value that cannot be read is reported once through
-// on_error and the default is used. The caches (libtrace/cache) have no
-// variables: their options are arguments.
+// Sizes take a suffix K, M or G (powers of 1024). A value that cannot be read is reported once
+// through on_error and the default is used. The caches (libtrace/cache) have no variables: their
+// options are arguments.
 #pragma once
 
 #include <chrono>
@@ -53,9 +53,9 @@ struct Options {
   // Files `dedicated_log_torch_trace_[rank_<N>_]<8 random>.log`, mode 0600, go here. Made with its
   // parents when the first record is written; a program that emits nothing leaves nothing behind.
   std::string directory{};
-  // Instead of files: any spdlog sink. It gets each record as one message whose payload is the record's
-  // bytes, must write them without decoration (see libtrace/sink.h), and is called by one thread at
-  // a time.
+  // Instead of files: any spdlog sink. It gets each record as one message whose payload is the
+  // record's bytes, must write them without decoration (see libtrace/sink.h), and is called by one
+  // thread at a time.
   std::shared_ptr<spdlog::sinks::sink> sink{};
 
   bool detail = false;  // records of the D class (PyTorch's dtrace_structured)
@@ -73,8 +73,8 @@ struct Options {
   uint64_t budget_size_bytes = 0;
   uint64_t max_payload_size_bytes = uint64_t{1} << 30;
 
-  // Called once per kind of loss and once per unusable option, with one sentence; never while a lock of
-  // ours is held; may throw (ignored) and may emit. Default: one line on stderr.
+  // Called once per kind of loss and once per unusable option, with one sentence; never while a
+  // lock of ours is held; may throw (ignored) and may emit. Default: one line on stderr.
   std::function<void(LossKind, const std::string& message)> on_error{};
 
   // What FromEnvironment could not read, in words; reported by Start. "" = nothing.

@@ -14,9 +14,9 @@
 
 namespace libtrace {
 
-// A piece of the program that is compiled possibly many times (a function, a model, a graph): PyTorch's
-// frame. Takes the next free frame id of the process when constructed and hands out its compiles:
-// 0, 1, 2 …; thread-safe. Keep it as long as the program keeps that piece.
+// A piece of the program that is compiled possibly many times (a function, a model, a graph):
+// PyTorch's frame. Takes the next free frame id of the process when constructed and hands out its
+// compiles: 0, 1, 2 …; thread-safe. Keep it as long as the program keeps that piece.
 class Frame {
  public:
   Frame() : id_(NextId()) {}
@@ -63,8 +63,8 @@ class ContextScope {
   const Context* previous_;
 };
 
-// Begins a compile. An id without compiled_autograd_id inherits the surrounding one, so that a frame
-// compiled within compiled autograd 2 becomes !2/F/C. Attempt is 0, subgraph name empty.
+// Begins a compile. An id without compiled_autograd_id inherits the surrounding one, so that a
+// frame compiled within compiled autograd 2 becomes !2/F/C. Attempt is 0, subgraph name empty.
 class CompileScope : public ContextScope {
  public:
   explicit CompileScope(const CompileId& id) noexcept;

@@ -51,8 +51,8 @@ inline bool IsEnabled() noexcept {
 inline bool IsDetailEnabled() noexcept { return IsEnabled() && detail::g_level.load() == 2; }
 
 // Begins to trace with `options`; ends a trace that runs. False (and off) if neither a directory
-// nor a sink is given. An unusable directory is not noticed here but at the first record. options.rank, if
-// set, replaces what SetRank said.
+// nor a sink is given. An unusable directory is not noticed here but at the first record.
+// options.rank, if set, replaces what SetRank said.
 bool Start(Options options) noexcept;
 // Writes what is queued, closes the file and switches tracing off, for good unless Start() is
 // called.
@@ -161,8 +161,7 @@ void Emit(std::string_view key, Metadata&& metadata, const EmitOptions& options 
 template <class Metadata, class Payload>
 requires std::is_invocable_v<Payload&, libtrace::Payload&>
 void Emit(std::string_view key, Metadata&& metadata, Payload&& payload,
-          const EmitOptions& options = {},
-          CallSite location = CallSite::Current()) noexcept {
+          const EmitOptions& options = {}, CallSite location = CallSite::Current()) noexcept {
   if (IsEnabled()) detail::EmitRecord(key, metadata, payload, options, location);
 }
 

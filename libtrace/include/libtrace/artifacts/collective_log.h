@@ -15,8 +15,8 @@ namespace libtrace {
 
 struct IssuedCollective {
   uint64_t sequence_number = 0;  // within the process group, as issued, from 0
-  std::string op{};                // all_reduce, all_gather, … (c10d's name without decoration)
-  std::string process_group{};     // its name; ranks of one group agree on it
+  std::string op{};              // all_reduce, all_gather, … (c10d's name without decoration)
+  std::string process_group{};   // its name; ranks of one group agree on it
   std::optional<uint32_t> group_size{};
   std::optional<std::string> backend{};  // gloo, nccl
   std::vector<std::vector<int64_t>> input_shapes{};
@@ -24,8 +24,9 @@ struct IssuedCollective {
   std::string dtype{};                     // of the first tensor; "" = none (barrier)
   std::optional<std::string> reduce_op{};  // sum, avg, …
   std::optional<int64_t> root_rank{};
-  std::optional<int64_t> start_us{};    // since the epoch
-  std::optional<double> duration_ns{};  // until completion, empty if it has not been seen to complete
+  std::optional<int64_t> start_us{};  // since the epoch
+  std::optional<double>
+      duration_ns{};  // until completion, empty if it has not been seen to complete
   std::optional<std::string> compile_id{};  // of the graph that issued it
 };
 

@@ -18,8 +18,7 @@ namespace libtrace {
 // `type` is the language of `text`: torchscript, cpp, llvm, …; `filename` where it was also written
 // to.
 void EmitGraphDump(std::string_view name, std::string_view type, std::string_view filename,
-                   std::string_view text,
-                   CallSite location = CallSite::Current()) noexcept;
+                   std::string_view text, CallSite location = CallSite::Current()) noexcept;
 
 // `sizes`: node name -> sizes, a number or (symbolic) text each.
 using GraphSizes = std::map<std::string, std::vector<std::string>, std::less<>>;

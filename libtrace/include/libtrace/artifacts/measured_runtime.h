@@ -13,7 +13,7 @@
 namespace libtrace {
 
 struct MeasuredOp {
-  std::string name{};                 // as in inductor_runtime_and_tensor_meta, so that the two join
+  std::string name{};  // as in inductor_runtime_and_tensor_meta, so that the two join
   std::optional<std::string> node{};  // graph node, where known
   uint64_t count = 0;
   double total_ns = 0;

@@ -33,7 +33,6 @@ struct ModelLoad {
 };
 
 // Also writes weight_size_bytes (every storage once) and shared_weights (names by storage).
-void EmitModelLoad(const ModelLoad& load,
-                   CallSite location = CallSite::Current()) noexcept;
+void EmitModelLoad(const ModelLoad& load, CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

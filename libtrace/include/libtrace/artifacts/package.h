@@ -35,7 +35,6 @@ struct Package {
   std::vector<std::pair<std::string, std::string>> metadata{};  // of the package itself
 };
 
-void EmitPackage(const Package& package,
-                 CallSite location = CallSite::Current()) noexcept;
+void EmitPackage(const Package& package, CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

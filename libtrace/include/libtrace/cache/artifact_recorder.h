@@ -45,7 +45,8 @@ class ArtifactRecorder {
   std::string Serialize(CacheBundleInfo* info = nullptr) const;
   // Serializes into a file, written beside and renamed.
   Status Save(const std::string& path) const;
-  // From now on, Save(path) after each compile that added an entry; if it fails, the next one tries again.
+  // From now on, Save(path) after each compile that added an entry; if it fails, the next one tries
+  // again.
   // "" = no more.
   void SetAutoSave(std::string path);
   void Clear();
@@ -60,8 +61,8 @@ class ArtifactRecorder {
   std::unique_ptr<Impl> impl_;
 };
 
-// Puts the entries of a bundle back into the caches with the same layer names. Not ok, and nothing done, if
-// the bundle is damaged or of another version.
+// Puts the entries of a bundle back into the caches with the same layer names. Not ok, and nothing
+// done, if the bundle is damaged or of another version.
 Status PopulateCaches(std::string_view bundle, const std::vector<CompileCache*>& caches,
                       CacheBundleInfo* info = nullptr);
 Status LoadCacheBundle(const std::string& path, const std::vector<CompileCache*>& caches,

@@ -8,8 +8,8 @@
 namespace libtrace {
 
 struct CacheKey {
-  // Prefix letters and 51 characters of [a-z2-7]: unpadded base32 of a SHA-256 (52 characters) without the
-  // last one, as in PyTorch (torch/_inductor/codecache.py, sha256_hash).
+  // Prefix letters and 51 characters of [a-z2-7]: unpadded base32 of a SHA-256 (52 characters)
+  // without the last one, as in PyTorch (torch/_inductor/codecache.py, sha256_hash).
   std::string text{};
   // One line per component, in the order of Add: `[51 characters] name: text`. Equal hash = equal
   // contribution to the key; compare hashes, never texts.
@@ -22,8 +22,8 @@ class CacheKeyBuilder {
   // `prefix` names the kind of key, a letter or two.
   explicit CacheKeyBuilder(std::string_view prefix) : prefix_(prefix) {}
 
-  // `name` is letters, digits and _ with an optional `[index]` or `[key]`; other characters become _.
-  // `text` is what is hashed and what is shown.
+  // `name` is letters, digits and _ with an optional `[index]` or `[key]`; other characters become
+  // _. `text` is what is hashed and what is shown.
   CacheKeyBuilder& Add(std::string_view name, std::string_view text);
   // Hashes `content` and shows `text`: for weights, graphs, anything large or secret.
   CacheKeyBuilder& AddContent(std::string_view name, std::string_view text,

@@ -1,5 +1,6 @@
-// Where cache entries are kept. A key can hold several entries (their guards differ); an entry is bytes
-// named by their SHA-256. All stores are thread-safe, and safe between processes that share them.
+// Where cache entries are kept. A key can hold several entries (their guards differ); an entry is
+// bytes named by their SHA-256. All stores are thread-safe, and safe between processes that share
+// them.
 #pragma once
 
 #include <chrono>
@@ -37,9 +38,9 @@ struct LocalStoreStats {
   uint64_t damaged_count = 0;
 };
 
-// Files `<directory>/<2 characters>/<key>/<content hash>`, written beside and renamed. When the sum of
-// all files exceeds `max_size_bytes` the least recently used entries go until 90 % of it is left;
-// an entry larger than that is refused. 0 = unlimited.
+// Files `<directory>/<2 characters>/<key>/<content hash>`, written beside and renamed. When the sum
+// of all files exceeds `max_size_bytes` the least recently used entries go until 90 % of it is
+// left; an entry larger than that is refused. 0 = unlimited.
 class LocalStore : public CacheStore {
  public:
   LocalStore(std::string directory, uint64_t max_size_bytes);
@@ -62,13 +63,14 @@ struct RedisOptions {
   std::string unix_socket{};  // instead of host and port
   std::string password{};
   std::string key_prefix = "libtrace:";
-  std::chrono::milliseconds timeout{500};          // to connect, and for each command
-  std::chrono::milliseconds retry_after{30'000};   // after a failure the server is left alone so long
+  std::chrono::milliseconds timeout{500};  // to connect, and for each command
+  std::chrono::milliseconds retry_after{
+      30'000};  // after a failure the server is left alone so long
   std::optional<std::chrono::seconds> expire_after{};  // of a key, from its last Put
 };
 
-// One Redis hash per key: field = content hash, value = bytes. Connects at first use. Null if libtrace was
-// built without hiredis.
+// One Redis hash per key: field = content hash, value = bytes. Connects at first use. Null if
+// libtrace was built without hiredis.
 std::unique_ptr<CacheStore> MakeRedisStore(RedisOptions options);
 
 }  // namespace libtrace

@@ -1,7 +1,8 @@
-// CompileCache: a cache of compiled artifacts of any kind, which tells the trace what it did and why.
+// CompileCache: a cache of compiled artifacts of any kind, which tells the trace what it did and
+// why.
 //
-// Modelled on PyTorch's FxGraphCache (torch/_inductor/codecache.py): a key over named components finds
-// entries, of which the first whose guards hold is a hit. Every lookup gives one cache event
+// Modelled on PyTorch's FxGraphCache (torch/_inductor/codecache.py): a key over named components
+// finds entries, of which the first whose guards hold is a hit. Every lookup gives one cache event
 // (libtrace/artifacts/cache_event.h) named after the layer. For two layers see layered_cache.h.
 //
 //   libtrace::CompileCache cache({.layer = "libtrace_model", .directory = "/var/cache/models"});
@@ -10,8 +11,9 @@
 //   });
 //   Run(result.entry.artifact);
 //
-// Works the same when tracing is off. Thread-safe; no lock is held while callbacks run, so two threads may
-// compile the same key at the same time. A store that fails costs the cached entry, never the compile.
+// Works the same when tracing is off. Thread-safe; no lock is held while callbacks run, so two
+// threads may compile the same key at the same time. A store that fails costs the cached entry,
+// never the compile.
 #pragma once
 
 #include <cstdint>
@@ -67,17 +69,17 @@ struct CacheResult {
 
 struct CacheCounters {
   uint64_t hit_count = 0;
-  uint64_t miss_count = 0;        // guard misses included
+  uint64_t miss_count = 0;  // guard misses included
   uint64_t guard_miss_count = 0;
   uint64_t bypass_count = 0;
-  uint64_t disabled_count = 0;    // lookups while switched off
+  uint64_t disabled_count = 0;  // lookups while switched off
   uint64_t local_hit_count = 0;
   uint64_t local_miss_count = 0;
   uint64_t remote_hit_count = 0;
   uint64_t remote_miss_count = 0;
   uint64_t remote_error_count = 0;
-  uint64_t store_error_count = 0;   // entries that could not be kept locally
-  uint64_t damaged_count = 0;       // entries found damaged and removed
+  uint64_t store_error_count = 0;  // entries that could not be kept locally
+  uint64_t damaged_count = 0;      // entries found damaged and removed
   int64_t time_saved_ns = 0;
 };
 
@@ -87,7 +89,8 @@ struct CompileCacheOptions {
   bool enabled = true;
   std::string directory{};  // "" = no local store
   uint64_t max_size_bytes = uint64_t{1} << 30;
-  std::shared_ptr<CacheStore> remote{};  // e.g. MakeRedisStore; entries found there are kept locally too
+  std::shared_ptr<CacheStore>
+      remote{};  // e.g. MakeRedisStore; entries found there are kept locally too
   // A bypass is an error instead of a silent compile.
   bool strict = false;
   // Takes a copy of every entry found or stored, see artifact_recorder.h.
@@ -101,13 +104,13 @@ class CompileCache {
   CompileCache(const CompileCache&) = delete;
   CompileCache& operator=(const CompileCache&) = delete;
 
-  // Looks up, compiles and stores if need be, emits the event: a hit before it returns, a miss or a bypass
-  // after `compile` has run. What `compile` throws is passed on, after a miss event.
+  // Looks up, compiles and stores if need be, emits the event: a hit before it returns, a miss or a
+  // bypass after `compile` has run. What `compile` throws is passed on, after a miss event.
   CacheResult GetOrCompile(const CacheKey& key, GuardCheck check_guard,
                            FunctionRef<CompileOutput()> compile);
 
-  // The same in steps, for callers that cannot put compiling in a callback. Exactly one of Finish* must be
-  // called unless it was a hit; if none is, the destructor emits the miss.
+  // The same in steps, for callers that cannot put compiling in a callback. Exactly one of Finish*
+  // must be called unless it was a hit; if none is, the destructor emits the miss.
   class Lookup {
    public:
     Lookup(Lookup&& other) noexcept;
@@ -120,8 +123,8 @@ class CompileCache {
     const Status& status() const { return status_; }
     const CacheInfo& info() const { return info_; }
 
-    // Compiled: keeps the entry and emits the miss. time_taken_ns, if 0, becomes the time since Find. Not ok if
-    // no store could keep it.
+    // Compiled: keeps the entry and emits the miss. time_taken_ns, if 0, becomes the time since
+    // Find. Not ok if no store could keep it.
     Status Finish(CacheEntry& entry);
     // What was compiled cannot be cached: emits the bypass.
     void FinishBypassed(const BypassReason& reason);
@@ -143,17 +146,18 @@ class CompileCache {
   };
   Lookup Find(const CacheKey& key, GuardCheck check_guard);
 
-  // As Find, but an entry whose guards hold is a hit only if `accept` takes it; `accept` may complete `info`.
-  // An entry that is not taken is a miss with the cache_status_detailed that `accept` left there.
+  // As Find, but an entry whose guards hold is a hit only if `accept` takes it; `accept` may
+  // complete `info`. An entry that is not taken is a miss with the cache_status_detailed that
+  // `accept` left there.
   using Accept = FunctionRef<bool(const CacheEntry& entry, CacheInfo& info)>;
   Lookup Find(const CacheKey& key, GuardCheck check_guard, Accept accept);
 
-  // Something that cannot be cached, known before a key could be made: counts, emits the event. In strict
-  // mode the status is an error; otherwise go on and compile.
+  // Something that cannot be cached, known before a key could be made: counts, emits the event. In
+  // strict mode the status is an error; otherwise go on and compile.
   Status Bypass(const BypassReason& reason);
 
-  // Stores without a lookup and without an event. PutBytes takes what EncodeCacheEntry gave, and keeps it
-  // locally only if there is a local store.
+  // Stores without a lookup and without an event. PutBytes takes what EncodeCacheEntry gave, and
+  // keeps it locally only if there is a local store.
   Status Put(std::string_view key, const CacheEntry& entry);
   Status PutBytes(std::string_view key, std::string_view bytes);
   // Forgets every entry of the key, in all stores.

@@ -1,15 +1,15 @@
 // LayeredCompileCache: two caches in step, as PyTorch's AOTAutogradCache over FxGraphCache
 // (torch/_functorch/_aot_autograd/autograd_cache.py).
 //
-// An outer entry describes a whole compile: the keys of its graphs in the inner cache, or (bundled) the
-// graphs themselves. It is a hit only if every graph is there. Inner entries are stored before the
-// outer one that names them; an outer entry whose graphs are gone is removed. Order of events:
+// An outer entry describes a whole compile: the keys of its graphs in the inner cache, or (bundled)
+// the graphs themselves. It is a hit only if every graph is there. Inner entries are stored before
+// the outer one that names them; an outer entry whose graphs are gone is removed. Order of events:
 //
 //   all cached       inner hit per graph, outer hit
 //   nothing cached   outer miss, then inner miss (or hit) per graph as it is compiled
 //   a graph is gone  inner miss, outer miss, then inner events of compiling
-//   bundled          outer events only; on a hit `<inner layer>_bundled_cache_hit` per graph before them
-//   a graph bypasses its bypass, and after the outer miss a bypass of the outer layer
+//   bundled          outer events only; on a hit `<inner layer>_bundled_cache_hit` per graph before
+//   them a graph bypasses its bypass, and after the outer miss a bypass of the outer layer
 #pragma once
 
 #include <memory>
@@ -35,12 +35,14 @@ struct LayeredResult {
 
 class LayeredCompileCache {
  public:
-  // Given to the callback that compiles: compiles graphs through the inner cache and notes their keys.
+  // Given to the callback that compiles: compiles graphs through the inner cache and notes their
+  // keys.
   class GraphCompiler {
    public:
-    // Returns the graph's entry, from the inner cache or from `compile`. If the inner layer bypasses,
-    // the outer one cannot be cached either.
-    CacheResult Compile(const CacheKey& key, bool is_backward, FunctionRef<CompileOutput()> compile);
+    // Returns the graph's entry, from the inner cache or from `compile`. If the inner layer
+    // bypasses, the outer one cannot be cached either.
+    CacheResult Compile(const CacheKey& key, bool is_backward,
+                        FunctionRef<CompileOutput()> compile);
 
    private:
     friend class LayeredCompileCache;
@@ -59,8 +61,8 @@ class LayeredCompileCache {
   explicit LayeredCompileCache(LayeredCacheOptions options);
   ~LayeredCompileCache();
 
-  // `compile` compiles every graph through the GraphCompiler and returns the outer part. The guards of
-  // outer and inner entries are both asked of `check_guard`.
+  // `compile` compiles every graph through the GraphCompiler and returns the outer part. The guards
+  // of outer and inner entries are both asked of `check_guard`.
   LayeredResult GetOrCompile(const CacheKey& key, GuardCheck check_guard,
                              FunctionRef<CompileOutput(GraphCompiler&)> compile);
 
