@@ -82,6 +82,7 @@ constexpr const char* kJson = "application/json";
 }  // namespace
 
 bool IsOwnHost(std::string_view host_header, std::string_view host, int port) {
+  if (host_header.empty()) return false;
   std::string name(host_header);
   // "[::1]:80" has its port behind the bracket, "::1" has none.
   const std::size_t colon = name.rfind(':');
