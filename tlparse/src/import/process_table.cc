@@ -25,6 +25,13 @@ bool StandsAlone(const LogRecord& record) {
   return std::find(kKinds.begin(), kKinds.end(), envelope.kind) != kKinds.end();
 }
 
+// Records that only a compile writes: they open a stretch even where the log carries no ids and no stacks at all.
+bool OpensStretch(const Envelope& envelope) {
+  return envelope.kind == "dynamo_start" || envelope.kind == "inductor_output_code" || envelope.kind == "dynamo_cpp_guards_str" ||
+         (envelope.kind.ends_with("_graph") && envelope.kind != "compiled_autograd_graph") ||
+         envelope.kind.ends_with("compilation_metrics");
+}
+
 // Whether the record is the first one of a compile that reuses the label of `compile` (after torch._dynamo.reset()).
 bool BeginsAgain(const CompileState& compile, const LogRecord& record) {
   if (!compile.has_start && !compile.has_metrics) return false;
@@ -88,12 +95,19 @@ Process& ProcessTable::Make(const LogRecord& record, std::int64_t pid) {
   process->state.id = next_process_id_++;
   process->state.pid = record.prefix.pid;
   process->state.is_thread_id = record.prefix.pid > kMaxPid;
+  // Whether it is a child of that process or a stranger in a merged file cannot be told; a stranger defines its own strings.
+  if (current_ != nullptr) process->state.parent = &current_->state;
   processes_.push_back(std::move(process));
   latest_[pid] = processes_.back().get();
   return *processes_.back();
 }
 
 Process& ProcessTable::For(const LogRecord& record, bool* rank_conflict) {
+  current_ = &Find(record, rank_conflict);
+  return *current_;
+}
+
+Process& ProcessTable::Find(const LogRecord& record, bool* rank_conflict) {
   *rank_conflict = false;
   const std::int64_t pid = record.prefix.pid > kMaxPid ? -1 : record.prefix.pid;
   const std::optional<std::int64_t> rank = record.envelope.rank ? record.envelope.rank : record.prefix.rank;
@@ -122,8 +136,6 @@ Process& ProcessTable::For(const LogRecord& record, bool* rank_conflict) {
   Process& made = Make(record, pid);
   made.state.rank = rank;
   made.state.rank_source = source;
-  // A re-created process group changes the rank of one process: what it interned before stays known.
-  made.state.strings = current.state.strings;
   *rank_conflict = !made.state.is_thread_id && !record.prefix.rank;
   return made;
 }
@@ -146,16 +158,14 @@ CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record
   const CompileIds ids{envelope.compiled_autograd_id, envelope.frame_id, envelope.frame_compile_id};
   CompileState* compile = nullptr;
   if (ids.empty()) {
-    const bool opens = envelope.has_stack && !StandsAlone(record);
+    const bool stands_alone = StandsAlone(record);
+    const bool opens = (envelope.has_stack && !stands_alone) || OpensStretch(envelope);
     if (opens && process.synthetic == nullptr) {
       process.synthetic = &MakeCompile(process, ids, fmt::format("unknown_{}", record.line), record_id);
       process.synthetic->is_synthetic = true;
     }
     // Events and context-free records inside the stretch belong to it as well.
-    if (opens || (envelope.kind == "chromium_event" && !envelope.has_stack)) compile = process.synthetic;
-    if (envelope.kind.ends_with("compilation_metrics") || envelope.kind.ends_with("compilation_metrics_runtime")) {
-      compile = process.synthetic;
-    }
+    if (!stands_alone || (envelope.kind == "chromium_event" && !envelope.has_stack)) compile = process.synthetic;
   } else {
     const std::string label = ids.Label();
     compile = process.state.FindCompile(label);

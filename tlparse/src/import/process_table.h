@@ -62,6 +62,7 @@ class ProcessTable {
   const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
 
  private:
+  Process& Find(const LogRecord& record, bool* rank_conflict);
   Process& Make(const LogRecord& record, std::int64_t pid);
   CompileState& MakeCompile(Process& process, const CompileIds& ids, std::string label, std::int64_t record_id);
 
@@ -70,6 +71,7 @@ class ProcessTable {
   std::int64_t mtime_us_;
   bool has_mtime_;
   std::vector<std::unique_ptr<Process>> processes_;
+  Process* current_ = nullptr;                         // wrote the latest record
   std::unordered_map<std::int64_t, Process*> latest_;  // by pid: the process that records without rank belong to
 };
 

@@ -124,7 +124,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   record_.payload_state = static_cast<PayloadState>(record.payload_state);
   record_.payload_id = record.payload_id;
   kind_id_ = record_.kind.empty() ? 0 : Text(record_.kind);
-  name_id_ = record_.name.empty() ? 0 : Text(record_.name);
+  name_id_ = record_.name.data() == nullptr ? 0 : Text(record_.name);
 
   if (record.payload_is_new) AddPayloadRow(record);
   if (record_.kind == "str") {
@@ -206,7 +206,7 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
   }
   if (rank_conflict) Log(ImportCode::kRankConflict, fmt::format("pid {} now writes as rank {}", record.prefix.pid, *envelope.rank));
   if (envelope.was_repaired) Log(ImportCode::kRepairedJson, "the envelope is not strict JSON");
-  if (record_.kind == "artifact" && record_.name.empty()) Log(ImportCode::kUnnamedArtifact, "an artifact without a name");
+  if (record_.kind == "artifact" && record_.name.data() == nullptr) Log(ImportCode::kUnnamedArtifact, "an artifact without a name");
   if (record.payload_state == LogRecord::Payload::kCrRemoved && reported_once_.insert("cr").second) {
     Log(ImportCode::kCrRemoved, "payload lines end in CR LF (first of this file)");
   }
@@ -214,7 +214,7 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
 
 void TypingStage::ReportUnknown(const LogRecord& record) {
   (void)record;
-  if (record_.kind.empty() || (record_.kind == "artifact" && record_.name.empty())) return;
+  if (record_.kind.empty() || (record_.kind == "artifact" && record_.name.data() == nullptr)) return;
   const bool is_artifact = record_.kind == "artifact";
   if (!reported_unknown_.insert(is_artifact ? name_id_ : kind_id_).second) return;
   Log(is_artifact ? ImportCode::kUnknownArtifact : ImportCode::kUnknownRecordKind,

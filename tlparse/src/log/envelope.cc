@@ -1,5 +1,7 @@
 #include "log/envelope.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/json_repair.h"
@@ -85,15 +87,18 @@ std::string WithoutBigIntegers(std::string_view json) {
       at = end;
     } else if (IsDigit(json[at])) {
       std::size_t end = at;
-      while (end < json.size() && IsDigit(json[end])) ++end;
-      const bool is_integer = end == json.size() || std::strchr(".eE", json[end]) == nullptr;
-      const bool is_fraction_or_exponent = at > 0 && std::strchr(".eE+", json[at - 1]) != nullptr;
-      if (is_integer && !is_fraction_or_exponent && end - at >= 19) {
-        // Beyond double's range the number says no more than "huge".
-        result += end - at > 300 ? "1e300" : std::string(json.substr(at, end - at)) + "e0";
-      } else {
-        result.append(json, at, end - at);
+      while (end < json.size() && (IsDigit(json[end]) || std::strchr(".eE+-", json[end]) != nullptr)) ++end;
+      std::string number(json.substr(at, end - at));
+      const bool is_integer = number.find_first_of(".eE") == std::string::npos;
+      // Beyond double's range a number says no more than "huge".
+      if (number.size() >= 19 || !is_integer) {
+        if (!std::isfinite(std::strtod(number.c_str(), nullptr))) {
+          number = "1e300";
+        } else if (is_integer) {
+          number += "e0";
+        }
       }
+      result += number;
       at = end;
     } else {
       result += json[at++];

@@ -15,7 +15,7 @@ namespace tlparse {
 // Members that are not present, null, or of a wrong type are empty.
 struct Envelope {
   std::string_view kind;  // the record key; empty: none or several candidates
-  std::string_view name;  // metadata.name of an artifact
+  std::string_view name;  // metadata.name of an artifact; no data: it has none (a name may be empty)
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> compiled_autograd_id;
   std::optional<std::int64_t> frame_id;
@@ -53,7 +53,8 @@ class EnvelopeParser {
 // The text of the value of top-level member `key` of `object`, a strict JSON object; empty if there is none. With repeated keys: the last.
 std::string_view MemberText(std::string_view object, std::string_view key);
 
-// `json` (strict) with integers that simdjson 3.0 cannot take (over 64 bits) spelt as floating point numbers; exact text is lost.
+// `json` (strict) with numbers that simdjson 3.0 cannot take (integers over 64 bits, floats out of range) spelt as floating point
+// numbers within range; their exact text is lost.
 std::string WithoutBigIntegers(std::string_view json);
 
 }  // namespace tlparse

@@ -12,7 +12,7 @@ namespace tlparse {
 
 namespace {
 
-constexpr std::size_t kWindowBytes = 2 << 20;
+constexpr std::size_t kWindowBytes = RecordReader::kWindowBytes;
 // A record is no longer than this; SQLite takes no value above 1,000,000,000 bytes.
 constexpr std::size_t kMaxWindowBytes = 768 << 20;
 // A record stays open (for payload lines that foreign lines tore off) until so many foreign bytes have followed it.
@@ -61,8 +61,8 @@ void Window::Clear() {
   ends_file = false;
 }
 
-RecordReader::RecordReader(std::unique_ptr<InputStream> input, Shared& shared)
-    : input_(std::move(input)), shared_(shared), hash_(XXH3_createState()) {
+RecordReader::RecordReader(std::unique_ptr<InputStream> input, Shared& shared, std::size_t window_bytes)
+    : input_(std::move(input)), shared_(shared), window_bytes_(window_bytes), hash_(XXH3_createState()) {
   XXH3_128bits_reset(hash_.get());
 }
 
@@ -100,7 +100,7 @@ Result<bool> RecordReader::Next(Window& window) {
 std::size_t RecordReader::Fill(Window& window) {
   ByteBuffer& bytes = window.bytes;
   bytes.Append(carry_.view());
-  std::size_t target = std::max(kWindowBytes, bytes.size() + kWindowBytes / 2);
+  std::size_t target = std::max(window_bytes_, bytes.size() + window_bytes_ / 2);
   while (true) {
     bytes.Reserve(target);
     while (!is_at_end_ && bytes.size() < target) {
@@ -125,7 +125,7 @@ std::size_t RecordReader::Fill(Window& window) {
                                             fmt::format("a record of more than {} MiB was cut here", kMaxWindowBytes >> 20)));
       return bytes.size();
     }
-    target = std::min(kMaxWindowBytes, bytes.size() + bytes.size() / 2);
+    target = std::min(kMaxWindowBytes, bytes.size() + bytes.size() / 2 + 1);
   }
 }
 
@@ -194,7 +194,7 @@ void RecordReader::AddHeader(Window& window, std::string_view chunk, const GlogP
   record.envelope = *envelope;
   for (std::string_view* text : {&record.envelope.kind, &record.envelope.name, &record.envelope.subgraph_name,
                                  &record.envelope.metadata, &record.envelope.bad_member}) {
-    if (!text->empty()) *text = window.arena.Copy(*text);
+    if (text->data() != nullptr) *text = window.arena.Copy(*text);
   }
   const std::size_t line_end = chunk.find('\n');
   if (line_end != std::string_view::npos && line_end + 1 < chunk.size()) {
@@ -312,7 +312,7 @@ Result<void> RecordReader::Settle(Window& window, const Candidate& candidate, st
     }
   }
   const bool is_verified = claimed && md5 == *claimed;
-  record.payload_state = !claimed      ? LogRecord::Payload::kUnhashed
+  record.payload_state = !record.envelope.names_payload ? LogRecord::Payload::kUnhashed
                          : !is_verified ? LogRecord::Payload::kMismatch
                          : removed_cr   ? LogRecord::Payload::kCrRemoved
                                         : LogRecord::Payload::kOk;
@@ -354,15 +354,18 @@ Result<void> RecordReader::Verify(Window& window) {
     const bool is_last = is_at_end_ && carry_.size() == 0 && index + 1 == window.records.size();
     Finding finding = MakeFinding(ImportCode::kPayloadMismatch, record.line, record.byte_offset, {});
     finding.record = static_cast<std::int64_t>(index);
-    if (record.payload_state == LogRecord::Payload::kMismatch) {
+    if (record.payload_state == LogRecord::Payload::kMismatch && !record.envelope.payload_hash) {
+      finding.code = ImportCode::kBadPayloadHash;
+      finding.message = "has_payload is not 32 hex digits";
+    } else if (record.payload_state == LogRecord::Payload::kMismatch) {
       if (is_last) finding.code = ImportCode::kPayloadTruncated;
       finding.message = "the payload does not have the MD5 that has_payload names";
     } else if (record.envelope.names_payload && record.raw_payload.empty()) {
       finding.code = is_last ? ImportCode::kPayloadTruncated : ImportCode::kPayloadMissing;
       finding.message = "has_payload names a payload, but there are no payload lines";
     } else if (record.payload_state == LogRecord::Payload::kUnhashed) {
-      finding.code = record.envelope.names_payload ? ImportCode::kBadPayloadHash : ImportCode::kUnhashedPayload;
-      finding.message = record.envelope.names_payload ? "has_payload is not 32 hex digits" : "payload lines without has_payload";
+      finding.code = ImportCode::kUnhashedPayload;
+      finding.message = "payload lines without has_payload";
     } else {
       continue;
     }

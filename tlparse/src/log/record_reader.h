@@ -69,8 +69,10 @@ class RecordReader {
     std::int64_t next_payload_id;   // ascends by one per new payload
     std::uint64_t fingerprint_seed; // random per process
   };
-  // `shared` outlives the reader and goes from one file to the next.
-  RecordReader(std::unique_ptr<InputStream> input, Shared& shared);
+  static constexpr std::size_t kWindowBytes = 2 << 20;
+  // `shared` outlives the reader and goes from one file to the next. What is read does not depend on `window_bytes`; tests make
+  // windows small.
+  RecordReader(std::unique_ptr<InputStream> input, Shared& shared, std::size_t window_bytes = kWindowBytes);
 
   // Fills `window` (cleared first). False: the file had ended before; window is empty. After the last window ends_file is true.
   // kIo only if the index cannot be extended (disk full); input errors are findings.
@@ -104,6 +106,7 @@ class RecordReader {
 
   std::unique_ptr<InputStream> input_;
   Shared& shared_;
+  const std::size_t window_bytes_;
   EnvelopeParser parser_;
   struct HashFree {
     void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }

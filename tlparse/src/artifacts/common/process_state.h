@@ -119,12 +119,16 @@ struct ProcessState {
 
   std::shared_ptr<CacheLookups> cache_lookups;  // those under way; nullptr: none
 
-  // Interned strings of this process: id → text. Nothing if undefined.
+  // Interned strings of this process: id → text. Nothing if undefined. A forked child (2.6: same file, another pid) has its parent's.
   std::optional<std::string_view> String(std::int64_t string_id) const {
-    auto found = strings.find(string_id);
-    if (found == strings.end()) return std::nullopt;
-    return found->second;
+    const ProcessState* process = this;
+    for (int generation = 0; process != nullptr && generation < 8; ++generation, process = process->parent) {
+      auto found = process->strings.find(string_id);
+      if (found != process->strings.end()) return found->second;
+    }
+    return std::nullopt;
   }
+  const ProcessState* parent = nullptr;  // the process that wrote to the file when this one first did
   std::unordered_map<std::int64_t, std::string> strings;
 
   std::deque<std::unique_ptr<CompileState>> compiles;                // in order of appearance
