@@ -1,6 +1,7 @@
 #include "report/json_format.h"
 
 #include "report/html.h"
+#include "report/lenient_json.h"
 #include "tests/catch2.h"
 
 namespace tlparse {
@@ -59,6 +60,26 @@ TEST_CASE("JSON layout: deep nesting neither overflows nor explodes") {
   wide += std::string(120, ']');
   CHECK(Format(wide, JsonLayout::kPretty).size() < 4 * wide.size());
   CHECK(Format(Format(wide, JsonLayout::kPretty), JsonLayout::kCompact) == wide);
+}
+
+TEST_CASE("lenient JSON: what logs hold beyond strict JSON") {
+  LenientParser parser;
+  REQUIRE(parser.Parse(
+      R"({"a": NaN, "n": 123456789012345678901234567890, "s": "1234567890123456789012", "l": "\ud800"})"));
+  std::string_view text;
+  REQUIRE(parser.root()["n"].get(text) == simdjson::SUCCESS);
+  CHECK(text == "123456789012345678901234567890");
+  CHECK(parser.root()["a"].is_null());
+  CHECK(parser.strict_text().find(R"("n":123456789012345678901234567890)") != std::string::npos);
+  CHECK_FALSE(parser.Parse("{"));
+  CHECK_FALSE(parser.Parse(""));
+}
+
+TEST_CASE("lenient JSON: only long numbers outside strings are quoted") {
+  CHECK(
+      QuoteOddNumbers(
+          R"([-12345678901234567890,"12345678901234567890 \" 1234567890123456789",1.2345678901234567890,7,1e999])") ==
+      R"(["-12345678901234567890","12345678901234567890 \" 1234567890123456789",1.2345678901234567890,7,"1e999"])");
 }
 
 TEST_CASE("JSON strings of any bytes") {

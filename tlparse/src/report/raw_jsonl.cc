@@ -9,8 +9,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "base/json_repair.h"
 #include "report/json_format.h"
+#include "report/lenient_json.h"
 #include "report/record_scan.h"
 #include "report/report_context.h"
 #include "store/database.h"
@@ -59,16 +59,15 @@ Result<std::map<std::int64_t, Strings>> ReadStrings(const ReportContext& context
   ASSIGN_OR_RETURN(Statement rows,
                    SelectRecords(context.database, context.participant, "r.process_id, r.envelope",
                                  "", fmt::format("r.kind_id = {}", int{kTextStr})));
-  simdjson::dom::parser parser;
+  LenientParser parser;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return by_process;
-    const Result<RepairedJson> json = RepairJson(rows.Text(1));
-    if (!json) continue;
+    if (!parser.Parse(rows.Text(1))) continue;
     simdjson::dom::array pair;
     std::string_view text;
     std::int64_t id = 0;
-    if (parser.parse(json->text)["str"].get(pair) != simdjson::SUCCESS ||
+    if (parser.root()["str"].get(pair) != simdjson::SUCCESS ||
         pair.at(0).get(text) != simdjson::SUCCESS || pair.at(1).get(id) != simdjson::SUCCESS) {
       continue;
     }
@@ -149,17 +148,12 @@ class RawWriter {
 
  private:
   Result<void> AppendRecord(const Statement& row) {
-    std::string_view envelope = row.Text(5);
+    if (!parser_.Parse(row.Text(5))) return {};  // not JSON: import_log has it
+    const std::string_view envelope = parser_.strict_text();
     simdjson::dom::object members;
-    if (parser_.parse(envelope.data(), envelope.size()).get(members) != simdjson::SUCCESS) {
-      Result<RepairedJson> repaired = RepairJson(envelope);
-      if (!repaired) return {};  // not JSON: import_log has it
-      repaired_ = std::move(repaired->text);
-      envelope = repaired_;
-      if (parser_.parse(repaired_).get(members) != simdjson::SUCCESS) members = {};
-    }
+    if (parser_.root().get(members) != simdjson::SUCCESS) return {};
     line_.assign(envelope.substr(0, envelope.rfind('}')));
-    is_empty_ = members.size() == 0 && envelope.find('"') == std::string_view::npos;
+    is_empty_ = members.size() == 0;
     const ReportProcess* const process = context_.participant.Process(row.Int(1));
     const bool has_time = process != nullptr && process->time_shift_us.has_value();
     AddMember(members, "timestamp",
@@ -194,8 +188,7 @@ class RawWriter {
   std::vector<std::pair<std::int64_t, const PlannedFile*>>::const_iterator next_file_;
   FileWriter out_;
   TextCache texts_;
-  simdjson::dom::parser parser_;
-  std::string repaired_;
+  LenientParser parser_;
   std::string line_;
   bool is_empty_ = false;
 };

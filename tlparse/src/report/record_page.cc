@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/json_repair.h"
 #include "report/html.h"
 #include "report/output_directory.h"
 
@@ -72,14 +71,6 @@ Result<RecordPages> RecordPages::Open(Database& database) {
   return pages;
 }
 
-bool RecordPages::ParseEnvelope(std::string_view envelope) {
-  if (parser_.parse(envelope.data(), envelope.size()).get(envelope_) == simdjson::SUCCESS) {
-    return true;
-  }
-  Result<RepairedJson> repaired = RepairJson(envelope);
-  return repaired && parser_.parse(repaired->text).get(envelope_) == simdjson::SUCCESS;
-}
-
 Result<void> RecordPages::AppendMetadataPage(std::int64_t record_id, std::string_view title,
                                              std::string_view path_to_tree, FileWriter& out) {
   AppendPageStart(title, out);
@@ -87,8 +78,8 @@ Result<void> RecordPages::AppendMetadataPage(std::int64_t record_id, std::string
   ASSIGN_OR_RETURN(const bool has_row, record_.Step());
   if (has_row) {
     simdjson::dom::object members;
-    if (ParseEnvelope(record_.Text(1)) &&
-        envelope_.at_key(record_.Text(0)).get(members) == simdjson::SUCCESS) {
+    if (parser_.Parse(record_.Text(1)) &&
+        parser_.root().at_key(record_.Text(0)).get(members) == simdjson::SUCCESS) {
       AppendMembers(members, out);
     } else {
       out.Append("<pre>");

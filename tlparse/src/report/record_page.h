@@ -1,13 +1,12 @@
 // Pages that show the metadata of one record: metrics, guards, symbols.
 #pragma once
 
-#include <simdjson.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "report/lenient_json.h"
 #include "report/stack_text.h"
 #include "store/database.h"
 
@@ -25,13 +24,9 @@ class RecordPages {
                                   std::string_view path_to_tree, FileWriter& out);
 
  private:
-  // Sets envelope_, which lives until the next call.
-  bool ParseEnvelope(std::string_view envelope);
-
   Statement record_;
   StackReader stacks_;
-  simdjson::dom::parser parser_;
-  simdjson::dom::element envelope_;
+  LenientParser parser_;
 };
 
 // dynamo_guards: `payload` is a list of objects with `code`; anything else is shown as text.

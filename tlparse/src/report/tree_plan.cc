@@ -11,9 +11,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/json_repair.h"
 #include "report/file_name.h"
 #include "report/json_format.h"
+#include "report/lenient_json.h"
 #include "report/record_scan.h"
 #include "store/database.h"
 #include "store/text_pool.h"
@@ -161,8 +161,7 @@ class Planner {
   std::unordered_map<std::string, std::uint32_t> key_ids_;
   std::unordered_set<std::int64_t> payload_files_;
   UniqueNames dump_names_;
-  simdjson::dom::parser parser_;
-  std::string repaired_;
+  LenientParser parser_;
   simdjson::dom::element metadata_;
   bool has_metadata_ = false;
   std::vector<Draft> drafts_;  // of the current record
@@ -224,15 +223,8 @@ std::pair<std::uint32_t, std::uint32_t> Planner::Place(std::int64_t compile_id,
 }
 
 bool Planner::ParseMetadata(const Row& row) {
-  has_metadata_ = false;
-  simdjson::dom::element envelope;
-  if (parser_.parse(row.envelope.data(), row.envelope.size()).get(envelope) != simdjson::SUCCESS) {
-    Result<RepairedJson> repaired = RepairJson(row.envelope);
-    if (!repaired) return false;
-    repaired_ = std::move(repaired->text);
-    if (parser_.parse(repaired_).get(envelope) != simdjson::SUCCESS) return false;
-  }
-  has_metadata_ = envelope.at_key(row.kind).get(metadata_) == simdjson::SUCCESS;
+  has_metadata_ = parser_.Parse(row.envelope) &&
+                  parser_.root().at_key(row.kind).get(metadata_) == simdjson::SUCCESS;
   return has_metadata_;
 }
 

@@ -1,0 +1,36 @@
+// JSON of logs for simdjson's DOM: with NaN, lone surrogates, duplicate members, integers of any
+// size.
+#pragma once
+
+#include <simdjson.h>
+
+#include <string>
+#include <string_view>
+
+namespace tlparse {
+
+// Not thread-safe.
+class LenientParser {
+ public:
+  // False if `json` is not JSON even so. Otherwise root() and strict_text() live until the next
+  // call (strict_text() may be `json` itself). Numbers that do not fit 64 bits are strings in
+  // the DOM.
+  bool Parse(std::string_view json);
+  simdjson::dom::element root() const { return root_; }
+  // Strict JSON that says the same as `json`.
+  std::string_view strict_text() const { return strict_text_; }
+
+ private:
+  bool ParseStrict(std::string_view json);
+
+  simdjson::dom::parser parser_;
+  simdjson::dom::element root_;
+  std::string_view strict_text_;
+  std::string repaired_;
+};
+
+// `json` (strict) with quotes around integers of 19 and more digits and numbers with an exponent of
+// three and more (1e999).
+std::string QuoteOddNumbers(std::string_view json);
+
+}  // namespace tlparse
