@@ -215,7 +215,7 @@ std::string DescribeChange(const ComponentDifference& difference) {
   if (const auto old_fields = Fields(a), new_fields = Fields(b); !old_fields.empty() && !new_fields.empty()) {
     std::string text, by_design;
     for (const auto& [name, value] : old_fields) {
-      const auto other = std::find_if(new_fields.begin(), new_fields.end(), [&](const auto& field) { return field.first == name; });
+      const auto other = std::find_if(new_fields.begin(), new_fields.end(), [&wanted = name](const auto& field) { return field.first == wanted; });
       if (other == new_fields.end() || other->second == value) continue;
       if (NeutralizeDesign(name, value).text == NeutralizeDesign(name, other->second).text) {
         by_design = fmt::format("{} → {}", value, other->second);
