@@ -133,9 +133,10 @@ void AddNotes(const RanksAnswer& answer, ChunkWriter& writer) {
     writer.AddText(kind);
     writer.AddText(text);
   };
-  if (answer.slowest) {
+  // A rank that is a few percent slower than most tells nothing.
+  if (answer.slowest && answer.slowest->compile_s > 1.05 * answer.slowest->median_s) {
     const SlowestRank& slowest = *answer.slowest;
-    add("slowest", fmt::format("rank {} compiled for {:.1f} s, the median rank for {:.1f} s{}{}", 
+    add("slowest", fmt::format("rank {} compiled for {:.1f} s, the median rank for {:.1f} s{}{}",
                                answer.job().participants()[static_cast<std::size_t>(slowest.rank)].name, slowest.compile_s,
                                slowest.median_s, slowest.compile.empty() ? "" : ": most in " + slowest.compile,
                                slowest.reason.empty() ? "" : ", " + slowest.reason));

@@ -75,18 +75,28 @@ export function divergences(model: Model, findings: Chunks['findings']): Attenti
   const items: Attention[] = [];
   const who = (ranks: string | null) => (/^[\d,-]+$/.test(ranks ?? '') ? `${/[,-]/.test(ranks!) ? 'Ranks' : 'Rank'} ${ranks}` : (ranks ?? ''));
   const cache = findings.cache_finding;
+  // The same cause of the same ranks is one item, however many compiles and counterparts it has.
+  const merged = new Map<string, number[]>();
   cache.cause.forEach((cause, i) => {
     if (cache.is_note[i] === 1) return;
+    const key = [cache.ranks[i], cause, cache.text[i], cache.state[i], cache.against_state[i]].join('\n');
+    merged.set(key, [...(merged.get(key) ?? []), i]);
+  });
+  for (const rows of merged.values()) {
+    const i = rows[0];
+    const isMissing = cache.cause[i] === 'missing_compile';
     const state = cache.state[i] === cache.against_state[i] ? `${cache.state[i]} on both sides` : `${cache.state[i]} here, ${cache.against_state[i]} there`;
     const node = cache.node[i] || cache.against_node[i] ? `first differing node ${cache.against_node[i] || '(none)'} → ${cache.node[i] || '(none)'} ${cache.source[i] ?? ''}` : '';
     const compileId = cache.compile_id[i] ?? cache.against_compile_id[i];
+    const compiles = [...new Set(rows.map((row) => cache.compiles[row]))].join(', ');
+    const against = cache.against[i] && cache.against[i]!.length < 14 ? ` ≠ ${cache.against[i]}` : '';
     items.push({
       tone: 'bad',
-      title: `${who(cache.ranks[i])}${cache.against[i] ? ` ≠ ${cache.against[i]}` : ''}: ${cause === 'missing_compile' ? cache.text[i] : cache.title[i]}`,
-      detail: [cause === 'missing_compile' ? '' : cache.text[i], node, `in ${cache.compiles[i]}`, cache.lookups[i] ? state : '', cache.explained[i] ? `explains ${cache.explained[i]} more components` : '', cache.fallback[i]].filter(Boolean).join(' · '),
+      title: `${who(cache.ranks[i])}${against}: ${isMissing ? cache.text[i] : cache.title[i]}`,
+      detail: [isMissing ? '' : cache.text[i], node, `in ${compiles}`, cache.lookups[i] ? state : '', cache.explained[i] ? `explains ${cache.explained[i]} more components` : ''].filter(Boolean).join(' · '),
       link: cache.lookups[i] && compileId !== null ? href(['ranks'], { tab: 'cache', compile: compileId }) : compileId !== null ? href(['compile', compileId]) : href(['ranks']),
     });
-  });
+  }
   const same = findings.same_key;
   same.key.forEach((_, i) => {
     items.push({ tone: 'bad', title: `${who(same.ranks[i])} and ${same.other_ranks[i]}: one cache key, two generated codes`, detail: (same.diff[i] ?? '').split('\n').slice(0, 6).join(' '), link: href(['ranks'], { tab: 'cache' }) });
@@ -110,7 +120,6 @@ export function divergences(model: Model, findings: Chunks['findings']): Attenti
   notes.text.forEach((text, i) => {
     if (notes.kind[i] === 'missing_ranks') items.push({ tone: 'bad', title: text ?? '', link: href(['ranks']) });
     else if (notes.kind[i] === 'slowest' && model.processes.length > 1) items.push({ tone: 'note', title: 'Slowest rank', detail: text ?? '', link: href(['ranks']) });
-    else if (notes.kind[i] === 'note') items.push({ tone: 'note', title: 'By design', detail: text ?? '', link: href(['ranks']) });
   });
   return items;
 }

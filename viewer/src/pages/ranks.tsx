@@ -461,9 +461,20 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
   const items = divergences(model, findings);
   const classes = findings.rank_class;
   const aspects = findings.aspect;
+  const notes = findings.note.text.filter((_, i) => findings.note.kind[i] === 'note');
   return (
     <>
       <Section title="What sets ranks apart">{items.length === 0 ? <p class="quiet">Nothing: all ranks compiled the same, got the same from their caches, and schedule the same collectives.</p> : <AttentionItems items={items} />}</Section>
+      {notes.length > 0 && (
+        <details class="notes">
+          <summary>{plural(notes.length, 'difference')} by design, which set no rank apart</summary>
+          <ul>
+            {notes.slice(0, 200).map((note) => (
+              <li>{shorten(note ?? '', 400)}</li>
+            ))}
+          </ul>
+        </details>
+      )}
       {classes.rows > 1 && (
         <Section title="Ranks that did the same">
           <table class="plain rank-classes">
