@@ -8,7 +8,7 @@ CREATE TABLE compilation_metric_row (
   co_filename_id INTEGER REFERENCES text(id),
   co_firstlineno INTEGER,
   start_time_us INTEGER,       -- since the epoch
-  duration_us INTEGER,
+  duration_us INTEGER,         -- as logged, else the legacy seconds, else from start to end
   dynamo_us INTEGER,           -- dynamo_cumulative_compile_time_us, or the legacy seconds
   aot_autograd_us INTEGER,
   inductor_us INTEGER,

@@ -13,7 +13,7 @@ struct Metrics {
       cudagraph_skip_reason, torch_version, python_version;
   std::optional<std::int64_t> co_firstlineno, start_time_us, duration_us, dynamo_us, aot_autograd_us, inductor_us, code_gen_us,
       triton_us, backward_us, before_restart_us, gc_us, graph_op_count, graph_node_count, graph_input_count, guard_count,
-      num_graph_breaks, cache_size, accumulated_cache_size, fail_user_line;
+      num_graph_breaks, cache_size, accumulated_cache_size, fail_user_line, end_time_us;
   // Seconds: the only spelling of early logs.
   std::optional<double> start_s, frame_s, backend_s, inductor_s, code_gen_s, before_restart_s, elapsed_s;
   std::optional<bool> has_guarded_code, is_forward;
@@ -44,6 +44,7 @@ constexpr IntField kInts[] = {
     {"duration_us", &Metrics::duration_us},
     {"dynamo_compile_time_before_restart_us", &Metrics::before_restart_us},
     {"dynamo_cumulative_compile_time_us", &Metrics::dynamo_us},
+    {"end_time_us", &Metrics::end_time_us},
     {"fail_user_frame_lineno", &Metrics::fail_user_line},
     {"gc_time_us", &Metrics::gc_us},
     {"graph_input_count", &Metrics::graph_input_count},
@@ -115,11 +116,16 @@ void FillFromSeconds(std::optional<std::int64_t>& us, std::optional<double> seco
   us = std::llround(*seconds * 1e6);
 }
 
-// Early logs have seconds only, and the early backward record calls its duration elapsed_time.
+// Early logs have seconds only, and the early backward record calls its duration elapsed_time. Export and AOTInductor of 2.14 give
+// the two ends and no duration.
 void FillLegacy(Metrics& metrics) {
   FillFromSeconds(metrics.start_time_us, metrics.start_s);
   FillFromSeconds(metrics.duration_us, metrics.frame_s);
   FillFromSeconds(metrics.duration_us, metrics.elapsed_s);
+  if (!metrics.duration_us && metrics.start_time_us && metrics.end_time_us && *metrics.end_time_us >= *metrics.start_time_us &&
+      *metrics.start_time_us >= 0) {
+    metrics.duration_us = *metrics.end_time_us - *metrics.start_time_us;
+  }
   FillFromSeconds(metrics.dynamo_us, metrics.frame_s);
   FillFromSeconds(metrics.aot_autograd_us, metrics.backend_s);
   FillFromSeconds(metrics.inductor_us, metrics.inductor_s);
