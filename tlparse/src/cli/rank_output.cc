@@ -33,7 +33,11 @@ void WriteSide(JsonWriter& json, std::string_view side, const std::optional<std:
 }  // namespace
 
 std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks) {
-  const std::string text = job.FormatRanks(ranks);
+  constexpr std::size_t kMostBytesOfRanks = 60;
+  std::string text = job.FormatRanks(ranks);
+  if (const std::size_t comma = text.rfind(',', kMostBytesOfRanks); text.size() > kMostBytesOfRanks && comma != std::string::npos) {
+    text = fmt::format("{},… ({} in all)", text.substr(0, comma), ranks.size());
+  }
   const bool has_rank = std::any_of(ranks.begin(), ranks.end(), [&](RankIndex rank) {
     return job.participants()[static_cast<std::size_t>(rank)].rank.has_value();
   });
@@ -75,12 +79,18 @@ void PrintWrapped(std::string_view text, int first_indent, int indent) {
   for (std::size_t at = 0; at < printable.size();) {
     std::size_t end = printable.find(' ', at);
     if (end == std::string::npos) end = printable.size();
+    // A word that fits on no line (a long list of ranks, a path) is cut where it may be.
+    const auto room = static_cast<std::size_t>(width - std::max(first_indent, indent));
+    if (end - at > room && DisplayWidth(std::string_view(printable).substr(at, end - at)) > static_cast<int>(room)) {
+      const std::size_t comma = printable.rfind(',', at + room - 1);
+      end = comma == std::string::npos || comma <= at ? end : comma + 1;
+    }
     const std::string word = printable.substr(at, end - at);
     if (!is_empty && DisplayWidth(line) + 1 + DisplayWidth(word) > width) flush();
     if (!is_empty) line += ' ';
     line += word;
     is_empty = false;
-    at = end + 1;
+    at = end < printable.size() && printable[end] == ' ' ? end + 1 : end;
   }
   flush();
 }
