@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t kMostBytes = 4096;
 
+int LineWidth() { return std::clamp(Terminal::Out().width == 0 ? 80 : Terminal::Out().width, 40, 120); }
+
 // A prefix of at most kMostBytes that does not end within a character.
 std::string_view Cut(std::string_view text) {
   if (text.size() <= kMostBytes) return text;
@@ -66,7 +68,7 @@ void WriteCause(JsonWriter& json, const Cause& cause) {
 }
 
 void PrintWrapped(std::string_view text, int first_indent, int indent) {
-  const int width = std::clamp(Terminal::Out().width == 0 ? 80 : Terminal::Out().width, 40, 120);
+  const int width = LineWidth();
   const std::string printable = Printable(text);
   std::string line(static_cast<std::size_t>(first_indent), ' ');
   bool is_empty = true;
@@ -96,6 +98,7 @@ void PrintWrapped(std::string_view text, int first_indent, int indent) {
 }
 
 void PrintHeading(std::string_view text) {
+  if (DisplayWidth(Printable(text)) > LineWidth()) return PrintWrapped(text, 0, 2);
   const std::string line = Styled(Printable(text), Style::kBold) + '\n';
   std::fwrite(line.data(), 1, line.size(), stdout);
 }
