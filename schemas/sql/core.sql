@@ -75,7 +75,7 @@ CREATE TABLE payload_row (
 ) STRICT;
 
 CREATE TABLE payload_hash (
-  hash TEXT PRIMARY KEY,
+  hash TEXT PRIMARY KEY,         -- payload_row.hash
   id INTEGER NOT NULL REFERENCES payload_row(id)
 ) STRICT, WITHOUT ROWID;
 
@@ -145,8 +145,8 @@ CREATE TABLE compile (
   start_time_us INTEGER,
   duration_us INTEGER,             -- the compile itself
   backward_duration_us INTEGER,    -- its lazy backward, where there was one
-  function TEXT,
-  file TEXT,
+  function TEXT,                   -- the compiled Python function, its file and first line
+  file TEXT,                       -- as PyTorch spells it
   line INTEGER,
   generation INTEGER NOT NULL,     -- 0-based: how often this process had used the label before (torch._dynamo.reset())
   stack_id INTEGER REFERENCES stack_frame(id), -- innermost frame of dynamo_start's stack
@@ -195,7 +195,7 @@ CREATE TABLE payload_content (
 CREATE TABLE import_code (
   id INTEGER PRIMARY KEY,
   severity TEXT NOT NULL,  -- error: bytes damaged or not attributable; warning: contradictory content; info: new or foreign
-  code TEXT NOT NULL,
+  code TEXT NOT NULL,      -- its name: broken_header, payload_mismatch, …
   advice TEXT NOT NULL     -- what to do about it
 ) STRICT;
 

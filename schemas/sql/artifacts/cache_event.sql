@@ -47,7 +47,7 @@ CREATE TABLE component (
 CREATE TABLE component_set (
   id INTEGER PRIMARY KEY,
   hash TEXT NOT NULL,       -- XXH3-128 over names and hashes, hex
-  length INTEGER NOT NULL
+  length INTEGER NOT NULL   -- number of components
 ) STRICT;
 CREATE TABLE component_list_row (
   list_id INTEGER NOT NULL,
@@ -58,7 +58,7 @@ CREATE TABLE component_list_row (
 CREATE TABLE component_run (
   set_id INTEGER NOT NULL REFERENCES component_set(id),
   ordinal INTEGER NOT NULL,       -- of the run's first component in the set
-  length INTEGER NOT NULL,
+  length INTEGER NOT NULL,        -- number of components of the run
   list_id INTEGER NOT NULL,
   list_ordinal INTEGER NOT NULL,  -- of the run's first component in the list
   PRIMARY KEY (set_id, ordinal)

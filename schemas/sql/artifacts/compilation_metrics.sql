@@ -6,7 +6,7 @@ CREATE TABLE compilation_metric_row (
   kind_id INTEGER NOT NULL REFERENCES text(id),
   co_name_id INTEGER REFERENCES text(id),
   co_filename_id INTEGER REFERENCES text(id),
-  co_firstlineno INTEGER,
+  co_firstlineno INTEGER,      -- first line of the compiled function
   start_time_us INTEGER,       -- since the epoch
   duration_us INTEGER,         -- as logged, else the legacy seconds, else from start to end
   dynamo_us INTEGER,           -- dynamo_cumulative_compile_time_us, or the legacy seconds
@@ -21,9 +21,9 @@ CREATE TABLE compilation_metric_row (
   graph_node_count INTEGER,
   graph_input_count INTEGER,
   guard_count INTEGER,
-  num_graph_breaks INTEGER,
+  num_graph_breaks INTEGER,    -- as logged (2.14)
   cache_size INTEGER,          -- compiles of this frame before this one
-  accumulated_cache_size INTEGER,
+  accumulated_cache_size INTEGER, -- compiles of this code object before this one
   has_guarded_code INTEGER,    -- 0, 1 or NULL
   fail_type_id INTEGER REFERENCES text(id),
   fail_reason_id INTEGER REFERENCES text(id),

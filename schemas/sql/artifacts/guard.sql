@@ -11,7 +11,7 @@ CREATE TABLE guard_row (
   source TEXT,                     -- L['x'], of the nearest manager
   user_file_id INTEGER REFERENCES text(id),
   user_line INTEGER,
-  user_code TEXT,
+  user_code TEXT,                  -- the text of that line
   user_function_id INTEGER REFERENCES text(id),
   hint TEXT,                       -- what PyTorch says about the check (2.14): "type MLP"
   PRIMARY KEY (content_id, ordinal)

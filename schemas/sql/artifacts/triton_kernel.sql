@@ -3,7 +3,7 @@ CREATE TABLE triton_kernel_row (
   content_id INTEGER NOT NULL REFERENCES content(id),
   name TEXT NOT NULL,
   autotune_cache_state TEXT,   -- hit, miss, only 1 config, force_disabled, or NULL: not considered
-  num_configs INTEGER,
+  num_configs INTEGER,         -- launch configurations that were tried
   compile_time_us INTEGER,
   config TEXT,                 -- JSON list of [key, value]: best_config, else only_config
   info TEXT NOT NULL,          -- the whole entry, JSON

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""What the tree promises about itself: the direction of includes, headers that stand alone, a
+schema that explains its columns, no places of one machine, three files for every artifact family.
+
+usage: test_structure.py [--compiler CXX]     without a compiler the headers are not compiled
+"""
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SOURCES = os.path.join(ROOT, "tlparse", "src")
+SQL = os.path.join(ROOT, "schemas", "sql")
+STAGES = ["base", "log", "store", "artifacts", "import", "analysis", "report", "cli"]
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"/]+)/', re.MULTILINE)
+COMPILER = None
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def below(folder, *endings):
+    for directory, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith(endings):
+                yield os.path.join(directory, name)
+
+
+class Stages(unittest.TestCase):
+    def test_a_stage_includes_itself_and_those_before_it(self):
+        self.assertEqual(sorted(STAGES), sorted(os.listdir(SOURCES)), "a folder without a place in the order")
+        wrong = []
+        for path in below(SOURCES, ".h", ".cc"):
+            name = os.path.relpath(path, SOURCES)
+            stage = STAGES.index(name.split(os.sep)[0])
+            for included in INCLUDE.findall(read(path)):
+                if included not in STAGES or STAGES.index(included) > stage:
+                    wrong.append("%s includes %s/" % (name, included))
+        self.assertEqual([], wrong)
+
+    def test_headers_are_included_once(self):
+        for path in below(SOURCES, ".h"):
+            self.assertIn("#pragma once", read(path), path)
+
+    def test_every_header_compiles_alone(self):
+        if COMPILER is None:
+            self.skipTest("no compiler was named")
+        # One translation unit a header: what another header has already brought in cannot help.
+        failures = []
+        with tempfile.TemporaryDirectory() as folder:
+            unit = os.path.join(folder, "alone.cc")
+            for path in below(SOURCES, ".h"):
+                with open(unit, "w", encoding="utf-8") as file:
+                    file.write('#include "%s"\n' % os.path.relpath(path, SOURCES))
+                done = subprocess.run(COMPILER + ["-std=c++20", "-fsyntax-only", "-I" + SOURCES, unit],
+                                      capture_output=True, text=True)
+                if done.returncode != 0:
+                    failures.append(os.path.relpath(path, SOURCES) + "\n" + done.stderr[:1000])
+        self.assertEqual("", "\n".join(failures))
+
+
+class Families(unittest.TestCase):
+    def test_every_family_has_its_three_files(self):
+        def stems(*parts, ending):
+            folder = os.path.join(ROOT, *parts)
+            return {name[:-len(ending)] for name in os.listdir(folder) if name.endswith(ending)}
+        code = stems("tlparse", "src", "artifacts", ending=".cc")
+        self.assertTrue(code)
+        self.assertEqual(code, stems("schemas", "sql", "artifacts", ending=".sql"))
+        self.assertEqual(set(), code - stems("fixtures", "artifacts", ending=".test"))
+
+
+class Schema(unittest.TestCase):
+    maxDiff = None
+
+    # Names that say what they hold: keys, the members of the format itself, and units at the end.
+    OBVIOUS = re.compile(r"^(id|ordinal|name|rank|pid|line|attempt|message|function|text|dtype|is_wait|"
+                         r"subgraph_name|\w+_(id|us|ns|bytes|line|offset|ordinal|node|count))$")
+    COLUMN = re.compile(r"^\s+(\w+)\s+(?:INTEGER|TEXT|REAL|BLOB|ANY)\b")
+
+    def columns(self):
+        """(file, table, column, whether a comment explains it) of every table: one beside it, one
+        on the line above, or the one above the table, if it names the column."""
+        for path in below(SQL, ".sql"):
+            table, above, intro = None, False, ""
+            for line in read(path).splitlines():
+                begins = re.match(r"CREATE TABLE (\w+)", line)
+                if begins:
+                    table, above = begins.group(1), False
+                    continue
+                if table is None:
+                    intro = intro + line if line.startswith("--") else ""
+                    continue
+                if line.startswith(")"):
+                    table, intro = None, ""
+                    continue
+                column = self.COLUMN.match(line)
+                if column:
+                    yield os.path.relpath(path, ROOT), table, column.group(1), \
+                        above or "--" in line or re.search(r"\b%s\b" % column.group(1), intro)
+                above = line.strip().startswith("--")
+
+    def test_every_column_says_what_it_holds(self):
+        columns = list(self.columns())
+        self.assertGreater(len(columns), 100)
+        silent = ["%s: %s.%s" % (path, table, column) for path, table, column, is_explained in columns
+                  if not is_explained and not self.OBVIOUS.match(column)]
+        self.assertEqual([], silent)
+
+    def test_tables_are_strict(self):
+        for path in below(SQL, ".sql"):
+            text = re.sub(r"--.*", "", read(path))
+            for statement in re.findall(r"^CREATE TABLE [^;]*;", text, re.MULTILINE):
+                self.assertRegex(statement, r"\)\s*(WITHOUT ROWID, *)?STRICT(, *WITHOUT ROWID)?;$", path)
+
+
+class Tree(unittest.TestCase):
+    # Recorded logs hold the paths of where they were recorded.
+    RECORDED = ("fixtures/", "tests/fuzz/corpus/", "tests/report/expected/")
+    # Where these were written, and where packages come from; /home/u is everybody's example.
+    PLACES = re.compile(r"/" r"work/(?!dir)|/home/(?!u/)|/root/|registry\.npm|pypi\.org|deb\.debian\.org|"
+                        r"download\.pytorch\.org")
+
+    def test_no_place_of_one_machine_is_named(self):
+        listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True)
+        if listed.returncode != 0:
+            self.skipTest("not a git checkout")
+        found = []
+        for name in listed.stdout.decode().split("\0"):
+            path = os.path.join(ROOT, name)
+            if not name or name.startswith(self.RECORDED) or not os.path.isfile(path):
+                continue
+            if os.path.abspath(path) == os.path.abspath(__file__):
+                continue
+            with open(path, "rb") as file:
+                data = file.read()
+            if b"\0" in data[:8000]:
+                continue
+            for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+                if self.PLACES.search(line):
+                    found.append("%s:%d: %s" % (name, number, line.strip()[:120]))
+        self.assertEqual([], found)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--compiler", help="a C++ compiler with its flags, one argument")
+    arguments, rest = parser.parse_known_args()
+    if arguments.compiler:
+        COMPILER = shlex.split(arguments.compiler)
+    unittest.main(argv=[sys.argv[0]] + rest)
