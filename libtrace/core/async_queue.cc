@@ -196,7 +196,7 @@ void AsyncQueue::WriteChunk(Chunk& chunk) {
   thread_local FramedRecord framed;
   const char* at = chunk.bytes.get();
   const char* const end = at + chunk.size;
-  while (at < end) {
+  while (at < end && !is_abandoned_.load(std::memory_order_relaxed)) {
     try {
       bool has_payload = false;
       at = TakeEntry(at, record, has_payload);
@@ -245,7 +245,7 @@ void AsyncQueue::Close(std::chrono::milliseconds timeout) noexcept {
   progress_.notify_all();
   if (!is_started_ || std::this_thread::get_id() == thread_id_) return;
   if (progress_.wait_for(lock, timeout, [this] { return is_done_; })) return;
-  is_abandoned_ = true;  // after the chunk it is writing, if that ever ends
+  is_abandoned_ = true;
   const uint64_t left = pushed_count_ - written_count_;
   lock.unlock();
   ledger_.Lost(LossKind::kNotWrittenAtExit, "(queued)",

@@ -5,6 +5,7 @@
 // millisecond for a while.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -62,6 +63,8 @@ class AsyncQueue {
   RecordWriter& writer_;
   LossLedger& ledger_;
 
+  std::atomic<bool> is_abandoned_{false};  // the thread stops after the record that it is writing
+
   std::mutex mutex_;  // guards what follows
   std::condition_variable work_;
   std::condition_variable progress_;
@@ -74,7 +77,6 @@ class AsyncQueue {
   bool is_asleep_ = false;
   bool is_stalled_ = false;  // a Push waited in vain and nothing has been written since
   bool is_closed_ = false;
-  bool is_abandoned_ = false;
   bool is_done_ = false;
   std::thread::id thread_id_;
 };

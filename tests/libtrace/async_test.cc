@@ -124,7 +124,7 @@ TEST_CASE("A blocking queue does not block for ever, and only once", "[async]") 
 }
 
 TEST_CASE("Stop gives up on a sink that hangs", "[async]") {
-  Gate gate;
+  Gate& gate = *new Gate;  // the write that hangs uses it whenever it comes back
   REQUIRE(Start(gate.Behind(AsyncMode::kDrop, 1'000'000)));
   EmitNumbers(100);
   const auto start = std::chrono::steady_clock::now();
@@ -132,7 +132,6 @@ TEST_CASE("Stop gives up on a sink that hangs", "[async]") {
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
   CHECK(Lost(LossKind::kNotWrittenAtExit) == 100);
   gate.Open();
-  while (GetStats().record_count == 0) std::this_thread::yield();  // its thread uses the gate
 }
 
 TEST_CASE("Records keep their order and their time", "[async]") {

@@ -19,6 +19,11 @@
 #include "tests/catch2.h"
 #include "tests/libtrace/log_text.h"
 
+// Read by ThreadSanitizer, which refuses to go on after fork() otherwise; forking while threads run
+// is what is tested here.
+extern "C" const char* __tsan_default_options();
+extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+
 namespace libtrace {
 namespace {
 

@@ -55,7 +55,8 @@ inline bool IsDetailEnabled() noexcept { return IsEnabled() && detail::g_level.l
 // options.rank, if set, replaces what SetRank said.
 bool Start(Options options) noexcept;
 // Writes what is queued, closes the file and switches tracing off, for good unless Start() is
-// called.
+// called. Gives up after Options::max_exit_delay (and 2 s for a synchronous write): one call of a
+// sink that hangs may then still be going on.
 void Stop() noexcept;
 // Waits until every record emitted before the call has been given to the sink. False if that took
 // too long. Not needed when synchronous.
