@@ -247,7 +247,9 @@ def read_ours(root):
     for folder, _, names in os.walk(root):
         for name in names:
             path = os.path.relpath(os.path.join(folder, name), root)
-            if name.startswith((".tlparse", "trace.db")):
+            # The database, the viewer and its data are no part of the tree.
+            if name.startswith((".tlparse", "trace.db")) or path.startswith("data/") or \
+                    path == "files.html":
                 continue
             with open(os.path.join(folder, name), "rb") as stream:
                 data = stream.read()
