@@ -96,7 +96,7 @@ Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows) {
              when(has_records, next_record_id_ - 1), when(has_contents, file_first_content_id_),
              when(has_contents, contents_.next_id() - 1));
   processes_.reset();
-  kept_payloads_.clear();
+  ForgetKept();
   process_ = nullptr;
   log_record_ = nullptr;
   return {};

@@ -13,6 +13,7 @@ namespace tlparse {
 namespace {
 // JSON payloads above this are kept but not parsed: the parser's memory is a multiple of the text.
 constexpr std::size_t kMaxJsonBytes = 32 << 20;
+constexpr std::size_t kMaxKeptBytes = 16 << 20;
 }  // namespace
 
 TypingStage::TypingStage(TableSet& tables)
@@ -76,7 +77,7 @@ std::int64_t TypingStage::BeginFile(const FileInfo& file) {
   processes_ = std::make_unique<ProcessTable>(next_process_id_, next_compile_id_, file.mtime_us, file.has_mtime);
   reported_unknown_.clear();
   reported_once_.clear();
-  kept_payloads_.clear();
+  ForgetKept();
   return log_file_id_;
 }
 
@@ -301,14 +302,34 @@ Result<simdjson::dom::element> TypingStage::PayloadJson() {
   return root;
 }
 
+void TypingStage::ForgetKept() {
+  kept_payloads_.clear();
+  kept_order_.clear();
+  kept_bytes_ = 0;
+}
+
 std::string_view TypingStage::KeptPayload(std::int64_t payload_id) {
   auto found = kept_payloads_.find(payload_id);
   return found == kept_payloads_.end() ? std::string_view() : found->second;
 }
 void TypingStage::KeepPayload() {
-  if (record_.payload_id != 0) kept_payloads_.try_emplace(record_.payload_id, Payload());
+  if (record_.payload_id == 0 || !kept_payloads_.try_emplace(record_.payload_id, Payload()).second) return;
+  kept_order_.push_back(record_.payload_id);
+  kept_bytes_ += Payload().size();
+  // Bounded whatever the log: of very many open lookups the oldest lose their components, not their rows.
+  while (kept_bytes_ > kMaxKeptBytes && kept_order_.size() > 1) {
+    ReleasePayload(kept_order_.front());
+    kept_order_.pop_front();
+  }
 }
-void TypingStage::ReleasePayload(std::int64_t payload_id) { kept_payloads_.erase(payload_id); }
+void TypingStage::ReleasePayload(std::int64_t payload_id) {
+  auto found = kept_payloads_.find(payload_id);
+  if (found == kept_payloads_.end()) return;
+  kept_bytes_ -= found->second.size();
+  kept_payloads_.erase(found);
+  // Ids of released payloads leave the queue from its front, so that it stays as short as the map.
+  while (!kept_order_.empty() && !kept_payloads_.contains(kept_order_.front())) kept_order_.pop_front();
+}
 
 void TypingStage::NoteTime(std::int64_t epoch_us, TimeBasis basis) {
   process_->clock.Note(log_record_->prefix.time_us, epoch_us, basis);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -90,6 +91,7 @@ class TypingStage final : public IngestContext {
   std::int64_t Stack(std::string_view member, bool in_metadata);
   Result<simdjson::dom::element> EnvelopeRoot();
   Result<simdjson::dom::element> ParseEnvelope();
+  void ForgetKept();
   void EndProcess(Process& process);
   void AddCompileRows(CompileState& compile, const ProcessState& process);
 
@@ -133,6 +135,8 @@ class TypingStage final : public IngestContext {
   simdjson::dom::parser metadata_parser_;
   simdjson::dom::parser payload_parser_;
   std::unordered_map<std::int64_t, std::string> kept_payloads_;
+  std::deque<std::int64_t> kept_order_;
+  std::size_t kept_bytes_ = 0;
 };
 
 // Latest values of derived data of a compile that only its end tells.
