@@ -1,10 +1,10 @@
 // tlparse serve <db | directory>: the viewer over HTTP.
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include <csignal>
 #include <cstdio>
-#include <pthread.h>
 #include <thread>
 
 #include "cli/command.h"
@@ -19,7 +19,8 @@ namespace {
 // Where people expect the page: links stay good from one call to the next.
 constexpr int kUsualPort = 8577;
 
-Result<std::unique_ptr<ViewerServer>> Listen(const std::string& database, ServerOptions options, bool is_port_given) {
+Result<std::unique_ptr<ViewerServer>> Listen(const std::string& database, ServerOptions options,
+                                             bool is_port_given) {
   if (is_port_given) return ViewerServer::Create(database, options);
   options.port = kUsualPort;
   auto server = ViewerServer::Create(database, options);
@@ -34,7 +35,8 @@ Result<std::string> FindDatabase(const std::string& path) {
   return database.path();
 }
 
-// Serves until Ctrl+C (or SIGTERM). The signals are blocked in every thread and awaited in one: a handler could not stop a server.
+// Serves until Ctrl+C (or SIGTERM). The signals are blocked in every thread and awaited in one: a
+// handler could not stop a server.
 void RunUntilSignal(ViewerServer& server) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -54,14 +56,19 @@ void RunUntilSignal(ViewerServer& server) {
 }  // namespace
 
 int RunServe(std::span<const std::string> arguments) {
-  CLI::App app("Serve the report as a page, with the database behind it and an SQL console. Reads only.", "serve");
+  CLI::App app(
+      "Serve the report as a page, with the database behind it and an SQL console. Reads only.",
+      "serve");
   std::string path;
   ServerOptions options;
   app.add_option("database", path, "a trace.db, or an output directory of tlparse")->required();
-  CLI::Option* port = app.add_option("--port", options.port, fmt::format("port (default: {}, or any that is free)", kUsualPort))
-                          ->check(CLI::Range(0, 65535));
+  CLI::Option* port =
+      app.add_option("--port", options.port,
+                     fmt::format("port (default: {}, or any that is free)", kUsualPort))
+          ->check(CLI::Range(0, 65535));
   app.add_option("--host", options.host,
-                 "address to listen on (default: 127.0.0.1, this machine only). Whoever can reach it reads everything in the trace");
+                 "address to listen on (default: 127.0.0.1, this machine only). Whoever can reach "
+                 "it reads everything in the trace");
   if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
   Result<std::string> database = FindDatabase(path);
   if (!database) return ReportError(database.error());

@@ -10,25 +10,28 @@
 #include <mutex>
 #include <optional>
 
-#include "report/viewer_events.h"
-#include "report/viewer_sql.h"
 #include "report/viewer_data.h"
+#include "report/viewer_events.h"
 #include "report/viewer_export.h"
+#include "report/viewer_sql.h"
 
 namespace tlparse {
 namespace {
 
 bool IsAddress(std::string host) {
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
   unsigned char bytes[sizeof(in6_addr)];
-  return inet_pton(AF_INET, host.c_str(), bytes) == 1 || inet_pton(AF_INET6, host.c_str(), bytes) == 1;
+  return inet_pton(AF_INET, host.c_str(), bytes) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), bytes) == 1;
 }
 
 bool IsLoopback(std::string_view host) {
   return host == "localhost" || host == "::1" || host == "[::1]" || host.substr(0, 4) == "127.";
 }
 
-// The page as it is served: it asks the API, and the policy that stands in it becomes a header too, where it can say more.
+// The page as it is served: it asks the API, and the policy that stands in it becomes a header too,
+// where it can say more.
 struct ServedPage {
   std::string html;
   std::string policy;
@@ -43,7 +46,8 @@ ServedPage MakePage() {
   constexpr std::string_view kMeta = "http-equiv=\"Content-Security-Policy\" content=\"";
   if (const std::size_t at = page.html.find(kMeta); at != std::string::npos) {
     const std::size_t start = at + kMeta.size();
-    page.policy = page.html.substr(start, page.html.find('"', start) - start) + "; frame-ancestors 'none'";
+    page.policy =
+        page.html.substr(start, page.html.find('"', start) - start) + "; frame-ancestors 'none'";
   }
   return page;
 }
@@ -60,9 +64,12 @@ httplib::Headers DefaultHeaders(const std::string& policy) {
 
 int StatusOf(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kNotFound: return 404;
-    case ErrorCode::kUsage: return 400;
-    default: return 500;
+    case ErrorCode::kNotFound:
+      return 404;
+    case ErrorCode::kUsage:
+      return 400;
+    default:
+      return 500;
   }
 }
 
@@ -73,7 +80,8 @@ void Refuse(httplib::Response& response, int status, std::string_view why) {
 
 std::optional<std::int64_t> RunOf(const httplib::Request& request) {
   const std::string text = request.get_param_value("run");
-  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
   return std::stoll(text);
 }
 
@@ -103,7 +111,9 @@ class ViewerServer::Impl {
   explicit Impl(ServerOptions options) : options_(std::move(options)) {}
 
   Result<void> Start(const std::string& path) {
-    if (ViewerPage().empty()) return Fail(ErrorCode::kUsage, "this tlparse was built without the viewer (TRACEKIT_BUILD_VIEWER)");
+    if (ViewerPage().empty())
+      return Fail(ErrorCode::kUsage,
+                  "this tlparse was built without the viewer (TRACEKIT_BUILD_VIEWER)");
     path_ = path;
     ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Mode::kReadOnly));
     database_.emplace(std::move(database));
@@ -117,8 +127,11 @@ class ViewerServer::Impl {
     Configure();
     port_ = options_.port == 0 ? server_.bind_to_any_port(options_.host) : options_.port;
     if (port_ <= 0 || (options_.port != 0 && !server_.bind_to_port(options_.host, options_.port))) {
-      return Fail(ErrorCode::kIo, fmt::format("cannot listen on {} port {}: another program may use it; give another --port",
-                                              options_.host, options_.port));
+      return Fail(
+          ErrorCode::kIo,
+          fmt::format(
+              "cannot listen on {} port {}: another program may use it; give another --port",
+              options_.host, options_.port));
     }
     return {};
   }
@@ -130,13 +143,17 @@ class ViewerServer::Impl {
     server_.set_read_timeout(10);
     server_.new_task_queue = [] { return new httplib::ThreadPool(4); };
     // Routed here by comparison: httplib would try regular expressions on whatever path comes in.
-    server_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      return Route(request, response);
+    server_.set_pre_routing_handler(
+        [this](const httplib::Request& request, httplib::Response& response) {
+          return Route(request, response);
+        });
+    server_.Post("/api/sql", [this](const httplib::Request& request, httplib::Response& response) {
+      Sql(request, response);
     });
-    server_.Post("/api/sql", [this](const httplib::Request& request, httplib::Response& response) { Sql(request, response); });
   }
 
-  httplib::Server::HandlerResponse Route(const httplib::Request& request, httplib::Response& response) {
+  httplib::Server::HandlerResponse Route(const httplib::Request& request,
+                                         httplib::Response& response) {
     using enum httplib::Server::HandlerResponse;
     if (!IsOwnHost(request.get_header_value("Host"), options_.host, port_)) {
       Refuse(response, 421, "this request names another host");
@@ -150,14 +167,16 @@ class ViewerServer::Impl {
       Refuse(response, 403, "requests of other pages are refused");
       return Handled;
     }
-    if (request.method == "POST" && request.path == "/api/sql") return Unhandled;  // its body is still to be read
+    if (request.method == "POST" && request.path == "/api/sql")
+      return Unhandled;  // its body is still to be read
     if (request.method != "GET" && request.method != "HEAD") {
       Refuse(response, 405, "this server only reads");
     } else if (request.path == "/" || request.path == "/index.html") {
       response.set_content(page_.html, "text/html; charset=utf-8");
     } else if (request.path == "/api/chromium_events.json") {
       Events(request, response);
-    } else if (constexpr std::string_view kChunk = "/api/chunk/"; request.path.rfind(kChunk, 0) == 0) {
+    } else if (constexpr std::string_view kChunk = "/api/chunk/";
+               request.path.rfind(kChunk, 0) == 0) {
       Chunk(request, std::string_view(request.path).substr(kChunk.size()), response);
     } else {
       Refuse(response, 404, "there is nothing here");
@@ -197,11 +216,13 @@ class ViewerServer::Impl {
 
   void Sql(const httplib::Request& request, httplib::Response& response) {
     // A form of another page could send text/plain without asking; JSON it cannot.
-    if (request.get_header_value("Content-Type").rfind(kJson, 0) != 0) return Refuse(response, 415, "send application/json");
+    if (request.get_header_value("Content-Type").rfind(kJson, 0) != 0)
+      return Refuse(response, 415, "send application/json");
     simdjson::dom::parser parser;
     simdjson::dom::element document;
     std::string_view sql;
-    if (parser.parse(request.body).get(document) != simdjson::SUCCESS || document["sql"].get(sql) != simdjson::SUCCESS) {
+    if (parser.parse(request.body).get(document) != simdjson::SUCCESS ||
+        document["sql"].get(sql) != simdjson::SUCCESS) {
       return Refuse(response, 400, "send {\"sql\": \"SELECT …\"}");
     }
     const std::lock_guard lock(console_mutex_);
@@ -227,7 +248,8 @@ class ViewerServer::Impl {
 ViewerServer::ViewerServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ViewerServer::~ViewerServer() = default;
 
-Result<std::unique_ptr<ViewerServer>> ViewerServer::Create(const std::string& database_path, const ServerOptions& options) {
+Result<std::unique_ptr<ViewerServer>> ViewerServer::Create(const std::string& database_path,
+                                                           const ServerOptions& options) {
   auto impl = std::make_unique<Impl>(options);
   RETURN_IF_ERROR(impl->Start(database_path));
   return std::unique_ptr<ViewerServer>(new ViewerServer(std::move(impl)));
@@ -237,7 +259,8 @@ int ViewerServer::port() const { return impl_->port_; }
 
 std::string ViewerServer::url() const {
   const std::string& host = impl_->options_.host;
-  return host.find(':') == std::string::npos ? fmt::format("http://{}:{}/", host, port()) : fmt::format("http://[{}]:{}/", host, port());
+  return host.find(':') == std::string::npos ? fmt::format("http://{}:{}/", host, port())
+                                             : fmt::format("http://[{}]:{}/", host, port());
 }
 
 void ViewerServer::Run() { impl_->server_.listen_after_bind(); }

@@ -1,13 +1,15 @@
 // The viewer over HTTP, with the database behind it.
 //
 //   GET  /                          the page
-//   GET  /api/chunk/<name>[?run=N]  one chunk of data, the same document as in a static page (report/viewer_data.h)
-//   GET  /api/chromium_events.json  the events of all ranks, for Perfetto
-//   POST /api/sql                   {"sql": "SELECT …"}; answer: schemas/json/viewer/sql_answer.schema.json
+//   GET  /api/chunk/<name>[?run=N]  one chunk of data, the same document as in a static page
+//   (report/viewer_data.h) GET  /api/chromium_events.json  the events of all ranks, for Perfetto
+//   POST /api/sql                   {"sql": "SELECT …"}; answer:
+//   schemas/json/viewer/sql_answer.schema.json
 //
-// Nothing else is served: no path of a request ever becomes the path of a file. The server only reads. What it refuses: requests
-// whose Host is not this server (a page elsewhere that rebinds its name to 127.0.0.1), whose Origin is another page, and in the
-// SQL console everything that is not a query, takes too long or answers too much.
+// Nothing else is served: no path of a request ever becomes the path of a file. The server only
+// reads. What it refuses: requests whose Host is not this server (a page elsewhere that rebinds its
+// name to 127.0.0.1), whose Origin is another page, and in the SQL console everything that is not a
+// query, takes too long or answers too much.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +31,10 @@ struct ServerOptions {
 
 class ViewerServer {
  public:
-  // Binds the port; connections wait from then on. kNotATrace, kNotFound, kIo: the database cannot be read or holds no run;
-  // kIo: the port is taken.
-  static Result<std::unique_ptr<ViewerServer>> Create(const std::string& database_path, const ServerOptions& options);
+  // Binds the port; connections wait from then on. kNotATrace, kNotFound, kIo: the database cannot
+  // be read or holds no run; kIo: the port is taken.
+  static Result<std::unique_ptr<ViewerServer>> Create(const std::string& database_path,
+                                                      const ServerOptions& options);
   ~ViewerServer();
 
   int port() const;
@@ -47,8 +50,9 @@ class ViewerServer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether a request with this Host header was meant for a server that listens on `host`:`port`. Names are accepted only if they
-// cannot be made to point here by somebody else: localhost, addresses, and `host` itself.
+// Whether a request with this Host header was meant for a server that listens on `host`:`port`.
+// Names are accepted only if they cannot be made to point here by somebody else: localhost,
+// addresses, and `host` itself.
 bool IsOwnHost(std::string_view host_header, std::string_view host, int port);
 
 }  // namespace tlparse

@@ -8,7 +8,8 @@
 #include "report/json_format.h"
 
 namespace tlparse {
-Result<void> ChunkWriter::AddTable(Database& database, const ViewerTable& table, const ViewerParameters& parameters) {
+Result<void> ChunkWriter::AddTable(Database& database, const ViewerTable& table,
+                                   const ViewerParameters& parameters) {
   // The marker column tells numbers from texts, so that one list of names serves SQL and JSON.
   std::string sql = "SELECT ";
   if (*table.numbers != '\0') sql += fmt::format("{}, ", table.numbers);
@@ -17,7 +18,8 @@ Result<void> ChunkWriter::AddTable(Database& database, const ViewerTable& table,
   sql += fmt::format(" {}", table.from);
   ASSIGN_OR_RETURN(Statement statement, database.Prepare(sql));
   for (const auto& [name, value] : parameters) {
-    if (const int index = sqlite3_bind_parameter_index(statement.handle(), name); index != 0) statement.Bind(index, value);
+    if (const int index = sqlite3_bind_parameter_index(statement.handle(), name); index != 0)
+      statement.Bind(index, value);
   }
   std::vector<std::string_view> numbers;
   std::vector<std::string_view> texts;
@@ -52,8 +54,10 @@ void ChunkWriter::BeginTable(std::string_view name, const std::vector<std::strin
                              const std::vector<std::string_view>& texts) {
   Table& table = tables_.emplace_back();
   table.name = name;
-  for (const std::string_view column : numbers) table.columns.push_back({std::string(column), false, {}});
-  for (const std::string_view column : texts) table.columns.push_back({std::string(column), true, {}});
+  for (const std::string_view column : numbers)
+    table.columns.push_back({std::string(column), false, {}});
+  for (const std::string_view column : texts)
+    table.columns.push_back({std::string(column), true, {}});
 }
 
 std::string& ChunkWriter::NextCell() {

@@ -1,9 +1,12 @@
-// One piece of the viewer's data: named tables of one JSON document. The page loads a piece when it needs it, from a file
-// (data/<name>.js) or over HTTP (/api/chunk/<name>): the document is the same. Its shape is schemas/json/viewer/*.schema.json.
+// One piece of the viewer's data: named tables of one JSON document. The page loads a piece when it
+// needs it, from a file (data/<name>.js) or over HTTP (/api/chunk/<name>): the document is the
+// same. Its shape is schemas/json/viewer/*.schema.json.
 //
-//   {"strings": ["a", …], "tables": {"compile": {"rows": 2, "numbers": {"id": [1, 2]}, "texts": {"label": [0, null]}}}}
+//   {"strings": ["a", …], "tables": {"compile": {"rows": 2, "numbers": {"id": [1, 2]}, "texts":
+//   {"label": [0, null]}}}}
 //
-// Columns, not rows: names are written once, and what repeats is a small number. Texts are indexes into "strings".
+// Columns, not rows: names are written once, and what repeats is a small number. Texts are indexes
+// into "strings".
 #pragma once
 
 #include <cstdint>
@@ -19,7 +22,8 @@
 
 namespace tlparse {
 
-// A table of a chunk as SQL: SELECT <numbers>, <texts> <from>. Both lists are SQL expressions with AS names; either may be empty.
+// A table of a chunk as SQL: SELECT <numbers>, <texts> <from>. Both lists are SQL expressions with
+// AS names; either may be empty.
 struct ViewerTable {
   const char* name;
   const char* numbers;
@@ -34,8 +38,10 @@ class ChunkWriter {
  public:
   ChunkWriter() = default;
 
-  // Runs the query and adds its rows as table `table.name`. Parameters that the SQL does not use are ignored.
-  Result<void> AddTable(Database& database, const ViewerTable& table, const ViewerParameters& parameters);
+  // Runs the query and adds its rows as table `table.name`. Parameters that the SQL does not use
+  // are ignored.
+  Result<void> AddTable(Database& database, const ViewerTable& table,
+                        const ViewerParameters& parameters);
 
   // By hand: all columns first, then cell by cell in that order, row by row.
   void BeginTable(std::string_view name, const std::vector<std::string_view>& numbers,

@@ -18,30 +18,39 @@ Error NoSuchChunk(std::string_view name) {
 std::optional<std::int64_t> ParseId(std::string_view digits) {
   std::int64_t id = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
-  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty() || digits[0] == '-') return std::nullopt;
-  return id > (std::int64_t{1} << 48) ? std::nullopt : std::optional(id);  // so that n·4096 cannot overflow
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty() ||
+      digits[0] == '-')
+    return std::nullopt;
+  return id > (std::int64_t{1} << 48) ? std::nullopt
+                                      : std::optional(id);  // so that n·4096 cannot overflow
 }
 
 bool IsHexPrefix(std::string_view text) {
-  return !text.empty() && text.size() <= 32 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
 }
 
 // The earliest time of the run, so that times in chunks are short numbers.
 constexpr const char* kOrigin =
-    "WITH in_run(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {})"
+    "WITH in_run(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE "
+    "f.run_id = {})"
     " SELECT coalesce((SELECT min(start_time_us) FROM compile WHERE process_id IN in_run),"
     " (SELECT CAST(min(start_us) AS INTEGER) FROM chromium_event WHERE process_id IN in_run),"
     " (SELECT min(time_us) FROM record WHERE process_id IN in_run), 0)";
 
 }  // namespace
 
-Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64_t> run_id, ViewerLayout layout) {
-  const std::string which = run_id ? fmt::format("id = {}", *run_id) : "id = (SELECT max(id) FROM run)";
-  ASSIGN_OR_RETURN(const std::int64_t found, database.QueryInt("SELECT id FROM run WHERE " + which));
+Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64_t> run_id,
+                                    ViewerLayout layout) {
+  const std::string which =
+      run_id ? fmt::format("id = {}", *run_id) : "id = (SELECT max(id) FROM run)";
+  ASSIGN_OR_RETURN(const std::int64_t found,
+                   database.QueryInt("SELECT id FROM run WHERE " + which));
   if (found == 0) {
-    return Fail(ErrorCode::kNotFound, run_id ? fmt::format("{} holds no run {}", database.path(), *run_id)
-                                             : fmt::format("{} holds no run", database.path()));
+    return Fail(ErrorCode::kNotFound,
+                run_id ? fmt::format("{} holds no run {}", database.path(), *run_id)
+                       : fmt::format("{} holds no run", database.path()));
   }
   ViewerData data(database, found, std::move(layout));
   ASSIGN_OR_RETURN(data.origin_us_, database.QueryInt(fmt::format(kOrigin, found)));
@@ -51,12 +60,15 @@ Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64
 Result<std::string> ViewerData::Chunk(std::string_view name) {
   const std::size_t slash = name.find('/');
   const std::string_view stem = name.substr(0, slash);
-  const std::string_view part = slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
+  const std::string_view part =
+      slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
   if (stem == "text" && IsHexPrefix(part)) return TextChunk(part);
   if (name == "findings") return FindingsChunk(*database_, run_id_);
   const auto specs = ViewerChunkSpecs();
-  const auto spec = std::find_if(specs.begin(), specs.end(), [&](const ViewerChunkSpec& s) { return s.name == stem; });
-  if (spec == specs.end() || (slash == std::string_view::npos) != (spec->range == ChunkRange::kNone)) {
+  const auto spec = std::find_if(specs.begin(), specs.end(),
+                                 [&](const ViewerChunkSpec& s) { return s.name == stem; });
+  if (spec == specs.end() ||
+      (slash == std::string_view::npos) != (spec->range == ChunkRange::kNone)) {
     return tl::unexpected<Error>(NoSuchChunk(name));
   }
   std::int64_t first = 0;
@@ -64,7 +76,9 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   if (spec->range != ChunkRange::kNone) {
     const auto id = ParseId(part);
     if (!id) return tl::unexpected<Error>(NoSuchChunk(name));
-    const std::int64_t width = spec->range == ChunkRange::kPer1024 ? 1024 : spec->range == ChunkRange::kPer4096 ? 4096 : 1;
+    const std::int64_t width = spec->range == ChunkRange::kPer1024   ? 1024
+                               : spec->range == ChunkRange::kPer4096 ? 4096
+                                                                     : 1;
     first = *id * width;
     last = first + width - 1;
     for (const ViewerLayout::Block& block : layout_.blocks) {
@@ -72,7 +86,8 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
     }
   }
   ChunkWriter writer;
-  const ViewerParameters parameters = {{":run", run_id_}, {":origin", origin_us_}, {":first", first}, {":last", last}};
+  const ViewerParameters parameters = {
+      {":run", run_id_}, {":origin", origin_us_}, {":first", first}, {":last", last}};
   for (const ViewerTable& table : spec->tables) {
     auto added = writer.AddTable(*database_, table, parameters);
     if (!added) {
@@ -103,9 +118,10 @@ Result<void> ViewerData::AddLayout(ChunkWriter& writer) {
 }
 
 Result<std::string> ViewerData::TextChunk(std::string_view prefix) {
-  ASSIGN_OR_RETURN(Statement statement,
-                   database_->Prepare("SELECT hash, content, size_bytes, typeof(content) = 'blob' FROM payload"
-                                      " WHERE hash >= ?1 AND hash < ?2 ORDER BY hash"));
+  ASSIGN_OR_RETURN(
+      Statement statement,
+      database_->Prepare("SELECT hash, content, size_bytes, typeof(content) = 'blob' FROM payload"
+                         " WHERE hash >= ?1 AND hash < ?2 ORDER BY hash"));
   const std::string end = std::string(prefix) + "g";  // behind every hex digit
   statement.Bind(1, prefix);
   statement.Bind(2, end);
@@ -135,15 +151,21 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
   for (const ViewerChunkSpec& spec : ViewerChunkSpecs()) {
     if (spec.range == ChunkRange::kNone) names.emplace_back(spec.name);
   }
-  for (const ViewerLayout::Block& block : layout_.blocks) names.push_back(fmt::format("{}/{}", block.kind, block.first_id));
-  const std::string processes = fmt::format("SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {}",
-                                            run_id_);
+  for (const ViewerLayout::Block& block : layout_.blocks)
+    names.push_back(fmt::format("{}/{}", block.kind, block.first_id));
+  const std::string processes = fmt::format(
+      "SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {}",
+      run_id_);
   RETURN_IF_ERROR(add_ids("process", processes));
   RETURN_IF_ERROR(add_ids("events", processes));
   RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component"));
-  RETURN_IF_ERROR(add_ids("args", fmt::format("SELECT DISTINCT record_id / 1024 FROM chromium_event WHERE process_id IN ({})",
-                                              processes)));
-  RETURN_IF_ERROR(add_ids("import_log", fmt::format("SELECT DISTINCT id / 4096 FROM import_log WHERE run_id = {}", run_id_)));
+  RETURN_IF_ERROR(add_ids(
+      "args",
+      fmt::format("SELECT DISTINCT record_id / 1024 FROM chromium_event WHERE process_id IN ({})",
+                  processes)));
+  RETURN_IF_ERROR(
+      add_ids("import_log",
+              fmt::format("SELECT DISTINCT id / 4096 FROM import_log WHERE run_id = {}", run_id_)));
   return names;
 }
 

@@ -1,23 +1,20 @@
-// The viewer's data, read from the SQL views. A chunk is one document that the page loads when it needs it; its name says what it
-// holds, and the same name gives the same document whether it lies in tl_out/data/ or comes from `tlparse serve`:
+// The viewer's data, read from the SQL views. A chunk is one document that the page loads when it
+// needs it; its name says what it holds, and the same name gives the same document whether it lies
+// in tl_out/data/ or comes from `tlparse serve`:
 //
-//   index                 the run, its files and processes, counts, what to look at first, where the other chunks begin
-//   compiles              one row per compile, and the stacks they were called from
-//   problems              failures, graph breaks, recompiles
-//   findings              what sets ranks apart and why; which compiles of different ranks are the same
-//   graphs, kernels       one row per graph; names of kernels, for the search
-//   compile/<id>          records, graphs' texts, metrics, cache lookups of compiles <id> and following (see `block`)
-//   process/<id>          records of one process that belong to no compile
-//   guards/<id>           guard trees, by content
-//   provenance/<id>       kernels, nodes and source lines, by content
-//   cache, sets           cache lookups; which components make up a key
-//   components/<n>        components n·4096 … n·4096+4095: name, hash, value
-//   schedules             collective schedules and execution orders of all ranks
-//   events/<id>           Chromium events of one process
-//   args/<n>              arguments of the events whose record is n·1024 … n·1024+1023
-//   import_log/<n>        rows n·4096 … n·4096+4095 of the import log
-//   export                what export and draft export recorded
-//   text/<hash prefix>    payloads
+//   index                 the run, its files and processes, counts, what to look at first, where
+//   the other chunks begin compiles              one row per compile, and the stacks they were
+//   called from problems              failures, graph breaks, recompiles findings              what
+//   sets ranks apart and why; which compiles of different ranks are the same graphs, kernels one
+//   row per graph; names of kernels, for the search compile/<id>          records, graphs' texts,
+//   metrics, cache lookups of compiles <id> and following (see `block`) process/<id> records of one
+//   process that belong to no compile guards/<id>           guard trees, by content provenance/<id>
+//   kernels, nodes and source lines, by content cache, sets           cache lookups; which
+//   components make up a key components/<n>        components n·4096 … n·4096+4095: name, hash,
+//   value schedules             collective schedules and execution orders of all ranks events/<id>
+//   Chromium events of one process args/<n>              arguments of the events whose record is
+//   n·1024 … n·1024+1023 import_log/<n>        rows n·4096 … n·4096+4095 of the import log export
+//   what export and draft export recorded text/<hash prefix>    payloads
 #pragma once
 
 #include <cstdint>
@@ -32,23 +29,25 @@
 
 namespace tlparse {
 
-// How chunks of variable size are cut. A served page asks for single compiles and texts; files on disk are groups.
+// How chunks of variable size are cut. A served page asks for single compiles and texts; files on
+// disk are groups.
 struct ViewerLayout {
   struct Block {
     std::string kind;  // compile, guards, provenance
     std::int64_t first_id = 0;
     std::int64_t last_id = 0;
   };
-  std::vector<Block> blocks;            // empty: every item is its own chunk
-  int text_prefix_digits = 32;          // texts whose hashes begin alike share a chunk
-  std::int64_t text_alone_bytes = 0;    // from this size on a text is its own chunk
+  std::vector<Block> blocks;          // empty: every item is its own chunk
+  int text_prefix_digits = 32;        // texts whose hashes begin alike share a chunk
+  std::int64_t text_alone_bytes = 0;  // from this size on a text is its own chunk
 };
 
 class ViewerData {
  public:
-  // `database` must outlive the object and may not be used by another thread meanwhile. Without `run_id` the latest run.
-  // kNotFound if there is no such run, or none at all.
-  static Result<ViewerData> Open(Database& database, std::optional<std::int64_t> run_id, ViewerLayout layout = {});
+  // `database` must outlive the object and may not be used by another thread meanwhile. Without
+  // `run_id` the latest run. kNotFound if there is no such run, or none at all.
+  static Result<ViewerData> Open(Database& database, std::optional<std::int64_t> run_id,
+                                 ViewerLayout layout = {});
 
   // JSON of the chunk; kNotFound if there is none of that name. `name` may be hostile.
   Result<std::string> Chunk(std::string_view name);

@@ -11,10 +11,12 @@
 
 namespace tlparse {
 
-// Owns a connection of its own, so that a download of any size neither waits for nor blocks the page.
+// Owns a connection of its own, so that a download of any size neither waits for nor blocks the
+// page.
 class EventStream {
  public:
-  static Result<std::unique_ptr<EventStream>> Open(const std::string& database_path, std::int64_t run_id);
+  static Result<std::unique_ptr<EventStream>> Open(const std::string& database_path,
+                                                   std::int64_t run_id);
 
   // The next piece, about 256 KiB; empty at the end.
   Result<std::string> Next();

@@ -11,12 +11,14 @@
 namespace tlparse {
 namespace {
 
-// A chunk file is read and parsed in one go before the page can go on: half a megabyte takes a few milliseconds.
+// A chunk file is read and parsed in one go before the page can go on: half a megabyte takes a few
+// milliseconds.
 constexpr std::int64_t kBlockBytes = 512 << 10;
 constexpr std::int64_t kTextAloneBytes = 256 << 10;
 
 // Scripts that hand their document to the page: fetch() is refused on file://, <script src> is not.
-Result<void> WriteChunk(const Directory& data, FileWriter& file, std::string_view name, std::string_view json) {
+Result<void> WriteChunk(const Directory& data, FileWriter& file, std::string_view name,
+                        std::string_view json) {
   std::string file_name(name);
   std::replace(file_name.begin(), file_name.end(), '/', '-');
   RETURN_IF_ERROR(file.Open(data, file_name + ".js"));
@@ -27,7 +29,8 @@ Result<void> WriteChunk(const Directory& data, FileWriter& file, std::string_vie
 }
 
 // Cuts the rows (id, bytes) of `sql`, ordered by id, into blocks of about kBlockBytes.
-Result<void> AddBlocks(Database& database, std::string_view kind, std::string_view sql, ViewerLayout& layout) {
+Result<void> AddBlocks(Database& database, std::string_view kind, std::string_view sql,
+                       ViewerLayout& layout) {
   ASSIGN_OR_RETURN(Statement statement, database.Prepare(sql));
   std::int64_t bytes = kBlockBytes;  // so that the first row begins a block
   while (true) {
@@ -44,46 +47,60 @@ Result<void> AddBlocks(Database& database, std::string_view kind, std::string_vi
 }
 
 std::string ProcessesOf(std::int64_t run_id) {
-  return fmt::format("(SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {})", run_id);
+  return fmt::format(
+      "(SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {})",
+      run_id);
 }
 
 // Payloads that the page shows as texts: those of Chromium events are in the chunks args/.
 std::string TextsOf(std::int64_t run_id) {
-  return fmt::format("(SELECT payload_id FROM record WHERE payload_id IS NOT NULL AND kind IS NOT 'chromium_event'"
-                     " AND process_id IN {})", ProcessesOf(run_id));
+  return fmt::format(
+      "(SELECT payload_id FROM record WHERE payload_id IS NOT NULL AND kind IS NOT 'chromium_event'"
+      " AND process_id IN {})",
+      ProcessesOf(run_id));
 }
 
 Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id) {
   ViewerLayout layout;
-  RETURN_IF_ERROR(AddBlocks(database, "compile",
-                            fmt::format(
-                            "SELECT c.id, coalesce(b.bytes, 0) + 500 FROM compile c LEFT JOIN (SELECT compile_id,"
-                            " sum(length(envelope)) + 200 * count(*) AS bytes FROM record WHERE kind IS NOT 'chromium_event'"
-                            " GROUP BY compile_id) b ON b.compile_id = c.id"
-                            " WHERE c.process_id IN {} ORDER BY c.id", ProcessesOf(run_id)),
-                            layout));
+  RETURN_IF_ERROR(AddBlocks(
+      database, "compile",
+      fmt::format(
+          "SELECT c.id, coalesce(b.bytes, 0) + 500 FROM compile c LEFT JOIN (SELECT compile_id,"
+          " sum(length(envelope)) + 200 * count(*) AS bytes FROM record WHERE kind IS NOT "
+          "'chromium_event'"
+          " GROUP BY compile_id) b ON b.compile_id = c.id"
+          " WHERE c.process_id IN {} ORDER BY c.id",
+          ProcessesOf(run_id)),
+      layout));
   RETURN_IF_ERROR(AddBlocks(database, "guards",
-                            "SELECT content_id, 150 * count(*) FROM guard WHERE record_id IN (SELECT min(record_id) FROM guard_use"
+                            "SELECT content_id, 150 * count(*) FROM guard WHERE record_id IN "
+                            "(SELECT min(record_id) FROM guard_use"
                             " GROUP BY content_id) GROUP BY content_id ORDER BY content_id",
                             layout));
-  RETURN_IF_ERROR(AddBlocks(database, "provenance",
-                            "SELECT g.provenance_content_id, 1000 * count(*) FROM graph g JOIN kernel k ON k.graph_id = g.id"
-                            " WHERE g.id IN (SELECT min(id) FROM graph WHERE provenance_content_id IS NOT NULL"
-                            " GROUP BY provenance_content_id) GROUP BY 1 ORDER BY 1",
-                            layout));
+  RETURN_IF_ERROR(
+      AddBlocks(database, "provenance",
+                "SELECT g.provenance_content_id, 1000 * count(*) FROM graph g JOIN kernel k ON "
+                "k.graph_id = g.id"
+                " WHERE g.id IN (SELECT min(id) FROM graph WHERE provenance_content_id IS NOT NULL"
+                " GROUP BY provenance_content_id) GROUP BY 1 ORDER BY 1",
+                layout));
   ASSIGN_OR_RETURN(const std::int64_t bytes,
-                   database.QueryInt(fmt::format("SELECT sum(size_bytes) FROM payload WHERE size_bytes < {} AND id IN {}",
-                                                 kTextAloneBytes, TextsOf(run_id))));
+                   database.QueryInt(fmt::format(
+                       "SELECT sum(size_bytes) FROM payload WHERE size_bytes < {} AND id IN {}",
+                       kTextAloneBytes, TextsOf(run_id))));
   layout.text_prefix_digits = 1;
-  for (std::int64_t group = bytes / 16; group > kBlockBytes; group /= 16) ++layout.text_prefix_digits;
+  for (std::int64_t group = bytes / 16; group > kBlockBytes; group /= 16)
+    ++layout.text_prefix_digits;
   layout.text_alone_bytes = kTextAloneBytes;
   return layout;
 }
 
-// All texts of the run in the order of their hashes: one file per prefix, and one for each large text.
+// All texts of the run in the order of their hashes: one file per prefix, and one for each large
+// text.
 class TextFiles {
  public:
-  TextFiles(const Directory& data, FileWriter& file, const ViewerLayout& layout) : data_(data), file_(file), layout_(layout) {}
+  TextFiles(const Directory& data, FileWriter& file, const ViewerLayout& layout)
+      : data_(data), file_(file), layout_(layout) {}
 
   Result<void> Add(Statement& row) {
     const std::string hash(row.Text(0));
@@ -122,12 +139,14 @@ class TextFiles {
   std::string prefix_;  // of what group_ holds
 };
 
-Result<void> WriteTexts(Database& database, std::int64_t run_id, const Directory& data, FileWriter& file,
-                        const ViewerLayout& layout) {
+Result<void> WriteTexts(Database& database, std::int64_t run_id, const Directory& data,
+                        FileWriter& file, const ViewerLayout& layout) {
   TextFiles texts(data, file, layout);
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare(fmt::format(
-                                       "SELECT hash, content, size_bytes, typeof(content) = 'blob' FROM payload"
-                                       " WHERE id IN {} ORDER BY hash", TextsOf(run_id))));
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare(fmt::format(
+                       "SELECT hash, content, size_bytes, typeof(content) = 'blob' FROM payload"
+                       " WHERE id IN {} ORDER BY hash",
+                       TextsOf(run_id))));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return texts.Flush();
@@ -137,8 +156,10 @@ Result<void> WriteTexts(Database& database, std::int64_t run_id, const Directory
 
 }  // namespace
 
-Result<void> WriteViewer(Database& database, const Directory& directory, std::optional<std::int64_t> run_id) {
-  if (ViewerPage().empty()) return Fail(ErrorCode::kNotFound, "this tlparse was built without the viewer");
+Result<void> WriteViewer(Database& database, const Directory& directory,
+                         std::optional<std::int64_t> run_id) {
+  if (ViewerPage().empty())
+    return Fail(ErrorCode::kNotFound, "this tlparse was built without the viewer");
   ASSIGN_OR_RETURN(ViewerData viewer, ViewerData::Open(database, run_id));
   ASSIGN_OR_RETURN(ViewerLayout layout, ChooseLayout(database, viewer.run_id()));
   viewer.set_layout(layout);

@@ -1,4 +1,5 @@
-// Writes the viewer into an output directory: index.html and data/*.js, which together open from file:// without a server.
+// Writes the viewer into an output directory: index.html and data/*.js, which together open from
+// file:// without a server.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,16 @@
 
 namespace tlparse {
 
-// The page, as it was bundled when tlparse was built; empty if it was built without (TRACEKIT_BUILD_VIEWER=OFF, or no node).
-// Data is not part of it.
+// The page, as it was bundled when tlparse was built; empty if it was built without
+// (TRACEKIT_BUILD_VIEWER=OFF, or no node). Data is not part of it.
 std::string_view ViewerPage();
 
 // Name of the plain index of the report where index.html is the viewer; the viewer links to it.
 inline constexpr const char* kPlainIndexName = "files.html";
 
-// Writes index.html and data/ for a run of `database`, without `run_id` the latest. kNotFound if ViewerPage() is
-// empty or there is no such run.
-Result<void> WriteViewer(Database& database, const Directory& directory, std::optional<std::int64_t> run_id = std::nullopt);
+// Writes index.html and data/ for a run of `database`, without `run_id` the latest. kNotFound if
+// ViewerPage() is empty or there is no such run.
+Result<void> WriteViewer(Database& database, const Directory& directory,
+                         std::optional<std::int64_t> run_id = std::nullopt);
 
 }  // namespace tlparse

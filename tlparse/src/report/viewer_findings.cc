@@ -26,10 +26,12 @@ std::string CompileTitles(const Job& job, const std::vector<std::int32_t>& slots
 }
 
 // A compile of one of `ranks` in one of `slots`, to go and look at.
-std::optional<std::int64_t> ExampleCompile(const Job& job, const std::vector<RankIndex>& ranks, const std::vector<std::int32_t>& slots) {
+std::optional<std::int64_t> ExampleCompile(const Job& job, const std::vector<RankIndex>& ranks,
+                                           const std::vector<std::int32_t>& slots) {
   for (const std::int32_t slot : slots) {
     for (const RankIndex rank : ranks) {
-      if (const int index = job.CompileOf(rank, slot); index >= 0) return job.compiles()[static_cast<std::size_t>(index)].id;
+      if (const int index = job.CompileOf(rank, slot); index >= 0)
+        return job.compiles()[static_cast<std::size_t>(index)].id;
     }
   }
   return std::nullopt;
@@ -55,9 +57,11 @@ void AddClasses(const RanksAnswer& answer, ChunkWriter& writer) {
 
 void AddCacheFindings(const RanksAnswer& answer, ChunkWriter& writer) {
   const Job& job = answer.job();
-  writer.BeginTable("cache_finding", {"is_note", "has_majority", "lookups", "differences", "explained", "compile_id", "against_compile_id"},
-                    {"cause", "title", "text", "ranks", "against", "state", "against_state", "compiles", "node", "against_node", "source",
-                     "fallback"});
+  writer.BeginTable("cache_finding",
+                    {"is_note", "has_majority", "lookups", "differences", "explained", "compile_id",
+                     "against_compile_id"},
+                    {"cause", "title", "text", "ranks", "against", "state", "against_state",
+                     "compiles", "node", "against_node", "source", "fallback"});
   for (std::size_t i = 0; i < answer.cache.findings.size() && i < kMostRows; ++i) {
     const CacheFinding& finding = answer.cache.findings[i];
     writer.AddNumber(IsNote(finding.cause.kind) ? 1 : 0);
@@ -69,9 +73,10 @@ void AddCacheFindings(const RanksAnswer& answer, ChunkWriter& writer) {
     writer.AddNumber(ExampleCompile(job, finding.against, finding.compile_slots));
     writer.AddText(Name(finding.cause.kind));
     writer.AddText(Title(finding.cause.kind));
-    for (const std::string& text : {finding.cause.text, job.FormatRanks(finding.ranks), job.FormatRanks(finding.against), finding.state,
-                                    finding.against_state, CompileTitles(job, finding.compile_slots), finding.node,
-                                    finding.against_node, finding.source, finding.fallback}) {
+    for (const std::string& text :
+         {finding.cause.text, job.FormatRanks(finding.ranks), job.FormatRanks(finding.against),
+          finding.state, finding.against_state, CompileTitles(job, finding.compile_slots),
+          finding.node, finding.against_node, finding.source, finding.fallback}) {
       writer.AddText(text);
     }
   }
@@ -88,11 +93,13 @@ void AddCacheFindings(const RanksAnswer& answer, ChunkWriter& writer) {
       }
     }
   }
-  writer.BeginTable("same_key", {"record_id", "other_record_id"}, {"key", "ranks", "other_ranks", "diff"});
+  writer.BeginTable("same_key", {"record_id", "other_record_id"},
+                    {"key", "ranks", "other_ranks", "diff"});
   for (const SameKeyCode& same : answer.cache.same_key_codes) {
     writer.AddNumber(same.record_id);
     writer.AddNumber(same.other_record_id);
-    for (const std::string& text : {same.key, job.FormatRanks(same.ranks), job.FormatRanks(same.other_ranks), same.diff}) {
+    for (const std::string& text :
+         {same.key, job.FormatRanks(same.ranks), job.FormatRanks(same.other_ranks), same.diff}) {
       writer.AddText(text);
     }
   }
@@ -100,7 +107,8 @@ void AddCacheFindings(const RanksAnswer& answer, ChunkWriter& writer) {
 
 void AddSequences(const RanksAnswer& answer, ChunkWriter& writer) {
   const Job& job = answer.job();
-  writer.BeginTable("collective_mismatch", {"ordinal", "against_ordinal"}, {"ranks", "kind", "graph", "item", "against_item", "reason"});
+  writer.BeginTable("collective_mismatch", {"ordinal", "against_ordinal"},
+                    {"ranks", "kind", "graph", "item", "against_item", "reason"});
   for (const CollectiveClass& ranks : answer.collectives.classes) {
     for (std::size_t i = 0; i < ranks.mismatches.size() && i < kMostRows; ++i) {
       const CollectiveMismatch& mismatch = ranks.mismatches[i];
@@ -109,18 +117,23 @@ void AddSequences(const RanksAnswer& answer, ChunkWriter& writer) {
       writer.AddText(job.FormatRanks(ranks.ranks));
       writer.AddText(Name(mismatch.kind));
       writer.AddText(answer.cache.graphs.Title(job, mismatch.graph_slot));
-      for (const std::string& text : {mismatch.item, mismatch.against_item, mismatch.reason}) writer.AddText(text);
+      for (const std::string& text : {mismatch.item, mismatch.against_item, mismatch.reason})
+        writer.AddText(text);
     }
   }
-  writer.BeginTable("order_difference", {"position", "against_position", "is_moved"}, {"ranks", "ran", "against_ran"});
-  const auto join = [](const std::vector<std::string>& items) { return fmt::format("{}", fmt::join(items, ", ")); };
+  writer.BeginTable("order_difference", {"position", "against_position", "is_moved"},
+                    {"ranks", "ran", "against_ran"});
+  const auto join = [](const std::vector<std::string>& items) {
+    return fmt::format("{}", fmt::join(items, ", "));
+  };
   for (const ExecutionClass& ranks : answer.execution.classes) {
     for (std::size_t i = 0; i < ranks.differences.size() && i < kMostRows; ++i) {
       const OrderDifference& difference = ranks.differences[i];
       writer.AddNumber(difference.position);
       writer.AddNumber(difference.against_position);
       writer.AddNumber(difference.is_moved ? 1 : 0);
-      for (const std::string& text : {job.FormatRanks(ranks.ranks), join(difference.ran), join(difference.against_ran)}) {
+      for (const std::string& text :
+           {job.FormatRanks(ranks.ranks), join(difference.ran), join(difference.against_ran)}) {
         writer.AddText(text);
       }
     }
@@ -136,14 +149,16 @@ void AddNotes(const RanksAnswer& answer, ChunkWriter& writer) {
   // A rank that is a few percent slower than most tells nothing.
   if (answer.slowest && answer.slowest->compile_s > 1.05 * answer.slowest->median_s) {
     const SlowestRank& slowest = *answer.slowest;
-    add("slowest", fmt::format("rank {} compiled for {:.1f} s, the median rank for {:.1f} s{}{}",
-                               answer.job().participants()[static_cast<std::size_t>(slowest.rank)].name, slowest.compile_s,
-                               slowest.median_s, slowest.compile.empty() ? "" : ": most in " + slowest.compile,
-                               slowest.reason.empty() ? "" : ", " + slowest.reason));
+    add("slowest",
+        fmt::format("rank {} compiled for {:.1f} s, the median rank for {:.1f} s{}{}",
+                    answer.job().participants()[static_cast<std::size_t>(slowest.rank)].name,
+                    slowest.compile_s, slowest.median_s,
+                    slowest.compile.empty() ? "" : ": most in " + slowest.compile,
+                    slowest.reason.empty() ? "" : ", " + slowest.reason));
   }
   if (!answer.missing_ranks.empty()) {
-    add("missing_ranks", fmt::format("no log of {} of {} ranks: {}", answer.missing_ranks.size(), answer.world_size,
-                                     FormatRankRanges(answer.missing_ranks)));
+    add("missing_ranks", fmt::format("no log of {} of {} ranks: {}", answer.missing_ranks.size(),
+                                     answer.world_size, FormatRankRanges(answer.missing_ranks)));
   }
   for (const std::string& note : answer.notes) add("note", note);
 }
@@ -164,10 +179,12 @@ void AddSlots(const Job* job, ChunkWriter& writer) {
 
 Result<std::string> FindingsChunk(Database& database, std::int64_t run_id) {
   RanksOptions options;
-  ASSIGN_OR_RETURN(options.run, database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", run_id)));
+  ASSIGN_OR_RETURN(options.run,
+                   database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", run_id)));
   RanksAnswer answer;
   auto analyzed = AnalyzeRanks(database, options);
-  if (!analyzed && analyzed.error().code != ErrorCode::kNotFound) return tl::unexpected<Error>(std::move(analyzed).error());
+  if (!analyzed && analyzed.error().code != ErrorCode::kNotFound)
+    return tl::unexpected<Error>(std::move(analyzed).error());
   if (analyzed) answer = std::move(*analyzed);
   ChunkWriter writer;
   AddClasses(answer, writer);

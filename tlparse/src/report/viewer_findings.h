@@ -1,4 +1,5 @@
-// The viewer's chunk `findings`: what sets ranks apart and why, from the answers of `tlparse ranks`.
+// The viewer's chunk `findings`: what sets ranks apart and why, from the answers of `tlparse
+// ranks`.
 #pragma once
 
 #include <cstdint>

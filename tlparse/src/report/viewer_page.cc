@@ -1,4 +1,5 @@
-// The bundled page. viewer/CMakeLists.txt makes the file that TLPARSE_VIEWER_PAGE names; without it there is no page.
+// The bundled page. viewer/CMakeLists.txt makes the file that TLPARSE_VIEWER_PAGE names; without it
+// there is no page.
 #include "report/viewer_export.h"
 
 namespace tlparse {

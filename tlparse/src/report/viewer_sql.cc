@@ -15,39 +15,51 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Pragmas that describe tables; all others could change how the connection behaves.
-constexpr std::array<const char*, 7> kPragmas = {"table_info", "table_xinfo", "table_list", "index_list", "index_info",
-                                                 "foreign_key_list", "user_version"};
+constexpr std::array<const char*, 7> kPragmas = {"table_info",  "table_xinfo", "table_list",
+                                                 "index_list",  "index_info",  "foreign_key_list",
+                                                 "user_version"};
 
 int Authorize(void*, int action, const char* first, const char* second, const char*, const char*) {
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
-    case SQLITE_RECURSIVE: return SQLITE_OK;
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
     case SQLITE_FUNCTION:
-      return second != nullptr && strcasecmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+      return second != nullptr && strcasecmp(second, "load_extension") == 0 ? SQLITE_DENY
+                                                                            : SQLITE_OK;
     case SQLITE_PRAGMA:
-      return std::any_of(kPragmas.begin(), kPragmas.end(), [&](const char* name) { return strcasecmp(name, first) == 0; })
+      return std::any_of(kPragmas.begin(), kPragmas.end(),
+                         [&](const char* name) { return strcasecmp(name, first) == 0; })
                  ? SQLITE_OK
                  : SQLITE_DENY;
-    default: return SQLITE_DENY;
+    default:
+      return SQLITE_DENY;
   }
 }
 
-int IsOverdue(void* deadline) { return Clock::now() > *static_cast<Clock::time_point*>(deadline) ? 1 : 0; }
+int IsOverdue(void* deadline) {
+  return Clock::now() > *static_cast<Clock::time_point*>(deadline) ? 1 : 0;
+}
 
 // JavaScript's numbers are exact up to here.
 constexpr std::int64_t kExact = std::int64_t{1} << 53;
 
 void AppendCell(JsonWriter& json, Statement& row, int column) {
   switch (row.ColumnType(column)) {
-    case SQLITE_NULL: json.Null(); return;
-    case SQLITE_FLOAT: json.Real(row.Real(column)); return;
+    case SQLITE_NULL:
+      json.Null();
+      return;
+    case SQLITE_FLOAT:
+      json.Real(row.Real(column));
+      return;
     case SQLITE_INTEGER: {
       const std::int64_t value = row.Int(column);
       value > kExact || value < -kExact ? json.String(fmt::format("{}", value)) : json.Int(value);
       return;
     }
-    default: json.String(row.Text(column));
+    default:
+      json.String(row.Text(column));
   }
 }
 
@@ -55,7 +67,8 @@ Error Usage(std::string message) { return {ErrorCode::kUsage, std::move(message)
 
 }  // namespace
 
-SqlConsole::SqlConsole(Database& database, const ServerOptions& options) : database_(&database), options_(options) {
+SqlConsole::SqlConsole(Database& database, const ServerOptions& options)
+    : database_(&database), options_(options) {
   sqlite3* handle = database.handle();
   sqlite3_set_authorizer(handle, &Authorize, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -74,11 +87,13 @@ Result<std::string> SqlConsole::Run(std::string_view sql) {
   } reset{handle};
   const auto explain = [&](Error error) {
     if (Clock::now() > deadline) {
-      return Usage(fmt::format("stopped after {} s: narrow the query, or run it with tlparse sql, which has no limit",
-                               options_.sql_time_limit_ms / 1000));
+      return Usage(fmt::format(
+          "stopped after {} s: narrow the query, or run it with tlparse sql, which has no limit",
+          options_.sql_time_limit_ms / 1000));
     }
     const int code = sqlite3_errcode(handle);
-    if (code == SQLITE_AUTH) return Usage("only queries are allowed here: SELECT, WITH, VALUES, EXPLAIN");
+    if (code == SQLITE_AUTH)
+      return Usage("only queries are allowed here: SELECT, WITH, VALUES, EXPLAIN");
     return Usage(std::move(error.message));
   };
   auto prepared = database_->Prepare(sql);
@@ -86,7 +101,8 @@ Result<std::string> SqlConsole::Run(std::string_view sql) {
   Statement& statement = *prepared;
   if (statement.handle() == nullptr) return tl::unexpected<Error>(Usage("there is no query"));
   const std::size_t used = std::string_view(sqlite3_sql(statement.handle())).size();
-  if (sql.substr(std::min(used, sql.size())).find_first_not_of(" \t\r\n;") != std::string_view::npos) {
+  if (sql.substr(std::min(used, sql.size())).find_first_not_of(" \t\r\n;") !=
+      std::string_view::npos) {
     return tl::unexpected<Error>(Usage("give one query at a time"));
   }
   JsonWriter json;
@@ -98,7 +114,8 @@ Result<std::string> SqlConsole::Run(std::string_view sql) {
     auto has_row = statement.Step();
     if (!has_row) return tl::unexpected<Error>(explain(std::move(has_row).error()));
     if (!*has_row) break;
-    if (rows == options_.sql_row_limit || static_cast<std::int64_t>(json.text().size()) > options_.sql_byte_limit) {
+    if (rows == options_.sql_row_limit ||
+        static_cast<std::int64_t>(json.text().size()) > options_.sql_byte_limit) {
       is_truncated = true;
       break;
     }
@@ -108,7 +125,12 @@ Result<std::string> SqlConsole::Run(std::string_view sql) {
   }
   statement.Reset();
   const std::chrono::duration<double, std::milli> elapsed = Clock::now() - start;
-  json.EndArray().Key("is_truncated").Bool(is_truncated).Key("elapsed_ms").Real(elapsed.count()).EndObject();
+  json.EndArray()
+      .Key("is_truncated")
+      .Bool(is_truncated)
+      .Key("elapsed_ms")
+      .Real(elapsed.count())
+      .EndObject();
   return json.Take();
 }
 

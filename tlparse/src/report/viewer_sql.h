@@ -15,8 +15,8 @@ class SqlConsole {
   // `database` is opened read-only, used by nobody else, and outlives the console.
   SqlConsole(Database& database, const ServerOptions& options);
 
-  // The answer as JSON (schemas/json/viewer/sql_answer.schema.json). kUsage: the query is wrong, is no query, or takes too long;
-  // the message says which.
+  // The answer as JSON (schemas/json/viewer/sql_answer.schema.json). kUsage: the query is wrong, is
+  // no query, or takes too long; the message says which.
   Result<std::string> Run(std::string_view sql);
 
  private:

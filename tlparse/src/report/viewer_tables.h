@@ -10,9 +10,9 @@ namespace tlparse {
 
 // How the part of a chunk's name behind the slash becomes the parameters :first and :last.
 enum class ChunkRange {
-  kNone,       // no such part
-  kItem,       // an id; :first = :last = id, or the block of the layout that begins there
-  kPer1024,    // n: ids n·1024 … n·1024+1023
+  kNone,     // no such part
+  kItem,     // an id; :first = :last = id, or the block of the layout that begins there
+  kPer1024,  // n: ids n·1024 … n·1024+1023
   kPer4096,
 };
 

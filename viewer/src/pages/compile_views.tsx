@@ -1,0 +1,389 @@
+// The views of a compile that are not one record: summary, guards, metrics, symbolic shapes.
+import { useMemo } from 'preact/hooks';
+import { metadataOf, type Artifact } from '../data/artifact';
+import { useChunk, type Chunks } from '../data/chunks';
+import { readFrames, rowsWhere, stackOf, useBlock, type Compile, type Model } from '../data/model';
+import { parseFilter } from '../lib/filter';
+import { count, duration, plural, shorten, utc } from '../lib/format';
+import { href, setQuery, type Route } from '../route';
+import { TextPane } from '../ui/artifact_view';
+import { CacheTag, CompileLink, Place, Stack, Waiting } from '../ui/bits';
+import { Grid, type Column } from '../ui/virtual';
+
+export interface Context {
+  model: Model;
+  compile: Compile;
+  chunk: Chunks['compile'];
+  artifacts: Artifact[];
+  route: Route;
+}
+
+export function Summary({ context }: { context: Context }) {
+  const { model, compile, chunk, artifacts, route } = context;
+  const problems = useChunk('problems');
+  const link = (recordId: number) => href(['compile', compile.id], { record: recordId });
+  const cache = useChunk('cache');
+  return (
+    <div class="artifact">
+      <Waiting pending={problems}>
+        {(value) => {
+          const recompiles = rowsWhere(value.recompile.compile_id, compile.id);
+          const breaks = rowsWhere(value.graph_break.compile_id, compile.id);
+          const failures = rowsWhere(value.failure.compile_id, compile.id);
+          const t = value.recompile;
+          return (
+            <>
+              {recompiles.length > 0 && (
+                <section>
+                  <h2>Why it was compiled again</h2>
+                  {recompiles.map((i) => {
+                    const prior = t.prior_compile_id[i] === null ? undefined : model.compileById.get(t.prior_compile_id[i]!);
+                    return (
+                      <p>
+                        <span class="quiet">{prior ? <CompileLink compile={prior} /> : t.prior_label[i]} did not fit:</span> <code class="guard">{t.guard[i] ?? t.reason[i]}</code> <Place file={t.user_file[i]} line={t.user_line[i]} />
+                      </p>
+                    );
+                  })}
+                </section>
+              )}
+              {failures.length > 0 && (
+                <section>
+                  <h2>Failures and restarts</h2>
+                  {failures.map((i) => (
+                    <details open={failures.length < 4}>
+                      <summary>
+                        {value.failure.kind[i]} {value.failure.type[i]} <Place file={value.failure.user_file[i]} line={value.failure.user_line[i]} />
+                      </summary>
+                      <pre class="reason-text">{value.failure.reason[i]}</pre>
+                    </details>
+                  ))}
+                </section>
+              )}
+              {breaks.length > 0 && (
+                <section>
+                  <h2>Graph breaks</h2>
+                  {breaks.map((i) => (
+                    <details open={breaks.length < 3}>
+                      <summary>
+                        {shorten((value.graph_break.reason[i] ?? '').split('\n')[0], 200)} <Place file={value.graph_break.user_file[i]} line={value.graph_break.user_line[i]} />
+                      </summary>
+                      <pre class="reason-text">{value.graph_break.reason[i]}</pre>
+                      <pre class="reason-text quiet-text">{value.graph_break.user_stack[i]}</pre>
+                    </details>
+                  ))}
+                </section>
+              )}
+            </>
+          );
+        }}
+      </Waiting>
+      <section>
+        <h2>Graphs</h2>
+        <GraphList context={context} link={link} />
+      </section>
+      <section>
+        <h2>Cache lookups</h2>
+        <Waiting pending={cache}>{(value) => <CacheRows model={model} chunk={value} compile={compile} />}</Waiting>
+      </section>
+      {chunk.attempt.compile_id.some((id, i) => id === compile.id && chunk.attempt.restart_reason[i]) && (
+        <section>
+          <h2>Restarts of the analysis</h2>
+          <ol>
+            {rowsWhere(chunk.attempt.compile_id, compile.id).map((i) =>
+              chunk.attempt.restart_reason[i] ? (
+                <li>
+                  attempt {chunk.attempt.attempt[i]}: <span class="quiet">{shorten(chunk.attempt.restart_reason[i]!, 600)}</span>
+                </li>
+              ) : null,
+            )}
+          </ol>
+        </section>
+      )}
+      {compile.stackId !== null && (
+        <section>
+          <h2>Called from</h2>
+          <Stack frames={stackOf(model.frames, compile.stackId)} />
+        </section>
+      )}
+      <Lists context={context} />
+      {artifacts.length === 0 && <p class="empty">No record of this compile is in the log but its Chromium events: see Timeline.</p>}
+      <span hidden>{route.path[1]}</span>
+    </div>
+  );
+}
+
+function GraphList({ context, link }: { context: Context; link: (recordId: number) => string }) {
+  const graphs = useChunk('graphs');
+  return (
+    <Waiting pending={graphs}>
+      {({ graph }) => {
+        const rows = rowsWhere(graph.compile_id, context.compile.id);
+        if (rows.length === 0) return <p class="quiet">None: the compile ended before Inductor had a graph, or another backend took it.</p>;
+        return (
+          <table class="plain">
+            <thead>
+              <tr>
+                <th scope="col">Graph</th>
+                <th scope="col">AOT id</th>
+                <th scope="col">Texts</th>
+                <th scope="col">Provenance</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((i) => (
+                <tr>
+                  <th scope="row">
+                    {graph.ordinal[i]} {graph.direction[i] ?? ''} {graph.subgraph_name[i] ?? ''}
+                  </th>
+                  <td>
+                    <code>{graph.aot_id[i]}</code>
+                  </td>
+                  <td>
+                    {context.artifacts
+                      .filter((artifact) => artifact.graphId === graph.id[i])
+                      .map((artifact) => (
+                        <a class="inline" href={link(artifact.recordId)}>
+                          {artifact.title}
+                        </a>
+                      ))}
+                  </td>
+                  <td>{graph.provenance_content_id[i] !== null ? <a href={href(['provenance', graph.id[i]!])}>kernels ↔ Python</a> : <span class="quiet">none logged</span>}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        );
+      }}
+    </Waiting>
+  );
+}
+
+function CacheRows({ model, chunk, compile }: { model: Model; chunk: Chunks['cache']; compile: Compile }) {
+  const t = chunk.cache_event;
+  const rows = rowsWhere(t.compile_id, compile.id);
+  if (rows.length === 0) return <p class="quiet">None: caching was off, or the compile never reached a cache.</p>;
+  const rankCount = model.processes.length;
+  return (
+    <table class="plain">
+      <thead>
+        <tr>
+          <th scope="col">Layer</th>
+          <th scope="col">State</th>
+          <th scope="col">Direction</th>
+          <th scope="col">Key</th>
+          <th scope="col" class="right">
+            Saved
+          </th>
+          <th scope="col">Why</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((i) => (
+          <tr>
+            <th scope="row">
+              <code>{t.layer[i]}</code>
+            </th>
+            <td>
+              <CacheTag state={t.state[i] ?? ''} />
+            </td>
+            <td>{t.direction[i]}</td>
+            <td class="ellipsis key" title={t.key[i] ?? ''}>
+              <code>{t.key[i]}</code>
+            </td>
+            <td class="right">{duration(t.time_saved_ns[i] === null ? null : t.time_saved_ns[i]! / 1000)}</td>
+            <td>
+              {t.bypass_reason[i] ?? t.guard_expression[i] ?? ''}{' '}
+              {rankCount > 1 && t.component_set_id[i] !== null && (
+                <a href={href(['ranks'], { tab: 'cache', event: t.id[i] })}>compare the key</a>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+// Short lists that come from several records.
+function Lists({ context }: { context: Context }) {
+  const { compile, chunk } = context;
+  const kernels = rowsWhere(chunk.triton_kernel.compile_id, compile.id);
+  const t = chunk.triton_kernel;
+  if (kernels.length === 0) return null;
+  return (
+    <section>
+      <h2>Triton kernels</h2>
+      <table class="plain">
+        <thead>
+          <tr>
+            <th scope="col">Kernel</th>
+            <th scope="col">Autotune cache</th>
+            <th scope="col" class="right">
+              Configs
+            </th>
+            <th scope="col" class="right">
+              Compile time
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {kernels.slice(0, 300).map((i) => (
+            <tr>
+              <th scope="row">
+                <code>{t.name[i]}</code>
+              </th>
+              <td>{t.autotune_cache_state[i]}</td>
+              <td class="right">{t.num_configs[i]}</td>
+              <td class="right">{duration(t.compile_time_us[i])}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+interface GuardRow {
+  id: number;
+  depth: number;
+  kind: string;
+  expression: string;
+  source: string | null;
+  file: string | null;
+  line: number | null;
+  code: string | null;
+}
+
+export function Guards({ contentId, route }: { contentId: number; route: Route }) {
+  const chunk = useBlock('guards', contentId);
+  const query = route.query.get('q') ?? '';
+  const withManagers = route.query.get('managers') === '1';
+  return (
+    <Waiting pending={chunk}>
+      {({ guard }) => {
+        const all: GuardRow[] = rowsWhere(guard.content_id, contentId).map((i) => ({
+          id: guard.ordinal[i]!,
+          depth: guard.depth[i] ?? 0,
+          kind: guard.kind[i] ?? '',
+          expression: guard.expression[i] ?? '',
+          source: guard.source[i],
+          file: guard.user_file[i],
+          line: guard.user_line[i],
+          code: guard.user_code[i],
+        }));
+        const filter = parseFilter(query);
+        const isManager = (row: GuardRow) => /Manager$/.test(row.kind);
+        const rows = all.filter((row) => (withManagers || !isManager(row)) && (!query || filter.matches(`${row.kind} ${row.expression} ${row.source} ${row.file}:${row.line} ${row.code}`.toLowerCase(), { kind: row.kind.toLowerCase() })));
+        const columns: Column<GuardRow>[] = [
+          { key: 'kind', title: 'Guard', width: 'minmax(150px, 1fr)', cell: (row) => <span style={{ paddingLeft: withManagers ? `${Math.min(row.depth, 20) * 10}px` : 0 }}>{row.kind}</span> },
+          { key: 'expression', title: 'Check', width: 'minmax(240px, 4fr)', cell: (row) => <code title={shorten(row.expression, 2000)}>{shorten(row.expression, 400)}</code> },
+          { key: 'source', title: 'On', width: 'minmax(100px, 2fr)', cell: (row) => <code title={row.source ?? ''}>{row.source && shorten(row.source, 200)}</code> },
+          { key: 'place', title: 'Python line', width: 'minmax(100px, 1fr)', cell: (row) => <span title={row.code ?? ''}><Place file={row.file} line={row.line} /></span> },
+        ];
+        return (
+          <div class="artifact">
+            <div class="toolbar">
+              <input type="search" class="filter" placeholder="Filter guards: words, kind:tensor_match" aria-label="Filter guards" value={query} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+              <label>
+                <input type="checkbox" checked={withManagers} onChange={(event) => setQuery({ managers: event.currentTarget.checked ? 1 : null })} /> tree
+              </label>
+              <span class="quiet">{plural(rows.length, 'guard')}</span>
+            </div>
+            <Grid label="Guards" rows={rows} columns={columns} rowKey={(row) => row.id} height="calc(100vh - 250px)" empty={all.length === 0 ? 'The guard tree is empty.' : 'No guard matches.'} />
+          </div>
+        );
+      }}
+    </Waiting>
+  );
+}
+
+export function Metrics({ context }: { context: Context }) {
+  const { chunk, compile } = context;
+  const rows = rowsWhere(chunk.metric.compile_id, compile.id);
+  const at = Math.min(rows.length - 1, Number(context.route.query.get('n') ?? 0) || 0);
+  const parsed = useMemo(() => {
+    try {
+      return JSON.parse(chunk.metric.metrics[rows[at]] ?? '{}') as Record<string, unknown>;
+    } catch {
+      return {};
+    }
+  }, [chunk, rows[at]]);
+  const query = (context.route.query.get('q') ?? '').toLowerCase();
+  const entries = Object.entries(parsed).filter(([name, value]) => value !== null && (!query || name.toLowerCase().includes(query)));
+  const short = entries.filter(([, value]) => typeof value !== 'object' && String(value).length < 200);
+  const long = entries.filter(([name]) => !short.some(([other]) => other === name));
+  const show = (name: string, value: unknown) => {
+    const number = typeof value === 'number' ? value : null;
+    if (number !== null && /_us$/.test(name)) return /start_time|^start/.test(name) ? utc(number) : duration(number);
+    if (number !== null && /_s$/.test(name)) return duration(number * 1e6);
+    return number === null ? String(value) : count(number);
+  };
+  return (
+    <div class="artifact">
+      <div class="toolbar">
+        {rows.map((row, i) => (
+          <a class={`tag ${i === at ? 'on' : ''}`} href={href(['compile', compile.id], { view: 'metrics', n: i })}>
+            {chunk.metric.kind[row]}
+          </a>
+        ))}
+        <input type="search" class="filter" placeholder="Filter metrics" aria-label="Filter metrics" value={context.route.query.get('q') ?? ''} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+      </div>
+      <dl class="metrics">
+        {short.map(([name, value]) => (
+          <div>
+            <dt>{name}</dt>
+            <dd title={String(value)}>{show(name, value)}</dd>
+          </div>
+        ))}
+      </dl>
+      {long.map(([name, value]) => (
+        <details>
+          <summary>{name}</summary>
+          <TextPane text={typeof value === 'string' ? value : JSON.stringify(value)} name="" label={name} lines={null} height="340px" />
+        </details>
+      ))}
+    </div>
+  );
+}
+
+export const shapeKinds = new Set(['create_symbol', 'create_unbacked_symbol', 'guard_added', 'guard_added_fast', 'symbolic_shape_specialization', 'propagate_real_tensors', 'expression_created']);
+
+export function Shapes({ context, frames }: { context: Context; frames: ReturnType<typeof readFrames> }) {
+  const rows = context.artifacts.filter((artifact) => shapeKinds.has(artifact.kind));
+  const text = (value: unknown) => (typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value));
+  const columns: Column<Artifact>[] = [
+    { key: 'kind', title: 'What', width: '190px', cell: (row) => row.kind },
+    {
+      key: 'expression',
+      title: 'Symbol or expression',
+      width: 'minmax(160px, 2fr)',
+      cell: (row) => {
+        const data = metadataOf(row);
+        return <code>{shorten(text(data.symbol ?? data.expr ?? data.result), 300)}</code>;
+      },
+    },
+    {
+      key: 'value',
+      title: 'Value, range, source',
+      width: 'minmax(160px, 2fr)',
+      cell: (row) => {
+        const data = metadataOf(row);
+        return shorten([data.val, data.value, data.vr, data.source, data.sources, data.reason].map(text).filter(Boolean).join('  '), 300);
+      },
+    },
+    {
+      key: 'place',
+      title: 'Python line',
+      width: 'minmax(100px, 1fr)',
+      cell: (row) => {
+        const frame = row.userStackId === null ? undefined : frames.get(row.userStackId);
+        return frame && <Place file={frame.file} line={frame.line} />;
+      },
+    },
+  ];
+  return (
+    <div class="artifact">
+      <Grid label="Symbolic shapes" rows={rows} columns={columns} rowKey={(row) => row.recordId} rowHref={(row) => href(['compile', context.compile.id], { record: row.recordId })} height="calc(100vh - 220px)" empty="No symbols: all shapes of this compile are static." />
+    </div>
+  );
+}

@@ -1,0 +1,302 @@
+// Ranks × compiles: what the caches answered, and what differs between two keys.
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { JSX } from 'preact';
+import { useAsync, type Chunks } from '../data/chunks';
+import type { Model, Process } from '../data/model';
+import { compareSets, lookupsOf, slotsOf, worstState, type ComponentDifference, type Lookup, type Slot } from '../data/ranks';
+import { count, plural, shorten } from '../lib/format';
+import { href, setQuery, type Route } from '../route';
+import { CacheTag, CompileLink, Empty, Waiting, cacheNames, cacheSigns } from '../ui/bits';
+import { useWindow } from '../ui/virtual';
+
+// Why the key of a compile differs from those of most ranks: the first cause that is not by design.
+function causesOf(findings: Chunks['findings']): Map<number, string> {
+  const causes = new Map<number, string>();
+  const t = findings.finding_compile;
+  t.compile_id.forEach((id, i) => {
+    const row = t.finding[i]!;
+    if (!causes.has(id!)) causes.set(id!, `${findings.cache_finding.title[row]}: ${findings.cache_finding.text[row]}`);
+  });
+  return causes;
+}
+
+interface MatrixRow {
+  slot: Slot;
+  byProcess: Map<number, Lookup[]>;
+  isMixed: boolean;
+}
+
+export function Matrix({ model, cache, findings, route }: { model: Model; cache: Chunks['cache']; findings: Chunks['findings']; route: Route }) {
+  const layers = useMemo(() => [...new Set(cache.cache_event.layer.map((layer) => layer ?? ''))].sort(), [cache]);
+  const layer = route.query.get('layer') ?? '';
+  const onlyMixed = route.query.get('mixed') === '1';
+  const query = (route.query.get('q') ?? '').toLowerCase();
+  const lookups = useMemo(() => lookupsOf(cache), [cache]);
+  const processes = useMemo(() => {
+    const busy = new Set(model.compiles.map((compile) => compile.processId));
+    return model.processes.filter((process) => busy.has(process.id));
+  }, [model]);
+  const causes = useMemo(() => causesOf(findings), [findings]);
+  const all = useMemo(() => {
+    const rows: MatrixRow[] = [];
+    for (const slot of slotsOf(model, findings)) {
+      const byProcess = new Map<number, Lookup[]>();
+      for (const [processId, compile] of slot.compiles) {
+        byProcess.set(processId, (lookups.get(compile.id) ?? []).filter((lookup) => !layer || lookup.layer === layer));
+      }
+      const states = new Set(processes.map((process) => (byProcess.has(process.id) ? (worstState(byProcess.get(process.id)!) ?? 'none') : 'absent')));
+      const apart = [...slot.compiles.values()].some((compile) => causes.has(compile.id));
+      rows.push({ slot, byProcess, isMixed: states.size > 1 || apart });
+    }
+    return rows;
+  }, [model, lookups, layer, processes, findings]);
+  const rows = all.filter((row) => (!onlyMixed || row.isMixed) && `${row.slot.title} ${row.slot.function ?? ''}`.toLowerCase().includes(query));
+  // A compile in the address stands for its worst lookup that has components.
+  const compileId = Number(route.query.get('compile'));
+  const ofCompile = compileId ? (lookups.get(compileId) ?? []) : [];
+  const worstOfCompile = ofCompile.find((lookup) => lookup.state === worstState(ofCompile) && lookup.setId !== null) ?? ofCompile[0];
+  const eventId = Number(route.query.get('event')) || worstOfCompile?.id;
+  const eventRow = eventId ? cache.cache_event.id.indexOf(eventId) : -1;
+  const chosen = eventRow < 0 ? null : { compileId: cache.cache_event.compile_id[eventRow]!, processId: cache.cache_event.process_id[eventRow]! };
+  return (
+    <>
+      <div class="toolbar">
+        <label>
+          Layer{' '}
+          <select value={layer} onChange={(event) => setQuery({ layer: event.currentTarget.value })}>
+            <option value="">all, worst state</option>
+            {layers.map((name) => (
+              <option value={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <input type="search" class="filter" placeholder="Filter compiles" aria-label="Filter compiles" value={route.query.get('q') ?? ''} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <label>
+          <input type="checkbox" checked={onlyMixed} onChange={(event) => setQuery({ mixed: event.currentTarget.checked ? 1 : null })} /> only where ranks differ ({all.filter((row) => row.isMixed).length})
+        </label>
+        <span class="legend">
+          {(Object.keys(cacheSigns) as (keyof typeof cacheSigns)[]).map((state) => (
+            <CacheTag state={state} />
+          ))}
+          <span class="tag cell-none">· no lookup</span>
+          <span class="tag cell-absent">no compile</span>
+          {causes.size > 0 && (
+            <span>
+              <i class="corner" /> key differs for a reason
+            </span>
+          )}
+        </span>
+      </div>
+      {rows.length === 0 ? (
+        <Empty>{all.length === 0 ? 'There are no compiles in this run.' : onlyMixed ? 'All ranks got the same answers from their caches.' : 'Nothing matches.'}</Empty>
+      ) : (
+        <MatrixGrid rows={rows} processes={processes} chosen={chosen} causes={causes} />
+      )}
+      {eventRow >= 0 && <CellDetail model={model} cache={cache} row={eventRow} all={all} route={route} lookups={lookups} causes={causes} />}
+    </>
+  );
+}
+
+const cell = 26;
+const rowHeight = 26;
+
+function MatrixGrid({ rows, processes, chosen, causes }: { rows: MatrixRow[]; processes: Process[]; chosen: { compileId: number; processId: number } | null; causes: Map<number, string> }) {
+  const box = useRef<HTMLDivElement>(null);
+  const seen = useWindow(box, rowHeight, rows.length);
+  const focusCell = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
+    const steps: Record<string, [number, number]> = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+    const step = steps[event.key];
+    const from = (event.target as HTMLElement).dataset;
+    if (!step || from.column === undefined) return;
+    const next = box.current?.querySelector<HTMLElement>(`[data-row="${Number(from.row) + step[1]}"][data-column="${Number(from.column) + step[0]}"]`);
+    next?.focus();
+    event.preventDefault();
+  };
+  const width = 250 + processes.length * cell;
+  const lines = [];
+  for (let i = seen.first; i < seen.last; i++) {
+    const { slot, byProcess, isMixed } = rows[i];
+    lines.push(
+      <div key={slot.key} role="row" class={`matrix-row ${isMixed ? 'mixed' : ''}`} style={{ top: `${i * rowHeight}px`, width: `${width}px` }}>
+        <div role="rowheader" class="matrix-name" title={`${slot.title} ${slot.function ?? ''}`}>
+          <b>{slot.title}</b> <code>{slot.function && shorten(slot.function, 60)}</code>
+        </div>
+        {processes.map((process, column) => {
+          const compile = slot.compiles.get(process.id);
+          if (!compile) return <div role="gridcell" class="cell cell-absent" title={`${process.name}: no such compile`} aria-label={`${process.name}: no such compile`} />;
+          const own = byProcess.get(process.id) ?? [];
+          const state = worstState(own);
+          const isChosen = chosen?.compileId === compile.id;
+          const cause = causes.get(compile.id);
+          const label = `${process.name}, ${slot.title}: ${own.length === 0 ? 'no lookup' : own.map((lookup) => `${lookup.layer} ${cacheNames[lookup.state]}`).join(', ')}${cause ? `; ${cause}` : ''}`;
+          const worst = own.find((lookup) => lookup.state === state && lookup.setId !== null) ?? own.find((lookup) => lookup.state === state);
+          return (
+            <div role="gridcell">
+              <a
+                class={`cell ${state ? `cache-${state}` : 'cell-none'} ${isChosen ? 'chosen' : ''} ${cause ? 'apart' : ''}`}
+                data-row={i}
+                data-column={column}
+                title={label}
+                aria-label={label}
+                href={worst ? href(['ranks'], { ...Object.fromEntries(new URLSearchParams(location.hash.split('?')[1])), tab: 'cache', event: worst.id, with: null, compile: null }) : href(['compile', compile.id])}
+              >
+                {state ? cacheSigns[state] : '·'}
+              </a>
+            </div>
+          );
+        })}
+      </div>,
+    );
+  }
+  return (
+    <div class="matrix" ref={box} role="grid" aria-label="Cache states of compiles by rank" tabIndex={0} aria-rowcount={rows.length + 1} onKeyDown={focusCell} style={{ height: `min(${(rows.length + 1.4) * rowHeight + 18}px, 60vh)` }}>
+      <div role="row" class="matrix-head" style={{ width: `${width}px` }}>
+        <div role="columnheader" class="matrix-name">
+          Compile
+        </div>
+        {processes.map((process) => (
+          <div role="columnheader" class="cell-head" title={process.name}>
+            {process.rank === null ? process.shortName.slice(-4) : process.shortName}
+          </div>
+        ))}
+      </div>
+      <div role="presentation" class="matrix-body" style={{ height: `${rows.length * rowHeight}px`, width: `${width}px` }}>
+        {lines}
+      </div>
+    </div>
+  );
+}
+
+function CellDetail({ model, cache, row, all, route, lookups, causes }: { causes: Map<number, string>; model: Model; cache: Chunks['cache']; row: number; all: MatrixRow[]; route: Route; lookups: Map<number, Lookup[]> }) {
+  const t = cache.cache_event;
+  const compile = model.compileById.get(t.compile_id[row]!);
+  const process = model.processById.get(t.process_id[row]!);
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => box.current?.scrollIntoView({ block: 'nearest' }), [row]);
+  const slot = all.find((candidate) => compile && candidate.slot.compiles.get(compile.processId)?.id === compile.id)?.slot;
+  const own = compile ? (lookups.get(compile.id) ?? []) : [];
+  const mine = own.find((lookup) => lookup.row === row);
+  const position = own.filter((lookup) => lookup.layer === mine?.layer).indexOf(mine!);
+  // The same lookup of the other ranks: same layer, same place among its like.
+  const others = useMemo(() => {
+    const found: { process: Process; lookup: Lookup }[] = [];
+    if (!slot || !mine) return found;
+    for (const [processId, other] of slot.compiles) {
+      const lookup = (lookups.get(other.id) ?? []).filter((candidate) => candidate.layer === mine.layer)[position];
+      const otherProcess = model.processById.get(processId);
+      if (lookup && otherProcess && processId !== mine.processId) found.push({ process: otherProcess, lookup });
+    }
+    return found;
+  }, [slot, mine, position]);
+  const preferred = others.find((other) => other.lookup.state === 'hit') ?? others.find((other) => other.lookup.key !== mine?.key) ?? others[0];
+  const withId = Number(route.query.get('with'));
+  const other = others.find((candidate) => candidate.lookup.id === withId) ?? preferred;
+  if (!compile || !mine || !process) return null;
+  return (
+    <section class="detail" ref={box} aria-label="Cache lookup">
+      <h2>
+        <CompileLink compile={compile} /> <code>{shorten(compile.function ?? '', 60)}</code>, {process.name}
+      </h2>
+      <div class="toolbar">
+        {own.map((lookup) => (
+          <a class={`tag ${lookup === mine ? 'on' : ''}`} href={href(['ranks'], { ...Object.fromEntries(route.query), event: lookup.id, with: null, compile: null })}>
+            {lookup.layer} {lookup.direction ?? ''}
+          </a>
+        ))}
+        <CacheTag state={mine.state} />
+        <code class="key ellipsis" title={mine.key ?? ''}>
+          {mine.key ?? 'no key'}
+        </code>
+        {t.bypass_reason[row] && <span>{t.bypass_reason[row]}</span>}
+        {t.guard_expression[row] && <code class="guard">{t.guard_expression[row]}</code>}
+      </div>
+      {others.length === 0 ? (
+        <p class="quiet">No other rank made this lookup.</p>
+      ) : (
+        <div class="toolbar">
+          <label>
+            Compare with{' '}
+            <select value={other!.lookup.id} onChange={(event) => setQuery({ with: event.currentTarget.value })}>
+              {others.map((candidate) => (
+                <option value={candidate.lookup.id}>
+                  {candidate.process.name}: {cacheNames[candidate.lookup.state]}
+                  {candidate.lookup.key === mine.key ? ', same key' : ''}
+                </option>
+              ))}
+            </select>
+          </label>
+          <CacheTag state={other!.lookup.state} />
+          <code class="key ellipsis" title={other!.lookup.key ?? ''}>
+            {other!.lookup.key ?? 'no key'}
+          </code>
+        </div>
+      )}
+      {causes.has(compile.id) && (
+        <p>
+          <span class="tag status-failed">cause</span> {shorten(causes.get(compile.id)!, 600)}
+        </p>
+      )}
+      {other && <Components mine={mine} other={other.lookup} names={[process.name, other.process.name]} state={t.components_state[row]} />}
+    </section>
+  );
+}
+
+function Components({ mine, other, names: sides, state }: { mine: Lookup; other: Lookup; names: [string, string]; state: string | null }) {
+  const comparable = mine.setId !== null && other.setId !== null;
+  const pending = useAsync(comparable ? `sets ${mine.setId} ${other.setId}` : null, () => compareSets(mine.setId!, other.setId!));
+  if (mine.key !== null && mine.key === other.key && mine.state !== other.state) {
+    return <p>The keys are equal: both ranks asked for the same entry. One found it and the other did not, so their caches hold different entries (a directory of its own, or filled at another time).</p>;
+  }
+  if (mine.key !== null && mine.key === other.key) return <p class="quiet">The keys are equal.</p>;
+  if (!comparable) return <p class="quiet">This lookup logged no components of its key{state === 'unparsed' ? ' that could be read' : ''}: what differs cannot be told from it. The lookups of other layers may have some.</p>;
+  return (
+    <Waiting pending={pending}>
+      {(value) =>
+        value.differences.length === 0 ? (
+          <p>The keys differ, but all {count(value.same)} components that were logged are equal: what made them differ is not in the log.</p>
+        ) : (
+          <>
+            <p>
+              <b>{plural(value.differences.length, 'component')}</b> of {count(value.same + value.differences.length)} {value.differences.length === 1 ? 'differs' : 'differ'}:
+            </p>
+            <DifferenceTable differences={value.differences} sides={sides} />
+          </>
+        )
+      }
+    </Waiting>
+  );
+}
+
+function DifferenceTable({ differences, sides }: { differences: ComponentDifference[]; sides: [string, string] }) {
+  const value = (text: string | null, hash: string | null, other: string | null) => {
+    if (hash === null) return <span class="quiet">not there</span>;
+    return (
+      <>
+        <code title={shorten(text ?? '', 4000)}>{shorten(text ?? '', 600)}</code>
+        {text === other && <span class="quiet"> (text equal, hash {hash.slice(0, 10)}… not)</span>}
+      </>
+    );
+  };
+  return (
+    <table class="plain differences">
+      <thead>
+        <tr>
+          <th scope="col">Component</th>
+          <th scope="col">{sides[0]}</th>
+          <th scope="col">{sides[1]}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {differences.slice(0, 400).map((difference) => (
+          <tr>
+            <th scope="row">
+              <code>{difference.name}</code>
+            </th>
+            <td class="removed">{value(difference.a, difference.aHash, difference.b)}</td>
+            <td class="added">{value(difference.b, difference.bHash, difference.a)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
