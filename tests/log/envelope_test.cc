@@ -1,0 +1,98 @@
+#include "log/envelope.h"
+
+#include <string>
+
+#include "tests/catch2.h"
+
+using namespace tlparse;  // NOLINT: a test
+
+namespace {
+
+// Parses with the padding that Parse asks for; the result lives as long as the object.
+struct Parsed {
+  explicit Parsed(std::string_view json) : text(json) {
+    text.append(simdjson::SIMDJSON_PADDING, '\0');
+    envelope = parser.Parse({text.data(), json.size()});
+  }
+  std::string text;
+  EnvelopeParser parser;
+  const Envelope* envelope;
+};
+
+}  // namespace
+
+TEST_CASE("An envelope's ids, kind and payload hash are read", "[envelope]") {
+  const Parsed parsed(
+      R"({"artifact": {"name": "n", "encoding": "json"}, "rank": 3, "compiled_autograd_id": 1, "frame_id": 4,
+          "frame_compile_id": 5, "attempt": 6, "has_payload": "76bb1822205fc52742565357a1027fec",
+          "stack": []})");
+  REQUIRE(parsed.envelope != nullptr);
+  const Envelope& envelope = *parsed.envelope;
+  CHECK(envelope.kind == "artifact");
+  CHECK(envelope.name == "n");
+  CHECK(envelope.rank == 3);
+  CHECK(envelope.compiled_autograd_id == 1);
+  CHECK(envelope.frame_id == 4);
+  CHECK(envelope.frame_compile_id == 5);
+  CHECK(envelope.attempt == 6);
+  CHECK(envelope.has_stack);
+  CHECK(envelope.names_payload);
+  REQUIRE(envelope.payload_hash);
+  CHECK(envelope.payload_hash->at(0) == 0x76);
+  CHECK_FALSE(envelope.was_repaired);
+}
+
+TEST_CASE("What is no JSON object is no envelope", "[envelope]") {
+  for (const char* json : {"", "{", "[]", "1", "{\"a\": 1", "{\"a\": 1}}", "{\"a\" 1}", "{} x"}) {
+    CAPTURE(json);
+    CHECK(Parsed(json).envelope == nullptr);
+  }
+}
+
+TEST_CASE("Two candidates for the record key leave the kind open and say so", "[envelope]") {
+  const Parsed parsed(R"({"str": [], "link": {}, "rank": 0})");
+  REQUIRE(parsed.envelope != nullptr);
+  CHECK(parsed.envelope->kind.empty());
+  CHECK(parsed.envelope->has_several_keys);
+  const Parsed none(R"({"rank": 0})");
+  REQUIRE(none.envelope != nullptr);
+  CHECK(none.envelope->kind.empty());
+  CHECK_FALSE(none.envelope->has_several_keys);
+}
+
+TEST_CASE("A member of a wrong type is empty and named", "[envelope]") {
+  const Parsed parsed(R"({"str": [], "rank": "zero", "frame_id": 1})");
+  REQUIRE(parsed.envelope != nullptr);
+  CHECK_FALSE(parsed.envelope->rank);
+  CHECK(parsed.envelope->frame_id == 1);
+  CHECK(parsed.envelope->bad_member == "rank");
+}
+
+TEST_CASE("NaN, lone surrogates and large integers do not cost the record", "[envelope]") {
+  for (const char* json : {R"({"x": {"v": NaN}, "rank": 1})", R"({"x": {"v": "\ud800"}, "rank": 1})",
+                           R"({"x": {"v": 123456789012345678901234567890}, "rank": 1})"}) {
+    CAPTURE(json);
+    const Parsed parsed(json);
+    REQUIRE(parsed.envelope != nullptr);
+    CHECK(parsed.envelope->kind == "x");
+    CHECK(parsed.envelope->rank == 1);
+  }
+}
+
+TEST_CASE("A parser that failed reads the next envelope", "[envelope]") {
+  EnvelopeParser parser;
+  const std::string bad = std::string("{\"x\": ") + std::string(simdjson::SIMDJSON_PADDING, '\0');
+  CHECK(parser.Parse({bad.data(), 6}) == nullptr);
+  const std::string good = std::string("{\"x\": 1}") + std::string(simdjson::SIMDJSON_PADDING, '\0');
+  const Envelope* envelope = parser.Parse({good.data(), 8});
+  REQUIRE(envelope != nullptr);
+  CHECK(envelope->kind == "x");
+  CHECK(envelope->bad_member.empty());
+}
+
+TEST_CASE("MemberText gives the last of repeated members and nothing for absent ones", "[envelope]") {
+  const std::string_view object = R"({"a": {"b": [1, "}"]}, "b": 1, "b": 2})";
+  CHECK(MemberText(object, "a") == R"({"b": [1, "}"]})");
+  CHECK(MemberText(object, "b") == "2");
+  CHECK(MemberText(object, "c").empty());
+}
