@@ -29,19 +29,23 @@ std::string Md5(std::string_view text) {
 }
 
 void CheckInternedIds(const LoggedRecord& record, std::set<std::string>& defined) {
-  static const std::regex kDefinition(R"(^\{"str": \[".*", (\d+)\]\}$)");
-  static const std::regex kUse(R"("filename": (-?\d+))");
-  if (record.envelope.size() > 100'000) return;  // see below
-  std::smatch match;
-  if (std::regex_match(record.envelope, match, kDefinition)) {
-    CHECK(match[1].str() == std::to_string(defined.size()));  // dense, from 0
-    defined.insert(match[1]);
+  const std::string_view text = record.envelope;
+  const auto number_at = [&](size_t at) {
+    const size_t end = text.find_first_not_of("0123456789", at);
+    return std::string(text.substr(at, end - at));
+  };
+  if (text.starts_with("{\"str\": [\"")) {
+    const std::string id = number_at(text.rfind("\", ") + 3);
+    CHECK(id == std::to_string(defined.size()));  // dense, from 0
+    defined.insert(id);
     return;
   }
-  for (std::sregex_iterator it(record.envelope.begin(), record.envelope.end(), kUse), end;
-       it != end; ++it) {
+  constexpr std::string_view kUse = "\"filename\": ";
+  for (size_t at = text.find(kUse); at != text.npos; at = text.find(kUse, at + 1)) {
+    const std::string id = number_at(at + kUse.size());
+    if (id.empty()) continue;  // of a record that has a member of that name
     INFO(record.envelope);
-    CHECK(defined.count((*it)[1]) == 1);
+    CHECK(defined.count(id) == 1);
   }
 }
 
