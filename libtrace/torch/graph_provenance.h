@@ -30,12 +30,14 @@ class GraphProvenance {
   // Where execution was at `node`, outermost call first.
   static std::string StackOf(const torch::jit::Node* node) {
     std::string text;
-    if (const auto callstack = node->callstack()) {
-      for (const auto& entry : (*callstack)->vec()) {
-        text += FormatRange(std::get<1>(entry), std::get<0>(entry)->name());
-      }
+    std::string function = "forward";
+    // By name only: a frozen module's call stacks point to functions of the module it was frozen from, which may
+    // be gone.
+    for (auto call = node->callstack(); call; call = (*call)->callee()) {  // a function, and where it is called
+      text += FormatRange((*call)->source_range(), function);
+      function = (*call)->function_name();
     }
-    return text + FormatRange(node->sourceRange(), "");
+    return text + FormatRange(node->sourceRange(), function);
   }
 
  private:
@@ -43,7 +45,7 @@ class GraphProvenance {
     const auto place = range.file_line_col();
     if (!place) return {};
     return Provenance::FormatFrame(std::get<0>(*place), static_cast<uint32_t>(std::get<1>(*place)),
-                                   function.empty() ? "forward" : function, range.text().str());
+                                   function, range.text().str());
   }
   static std::string NameOf(const torch::jit::Node* node) {
     if (node->outputs().empty()) return node->kind().toUnqualString();

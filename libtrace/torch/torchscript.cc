@@ -83,8 +83,7 @@ void RecordFailure(Compile& compile, std::string_view type, const std::string& m
 
 void DefineMethods(torch::jit::Module& module, const std::string& source, const std::string& file,
                    uint32_t first_line) {
-  // Lines of a Source count from the number it is given, 0 for the first.
-  auto text = std::make_shared<torch::jit::Source>(source, file, first_line > 0 ? first_line - 1 : 0);
+  auto text = std::make_shared<torch::jit::Source>(source, file, first_line);
   torch::jit::Parser parser(text);
   std::vector<torch::jit::Def> definitions;
   std::vector<torch::jit::ResolverPtr> resolvers;
