@@ -12,18 +12,6 @@ import harness
 import derive_traces
 
 
-# What the program is known not to do yet: (trace, query), or (trace, None) for its record count.
-# Remove an entry when it does; the test says so.
-KNOWN_GAPS = {
-    # Numbers beyond a double make the header count as damaged; the line is kept in import_log.
-    ("huge_float", None),
-    # A forked child's frames should be looked up in its parent's intern table as of the fork.
-    ("fork_2_6", "SELECT count(*) FROM stack_frame WHERE file LIKE '<unknown:%'"),
-    # Stretches of a 2.6 log without ids should become synthetic compiles.
-    ("no_compile_ids", "SELECT count(*) > 0 FROM compile"),
-}
-
-
 class Derived(harness.EndToEnd):
     @classmethod
     def setUpClass(cls):
@@ -51,26 +39,16 @@ class Derived(harness.EndToEnd):
                 self.tlparse(log, "-o", "out", "--overwrite")
                 database = self.path("out", "trace.db")
                 expected = self.expected(log)
-                stem = name[:-len(".log")]
-                records = harness.rows(database, "SELECT count(*) FROM record")
-                if (stem, None) in KNOWN_GAPS:
-                    self.assertNotEqual(records, [[expected["records"]]], "no gap any more")
-                    continue
-                self.assertEqual(records, [[expected["records"]]])
+                self.assertEqual(harness.rows(database, "SELECT count(*) FROM record"),
+                                 [[expected["records"]]])
                 self.check(database, log)
                 for query in expected["queries"]:
                     with self.subTest(f"{name}: {query['sql']}"):
-                        found = harness.rows(database, query["sql"])
-                        if (stem, query["sql"]) in KNOWN_GAPS:
-                            self.assertNotEqual(found, query["rows"], "no gap any more")
-                        else:
-                            self.assertEqual(found, query["rows"])
+                        self.assertEqual(harness.rows(database, query["sql"]), query["rows"])
 
     def test_all_in_one_call(self):
         self.tlparse(self.derived.name, "-o", "out", "--db-only")
-        gaps = {stem for stem, query in KNOWN_GAPS if query is None}
-        self.check(self.path("out", "trace.db"), *(
-            log for log in self.logs() if os.path.basename(log)[:-len(".log")] not in gaps))
+        self.check(self.path("out", "trace.db"), *self.logs())
 
     def test_strict_fails_on_damage_only(self):
         damaged = ("cut_header_0", "cut_payload_0", "flipped_byte", "payload_claims", "odd_json")
@@ -83,6 +61,10 @@ class Derived(harness.EndToEnd):
                 self.check(self.path("out", "trace.db"), log)
                 if name in damaged:
                     self.assertNotEqual(done.stderr, "")
+
+    def test_strict_compile_id(self):
+        self.tlparse(os.path.join(self.derived.name, "no_compile_ids.log"), "-o", "out",
+                     "--strict-compile-id", expect=1)
 
 
 if __name__ == "__main__":

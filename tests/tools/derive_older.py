@@ -164,7 +164,7 @@ def runtime_mid_2025():
                 assert entry
         else:
             trace.record(record)
-    trace.query("SELECT count(estimated_ns) FROM op_runtime", [[ops]])
+    trace.query("SELECT count(*) FROM op_runtime", [[ops]])
     trace.query("SELECT count(*) FROM tensor_meta", [[outputs]])
     trace.query("SELECT count(*), count(compile_id) FROM graph_execution", [[runs, 0]])
     trace.query("SELECT label FROM graph_execution ORDER BY ordinal LIMIT 2",
