@@ -95,6 +95,7 @@ Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows) {
              result.compression, result.content_hash, file_.name_rank, when(has_records, file_first_record_id_),
              when(has_records, next_record_id_ - 1), when(has_contents, file_first_content_id_),
              when(has_contents, contents_.next_id() - 1));
+  graphs_.EndFile();
   processes_.reset();
   ForgetKept();
   process_ = nullptr;

@@ -318,8 +318,9 @@ void TypingStage::KeepPayload() {
   kept_bytes_ += Payload().size();
   // Bounded whatever the log: of very many open lookups the oldest lose their components, not their rows.
   while (kept_bytes_ > kMaxKeptBytes && kept_order_.size() > 1) {
-    ReleasePayload(kept_order_.front());
+    const std::int64_t oldest = kept_order_.front();
     kept_order_.pop_front();
+    ReleasePayload(oldest);
   }
 }
 void TypingStage::ReleasePayload(std::int64_t payload_id) {

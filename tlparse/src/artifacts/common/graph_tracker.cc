@@ -92,10 +92,18 @@ GraphState& GraphTracker::ForCacheEvent(const Record& record, IngestContext& con
   return *graph;
 }
 
+// Closed graphs whose code and provenance texts stay at hand for an artifact that comes late: memory must not grow with the log.
+constexpr std::size_t kMaxRemembered = 64;
+
 void GraphTracker::Close(CompileState& compile, GraphState& graph, IngestContext&) {
   if (!graph.is_open || graph.id == 0) return;
   graph.is_open = false;
   if (on_close) on_close(compile, graph);
+  remembered_.push_back(&graph);
+  if (remembered_.size() > kMaxRemembered) {
+    Forget(*remembered_.front());
+    remembered_.pop_front();
+  }
 }
 
 void GraphTracker::CloseAll(CompileState& compile, IngestContext& context) {

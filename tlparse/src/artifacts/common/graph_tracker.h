@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string_view>
 
@@ -34,6 +35,8 @@ class GraphTracker {
   void CloseAll(CompileState& compile, IngestContext& context);
   // inductor_compile's E event: tells the direction of the graph with that key, else of the latest one.
   void SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward);
+  // The states of a file's graphs are about to go.
+  void EndFile() { remembered_.clear(); }
   // Writes the rows of all graphs of the compile; called when the process ends.
   void WriteRows(CompileState& compile, IngestContext& context);
 
@@ -43,6 +46,7 @@ class GraphTracker {
   GraphNodePool& nodes() { return nodes_; }
 
  private:
+  std::deque<GraphState*> remembered_;  // closed ones that are not forgotten yet, oldest first
   TableId graph_;
   GraphNodePool nodes_;
   std::unique_ptr<GraphState> no_graph_ = std::make_unique<GraphState>();
