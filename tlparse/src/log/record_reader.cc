@@ -300,7 +300,7 @@ Result<void> RecordReader::Settle(Window& window, const Candidate& candidate, st
   LogRecord& record = window.records[candidate.record];
   const std::optional<Md5Digest>& claimed = record.envelope.payload_hash;
   bool removed_cr = candidate.removed_cr;
-  if (claimed && md5 != *claimed && EveryLineEndsInCr(record.raw_payload)) {
+  if (claimed && md5 != *claimed && (removed_cr || EveryLineEndsInCr(record.raw_payload))) {
     // The other reading: with the CRs if they were removed, without if they were not.
     char* other = window.arena.Allocate(record.raw_payload.size() + kRemoveTabsSlack);
     const std::string_view other_content(other, RemoveTabs(record.raw_payload, !removed_cr, other));
