@@ -284,9 +284,10 @@ void ForkStorm(AsyncMode mode) {
 }
 
 TEST_CASE("A storm of forks while threads emit", "[fork]") { ForkStorm(AsyncMode::kOff); }
-// ThreadSanitizer does not support threads that a child starts after a fork among threads.
+// The sanitizers do not support threads that a child starts after a fork among threads: their own locks may be held by threads that
+// the child does not have.
 #if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define LIBTRACE_TEST_NO_THREADS_AFTER_FORK
 #endif
 #endif

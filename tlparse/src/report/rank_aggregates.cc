@@ -175,8 +175,8 @@ Result<void> AddThread(std::int64_t pid, std::int64_t tid, const std::string& gr
 
 }  // namespace
 
-ParticipantFacts FactsOf(const ReportContext& context, const TreePlan& plan) {
-  ParticipantFacts facts;
+AggregateFacts FactsOf(const ReportContext& context, const TreePlan& plan) {
+  AggregateFacts facts;
   for (const PlannedKey& key : plan.keys) {
     facts.files += static_cast<std::int64_t>(key.files.size());
     facts.compiles += key.files.empty() || key.key == "[-/-]" ? 0 : 1;
@@ -197,7 +197,7 @@ ParticipantFacts FactsOf(const ReportContext& context, const TreePlan& plan) {
 
 Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
                                       const std::vector<Participant>& participants,
-                                      const std::vector<ParticipantFacts>& facts) {
+                                      const std::vector<AggregateFacts>& facts) {
   ASSIGN_OR_RETURN(PayloadReader payloads, PayloadReader::Open(database));
   EntryFile file(root, "collective_schedules.json");
   std::string ops;
@@ -218,7 +218,7 @@ Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
 
 Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
                                    const std::vector<Participant>& participants,
-                                   const std::vector<ParticipantFacts>& facts) {
+                                   const std::vector<AggregateFacts>& facts) {
   ASSIGN_OR_RETURN(PayloadReader payloads, PayloadReader::Open(database));
   ASSIGN_OR_RETURN(
       Statement ops,

@@ -18,7 +18,7 @@ struct ArtifactOfGraph {
 };
 
 // What one participant gives to the aggregates.
-struct ParticipantFacts {
+struct AggregateFacts {
   std::vector<ArtifactOfGraph> schedules;  // inductor_collective_schedule
   std::vector<ArtifactOfGraph> estimates;  // inductor_runtime_and_tensor_meta
   std::int64_t files = 0;                  // listed
@@ -26,7 +26,7 @@ struct ParticipantFacts {
   std::int64_t failures = 0;
 };
 
-ParticipantFacts FactsOf(const ReportContext& context, const TreePlan& plan);
+AggregateFacts FactsOf(const ReportContext& context, const TreePlan& plan);
 
 // <participant>/collectives_parity.json: collectives that the scheduler planned and the generated
 // code does not have (or the other way round), and collectives nobody waits for.
@@ -35,15 +35,15 @@ Result<void> WriteCollectivesParity(const ReportContext& context, const TreePlan
 // In the root; only those that have something to say. `facts` belongs to `participants`.
 Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
                                       const std::vector<Participant>& participants,
-                                      const std::vector<ParticipantFacts>& facts);
+                                      const std::vector<AggregateFacts>& facts);
 Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
                                    const std::vector<Participant>& participants,
-                                   const std::vector<ParticipantFacts>& facts);
+                                   const std::vector<AggregateFacts>& facts);
 // chromium_events.json of all participants; `pid` is the rank, where it is known.
 Result<void> WriteAllChromiumEvents(Database& database, const Directory& root,
                                     const std::vector<Participant>& participants);
 Result<void> WriteRunIndex(const Directory& root, const ReportOptions& options,
                            const std::vector<Participant>& participants,
-                           const std::vector<ParticipantFacts>& facts);
+                           const std::vector<AggregateFacts>& facts);
 
 }  // namespace tlparse

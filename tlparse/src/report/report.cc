@@ -56,7 +56,7 @@ class Reporter {
     if (has_aggregates) RETURN_IF_ERROR(WriteAggregates());
     ReportSummary summary;
     summary.logs = static_cast<std::int64_t>(participants_.size());
-    for (const ParticipantFacts& facts : facts_) summary.files += facts.files;
+    for (const AggregateFacts& facts : facts_) summary.files += facts.files;
     return summary;
   }
 
@@ -123,7 +123,7 @@ class Reporter {
   const ReportOptions& options_;
   std::vector<Participant> participants_;
   std::vector<FailureRow> failures_;
-  std::vector<ParticipantFacts> facts_;
+  std::vector<AggregateFacts> facts_;
   SharedContent shared_;
   TaskPool pool_;
 };

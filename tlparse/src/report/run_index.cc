@@ -14,10 +14,10 @@ struct Aggregate {
   bool is_there;
 };
 
-void AppendAggregates(const std::vector<ParticipantFacts>& facts, FileWriter& out) {
+void AppendAggregates(const std::vector<AggregateFacts>& facts, FileWriter& out) {
   bool has_schedules = false;
   bool has_estimates = false;
-  for (const ParticipantFacts& one : facts) {
+  for (const AggregateFacts& one : facts) {
     has_schedules |= !one.schedules.empty();
     has_estimates |= !one.estimates.empty();
   }
@@ -40,7 +40,7 @@ void AppendAggregates(const std::vector<ParticipantFacts>& facts, FileWriter& ou
 
 Result<void> WriteRunIndex(const Directory& root, const ReportOptions& options,
                            const std::vector<Participant>& participants,
-                           const std::vector<ParticipantFacts>& facts) {
+                           const std::vector<AggregateFacts>& facts) {
   FileWriter out;
   RETURN_IF_ERROR(out.Open(root, options.root_index_name));
   AppendPageStart(fmt::format("PyTorch compile report: {} logs", participants.size()),
