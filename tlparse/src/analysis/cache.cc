@@ -277,7 +277,7 @@ Result<void> FindCacheClasses(Database& database, CacheAnswer& answer) {
   return ClassFinder(database, answer, std::move(comparer)).Run();
 }
 
-std::vector<CacheEconomics> SumEconomics(const CacheLookups& lookups, RankIndex participant) {
+std::vector<CacheEconomics> SumEconomics(const LookupIndex& lookups, RankIndex participant) {
   std::map<std::string, CacheEconomics> by_layer;
   for (const JobLookup& lookup : lookups.lookups()) {
     if (participant >= 0 && lookup.participant != participant) continue;
@@ -303,7 +303,7 @@ Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options
   CacheAnswer answer;
   ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run));
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
-  ASSIGN_OR_RETURN(answer.lookups, CacheLookups::Load(database, answer.job, answer.graphs));
+  ASSIGN_OR_RETURN(answer.lookups, LookupIndex::Load(database, answer.job, answer.graphs));
   RETURN_IF_ERROR(FindCacheClasses(database, answer));
   answer.economics = SumEconomics(answer.lookups);
   std::map<std::string, std::map<std::int64_t, std::int64_t>> reasons;

@@ -57,7 +57,7 @@ struct SameKeyCode {
 
 // For a lookup that did not hit: the earlier key with the fewest differences.
 struct ClosestKey {
-  std::int32_t lookup = 0;      // index into CacheLookups::lookups
+  std::int32_t lookup = 0;      // index into LookupIndex::lookups
   std::string earlier_title;    // the lookup that had the key
   std::string earlier_run;      // empty: this run
   std::size_t difference_count = 0;
@@ -79,7 +79,7 @@ struct CacheEconomics {
 struct CacheAnswer {
   Job job;
   JobGraphs graphs;
-  CacheLookups lookups;
+  LookupIndex lookups;
   std::vector<CacheLookupAnswer> lookup_answers;  // in the order of lookups.order()
   std::vector<CacheFinding> findings;             // divergences first, then notes; most telling first
   std::vector<SameKeyCode> same_key_codes;
@@ -103,6 +103,6 @@ Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options
 Result<void> FindCacheClasses(Database& database, CacheAnswer& answer);
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job);
 Result<std::vector<ClosestKey>> FindClosestKeys(Database& database, const CacheAnswer& answer, RankIndex participant);
-std::vector<CacheEconomics> SumEconomics(const CacheLookups& lookups, RankIndex participant = -1);
+std::vector<CacheEconomics> SumEconomics(const LookupIndex& lookups, RankIndex participant = -1);
 
 }  // namespace tlparse

@@ -19,8 +19,8 @@ Result<std::string> TextOf(Database& database, std::int64_t text_id) {
   return database.QueryText(fmt::format("SELECT text FROM text WHERE id = {}", text_id));
 }
 
-Result<CacheLookups> CacheLookups::Load(Database& database, const Job& job, const JobGraphs& graphs) {
-  CacheLookups result;
+Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
+  LookupIndex result;
   std::unordered_map<std::int64_t, std::int64_t> set_of_key;
   ASSIGN_OR_RETURN(Statement keys, database.Prepare("SELECT key_id, component_set_id FROM cache_key"));
   while (true) {
@@ -89,13 +89,13 @@ Result<CacheLookups> CacheLookups::Load(Database& database, const Job& job, cons
   return result;
 }
 
-const std::string& CacheLookups::LayerName(std::int64_t layer_id) const {
+const std::string& LookupIndex::LayerName(std::int64_t layer_id) const {
   static const std::string kNone;
   const auto found = layers_.find(layer_id);
   return found == layers_.end() ? kNone : found->second;
 }
 
-std::string CacheLookups::Title(const Job& job, std::int32_t lookup_slot) const {
+std::string LookupIndex::Title(const Job& job, std::int32_t lookup_slot) const {
   const LookupSlot& slot = slots_[static_cast<std::size_t>(lookup_slot)];
   std::string which(Name(slot.direction));
   if (slot.ordinal > 0) which += fmt::format("{}{}", which.empty() ? "" : " ", slot.ordinal + 1);

@@ -40,9 +40,9 @@ struct LookupSlot {
   std::vector<std::int32_t> lookups;  // of all ranks, by participant
 };
 
-class CacheLookups {
+class LookupIndex {
  public:
-  static Result<CacheLookups> Load(Database& database, const Job& job, const JobGraphs& graphs);
+  static Result<LookupIndex> Load(Database& database, const Job& job, const JobGraphs& graphs);
 
   const std::vector<JobLookup>& lookups() const { return lookups_; }
   const std::vector<LookupSlot>& slots() const { return slots_; }

@@ -80,7 +80,7 @@ std::size_t CountDifferences(const std::vector<KeyComponent>& a, const std::vect
   return a.size() + b.size() - named - same;
 }
 
-Result<KeyComparer> KeyComparer::Make(Database& database, const Job& job, const CacheLookups& lookups) {
+Result<KeyComparer> KeyComparer::Make(Database& database, const Job& job, const LookupIndex& lookups) {
   ASSIGN_OR_RETURN(ComponentIndex index, ComponentIndex::Load(database));
   ASSIGN_OR_RETURN(const std::int64_t name, database.QueryInt("SELECT id FROM text WHERE text = 'torch._functorch.config'"));
   ASSIGN_OR_RETURN(Statement config, database.Prepare(fmt::format("SELECT r.payload_id FROM compile_record_row m "

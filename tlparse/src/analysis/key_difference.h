@@ -29,7 +29,7 @@ std::size_t CountDifferences(const std::vector<KeyComponent>& a, const std::vect
 // Compares lookups of one job. Owns what several comparisons need.
 class KeyComparer {
  public:
-  static Result<KeyComparer> Make(Database& database, const Job& job, const CacheLookups& lookups);
+  static Result<KeyComparer> Make(Database& database, const Job& job, const LookupIndex& lookups);
 
   // Equal for lookups whose keys are equal up to what differs by design, as far as the log tells.
   Result<Hash128> Evidence(const JobLookup& lookup);
@@ -38,7 +38,7 @@ class KeyComparer {
   ComponentIndex& index() { return index_; }
 
  private:
-  KeyComparer(Database& database, const Job& job, const CacheLookups& lookups, ComponentIndex index, Statement config)
+  KeyComparer(Database& database, const Job& job, const LookupIndex& lookups, ComponentIndex index, Statement config)
       : database_(&database), job_(&job), lookups_(&lookups), index_(std::move(index)), config_(std::move(config)) {}
   // Another lookup of the same compile whose components are known; nullptr: none.
   const JobLookup* Sibling(const JobLookup& lookup) const;
@@ -47,7 +47,7 @@ class KeyComparer {
 
   Database* database_;
   const Job* job_;
-  const CacheLookups* lookups_;
+  const LookupIndex* lookups_;
   ComponentIndex index_;
   Statement config_;
   std::unordered_map<std::int32_t, std::int32_t> sibling_of_compile_;
