@@ -24,6 +24,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include "libtrace/artifacts/provenance.h"
 #include "libtrace/compile.h"
 #include "libtrace/torch/collectives.h"
 #include "libtrace/torch/torchscript.h"
@@ -54,11 +55,12 @@ libtrace::CachedModel Load(const std::string& directory, const std::string& prec
   libtrace::CompileCache cache({.layer = "libtrace_torchscript", .directory = directory + "/cache"});
   libtrace::Frame frame;
   libtrace::Compile compile(frame, {.function = "load_layer", .file = "collectives.cc", .line = kSourceLine});
-  return libtrace::LoadOrBuild(cache, {.name = "layer", .source = kSource, .options = {{"matmul_precision", precision}}},
-                               [] { return MakeModule(); });
+  const libtrace::ModelRequest request{.name = "layer", .source = kSource, .options = {{"matmul_precision", precision}}};
+  return libtrace::LoadOrBuild(cache, request, [] { return MakeModule(); });
 }
 
-c10::intrusive_ptr<libtrace::CollectiveBackend> MakeGroup(const std::string& name, const std::string& directory, int rank,
+c10::intrusive_ptr<libtrace::CollectiveBackend> MakeGroup(const std::string& name, const std::string& directory,
+                                                          int rank,
                                                           const std::shared_ptr<libtrace::CollectiveLog>& log) {
   auto file = c10::make_intrusive<c10d::FileStore>(directory + "/store", kRanks);
   auto store = c10::make_intrusive<c10d::PrefixStore>(name, file);
@@ -70,19 +72,36 @@ c10::intrusive_ptr<libtrace::CollectiveBackend> MakeGroup(const std::string& nam
 }
 
 // Sums the gradient over the data-parallel group, and shares rank 0's statistics over another.
+constexpr uint32_t kReduceLine = __LINE__ + 5, kBroadcastLine = __LINE__ + 7;
 void Synchronise(c10d::AllreduceOptions reduce, libtrace::CollectiveBackend& gradients,
                  libtrace::CollectiveBackend& statistics, std::vector<at::Tensor>& gradient,
                  std::vector<at::Tensor>& loss, bool is_swapped) {
   c10::intrusive_ptr<c10d::Work> first, second;
-  if (is_swapped) first = statistics.broadcast(loss, c10d::BroadcastOptions());
-  second = gradients.allreduce(gradient, reduce);
-  if (!is_swapped) first = statistics.broadcast(loss, c10d::BroadcastOptions());
-  second->wait();
+  const auto all_reduce = [&] { first = gradients.allreduce(gradient, reduce); };
+  const c10d::BroadcastOptions from_rank_0;
+  const auto broadcast = [&] { second = statistics.broadcast(loss, from_rank_0); };
+  if (is_swapped) broadcast();
+  all_reduce();
+  if (!is_swapped) broadcast();
   first->wait();
+  second->wait();
+}
+
+// The step is a plan of two nodes: where each is written.
+void EmitPlan() {
+  libtrace::Provenance plan;
+  const auto add = [&](const char* op, uint32_t handle, uint32_t line, const char* code) {
+    const std::string call = libtrace::Provenance::KernelCall(op, handle);
+    plan.AddKernelToPost(call, op);
+    plan.AddStackTrace(call, libtrace::Provenance::FormatFrame("collectives.cc", line, "Synchronise", code));
+  };
+  add("all_reduce", 1, kReduceLine, "gradients.allreduce(gradient, reduce)");
+  add("broadcast", 2, kBroadcastLine, "statistics.broadcast(loss, from_rank_0)");
+  plan.Emit();
 }
 
 int RunRank(const std::string& directory, int rank) {
-  libtrace::Options options;
+  libtrace::Options options = libtrace::Options::FromEnvironment();
   options.directory = directory;
   options.rank = static_cast<uint32_t>(rank);
   if (!libtrace::Start(options)) return 2;
@@ -108,9 +127,13 @@ int RunRank(const std::string& directory, int rank) {
     {
       // The first step is the plan that later ones repeat: it is compiled, and says what it issues.
       std::optional<libtrace::Compile> plan;
-      if (step == 0) plan.emplace(step_frame, libtrace::CompileDescription{.function = "synchronise", .file = "collectives.cc"});
+      const libtrace::CompileDescription description{.function = "synchronise", .file = "collectives.cc"};
+      if (step == 0) plan.emplace(step_frame, description);
       Synchronise({}, *gradients, *statistics, gradient, shared, is_odd);
-      if (step == 0) log->EmitSchedule();
+      if (step == 0) {
+        EmitPlan();
+        log->EmitSchedule();
+      }
     }
     int64_t offset = 0;
     for (const at::Tensor& parameter : model.module().parameters()) {

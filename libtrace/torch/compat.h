@@ -13,6 +13,13 @@
 #define LIBTRACE_C10D_BACKENDS 0
 #endif
 
+// Weights of a loaded AOTInductor package can be asked for.
+#if LIBTRACE_TORCH >= 208
+#define LIBTRACE_AOTI_CONSTANTS 1
+#else
+#define LIBTRACE_AOTI_CONSTANTS 0
+#endif
+
 namespace torch::jit {
 // Exported, but declared in a header that Debian does not install.
 bool canFuseOnCPU();

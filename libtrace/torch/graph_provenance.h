@@ -1,16 +1,26 @@
 // Kernel -> node -> source line of a TorchScript graph.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/utils/subgraph_utils.h>
 
 #include "libtrace/artifacts/provenance.h"
+#include "torch/node_marks.h"
 
 namespace libtrace {
+
+// Where the text was written. A module from an archive has its own text, which remembers what it was made from.
+inline torch::jit::SourceRange OriginOf(const torch::jit::SourceRange& range) {
+  auto origin = range.findSourceRangeThatGenerated();
+  return origin ? *origin : range;
+}
 
 // "Pre" nodes are those of the inlined graph, "post" nodes those of the optimised one; a node is called like its
 // first output in the dumped text (`h.1`), in a subgraph with the group's name in front. What the passes leave of
@@ -26,6 +36,11 @@ class GraphProvenance {
   const Provenance& result() const { return result_; }
   int64_t node_count() const { return node_count_; }
   int64_t op_count() const { return op_count_; }  // kernels called by the optimised graph
+  // The node after each mark (node_marks.h).
+  const std::vector<std::string>& mark_names() const { return mark_names_; }
+  // Kernel call and members of every group that NNC generates code for.
+  using Group = std::pair<std::string, std::shared_ptr<torch::jit::Graph>>;
+  const std::vector<Group>& groups() const { return groups_; }
 
   // Where execution was at `node`, outermost call first.
   static std::string StackOf(const torch::jit::Node* node) {
@@ -41,7 +56,8 @@ class GraphProvenance {
   }
 
  private:
-  static std::string FormatRange(const torch::jit::SourceRange& range, const std::string& function) {
+  static std::string FormatRange(const torch::jit::SourceRange& generated, const std::string& function) {
+    const torch::jit::SourceRange range = OriginOf(generated);
     const auto place = range.file_line_col();
     if (!place) return {};
     return Provenance::FormatFrame(std::get<0>(*place), static_cast<uint32_t>(std::get<1>(*place)),
@@ -79,6 +95,10 @@ class GraphProvenance {
   void Walk(torch::jit::Block* block, const std::string& prefix) {
     for (torch::jit::Node* node : block->nodes()) {
       if (node->kind() == torch::jit::prim::FallbackGraph) continue;  // the same nodes once more
+      if (const auto mark = MarkOf(node->prev())) {
+        mark_names_.resize(std::max(mark_names_.size(), *mark + 1));
+        mark_names_[*mark] = prefix + NameOf(node);
+      }
       if (node->hasAttribute(torch::jit::attr::Subgraph)) {
         const auto subgraph = node->g(torch::jit::attr::Subgraph);
         const std::string inner = prefix + NameOf(node) + "/";
@@ -87,6 +107,7 @@ class GraphProvenance {
           continue;
         }
         const std::string call = Call(torch::jit::SubgraphUtils::generateNameForGraph(subgraph, 40, "fused"));
+        if (node->kind() == torch::jit::prim::TensorExprGroup) groups_.emplace_back(call, subgraph);
         for (const torch::jit::Node* member : subgraph->nodes()) {
           if (IsOp(member)) AddCall(call, member, inner);
         }
@@ -99,6 +120,8 @@ class GraphProvenance {
 
   Provenance result_;
   std::map<std::string, std::vector<std::string>> pre_;
+  std::vector<std::string> mark_names_;
+  std::vector<Group> groups_;
   int64_t node_count_ = 0, op_count_ = 0;
   uint32_t handle_ = 0;
 };

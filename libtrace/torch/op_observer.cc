@@ -12,8 +12,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
 
+#include "libtrace/cuda/cuda_activity.h"
 #include "libtrace/torch/cost_model.h"
 #include "libtrace/trace.h"
+#include "torch/current_node.h"
 #include "torch/dtype_name.h"
 
 namespace libtrace {
@@ -38,27 +40,62 @@ struct Facts {
   const void* storage;
   int8_t dimension_count;
   at::ScalarType dtype;
-  c10::Device device{c10::DeviceType::CPU};
+  c10::DeviceType device_type;
+  c10::DeviceIndex device_index;
   bool is_strided;
 };
+
+constexpr uint64_t Mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0xff51afd7ed558ccdULL;
+  return hash ^ hash >> 32;
+}
+
+uint64_t HashOf(std::string_view name) {
+  uint64_t hash = name.size();
+  for (; name.size() >= sizeof(uint64_t); name.remove_prefix(sizeof(uint64_t))) {
+    uint64_t word;
+    std::memcpy(&word, name.data(), sizeof(word));
+    hash = Mix(hash, word);
+  }
+  uint64_t rest = 0;
+  for (const char c : name) rest = rest << 8 | static_cast<unsigned char>(c);
+  return Mix(hash, rest);
+}
 
 struct Tensors {
   std::array<Facts, kMaxTensors> facts;
   uint32_t count = 0;
+  uint64_t hash = 0;  // of everything by which ops are told apart
+
+  void Clear() {
+    count = 0;
+    hash = 0;
+  }
 
   void Add(const at::Tensor& tensor) {
     if (count == kMaxTensors || !tensor.defined()) return;
     Facts& fact = facts[count++];
     const at::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-    fact.dimension_count = static_cast<int8_t>(std::min<size_t>(static_cast<size_t>(impl.dim()), kMaxDimensions));
-    const size_t bytes = static_cast<size_t>(fact.dimension_count) * sizeof(int64_t);
+    const c10::Device device = impl.device();
+    const c10::IntArrayRef sizes = impl.sizes();
+    const size_t dimensions = std::min(sizes.size(), kMaxDimensions);
+    fact.dimension_count = static_cast<int8_t>(dimensions);
     fact.is_strided = impl.layout() == at::kStrided;
-    std::memcpy(fact.shape.data(), impl.sizes().data(), bytes);
-    if (fact.is_strided) std::memcpy(fact.stride.data(), impl.strides().data(), bytes);
     fact.size_bytes = static_cast<uint64_t>(impl.numel()) * impl.itemsize();
     fact.storage = impl.has_storage() ? impl.storage().unsafeGetStorageImpl() : nullptr;
     fact.dtype = tensor.scalar_type();
-    fact.device = impl.device();
+    fact.device_type = device.type();
+    fact.device_index = device.index();
+    uint64_t h = Mix(hash, dimensions << 16 | static_cast<uint64_t>(fact.dtype) << 8 | static_cast<uint64_t>(fact.device_type));
+    const int64_t* const strides = fact.is_strided ? impl.strides().data() : nullptr;
+    for (size_t d = 0; d < dimensions; ++d) {  // few: a call of memcpy would cost more
+      fact.shape[d] = sizes[d];
+      h = Mix(h, static_cast<uint64_t>(sizes[d]));
+      if (strides == nullptr) continue;
+      fact.stride[d] = strides[d];
+      h = Mix(h, static_cast<uint64_t>(strides[d]));
+    }
+    hash = h;
   }
 
   void Add(const c10::IValue& value) {
@@ -74,25 +111,6 @@ struct Tensors {
   }
 };
 
-uint64_t Mix(uint64_t hash, uint64_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15ULL + (hash << 6) + (hash >> 2);
-  return hash * 0xff51afd7ed558ccdULL;
-}
-
-uint64_t Hash(uint64_t hash, const Tensors& tensors) {
-  for (uint32_t i = 0; i < tensors.count; ++i) {
-    const Facts& fact = tensors.facts[i];
-    hash = Mix(hash, static_cast<uint64_t>(fact.dimension_count) << 16 |
-                         static_cast<uint64_t>(fact.dtype) << 8 |
-                         static_cast<uint64_t>(fact.device.type()));
-    for (int8_t d = 0; d < fact.dimension_count; ++d) {
-      hash = Mix(hash, static_cast<uint64_t>(fact.shape[static_cast<size_t>(d)]));
-      if (fact.is_strided) hash = Mix(hash, static_cast<uint64_t>(fact.stride[static_cast<size_t>(d)]));
-    }
-  }
-  return hash;
-}
-
 std::vector<TensorMeta> Describe(const Tensors& tensors) {
   std::vector<TensorMeta> result(tensors.count);
   for (uint32_t i = 0; i < tensors.count; ++i) {
@@ -100,7 +118,7 @@ std::vector<TensorMeta> Describe(const Tensors& tensors) {
     result[i].shape.assign(fact.shape.begin(), fact.shape.begin() + fact.dimension_count);
     if (fact.is_strided) result[i].stride.assign(fact.stride.begin(), fact.stride.begin() + fact.dimension_count);
     result[i].dtype = DtypeName(fact.dtype);
-    result[i].device = fact.device.str();
+    result[i].device = c10::Device(fact.device_type, fact.device_index).str();
   }
   return result;
 }
@@ -131,13 +149,20 @@ struct OpObserver::Impl {
   at::CallbackHandle handle = 0;
   bool is_watching = false;
 
-  // Ops end on any thread; each takes the lock for a look-up only.
+  // Where all threads are watched, each takes the lock for a look-up only.
   mutable std::mutex mutex;
-  std::unordered_map<uint64_t, size_t> index;
   std::vector<Op> ops;
+  std::unordered_map<uint64_t, size_t> index;  // by hash
+  // Looked at first: a model runs the same ops again and again.
+  struct Recent {
+    uint64_t hash = 0;
+    size_t number = 0;  // index + 1
+  };
+  std::array<Recent, 64> recent;
   uint64_t lost_count = 0;
 
   void Count(const at::RecordFunction& function, const Tensors& inputs, int64_t duration_ns);
+  void Add(std::string_view name, const Tensors& inputs, const Tensors& outputs);
   double EstimateNs(const Op& op) const { return MeasuredRoofline().EstimateNs(op.cost); }
   std::vector<std::string> Names() const;
 };
@@ -147,61 +172,63 @@ namespace {
 // One op that runs on this thread. Frames are reused: watching allocates only when it goes deeper than before.
 struct Frame {
   int64_t start_ns = 0;
+  std::shared_ptr<OpObserver::Impl> observer;  // of all threads; null = the op is not watched
   bool is_watched = false;
+  bool is_launching = false;  // what is launched on a GPU meanwhile is attributed to it
   Tensors inputs;
 };
 
+// Ops that began and have not ended, innermost last. libtorch calls OnEnd for each OnStart, on the same thread.
 struct ThreadFrames {
   std::vector<std::unique_ptr<Frame>> frames;
   size_t depth = 0;
 };
 
+template <bool kIsGlobal>
 thread_local ThreadFrames thread_frames;
 
-// Callbacks are plain function pointers: whom they belong to is found here. One observer per thread, or
-// one for all, is watching; a nested one takes over until it stops.
+// Callbacks are plain function pointers: whom they belong to is found here. One observer per thread and one for all
+// may be watching; a second one does nothing.
 thread_local std::shared_ptr<OpObserver::Impl> thread_observer;
 std::mutex global_mutex;
 std::shared_ptr<OpObserver::Impl> global_observer;
 
-struct Watch : at::ObserverContext {
-  std::shared_ptr<OpObserver::Impl> observer;
-};
-
+// Returns no context: allocating one would cost more than everything else.
 template <bool kIsGlobal>
 std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function) {
-  std::unique_ptr<Watch> watch;
-  ThreadFrames& thread = thread_frames;
+  ThreadFrames& thread = thread_frames<kIsGlobal>;
   if (thread.depth == thread.frames.size()) thread.frames.push_back(std::make_unique<Frame>());
-  Frame& frame = *thread.frames[thread.depth];
+  Frame& frame = *thread.frames[thread.depth++];
   frame.is_watched = false;
-  std::shared_ptr<OpObserver::Impl> observer;
+  OpObserver::Impl* observer = thread_observer.get();
   if constexpr (kIsGlobal) {
     const std::lock_guard lock(global_mutex);
-    observer = global_observer;
-  } else {
-    observer = thread_observer;
+    frame.observer = global_observer;
+    observer = frame.observer.get();
   }
-  if (!observer) return nullptr;
-  ++thread.depth;
-  if (thread.depth > 1 && !observer->options.nested_ops) return std::make_unique<Watch>();
-  frame.inputs.count = 0;
+  if (observer == nullptr || (thread.depth > 1 && !observer->options.nested_ops)) return nullptr;
+  frame.inputs.Clear();
   for (const c10::IValue& value : function.inputs()) frame.inputs.Add(value);
   frame.is_watched = true;
-  watch = std::make_unique<Watch>();
-  watch->observer = std::move(observer);
+  frame.is_launching = detail::is_watching_cuda.load(std::memory_order_relaxed) &&
+                       detail::PushCudaLaunch(function.name(), current_node);
   frame.start_ns = NowNs();
-  return watch;
+  return nullptr;
 }
 
-void OnEnd(const at::RecordFunction& function, at::ObserverContext* context) {
+template <bool kIsGlobal>
+void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
   const int64_t end_ns = NowNs();
-  const auto* watch = static_cast<Watch*>(context);
-  if (watch == nullptr || thread_frames.depth == 0) return;
-  const Frame& frame = *thread_frames.frames[--thread_frames.depth];
-  if (!frame.is_watched || !watch->observer) return;
+  ThreadFrames& thread = thread_frames<kIsGlobal>;
+  if (thread.depth == 0) return;
+  Frame& frame = *thread.frames[--thread.depth];
+  const std::shared_ptr<OpObserver::Impl> global = kIsGlobal ? std::move(frame.observer) : nullptr;
+  if (!frame.is_watched) return;
+  if (frame.is_launching) detail::PopCudaLaunch();
+  OpObserver::Impl* const observer = kIsGlobal ? global.get() : thread_observer.get();
+  if (observer == nullptr) return;
   try {
-    watch->observer->Count(function, frame.inputs, end_ns - frame.start_ns);
+    observer->Count(function, frame.inputs, end_ns - frame.start_ns);
   } catch (...) {  // no memory: this call is not counted
   }
 }
@@ -222,32 +249,39 @@ void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& 
   Tensors outputs;
   for (const c10::IValue& value : function.outputs()) outputs.Add(value);
   const std::string_view name = function.name();
-  uint64_t hash = std::hash<std::string_view>()(name);
-  hash = Mix(hash, reinterpret_cast<uintptr_t>(current_node));
-  hash = Hash(Mix(Hash(hash, inputs), outputs.count), outputs);
+  uint64_t hash = Mix(HashOf(name), reinterpret_cast<uintptr_t>(current_node));
+  hash = Mix(Mix(Mix(hash, inputs.hash), outputs.count), outputs.hash);
 
-  const std::lock_guard lock(mutex);
-  const auto [place, is_new] = index.try_emplace(hash, ops.size());
-  if (is_new) {
-    if (ops.size() >= options.max_ops) {
-      index.erase(place);
-      ++lost_count;
-      return;
+  std::unique_lock lock(mutex, std::defer_lock);
+  if (options.all_threads) lock.lock();
+  Recent& last = recent[hash % recent.size()];
+  if (last.hash != hash || last.number == 0) {
+    auto place = index.find(hash);
+    if (place == index.end()) {
+      if (ops.size() >= options.max_ops) {
+        ++lost_count;
+        return;
+      }
+      Add(name, inputs, outputs);
+      place = index.emplace(hash, ops.size() - 1).first;
     }
-    Op op;
-    op.name = name;
-    if (current_node != nullptr) op.node = *current_node;
-    op.outputs = Describe(outputs);
-    op.is_collective = name.starts_with("c10d::") || name.starts_with("_c10d_functional::");
-    op.cost = CostOf(name, Sizes(inputs), Sizes(outputs), IsView(op.name, inputs, outputs));
-    op.min_ns = duration_ns;
-    ops.push_back(std::move(op));
+    last = {hash, place->second + 1};
   }
-  Op& op = ops[place->second];
+  Op& op = ops[last.number - 1];
+  op.min_ns = op.count == 0 ? duration_ns : std::min(op.min_ns, duration_ns);
   ++op.count;
   op.total_ns += duration_ns;
-  op.min_ns = std::min(op.min_ns, duration_ns);
   op.max_ns = std::max(op.max_ns, duration_ns);
+}
+
+void OpObserver::Impl::Add(std::string_view name, const Tensors& inputs, const Tensors& outputs) {
+  Op op;
+  op.name = name;
+  if (current_node != nullptr) op.node = *current_node;
+  op.outputs = Describe(outputs);
+  op.is_collective = name.starts_with("c10d::") || name.starts_with("_c10d_functional::");
+  op.cost = CostOf(name, Sizes(inputs), Sizes(outputs), IsView(op.name, inputs, outputs));
+  ops.push_back(std::move(op));
 }
 
 std::vector<std::string> OpObserver::Impl::Names() const {
@@ -264,7 +298,8 @@ OpObserver::OpObserver(OpObserverOptions options) : impl_(std::make_shared<Impl>
   impl_->options = std::move(options);
   if (!IsEnabled()) return;
   const bool is_global = impl_->options.all_threads;
-  auto callback = at::RecordFunctionCallback(is_global ? OnStart<true> : OnStart<false>, OnEnd)
+  auto callback = at::RecordFunctionCallback(is_global ? OnStart<true> : OnStart<false>,
+                                             is_global ? OnEnd<true> : OnEnd<false>)
                       .needsInputs(true)
                       .needsOutputs(true)
                       .scopes({at::RecordScope::FUNCTION});
@@ -341,6 +376,9 @@ uint64_t OpObserver::lost_count() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->lost_count;
 }
+
+const std::string* CurrentNode() noexcept { return current_node; }
+void SetCurrentNode(const std::string* name) noexcept { current_node = name; }
 
 NodeScope::NodeScope(const std::string* name) noexcept : previous_(current_node) { current_node = name; }
 NodeScope::~NodeScope() { current_node = previous_; }

@@ -1,17 +1,16 @@
 #include "libtrace/torch/torchscript.h"
 
-#include <chrono>
-#include <fstream>
 #include <mutex>
 #include <sstream>
+#include <typeinfo>
 
+#include <c10/util/Type.h>
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/frontend/parser.h>
 #include <torch/csrc/jit/frontend/lexer.h>
 #include <torch/csrc/jit/frontend/resolver.h>
 #include <torch/csrc/jit/frontend/sugared_value.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
-#include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include "libtrace/artifacts/graph_dump.h"
@@ -23,20 +22,18 @@
 #include "torch/compat.h"
 #include "torch/graph_provenance.h"
 #include "torch/input_signature.h"
+#include "torch/kernel_code.h"
+#include "torch/model_parts.h"
+#include "torch/node_marks.h"
 
 namespace libtrace {
 namespace {
-
-int64_t NowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 struct Specialization {
   InputSignature signature;
   CompileId compile_id;
   std::unique_ptr<torch::jit::GraphExecutor> executor;
+  std::vector<std::string> mark_names;  // nodes of the optimised graph by mark; empty below ProvenanceLevel::kFull
   bool is_observed = false;
 };
 
@@ -62,6 +59,16 @@ void EmitSignature(const std::string& model, const InputSignature& inputs, const
     WriteFacts(json, "outputs", outputs);
     json.EndObject();
   });
+}
+
+// The generated code of all fused groups of a graph, each under the name that provenance calls it by.
+void EmitKernels(const GraphProvenance& provenance) {
+  std::string text;
+  for (const auto& [call, group] : provenance.groups()) {
+    const std::string code = KernelCode(group);
+    if (!code.empty()) text += "// " + call + "\n" + code + "\n";
+  }
+  if (!text.empty()) EmitGraphDump("libtrace_torchscript_kernels", "tensorexpr", "", text);
 }
 
 // The interpreter's message quotes the source as Python would; the last place it names is the innermost.
@@ -107,7 +114,8 @@ struct TorchScriptModel::Impl {
   c10::IValue CompileAndRun(torch::jit::Stack stack, InputSignature signature, torch::jit::Function& function);
   c10::IValue RunSpecialized(Specialization& specialization, torch::jit::Stack stack);
   CompileDescription Describe(const InputSignature& signature, const torch::jit::Graph& graph) const;
-  void EmitGraphs(Compile& compile, const torch::jit::Graph& before, torch::jit::Graph& after) const;
+  void EmitGraphs(Compile& compile, const torch::jit::Graph& before, torch::jit::Graph& after,
+                  Specialization& specialization) const;
 };
 
 InputSignature TorchScriptModel::Impl::SignatureOf(const torch::jit::Stack& stack,
@@ -136,7 +144,7 @@ CompileDescription TorchScriptModel::Impl::Describe(const InputSignature& signat
                                             FirstDifference((*one)->signature, signature));
   }
   for (const torch::jit::Node* node : graph.nodes()) {
-    if (const auto place = node->sourceRange().file_line_col(); place && node->kind().is_aten()) {
+    if (const auto place = OriginOf(node->sourceRange()).file_line_col(); place && node->kind().is_aten()) {
       description.file = std::get<0>(*place);
       description.line = static_cast<uint32_t>(std::get<1>(*place));
       break;
@@ -146,7 +154,7 @@ CompileDescription TorchScriptModel::Impl::Describe(const InputSignature& signat
 }
 
 void TorchScriptModel::Impl::EmitGraphs(Compile& compile, const torch::jit::Graph& before,
-                                        torch::jit::Graph& after) const {
+                                        torch::jit::Graph& after, Specialization& specialization) const {
   if (!IsEnabled()) return;
   EmitGraphDump("libtrace_torchscript_optimized", "torchscript", "", after.toString());
   compile.metrics().graph_input_count = static_cast<int64_t>(before.inputs().size());
@@ -155,6 +163,9 @@ void TorchScriptModel::Impl::EmitGraphs(Compile& compile, const torch::jit::Grap
   compile.metrics().graph_node_count = provenance.node_count();
   compile.metrics().graph_op_count = provenance.op_count();
   provenance.result().Emit();
+  if (CurrentProvenanceLevel() != ProvenanceLevel::kFull) return;
+  specialization.mark_names = provenance.mark_names();
+  EmitKernels(provenance);
 }
 
 c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, InputSignature signature,
@@ -178,21 +189,19 @@ c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, Input
     EmitSignature(options.name, signature, result.front());
     try {
       const TimedSpan span("libtrace_torchscript_optimize", options.name);
+      const MarkingScope marking(CurrentProvenanceLevel() == ProvenanceLevel::kFull);
       const auto& plan = made->executor->getPlanFor(stack);
-      EmitGraphs(compile, *graph, *plan.graph);
+      EmitGraphs(compile, *graph, *plan.graph, *made);
     } catch (const std::exception& error) {
       compile.Restart(std::string("optimising failed, the graph runs as it is: ") + error.what());
     }
     specializations.push_back(std::move(made));
     return result.front();
   } catch (const c10::Error& error) {
-    RecordFailure(compile, "c10::Error", error.what_without_backtrace());
-    throw;
-  } catch (const torch::jit::JITException& error) {
-    RecordFailure(compile, "torch::jit::JITException", error.what());
+    RecordFailure(compile, c10::demangle(typeid(error).name()), error.what_without_backtrace());
     throw;
   } catch (const std::exception& error) {
-    RecordFailure(compile, "std::exception", error.what());
+    RecordFailure(compile, c10::demangle(typeid(error).name()), error.what());
     throw;
   }
 }
@@ -209,6 +218,8 @@ c10::IValue TorchScriptModel::Impl::RunSpecialized(Specialization& specializatio
     observe.context = Context{specialization.compile_id, 0, ""};
     observer.emplace(observe);
   }
+  std::optional<MarkedRun> marked;
+  if (!specialization.mark_names.empty()) marked.emplace(&specialization.mark_names);
   const int64_t start_ns = NowNs();
   specialization.executor->run(stack);
   if (options.executions) {
@@ -258,29 +269,13 @@ c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs) {
 
 namespace {
 
-// Resident memory of this process; empty where the system does not tell.
-std::optional<int64_t> ResidentBytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
-  }
-  return {};
-}
-
 std::vector<ModelWeight> WeightsOf(const torch::jit::Module& module) {
   std::vector<ModelWeight> weights;
   for (const auto& parameter : module.named_attributes()) {
     if (!parameter.value.isTensor()) continue;
     const at::Tensor& tensor = parameter.value.toTensor();
     if (!tensor.defined()) continue;
-    weights.push_back({.name = parameter.name,
-                       .shape = tensor.sizes().vec(),
-                       .dtype = DtypeName(tensor.scalar_type()),
-                       .device = tensor.device().str(),
-                       .size_bytes = tensor.nbytes(),
-                       .storage_id = tensor.has_storage()
-                                         ? reinterpret_cast<uintptr_t>(tensor.storage().unsafeGetStorageImpl())
-                                         : 0});
+    weights.push_back(WeightOf(parameter.name, tensor));
   }
   return weights;
 }

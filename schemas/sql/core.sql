@@ -46,8 +46,10 @@ CREATE TABLE process (
   torch_version TEXT,               -- from the torch_version artifact or compilation metrics
   python_version TEXT,              -- from compilation metrics (2.14)
   utc_offset_s INTEGER,             -- zone of the prefix times, seconds east of UTC; NULL: unknown
-  time_basis TEXT NOT NULL,         -- how the year and zone were found: chromium_event, cache_event_time, file_mtime, none
-  time_shift_us INTEGER             -- add to record_row.local_us to get time_us; NULL: uncalibrated
+  time_basis TEXT NOT NULL,         -- how the year and zone were found: chromium_event, cache_event_time, compilation_metrics, file_mtime, none
+  time_shift_us INTEGER,            -- add to record_row.local_us to get time_us; NULL: uncalibrated
+  first_record_id INTEGER NOT NULL, -- the process's records have ids from first_record_id to last_record_id;
+  last_record_id INTEGER NOT NULL   --   those of others lie between them where processes share a file
 ) STRICT;
 
 -- Strings that many rows share. Ids 1 … 32 are fixed (see tlparse/src/store/text_pool.h).
@@ -80,7 +82,7 @@ CREATE TABLE payload_hash (
 ) STRICT, WITHOUT ROWID;
 
 CREATE VIEW payload AS
-  SELECT p.id, p.hash, p.size_bytes, p.content FROM payload_hash h CROSS JOIN payload_row p ON p.id = h.id;
+  SELECT p.id, h.hash, p.size_bytes, p.content FROM payload_hash h CROSS JOIN payload_row p ON p.id = h.id;
 
 -- One record of the log: a header line whose JSON is an object, with its payload lines.
 CREATE TABLE record_row (
@@ -168,7 +170,7 @@ CREATE TABLE graph (
   compile_id INTEGER NOT NULL REFERENCES compile(id),
   ordinal INTEGER NOT NULL,        -- 0-based within the compile, in log order
   direction TEXT,                  -- forward, backward, inference, joint, or NULL: unknown
-  subgraph_name TEXT,
+  subgraph_name TEXT,              -- of its records, else the piece of vLLM's graph, e.g. submod_0 [1, 16384]
   aot_id TEXT,                     -- from "# AOT ID" of the output code, e.g. 7_forward
   cache_key TEXT,                  -- FX graph cache key
   record_id INTEGER REFERENCES record_row(id),  -- the record that opened it
@@ -194,7 +196,7 @@ CREATE TABLE payload_content (
 -- What was dropped, odd or damaged.
 CREATE TABLE import_code (
   id INTEGER PRIMARY KEY,
-  severity TEXT NOT NULL,  -- error: bytes damaged or not attributable; warning: contradictory content; info: new or foreign
+  severity TEXT NOT NULL,  -- error: bytes damaged or not attributable; warning: content contradictory or lost; info: new or foreign
   code TEXT NOT NULL,      -- its name: broken_header, payload_mismatch, …
   advice TEXT NOT NULL     -- what to do about it
 ) STRICT;

@@ -1,15 +1,21 @@
 """Runs the answers of tlparse for the tests and checks every one against its JSON Schema."""
 
 import glob
+import hashlib
 import json
 import os
+import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import jsonschema
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "tools"))
+import trace_lines  # noqa: E402
+
 TLPARSE = os.environ.get("TLPARSE", os.path.join(ROOT, "build", "bin", "tlparse"))
 LOGS = os.path.join(ROOT, "fixtures", "logs")
 
@@ -57,3 +63,23 @@ class AnswerTest(unittest.TestCase):
 
 def first_log(scenario):
     return sorted(glob.glob(os.path.join(LOGS, scenario, "*")))[0]
+
+
+def edit_log(source, target, change):
+    """Copies a log; `change(record)` gives the payload of each record that has one, hashed anew where it is another."""
+    count = 0
+    with open(target, "wb") as out:
+        for item in trace_lines.read_log(source):
+            if not isinstance(item, trace_lines.Record):
+                out.write(item.text + b"\n")
+                continue
+            envelope, payload = item.envelope_bytes, item.payload
+            changed = payload if payload is None else change(item)
+            if changed != payload:
+                count += 1
+                digest = hashlib.md5(changed).hexdigest().encode()
+                envelope = re.sub(rb'("has_payload": ")[0-9a-f]{32}', lambda match: match[1] + digest, envelope)
+            out.write(item.prefix + envelope + item.line_end)
+            if changed is not None:
+                out.write(b"\t" + changed.replace(b"\n", b"\n\t") + b"\n")
+    return count

@@ -1,5 +1,7 @@
 #include "analysis/collectives.h"
 
+#include <algorithm>
+
 #include "analysis/job.h"
 #include "tests/catch2.h"
 
@@ -48,6 +50,22 @@ TEST_CASE("kinds of mismatch") {
   other = base;
   other.erase(other.begin() + 3);
   CHECK(Kinds(base, other) == "missing");
+}
+
+TEST_CASE("a mismatch of order says what stands in the other's place") {
+  const std::vector<CollectiveItem> base = {Item("all_reduce_", "[8]", "1"), Item("all_gather_into_tensor", "[4]", "2"), Item("broadcast_")};
+  auto other = base;
+  std::rotate(other.begin(), other.begin() + 1, other.end());
+  std::string renamed;
+  const std::vector<CollectiveMismatch> found = CompareCollectives(base, other, renamed);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].kind == MismatchKind::kOrder);
+  CHECK(found[0].against_ordinal == 0);
+  CHECK(found[0].ordinal == 2);
+  CHECK(found[0].item == "all_reduce_ [8] float32 group 1");
+  CHECK(found[0].instead == "all_gather_into_tensor [4] float32 group 2");
+  CHECK(found[0].against_instead == "broadcast_ [8] float32 group 0");
+  CHECK(found[0].Text() == "#1 all_reduce_ [8] float32 group 1 → all_gather_into_tensor [4] float32 group 2; all_reduce_ is #3 here");
 }
 
 TEST_CASE("groups that are renamed throughout are no mismatch, others are") {

@@ -26,11 +26,15 @@ class Ranks(AnswerTest):
         database = self.job("diverge_order")
         found = self.aspects(database)
         self.assertEqual(list(found), ["2"])
-        self.assertTrue(any(text.startswith("collectives: order in 0/0 block") for text in found["2"]), found)
+        self.assertTrue(any(text.startswith("collectives: order in 0/0 block") and "#1 all_reduce_" in text and "→ all_gather_into_tensor" in text
+                            for text in found["2"]), found)
         collectives = ask("collectives", database)
         self.assertEqual([one["ranks"]["ranks"] for one in collectives["classes"]], ["0,1,3", "2"])
         first = collectives["classes"][1]["mismatches"][0]
         self.assertEqual((first["kind"], first["against_ordinal"], first["ordinal"]), ("order", 0, 1))
+        # What each side has in the other's place: the collective and the process group differ.
+        self.assertEqual((first["instead"], first["against_item"]), ("all_gather_into_tensor [8, 16] float32 (4) group 2", "all_reduce_ [8, 16] float32 ('sum') group 1"))
+        self.assertEqual((first["item"], first["against_instead"]), (first["against_item"], first["instead"]))
 
     def test_storage_state_is_a_note(self):
         for scenario in ("fsdp2", "cache_some_ranks"):
@@ -46,6 +50,21 @@ class Ranks(AnswerTest):
         answer = ask("ranks", self.job("ddp_optimizer_2_6"))
         self.assertEqual(len(answer["classes"]), 1)
         self.assertEqual(answer["notes"], [])
+
+    def test_without_a_majority_classes_are_equals(self):
+        database = self.ingest(*sorted(glob.glob(os.path.join(LOGS, "diverge_config_2_6", "*")))[1:3])
+        answer = ask("ranks", database)
+        self.assertFalse(answer["has_majority"])
+        self.assertEqual([one["ranks"]["ranks"] for one in answer["classes"]], ["1", "2"])
+        finding = ask("cache", database)["findings"][0]
+        self.assertEqual((finding["has_majority"], finding["ranks"]["ranks"], finding["against"]["ranks"]), (False, "2", "1"))
+        self.assertIn("rank 2 and, as equals, rank 1: configuration differs", run("cache", database))
+
+    def test_where_half_of_the_ranks_are_slow_the_reason_is_named(self):
+        slowest = ask("ranks", self.job("cache_some_ranks"))["slowest"]
+        self.assertIn(slowest["rank"], ("2", "3"))
+        self.assertGreater(slowest["compile_s"], 2 * slowest["median_s"])
+        self.assertRegex(slowest["reason"], "miss where 2 ranks hit")
 
     def test_missing_ranks_and_further_logs(self):
         logs = sorted(glob.glob(os.path.join(LOGS, "fsdp2", "*")))
@@ -82,12 +101,83 @@ class GuardMiss(AnswerTest):
         self.assertNotIn("not logged", misses[0]["text"])
 
 
+class SameKey(AnswerTest):
+    """One key, two generated codes, on edited copies of a real job of four ranks with one key each."""
+
+    def edited(self, change):
+        directory = os.path.join(self.scratch, "edited")
+        os.makedirs(directory)
+        count = 0
+        for rank, log in enumerate(sorted(glob.glob(os.path.join(LOGS, "train_order", "*_rank_*")))):
+            target = os.path.join(directory, re.sub(r"\.log.*", ".log", os.path.basename(log)))
+            count += answers.edit_log(log, target, lambda record, rank=rank: change(rank, record))  # noqa: B023
+        self.assertGreater(count, 0)
+        return self.ingest(directory, name="edited")
+
+    def test_other_code_under_the_same_key_is_an_error(self):
+        def change(rank, record):
+            if rank != 3 or record.kind != "inductor_output_code" or record.envelope["frame_id"] != 4:
+                return record.payload
+            return record.payload.replace(b"extern_kernels.mm(", b"extern_kernels.other_mm(")
+        database = self.edited(change)
+        odd = ask("cache", database)["same_key_codes"]
+        self.assertTrue(odd)
+        self.assertEqual({(one["ranks"]["ranks"], one["other_ranks"]["ranks"]) for one in odd}, {("0-2", "3")})
+        self.assertTrue(all("+" in one["diff"] and "extern_kernels.other_mm(" in one["diff"] for one in odd))
+        self.assertIn("ERROR: one key, two generated codes", run("cache", database))
+        self.assertIn("ERROR: one cache key, two generated codes", run("ranks", database))
+        answer = ask("check", database, "--no-divergence", code=1)
+        self.assertTrue(any("one key, two generated codes" in row for row in answer["rules"][0]["rows"]))
+
+    def test_what_legitimately_differs_is_no_error(self):
+        def change(rank, record):
+            if record.kind != "inductor_output_code":
+                return record.payload
+            code = re.sub(rb"# AOT ID: \['\d+_", b"# AOT ID: ['%d_" % (70 + rank), record.payload)
+            return code + b"\n# kernel path: /tmp/cache_%d/ab/cab%s.py at 0x7f00%08d" % (rank, b"defg"[rank:rank + 1] * 48, rank)
+        self.assertEqual(ask("cache", self.edited(change))["same_key_codes"], [])
+
+
+class ClosestKey(AnswerTest):
+    def test_it_is_one_of_the_same_function_and_direction(self):
+        for scenario, count in (("mlp_train", 0), ("recompiles_2_6", 10), ("dynamic", 5)):
+            found = ask("cache", self.job(scenario))["closest_keys"]
+            self.assertGreaterEqual(len(found), count, scenario)
+            for closest in found:
+                # "0/1 f fx_graph backward 2" and "0/0 f backward"
+                lookup = re.fullmatch(r"\S+ (.+) fx_graph ?(\w*)( \d+)?", closest["lookup"])
+                self.assertEqual(closest["earlier"].split(" ", 1)[1], " ".join(filter(None, lookup.group(1, 2))), closest)
+        # The first keys of a function have none before them: a cold run has no closest keys.
+        self.assertEqual(found and ask("cache", self.job("mlp_train"))["closest_keys"], [])
+
+    def test_what_changed_since_the_earlier_run_is_named(self):
+        self.ingest(answers.first_log("train_order"), name="two", run_name="before")
+        edited = os.path.join(self.scratch, "edited.log")
+        option = re.compile(rb"\[([a-z2-7]{51})\] inductor_config\[max_fusion_size\]: 64")
+        def change(record):
+            if not option.search(record.payload):
+                return record.payload
+            payload = option.sub(lambda match: b"[" + match[1][::-1] + b"] inductor_config[max_fusion_size]: 13", record.payload)
+            return re.sub(rb'"key": "([fa])([a-z2-7]{51})"', lambda match: b'"key": "' + match[1] + match[2][::-1] + b'"', payload)
+        self.assertGreater(answers.edit_log(answers.first_log("train_order"), edited, change), 0)
+        found = ask("cache", self.ingest(edited, name="two", run_name="after"))["closest_keys"]
+        self.assertEqual(len(found), 12)
+        self.assertEqual({closest["earlier_run"] for closest in found}, {"before"})
+        self.assertEqual({cause["text"] for closest in found for cause in closest["causes"]}, {"inductor_config[max_fusion_size]: 64 → 13"})
+
+
 class Diff(AnswerTest):
+    def only_comparison(self, *arguments):
+        answer = ask("diff", *arguments)
+        self.assertEqual(len(answer["comparisons"]), 1)
+        self.assertEqual(answer["is_equal"], answer["comparisons"][0]["is_equal"])
+        return answer["comparisons"][0]
+
     def test_cold_and_warm(self):
         for version in ("cache_cold_2_6", "cache_warm_2_6"):
             self.ingest(os.path.join(LOGS, version), name="cache", run_name=version)
         database = os.path.join(self.scratch, "cache.db")
-        answer = ask("diff", database + ":cache_cold_2_6", database + ":cache_warm_2_6")
+        answer = self.only_comparison(database + ":cache_cold_2_6", database + ":cache_warm_2_6")
         changes = [cache for change in answer["compiles"] for cache in change["caches"]]
         self.assertTrue(changes)
         self.assertTrue(all(cache["has_same_key"] and (cache["a_state"], cache["b_state"]) == ("miss", "hit") for cache in changes if cache["a_state"]))
@@ -97,13 +187,41 @@ class Diff(AnswerTest):
 
     def test_two_ranks_and_logs(self):
         database = self.job("diverge_config_2_6")
-        answer = ask("diff", database, "--rank", "0", "--rank", "2")
+        answer = self.only_comparison(database, "--rank", "0", "--rank", "2")
         self.assertEqual({cause["text"] for change in answer["compiles"] for cache in change["caches"] for cause in cache["causes"]},
                          {"inductor_config[max_fusion_size]: 64 → 13"})
         log = answers.first_log("simple")
-        answer = ask("diff", log, log, "--code")
+        answer = self.only_comparison(log, log, "--code")
         self.assertTrue(answer["is_equal"])
         self.assertTrue(all(change["is_equal"] for change in answer["compiles"]))
+
+    def test_two_runs_of_several_ranks(self):
+        """One comparison for each class of ranks: rank 2 of the first run differs from the others, those are compared once."""
+        answer = ask("diff", os.path.join(LOGS, "diverge_config_2_6"), self.job("diverge_order"))
+        self.assertEqual([(one["pair_count"], one["a_ranks"], one["b_ranks"], one["a_rank"]) for one in answer["comparisons"]],
+                         [(3, "0,1,3", "0,1,3", "0"), (1, "2", "2", "2")])
+        self.assertEqual((answer["only_a_ranks"], answer["only_b_ranks"], answer["left_out"]), (None, None, 0))
+        # Rank 2 of the second run compiled another function instead.
+        self.assertEqual([one["function"] for one in answer["comparisons"][1]["only_b"]], ["block_other_order"])
+        answer = ask("diff", self.job("diverge_config_2_6"), self.job("diverge_config_2_6"))
+        self.assertTrue(answer["is_equal"])
+        # Fewer ranks on one side, and a side of one log, which is compared with every rank of the other.
+        few = self.ingest(*sorted(glob.glob(os.path.join(LOGS, "diverge_config_2_6", "*")))[:2], name="few", run_name="few")
+        answer = ask("diff", few, self.job("diverge_config_2_6"))
+        self.assertEqual((answer["only_a_ranks"], answer["only_b_ranks"]), (None, "2,3"))
+        self.assertFalse(answer["is_equal"])
+        answer = ask("diff", answers.first_log("diverge_config_2_6"), self.job("diverge_config_2_6"))
+        self.assertEqual([(one["a_ranks"], one["b_ranks"]) for one in answer["comparisons"]], [("0", "0,1,3"), ("0", "2")])
+        for line in run("diff", few, self.job("diverge_config_2_6")).splitlines():
+            self.assertLessEqual(len(line), 80 if " " in line.strip() else 10000, line)
+
+    def test_the_first_node_that_differs_is_named_over_two_databases(self):
+        edited = os.path.join(self.scratch, "edited.log")
+        change = lambda record: record.payload.replace(b" @ ", b" + ") if record.kind == "dynamo_output_graph" else record.payload  # noqa: E731
+        self.assertGreater(answers.edit_log(answers.first_log("train_order"), edited, change), 0)
+        changes = self.only_comparison(answers.first_log("train_order"), edited)["compiles"]
+        self.assertEqual(len(changes), 6)
+        self.assertTrue(all(re.search(r" @ .* → .* \+ ", change["graph_difference"]) for change in changes), changes)
 
     def test_bad_sides_are_named(self):
         run("diff", "/nowhere/a.db", "/nowhere/b.db", code=2)

@@ -30,7 +30,7 @@ struct Stored {
   std::int64_t Intern(const std::vector<std::string>& names, const std::vector<std::string>& hashes) {
     std::vector<Component> components;
     for (std::size_t index = 0; index < names.size(); ++index) components.push_back({names[index], hashes[index], "v"});
-    return sets.Intern(rows, texts, components);
+    return sets.Intern(rows, texts, components, true).set_id;
   }
 };
 
@@ -84,4 +84,63 @@ TEST_CASE("ComponentSets stores of a set what earlier sets lack", "[component_se
     CHECK(stored.RowCount("component_list_row", 3) == 203);
     CHECK(stored.RowCount("component_run", 5) == 1 + 2);
   }
+}
+
+TEST_CASE("ComponentSets stores what names a device once for all device indexes", "[component_sets]") {
+  Stored stored;
+  // As rank `device` has it: a graph, an input, an option; hashes of their own where the device is named.
+  const auto intern = [&](int device, const std::string& graph = "x", bool has_key = true) {
+    const std::string index = std::to_string(device);
+    const std::vector<std::string> texts = {"f32[8]cuda:" + index + " " + graph, "device(type='cuda', index=" + index + ")", index, "True"};
+    const std::vector<std::string> hashes = {HashOf(1000 + device + (graph == "x" ? 0 : 500)), HashOf(2000 + device), HashOf(3000 + device), HashOf(4)};
+    return stored.sets.Intern(stored.rows, stored.texts, {{"gm", hashes[0], texts[0]}, {"example_inputs[0]", hashes[1], texts[1]},
+                                                          {"default_cuda_device_index", hashes[2], texts[2]}, {"inductor_config[a]", hashes[3], texts[3]}}, has_key);
+  };
+  const tlparse::KeySet first = intern(0);
+  CHECK(first.device_index == 0);
+  for (int device = 1; device < 100; ++device) {
+    const tlparse::KeySet other = intern(device);
+    CHECK(other.set_id == first.set_id);
+    CHECK(other.device_index == device);
+  }
+  CHECK(intern(7) == tlparse::KeySet{first.set_id, 7});
+  CHECK(stored.RowCount("component", 4) == 4);
+  CHECK(stored.RowCount("component_set", 3) == 1);
+  CHECK(stored.RowCount("component_list_row", 3) == 4);
+  CHECK(stored.RowCount("component_run", 5) == 1);
+  CHECK(stored.RowCount("component_hash", 3) == 300);
+
+  SECTION("another graph on one device is another set") {
+    const tlparse::KeySet other = intern(3, "y");
+    CHECK(other.set_id != first.set_id);
+    CHECK(other.device_index == 3);
+    CHECK(stored.RowCount("component", 4) == 5);
+  }
+  SECTION("without a key to keep the device index, texts stay as they are") {
+    const tlparse::KeySet other = intern(3, "x", false);
+    CHECK(other.set_id != first.set_id);
+    CHECK_FALSE(other.device_index);
+    CHECK(stored.RowCount("component", 4) == 4 + 3);
+  }
+}
+
+TEST_CASE("ComponentSets keeps the same text with another hash apart", "[component_sets]") {
+  Stored stored;
+  const auto intern = [&](int hash) { return stored.sets.Intern(stored.rows, stored.texts, {{"gm", HashOf(hash), "cuda:1"}}, true); };
+  const tlparse::KeySet first = intern(5), second = intern(6);
+  CHECK(first.set_id != second.set_id);
+  CHECK(second.device_index == 1);
+  CHECK(stored.RowCount("component_hash", 3) == 2);
+}
+
+TEST_CASE("ComponentSets takes one device index of a set and keeps others as they are", "[component_sets]") {
+  Stored stored;
+  const auto intern = [&](const std::string& a, const std::string& b) {
+    return stored.sets.Intern(stored.rows, stored.texts, {{"gm", HashOf(10 + a.back()), a}, {"example_inputs[0]", HashOf(500 + b.back()), b}}, true);
+  };
+  CHECK(intern("cuda:1", "cuda:2").device_index == 1);
+  CHECK(stored.RowCount("component_hash", 3) == 1);
+  // The second one is known as it is, and known again where its index is the set's.
+  CHECK(intern("cuda:2", "cuda:2").device_index == 2);
+  CHECK(intern("cuda:1", "cuda:2") != intern("cuda:2", "cuda:2"));
 }

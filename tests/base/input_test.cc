@@ -166,6 +166,27 @@ TEST_CASE("Damaged compressed input delivers what comes before the damage", "[in
   }
 }
 
+// A frame of one raw block whose header asks for a window of 2^window_log bytes (RFC 8878, 3.1.1.1.2).
+std::string ZstdWithWindow(int window_log, const std::string& content) {
+  std::string frame = "\x28\xb5\x2f\xfd";
+  frame += '\0';
+  frame += static_cast<char>((window_log - 10) << 3);
+  const std::size_t header = content.size() << 3 | 1;  // the last block, raw
+  for (int shift = 0; shift < 24; shift += 8) frame += static_cast<char>(header >> shift & 0xff);
+  return frame + content;
+}
+
+TEST_CASE("A zstd frame that asks for too large a window is an error that says what to do", "[input]") {
+  const TempDirectory directory;
+  CHECK(ReadFile(directory.Write("large", ZstdWithWindow(27, "text")), "zstd").bytes == "text");
+  const Outcome outcome =
+      ReadFile(directory.Write("too_large", Zstd("before ") + ZstdWithWindow(28, "text")), "zstd");
+  CHECK(outcome.bytes == "before ");
+  REQUIRE(outcome.error);
+  CHECK(outcome.error->code == ErrorCode::kDamagedInput);
+  CHECK(outcome.error->message.find("128 MiB; decompress it first") != std::string::npos);
+}
+
 TEST_CASE("Random bytes behind a magic never crash", "[input]") {
   const TempDirectory directory;
   std::mt19937 random(9);

@@ -43,6 +43,18 @@ TEST_CASE("Md5 gives the digests of RFC 1321", "[md5]") {
   CHECK(in_thread == "f96b697d7cb7938d525a2f31aaf161d0");
 }
 
+TEST_CASE("Md5Stream gives the digest of what came so far, however it was cut", "[md5]") {
+  std::mt19937_64 random(2);
+  const std::string bytes = RandomBytes(random, 300);
+  Md5Stream stream;
+  CHECK(stream.Digest() == Md5(""));
+  for (std::size_t at = 0, size = 0; at < bytes.size(); at += size, size = (size + 7) % 64) {
+    size = std::min(size, bytes.size() - at);
+    stream.Add(std::string_view(bytes).substr(at, size));
+    CHECK(stream.Digest() == Md5(bytes.substr(0, at + size)));
+  }
+}
+
 TEST_CASE("ParseMd5Hex takes 32 hex digits and nothing else", "[md5]") {
   const Md5Digest digest = Md5("abc");
   CHECK(ParseMd5Hex("900150983cd24fb0d6963f7d28e17f72") == digest);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What emitting costs the program that is traced, each figure beside its baseline of the same run.
 
-Runs libtrace_bench (Google Benchmark), repetitions interleaved at random. Times are CPU times of the calling
-thread, kernel included, the minimum of the repetitions each: other programs on the machine can only add. Rates of
-several threads are by the clock on the wall. Files lie in memory (/dev/shm).
+Runs libtrace_bench and, where it was built, libtrace_torch_bench (Google Benchmark), repetitions interleaved at
+random. Times are CPU times of the calling thread, kernel included, the minimum of the repetitions each: other programs
+on the machine can only add. Rates of several threads are by the clock on the wall. Files lie in memory (/dev/shm).
 """
 
 import argparse
@@ -66,18 +66,42 @@ def table(times, rates):
         f"{eight / one:.2f}x", "none lost", True
 
 
+def torch_table(times):
+    def ns(value):
+        return f"{value:,.0f} ns"
+
+    op, empty, observed = times["Op"], times["OpWithEmptyCallback"], times["OpObserved"]
+    tensors = times["OpWithEmptyCallbackForTensors"]
+    model, traced, off = times["Model"], times["ModelTraced"], times["ModelTracedOff"]
+    yield "libtorch op, observer made while off", ns(times["OpObservedOff"]), f"op {ns(op)}", \
+        f"{times['OpObservedOff'] - op:+,.0f} ns", "", None
+    yield "libtorch op, observed", ns(observed), f"with an empty callback {ns(empty)}", \
+        f"{observed / empty:.2f}x", "<= 1.5x", observed <= 1.5 * empty
+    yield "the same, what is added to the op", ns(observed - op), \
+        f"empty {ns(empty - op)}, empty with tensors {ns(tensors - op)}", \
+        f"{(observed - op) / (empty - op):.2f}x, {(observed - op) / (tensors - op):.2f}x", "", None
+    yield "TorchScript, 100 small ops, traced", f"{traced / 1e3:,.1f} us", f"libtorch alone {model / 1e3:,.1f} us", \
+        f"{(traced / model - 1) * 100:+.1f} %", "<= +20 %", traced <= 1.2 * model
+    yield "TorchScript, 100 small ops, off", f"{off / 1e3:,.1f} us", f"libtorch alone {model / 1e3:,.1f} us", \
+        f"{(off / model - 1) * 100:+.1f} %", "", None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer and shorter repetitions")
-    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "release", "bin"))
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
     parser.add_argument("--folder", default="/dev/shm")
     arguments = parser.parse_args()
+    extent = (3, 0.05) if arguments.quick else (10, 0.3)
+    torch_times = None
     with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="libtrace_bench.") as folder:
-        times, rates = run(os.path.join(arguments.bin, "libtrace_bench"), folder,
-                           3 if arguments.quick else 10, 0.05 if arguments.quick else 0.3)
+        times, rates = run(os.path.join(arguments.bin, "libtrace_bench"), folder, *extent)
+        torch_bench = os.path.join(arguments.bin, "libtrace_torch_bench")
+        if os.path.exists(torch_bench):
+            torch_times, _ = run(torch_bench, folder, *extent)
     rows = [("what", "measured", "baseline", "compared", "aim", "")]
-    for *cells, is_met in table(times, rates):
+    for *cells, is_met in [*table(times, rates), *(torch_table(torch_times) if torch_times else ())]:
         rows.append((*cells, {True: "met", False: "MISSED", None: ""}[is_met]))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:

@@ -32,6 +32,15 @@ class Output(harness.EndToEnd):
         self.tlparse(self.log, "-o", "out")
         self.assertEqual(os.listdir(self.folder), ["out"])
 
+    def test_directories_above_are_made(self):
+        self.tlparse(self.log, "-o", "runs/today/out")
+        self.assertEqual(os.listdir(self.path("runs", "today")), ["out"])
+        self.tlparse(self.log, "--db", "all/jobs.db", "--db-only")
+        self.assertEqual(os.listdir(self.path("all")), ["jobs.db"])
+        done = self.tlparse(self.log, "-o", "all/jobs.db/below", expect=2)
+        self.assertIn("all/jobs.db", done.stderr)
+        self.assert_one_line_of_complaint(done)
+
     def test_peer_files(self):
         self.tlparse(harness.bundled("tlparse_meta"), "-o", "out")
         with open(self.path("out", "compile_directory.json"), encoding="utf-8") as file:

@@ -81,6 +81,8 @@ struct Seen {
   std::int64_t line;
   std::int64_t byte_offset;
   std::string kind;
+  LogRecord::Payload payload_state;
+  Md5Digest payload;  // of its row; zeros without one
   bool operator==(const Seen&) const = default;
 };
 
@@ -130,11 +132,12 @@ std::vector<Seen> ReadAll(std::string_view text, std::size_t piece, std::size_t 
     for (const LogRecord& record : window.records) {
       Require(record.line > (seen.empty() ? 0 : seen.back().line), "records ascend by line");
       Require(record.byte_offset > (seen.empty() ? -1 : seen.back().byte_offset), "and by offset");
-      seen.push_back({record.line, record.byte_offset, std::string(record.envelope.kind)});
       const std::string_view rest = text.substr(static_cast<std::size_t>(record.byte_offset));
       Count(lines, rest.substr(0, rest.find('\n')), -1);
       Count(lines, record.raw_payload, -1);
       CheckPayload(record, stored);
+      seen.push_back({record.line, record.byte_offset, std::string(record.envelope.kind), record.payload_state,
+                      stored[static_cast<std::size_t>(record.payload_id)]});
     }
     for (const tlparse::Finding& finding : window.findings) {
       Require(finding.record < static_cast<std::int64_t>(window.records.size()), "record exists");

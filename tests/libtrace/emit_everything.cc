@@ -1,9 +1,11 @@
 // Emits a record of every kind, into whatever the environment says. check_schemas.py then holds
 // each against its JSON Schema.
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <thread>
@@ -20,6 +22,7 @@
 #include "libtrace/cache/artifact_recorder.h"
 #include "libtrace/cache/layered_cache.h"
 #include "libtrace/compile.h"
+#include "libtrace/cuda/cuda_activity.h"
 #include "libtrace/trace.h"
 
 namespace {
@@ -148,6 +151,17 @@ void EmitCaches(const std::string& directory) {
   (void)PopulateCaches(bundle, {&cache.outer()});
 }
 
+// A kernel as a GPU would report it: CUPTI is the tests' stand-in.
+void EmitCuda() {
+  setenv("LIBTRACE_CUPTI", CUPTI_STAND_IN, 1);
+  CudaActivity activity;
+  const std::string node = "mm";
+  const CudaLaunchScope scope("aten::mm", &node);
+  void* const library = dlopen(CUPTI_STAND_IN, RTLD_LAZY);
+  const auto launch = reinterpret_cast<void (*)(const char*, uint64_t, uint32_t)>(dlsym(library, "standin_launch"));
+  if (launch != nullptr) launch("sgemm", 1200, 7);
+}
+
 }  // namespace
 
 int main() {
@@ -161,6 +175,7 @@ int main() {
   EmitCompiles();
   EmitRunTime();
   EmitCaches(directory);
+  EmitCuda();
   Emit("user_record", [](MetadataWriter& json) { json.String("not ours"); });
   if (IsDetailEnabled()) Emit("detail_record", [](MetadataWriter&) {});
   EmitArtifact("broken", "json", [](Payload&) { throw std::runtime_error("a loss, on purpose"); });

@@ -384,6 +384,7 @@ TEST_CASE("Records emitted while a thread ends are written", "[fault]") {
 TEST_CASE("A payload of a gigabyte is written or counted", "[fault][.large]") {
   const TemporaryDirectory directory;
   const int status = InChild([&]() -> int {
+    alarm(280);  // disks may be slow
     Start(InDirectory(directory.path()));
     const std::string large(std::size_t{1} << 30, 'x');
     EmitArtifact("large", "string", [&](Payload& payload) { payload.Borrow(large); });

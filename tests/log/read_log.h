@@ -86,6 +86,7 @@ struct ReadRecord {
   LogRecord::Payload state;
   std::int64_t payload_id;
   bool is_new;
+  PrefixTimeUs time_us;
   std::string payload;  // if new
   std::string raw_payload;
 };
@@ -93,6 +94,7 @@ struct ReadFinding {
   ImportCode code;
   std::int64_t line;
   std::int64_t byte_offset;
+  std::int64_t record;
   std::string message;
   std::string text;
   std::int64_t line_count;
@@ -111,9 +113,10 @@ struct Load {
   RecordReader::Shared shared{&index, 1, 42};
 
   ReadLog Read(std::string text, std::size_t window_bytes = RecordReader::kWindowBytes,
-               std::size_t piece = 1 << 20, std::string error = "") {
+               std::size_t piece = 1 << 20, std::string error = "",
+               std::size_t max_record_bytes = RecordReader::kMaxRecordBytes) {
     RecordReader reader(std::make_unique<MemoryInput>(std::move(text), piece, std::move(error)),
-                        shared, window_bytes);
+                        shared, window_bytes, max_record_bytes);
     ReadLog log;
     Window window;
     while (true) {
@@ -123,11 +126,11 @@ struct Load {
       ++log.window_count;
       for (const LogRecord& record : window.records) {
         log.records.push_back({record.line, record.byte_offset, std::string(record.envelope.kind),
-                               record.payload_state, record.payload_id, record.payload_is_new,
+                               record.payload_state, record.payload_id, record.payload_is_new, record.prefix.time_us,
                                std::string(record.payload), std::string(record.raw_payload)});
       }
       for (const Finding& finding : window.findings) {
-        log.findings.push_back({finding.code, finding.line, finding.byte_offset, finding.message,
+        log.findings.push_back({finding.code, finding.line, finding.byte_offset, finding.record, finding.message,
                                 std::string(finding.text), finding.line_count});
       }
     }

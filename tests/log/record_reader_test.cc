@@ -78,6 +78,34 @@ TEST_CASE("Foreign lines inside a payload are a finding and the payload is whole
   CHECK(log.records[1].line == 7);
 }
 
+TEST_CASE("Foreign lines inside a payload may be cut by the border of a window", "[record_reader]") {
+  const std::string text = Header(HasPayload("one\ntwo\nthree")) + "\n\tone\nVery much like a header\n\ttwo\n[else\n\tthree\n" + kStr;
+  for (std::size_t window = 1; window <= text.size() + 1; ++window) {
+    Load load;
+    const ReadLog log = load.Read(text, window);
+    CAPTURE(window);
+    REQUIRE(log.records.size() == 2);
+    CHECK(log.records[0].payload == "one\ntwo\nthree");
+    CHECK(log.findings.size() == 2);
+  }
+}
+
+TEST_CASE("Torn lines behind a damaged header are not added to the record before it", "[record_reader]") {
+  for (const std::string rank : {"", "[rank1]:"}) {
+    const std::string broken = rank + "V1121 08:30:01.000000 7 a.py:1] {\"str\": [\n";
+    const std::string torn = rank.empty() ? "noise\n\ttwo\n" : "[rank1]:\ttwo\n";
+    const std::string text = Header(HasPayload("one\ntwo"), rank) + "\n\tone\n" + broken + torn;
+    for (const std::size_t window : {std::size_t{1}, RecordReader::kWindowBytes}) {
+      Load load;
+      const ReadLog log = load.Read(text, window);
+      CAPTURE(text, window);
+      REQUIRE(log.records.size() == 1);
+      CHECK(log.records[0].payload == "one");
+      CHECK(log.findings.size() == 3);  // the payload, the header, the torn line
+    }
+  }
+}
+
 TEST_CASE("TAB lines behind a complete payload and a foreign line are not added to it", "[record_reader]") {
   Load load;
   const ReadLog log = load.Read(RecordText("one") + "foreign\n\tits own line\n");
@@ -90,17 +118,57 @@ TEST_CASE("TAB lines behind a complete payload and a foreign line are not added 
   CHECK(log.findings[0].text == "foreign\n\tits own line\n");
 }
 
-TEST_CASE("Payload lines with an aggregator's [rankN]: go to the record of that rank", "[record_reader]") {
-  const std::string text = Header(HasPayload("a0\nb0"), "[rank0]:") + "\n" +
-                           Header(HasPayload("a1\nb1"), "[rank1]:") + "\n" +
-                           "[rank0]:\ta0\n[rank1]:\ta1\n[rank0]:\tb0\n[rank1]:\tb1\n";
+TEST_CASE("A record whose prefix names no possible time has that of its neighbour", "[record_reader]") {
+  const auto at = [](std::string_view time) { return "V" + std::string(time) + " 7 a.py:1] {\"str\": [\"a\", 0]}\n"; };
+  const std::string text = at("1321 08:30:01.000000") + at("0230 08:30:01.000000") + at("1121 08:30:02.000000") +
+                           at("1121 24:00:00.000000") + at("1121 08:30:03.000000");
   Load load;
   const ReadLog log = load.Read(text);
-  REQUIRE(log.records.size() == 2);
-  CHECK(log.findings.empty());
-  CHECK(log.records[0].state == Payload::kOk);
-  CHECK(log.records[0].payload == "a0\nb0");
-  CHECK(log.records[1].payload == "a1\nb1");
+  REQUIRE(log.records.size() == 5);
+  const PrefixTimeUs second = *ParsePrefixTime("1121 08:30:02.000000");
+  CHECK(log.records[0].time_us == second);
+  CHECK(log.records[1].time_us == second);
+  CHECK(log.records[2].time_us == second);
+  CHECK(log.records[3].time_us == second);
+  CHECK(log.records[4].time_us == second + 1'000'000);
+  REQUIRE(log.findings.size() == 3);
+  for (const ReadFinding& finding : log.findings) CHECK(finding.code == ImportCode::kImpossibleTime);
+  CHECK(log.findings[2].line == 4);
+  CHECK(log.findings[2].record == 3);
+}
+
+TEST_CASE("A record above the limit is cut and the rest of it kept as text", "[record_reader]") {
+  const std::string payload(5000, 'x');
+  const auto read = [](const std::string& text) { return Load().Read(text, 64, 1 << 20, "", 1000); };
+  SECTION("in its payload, a long line") {
+    const ReadLog log = read(kStr + RecordText(payload) + kStr);
+    REQUIRE(log.records.size() == 3);
+    CHECK(log.records[1].state == Payload::kMismatch);
+    CHECK(log.records[1].payload.size() > 800);
+    REQUIRE(log.findings.size() > 2);
+    CHECK(log.findings[0].code == ImportCode::kLineTooLong);
+    CHECK(log.findings[0].line == 2);
+    CHECK(log.findings[0].byte_offset == static_cast<std::int64_t>(kStr.size()));
+    std::size_t kept = log.records[1].payload.size();
+    for (const ReadFinding& finding : log.findings) kept += finding.text.size();
+    CHECK(kept == payload.size() + 1);  // and the line feed
+    CHECK(log.records[2].line == 4);
+  }
+  SECTION("in its payload, many lines") {
+    const ReadLog log = read(RecordText(std::string(3000, '\n')) + kStr);
+    REQUIRE(log.records.size() == 2);
+    CHECK(log.records[1].line == 3003);
+    CHECK(std::count_if(log.findings.begin(), log.findings.end(), [](const ReadFinding& finding) {
+            return finding.code == ImportCode::kPayloadWithoutRecord;
+          }) > 0);
+  }
+  SECTION("in its header") {
+    const ReadLog log = read(Header("\"str\": [\"" + payload + "\", 0]") + "\n" + kStr);
+    REQUIRE(log.records.size() == 1);
+    CHECK(log.records[0].line == 2);
+    CHECK(log.findings[0].code == ImportCode::kLineTooLong);
+    CHECK(log.findings[1].code == ImportCode::kBrokenHeader);
+  }
 }
 
 TEST_CASE("Windows line ends are taken off, and CRs that are content stay", "[record_reader]") {

@@ -187,5 +187,42 @@ TEST_CASE("tree: kernel stack traces have a page that takes a number") {
   CHECK(directory.find("\"number\": 2,\n        \"readable_url\": \"\"") != std::string::npos);
 }
 
+TEST_CASE("tree: vLLM's configuration, patterns, and what its passes changed") {
+  const TextLog log;
+  const std::string tail = ", \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0}";
+  const auto dump = [&](const std::string& name, const char* payload) {
+    return LogRecordText("{\"graph_dump\": {\"name\": \"" + name + "\"}" + tail, payload);
+  };
+  const auto artifact = [&](const std::string& name, const std::string& encoding,
+                            const char* payload) {
+    return LogRecordText(
+        "{\"artifact\": {\"name\": \"" + name + "\", \"encoding\": \"" + encoding + "\"}" + tail,
+        payload);
+  };
+  const std::string text = dump("vllm_post_grad.0.First", "nothing before") +
+                           artifact("vllm_compilation_config", "json", "{\"model\": \"m\"}") +
+                           dump("vllm_patterns.Fuse", "def pattern_0():") +
+                           dump("vllm_post_grad.0.Second", "the configuration lies between") +
+                           artifact("before_post_grad_graph", "string", "x = sin(a)\nreturn x") +
+                           dump("vllm_post_grad.0.Fuse", "x = fused<T>(a)\nreturn x") +
+                           dump("vllm_post_grad.0.Fuse", "x = fused<T>(a)\nreturn x");
+  const ReportOf report({log.Path("a.log", text)});
+  CHECK(report.Has("-_0_0_0/vllm_post_grad.0.First_0.txt"));
+  CHECK_FALSE(report.Has("-_0_0_0/vllm_post_grad.0.First.diff.html"));
+  CHECK(report.File("-_0_0_0/vllm_compilation_config_1.json") ==
+        report.File("-_0_0_0/vllm_compilation_config_2.json"));
+  CHECK(report.File("raw.jsonl").find("vllm_compilation_config_2.json") != std::string::npos);
+  CHECK(report.File("-_0_0_0/vllm_patterns.Fuse_3.py") == "def pattern_0():");
+  CHECK_FALSE(report.Has("-_0_0_0/vllm_post_grad.0.Second.diff.html"));
+  CHECK(report.Has("-_0_0_0/vllm_post_grad.0.Fuse_6.txt"));
+  const std::string page = report.File("-_0_0_0/vllm_post_grad.0.Fuse.diff.html");
+  CHECK(page.find("<del>-x = sin(a)</del>") != std::string::npos);
+  CHECK(page.find("<ins>+x = fused&lt;T&gt;(a)</ins>") != std::string::npos);
+  CHECK(report.Has("-_0_0_0/vllm_post_grad.0.Fuse_8.txt"));
+  CHECK(report.File("-_0_0_0/vllm_post_grad.0.Fuse.diff~2.html").find("Nothing.") !=
+        std::string::npos);
+  CHECK(report.File("compile_directory.json").find("\"number\": 9") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace tlparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tree of files the Rust program tlparse (0.4.3) makes of one log, and whether ours agrees.
+"""What tree of files the Rust program tlparse (0.4.8) makes of one log, and whether ours agrees.
 
 An independent model of that program's behaviour, written from its public source and tests, not from
 our C++; /tests/report/expected holds its output for two logs, for people to review and for
@@ -92,6 +92,7 @@ class Tree:
         self.event_count = 0
         self.strings = {}
         self.count = 0
+        self.graph_before = None  # vLLM: what the next pass changes
 
     def ids(self, envelope):
         values = []
@@ -166,11 +167,25 @@ class Tree:
         if kind in TEXT_KINDS:
             return self.numbered(key, folder, kind, ".txt", "text", payload)
         if kind == "graph_dump":
-            return self.numbered(key, folder, value["name"], ".txt", "text", payload)
+            name = value["name"]
+            extension = ".py" if name.startswith("vllm_patterns.") else ".txt"
+            path = self.numbered(key, folder, name, extension, "text", payload)
+            if name.startswith("vllm_post_grad."):
+                if self.graph_before is not None:
+                    page = f"{folder}/{name}.diff.html"
+                    self.files[page] = ("page", "-")
+                    self.listed(key, page)
+                self.graph_before = payload
+            return path
         if kind == "optimize_ddp_split_child":
             return self.numbered(key, folder, f"{kind}_{value['name']}", ".txt", "text", payload)
         if kind == "artifact":
             is_json = value["encoding"] == "json"
+            if value["name"] == "before_post_grad_graph":
+                self.graph_before = payload
+            if value["name"] == "vllm_compilation_config":
+                self.graph_before = None
+                self.numbered(key, folder, value["name"], ".json", "json", payload)
             return self.numbered(key, folder, value["name"], ".json" if is_json else ".txt",
                                  "json" if is_json else "text", payload)
         if kind == "inductor_output_code":

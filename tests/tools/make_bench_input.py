@@ -4,8 +4,9 @@
 repeated: the traces of two multi-rank jobs and a training run, again and again, as a job of many
           equal ranks writes them: own pid, rank and microseconds, the same payloads.
 distinct: all bundled traces, every payload changed and hashed anew so that no two are equal:
-          times of events, names of kernels, sources of guards, cache keys; at least a comment
-          (text) or white space at the end (JSON).
+          times of events, sources of guards, components of cache keys; at least a comment (text)
+          or white space at the end (JSON). What has to agree within a log does: cache keys (of a
+          lookup's event and artifact), names of kernels, the code of one key.
 """
 
 import argparse
@@ -67,6 +68,8 @@ def change_of(record):
     """The function (payload, unique number) → changed payload for this kind of record."""
     if record.kind == "chromium_event":
         return change_event
+    if record.kind == "inductor_output_code":
+        return change_code
     name = record.name or ""
     if "_cache_hit" in name or "_cache_miss" in name or name.endswith("_cache_hash"):
         return change_cache_info
@@ -86,25 +89,39 @@ def blanks(unique):
     return b"\n" + b"".join(b"\t" if unique >> bit & 1 else b" " for bit in range(28))
 
 
+def change_key(payload, unique):
+    return CACHE_KEY.sub(b'"key": "\\g<1>' + letters(unique >> 16, 10), payload)
+
+
+def change_kernels(payload, unique):
+    return payload.replace(b"cpp_fused", b"cpp_fused_%d" % (unique >> 16))
+
+
 def change_event(payload, unique):
-    # As many digits as PyTorch writes (19 at most): more would take a slow way through number parsers.
-    return EVENT_TIME.sub(lambda match: b'"ts": %d.%03d' % (int(match[1]) + unique // 1000, unique % 1000), payload, count=1)
+    payload = change_key(payload, unique)
+    # As many digits as PyTorch writes: more would take a slow way through number parsers. It divides
+    # nanoseconds, and a double of that size counts quarters of a microsecond.
+    return EVENT_TIME.sub(lambda match: b'"ts": %r' % (int(match[1]) + unique / 4), payload, count=1)
 
 
 def change_cache_info(payload, unique):
-    payload = CACHE_KEY.sub(b'"key": "\\g<1>' + letters(unique, 10), payload)
+    payload = change_key(payload, unique)
     payload = FIRST_COMPONENT.sub(b"\\g<1>" + letters(unique, 20), payload, count=1)
     return payload + blanks(unique)
 
 
 def change_json(payload, unique):
-    return payload.replace(b"cpp_fused", b"cpp_fused_%d" % unique) + blanks(unique)
+    return change_kernels(payload, unique) + blanks(unique)
 
 
 def change_text(payload, unique):
-    payload = payload.replace(b"cpp_fused", b"cpp_fused_%d" % unique)
+    payload = change_kernels(payload, unique)
     payload = payload.replace(b"L['", b"L['in_%d_" % unique, 1)
     return payload + b"\n# copy %d" % unique
+
+
+def change_code(payload, unique):
+    return change_kernels(payload, unique) + b"\n# copy %d" % (unique >> 16)
 
 
 def load(scenarios):

@@ -1,62 +1,79 @@
-// How long people wait: first view and interactions, from the browser's own performance timeline. Prints; judges nothing.
-//   node bench.mjs <report directory>…      (environment as in CMakeLists.txt; a job and a large log come from tests/tools)
+// How long people wait: first view, interactions, scrolling, from the browser's own performance timeline. Prints a table; judges nothing.
+//   node bench.mjs <report directory>…      (tests/bench/bench_viewer.py makes the reports and sets the environment of support.mjs)
 import { readdirSync, statSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
 import path from 'node:path';
 import { launch, openPage, pageUrl, serve, settle, visit } from './support.mjs';
+
+const passes = 3;
+const results = new Map(); // what: Map of column: values
+
+function note(column, what, value) {
+  if (!results.has(what)) results.set(what, new Map());
+  const cells = results.get(what);
+  if (!cells.has(column)) cells.set(column, []);
+  cells.get(column).push(value);
+}
 
 function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)];
 }
 
-const ms = (value) => `${value.toFixed(0)} ms`;
-
-async function firstView(browser, base) {
-  const times = [];
-  let bytes = 0;
-  for (let i = 0; i < 5; i++) {
+async function firstView(browser, base, column) {
+  for (let i = 0; i < 2 * passes; i++) {
     const { page, context } = await openPage(browser, base);
     await page.goto(base);
     await page.waitForFunction(() => performance.getEntriesByName('first-view').length > 0, null, { timeout: 120_000 });
-    times.push(await page.evaluate(() => performance.getEntriesByName('first-view')[0].startTime));
-    bytes = await page.evaluate(() => performance.getEntriesByType('resource').filter((entry) => entry.startTime < performance.getEntriesByName('first-view')[0].startTime).reduce((sum, entry) => sum + (entry.decodedBodySize || 0), 0));
+    // The first of them starts the browser's processes.
+    if (i > 0) note(column, 'first view, ms', await page.evaluate(() => performance.getEntriesByName('first-view')[0].startTime));
     await context.close();
   }
-  return { time: median(times), bytes };
 }
 
-// The longest of the events that `act` causes: from the input to the next frame, in steps of 8 ms; below 16 ms the browser keeps none.
-async function interaction(page, act) {
-  await page.evaluate(() => {
-    window.longest = 0;
+// From an input to the frame that shows what was asked for, in ms: the longest event that the browser noted (it does so from 16 ms on,
+// in steps of 8), or the time until `there` matches and nothing says it is loading, if that is longer.
+async function interaction(page, there, act) {
+  await page.evaluate((selector) => {
+    window.watched = { longest: 0, start: 0, shown: 0 };
     window.watcher?.disconnect();
     window.watcher = new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
+      for (const entry of list.getEntries()) window.watched.longest = Math.max(window.watched.longest, entry.duration);
     });
     window.watcher.observe({ type: 'event', durationThreshold: 16 });
-  });
+    const isShown = () => document.querySelector(selector) && !document.querySelector('.loading');
+    const look = () => {
+      if (isShown()) requestAnimationFrame((now) => (window.watched.shown = now));
+      else requestAnimationFrame(look);
+    };
+    const begin = (event) => {
+      for (const type of ['click', 'keydown', 'wheel']) window.removeEventListener(type, begin, true);
+      window.watched.start = event.timeStamp;
+      requestAnimationFrame(look);
+    };
+    for (const type of ['click', 'keydown', 'wheel']) window.addEventListener(type, begin, true);
+  }, there);
   await act();
+  await page.waitForFunction(() => window.watched.shown > 0);
   await page.waitForTimeout(400);
-  const longest = await page.evaluate(() => window.longest);
-  return longest === 0 ? '< 16 ms' : ms(longest);
+  return page.evaluate(() => Math.max(window.watched.longest, window.watched.shown - window.watched.start));
 }
 
-// Frames that took longer than 50 ms while a list is scrolled from top to bottom.
+// Times of frames while a list is scrolled from top to bottom, a screen or more with every frame.
 async function scroll(page, selector) {
   return page.evaluate(
     (wanted) =>
       new Promise((resolve) => {
         const box = document.querySelector(wanted);
-        if (!box || box.scrollHeight <= box.clientHeight) return resolve('nothing to scroll');
+        if (!box || box.scrollHeight <= box.clientHeight + 1) return resolve(null);
         const gaps = [];
-        let last = performance.now();
-        let steps = 0;
+        let last = 0;
         const step = (now) => {
-          gaps.push(now - last);
+          if (last > 0) gaps.push(now - last);
           last = now;
           box.scrollTop += Math.max(600, box.scrollHeight / 240);
-          if (++steps < 240) requestAnimationFrame(step);
-          else resolve(`${gaps.filter((gap) => gap > 50).length} of ${gaps.length} frames above 50 ms, longest ${Math.max(...gaps).toFixed(0)} ms`);
+          if (gaps.length < 240) requestAnimationFrame(step);
+          else resolve(gaps.sort((a, b) => a - b));
         };
         requestAnimationFrame(step);
       }),
@@ -64,43 +81,72 @@ async function scroll(page, selector) {
   );
 }
 
-async function measure(browser, name, base) {
-  const first = await firstView(browser, base);
-  console.log(`${name}: first view ${ms(first.time)}${first.bytes > 0 ? `, ${(first.bytes / 1e6).toFixed(2)} MB of data` : ''}`);
+async function noteScroll(page, column, what, selector) {
+  const gaps = await scroll(page, selector);
+  if (gaps) for (const [name, share] of [['median', 0.5], ['95 %', 0.95], ['longest', 1]]) note(column, `${what}: frame, ${name}, ms`, gaps[Math.ceil(gaps.length * share) - 1]);
+}
+
+async function walk(browser, base, column) {
   const { page, context } = await openPage(browser, base);
   await visit(page, base, '#/');
-  const report = async (what, act) => console.log(`${name}: ${what} ${await interaction(page, act)}`);
-  await report('open the compiles', () => page.getByRole('link', { name: /^Compiles/ }).first().click());
-  await settle(page);
-  await report('sort by time', () => page.getByRole('button', { name: 'Time' }).click());
-  await report('type a filter', () => page.getByLabel('Filter compiles').pressSequentially('forward'));
+  const report = async (what, there, act) => note(column, `${what}, ms`, await interaction(page, there, act));
+  await report('open the compiles', '.grid-row', () => page.getByRole('link', { name: /^Compiles/ }).first().click());
+  await report('sort by function', '[aria-sort=ascending]', () => page.getByRole('button', { name: 'Function' }).click());
+  await report('type a filter', '.grid-row, .empty', () => page.getByLabel('Filter compiles').pressSequentially('-empty for', { delay: 30 }));
   await page.getByLabel('Filter compiles').fill('');
-  console.log(`${name}: scroll the compiles: ${await scroll(page, '.grid')}`);
-  await report('open a compile', () => page.locator('.grid-row').nth(3).click());
-  await settle(page);
-  await report('open a text', () => page.locator('.records:not(.views) a').nth(1).click());
+  await noteScroll(page, column, 'scroll the compiles', '.grid');
+  await page.evaluate(() => (document.querySelector('.grid').scrollTop = 0));
+  await report('open a compile', '.records.views', () => page.locator('.grid-row').nth(3).click());
+  if ((await page.locator('.records:not(.views) a').count()) > 1) await report('open a text', '.artifact-head', () => page.locator('.records:not(.views) a').nth(1).click());
+  await report('open the ranks', '.page', () => page.getByRole('link', { name: 'Ranks' }).first().click());
   await visit(page, base, '#/ranks?tab=cache');
-  console.log(`${name}: scroll the matrix: ${await scroll(page, '.matrix')}`);
-  if ((await page.locator('a.cell').count()) > 0) await report('click a cell', () => page.locator('a.cell').nth(5).click());
+  await noteScroll(page, column, 'scroll the matrix', '.matrix');
+  const cell = page.locator('a.cell[class*="cache-"]').first();
+  if ((await cell.count()) > 0) await report('click a cell', '.detail', () => cell.click());
+  await report('open the import log', '.grid-row, .empty', () => page.getByRole('link', { name: 'Import log' }).click());
+  await settle(page);
+  await noteScroll(page, column, 'scroll the import log', '.grid');
+  if ((await page.locator('.grid-row').count()) > 0) await report('filter the import log', '.grid-row, .empty', () => page.getByLabel('Filter the import log').pressSequentially('no such', { delay: 30 }));
+  await visit(page, base, '#/process/1');
+  await noteScroll(page, column, 'scroll the records of a process', '.side');
   await visit(page, base, '#/timeline');
   await page.waitForFunction(() => !/loading \d/.test(document.querySelector('main').textContent), null, { timeout: 120_000 });
-  const box = await page.locator('.timeline canvas').boundingBox();
-  await page.mouse.move(box.x + box.width / 2, box.y + 60);
-  await report('zoom the timeline', () => page.mouse.wheel(0, -300));
-  await report('search', () => page.getByRole('searchbox', { name: /Search compiles/ }).pressSequentially('fused'));
+  if ((await page.locator('.timeline canvas').count()) > 0) {
+    const box = await page.locator('.timeline canvas').boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + 60);
+    await report('zoom the timeline', '.timeline', () => page.mouse.wheel(0, -300));
+    await report('find events', '.timeline', () => page.getByRole('searchbox', { name: 'Find events by name' }).pressSequentially('backend', { delay: 30 }));
+  }
+  await report('search', '.hits, .empty', () => page.getByRole('searchbox', { name: /Search compiles/ }).pressSequentially('fused', { delay: 30 }));
   await context.close();
 }
 
+function printTable(columns) {
+  const cell = (values) => (values ? (values[0] < 10 ? median(values).toFixed(2) : median(values).toFixed(0)) : '–');
+  console.log(`\n| | ${columns.join(' | ')} |\n|---|${columns.map(() => '---').join('|')}|`);
+  for (const [what, cells] of results) console.log(`| ${what} | ${columns.map((column) => cell(cells.get(column))).join(' | ')} |`);
+}
+
+const load = () => loadavg()[0].toFixed(1);
+const before = load();
+const columns = [];
 const browser = await launch();
 for (const directory of process.argv.slice(2)) {
-  const name = path.basename(directory);
   const size = (file) => statSync(path.join(directory, file)).size;
-  const before = size('index.html') + size('data/index.js') + size('data/compiles.js');
-  const all = readdirSync(path.join(directory, 'data')).reduce((sum, file) => sum + size(`data/${file}`), 0);
-  console.log(`${name}: page, index and compiles ${(before / 1e6).toFixed(2)} MB; all data ${(all / 1e6).toFixed(0)} MB`);
-  await measure(browser, `${name} from file`, pageUrl(directory));
   const server = await serve(directory);
-  await measure(browser, `${name} served`, server.url);
+  for (const [way, base] of [['file', pageUrl(directory)], ['served', server.url]]) {
+    const column = `${path.basename(directory)}, ${way}`;
+    columns.push(column);
+    if (way === 'file') {
+      note(column, 'page and data before the first view, MB', (size('index.html') + size('data/index.js') + size('data/compiles.js') + size('data/findings.js')) / 1e6);
+      note(column, 'all data, MB', readdirSync(path.join(directory, 'data')).reduce((sum, file) => sum + size(`data/${file}`), 0) / 1e6);
+    }
+    await firstView(browser, base, column);
+    for (let i = 0; i < passes; i++) await walk(browser, base, column);
+    console.error(`measured ${column}`);
+  }
   await server.stop();
 }
 await browser.close();
+printTable(columns);
+console.log(`\nMedians of ${passes} walks (first view: ${2 * passes - 1}); ${cpus().length} cores; load ${before} before, ${load()} after.`);

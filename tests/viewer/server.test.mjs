@@ -125,6 +125,21 @@ test('events for Perfetto are one JSON document', async () => {
   assert.ok(events.every((event) => typeof event.name === 'string' && typeof event.ts === 'number' && 'XiBE'.includes(event.ph)));
 });
 
+test('nothing is compressed: that takes longer than it saves on one machine', async () => {
+  for (const target of ['/', '/api/chunk/index', '/api/chunk/compiles', '/api/chromium_events.json']) {
+    const plain = await request(target);
+    const offered = await request(target, { headers: { 'Accept-Encoding': 'gzip, deflate, br, zstd' } });
+    assert.equal(offered.headers['content-encoding'], undefined, target);
+    assert.equal(offered.text, plain.text, target);
+    if (!target.includes('events')) assert.equal(Number(offered.headers['content-length']), Buffer.byteLength(plain.text), target);
+  }
+  const head = await request('/', { method: 'HEAD' });
+  assert.equal(head.status, 200);
+  assert.equal(head.text, '');
+  const part = await request('/', { headers: { Range: 'bytes=0-14' } });
+  assert.equal(part.text, '<!DOCTYPE html>');
+});
+
 test('what cannot be served is said in one line', () => {
   for (const [target, pattern] of [['/nonexistent', /there is no such file|no such/], [path.join(source, 'README.md'), /database/], [path.join(source, 'schemas'), /trace\.db/]]) {
     const { status, stderr } = spawnSync(tlparse, ['serve', target], { encoding: 'utf8', timeout: 20000 });

@@ -19,12 +19,12 @@ export const require = createRequire(path.join(setting('VIEWER_MODULES'), 'packa
 
 const reports = new Map();
 
-// The report of a bundled trace (a name below fixtures/logs) or of any path, made once per test file.
-export function reportOf(trace, input = path.join(source, 'fixtures/logs', trace)) {
+// The report of a bundled trace (a name below fixtures/logs) or of any path, made once per test file. Screenshots show the path.
+export function reportOf(trace, input = path.join('fixtures/logs', trace)) {
   if (!reports.has(trace)) {
     const directory = path.join(outDirectory, 'reports', `${path.basename(process.argv[1], '.test.mjs')}-${trace}`);
     mkdirSync(path.dirname(directory), { recursive: true });
-    execFileSync(tlparse, [input, '-o', directory, '--overwrite'], { stdio: ['ignore', 'ignore', 'pipe'] });
+    execFileSync(tlparse, [input, '-o', directory, '--overwrite'], { cwd: source, stdio: ['ignore', 'ignore', 'pipe'] });
     reports.set(trace, directory);
   }
   return reports.get(trace);
@@ -117,3 +117,28 @@ export async function readChunk(page, name) {
     name,
   );
 }
+
+// Every page, by the name of its screenshot.
+export const views = [
+  ['overview', '#/'],
+  ['compiles', '#/compiles'],
+  ['compiles-sorted', '#/compiles?sort=-duration&q=-status%3Aempty'],
+  ['stacks', '#/compiles?tab=stacks'],
+  ['recompiles', '#/compiles?tab=recompiles'],
+  ['breaks', '#/compiles?tab=breaks'],
+  ['failures', '#/compiles?tab=failures'],
+  ['compile', '#/compile/1'],
+  ['guards', '#/compile/1?view=guards'],
+  ['metrics', '#/compile/1?view=metrics'],
+  ['process', '#/process/1'],
+  ['ranks', '#/ranks'],
+  ['cache', '#/ranks?tab=cache'],
+  ['collectives', '#/ranks?tab=collectives'],
+  ['execution', '#/ranks?tab=execution'],
+  ['provenance-list', '#/provenance'],
+  ['timeline', '#/timeline'],
+  ['import-log', '#/import-log'],
+  ['export', '#/export'],
+  ['search', '#/search?q=forward'],
+  ['sql', '#/sql'],
+];

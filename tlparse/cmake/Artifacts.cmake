@@ -25,3 +25,8 @@ add_custom_command(OUTPUT "${schema_source}"
   COMMAND "${CMAKE_COMMAND}" "-DWHAT=schema" "-DFILES=${schema_sql}" "-DINDEXES=${sql_directory}/indexes.sql"
     "-DOUT=${schema_source}" -P "${generator}"
   DEPENDS "${generator}" ${schema_sql} "${sql_directory}/indexes.sql" VERBATIM)
+file(GLOB viewer_sql CONFIGURE_DEPENDS "${sql_directory}/viewer/*.sql")
+set(viewer_tables "${CMAKE_CURRENT_BINARY_DIR}/viewer_sql.cc")
+add_custom_command(OUTPUT "${viewer_tables}"
+  COMMAND "${CMAKE_COMMAND}" "-DWHAT=viewer" "-DFILES=${viewer_sql}" "-DOUT=${viewer_tables}" -P "${generator}"
+  DEPENDS "${generator}" ${viewer_sql} VERBATIM)

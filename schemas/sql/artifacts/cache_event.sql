@@ -7,7 +7,7 @@ CREATE TABLE cache_event_row (
   graph_id INTEGER REFERENCES graph(id),
   layer_id INTEGER NOT NULL REFERENCES text(id),
   state INTEGER NOT NULL,              -- 0 hit, 1 miss, 2 guard_miss, 3 bypass, 4 disabled
-  key_id INTEGER REFERENCES text(id),
+  key_id INTEGER REFERENCES cache_key(id),
   components_state INTEGER NOT NULL,   -- 0 full, 1 empty, 2 unparsed
   component_set_id INTEGER REFERENCES component_set(id),
   parent_event_id INTEGER REFERENCES cache_event_row(id),
@@ -22,31 +22,40 @@ CREATE TABLE cache_event_row (
 CREATE VIEW cache_event AS
   SELECT e.id, e.record_id, e.compile_id, e.graph_id, coalesce(r.rank, p.rank) AS rank, l.text AS layer,
     CASE e.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass' ELSE 'disabled' END AS state,
-    k.text AS key,
+    k.key,
     g.direction,
     CASE e.components_state WHEN 0 THEN 'full' WHEN 1 THEN 'empty' ELSE 'unparsed' END AS components_state,
     e.parent_event_id, e.time_saved_ns, e.time_taken_ns, b.text AS bypass_reason, d.text AS status_detailed,
-    ge.text AS guard_expression, e.event_time_ns, e.component_set_id, r.process_id
+    ge.text AS guard_expression, e.event_time_ns, e.component_set_id, r.process_id, s.device_index
   FROM cache_event_row e
   LEFT JOIN record_row r ON r.id = e.record_id
   LEFT JOIN process p ON p.id = r.process_id
   LEFT JOIN graph g ON g.id = e.graph_id
-  LEFT JOIN text l ON l.id = e.layer_id LEFT JOIN text k ON k.id = e.key_id LEFT JOIN text b ON b.id = e.bypass_reason_id
-  LEFT JOIN text d ON d.id = e.detail_id LEFT JOIN text ge ON ge.id = e.guard_expression_id;
+  LEFT JOIN text l ON l.id = e.layer_id LEFT JOIN cache_key k ON k.id = e.key_id LEFT JOIN text b ON b.id = e.bypass_reason_id
+  LEFT JOIN text d ON d.id = e.detail_id LEFT JOIN text ge ON ge.id = e.guard_expression_id
+  LEFT JOIN cache_key_set s ON s.key_id = e.key_id AND s.component_set_id = e.component_set_id;
 
--- One distinct (name, hash). `value` is the text of the first one seen: hashes are what a key is made of, texts may hold addresses.
+-- One distinct component: name and hash. `value` is the text of the first one seen: hashes are what a key is made of, texts may hold
+-- addresses. One that names a device is stored once for all device indexes: `hash` is NULL, U+FFFC (char(65532)) stands in `value`
+-- for the index, and component_hash has the hash for each index.
 CREATE TABLE component (
   id INTEGER PRIMARY KEY,
   name_id INTEGER NOT NULL REFERENCES text(id),
-  hash TEXT NOT NULL,       -- 51 base32 characters; of the text itself where the log gives none
+  hash TEXT,                -- 51 base32 characters; of the text itself where the log gives none
   value TEXT NOT NULL
 ) STRICT;
+CREATE TABLE component_hash (
+  component_id INTEGER NOT NULL REFERENCES component(id),
+  device_index INTEGER NOT NULL,  -- that the key names
+  hash TEXT NOT NULL,       -- of the component with that index
+  PRIMARY KEY (component_id, device_index)
+) STRICT, WITHOUT ROWID;
 
 -- A component set is a sequence of runs; each run is a stretch of a stored list. A set that differs from earlier ones in few
--- components costs a row per run and the few components.
+-- components costs a row per run and the few components; keys that differ by the device index only are of one set.
 CREATE TABLE component_set (
   id INTEGER PRIMARY KEY,
-  hash TEXT NOT NULL,       -- XXH3-128 over names and hashes, hex
+  hash TEXT NOT NULL,       -- XXH3-128 over names and hashes of the first key that was made of it, hex
   length INTEGER NOT NULL   -- number of components
 ) STRICT;
 CREATE TABLE component_list_row (
@@ -63,13 +72,22 @@ CREATE TABLE component_run (
   list_ordinal INTEGER NOT NULL,  -- of the run's first component in the list
   PRIMARY KEY (set_id, ordinal)
 ) STRICT, WITHOUT ROWID;
+-- Keys of lookups. On GPUs every rank has its own, so they are no strings that rows share.
 CREATE TABLE cache_key (
-  key_id INTEGER NOT NULL REFERENCES text(id),
+  id INTEGER PRIMARY KEY,
+  key TEXT NOT NULL         -- as in the log
+) STRICT;
+
+-- What each key was made of.
+CREATE TABLE cache_key_set (
+  key_id INTEGER NOT NULL REFERENCES cache_key(id),
   component_set_id INTEGER NOT NULL REFERENCES component_set(id),
+  device_index INTEGER,     -- that its components name; NULL: none does (or they name several, and were stored as they are)
   PRIMARY KEY (key_id, component_set_id)
 ) STRICT, WITHOUT ROWID;
 
--- The components of a set, in order.
+-- The components of a set, in order. `hash` is NULL and U+FFFC stands in `value` where they depend on the device index: cache_component
+-- has those of each key.
 CREATE VIEW component_set_member AS
   SELECT r.set_id AS component_set_id, r.ordinal + l.ordinal - r.list_ordinal AS ordinal, n.text AS name, c.hash, c.value,
     l.component_id
@@ -79,5 +97,8 @@ CREATE VIEW component_set_member AS
   JOIN text n ON n.id = c.name_id;
 
 CREATE VIEW cache_component AS
-  SELECT t.text AS key, m.ordinal, m.name, m.hash, m.value, k.component_set_id
-  FROM cache_key k JOIN text t ON t.id = k.key_id JOIN component_set_member m ON m.component_set_id = k.component_set_id;
+  SELECT t.key, m.ordinal, m.name, coalesce(m.hash, h.hash) AS hash,
+    CASE WHEN m.hash IS NULL THEN replace(m.value, char(65532), k.device_index) ELSE m.value END AS value,
+    k.component_set_id, k.device_index
+  FROM cache_key_set k JOIN cache_key t ON t.id = k.key_id JOIN component_set_member m ON m.component_set_id = k.component_set_id
+  LEFT JOIN component_hash h ON m.hash IS NULL AND h.component_id = m.component_id AND h.device_index = k.device_index;

@@ -1,24 +1,25 @@
 -- Where ranks of one run differ, as rows to go on from. The answers of `tlparse cache|collectives|execution|ranks` name causes as well;
 -- these views pair ranks by compile label only.
 
--- Cache lookups that did not go alike on all ranks: one row per lookup, state and key.
+-- Cache lookups that did not go alike on all ranks: one row per lookup, state and component set (a lookup without components: and key).
+-- Keys of one set differ by the device index only; `key` is the first of them.
 CREATE VIEW cache_divergence AS
   WITH lookup AS (
     SELECT f.run_id, c.label, c.generation, c.function, l.text AS layer, g.direction,
       row_number() OVER (PARTITION BY e.compile_id, e.layer_id, g.direction ORDER BY e.record_id) - 1 AS ordinal,
-      e.state, e.key_id, e.component_set_id, p.rank, p.id AS process_id
+      e.state, e.key_id, e.component_set_id, CASE WHEN e.component_set_id IS NULL THEN e.key_id END AS bare_key_id, p.rank, p.id AS process_id
     FROM cache_event_row e
     JOIN compile c ON c.id = e.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
     LEFT JOIN graph g ON g.id = e.graph_id LEFT JOIN text l ON l.id = e.layer_id),
   class AS (
-    SELECT run_id, label, generation, min(function) AS function, layer, direction, ordinal, state, key_id,
-      max(component_set_id) AS component_set_id, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
-    FROM lookup GROUP BY run_id, label, generation, layer, direction, ordinal, state, key_id)
+    SELECT run_id, label, generation, min(function) AS function, layer, direction, ordinal, state, min(key_id) AS key_id,
+      component_set_id, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
+    FROM lookup GROUP BY run_id, label, generation, layer, direction, ordinal, state, component_set_id, bare_key_id)
   SELECT x.run_id, x.label, x.generation, x.function, x.layer, x.direction, x.ordinal,
     CASE x.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass' ELSE 'disabled' END AS state,
-    t.text AS key, x.component_set_id, x.rank_count, x.first_rank, x.ranks
+    t.key, x.component_set_id, x.rank_count, x.first_rank, x.ranks
   FROM (SELECT *, count(*) OVER (PARTITION BY run_id, label, generation, layer, direction, ordinal) AS classes FROM class) x
-  LEFT JOIN text t ON t.id = x.key_id
+  LEFT JOIN cache_key t ON t.id = x.key_id
   WHERE x.classes > 1;
 
 -- Graphs whose collectives are not the same on all ranks: one row per graph, source and content.

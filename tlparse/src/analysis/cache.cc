@@ -12,6 +12,7 @@
 #include "analysis/graph_difference.h"
 #include "analysis/key_difference.h"
 #include "analysis/majority.h"
+#include "analysis/read_transaction.h"
 
 namespace tlparse {
 namespace {
@@ -136,7 +137,7 @@ Result<std::vector<WorkClass>> ClassFinder::Classify(const LookupSlot& slot) {
     if (is_new) {
       WorkClass one;
       one.state = lookup.state;
-      ASSIGN_OR_RETURN(one.key, TextOf(database_, lookup.key_id));
+      ASSIGN_OR_RETURN(one.key, database_.QueryText(fmt::format("SELECT key FROM cache_key WHERE id = {}", lookup.key_id)));
       ASSIGN_OR_RETURN(one.bypass_reason, TextOf(database_, lookup.bypass_id));
       ASSIGN_OR_RETURN(one.guard, TextOf(database_, lookup.guard_id));
       classes.push_back(std::move(one));
@@ -178,7 +179,7 @@ void ClassFinder::FindWithoutLookup(std::int32_t lookup_slot, CacheLookupAnswer&
 Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b, CacheFinding& finding) {
   const std::vector<JobCompile>& compiles = answer_.job.compiles();
   ASSIGN_OR_RETURN(const GraphDifference difference,
-                   CompareGraphs(database_, compiles[static_cast<std::size_t>(a.compile)].graph_content,
+                   CompareGraphs(database_, compiles[static_cast<std::size_t>(a.compile)].graph_content, database_,
                                  compiles[static_cast<std::size_t>(b.compile)].graph_content));
   if (!difference.differs) return {};
   finding.node = difference.b_node;
@@ -300,6 +301,7 @@ std::vector<CacheEconomics> SumEconomics(const LookupIndex& lookups, RankIndex p
 }
 
 Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CacheAnswer answer;
   ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run));
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));

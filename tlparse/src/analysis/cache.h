@@ -52,7 +52,7 @@ struct SameKeyCode {
   std::vector<RankIndex> ranks;  // with the first code
   std::vector<RankIndex> other_ranks;
   std::int64_t record_id = 0, other_record_id = 0;
-  std::string diff;  // unified, of the normalised codes
+  std::string diff;  // unified, of the normalised codes; empty beyond the first hundred findings
 };
 
 // For a lookup that did not hit: the earlier key with the fewest differences.

@@ -30,20 +30,50 @@ bool HasSymbol(std::string_view text) {
 
 // With dynamic shapes one key has an entry per set of guards, and each its own code: those keys are left out. They show by a lookup that
 // found entries but none whose guards held, or by a symbol among the inputs.
-Result<bool> HasSeveralEntries(Database& database, const std::string& key) {
-  ASSIGN_OR_RETURN(Statement guard_misses, database.Prepare("SELECT 1 FROM cache_event_row e JOIN text k ON k.id = e.key_id "
-                                                            "WHERE k.text = ? AND e.state = 2 LIMIT 1"));
-  guard_misses.Bind(1, key);
-  ASSIGN_OR_RETURN(const bool has_guard_miss, guard_misses.Step());
-  if (has_guard_miss) return true;
-  ASSIGN_OR_RETURN(Statement inputs, database.Prepare("SELECT value FROM cache_component WHERE key = ? AND name GLOB 'example_inputs*'"));
-  inputs.Bind(1, key);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, inputs.Step());
-    if (!has_row) return false;
-    if (HasSymbol(inputs.Text(0))) return true;
+class DynamicKeys {
+ public:
+  // `odd` has the keys that will be asked for.
+  template <typename Keys>
+  static Result<DynamicKeys> Load(Database& database, const Keys& odd) {
+    DynamicKeys dynamic;
+    ASSIGN_OR_RETURN(dynamic.inputs_,
+                     database.Prepare("SELECT m.value FROM cache_key_set s JOIN component_set_member m ON m.component_set_id = "
+                                      "s.component_set_id WHERE s.key_id = ? AND m.name GLOB 'example_inputs*'"));
+    ASSIGN_OR_RETURN(Statement keys, database.Prepare("SELECT k.id, k.key, k.id IN (SELECT key_id FROM cache_event_row WHERE state = 2) "
+                                                      "FROM cache_key k"));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, keys.Step());
+      if (!has_row) return dynamic;
+      std::string key(keys.Text(1));
+      if (odd.contains(key)) dynamic.keys_[std::move(key)].push_back({keys.Int(0), keys.Int(2) != 0});
+    }
   }
-}
+
+  Result<bool> Has(const std::string& key) {
+    for (const Key& one : keys_[key]) {
+      if (one.has_guard_miss) return true;
+      inputs_.Reset();
+      inputs_.Bind(1, one.id);
+      while (true) {
+        ASSIGN_OR_RETURN(const bool has_row, inputs_.Step());
+        if (!has_row) break;
+        if (HasSymbol(inputs_.Text(0))) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  struct Key {
+    std::int64_t id;
+    bool has_guard_miss;
+  };
+  std::map<std::string, std::vector<Key>> keys_;
+  Statement inputs_;
+};
+
+// Diffs are made of the first findings; where there are more, the cache as such is broken.
+constexpr std::size_t kMostDiffs = 100;
 
 }  // namespace
 
@@ -72,25 +102,32 @@ Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job&
     if (use.ranks.empty() || use.ranks.back() != participant) use.ranks.push_back(participant);
   }
   std::vector<SameKeyCode> result;
+  std::erase_if(keys, [](const auto& key) { return key.second.size() < 2; });
+  if (keys.empty()) return result;
+  ASSIGN_OR_RETURN(DynamicKeys dynamic, DynamicKeys::Load(database, keys));
   for (auto& [key, codes] : keys) {
-    if (codes.size() < 2) continue;
-    ASSIGN_OR_RETURN(const bool has_several_entries, HasSeveralEntries(database, key));
-    if (has_several_entries) continue;
+    ASSIGN_OR_RETURN(const bool is_dynamic, dynamic.Has(key));
+    if (is_dynamic) continue;
     auto reference = codes.begin();
     for (auto code = codes.begin(); code != codes.end(); ++code) {
       if (code->second.ranks.size() > reference->second.ranks.size()) reference = code;
     }
-    ASSIGN_OR_RETURN(const std::string reference_text, NormalCode(database, reference->second.record_id));
+    std::string reference_text;
+    if (result.size() < kMostDiffs) {
+      ASSIGN_OR_RETURN(reference_text, NormalCode(database, reference->second.record_id));
+    }
     for (auto code = codes.begin(); code != codes.end(); ++code) {
       if (code == reference) continue;
-      ASSIGN_OR_RETURN(const std::string text, NormalCode(database, code->second.record_id));
       SameKeyCode finding;
       finding.key = key;
       finding.ranks = reference->second.ranks;
       finding.other_ranks = code->second.ranks;
       finding.record_id = reference->second.record_id;
       finding.other_record_id = code->second.record_id;
-      finding.diff = UnifiedDiff(reference_text, text, "ranks " + job.FormatRanks(finding.ranks), "ranks " + job.FormatRanks(finding.other_ranks));
+      if (result.size() < kMostDiffs) {
+        ASSIGN_OR_RETURN(const std::string text, NormalCode(database, code->second.record_id));
+        finding.diff = UnifiedDiff(reference_text, text, "ranks " + job.FormatRanks(finding.ranks), "ranks " + job.FormatRanks(finding.other_ranks));
+      }
       result.push_back(std::move(finding));
     }
   }

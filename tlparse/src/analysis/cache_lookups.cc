@@ -21,12 +21,12 @@ Result<std::string> TextOf(Database& database, std::int64_t text_id) {
 
 Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
   LookupIndex result;
-  std::unordered_map<std::int64_t, std::int64_t> set_of_key;
-  ASSIGN_OR_RETURN(Statement keys, database.Prepare("SELECT key_id, component_set_id FROM cache_key"));
+  std::unordered_multimap<std::int64_t, KeySet> sets_of_key;
+  ASSIGN_OR_RETURN(Statement keys, database.Prepare("SELECT key_id, component_set_id, device_index FROM cache_key_set"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, keys.Step());
     if (!has_row) break;
-    set_of_key.try_emplace(keys.Int(0), keys.Int(1));
+    sets_of_key.emplace(keys.Int(0), KeySet{keys.Int(1), keys.OptionalInt(2)});
   }
   using Place = std::tuple<std::int32_t, std::int64_t, GraphDirection, std::int32_t>;
   std::map<Place, std::int32_t> places;
@@ -50,9 +50,10 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
     lookup.participant = compile->participant;
     lookup.state = static_cast<LookupState>(std::clamp<std::int64_t>(rows.Int(4), 0, 4));
     lookup.key_id = rows.Int(5);
-    lookup.set_id = rows.Int(6);
-    if (lookup.set_id == 0 && lookup.key_id != 0) {
-      if (const auto found = set_of_key.find(lookup.key_id); found != set_of_key.end()) lookup.set_id = found->second;
+    lookup.set.set_id = rows.Int(6);
+    const auto [first, last] = sets_of_key.equal_range(lookup.key_id);
+    for (auto set = first; set != last; ++set) {
+      if (lookup.set.set_id == 0 || lookup.set.set_id == set->second.set_id) lookup.set = set->second;
     }
     lookup.guard_id = rows.Int(7);
     lookup.bypass_id = rows.Int(8);

@@ -9,6 +9,7 @@
 
 #include "analysis/job.h"
 #include "analysis/job_graphs.h"
+#include "artifacts/common/key_set.h"
 #include "base/result.h"
 
 namespace tlparse {
@@ -19,8 +20,8 @@ std::string_view Name(LookupState state);
 
 struct JobLookup {
   std::int64_t id = 0;
-  std::int64_t key_id = 0;         // text id; 0: no key
-  std::int64_t set_id = 0;         // component set of the lookup, else of another lookup with this key; 0: unknown
+  std::int64_t key_id = 0;         // cache_key.id; 0: no key
+  KeySet set;                      // components of the lookup, else of another lookup with this key; set_id 0: unknown
   std::int64_t guard_id = 0;       // text id of the guard that failed; 0: none
   std::int64_t bypass_id = 0;      // text id of the reason; 0: none
   std::int64_t time_saved_ns = 0;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analysis/ranks.h"
+#include "analysis/read_transaction.h"
 
 namespace tlparse {
 namespace {
@@ -58,8 +59,8 @@ Result<Tally> CountGraphBreaks(Database& database, const Job& job) {
 }
 Result<Tally> CountCacheMisses(Database& database, const Job& job) {
   return Count(database, job, "SELECT e.compile_id, l.text || ' ' || CASE e.state WHEN 1 THEN 'miss' ELSE 'guard miss' END || ' of ' || "
-                              "coalesce(k.text, 'no key') FROM cache_event_row e LEFT JOIN text l ON l.id = e.layer_id "
-                              "LEFT JOIN text k ON k.id = e.key_id WHERE e.state IN (1, 2) ORDER BY e.record_id");
+                              "coalesce(k.key, 'no key') FROM cache_event_row e LEFT JOIN text l ON l.id = e.layer_id "
+                              "LEFT JOIN cache_key k ON k.id = e.key_id WHERE e.state IN (1, 2) ORDER BY e.record_id");
 }
 // A restart is no failure: the compile goes on.
 Result<Tally> CountFailures(Database& database, const Job& job) {
@@ -147,6 +148,7 @@ bool CheckAnswer::IsOk() const {
 }
 
 Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CheckAnswer answer;
   ASSIGN_OR_RETURN(const Job job, Job::Load(database, budget.run));
   answer.run = job.run_name();

@@ -37,7 +37,24 @@ CollectiveMismatch Pair(MismatchKind kind, const std::vector<CollectiveItem>& re
   return mismatch;
 }
 
+// The same collective at two places: with what stands in each other's place.
+CollectiveMismatch Moved(const std::vector<CollectiveItem>& reference, std::size_t a, const std::vector<CollectiveItem>& other, std::size_t b) {
+  CollectiveMismatch mismatch =
+      Pair(MismatchKind::kOrder, reference, static_cast<std::int64_t>(a), other, static_cast<std::int64_t>(b));
+  if (a < other.size()) mismatch.instead = other[a].Title();
+  if (b < reference.size()) mismatch.against_instead = reference[b].Title();
+  return mismatch;
+}
+
+std::string TitleOrNone(const std::string& item) { return item.empty() ? "(none)" : item; }
+
 }  // namespace
+
+std::string CollectiveMismatch::Text() const {
+  if (kind != MismatchKind::kOrder) return fmt::format("{} → {}", TitleOrNone(against_item), TitleOrNone(item));
+  const std::string op = item.substr(0, item.find(' '));
+  return fmt::format("#{} {} → {}; {} is #{} here", against_ordinal + 1, against_item, TitleOrNone(instead), op, ordinal + 1);
+}
 
 std::string_view Name(MismatchKind kind) {
   static constexpr std::array<std::string_view, 8> kNames = {"type", "size", "dtype", "syntax", "group", "order", "missing", "state"};
@@ -89,8 +106,7 @@ std::vector<CollectiveMismatch> CompareCollectives(const std::vector<CollectiveI
     for (std::size_t j = 0; j < script.size(); ++j) {
       if (script[j].kind != EditStep::Kind::kInsert || is_matched[j] != 0 || !SameButGroup(reference[step.a], other[script[j].b])) continue;
       is_matched[i] = is_matched[j] = 1;
-      found.emplace_back(std::min(i, j), Pair(MismatchKind::kOrder, reference, static_cast<std::int64_t>(step.a), other,
-                                              static_cast<std::int64_t>(script[j].b)));
+      found.emplace_back(std::min(i, j), Moved(reference, step.a, other, script[j].b));
       break;
     }
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analysis/majority.h"
+#include "analysis/read_transaction.h"
 #include "analysis/sequence_diff.h"
 #include "store/hash128.h"
 
@@ -262,6 +263,7 @@ Result<void> Finder::Run() {
 Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer) { return Finder(database, answer).Run(); }
 
 Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CollectiveAnswer answer;
   ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run));
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));

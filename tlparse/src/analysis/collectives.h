@@ -46,7 +46,12 @@ struct CollectiveMismatch {
   std::int64_t against_ordinal = -1;  // of the others
   std::string item;                   // empty: not there
   std::string against_item;
+  // For kOrder: what this side has where the others have the collective, and the others where this side has it. Empty: nothing.
+  std::string instead;
+  std::string against_instead;
   std::string reason;                 // for kState
+  // One line, from the others to this side: "all_reduce_ [8] → all_reduce_ [9]"; for kOrder what stands in each other's place.
+  std::string Text() const;
 };
 
 // Ranks that schedule the same collectives.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/job.h"
+#include "artifacts/common/key_set.h"
 #include "base/result.h"
 #include "store/database.h"
 
@@ -14,7 +15,7 @@ namespace tlparse {
 
 struct FactLookup {
   std::string layer, state, direction, key, bypass_reason, guard;
-  std::int64_t component_set_id = 0;  // of its own database; 0: unknown
+  KeySet set;  // of its own database; set_id 0: unknown
 };
 
 struct FactCode {

@@ -1,29 +1,13 @@
 #include "analysis/component_index.h"
 
-#include <array>
-#include <cctype>
 #include <utility>
+
+#include "artifacts/common/device_text.h"
 
 namespace tlparse {
 namespace {
 
-constexpr std::array<std::string_view, 7> kDeviceTypes = {"cuda", "xpu", "hpu", "mtia", "npu", "hip", "privateuseone"};
-
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-// Length of "cuda:" or "index=" at `at`, if a device index may follow it; else 0.
-std::size_t DevicePrefix(std::string_view text, std::size_t at) {
-  if (at > 0 && IsWord(text[at - 1])) return 0;
-  const std::string_view rest = text.substr(at);
-  for (const std::string_view type : kDeviceTypes) {
-    if (rest.starts_with(type) && rest.size() > type.size() && rest[type.size()] == ':') return type.size() + 1;
-  }
-  constexpr std::string_view kIndex = "index=";
-  // Only inside device(type='cuda', index=3).
-  if (rest.starts_with(kIndex) && text.substr(0, at).ends_with("', ")) return kIndex.size();
-  return 0;
-}
 
 // Length of "rank_", "rank-", "rank=" or "rank" at `at`, where a number may follow it; else 0. Only texts with a path get here.
 std::size_t RankPrefix(std::string_view text, std::size_t at) {
@@ -87,8 +71,9 @@ DesignNeutral NeutralizeDesign(std::string_view name, std::string_view value) {
 Result<ComponentIndex> ComponentIndex::Load(Database& database) {
   ASSIGN_OR_RETURN(Statement runs, database.Prepare("SELECT length, list_id, list_ordinal FROM component_run WHERE set_id = ? "
                                                     "ORDER BY ordinal"));
-  ASSIGN_OR_RETURN(Statement texts, database.Prepare("SELECT t.text, c.hash, c.value FROM component c JOIN text t "
-                                                     "ON t.id = c.name_id WHERE c.id = ?"));
+  ASSIGN_OR_RETURN(Statement texts, database.Prepare("SELECT t.text, coalesce(c.hash, h.hash), c.value FROM component c "
+                                                     "JOIN text t ON t.id = c.name_id LEFT JOIN component_hash h "
+                                                     "ON c.hash IS NULL AND h.component_id = c.id AND h.device_index = ?2 WHERE c.id = ?1"));
   ComponentIndex index(std::move(runs), std::move(texts));
   RETURN_IF_ERROR(index.LoadComponents(database));
   RETURN_IF_ERROR(index.LoadLists(database));
@@ -105,7 +90,9 @@ Result<void> ComponentIndex::LoadComponents(Database& database) {
     if (!has_row) return {};
     const auto id = static_cast<std::size_t>(rows.Int(0));
     if (id >= components_.size()) components_.resize(id + 1);
-    const DesignNeutral neutral = NeutralizeDesign(rows.Text(4), rows.Text(3));
+    const bool has_device = rows.IsNull(2);
+    const DesignNeutral neutral = has_device ? NeutralizeDesign(rows.Text(4), PutDeviceIndex(rows.Text(3), 0))
+                                             : NeutralizeDesign(rows.Text(4), rows.Text(3));
     key.assign(rows.Text(4));
     key += '\0';
     if (neutral.has_device || neutral.has_rank_path) {
@@ -113,7 +100,7 @@ Result<void> ComponentIndex::LoadComponents(Database& database) {
     } else {
       key += rows.Text(2);
     }
-    components_[id] = {rows.Int(1), HashBytes(key)};
+    components_[id] = {rows.Int(1), HashBytes(key), has_device};
   }
 }
 
@@ -175,13 +162,18 @@ Result<std::vector<KeyComponent>> ComponentIndex::Expand(std::int64_t set_id) {
   }
 }
 
-Result<ComponentIndex::Text> ComponentIndex::Fetch(std::int64_t component_id) {
-  texts_.Bind(1, component_id);
+Result<const ComponentIndex::Text*> ComponentIndex::Fetch(const ComponentOfKey& component) {
+  const auto [entry, is_new] = fetched_.try_emplace({component.id, component.device_index});
+  if (!is_new) return &entry->second;
+  texts_.Bind(1, component.id);
+  texts_.Bind(2, component.device_index);
   ASSIGN_OR_RETURN(const bool has_row, texts_.Step());
-  Text text;
-  if (has_row) text = {std::string(texts_.Text(0)), std::string(texts_.Text(1)), std::string(texts_.Text(2))};
+  if (has_row) {
+    entry->second = {std::string(texts_.Text(0)), std::string(texts_.Text(1)),
+                     component.device_index < 0 ? std::string(texts_.Text(2)) : PutDeviceIndex(texts_.Text(2), component.device_index)};
+  }
   texts_.Reset();
-  return text;
+  return &entry->second;
 }
 
 }  // namespace tlparse

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "artifacts/common/key_set.h"
 #include "base/result.h"
 #include "store/database.h"
 #include "store/hash128.h"
@@ -28,6 +31,12 @@ struct KeyComponent {
   std::int64_t id;
   std::int64_t name_id;
 };
+// One component of a key.
+struct ComponentOfKey {
+  std::int64_t id = 0;
+  std::int64_t device_index = -1;  // of the key, if the component's text and hash depend on it; else -1
+  bool operator==(const ComponentOfKey&) const = default;
+};
 
 class ComponentIndex {
  public:
@@ -39,14 +48,18 @@ class ComponentIndex {
 
   // The components of a set, in order.
   Result<std::vector<KeyComponent>> Expand(std::int64_t set_id);
+  // As it is in a key of the device index.
+  ComponentOfKey In(const KeySet& set, std::int64_t component_id) const {
+    const bool is_own = components_[static_cast<std::size_t>(component_id)].has_device && set.device_index;
+    return {component_id, is_own ? *set.device_index : -1};
+  }
   struct Text {
     std::string name;
     std::string hash;
     std::string value;
   };
-  Result<Text> Fetch(std::int64_t component_id);
-
-
+  // Lives as long as the index; components that differ are few and asked for often.
+  Result<const Text*> Fetch(const ComponentOfKey& component);
 
  private:
   ComponentIndex(Statement runs, Statement texts) : runs_(std::move(runs)), texts_(std::move(texts)) {}
@@ -57,6 +70,7 @@ class ComponentIndex {
   struct Entry {
     std::int64_t name_id = 0;
     Hash128 neutral;
+    bool has_device = false;  // stored once for all device indexes
   };
   struct List {
     std::size_t begin = 0;  // into list_components_; sums_ has one more per list before
@@ -70,6 +84,7 @@ class ComponentIndex {
   std::vector<Hash128> sums_;      // sums_[sum_begin + i]: of the first i components of the list
   std::unordered_map<std::int64_t, List> lists_;
   std::unordered_map<std::int64_t, Hash128> neutral_of_set_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Text> fetched_;
 };
 
 }  // namespace tlparse

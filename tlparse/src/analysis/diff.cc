@@ -9,7 +9,9 @@
 
 #include "analysis/graph_difference.h"
 #include "analysis/job.h"
+#include "analysis/read_transaction.h"
 #include "analysis/text_diff.h"
+#include "artifacts/common/device_text.h"
 #include "artifacts/common/normalize.h"
 
 namespace tlparse {
@@ -43,14 +45,20 @@ struct SetMember {
   std::string name, hash, value;
 };
 
-Result<std::vector<SetMember>> LoadSet(Database& database, std::int64_t set_id) {
+Result<std::vector<SetMember>> LoadSet(Database& database, const KeySet& set) {
   std::vector<SetMember> members;
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT name, hash, value FROM component_set_member WHERE component_set_id = ? ORDER BY ordinal"));
-  rows.Bind(1, set_id);
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT m.name, coalesce(m.hash, h.hash), m.value, m.hash IS NULL "
+                                                    "FROM component_set_member m LEFT JOIN component_hash h ON m.hash IS NULL "
+                                                    "AND h.component_id = m.component_id AND h.device_index = ?2 "
+                                                    "WHERE m.component_set_id = ?1 ORDER BY m.ordinal"));
+  rows.Bind(1, set.set_id);
+  rows.Bind(2, set.device_index);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return members;
-    members.push_back({std::string(rows.Text(0)), std::string(rows.Text(1)), std::string(rows.Text(2))});
+    std::string value(rows.Text(2));
+    if (rows.Int(3) != 0 && set.device_index) value = PutDeviceIndex(value, *set.device_index);
+    members.push_back({std::string(rows.Text(0)), std::string(rows.Text(1)), std::move(value)});
   }
 }
 
@@ -144,21 +152,21 @@ Result<void> Differ::ExplainKeys(const CompileFacts& a, const CompileFacts& b, c
   std::vector<ComponentDifference> differences;
   const auto set_of = [](const CompileFacts& facts) {
     for (const FactLookup& lookup : facts.lookups) {
-      if (lookup.component_set_id != 0) return lookup.component_set_id;
+      if (lookup.set.set_id != 0) return lookup.set;
     }
-    return std::int64_t{0};
+    return KeySet();
   };
-  const bool has_components = a_lookup.component_set_id != 0 && b_lookup.component_set_id != 0;
-  const std::int64_t a_set = has_components ? a_lookup.component_set_id : set_of(a);
-  const std::int64_t b_set = has_components ? b_lookup.component_set_id : set_of(b);
-  if (a_set != 0 && b_set != 0) {
+  const bool has_components = a_lookup.set.set_id != 0 && b_lookup.set.set_id != 0;
+  const KeySet a_set = has_components ? a_lookup.set : set_of(a);
+  const KeySet b_set = has_components ? b_lookup.set : set_of(b);
+  if (a_set.set_id != 0 && b_set.set_id != 0) {
     ASSIGN_OR_RETURN(const std::vector<SetMember> a_members, LoadSet(a_, a_set));
     ASSIGN_OR_RETURN(const std::vector<SetMember> b_members, LoadSet(b_, b_set));
     differences = CompareMembers(a_members, b_members);
   }
   if (!has_components) {
     cache.fallback = fmt::format("{}: components are not in the log; compared instead: {}torch._functorch.config", b_lookup.layer,
-                                 a_set != 0 && b_set != 0 ? "the components of another lookup of the compile, " : "");
+                                 a_set.set_id != 0 && b_set.set_id != 0 ? "the components of another lookup of the compile, " : "");
     if (a.functorch_config_payload != 0 && b.functorch_config_payload != 0) {
       ASSIGN_OR_RETURN(const std::string a_text, Payload(a_, a.functorch_config_payload));
       ASSIGN_OR_RETURN(const std::string b_text, Payload(b_, b.functorch_config_payload));
@@ -225,11 +233,10 @@ Result<void> Differ::CompareCodes(const CompileFacts& a, const CompileFacts& b, 
   return {};
 }
 
-// Nodes are compared within one database; across two, the hash says whether the graphs are equal.
 Result<void> Differ::CompareDynamoGraphs(const CompileFacts& a, const CompileFacts& b, CompileChange& change) {
   change.has_same_graph = a.graph_hash == b.graph_hash;
-  if (change.has_same_graph || &a_ != &b_ || a.graph_content == 0 || b.graph_content == 0) return {};
-  ASSIGN_OR_RETURN(const GraphDifference difference, CompareGraphs(a_, a.graph_content, b.graph_content));
+  if (change.has_same_graph || a.graph_content == 0 || b.graph_content == 0) return {};
+  ASSIGN_OR_RETURN(const GraphDifference difference, CompareGraphs(a_, a.graph_content, b_, b.graph_content));
   if (!difference.differs) return {};
   change.graph_difference = fmt::format("{} → {}", difference.a_node.empty() ? "(end)" : difference.a_node, difference.b_node.empty() ? "(end)" : difference.b_node);
   if (!difference.b_source.empty()) change.graph_difference += " at " + difference.b_source;
@@ -314,13 +321,18 @@ bool DiffAnswer::IsEqual() const {
 }
 
 Result<DiffAnswer> AnalyzeDiff(const DiffSide& a, const DiffSide& b, const DiffOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction a_transaction, ReadTransaction::Begin(*a.database));
+  ASSIGN_OR_RETURN(const ReadTransaction b_transaction, ReadTransaction::Begin(*b.database));
   ASSIGN_OR_RETURN(const Job a_job, Job::Load(*a.database, a.run));
   ASSIGN_OR_RETURN(const Job b_job, Job::Load(*b.database, b.run));
   ASSIGN_OR_RETURN(const RankIndex a_rank, FindRank(a_job, a.rank));
   ASSIGN_OR_RETURN(const RankIndex b_rank, FindRank(b_job, b.rank));
   ASSIGN_OR_RETURN(const ParticipantFacts a_facts, LoadParticipantFacts(*a.database, a_job, a_rank));
   ASSIGN_OR_RETURN(const ParticipantFacts b_facts, LoadParticipantFacts(*b.database, b_job, b_rank));
-  return Differ(*a.database, *b.database, a_facts, b_facts, options).Run();
+  ASSIGN_OR_RETURN(DiffAnswer answer, Differ(*a.database, *b.database, a_facts, b_facts, options).Run());
+  answer.a_rank = a_job.participants()[static_cast<std::size_t>(a_rank)].name;
+  answer.b_rank = b_job.participants()[static_cast<std::size_t>(b_rank)].name;
+  return answer;
 }
 
 }  // namespace tlparse

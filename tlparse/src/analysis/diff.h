@@ -54,6 +54,7 @@ struct UnmatchedCompile {
 
 struct DiffAnswer {
   std::string a_title, b_title;
+  std::string a_rank, b_rank;  // "3"; of a run with one log its name
   std::string a_torch_version, b_torch_version, a_python_version, b_python_version;
   std::vector<PhaseChange> phases;  // sums over all compiles
   std::vector<CompileChange> compiles;

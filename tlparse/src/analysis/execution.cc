@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analysis/majority.h"
+#include "analysis/read_transaction.h"
 #include "analysis/sequence_diff.h"
 #include "store/hash128.h"
 
@@ -174,6 +175,7 @@ Result<void> OrderFinder::Run() {
 Result<void> FindExecutionClasses(Database& database, ExecutionAnswer& answer) { return OrderFinder(database, answer).Run(); }
 
 Result<ExecutionAnswer> AnalyzeExecution(Database& database, const ExecutionOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   ExecutionAnswer answer;
   ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run));
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));

@@ -38,11 +38,11 @@ std::string Title(const Node& node) { return node.operation.empty() ? node.name 
 
 }  // namespace
 
-Result<GraphDifference> CompareGraphs(Database& database, std::int64_t a_content_id, std::int64_t b_content_id) {
+Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id, Database& b_database, std::int64_t b_content_id) {
   GraphDifference result;
-  if (a_content_id == b_content_id) return result;
-  ASSIGN_OR_RETURN(const std::vector<Node> a, LoadNodes(database, a_content_id));
-  ASSIGN_OR_RETURN(const std::vector<Node> b, LoadNodes(database, b_content_id));
+  if (&a_database == &b_database && a_content_id == b_content_id) return result;
+  ASSIGN_OR_RETURN(const std::vector<Node> a, LoadNodes(a_database, a_content_id));
+  ASSIGN_OR_RETURN(const std::vector<Node> b, LoadNodes(b_database, b_content_id));
   for (const EditStep& step : AlignSequences(a.size(), b.size(), [&](std::size_t i, std::size_t j) {
          return a[i].operation == b[j].operation && (!a[i].operation.empty() || a[i].name == b[j].name);
        })) {

@@ -17,7 +17,7 @@ struct GraphDifference {
   std::size_t only_in_a = 0, only_in_b = 0;  // nodes
 };
 
-// Aligns the nodes of two contents (content ids of graphs that have graph_node rows).
-Result<GraphDifference> CompareGraphs(Database& database, std::int64_t a_content_id, std::int64_t b_content_id);
+// Aligns the nodes of two contents (content ids of graphs that have graph_node rows), each of its own database.
+Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id, Database& b_database, std::int64_t b_content_id);
 
 }  // namespace tlparse

@@ -22,8 +22,8 @@ struct KeyDifference {
 };
 
 // The differing components of two stored sets, in the order of set a, then what only b has.
-Result<std::vector<ComponentDifference>> CompareSets(ComponentIndex& index, std::int64_t a_set, std::int64_t b_set);
-// Only how many differ.
+Result<std::vector<ComponentDifference>> CompareSets(ComponentIndex& index, const KeySet& a_set, const KeySet& b_set);
+// Only how many differ, of sets that are expanded already, whatever their device indexes.
 std::size_t CountDifferences(const std::vector<KeyComponent>& a, const std::vector<KeyComponent>& b);
 
 // Compares lookups of one job. Owns what several comparisons need.

@@ -21,9 +21,10 @@ std::string MostFrequent(const std::map<std::string, std::size_t>& counts) {
   return best;
 }
 
+// The lower one of two: where half of the ranks are slow, they are compared with the others.
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
@@ -133,7 +134,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       aspects.push_back({"compiles", fmt::format("{}: function {} → {}", title, job_->string(old_one.function_id), job_->string(new_one.function_id))});
     }
     if (old_one.graph_content != new_one.graph_content && old_one.graph_content != 0 && new_one.graph_content != 0) {
-      ASSIGN_OR_RETURN(const GraphDifference difference, CompareGraphs(database, old_one.graph_content, new_one.graph_content));
+      ASSIGN_OR_RETURN(const GraphDifference difference, CompareGraphs(database, old_one.graph_content, database, new_one.graph_content));
       std::string text = title + ": the Dynamo graph differs";
       if (difference.differs) {
         text += fmt::format(": {} → {}", difference.a_node.empty() ? "(end)" : difference.a_node, difference.b_node.empty() ? "(end)" : difference.b_node);
@@ -208,8 +209,9 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database, co
       const std::int32_t other = job_->CompileOf(static_cast<RankIndex>(rank), slot);
       others.emplace_back(other < 0 ? 0 : CompileSeconds(job_->compiles()[static_cast<std::size_t>(other)]), other);
     }
-    std::nth_element(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2), others.end());
-    const auto& [median, median_compile] = others[others.size() / 2];
+    const std::size_t middle = (others.size() - 1) / 2;
+    std::nth_element(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(middle), others.end());
+    const auto& [median, median_compile] = others[middle];
     const double excess = CompileSeconds(job_->compiles()[static_cast<std::size_t>(own)]) - median;
     if (excess > result.compile_excess_s) result.compile_excess_s = excess, worst_slot = slot, typical = median_compile;
   }

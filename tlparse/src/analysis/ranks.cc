@@ -11,6 +11,7 @@
 #include "analysis/graph_difference.h"
 #include "analysis/majority.h"
 #include "analysis/rank_facts.h"
+#include "analysis/read_transaction.h"
 #include "store/hash128.h"
 
 namespace tlparse {
@@ -129,10 +130,9 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
   for (const CollectiveClass& candidate : answer_.collectives.classes) {
     if (candidate.mismatches.empty() || !Has(candidate.ranks, one.ranks.front())) continue;
     const CollectiveMismatch& first = candidate.mismatches.front();
-    one.aspects.push_back({"collectives", fmt::format("{} in {}: {} → {}{}", Name(first.kind), answer_.cache.graphs.Title(job_, first.graph_slot),
-                                                      first.against_item.empty() ? "(none)" : first.against_item,
-                                                      first.item.empty() ? "(none)" : first.item,
-                                                      candidate.mismatches.size() > 1 ? fmt::format("; {} mismatches in all", candidate.mismatches.size() + candidate.left_out) : "")});
+    const std::size_t count = candidate.mismatches.size() + candidate.left_out;
+    one.aspects.push_back({"collectives", fmt::format("{} in {}: {}{}", Name(first.kind), answer_.cache.graphs.Title(job_, first.graph_slot), first.Text(),
+                                                      count > 1 ? fmt::format("; {} mismatches in all", count) : "")});
   }
 }
 
@@ -224,6 +224,7 @@ void AddNotes(RanksAnswer& answer) {
 }  // namespace
 
 Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   RanksAnswer answer;
   CacheOptions cache_options;
   cache_options.run = options.run;

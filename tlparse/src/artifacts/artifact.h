@@ -77,8 +77,8 @@ class IngestContext {
   virtual std::int64_t NextId(TableId table) = 0;
 
   // The current record was written at about this time (microseconds since the epoch): calibrates the process's prefix times.
-  // Events are exact to milliseconds; a cache lookup's time may be minutes before its record and is used only without events.
-  enum class TimeBasis : std::uint8_t { kChromiumEvent, kCacheEventTime };
+  // Events are exact to milliseconds; the others may be minutes before their record: the first of them is used, without events.
+  enum class TimeBasis : std::uint8_t { kChromiumEvent, kCacheEventTime, kCompilationMetrics };
   virtual void NoteTime(std::int64_t epoch_us, TimeBasis basis) = 0;
   // time_us of the current record as far as it is known by now; nothing if uncalibrated.
   virtual std::optional<std::int64_t> Time() const = 0;

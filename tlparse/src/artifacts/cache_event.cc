@@ -14,6 +14,8 @@ namespace {
 
 // A backward that is compiled with its forward (dynamic shapes in 2.6) follows it at once.
 constexpr std::ptrdiff_t kMaxEagerDistance = 4;
+// Payloads that are remembered: ranks that log the same do so at about the same place. Reading one again gives the same.
+constexpr std::size_t kMaxKnown = 8192;
 
 // Reads the components of one payload into views; joined lines are owned here.
 class ComponentLines {
@@ -147,8 +149,9 @@ void CacheEvents::ReadComponents(const JsonMembers& members, CacheInfo& info, In
     info.components_state = ComponentsState::kFull;
   }
   if (lines_.components().empty()) return;
-  info.component_set_id = sets_->Intern(context.rows(), context.texts(), lines_.components());
-  if (info.key_id) sets_->LinkKey(context.rows(), *info.key_id, *info.component_set_id);
+  const KeySet set = sets_->Intern(context.rows(), context.texts(), lines_.components(), info.key_id.has_value());
+  info.component_set_id = set.set_id;
+  if (info.key_id) sets_->LinkKey(context.rows(), *info.key_id, set);
 }
 
 // AOTAutograd may give an empty reason beside a full traceback; dynamo and precompile have members of their own.
@@ -184,9 +187,9 @@ CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom:
   const std::optional<std::string_view> detail = members.String("cache_status_detailed");
   if (detail == "guard_miss" && info.state == CacheState::kMiss) info.state = CacheState::kGuardMiss;
   info.detail_id = context.OptionalText(detail.value_or(""));
-  if (!name.state && state.empty()) members.Odd("cache_state", "there; the lookup is taken for a miss");
+  if (!name.state && state.empty()) context.Log(ImportCode::kAssumedState, "no cache_state: the lookup is taken for a miss");
   info.key = members.String("key").value_or("");
-  info.key_id = context.OptionalText(info.key);
+  info.key_id = sets_->KeyId(context.rows(), info.key);
   info.event_time_ns = members.Int("cache_event_time");
   info.time_saved_ns = members.Int("time_saved_ns");
   if (!info.time_saved_ns) info.time_saved_ns = MillisecondsToNs(members.Number("time_saved_ms"));
@@ -210,6 +213,7 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
     Result<simdjson::dom::object> payload = PayloadObject(context);
     if (payload) {
       event.info = ReadInfo(*name, *payload, context, ImportCode::kBadPayload);
+      if (known_.size() >= kMaxKnown) known_.clear();
       known_.emplace(record.payload_id, event.info);
     } else {
       // The name alone tells that there was a lookup, and how it ended.
@@ -292,7 +296,7 @@ CacheInfo CacheEvents::InfoOfInstant(const CacheInstant& instant, IngestContext&
   CacheInfo info;
   info.state = instant.lookup.state;
   info.key = instant.lookup.key;
-  info.key_id = context.OptionalText(info.key);
+  info.key_id = sets_->KeyId(context.rows(), info.key);
   info.event_time_ns = instant.lookup.event_time_ns;
   if (instant.lookup.state == CacheState::kDisabled) return info;
   info.components_state = ComponentsState::kUnparsed;

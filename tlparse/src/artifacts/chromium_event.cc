@@ -1,6 +1,7 @@
 // chromium_event: what the compiler timed (torch/_dynamo/utils.py, ChromiumEventLogger). Payload: one event with name, ts (µs since the
 // epoch), ph (B, E, i), args. The most frequent record of a log, so it is kept short here.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,7 +18,11 @@ namespace {
 
 using simdjson::dom::element;
 
+// How far among the open events an E looks for its B: events nest some ten deep, and what was never ended must not slow down the rest.
+constexpr std::ptrdiff_t kMaxOpenBetween = 4096;
+
 struct OpenEvent {
+  TextId name_id;
   std::int64_t record_id;
   double start_us;
   CompileState* compile;
@@ -25,8 +30,8 @@ struct OpenEvent {
 };
 
 struct ProcessEvents {
-  std::unordered_map<TextId, std::vector<OpenEvent>> open;  // by name, innermost last
-  std::vector<CompileState*> active;                        // compiles with open events, latest last
+  std::vector<OpenEvent> open;        // latest last
+  std::vector<CompileState*> active;  // compiles with open events, latest last
 };
 
 struct Event {
@@ -47,13 +52,15 @@ class ChromiumEvent final : public Ingestor {
     std::string repaired_args;
     ASSIGN_OR_RETURN(Event event, Parse(context, repaired_args));
     event.name_id = context.Text(event.name);
-    context.NoteTime(static_cast<std::int64_t>(event.ts_us), IngestContext::TimeBasis::kChromiumEvent);
+    if (std::fabs(event.ts_us) < 9e18) {
+      context.NoteTime(static_cast<std::int64_t>(event.ts_us), IngestContext::TimeBasis::kChromiumEvent);
+    }
     ProcessEvents& events = processes_[record.process->id];
     CompileState* compile = record.compile;
     if (compile == nullptr && !events.active.empty()) compile = events.active.back();
     switch (event.phase) {
       case 'B':
-        events.open[event.name_id].push_back({record.id, event.ts_us, compile, std::string(event.compile_label)});
+        events.open.push_back({event.name_id, record.id, event.ts_us, compile, std::string(event.compile_label)});
         if (record.compile != nullptr) events.active.push_back(record.compile);
         return {};
       case 'E':
@@ -74,13 +81,9 @@ class ChromiumEvent final : public Ingestor {
   Result<void> ProcessEnded(ProcessState& process, IngestContext& context) override {
     auto found = processes_.find(process.id);
     if (found == processes_.end()) return {};
-    std::vector<std::pair<TextId, OpenEvent>> open;
-    for (auto& [name_id, events] : found->second.open) {
-      for (OpenEvent& event : events) open.emplace_back(name_id, std::move(event));
-    }
-    std::sort(open.begin(), open.end(), [](const auto& a, const auto& b) { return a.second.record_id < b.second.record_id; });
-    for (const auto& [name_id, event] : open) {
-      Add(context, event.record_id, std::nullopt, name_id, 'B', event.start_us, std::nullopt, event.compile, {});
+    const std::vector<OpenEvent>& open = found->second.open;
+    for (const OpenEvent& event : open) {
+      Add(context, event.record_id, std::nullopt, event.name_id, 'B', event.start_us, std::nullopt, event.compile, {});
     }
     if (!open.empty()) {
       context.Log(ImportCode::kOpenEvent, "process " + std::to_string(process.pid) + ": " + std::to_string(open.size()) +
@@ -142,12 +145,16 @@ class ChromiumEvent final : public Ingestor {
       auto active = std::find(events.active.rbegin(), events.active.rend(), record.compile);
       if (active != events.active.rend()) events.active.erase(std::next(active).base());
     }
-    std::vector<OpenEvent>& open = events.open[event.name_id];
-    auto begin = std::find_if(open.rbegin(), open.rend(), [&](const OpenEvent& candidate) {
-      return candidate.compile_label == event.compile_label;
-    });
-    if (begin == open.rend() && !open.empty()) begin = open.rbegin();
-    if (begin == open.rend()) {
+    std::vector<OpenEvent>& open = events.open;
+    const auto last = open.rbegin() + std::min(std::ssize(open), kMaxOpenBetween);
+    auto begin = last;
+    for (auto candidate = open.rbegin(); candidate != last; ++candidate) {
+      if (candidate->name_id != event.name_id) continue;
+      const bool is_same_compile = candidate->compile_label == event.compile_label;
+      if (is_same_compile || begin == last) begin = candidate;
+      if (is_same_compile) break;
+    }
+    if (begin == last) {
       Add(context, record.id, std::nullopt, event.name_id, 'E', event.ts_us, std::nullopt, compile, repaired_args);
       context.Log(ImportCode::kOrphanEvent, "event '" + std::string(event.name) + "' ends but never began");
     } else {

@@ -22,7 +22,7 @@ class Collectives final : public Ingestor {
     if (!content_id) {
       ASSIGN_OR_RETURN(content_id, AddSchedule(record, context));
     }
-    const GraphState* graph = context.graphs().Current(record, true);
+    const GraphState* graph = context.graphs().CurrentOrOpen(record, context);
     context.rows().Add(use_, record.id, kFromSchedule, record.compile_row_id(), graph != nullptr ? std::optional(graph->id) : std::nullopt,
                        *content_id);
     return {};

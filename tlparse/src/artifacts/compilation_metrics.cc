@@ -208,12 +208,22 @@ void FillCompile(const Record& record, const Metrics& m, CompileState& compile) 
   if (m.co_firstlineno) compile.line = m.co_firstlineno;
 }
 
+// Metrics are written when their compile ends: they set the clock of early logs, which have no events. A failed compile may not say
+// how long it took.
+void NoteEnd(const Metrics& m, IngestContext& context) {
+  constexpr std::int64_t kMaxUs = 1LL << 61;
+  const std::int64_t duration_us = m.duration_us.value_or(0);
+  if (!m.start_time_us || *m.start_time_us <= 0 || *m.start_time_us > kMaxUs || duration_us < 0 || duration_us > kMaxUs) return;
+  context.NoteTime(*m.start_time_us + duration_us, IngestContext::TimeBasis::kCompilationMetrics);
+}
+
 Result<void> CompilationMetrics::Ingest(const Record& record, IngestContext& context) {
   ASSIGN_OR_RETURN(const simdjson::dom::object object, MetadataObject(context));
   Metrics metrics = ReadMetrics(object, context);
   FillLegacy(metrics);
   AddRow(record, metrics, context);
   AddFailures(record, metrics, context);
+  NoteEnd(metrics, context);
   if (record.compile != nullptr) FillCompile(record, metrics, *record.compile);
   if (record.process->torch_version.empty()) record.process->torch_version = metrics.torch_version.value_or("");
   if (record.process->python_version.empty()) record.process->python_version = metrics.python_version.value_or("");

@@ -6,6 +6,7 @@
 #include "artifacts/common/graph_nodes.h"
 #include "artifacts/common/graph_tracker.h"
 #include "artifacts/common/normalize.h"
+#include "artifacts/common/payload_content.h"
 #include "artifacts/common/safe_text.h"
 #include "store/database.h"
 
@@ -55,11 +56,11 @@ class GraphTexts final : public Ingestor {
     std::optional<std::int64_t> content_id;
     if (name == "fx_graph_runnable") {
       graph = &context.graphs().Open(record, context);
-      content_id = Content(ContentKind::kText, &NormalizeRunnable, record, context);
+      content_id = PayloadContent(ContentKind::kText, &NormalizeRunnable, record, context, buffer_);
     } else {
       const Stage stage = StageOf(name);
       if (stage.is_post_grad) graph = context.graphs().Current(record);
-      content_id = Content(ContentKind::kGraph, &NormalizeGraph, record, context);
+      content_id = PayloadContent(ContentKind::kGraph, &NormalizeGraph, record, context, buffer_);
       if (content_id) NoteNodes(stage, graph, *content_id, record, context);
       NoteCompile(name, record);
     }
@@ -69,18 +70,6 @@ class GraphTexts final : public Ingestor {
   }
 
  private:
-  using Normalizer = std::string_view (*)(std::string_view, std::string&);
-
-  // The payload's content; nothing without a payload.
-  std::optional<std::int64_t> Content(ContentKind kind, Normalizer normalize, const Record& record, IngestContext& context) {
-    if (record.payload_id == 0) return std::nullopt;
-    if (const auto known = context.contents().OfPayload(kind, record.payload_id)) return known;
-    const Hash128 hash = HashBytes(normalize(context.Payload(), buffer_));
-    const ContentId content = context.contents().Intern(context.rows(), kind, hash, record.id);
-    context.contents().LinkPayload(context.rows(), kind, record.payload_id, content.id);
-    return content.id;
-  }
-
   // Keeps the nodes of pre-grad and post-grad graphs at hand for provenance; pre-grad nodes become rows as well, once. Only 2.6,
   // which does not tell its version, needs AOTAutograd's graphs as well: later ones log the post-grad graph on a cache hit too.
   void NoteNodes(const Stage& stage, GraphState* graph, std::int64_t content_id, const Record& record, IngestContext& context) {

@@ -45,6 +45,6 @@ TLPARSE_ARTIFACT(
     "artifact/fx_compute_nodes_runtime_estimation", "artifact/fx_collectives_node_runtime_estimation",
     "artifact/fx_collectives_analytical_estimation", "artifact/pge_profile_vs_analytical", "artifact/inductor_spmd_graph_mismatch",
     // Outside of PyTorch.
-    "artifact/vllm_*", "artifact/libtrace_*")
+    "artifact/vllm_*")
 
 }  // namespace tlparse

@@ -1,6 +1,6 @@
-// Generated code: inductor_output_code (torch/_inductor/graph.py and codecache.py), graph_dump (C++ of AOTInductor, and what vLLM
-// dumps), inductor_autotune_at_compile_time_code. Which collectives it calls is read from it as well: unlike the schedule artifact
-// the code is logged for graphs from the cache too.
+// Generated code: inductor_output_code (torch/_inductor/graph.py and codecache.py), graph_dump (C++ of AOTInductor; what vLLM dumps
+// becomes graph_text), inductor_autotune_at_compile_time_code. Which collectives it calls is read from it as well: unlike the
+// schedule artifact the code is logged for graphs from the cache too.
 #include <list>
 #include <unordered_map>
 
@@ -9,13 +9,14 @@
 #include "artifacts/common/graph_tracker.h"
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/normalize.h"
+#include "artifacts/common/payload_content.h"
 #include "artifacts/common/safe_text.h"
 
 namespace tlparse {
 namespace {
 
 constexpr std::int64_t kFromCode = 1;  // collective_use.source
-constexpr std::size_t kMaxSummaryBytes = 16 << 20;
+constexpr std::size_t kMaxSummaryBytes = 8 << 20;
 
 // What the latest code texts say, by payload: code that many ranks share is read once.
 class SummaryCache {
@@ -46,6 +47,7 @@ class OutputCode final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
     code_ = tables.Use("output_code_row", 5);
+    graph_text_ = tables.Use("graph_text_row", 5);
     collective_ = tables.Use("collective_row", 9);
     collective_use_ = tables.Use("collective_use", 5);
   }
@@ -53,6 +55,10 @@ class OutputCode final : public Ingestor {
   Result<void> Ingest(const Record& record, IngestContext& context) override {
     const bool is_wrapper = record.kind == "inductor_output_code";
     const std::optional<TextId> path = Path(record, context);
+    if (dump_name_.starts_with("vllm_")) {
+      AddDumpedGraph(record, context);
+      return {};
+    }
     std::shared_ptr<const CodeSummary> summary;
     if (record.payload_id != 0 && record.kind != "artifact") summary = Summary(record, context);
 
@@ -61,13 +67,15 @@ class OutputCode final : public Ingestor {
       graph = &context.graphs().ForOutputCode(record, summary ? summary->aot_id : std::string_view(), context);
       if (graph->code_payload_id == record.payload_id) graph->code = summary;
     } else {
-      graph = context.graphs().Current(record, true);
-      if (graph != nullptr && record.kind == "graph_dump" && IsMainCode(dump_name_)) AttachDump(*graph, summary, record);
+      const bool is_main_dump = record.kind == "graph_dump" && IsMainCode(dump_name_);
+      graph = is_main_dump ? context.graphs().CurrentOrOpen(record, context) : context.graphs().Current(record, true);
+      if (graph != nullptr && is_main_dump) AttachDump(*graph, summary, record);
     }
     if (record.compile != nullptr && record.kind != "artifact") record.compile->has_output_graph = true;
     const std::optional<std::int64_t> graph_id =
         graph != nullptr && graph->id != 0 ? std::optional(graph->id) : std::nullopt;
-    context.rows().Add(code_, record.id, graph_id, record.compile_row_id(), Content(record, context), path);
+    context.rows().Add(code_, record.id, graph_id, record.compile_row_id(),
+                       PayloadContent(ContentKind::kCode, &NormalizeCode, record, context, buffer_), path);
     if (summary && !summary->collectives.empty()) AddCollectives(*summary, graph_id, record, context);
     return {};
   }
@@ -89,6 +97,14 @@ class OutputCode final : public Ingestor {
     return path ? context.OptionalText(*path) : std::nullopt;
   }
 
+  // vLLM dumps no code: the graph that it splits, the pieces, the graph after each of its passes, and the passes' patterns.
+  void AddDumpedGraph(const Record& record, IngestContext& context) {
+    const bool is_post_grad = dump_name_.starts_with("vllm_post_grad.");
+    const GraphState* graph = is_post_grad ? context.graphs().Current(record) : nullptr;
+    context.rows().Add(graph_text_, record.id, graph != nullptr ? std::optional(graph->id) : std::nullopt, record.compile_row_id(),
+                       context.Text(dump_name_), PayloadContent(ContentKind::kGraph, &NormalizeGraph, record, context, buffer_));
+  }
+
   // AOTInductor dumps the wrapper, which calls the kernels, and files that only define them.
   static bool IsMainCode(std::string_view dump) {
     return dump == "inductor_aot_code" || dump == "inductor_aot_wrapper_code";
@@ -107,15 +123,6 @@ class OutputCode final : public Ingestor {
       summaries_.Put(record.payload_id, summary);
     }
     return summary;
-  }
-
-  std::optional<std::int64_t> Content(const Record& record, IngestContext& context) {
-    if (record.payload_id == 0) return std::nullopt;
-    if (const auto known = context.contents().OfPayload(ContentKind::kCode, record.payload_id)) return known;
-    const Hash128 hash = HashBytes(NormalizeCode(context.Payload(), buffer_));
-    const ContentId content = context.contents().Intern(context.rows(), ContentKind::kCode, hash, record.id);
-    context.contents().LinkPayload(context.rows(), ContentKind::kCode, record.payload_id, content.id);
-    return content.id;
   }
 
   void AddCollectives(const CodeSummary& summary, std::optional<std::int64_t> graph_id, const Record& record,
@@ -152,6 +159,7 @@ class OutputCode final : public Ingestor {
   }
 
   TableId code_ = 0;
+  TableId graph_text_ = 0;
   TableId collective_ = 0;
   TableId collective_use_ = 0;
   std::string buffer_;

@@ -31,8 +31,7 @@ class ProvenanceIngestor final : public Ingestor {
       RETURN_IF_ERROR(PayloadObject(context));
       checked_.insert(record.payload_id);
     }
-    GraphState* graph = context.graphs().Current(record, true);
-    if (graph == nullptr) graph = &context.graphs().Open(record, context);
+    GraphState* graph = context.graphs().CurrentOrOpen(record, context);
     if (graph->provenance_texts == nullptr) graph->provenance_texts = std::make_shared<ProvenanceTexts>();
     Part part = PartOf(record.name, *graph);
     part.payload_id = record.payload_id;

@@ -211,7 +211,7 @@ bool IsTraceHeaderLine(std::string_view line) {
   constexpr std::size_t kLevelAndTimeCharacters = 1 + 20;
   if (line.size() < kLevelAndTimeCharacters ||
       std::string_view("VIWEC").find(line[0]) == line.npos ||
-      !ParsePrefixTime(line.substr(1, 20))) {
+      !HasPrefixTimeShape(line.substr(1, 20))) {
     return false;
   }
   line.remove_prefix(kLevelAndTimeCharacters);

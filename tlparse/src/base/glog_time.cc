@@ -76,6 +76,13 @@ std::optional<PrefixTimeUs> ParsePrefixTime(std::string_view text) {
   return ((days * 24 + hour) * 60 + minute) * 60 * kSecondUs + second * kSecondUs + microsecond;
 }
 
+bool HasPrefixTimeShape(std::string_view text) {
+  constexpr std::string_view kShape = "0000 00:00:00.000000";
+  return std::equal(text.begin(), text.end(), kShape.begin(), kShape.end(), [](char c, char shape) {
+    return shape == '0' ? c >= '0' && c <= '9' : c == shape;
+  });
+}
+
 std::int64_t UsSinceNewYear(PrefixTimeUs time, std::int64_t year) {
   if (time < kLeapDayUs || IsLeapYear(year)) return time;
   return IsLeapDay(time) ? time : time - kDayUs;

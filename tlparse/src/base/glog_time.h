@@ -20,6 +20,9 @@ using PrefixTimeUs = std::int64_t;
 // 31 April, hour 24; second 60 is accepted as leap second, 29 February too).
 std::optional<PrefixTimeUs> ParsePrefixTime(std::string_view text);
 
+// Whether `text` has the shape of such a time, whatever its digits say.
+bool HasPrefixTimeShape(std::string_view text);
+
 // Microseconds since 1 January 00:00 of `year`. 29 February of a year without one is taken as
 // 1 March.
 std::int64_t UsSinceNewYear(PrefixTimeUs time, std::int64_t year);

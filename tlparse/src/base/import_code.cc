@@ -20,7 +20,7 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kPayloadTruncated, kE, "payload_truncated",
      "The log ends inside this payload: the disk was full, or the file was copied while the job ran. Copy it again."},
     {C::kDamagedInput, kE, "damaged_input", "The compressed file is cut or damaged; what could be decoded was read. Copy it again."},
-    {C::kLineTooLong, kE, "line_too_long", "The line is longer than 2 GiB; what fits was kept."},
+    {C::kLineTooLong, kE, "line_too_long", "A record is longer than 768 MiB: it was cut there, and what follows is kept as text of import_log."},
     {C::kNoRecordKey, kW, "no_record_key", "The envelope has no member that names its kind; it is kept with kind NULL."},
     {C::kSeveralRecordKeys, kW, "several_record_keys",
      "The envelope has several members that could name its kind; it is kept with kind NULL. A newer PyTorch may have a new envelope member."},
@@ -50,6 +50,13 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kRankConflict, kW, "rank_conflict", "Records of one process name different ranks; each rank got a process row of its own."},
     {C::kAssumedUnit, kI, "assumed_unit", "The log does not say its unit reliably; op_runtime.assumed_unit says what was taken."},
     {C::kBadPayloadHash, kW, "bad_payload_hash", "has_payload is not an MD5; the payload is kept but cannot be verified."},
+    {C::kImpossibleTime, kW, "impossible_time",
+     "The record's prefix names a date or time of day that does not exist; it got the time of the record before it (the first ones: of the one after)."},
+    {C::kAssumedState, kI, "assumed_state",
+     "A cache artifact of early 2024 names the key but not how the lookup ended; it counts as a miss."},
+    {C::kRecordsLost, kW, "records_lost",
+     "The log is incomplete: libtrace counted records that it could not write (trace_loss says why and when, lost_record which). "
+     "queue_full: take LIBTRACE_ASYNC=block or a larger LIBTRACE_QUEUE_BYTES; write_failed, open_failed: the disk was full, or the directory not writable."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

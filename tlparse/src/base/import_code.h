@@ -11,7 +11,7 @@ namespace tlparse {
 
 enum class Severity : std::uint8_t {
   kError,    // bytes are damaged or belong to nothing
-  kWarning,  // content contradicts itself
+  kWarning,  // content contradicts itself, or is missing by what the log says
   kInfo,     // new or foreign
 };
 
@@ -48,6 +48,9 @@ enum class ImportCode : std::uint8_t {
   kRankConflict,
   kAssumedUnit,
   kBadPayloadHash,
+  kImpossibleTime,
+  kAssumedState,
+  kRecordsLost,
   kCount
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <atomic>
@@ -200,11 +201,17 @@ class GzipStream final : public FileStream {
 class ZstdStream final : public FileStream {
  public:
   explicit ZstdStream(std::unique_ptr<RawFile> input)
-      : FileStream(std::move(input)), decoder_(ZSTD_createDStream()) {}
+      : FileStream(std::move(input)), decoder_(ZSTD_createDStream()) {
+    if (decoder_ != nullptr) {
+      ZSTD_DCtx_setParameter(decoder_, ZSTD_d_windowLogMax, kMaxWindowLog);
+    }
+  }
   ~ZstdStream() override { ZSTD_freeDStream(decoder_); }
   std::string_view compression() const override { return "zstd"; }
 
  private:
+  // The decoder keeps a window of 2^27 bytes at most: what `zstd --long` uses and `zstd -d` takes.
+  static constexpr int kMaxWindowLog = 27;
   static constexpr std::size_t kBlockHeaderBytes = 3;
   static constexpr std::size_t kFirstBytes = 5;  // of a frame: enough to know the header's length
 
@@ -227,6 +234,11 @@ class ZstdStream final : public FileStream {
         input = {available.data(), std::min(wanted, available.size()), 0};
       }
       const std::size_t status = ZSTD_decompressStream(decoder_, &output, &input);
+      if (ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge) {
+        return Damaged(fmt::format(
+            "needs a window of more than {} MiB; decompress it first (zstd -d --long=31)",
+            (1 << kMaxWindowLog) >> 20));
+      }
       if (ZSTD_isError(status)) {
         return Damaged(fmt::format("is damaged ({})", ZSTD_getErrorName(status)));
       }

@@ -1,8 +1,15 @@
 #include "base/json_writer.h"
 
 #include <fmt/format.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "base/utf8.h"
 
@@ -10,32 +17,147 @@ namespace tlparse {
 
 namespace {
 
-void AppendString(std::string& out, std::string_view text) {
-  std::string repaired;
-  if (!IsTextSafe(text)) {
-    repaired = SanitizeUtf8(text);
-    text = repaired;
+// Bit i: byte i of the 16 must be escaped.
+unsigned SpecialBytes(const char* bytes) {
+#ifdef __SSE2__
+  const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
+  const __m128i special = _mm_or_si128(
+      _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')), _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))),
+      _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1F)), block));
+  return static_cast<unsigned>(_mm_movemask_epi8(special));
+#else
+  unsigned mask = 0;
+  for (unsigned i = 0; i < 16; ++i) {
+    const auto c = static_cast<unsigned char>(bytes[i]);
+    mask |= static_cast<unsigned>(c == '"' || c == '\\' || c < 0x20) << i;
   }
-  out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += fmt::format("\\u{:04x}", static_cast<int>(c));
-        } else {
-          out += c;
-        }
+  return mask;
+#endif
+}
+
+char* WriteEscape(char c, char* to) {
+  constexpr char kHex[] = "0123456789abcdef";
+  *to++ = '\\';
+  switch (c) {
+    case '\n': *to++ = 'n'; return to;
+    case '\r': *to++ = 'r'; return to;
+    case '\t': *to++ = 't'; return to;
+    case '"':
+    case '\\': *to++ = c; return to;
+    default:
+      std::memcpy(to, "u00", 3);
+      to[3] = kHex[c >> 4];
+      to[4] = kHex[c & 15];
+      return to + 5;
+  }
+}
+
+constexpr std::size_t kBlock = 16;
+constexpr std::size_t kBuffer = 4096;
+
+#ifdef __SSE2__
+
+// For each mask of the bytes to be escaped among 8: where the bytes of the result come from; kInserted: a backslash.
+constexpr char kInserted = -128;
+constexpr std::array<std::array<char, 16>, 256> kSpread = [] {
+  std::array<std::array<char, 16>, 256> spread{};
+  for (unsigned mask = 0; mask < 256; ++mask) {
+    std::size_t at = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      if ((mask >> i & 1) != 0) spread[mask][at++] = kInserted;
+      spread[mask][at++] = static_cast<char>(i);
     }
   }
-  out += '"';
+  return spread;
+}();
+
+// The low 8 bytes of `letters` with backslashes where `mask` says; stores 16 bytes.
+__attribute__((target("ssse3"), always_inline)) inline char* Spread(__m128i letters, unsigned mask, char* to) {
+  const __m128i places = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kSpread[mask].data()));
+  const __m128i inserted = _mm_and_si128(_mm_cmplt_epi8(places, _mm_setzero_si128()), _mm_set1_epi8('\\'));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_or_si128(_mm_shuffle_epi8(letters, places), inserted));
+  return to + 8 + std::popcount(mask);
+}
+
+// Escapes whole blocks without a branch per character, as long as all their escapes are of two characters: quotes in JSON within
+// JSON and line ends in code are many. Stops at a block with another control character, or when the buffer is full; returns how
+// much of `text` was taken. `to` has kBuffer bytes and two blocks behind them.
+__attribute__((target("ssse3"))) std::size_t EscapeBlocks(std::string_view text, char*& to, const char* full) {
+  const __m128i backslash = _mm_set1_epi8('\\');
+  std::size_t taken = 0;
+  for (; taken + kBlock <= text.size() && to < full; taken += kBlock) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + taken));
+    const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1F)), block);
+    const __m128i named = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')), _mm_cmpeq_epi8(block, backslash));
+    const auto mask = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(control, named)));
+    if (mask == 0) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), block);
+      to += kBlock;
+      continue;
+    }
+    const __m128i line = _mm_cmpeq_epi8(block, _mm_set1_epi8('\n'));
+    const __m128i tab = _mm_cmpeq_epi8(block, _mm_set1_epi8('\t'));
+    const __m128i carriage = _mm_cmpeq_epi8(block, _mm_set1_epi8('\r'));
+    if (_mm_movemask_epi8(_mm_andnot_si128(_mm_or_si128(line, _mm_or_si128(tab, carriage)), control)) != 0) break;
+    // The letter in place of the control character, by its distance.
+    const __m128i letters =
+        _mm_add_epi8(block, _mm_or_si128(_mm_or_si128(_mm_and_si128(line, _mm_set1_epi8('n' - '\n')),
+                                                      _mm_and_si128(tab, _mm_set1_epi8('t' - '\t'))),
+                                         _mm_and_si128(carriage, _mm_set1_epi8('r' - '\r'))));
+    to = Spread(letters, mask & 0xFF, to);
+    to = Spread(_mm_srli_si128(letters, 8), mask >> 8, to);
+  }
+  return taken;
+}
+
+bool HasShuffle() {
+  static const bool has = __builtin_cpu_supports("ssse3") != 0;
+  return has;
+}
+
+#else
+
+std::size_t EscapeBlocks(std::string_view, char*&, const char*) { return 0; }
+bool HasShuffle() { return false; }
+
+#endif
+
+void AppendEscaped(std::string_view text, std::string& out) {
+  std::array<char, kBuffer + 6 * kBlock> buffer;
+  char* to = buffer.data();
+  const bool by_block = HasShuffle();
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  std::array<char, kBlock> tail;
+  while (at != end) {
+    if (by_block) at += EscapeBlocks({at, static_cast<std::size_t>(end - at)}, to, buffer.data() + kBuffer);
+    std::size_t size = static_cast<std::size_t>(end - at);
+    const char* block = at;
+    if (size < kBlock) {
+      std::fill(std::copy(at, end, tail.begin()), tail.end(), ' ');
+      block = tail.data();
+    }
+    const auto plain = static_cast<std::size_t>(std::countr_zero(SpecialBytes(block) | 1U << kBlock));
+    std::memcpy(to, block, kBlock);
+    size = std::min(size, plain);
+    to += size;
+    at += size;
+    if (size == plain && plain < kBlock && at != end) to = WriteEscape(*at++, to);
+    if (to - buffer.data() >= static_cast<std::ptrdiff_t>(kBuffer)) {
+      out.append(buffer.data(), to);
+      to = buffer.data();
+    }
+  }
+  out.append(buffer.data(), to);
 }
 
 }  // namespace
+
+void AppendJsonString(std::string_view text, std::string& out) {
+  out += '"';
+  IsTextSafe(text) ? AppendEscaped(text, out) : AppendEscaped(SanitizeUtf8(text), out);
+  out += '"';
+}
 
 void JsonWriter::Separate() {
   if (needs_comma_) text_ += ',';
@@ -65,14 +187,14 @@ JsonWriter& JsonWriter::EndArray() {
 }
 JsonWriter& JsonWriter::Key(std::string_view name) {
   Separate();
-  AppendString(text_, name);
+  AppendJsonString(name, text_);
   text_ += ':';
   needs_comma_ = false;
   return *this;
 }
 JsonWriter& JsonWriter::String(std::string_view text) {
   Separate();
-  AppendString(text_, text);
+  AppendJsonString(text, text_);
   return *this;
 }
 JsonWriter& JsonWriter::Int(std::int64_t value) {

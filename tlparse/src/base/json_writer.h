@@ -8,6 +8,9 @@
 
 namespace tlparse {
 
+// Appends any text as a JSON string with its quotes.
+void AppendJsonString(std::string_view text, std::string& out);
+
 // Calls must describe one value: Begin/End pairs match, a Key precedes every value of an object (not checked).
 class JsonWriter {
  public:

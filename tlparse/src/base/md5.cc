@@ -30,10 +30,6 @@ const EVP_MD* Md5Algorithm() {
   return algorithm;
 }
 
-struct FreeContext {
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
-
 constexpr int kNotHex = -1;
 
 int HexDigit(char c) {
@@ -66,11 +62,33 @@ std::optional<Md5Digest> ParseMd5Hex(std::string_view text) {
 }
 
 Md5Digest Md5(std::string_view bytes) {
-  thread_local const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
+  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(
+      EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   Md5Digest digest;
   if (EVP_DigestInit_ex2(context.get(), Md5Algorithm(), nullptr) != 1 ||
       EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) != 1 ||
       EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) != 1) {
+    DieWithoutMd5();
+  }
+  return digest;
+}
+
+void Md5Stream::FreeContext::operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+
+Md5Stream::Md5Stream() : context_(EVP_MD_CTX_new()) {
+  if (EVP_DigestInit_ex2(context_.get(), Md5Algorithm(), nullptr) != 1) DieWithoutMd5();
+}
+
+void Md5Stream::Add(std::string_view piece) {
+  if (EVP_DigestUpdate(context_.get(), piece.data(), piece.size()) != 1) DieWithoutMd5();
+}
+
+Md5Digest Md5Stream::Digest() const {
+  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> copy(EVP_MD_CTX_new(),
+                                                                                &EVP_MD_CTX_free);
+  Md5Digest digest;
+  if (EVP_MD_CTX_copy_ex(copy.get(), context_.get()) != 1 ||
+      EVP_DigestFinal_ex(copy.get(), digest.data(), nullptr) != 1) {
     DieWithoutMd5();
   }
   return digest;

@@ -2,8 +2,11 @@
 // (`has_payload`, torch/_logging/_internal.py); it is the only check of a log's integrity.
 #pragma once
 
+#include <openssl/types.h>
+
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +26,20 @@ std::optional<Md5Digest> ParseMd5Hex(std::string_view text);
 // Aborts if OpenSSL refuses to compute MD5 (a FIPS-only configuration without a default provider
 // is refused by our own library context, so this is a broken installation or no memory).
 Md5Digest Md5(std::string_view bytes);
+
+// MD5 of a message that comes in pieces. Aborts as Md5 does.
+class Md5Stream {
+ public:
+  Md5Stream();
+  void Add(std::string_view piece);
+  Md5Digest Digest() const;  // of what has been added so far; more may follow
+
+ private:
+  struct FreeContext {
+    void operator()(EVP_MD_CTX* context) const;
+  };
+  std::unique_ptr<EVP_MD_CTX, FreeContext> context_;
+};
 
 // digests[i] = MD5 of messages[i]; both spans have the same size. Thread-safe.
 // Short and medium messages are computed side by side in vector lanes (16 with AVX-512, 8 with

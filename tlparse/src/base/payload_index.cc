@@ -2,17 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <new>
 #include <queue>
 #include <random>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -81,11 +83,11 @@ class BloomFilter {
   explicit BloomFilter(std::size_t entry_count) : lines_(entry_count * 10 / 512 + 1) {}
 
   void Add(std::uint64_t hash) {
-    Line& line = LineOf(hash);
+    Line& line = lines_[LineIndex(hash)];
     for (unsigned i = 0; i < kBits; ++i) line[WordOf(hash, i)] |= BitOf(hash, i);
   }
-  bool MayContain(std::uint64_t hash) {
-    const Line& line = LineOf(hash);
+  bool MayContain(std::uint64_t hash) const {
+    const Line& line = lines_[LineIndex(hash)];
     bool may_contain = true;
     for (unsigned i = 0; i < kBits; ++i) {
       may_contain &= (line[WordOf(hash, i)] & BitOf(hash, i)) != 0;
@@ -98,7 +100,7 @@ class BloomFilter {
   using Line = std::array<std::uint64_t, 8>;
 
   // The line by the upper bits of the hash, each bit by nine of its 45 lower ones.
-  Line& LineOf(std::uint64_t hash) { return lines_[((hash >> 32) * lines_.size()) >> 32]; }
+  std::size_t LineIndex(std::uint64_t hash) const { return ((hash >> 32) * lines_.size()) >> 32; }
   static std::size_t WordOf(std::uint64_t hash, unsigned i) { return hash >> (9 * i) & 7; }
   static std::uint64_t BitOf(std::uint64_t hash, unsigned i) {
     return std::uint64_t{1} << (hash >> (9 * i + 3) & 63);
@@ -160,7 +162,23 @@ class TemporaryFile {
     return {};
   }
 
-  int descriptor() const { return descriptor_; }
+  // Fills `slots` with those from the one numbered `first`, which must be flushed. False if the file cannot be read.
+  bool Read(std::size_t first, std::span<Slot> slots) const {
+    char* to = reinterpret_cast<char*>(slots.data());
+    std::size_t rest = slots.size_bytes();
+    auto offset = static_cast<off_t>(first * sizeof(Slot));
+    while (rest > 0) {
+      const ssize_t count = ::pread(descriptor_, to, rest, offset);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      to += count;
+      offset += count;
+      rest -= static_cast<std::size_t>(count);
+    }
+    return true;
+  }
+  Error LastError() const { return FileError(directory_, errno).value(); }
+
   // Number of slots.
   std::size_t size() const { return size_; }
 
@@ -173,63 +191,87 @@ class TemporaryFile {
   std::vector<Slot> buffer_;
 };
 
-// Immutable slots in a file, ascending by key, without equal ones.
+// Immutable slots in a file, ascending by key, without equal ones. They are read, not mapped: pages of a mapping would count as
+// memory of this process as long as they are in use.
 class SortedRun {
  public:
   // `file` holds at least one slot and is flushed.
-  static Result<SortedRun> Map(const TemporaryFile& file, const std::string& directory,
-                               const Hasher& hash, bool is_existing) {
-    const std::size_t bytes = file.size() * sizeof(Slot);
-    void* const memory = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.descriptor(), 0);
-    if (memory == MAP_FAILED) return FileError(directory, errno);
-    SortedRun run(static_cast<const Slot*>(memory), file.size(), is_existing);
-    for (std::size_t i = 0; i < run.size_; ++i) {
-      run.filter_.Add(hash(run.slots_[i].key));
-      if (i % kBlockSlots == 0) run.block_starts_.push_back(run.slots_[i].key.high);
+  static Result<SortedRun> Make(TemporaryFile file, const Hasher& hash, bool is_existing) {
+    SortedRun run(std::move(file), is_existing);
+    Reader reader(run);
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      const Slot* const slot = reader.Next();
+      if (slot == nullptr) return tl::unexpected<Error>(run.ReadError());
+      run.filter_.Add(hash(slot->key));
+      if (i % kBlockSlots == 0) run.block_starts_.push_back(slot->key.high);
     }
-    ::madvise(memory, bytes, MADV_RANDOM);
     return run;
   }
-  ~SortedRun() {
-    if (slots_ != nullptr) ::munmap(const_cast<Slot*>(slots_), size_ * sizeof(Slot));
-  }
-  SortedRun(SortedRun&& other) noexcept
-      : slots_(std::exchange(other.slots_, nullptr)),
-        size_(other.size_),
-        is_existing_(other.is_existing_),
-        filter_(std::move(other.filter_)),
-        block_starts_(std::move(other.block_starts_)) {}
-  SortedRun& operator=(SortedRun&&) = delete;
 
-  const Slot* Find(const Key& key, std::uint64_t hash) {
-    if (!filter_.MayContain(hash)) return nullptr;
+  // Sets *found and returns true if there is such a key. A block that cannot be read is one without the key: what is in it then
+  // is stored once more, which the database refuses; nothing is lost silently.
+  bool Find(const Key& key, std::uint64_t hash, Slot* found) const {
+    if (!filter_.MayContain(hash)) return false;
     // From the last block that starts below the key's first half: with equal halves (digests may be
     // chosen) the key can stand in any of several blocks, up to the last that does not start above.
     const auto first = std::lower_bound(block_starts_.begin(), block_starts_.end(), key.high);
     const auto last = std::upper_bound(first, block_starts_.end(), key.high);
-    const auto block = static_cast<std::size_t>(first - block_starts_.begin());
     const auto end_block = static_cast<std::size_t>(last - block_starts_.begin());
-    const Slot* const begin = slots_ + (block == 0 ? 0 : block - 1) * kBlockSlots;
-    const Slot* const end = slots_ + std::min(end_block * kBlockSlots, size_);
-    const Slot* const found = std::lower_bound(
-        begin, end, key, [](const Slot& slot, const Key& wanted) { return slot.key < wanted; });
-    return found != end && found->key == key ? found : nullptr;
+    auto block = static_cast<std::size_t>(first - block_starts_.begin());
+    if (block > 0) --block;
+    std::array<Slot, kBlockSlots> slots;
+    for (; block < end_block; ++block) {
+      const std::size_t count = std::min(kBlockSlots, size() - block * kBlockSlots);
+      if (!file_.Read(block * kBlockSlots, std::span(slots).first(count))) return false;
+      if (slots[count - 1].key < key) continue;
+      const Slot* const at = std::lower_bound(slots.data(), slots.data() + count, key,
+                                              [](const Slot& slot, const Key& wanted) { return slot.key < wanted; });
+      if (at->key != key) return false;
+      *found = *at;
+      return true;
+    }
+    return false;
   }
 
-  const Slot* begin() const { return slots_; }
-  const Slot* end() const { return slots_ + size_; }
+  std::size_t size() const { return file_.size(); }
   bool is_existing() const { return is_existing_; }
+  Error ReadError() const { return file_.LastError(); }
+
+  // The slots from the first to the last, some at a time.
+  class Reader {
+   public:
+    explicit Reader(const SortedRun& run) : run_(&run) {}
+    // nullptr behind the last one, and if the file cannot be read (is_at_end() tells). Valid until the next call.
+    const Slot* Next() {
+      if (at_ == buffer_.size() && !Fill()) return nullptr;
+      ++position_;
+      return &buffer_[at_++];
+    }
+    bool is_at_end() const { return position_ == run_->size(); }
+
+   private:
+    bool Fill() {
+      constexpr std::size_t kBufferedSlots = 1024;
+      buffer_.resize(std::min(kBufferedSlots, run_->size() - position_));
+      at_ = 0;
+      if (buffer_.empty() || run_->file_.Read(position_, buffer_)) return !buffer_.empty();
+      buffer_.clear();
+      return false;
+    }
+    const SortedRun* run_;
+    std::vector<Slot> buffer_;
+    std::size_t at_ = 0;
+    std::size_t position_ = 0;  // of the next slot in the file
+  };
 
  private:
   static constexpr std::size_t kBlockSlots = 128;  // one page
 
-  SortedRun(const Slot* slots, std::size_t size, bool is_existing)
-      : slots_(slots), size_(size), is_existing_(is_existing), filter_(size) {
-    block_starts_.reserve(size / kBlockSlots + 1);
+  SortedRun(TemporaryFile file, bool is_existing) : file_(std::move(file)), is_existing_(is_existing), filter_(file_.size()) {
+    block_starts_.reserve(size() / kBlockSlots + 1);
   }
 
-  const Slot* slots_;
-  std::size_t size_;
+  TemporaryFile file_;
   bool is_existing_;
   BloomFilter filter_;
   std::vector<std::uint64_t> block_starts_;
@@ -262,21 +304,13 @@ class Table {
   const Slot* begin() const { return slots_.get(); }
   const Slot* end() const { return slots_.get() + capacity_; }
 
-  // The taken slots, ascending by key.
-  std::vector<const Slot*> Sorted() const {
-    // The first half of the key beside the pointer saves most visits to the slot.
-    std::vector<std::pair<std::uint64_t, const Slot*>> order;
-    order.reserve(size_);
-    for (const Slot& slot : *this) {
-      if (slot.is_taken) order.emplace_back(slot.key.high, &slot);
-    }
-    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first < b.first : a.second->key.low < b.second->key.low;
-    });
-    std::vector<const Slot*> sorted;
-    sorted.reserve(size_);
-    for (const auto& [high, slot] : order) sorted.push_back(slot);
-    return sorted;
+  // The taken slots, ascending by key, in place: the table is good for nothing else afterwards.
+  std::span<const Slot> Sort() {
+    Slot* const begin = slots_.get();
+    Slot* const end = std::partition(begin, begin + capacity_,
+                                     [](const Slot& slot) { return slot.is_taken != 0; });
+    std::sort(begin, end, [](const Slot& a, const Slot& b) { return a.key < b.key; });
+    return {begin, end};
   }
 
  private:
@@ -308,18 +342,27 @@ struct PayloadIndex::State {
       table = std::move(larger);
       return {};
     }
-    TemporaryFile file;
-    RETURN_IF_ERROR(file.Open(spill_directory));
-    for (const Slot* slot : table.Sorted()) RETURN_IF_ERROR(file.Append(*slot));
-    RETURN_IF_ERROR(AddRun(file, false));
-    table = Table(table.capacity());
-    return {};
+    const std::span<const Slot> sorted = table.Sort();
+    const Result<void> spilled = Spill(sorted);
+    Table empty(table.capacity());
+    if (!spilled) {
+      for (const Slot& slot : sorted) empty.Add(slot, hash(slot.key));
+    }
+    table = std::move(empty);
+    return spilled;
   }
 
-  Result<void> AddRun(TemporaryFile& file, bool is_existing) {
+  Result<void> Spill(std::span<const Slot> sorted) {
+    TemporaryFile file;
+    RETURN_IF_ERROR(file.Open(spill_directory));
+    for (const Slot& slot : sorted) RETURN_IF_ERROR(file.Append(slot));
+    return AddRun(std::move(file), false);
+  }
+
+  Result<void> AddRun(TemporaryFile file, bool is_existing) {
     RETURN_IF_ERROR(file.Flush());
     if (file.size() == 0) return {};
-    ASSIGN_OR_RETURN(SortedRun run, SortedRun::Map(file, spill_directory, hash, is_existing));
+    ASSIGN_OR_RETURN(SortedRun run, SortedRun::Make(std::move(file), hash, is_existing));
     runs.push_back(std::move(run));
     return {};
   }
@@ -343,16 +386,10 @@ const PayloadIndex::Entry* PayloadIndex::Find(const Md5Digest& md5) {
   State& state = *state_;
   const Key key = ToKey(md5);
   const std::uint64_t hash = state.hash(key);
-  const Slot* slot = &state.table.Find(key, hash);
-  if (!slot->is_taken) {
-    slot = nullptr;
-    for (SortedRun& run : state.runs) {
-      slot = run.Find(key, hash);
-      if (slot != nullptr) break;
-    }
-    if (slot == nullptr) return nullptr;
-  }
-  state.found = ToEntry(*slot);
+  Slot slot = state.table.Find(key, hash);
+  const auto holds = [&](const SortedRun& run) { return run.Find(key, hash, &slot); };
+  if (!slot.is_taken && std::none_of(state.runs.begin(), state.runs.end(), holds)) return nullptr;
+  state.found = ToEntry(slot);
   return &state.found;
 }
 
@@ -378,8 +415,9 @@ Result<void> PayloadIndex::AddSortedRun(std::function<bool(Entry&)> next) {
     previous = slot.key;
     RETURN_IF_ERROR(file.Append(slot));
   }
-  RETURN_IF_ERROR(state.AddRun(file, true));
-  state.size += file.size();
+  const std::size_t count = file.size();
+  RETURN_IF_ERROR(state.AddRun(std::move(file), true));
+  state.size += count;
   return {};
 }
 
@@ -388,26 +426,34 @@ std::size_t PayloadIndex::size() const { return state_->size; }
 Result<void> PayloadIndex::ForEachSorted(const std::function<void(const Entry&)>& visit) {
   struct Source {
     const Slot* next;
-    const Slot* end;
+    SortedRun::Reader* reader;
   };
   State& state = *state_;
-  const std::vector<const Slot*> table = state.table.Sorted();
+  const std::span<const Slot> table = state.table.Sort();
   const auto later = [](const Source& a, const Source& b) { return b.next->key < a.next->key; };
   std::priority_queue<Source, std::vector<Source>, decltype(later)> sources(later);
+  std::deque<SortedRun::Reader> readers;
+  const auto add = [&](SortedRun::Reader& reader) -> Result<void> {
+    if (const Slot* const next = reader.Next()) {
+      sources.push({next, &reader});
+    } else if (!reader.is_at_end()) {
+      return FileError(state.spill_directory, errno);
+    }
+    return {};
+  };
   for (const SortedRun& run : state.runs) {
-    if (!run.is_existing()) sources.push({run.begin(), run.end()});
+    if (!run.is_existing()) RETURN_IF_ERROR(add(readers.emplace_back(run)));
   }
   auto in_table = table.begin();
   while (in_table != table.end() || !sources.empty()) {
-    if (sources.empty() ||
-        (in_table != table.end() && (*in_table)->key < sources.top().next->key)) {
-      visit(ToEntry(**in_table++));
+    if (sources.empty() || (in_table != table.end() && in_table->key < sources.top().next->key)) {
+      visit(ToEntry(*in_table++));
       continue;
     }
-    Source source = sources.top();
+    const Source source = sources.top();
     sources.pop();
-    visit(ToEntry(*source.next++));
-    if (source.next != source.end) sources.push(source);
+    visit(ToEntry(*source.next));
+    RETURN_IF_ERROR(add(*source.reader));
   }
   return {};
 }

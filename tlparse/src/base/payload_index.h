@@ -28,10 +28,10 @@ class PayloadIndex {
 
   // Temporary files are made in `spill_directory`, only if needed, and vanish with the process.
   // The hash table takes 32 bytes a slot, at most 3 of 4 slots are taken, and it never takes more
-  // than `max_table_bytes` (at least 1 kB; while it doubles, the old half exists beside it, and
-  // while it is sorted, 16 bytes an entry). Spilled runs are page cache, not private memory; their
-  // Bloom filters (1.25 bytes an entry) and the first 8 bytes of every 128th entry stay in memory.
-  explicit PayloadIndex(std::string spill_directory, std::size_t max_table_bytes = 64 << 20);
+  // than `max_table_bytes` (at least 1 kB; while it doubles, the old half exists beside it).
+  // Of spilled runs the Bloom filters (1.25 bytes an entry) and the first 8 bytes of every 128th
+  // entry stay in memory; 4 kB of the file are read where a filter lets an entry pass.
+  explicit PayloadIndex(std::string spill_directory, std::size_t max_table_bytes = 16 << 20);
   ~PayloadIndex();
   PayloadIndex(PayloadIndex&&) noexcept;
   PayloadIndex& operator=(PayloadIndex&&) noexcept;
@@ -51,7 +51,8 @@ class PayloadIndex {
   // Number of entries, those of AddSortedRun included.
   std::size_t size() const;
 
-  // All entries that Insert added, ascending by md5 (memcmp order).
+  // All entries that Insert added, ascending by md5 (memcmp order). Ends the index: call nothing
+  // else afterwards.
   Result<void> ForEachSorted(const std::function<void(const Entry&)>& visit);
 
  private:

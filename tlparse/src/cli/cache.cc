@@ -6,9 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/answer.h"
-#include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/rank_answer.h"
 #include "cli/rank_output.h"
 
 namespace tlparse {
@@ -102,7 +101,7 @@ void PrintClosest(const CacheAnswer& answer) {
     PrintWrapped(fmt::format("closest: {}{}, {}", closest.earlier_title,
                              closest.earlier_run.empty() ? "" : fmt::format(" of run {}", closest.earlier_run),
                              closest.difference_count == 0 ? "the same key: its entry was not in this store"
-                                                           : Count(closest.difference_count, "component") + " differ"), 4, 6);
+                                                           : Count(closest.difference_count, "component") + (closest.difference_count == 1 ? " differs" : " differ")), 4, 6);
     for (const Cause& cause : closest.causes) PrintWrapped(fmt::format("{}: {}", Title(cause.kind), cause.text), 4, 6);
   }
 }
@@ -137,32 +136,25 @@ void Print(const CacheAnswer& answer, bool all) {
     std::fwrite(diff.data(), 1, diff.size(), stdout);
     std::fputc('\n', stdout);
   }
-  bool has_divergence = false, in_notes = false;
+  const bool has_divergence = std::any_of(answer.findings.begin(), answer.findings.end(), [](const CacheFinding& finding) { return !IsNote(finding.cause.kind); });
+  if (!has_divergence && job.HasSeveral()) PrintWrapped("no rank's cache keys differ from the others' but by design", 0, 2);
+  bool in_notes = false;
   for (const CacheFinding& finding : answer.findings) {
     const bool is_note = IsNote(finding.cause.kind);
     if (is_note && !in_notes) {
-      if (has_divergence) std::fputc('\n', stdout);
+      std::fputc('\n', stdout);
       PrintHeading("notes (by design, or the state of the store)");
     }
     in_notes |= is_note;
-    has_divergence |= !is_note;
     PrintFinding(answer, finding, all);
   }
-  if (!has_divergence && job.HasSeveral()) PrintWrapped("no rank's cache keys differ from the others' but by design", 0, 2);
   if (!answer.lookup_answers.empty()) std::fputc('\n', stdout);
   PrintLookups(answer, all);
   PrintClosest(answer);
   PrintEconomics(answer);
 }
 
-void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings) {
-  json.BeginArray();
-  for (const std::string& text : strings) json.String(text);
-  json.EndArray();
-}
-
 void WriteFinding(JsonWriter& json, const CacheAnswer& answer, const CacheFinding& finding) {
-  const auto optional = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
   std::vector<std::string> lookups, compiles;
   for (const std::int32_t slot : finding.lookup_slots) lookups.push_back(answer.lookups.Title(answer.job, slot));
   for (const std::int32_t slot : finding.compile_slots) compiles.push_back(CompileTitle(answer.job, slot));
@@ -178,22 +170,21 @@ void WriteFinding(JsonWriter& json, const CacheAnswer& answer, const CacheFindin
   WriteStrings(json, lookups);
   json.Key("compiles");
   WriteStrings(json, compiles);
-  json.Key("fallback").OptionalString(optional(finding.fallback));
-  json.Key("node").OptionalString(optional(finding.node)).Key("against_node").OptionalString(optional(finding.against_node));
-  json.Key("source").OptionalString(optional(finding.source)).EndObject();
+  json.Key("fallback").OptionalString(NonEmpty(finding.fallback));
+  json.Key("node").OptionalString(NonEmpty(finding.node)).Key("against_node").OptionalString(NonEmpty(finding.against_node));
+  json.Key("source").OptionalString(NonEmpty(finding.source)).EndObject();
 }
 
 void WriteLookup(JsonWriter& json, const CacheAnswer& answer, const CacheLookupAnswer& lookup) {
-  const auto optional = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
   const LookupSlot& slot = answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
   json.BeginObject().Key("compile").String(CompileTitle(answer.job, slot.slot)).Key("layer").String(answer.lookups.LayerName(slot.layer_id));
-  json.Key("direction").OptionalString(optional(std::string(Name(slot.direction)))).Key("ordinal").Int(slot.ordinal);
+  json.Key("direction").OptionalString(NonEmpty(std::string(Name(slot.direction)))).Key("ordinal").Int(slot.ordinal);
   json.Key("has_majority").Bool(lookup.has_majority).Key("classes").BeginArray();
   for (const CacheClass& one : lookup.classes) {
     json.BeginObject().Key("state").String(Name(one.state)).Key("ranks");
     WriteRanks(json, answer.job, one.ranks);
-    json.Key("distinct_keys").Int(static_cast<std::int64_t>(one.distinct_keys)).Key("key").OptionalString(optional(one.key));
-    json.Key("bypass_reason").OptionalString(optional(one.bypass_reason)).Key("guard").OptionalString(optional(one.guard)).EndObject();
+    json.Key("distinct_keys").Int(static_cast<std::int64_t>(one.distinct_keys)).Key("key").OptionalString(NonEmpty(one.key));
+    json.Key("bypass_reason").OptionalString(NonEmpty(one.bypass_reason)).Key("guard").OptionalString(NonEmpty(one.guard)).EndObject();
   }
   json.EndArray().Key("without_lookup");
   WriteRanks(json, answer.job, lookup.without_lookup);
@@ -231,7 +222,7 @@ JsonWriter ToJson(const CacheAnswer& answer) {
     const JobLookup& lookup = answer.lookups.lookups()[static_cast<std::size_t>(closest.lookup)];
     json.BeginObject().Key("lookup").String(answer.lookups.Title(answer.job, lookup.lookup_slot)).Key("state").String(Name(lookup.state));
     json.Key("earlier").String(closest.earlier_title).Key("earlier_run");
-    json.OptionalString(closest.earlier_run.empty() ? std::nullopt : std::optional(closest.earlier_run));
+    json.OptionalString(NonEmpty(closest.earlier_run));
     json.Key("difference_count").Int(static_cast<std::int64_t>(closest.difference_count)).Key("causes").BeginArray();
     for (const Cause& cause : closest.causes) {
       json.BeginObject();
@@ -251,24 +242,10 @@ JsonWriter ToJson(const CacheAnswer& answer) {
 int RunCache(std::span<const std::string> arguments) {
   CLI::App app("What the compile caches answered, in which components the keys of ranks differ and why, and what the caches were worth.",
                "cache");
-  AnswerArguments common;
   CacheOptions options;
-  bool all = false;
-  AddAnswerArguments(app, common);
-  app.add_option("--run", options.run, "the run of this name (default: the latest)");
   app.add_option("--rank", options.rank, "closest earlier keys of this rank's lookups (default: where there is one participant)");
-  app.add_flag("--all", all, "every lookup and every component, also those that another cause explains");
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  const Result<CacheAnswer> answer = AnalyzeCache(*database, options);
-  if (!answer) return ReportError(answer.error());
-  if (common.json) {
-    PrintJson(ToJson(*answer));
-  } else {
-    Print(*answer, all);
-  }
-  return kExitDone;
+  return RunRankAnswer(app, arguments, "every lookup and every component, also those that another cause explains", options.run,
+                       [&](Database& database) { return AnalyzeCache(database, options); }, ToJson, Print);
 }
 
 }  // namespace tlparse

@@ -5,9 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/answer.h"
-#include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/rank_answer.h"
 #include "cli/rank_output.h"
 
 namespace tlparse {
@@ -17,6 +16,14 @@ std::string Place(std::int64_t ordinal) { return ordinal < 0 ? std::string("(non
 
 void PrintMismatch(const CollectiveAnswer& answer, const CollectiveMismatch& mismatch) {
   PrintWrapped(fmt::format("{} in {}", Name(mismatch.kind), answer.graphs.Title(answer.job, mismatch.graph_slot)), 4, 6);
+  if (mismatch.kind == MismatchKind::kOrder) {
+    const auto print = [](std::int64_t ordinal, const std::string& here, const std::string& there) {
+      PrintWrapped(fmt::format("at {}: here {}, there {}", Place(ordinal), here.empty() ? "(none)" : here, there.empty() ? "(none)" : there), 6, 8);
+    };
+    print(mismatch.against_ordinal, mismatch.instead, mismatch.against_item);
+    print(mismatch.ordinal, mismatch.item, mismatch.against_instead);
+    return;
+  }
   PrintWrapped(fmt::format("here {} {}", Place(mismatch.ordinal), mismatch.item), 6, 8);
   PrintWrapped(fmt::format("there {} {}", Place(mismatch.against_ordinal), mismatch.against_item), 6, 8);
   if (!mismatch.reason.empty()) PrintWrapped(mismatch.reason, 6, 8);
@@ -58,7 +65,6 @@ void Print(const CollectiveAnswer& answer, bool all) {
 }
 
 JsonWriter ToJson(const CollectiveAnswer& answer) {
-  const auto optional = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
   const auto place = [](std::int64_t ordinal) { return ordinal < 0 ? std::nullopt : std::optional(ordinal); };
   JsonWriter json;
   json.BeginObject().Key("run").String(answer.job.run_name());
@@ -72,8 +78,9 @@ JsonWriter ToJson(const CollectiveAnswer& answer) {
     for (const CollectiveMismatch& mismatch : one.mismatches) {
       json.BeginObject().Key("kind").String(Name(mismatch.kind)).Key("graph").String(answer.graphs.Title(answer.job, mismatch.graph_slot));
       json.Key("ordinal").OptionalInt(place(mismatch.ordinal)).Key("against_ordinal").OptionalInt(place(mismatch.against_ordinal));
-      json.Key("item").OptionalString(optional(mismatch.item)).Key("against_item").OptionalString(optional(mismatch.against_item));
-      json.Key("reason").OptionalString(optional(mismatch.reason)).EndObject();
+      json.Key("item").OptionalString(NonEmpty(mismatch.item)).Key("against_item").OptionalString(NonEmpty(mismatch.against_item));
+      json.Key("instead").OptionalString(NonEmpty(mismatch.instead)).Key("against_instead").OptionalString(NonEmpty(mismatch.against_instead));
+      json.Key("reason").OptionalString(NonEmpty(mismatch.reason)).EndObject();
     }
     json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out)).Key("notes").BeginArray();
     for (const std::string& note : one.notes) json.String(note);
@@ -85,7 +92,7 @@ JsonWriter ToJson(const CollectiveAnswer& answer) {
     WriteRanks(json, answer.job, parity.ranks);
     json.Key("scheduled").Int(static_cast<std::int64_t>(parity.scheduled)).Key("generated").Int(static_cast<std::int64_t>(parity.generated));
     json.Key("missing_waits").Int(static_cast<std::int64_t>(parity.missing_waits)).Key("differs").Bool(parity.differs);
-    json.Key("first_difference").OptionalString(optional(parity.first_difference)).EndObject();
+    json.Key("first_difference").OptionalString(NonEmpty(parity.first_difference)).EndObject();
   }
   json.EndArray().Key("from_code_only");
   WriteRanks(json, answer.job, answer.from_code_only);
@@ -97,23 +104,9 @@ JsonWriter ToJson(const CollectiveAnswer& answer) {
 
 int RunCollectives(std::span<const std::string> arguments) {
   CLI::App app("Which rank schedules its collectives differently, where, and how; scheduler against generated code.", "collectives");
-  AnswerArguments common;
   CollectiveOptions options;
-  bool all = false;
-  AddAnswerArguments(app, common);
-  app.add_option("--run", options.run, "the run of this name (default: the latest)");
-  app.add_flag("--all", all, "every mismatch");
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  const Result<CollectiveAnswer> answer = AnalyzeCollectives(*database, options);
-  if (!answer) return ReportError(answer.error());
-  if (common.json) {
-    PrintJson(ToJson(*answer));
-  } else {
-    Print(*answer, all);
-  }
-  return kExitDone;
+  return RunRankAnswer(app, arguments, "every mismatch", options.run,
+                       [&](Database& database) { return AnalyzeCollectives(database, options); }, ToJson, Print);
 }
 
 }  // namespace tlparse

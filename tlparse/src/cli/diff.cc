@@ -1,5 +1,5 @@
 // tlparse diff A B: what changed between two runs, or two ranks.
-#include "analysis/diff.h"
+#include "analysis/diff_runs.h"
 
 #include <algorithm>
 
@@ -90,9 +90,8 @@ void Print(const DiffAnswer& answer, bool all) {
 }
 
 void WriteTexts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
-  json.Key(key).BeginArray();
-  for (const std::string& text : texts) json.String(text);
-  json.EndArray();
+  json.Key(key);
+  WriteStrings(json, texts);
 }
 
 void WritePhases(JsonWriter& json, const std::vector<PhaseChange>& phases) {
@@ -104,10 +103,9 @@ void WritePhases(JsonWriter& json, const std::vector<PhaseChange>& phases) {
 }
 
 void WriteCompile(JsonWriter& json, const CompileChange& change) {
-  const auto optional = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
   json.BeginObject().Key("a_label").String(change.a_label).Key("b_label").String(change.b_label).Key("function").String(change.function);
   json.Key("a_status").String(change.a_status).Key("b_status").String(change.b_status).Key("is_equal").Bool(change.IsEqual());
-  json.Key("has_same_graph").Bool(change.has_same_graph).Key("graph_difference").OptionalString(optional(change.graph_difference));
+  json.Key("has_same_graph").Bool(change.has_same_graph).Key("graph_difference").OptionalString(NonEmpty(change.graph_difference));
   WritePhases(json, change.phases);
   WriteTexts(json, "new_recompiles", change.new_recompiles);
   WriteTexts(json, "vanished_recompiles", change.vanished_recompiles);
@@ -119,9 +117,9 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
   WriteTexts(json, "vanished_kernels", change.vanished_kernels);
   json.Key("caches").BeginArray();
   for (const CacheChange& cache : change.caches) {
-    json.BeginObject().Key("lookup").String(cache.title).Key("a_state").OptionalString(optional(cache.a_state));
-    json.Key("b_state").OptionalString(optional(cache.b_state)).Key("has_same_key").Bool(cache.has_same_key);
-    json.Key("fallback").OptionalString(optional(cache.fallback)).Key("causes").BeginArray();
+    json.BeginObject().Key("lookup").String(cache.title).Key("a_state").OptionalString(NonEmpty(cache.a_state));
+    json.Key("b_state").OptionalString(NonEmpty(cache.b_state)).Key("has_same_key").Bool(cache.has_same_key);
+    json.Key("fallback").OptionalString(NonEmpty(cache.fallback)).Key("causes").BeginArray();
     for (const Cause& cause : cache.causes) {
       json.BeginObject();
       WriteCause(json, cause);
@@ -131,14 +129,16 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
   }
   json.EndArray().Key("codes").BeginArray();
   for (const CodeChange& code : change.codes) {
-    json.BeginObject().Key("graph").String(code.title).Key("diff").OptionalString(optional(code.diff)).EndObject();
+    json.BeginObject().Key("graph").String(code.title).Key("diff").OptionalString(NonEmpty(code.diff)).EndObject();
   }
   json.EndArray().EndObject();
 }
 
-JsonWriter ToJson(const DiffAnswer& answer) {
-  JsonWriter json;
-  json.BeginObject().Key("a").String(answer.a_title).Key("b").String(answer.b_title).Key("is_equal").Bool(answer.IsEqual());
+void WriteComparison(JsonWriter& json, const RankComparison& one) {
+  const DiffAnswer& answer = one.diff;
+  json.BeginObject().Key("pair_count").Int(static_cast<std::int64_t>(one.count));
+  json.Key("a_ranks").String(one.a_ranks).Key("b_ranks").String(one.b_ranks).Key("a_rank").String(answer.a_rank).Key("b_rank").String(answer.b_rank);
+  json.Key("a").String(answer.a_title).Key("b").String(answer.b_title).Key("is_equal").Bool(answer.IsEqual());
   json.Key("a_torch_version").String(answer.a_torch_version).Key("b_torch_version").String(answer.b_torch_version);
   json.Key("a_python_version").String(answer.a_python_version).Key("b_python_version").String(answer.b_python_version);
   WritePhases(json, answer.phases);
@@ -156,7 +156,31 @@ JsonWriter ToJson(const DiffAnswer& answer) {
     json.EndArray();
   }
   json.EndObject();
+}
+
+JsonWriter ToJson(const RunComparison& answer) {
+  JsonWriter json;
+  json.BeginObject().Key("is_equal").Bool(answer.IsEqual()).Key("comparisons").BeginArray();
+  for (const RankComparison& one : answer.comparisons) WriteComparison(json, one);
+  json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(answer.left_out));
+  json.Key("only_a_ranks").OptionalString(NonEmpty(answer.only_a_ranks)).Key("only_b_ranks").OptionalString(NonEmpty(answer.only_b_ranks)).EndObject();
   return json;
+}
+
+void PrintAll(const RunComparison& answer, bool all) {
+  for (std::size_t i = 0; i < answer.comparisons.size(); ++i) {
+    const RankComparison& one = answer.comparisons[i];
+    if (i > 0) std::fputc('\n', stdout);
+    if (one.count > 1) {
+      const std::string ranks = one.a_ranks == one.b_ranks ? one.a_ranks : fmt::format("{} of a and {} of b", one.a_ranks, one.b_ranks);
+      PrintHeading(fmt::format("ranks {}: alike on each side; compared: {}{}", ranks, one.diff.a_rank,
+                               one.diff.a_rank == one.diff.b_rank ? "" : " and " + one.diff.b_rank));
+    }
+    Print(one.diff, all);
+  }
+  if (answer.left_out > 0) PrintWrapped(fmt::format("and {} not compared: use --rank", Count(answer.left_out, "more pair of classes")), 0, 2);
+  if (!answer.only_a_ranks.empty()) PrintWrapped("ranks only in a: " + answer.only_a_ranks, 0, 2);
+  if (!answer.only_b_ranks.empty()) PrintWrapped("ranks only in b: " + answer.only_b_ranks, 0, 2);
 }
 
 }  // namespace
@@ -168,7 +192,7 @@ int RunDiff(std::span<const std::string> arguments) {
   DiffOptions options;
   bool as_json = false, all = false;
   app.add_option("inputs", inputs, "the two sides; one, if two --rank name them")->required()->expected(1, 2);
-  app.add_option("--rank", ranks, "the rank of each side (default: the lowest); twice for two ranks of one run")->allow_extra_args(false);
+  app.add_option("--rank", ranks, "the rank of each side (default: one of each class of ranks that did the same); twice for two ranks of one run")->allow_extra_args(false);
   app.add_flag("--code", options.with_code, "unified diffs of the generated codes");
   app.add_flag("--all", all, "every guard and kernel");
   app.add_flag("--json", as_json, "JSON (schemas/json/answers/diff.schema.json)");
@@ -178,19 +202,19 @@ int RunDiff(std::span<const std::string> arguments) {
   Result<AnswerInput> a = OpenAnswerInput(inputs.front());
   if (!a) return ReportError(a.error());
   const auto rank = [&](std::size_t side) { return ranks.empty() ? std::nullopt : std::optional(ranks[std::min(side, ranks.size() - 1)]); };
-  Result<DiffAnswer> answer = Fail(ErrorCode::kInternal, "nothing compared");
+  Result<RunComparison> answer = Fail(ErrorCode::kInternal, "nothing compared");
   if (inputs.size() == 1) {
-    answer = AnalyzeDiff({&a->database, a->run, rank(0)}, {&a->database, a->run, rank(1)}, options);
+    answer = AnalyzeRunDiff({&a->database, a->run, rank(0)}, {&a->database, a->run, rank(1)}, options);
   } else {
     Result<AnswerInput> b = OpenAnswerInput(inputs.back());
     if (!b) return ReportError(b.error());
-    answer = AnalyzeDiff({&a->database, a->run, rank(0)}, {&b->database, b->run, rank(1)}, options);
+    answer = AnalyzeRunDiff({&a->database, a->run, rank(0)}, {&b->database, b->run, rank(1)}, options);
   }
   if (!answer) return ReportError(answer.error());
   if (as_json) {
     PrintJson(ToJson(*answer));
   } else {
-    Print(*answer, all);
+    PrintAll(*answer, all);
   }
   return kExitDone;
 }

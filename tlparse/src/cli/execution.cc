@@ -5,9 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/answer.h"
-#include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/rank_answer.h"
 #include "cli/rank_output.h"
 
 namespace tlparse {
@@ -83,14 +82,13 @@ void PrintOps(const ExecutionAnswer& answer, bool all) {
   table.Print();
 }
 
-void WriteTexts(JsonWriter& json, const std::vector<std::string>& texts) {
-  json.BeginArray();
-  for (const std::string& text : texts) json.String(text);
-  json.EndArray();
+void Print(const ExecutionAnswer& answer, bool all) {
+  PrintHeading(fmt::format("run {}: {}", answer.job.run_name(), Count(answer.job.participants().size(), "participant")));
+  PrintOrder(answer, all);
+  PrintOps(answer, all);
 }
 
 JsonWriter ToJson(const ExecutionAnswer& answer) {
-  const auto optional = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
   JsonWriter json;
   json.BeginObject().Key("run").String(answer.job.run_name());
   json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
@@ -102,9 +100,9 @@ JsonWriter ToJson(const ExecutionAnswer& answer) {
     json.Key("differences").BeginArray();
     for (const OrderDifference& difference : one.differences) {
       json.BeginObject().Key("position").Int(difference.position).Key("against_position").Int(difference.against_position).Key("ran");
-      WriteTexts(json, difference.ran);
+      WriteStrings(json, difference.ran);
       json.Key("against_ran");
-      WriteTexts(json, difference.against_ran);
+      WriteStrings(json, difference.against_ran);
       json.Key("is_moved").Bool(difference.is_moved).EndObject();
     }
     json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out)).EndObject();
@@ -132,8 +130,8 @@ JsonWriter ToJson(const ExecutionAnswer& answer) {
     WriteRanks(json, answer.job, divergence.against);
     json.Key("has_majority").Bool(divergence.has_majority).Key("ops").BeginArray();
     for (const TensorDivergence::Op& op : divergence.ops) {
-      json.BeginObject().Key("name").String(op.name).Key("outputs").OptionalString(optional(op.text));
-      json.Key("against_outputs").OptionalString(optional(op.against_text)).EndObject();
+      json.BeginObject().Key("name").String(op.name).Key("outputs").OptionalString(NonEmpty(op.text));
+      json.Key("against_outputs").OptionalString(NonEmpty(op.against_text)).EndObject();
     }
     json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(divergence.left_out)).EndObject();
   }
@@ -145,25 +143,9 @@ JsonWriter ToJson(const ExecutionAnswer& answer) {
 
 int RunExecution(std::span<const std::string> arguments) {
   CLI::App app("In which order ranks ran their graphs, how far estimated runtimes are apart, where output tensors differ.", "execution");
-  AnswerArguments common;
   ExecutionOptions options;
-  bool all = false;
-  AddAnswerArguments(app, common);
-  app.add_option("--run", options.run, "the run of this name (default: the latest)");
-  app.add_flag("--all", all, "every difference");
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  const Result<ExecutionAnswer> answer = AnalyzeExecution(*database, options);
-  if (!answer) return ReportError(answer.error());
-  if (common.json) {
-    PrintJson(ToJson(*answer));
-  } else {
-    PrintHeading(fmt::format("run {}: {}", answer->job.run_name(), Count(answer->job.participants().size(), "participant")));
-    PrintOrder(*answer, all);
-    PrintOps(*answer, all);
-  }
-  return kExitDone;
+  return RunRankAnswer(app, arguments, "every difference", options.run,
+                       [&](Database& database) { return AnalyzeExecution(database, options); }, ToJson, Print);
 }
 
 }  // namespace tlparse

@@ -108,6 +108,14 @@ std::string TemporaryDatabase(const Options& options) {
   return fmt::format("{}.{}.db", base, getpid());
 }
 
+Result<void> MakeParent(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!parent.empty()) std::filesystem::create_directories(parent, error);
+  if (error) return Fail(ErrorCode::kIo, fmt::format("cannot make the directory '{}': {}", parent.string(), error.message()));
+  return {};
+}
+
 Result<ImportSummary> Import(const Options& options, const FoundLogs& found, const std::string& database) {
   ImportOptions import;
   import.database_path = database;
@@ -170,10 +178,9 @@ Result<void> Report(const Options& options, const Directory& directory, Database
   report.custom_header_html = options.custom_header_html;
   report.run_id = run_id;
   // With the viewer, the page that opens is its own, and the plain list of files stands beside it.
-  const bool has_viewer = !ViewerPage().empty();
-  if (has_viewer) report.root_index_name = kPlainIndexName;
+  report.viewer = !ViewerPage().empty();
+  if (report.viewer) report.root_index_name = kPlainIndexName;
   ASSIGN_OR_RETURN(const ReportSummary summary, WriteReport(database, directory, report));
-  if (has_viewer) RETURN_IF_ERROR(WriteViewer(database, directory, run_id));
   if (options.verbose) {
     std::fprintf(stderr, "%lld files in %lld directories\n", static_cast<long long>(summary.files), static_cast<long long>(summary.logs));
   }
@@ -185,6 +192,7 @@ Result<int> Run(const Options& options) {
   const bool has_directory = !(options.database && options.db_only);
   if (has_directory) RETURN_IF_ERROR(CheckOutputDirectory(options.output, options.overwrite));
   const std::string loaded = options.database.value_or(TemporaryDatabase(options));
+  RETURN_IF_ERROR(MakeParent(loaded));
   const auto start = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded));
   Say(options, summary, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

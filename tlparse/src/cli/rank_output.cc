@@ -67,6 +67,14 @@ void WriteCause(JsonWriter& json, const Cause& cause) {
   json.EndArray();
 }
 
+void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings) {
+  json.BeginArray();
+  for (const std::string& text : strings) json.String(text);
+  json.EndArray();
+}
+
+std::optional<std::string> NonEmpty(const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); }
+
 void PrintWrapped(std::string_view text, int first_indent, int indent) {
   const int width = LineWidth();
   const std::string printable = Printable(text);

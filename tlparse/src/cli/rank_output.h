@@ -1,6 +1,7 @@
 // What the answers about several ranks print alike.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,11 @@ void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& 
 void WriteDifference(JsonWriter& json, const ComponentDifference& difference);
 // Members cause, title, note, text, differences, explained_count, explained of an object that is open.
 void WriteCause(JsonWriter& json, const Cause& cause);
+
+// ["a", "b"]
+void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings);
+// Nothing for an empty string: null in JSON.
+std::optional<std::string> NonEmpty(const std::string& text);
 
 // Prints `text` (made printable) in lines of at most the terminal's width (80 if there is none), the first with `first_indent`, others with `indent`.
 void PrintWrapped(std::string_view text, int first_indent, int indent);

@@ -5,9 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/answer.h"
-#include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/rank_answer.h"
 #include "cli/rank_output.h"
 
 namespace tlparse {
@@ -86,9 +85,9 @@ JsonWriter ToJson(const RanksAnswer& answer) {
   if (answer.slowest) {
     const SlowestRank& slowest = *answer.slowest;
     json.BeginObject().Key("rank").String(job.participants()[static_cast<std::size_t>(slowest.rank)].name).Key("compile_s").Real(slowest.compile_s);
-    json.Key("median_s").Real(slowest.median_s).Key("compile").OptionalString(slowest.compile.empty() ? std::nullopt : std::optional(slowest.compile));
+    json.Key("median_s").Real(slowest.median_s).Key("compile").OptionalString(NonEmpty(slowest.compile));
     json.Key("compile_excess_s").Real(slowest.compile_excess_s);
-    json.Key("reason").OptionalString(slowest.reason.empty() ? std::nullopt : std::optional(slowest.reason)).EndObject();
+    json.Key("reason").OptionalString(NonEmpty(slowest.reason)).EndObject();
   } else {
     json.Null();
   }
@@ -108,24 +107,10 @@ JsonWriter ToJson(const RanksAnswer& answer) {
 
 int RunRanks(std::span<const std::string> arguments) {
   CLI::App app("One screen for a job: which ranks compiled the same thing, what sets the others apart, the slowest, the missing.", "ranks");
-  AnswerArguments common;
   RanksOptions options;
-  bool all = false;
-  AddAnswerArguments(app, common);
-  app.add_option("--run", options.run, "the run of this name (default: the latest)");
   app.add_option("--world-size", options.world_size, "how many ranks there should be (default: the highest rank + 1)")->check(CLI::PositiveNumber);
-  app.add_flag("--all", all, "every class, aspect and note");
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  const Result<RanksAnswer> answer = AnalyzeRanks(*database, options);
-  if (!answer) return ReportError(answer.error());
-  if (common.json) {
-    PrintJson(ToJson(*answer));
-  } else {
-    Print(*answer, all);
-  }
-  return kExitDone;
+  return RunRankAnswer(app, arguments, "every class, aspect and note", options.run,
+                       [&](Database& database) { return AnalyzeRanks(database, options); }, ToJson, Print);
 }
 
 }  // namespace tlparse

@@ -1,6 +1,7 @@
 // How answers look on a terminal and in a pipe. The only stage that prints.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>

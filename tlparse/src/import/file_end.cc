@@ -49,7 +49,15 @@ void NameByFrame(ProcessState& process) {
 
 }  // namespace
 
-void TypingStage::EndProcess(Process& process) {
+Result<void> TypingStage::MakeRoom(const NextBatch& next_batch) {
+  if (!rows_->IsFull()) return {};
+  RowBatch* const next = next_batch();
+  if (next == nullptr) return Fail(ErrorCode::kDatabase, "writing has failed");
+  rows_ = next;
+  return {};
+}
+
+Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_batch) {
   process_ = &process;
   ProcessState& state = process.state;
   record_ = Record{};
@@ -67,6 +75,7 @@ void TypingStage::EndProcess(Process& process) {
     }
   }
   for (const std::unique_ptr<CompileState>& compile : state.compiles) {
+    RETURN_IF_ERROR(MakeRoom(next_batch));
     graphs_.WriteRows(*compile, *this);
     AddCompileRows(*compile, state);
   }
@@ -81,12 +90,14 @@ void TypingStage::EndProcess(Process& process) {
   };
   rows_->Add(process_table_, state.id, log_file_id_, state.pid, state.rank, text_or_null(state.rank_source), state.is_thread_id,
              text_or_null(state.torch_version), text_or_null(state.python_version), process.clock.utc_offset_s(),
-             StaticText{basis}, process.clock.shift_us());
+             StaticText{basis}, process.clock.shift_us(), process.first_record_id,
+             process.last_record_id);
+  return MakeRoom(next_batch);
 }
 
-Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows) {
+Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows, const NextBatch& next_batch) {
   rows_ = &rows;
-  for (const std::unique_ptr<Process>& process : processes_->processes()) EndProcess(*process);
+  for (const std::unique_ptr<Process>& process : processes_->processes()) RETURN_IF_ERROR(EndProcess(*process, next_batch));
   const std::int64_t record_count = next_record_id_ - file_first_record_id_;
   const bool has_records = record_count > 0;
   const bool has_contents = contents_.next_id() > file_first_content_id_;

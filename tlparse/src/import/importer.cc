@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <random>
+#include <thread>
 
 #include "base/payload_index.h"
 #include "import/pipeline.h"
@@ -61,10 +62,13 @@ class Load {
       : database_(database),
         options_(options),
         is_new_(is_new),
-        typing_(tables_),
+        typing_(std::make_unique<TypingStage>(tables_)),
         hash_table_(tables_.Use("payload_hash", 2)),
-        index_(DirectoryOf(options.database_path)),
-        shared_{&index_, 1, RandomSeed()} {}
+        index_(std::make_unique<PayloadIndex>(DirectoryOf(options.database_path))),
+        shared_{index_.get(), 1, RandomSeed()} {}
+  ~Load() {
+    if (release_.joinable()) release_.join();
+  }
 
   Result<ImportSummary> Run(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped) {
     ASSIGN_OR_RETURN(writer_, BatchWriter::Make(database_, tables_));
@@ -86,11 +90,12 @@ class Load {
     }
     RETURN_IF_ERROR(Prepare(run_exists));
     summary_.log_count = static_cast<std::int64_t>(files.size());
-    Pipeline pipeline(typing_, *writer_, tables_, shared_);
-    RETURN_IF_ERROR(pipeline.Run(std::move(files), [&](const Pipeline::Progress& progress) {
+    Pipeline::Hooks hooks;
+    hooks.on_progress = [&](const Pipeline::Progress& progress) {
       if (options_.on_progress) options_.on_progress({progress.bytes_done, bytes_total, progress.records, progress.path});
-    }));
-    RETURN_IF_ERROR(WriteHashes());
+    };
+    hooks.after_reading = [&](const auto& write) { return WriteHashes(write); };
+    RETURN_IF_ERROR(Pipeline(*typing_, *writer_, tables_, shared_).Run(std::move(files), hooks));
     if (summary_.unchanged_count == 0 || summary_.log_count > 0) RETURN_IF_ERROR(LogSkipped(skipped));
     return Finish();
   }
@@ -107,18 +112,18 @@ class Load {
   Result<void> Prepare(bool run_exists) {
     RowBatch rows(tables_);
     if (is_new_) {
-      typing_.AddInitialRows(rows);
+      typing_->AddInitialRows(rows);
     } else {
-      RETURN_IF_ERROR(typing_.Load(database_));
+      RETURN_IF_ERROR(typing_->Load(database_));
       RETURN_IF_ERROR(LoadHashes());
     }
     if (!run_exists) {
       const TableId run = tables_.Use("run", 4);
-      summary_.run_id = typing_.NextId(run);
+      summary_.run_id = typing_->NextId(run);
       rows.Add(run, summary_.run_id, options_.run_name,
                fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), kVersion);
     }
-    typing_.BeginRun(summary_.run_id);
+    typing_->BeginRun(summary_.run_id);
     return writer_->Insert(rows);
   }
 
@@ -128,7 +133,7 @@ class Load {
     shared_.next_payload_id = last + 1;
     ASSIGN_OR_RETURN(Statement hashes, database_.Prepare("SELECT hash, id FROM payload_hash ORDER BY hash"));
     std::optional<Error> error;
-    RETURN_IF_ERROR(index_.AddSortedRun([&](PayloadIndex::Entry& entry) {
+    RETURN_IF_ERROR(index_->AddSortedRun([&](PayloadIndex::Entry& entry) {
       Result<bool> step = hashes.Step();
       if (!step) error = step.error();
       if (!step || !*step) return false;
@@ -142,27 +147,36 @@ class Load {
   }
 
   // In ascending order, so that the table is filled from left to right.
-  Result<void> WriteHashes() {
-    RowBatch rows(tables_);
-    std::size_t count = 0;
-    Result<void> result;
-    RETURN_IF_ERROR(index_.ForEachSorted([&](const PayloadIndex::Entry& entry) {
-      rows.Add(hash_table_, ToHex(entry.md5), entry.id);
-      if (++count % 20'000 != 0 || !result) return;
-      result = writer_->Insert(rows);
-      rows.Clear();
+  Result<void> WriteHashes(const std::function<bool(const std::function<void(RowBatch&)>&)>& write) {
+    constexpr std::size_t kRows = 20'000;
+    std::vector<PayloadIndex::Entry> entries;
+    bool goes_on = true;
+    const auto flush = [&] {
+      goes_on = goes_on && write([&](RowBatch& rows) {
+        for (const PayloadIndex::Entry& entry : entries) rows.Add(hash_table_, ToHex(entry.md5), entry.id);
+      });
+      entries.clear();
+    };
+    RETURN_IF_ERROR(index_->ForEachSorted([&](const PayloadIndex::Entry& entry) {
+      entries.push_back(entry);
+      if (entries.size() == kRows) flush();
     }));
-    RETURN_IF_ERROR(result);
-    return writer_->Insert(rows);
+    flush();
+    return {};
   }
 
   Result<void> LogSkipped(const std::vector<SkippedFile>& skipped) {
     RowBatch rows(tables_);
-    for (const SkippedFile& file : skipped) typing_.LogSkippedFile(file, rows);
+    for (const SkippedFile& file : skipped) typing_->LogSkippedFile(file, rows);
     return writer_->Insert(rows);
   }
 
   Result<ImportSummary> Finish() {
+    // Giving back a hundred thousand small pieces of memory takes a while: meanwhile the indexes are made.
+    release_ = std::thread([typing = std::move(typing_), index = std::move(index_)]() mutable {
+      typing.reset();
+      index.reset();
+    });
     if (is_new_) RETURN_IF_ERROR(CreateIndexes(database_));
     ASSIGN_OR_RETURN(Statement totals, database_.Prepare("SELECT total(record_count), total(size_bytes) FROM log_file WHERE run_id = ?"));
     totals.Bind(1, summary_.run_id);
@@ -194,12 +208,13 @@ class Load {
   const ImportOptions& options_;
   bool is_new_;
   TableSet tables_;
-  TypingStage typing_;
+  std::unique_ptr<TypingStage> typing_;
   TableId hash_table_;
-  PayloadIndex index_;
+  std::unique_ptr<PayloadIndex> index_;
   RecordReader::Shared shared_;
   std::unique_ptr<BatchWriter> writer_;
   ImportSummary summary_;
+  std::thread release_;
 };
 
 Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped,
@@ -229,6 +244,7 @@ Result<ImportSummary> ImportIntoExisting(const std::vector<FoundLog>& logs, cons
   ASSIGN_OR_RETURN(Database database, Database::Open(options.database_path, Database::Mode::kAppend));
   RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   Result<ImportSummary> summary = [&]() -> Result<ImportSummary> {
+    RETURN_IF_ERROR(AddImportCodes(database));
     Load load(database, options, false);
     return load.Run(logs, skipped);
   }();

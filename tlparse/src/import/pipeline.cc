@@ -1,17 +1,25 @@
 #include "import/pipeline.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 namespace tlparse {
 
 namespace {
 // Windows in flight. Enough that a stage that falls behind for a moment does not stop the others; each takes about 8 MB.
 constexpr int kSlots = 8;
+// Batches for the rows of a file's end. Not of those slots: the reader may hold all of them for the next file.
+constexpr int kSpareSlots = 2;
+
+// For tools that show threads.
+void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
+
 }  // namespace
 
 Pipeline::Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables, RecordReader::Shared& shared)
     : typing_(typing), writer_(writer), shared_(shared) {
-  for (int slot = 0; slot < kSlots; ++slot) free_.Push(std::make_unique<Slot>(tables));
+  for (int slot = 0; slot < kSlots; ++slot) free_.Push(std::make_unique<Slot>(tables, false));
+  for (int slot = 0; slot < kSpareSlots; ++slot) spare_.Push(std::make_unique<Slot>(tables, true));
 }
 
 std::optional<Error> Pipeline::ReadFile(PipelineFile& file, std::size_t index, std::int64_t& bytes_before) {
@@ -66,6 +74,18 @@ void Pipeline::Read(std::vector<PipelineFile>& files) {
   read_.Close();
 }
 
+void Pipeline::AfterReading(const Hooks& hooks) {
+  if (!hooks.after_reading) return;
+  const Result<void> done = hooks.after_reading([this](const std::function<void(RowBatch&)>& fill) {
+    std::optional<SlotPointer> slot = free_.Pop();
+    if (!slot) return false;
+    fill((*slot)->rows);
+    typed_.Push(std::move(*slot));
+    return true;
+  });
+  if (!done) after_reading_error_ = done.error();
+}
+
 void Pipeline::Write() {
   while (std::optional<SlotPointer> slot = typed_.Pop()) {
     if (Result<void> inserted = writer_.Insert((*slot)->rows); !inserted) {
@@ -75,17 +95,36 @@ void Pipeline::Write() {
       }
       free_.Close();  // stops the reader, which ends the typing stage
       read_.Close();
+      spare_.Close();
       return;
     }
     (*slot)->rows.Clear();
-    free_.Push(std::move(*slot));
+    ((*slot)->is_spare ? spare_ : free_).Push(std::move(*slot));
   }
 }
 
-Result<void> Pipeline::Run(std::vector<PipelineFile> files, const std::function<void(const Progress&)>& on_progress) {
+Result<void> Pipeline::EndFile(SlotPointer& slot) {
+  const FileResult result = *slot->result;
+  return typing_.EndFile(result, slot->rows, [&]() -> RowBatch* {
+    typed_.Push(std::move(slot));
+    std::optional<SlotPointer> next = spare_.Pop();
+    if (!next) return nullptr;
+    slot = std::move(*next);
+    return &slot->rows;
+  });
+}
+
+Result<void> Pipeline::Run(std::vector<PipelineFile> files, const Hooks& hooks) {
   for (const PipelineFile& file : files) paths_.push_back(file.info.path);
-  std::thread reader([&] { Read(files); });
-  std::thread writer([&] { Write(); });
+  std::thread reader([&] {
+    NameThread("tlparse-read");
+    Read(files);
+    AfterReading(hooks);
+  });
+  std::thread writer([&] {
+    NameThread("tlparse-write");
+    Write();
+  });
   std::optional<Error> error;
   std::optional<std::size_t> current;
   while (std::optional<SlotPointer> slot = read_.Pop()) {
@@ -99,21 +138,22 @@ Result<void> Pipeline::Run(std::vector<PipelineFile> files, const std::function<
       current = window.file;
     }
     Result<void> typed = typing_.Type(window.window, window.rows);
-    if (typed && window.result) typed = typing_.EndFile(*window.result, window.rows);
+    const std::int64_t bytes_done = window.bytes_done;
+    if (typed && window.result) typed = EndFile(*slot);
     if (!typed) {
       error = typed.error();
       break;
     }
-    if (on_progress) on_progress({window.bytes_done, typing_.record_count(), paths_[window.file]});
+    if (hooks.on_progress) hooks.on_progress({bytes_done, typing_.record_count(), paths_[*current]});
     typed_.Push(std::move(*slot));
   }
+  if (error) free_.Close();  // nobody takes what is read: the reader must not wait for space
+  reader.join();
   typed_.Close();
   writer.join();
-  free_.Close();
-  read_.Close();
-  reader.join();
   if (write_error_) return tl::unexpected<Error>(*write_error_);
   if (error) return tl::unexpected<Error>(*error);
+  if (after_reading_error_) return tl::unexpected<Error>(*after_reading_error_);
   return {};
 }
 

@@ -66,13 +66,20 @@ class Pipeline {
   // All outlive the pipeline. The writer's database must not be touched while Run runs.
   Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables, RecordReader::Shared& shared);
 
+  struct Hooks {
+    std::function<void(const Progress&)> on_progress;  // on the caller's thread; may be empty
+    // On the reading thread when all is read, while the last windows are still typed and written: rows that depend on reading
+    // alone. Calls `write` with what fills a batch, as often as it likes; false: stop, writing has failed.
+    std::function<Result<void>(const std::function<bool(const std::function<void(RowBatch&)>&)>& write)> after_reading;
+  };
   // Reads `files` in order into rows. Stops at the first error that is not the log's: a file that cannot be opened, a full disk.
-  Result<void> Run(std::vector<PipelineFile> files, const std::function<void(const Progress&)>& on_progress);
+  Result<void> Run(std::vector<PipelineFile> files, const Hooks& hooks);
 
  private:
   // A window with its rows: text of the rows points into the window.
   struct Slot {
-    explicit Slot(const TableSet& tables) : rows(tables) {}
+    Slot(const TableSet& tables, bool is_of_spare) : is_spare(is_of_spare), rows(tables) {}
+    const bool is_spare;  // for rows alone
     Window window;
     RowBatch rows;
     std::size_t file = 0;
@@ -83,18 +90,23 @@ class Pipeline {
   using SlotPointer = std::unique_ptr<Slot>;
 
   void Read(std::vector<PipelineFile>& files);
+  void AfterReading(const Hooks& hooks);
   std::optional<Error> ReadFile(PipelineFile& file, std::size_t index, std::int64_t& bytes_before);
   void Write();
+  // The rows of the file's end; `slot` is its last window at first, and at last the batch that is not handed over yet.
+  Result<void> EndFile(SlotPointer& slot);
 
   TypingStage& typing_;
   BatchWriter& writer_;
   RecordReader::Shared& shared_;
   std::vector<std::string> paths_;
   Channel<SlotPointer> free_;
+  Channel<SlotPointer> spare_;
   Channel<SlotPointer> read_;
   Channel<SlotPointer> typed_;
   std::mutex error_mutex_;
   std::optional<Error> write_error_;
+  std::optional<Error> after_reading_error_;
 };
 
 }  // namespace tlparse

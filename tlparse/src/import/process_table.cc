@@ -58,8 +58,10 @@ std::int64_t ProcessClock::LocalUs(PrefixTimeUs time) {
 
 void ProcessClock::Note(PrefixTimeUs time, std::int64_t epoch_us, IngestContext::TimeBasis basis) {
   const std::int64_t local_us = ToEpochUs(provisional_, time);
-  if (basis == IngestContext::TimeBasis::kCacheEventTime) {
-    if (!cache_ && (cache_ = Calibrate(time, epoch_us))) cache_shift_us_ = ToEpochUs(*cache_, time) - local_us;
+  if (basis != IngestContext::TimeBasis::kChromiumEvent) {
+    if (coarse_ || !(coarse_ = Calibrate(time, epoch_us))) return;
+    coarse_shift_us_ = ToEpochUs(*coarse_, time) - local_us;
+    coarse_basis_ = basis == IngestContext::TimeBasis::kCacheEventTime ? "cache_event_time" : "compilation_metrics";
     return;
   }
   if (!event_) {
@@ -75,23 +77,23 @@ void ProcessClock::Note(PrefixTimeUs time, std::int64_t epoch_us, IngestContext:
 
 std::optional<std::int64_t> ProcessClock::shift_us() const {
   if (event_) return event_shift_us_;
-  if (cache_) return cache_shift_us_;
+  if (coarse_) return coarse_shift_us_;
   if (has_mtime_) return 0;
   return std::nullopt;
 }
 
 std::optional<std::int64_t> ProcessClock::utc_offset_s() const {
   if (event_) return event_->utc_offset_s;
-  if (cache_) return cache_->utc_offset_s;
+  if (coarse_) return coarse_->utc_offset_s;
   return std::nullopt;
 }
 
 std::string_view ProcessClock::basis() const {
-  return event_ ? "chromium_event" : cache_ ? "cache_event_time" : has_mtime_ ? "file_mtime" : "none";
+  return event_ ? "chromium_event" : coarse_ ? coarse_basis_ : has_mtime_ ? "file_mtime" : "none";
 }
 
 Process& ProcessTable::Make(const LogRecord& record, std::int64_t pid) {
-  auto process = std::make_unique<Process>(Process{{}, ProcessClock(record.prefix.time_us, mtime_us_, has_mtime_), nullptr});
+  auto process = std::make_unique<Process>(Process{{}, ProcessClock(record.prefix.time_us, mtime_us_, has_mtime_)});
   process->state.id = next_process_id_++;
   process->state.pid = record.prefix.pid;
   process->state.is_thread_id = record.prefix.pid > kMaxPid;
@@ -102,8 +104,10 @@ Process& ProcessTable::Make(const LogRecord& record, std::int64_t pid) {
   return *processes_.back();
 }
 
-Process& ProcessTable::For(const LogRecord& record, bool* rank_conflict) {
+Process& ProcessTable::For(const LogRecord& record, std::int64_t record_id, bool* rank_conflict) {
   current_ = &Find(record, rank_conflict);
+  if (current_->first_record_id == 0) current_->first_record_id = record_id;
+  current_->last_record_id = record_id;
   return *current_;
 }
 
@@ -165,7 +169,7 @@ CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record
       process.synthetic->is_synthetic = true;
     }
     // Events and context-free records inside the stretch belong to it as well.
-    if (!stands_alone || (envelope.kind == "chromium_event" && !envelope.has_stack)) compile = process.synthetic;
+    if (!stands_alone || envelope.kind == "chromium_event") compile = process.synthetic;
   } else {
     const std::string label = ids.Label();
     compile = process.state.FindCompile(label);

@@ -34,8 +34,9 @@ class ProcessClock {
   bool has_mtime_;
   std::optional<Calibration> event_;
   std::int64_t event_shift_us_ = 0;
-  std::optional<Calibration> cache_;
-  std::int64_t cache_shift_us_ = 0;
+  std::optional<Calibration> coarse_;  // by a cache lookup or metrics
+  std::int64_t coarse_shift_us_ = 0;
+  std::string_view coarse_basis_;
   std::int64_t zone_change_us_ = 0;  // the clock was moved (daylight saving) since the first event
   std::int64_t last_us_ = INT64_MIN;
 };
@@ -43,6 +44,8 @@ class ProcessClock {
 struct Process {
   ProcessState state;
   ProcessClock clock;
+  std::int64_t first_record_id = 0;
+  std::int64_t last_record_id = 0;
   CompileState* synthetic = nullptr;  // open stretch of records without ids
 };
 
@@ -53,7 +56,7 @@ class ProcessTable {
       : next_process_id_(next_process_id), next_compile_id_(next_compile_id), mtime_us_(file_mtime_us), has_mtime_(has_mtime) {}
 
   // The process that wrote the record. Sets *rank_conflict if the record's rank made a second process for its pid.
-  Process& For(const LogRecord& record, bool* rank_conflict);
+  Process& For(const LogRecord& record, std::int64_t record_id, bool* rank_conflict);
   // The compile the record belongs to, made if need be; nullptr: none. Updates what the envelope alone tells.
   CompileState* CompileFor(Process& process, const LogRecord& record, std::int64_t record_id);
   // A record without ids ended the open synthetic compile.

@@ -32,7 +32,11 @@ Result<std::string> HashFile(const std::string& path) {
 constexpr std::array kOwnedByRecord = {
     "chromium_event_row", "compilation_metric_row", "failure_row",      "graph_break_row",  "recompile_row",
     "guard_use",          "graph_text_row",         "output_code_row",  "cache_event_row",  "collective_use",
-    "op_list_use",        "graph_execution_use",    "triton_kernel_use", "compile_record_row"};
+    "op_list_use",        "graph_execution_use",    "triton_kernel_use", "compile_record_row",
+    "model_load",         "model_package",          "package_file",      "package_kernel",   "model_weight",
+    "graph_value",        "cache_bundle",           "cache_bundle_key",  "trace_writer",     "trace_loss",
+    "lost_record",        "issued_collective_row",  "graph_run_row",     "measured_op_row",  "gpu_activity_row",
+    "gpu_activity_log"};
 
 }  // namespace
 

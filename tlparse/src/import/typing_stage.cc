@@ -13,7 +13,7 @@ namespace tlparse {
 namespace {
 // JSON payloads above this are kept but not parsed: the parser's memory is a multiple of the text.
 constexpr std::size_t kMaxJsonBytes = 32 << 20;
-constexpr std::size_t kMaxKeptBytes = 16 << 20;
+constexpr std::size_t kMaxKeptBytes = 4 << 20;
 }  // namespace
 
 TypingStage::TypingStage(TableSet& tables)
@@ -26,7 +26,7 @@ TypingStage::TypingStage(TableSet& tables)
       router_(tables),
       run_table_(tables.Use("run", 4)),
       log_file_table_(tables.Use("log_file", 13)),
-      process_table_(tables.Use("process", 11)),
+      process_table_(tables.Use("process", 13)),
       payload_table_(tables.Use("payload_row", 4)),
       record_table_(tables.Use("record_row", 19)),
       compile_table_(tables.Use("compile", 19)),
@@ -108,7 +108,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   payload_.reset();
   has_root_ = false;
   bool rank_conflict = false;
-  process_ = &processes_->For(record, &rank_conflict);
+  process_ = &processes_->For(record, next_record_id_, &rank_conflict);
   local_us_ = process_->clock.LocalUs(record.prefix.time_us);
 
   record_ = Record{};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -57,8 +58,11 @@ class TypingStage final : public IngestContext {
   std::int64_t BeginFile(const FileInfo& file);
   // Rows of one window; `window` and `rows` must live until the rows are written.
   Result<void> Type(Window& window, RowBatch& rows);
-  // Rows known only at the end of a file: processes, compiles, graphs, the file itself.
-  Result<void> EndFile(const FileResult& result, RowBatch& rows);
+  // Hands the full batch over to be written, and gives the next one; nullptr: writing has failed.
+  using NextBatch = std::function<RowBatch*()>;
+  // Rows known only at the end of a file: processes, compiles, graphs, the file itself. They are many where a file has many
+  // compiles, so they go into as many batches as they fill, `rows` first.
+  Result<void> EndFile(const FileResult& result, RowBatch& rows, const NextBatch& next_batch);
   void LogSkippedFile(const SkippedFile& file, RowBatch& rows);
 
   std::int64_t record_count() const { return next_record_id_ - first_record_id_; }
@@ -92,7 +96,8 @@ class TypingStage final : public IngestContext {
   Result<simdjson::dom::element> EnvelopeRoot();
   Result<simdjson::dom::element> ParseEnvelope();
   void ForgetKept();
-  void EndProcess(Process& process);
+  Result<void> EndProcess(Process& process, const NextBatch& next_batch);
+  Result<void> MakeRoom(const NextBatch& next_batch);
   void AddCompileRows(CompileState& compile, const ProcessState& process);
 
   TableSet& tables_;

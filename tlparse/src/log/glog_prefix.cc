@@ -42,8 +42,9 @@ std::optional<GlogPrefix> ParseGlogPrefix(std::string_view line) {
   // "V1121 08:30:01.123000 4": level, 20 characters of time, a space, a digit.
   if (line.size() < 24 || std::strchr("VIWEC", line[0]) == nullptr || line[0] == '\0' || line[21] != ' ') return std::nullopt;
   const std::optional<PrefixTimeUs> time = ParsePrefixTime(line.substr(1, 20));
-  if (!time) return std::nullopt;
-  prefix.time_us = *time;
+  if (!time && !HasPrefixTimeShape(line.substr(1, 20))) return std::nullopt;
+  prefix.has_time = time.has_value();
+  prefix.time_us = time.value_or(0);
   std::size_t at = 22;
   while (at < line.size() && line[at] == ' ') ++at;
   const std::optional<std::int64_t> pid = Digits(line, at);

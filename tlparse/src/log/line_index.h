@@ -17,4 +17,11 @@ struct ChunkStart {
 // Only LF ends a line: payloads contain CR, NUL, U+2028 (reference 1.4).
 std::int64_t FindChunks(std::string_view bytes, std::vector<ChunkStart>& starts);
 
+// The first line of a chunk, without its LF or CR LF.
+inline std::string_view FirstLine(std::string_view chunk) {
+  std::string_view line = chunk.substr(0, chunk.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
 }  // namespace tlparse

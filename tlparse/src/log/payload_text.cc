@@ -1,5 +1,6 @@
 #include "log/payload_text.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -65,6 +66,33 @@ bool EveryLineEndsInCr(std::string_view raw) {
     if (at == 0 || raw[at - 1] != '\r') return false;
   }
   return true;
+}
+
+TornPayload::TornPayload(std::string_view lines, const Md5Digest& claimed) : claimed_(claimed) {
+  if (!lines.empty()) Add(lines);
+}
+
+bool TornPayload::Add(std::string_view lines) {
+  if (is_complete_) return false;
+  std::string content(lines.size() + kRemoveTabsSlack, '\0');
+  content.resize(RemoveTabs(lines, false, content.data()));
+  if (!pieces_.empty()) md5_.Add("\n");
+  md5_.Add(content);
+  pieces_.push_back(lines);
+  is_complete_ = md5_.Digest() == claimed_;
+  return true;
+}
+
+std::string_view TornPayload::Join(Arena& arena) const {
+  std::size_t size = pieces_.empty() ? 0 : pieces_.size() - 1;
+  for (std::string_view piece : pieces_) size += piece.size();
+  char* const joined = arena.Allocate(size);
+  char* to = joined;
+  for (std::string_view piece : pieces_) {
+    if (to != joined) *to++ = '\n';
+    to = std::copy(piece.begin(), piece.end(), to);
+  }
+  return {joined, size};
 }
 
 }  // namespace tlparse

@@ -3,6 +3,10 @@
 
 #include <cstddef>
 #include <string_view>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/md5.h"
 
 namespace tlparse {
 
@@ -14,5 +18,23 @@ std::size_t RemoveTabs(std::string_view raw, bool remove_cr, char* to);
 
 // Whether every line of `raw` ends in CR: what a transport in text mode does to a file.
 bool EveryLineEndsInCr(std::string_view raw);
+
+// A payload whose lines do not stand together: foreign lines stand between them, or an aggregator gave each one a prefix.
+// All texts are TAB lines, the first TAB included, the last LF not, and outlive the object.
+class TornPayload {
+ public:
+  // `lines` (empty: none) stand where they should; `claimed` tells when the payload is complete.
+  TornPayload(std::string_view lines, const Md5Digest& claimed);
+  // Takes lines that follow those it has; false: it is complete without them.
+  bool Add(std::string_view lines);
+  // All lines, as if nothing had torn them apart.
+  std::string_view Join(Arena& arena) const;
+
+ private:
+  std::vector<std::string_view> pieces_;
+  Md5Stream md5_;
+  Md5Digest claimed_;
+  bool is_complete_ = false;
+};
 
 }  // namespace tlparse

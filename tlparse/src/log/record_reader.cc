@@ -6,28 +6,15 @@
 #include <unordered_map>
 
 #include "base/utf8.h"
-#include "log/payload_text.h"
+#include "log/window_cut.h"
 
 namespace tlparse {
 
 namespace {
 
 constexpr std::size_t kWindowBytes = RecordReader::kWindowBytes;
-// A record is no longer than this; SQLite takes no value above 1,000,000,000 bytes.
-constexpr std::size_t kMaxWindowBytes = 768 << 20;
-// A record stays open (for payload lines that foreign lines tore off) until so many foreign bytes have followed it.
-constexpr std::size_t kMaxTornBytes = 4 << 20;
 // Foreign lines that follow one another share an import_log row up to this size.
 constexpr std::size_t kMaxForeignBytes = 64 << 10;
-
-std::string_view FirstLine(std::string_view chunk) { return chunk.substr(0, chunk.find('\n')); }
-
-std::string_view WithoutCr(std::string_view line) {
-  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  return line;
-}
-
-bool LooksLikeHeader(char first) { return std::string_view("VIWEC[").find(first) != std::string_view::npos; }
 
 std::int64_t CountLines(std::string_view text) {
   return std::count(text.begin(), text.end(), '\n') + (!text.empty() && text.back() != '\n' ? 1 : 0);
@@ -61,8 +48,12 @@ void Window::Clear() {
   ends_file = false;
 }
 
-RecordReader::RecordReader(std::unique_ptr<InputStream> input, Shared& shared, std::size_t window_bytes)
-    : input_(std::move(input)), shared_(shared), window_bytes_(window_bytes), hash_(XXH3_createState()) {
+RecordReader::RecordReader(std::unique_ptr<InputStream> input, Shared& shared, std::size_t window_bytes, std::size_t max_record_bytes)
+    : input_(std::move(input)),
+      shared_(shared),
+      window_bytes_(window_bytes),
+      max_record_bytes_(max_record_bytes),
+      hash_(XXH3_createState()) {
   XXH3_128bits_reset(hash_.get());
 }
 
@@ -118,38 +109,15 @@ std::size_t RecordReader::Fill(Window& window) {
     chunks_.clear();
     FindChunks(bytes.view(), chunks_);
     if (is_at_end_) return bytes.size();
-    const std::size_t cut = FindCut(bytes.view());
+    const std::size_t cut = FindCut(bytes.view(), chunks_);
     if (cut != 0) return cut;
-    if (bytes.size() >= kMaxWindowBytes) {
+    if (bytes.size() >= max_record_bytes_) {
       window.findings.push_back(MakeFinding(ImportCode::kLineTooLong, window_line_ + 1, window_offset_,
-                                            fmt::format("a record of more than {} MiB was cut here", kMaxWindowBytes >> 20)));
+                                            fmt::format("a record of more than {} bytes was cut here", max_record_bytes_)));
       return bytes.size();
     }
-    target = std::min(kMaxWindowBytes, bytes.size() + bytes.size() / 2 + 1);
+    target = std::min(max_record_bytes_, bytes.size() + bytes.size() / 2 + 1);
   }
-}
-
-// Where the window can be cut: in front of the last record, whose payload may go on behind the window. 0: not at all yet.
-std::size_t RecordReader::FindCut(std::string_view bytes) const {
-  if (chunks_.empty()) return 0;
-  const auto chunk = [&](std::size_t index) {
-    const std::size_t end = index + 1 < chunks_.size() ? chunks_[index + 1].offset : bytes.size();
-    return bytes.substr(chunks_[index].offset, end - chunks_[index].offset);
-  };
-  std::size_t index = chunks_.size() - 1;
-  const std::string_view last = chunk(index);
-  const std::size_t last_offset = chunks_[index].offset;
-  const bool is_whole = last.find('\n') != std::string_view::npos;
-  if (!is_whole && LooksLikeHeader(last.front())) return last_offset;
-  while (true) {
-    const std::string_view line = WithoutCr(FirstLine(chunk(index)));
-    if (!line.empty() && LooksLikeHeader(line.front()) && ParseGlogPrefix(line)) return chunks_[index].offset;
-    // From here to the end everything is foreign; a record's own payload lines do not count, however long they are.
-    if (index == 0 || bytes.size() - chunks_[index].offset >= kMaxTornBytes) break;
-    --index;
-  }
-  // Only foreign lines for a while: nothing before the last one can still grow. TAB lines of no record need not stay together.
-  return last_offset == 0 && is_whole ? last.rfind('\n') + 1 : last_offset;
 }
 
 void RecordReader::Split(Window& window, std::size_t end) {
@@ -160,15 +128,16 @@ void RecordReader::Split(Window& window, std::size_t end) {
     const std::size_t stop = index + 1 < chunks_.size() ? std::min(chunks_[index + 1].offset, end) : end;
     const std::string_view chunk = bytes.substr(begin, stop - begin);
     const std::int64_t line = window_line_ + chunks_[index].line + 1;
-    const std::string_view header = WithoutCr(FirstLine(chunk));
-    std::optional<GlogPrefix> prefix;
-    if (!header.empty() && LooksLikeHeader(header.front())) prefix = ParseGlogPrefix(header);
-    if (prefix) {
+    if (const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(chunk))) {
       AddHeader(window, chunk, *prefix, line);
     } else {
       AddForeign(window, chunk, line);
     }
   }
+  for (const auto& [record, payload] : torn_) window.records[record].raw_payload = payload.Join(window.arena);
+  torn_.clear();
+  latest_of_rank_.clear();
+  open_record_.reset();
   // The next window begins with the first chunk that was left, or in the middle of one.
   const bool is_at_chunk = index < chunks_.size() && chunks_[index].offset == end;
   window_line_ += is_at_chunk ? chunks_[index].line : std::count(bytes.begin(), bytes.end(), '\n');
@@ -177,6 +146,10 @@ void RecordReader::Split(Window& window, std::size_t end) {
 
 void RecordReader::AddHeader(Window& window, std::string_view chunk, const GlogPrefix& prefix, std::int64_t line) {
   const std::int64_t offset = window_offset_ + (chunk.data() - window.bytes.data());
+  // Payload lines from here on are not those of the record before; ranks are apart only where every line has its "[rankN]:".
+  open_record_.reset();
+  if (!prefix.rank) latest_of_rank_.clear();
+  if (prefix.rank) latest_of_rank_.erase(*prefix.rank);
   const Envelope* envelope = parser_.Parse(prefix.json);
   if (envelope == nullptr) {
     Finding finding = MakeFinding(ImportCode::kBrokenHeader, line, offset,
@@ -186,11 +159,13 @@ void RecordReader::AddHeader(Window& window, std::string_view chunk, const GlogP
     window.findings.push_back(std::move(finding));
     return;
   }
+  open_record_ = window.records.size();
   LogRecord& record = window.records.emplace_back();
   record.line = line;
   record.byte_offset = offset;
   record.prefix = prefix;
   record.envelope_json = prefix.json;
+  SetTime(window, record);
   record.envelope = *envelope;
   for (std::string_view* text : {&record.envelope.kind, &record.envelope.name, &record.envelope.subgraph_name,
                                  &record.envelope.metadata, &record.envelope.bad_member}) {
@@ -200,27 +175,33 @@ void RecordReader::AddHeader(Window& window, std::string_view chunk, const GlogP
   if (line_end != std::string_view::npos && line_end + 1 < chunk.size()) {
     record.raw_payload = chunk.substr(line_end + 1);
     if (record.raw_payload.back() == '\n') record.raw_payload.remove_suffix(1);
+  } else if (prefix.rank) {
+    latest_of_rank_[*prefix.rank] = *open_record_;  // its lines may have its prefix
   }
 }
 
-// Adds TAB lines that foreign lines tore off their record; false if the record is complete without them.
-bool RecordReader::JoinPayload(Window& window, LogRecord& record, std::string_view lines) {
+// Adds TAB lines that were torn off their record; false if the record is complete without them.
+bool RecordReader::AddTorn(Window& window, std::size_t index, std::string_view lines) {
+  const LogRecord& record = window.records[index];
   if (!record.envelope.payload_hash) return false;
-  if (!record.raw_payload.empty()) {
-    std::string content(record.raw_payload.size() + kRemoveTabsSlack, '\0');
-    content.resize(RemoveTabs(record.raw_payload, false, content.data()));
-    if (Md5(content) == *record.envelope.payload_hash) return false;
-  }
   if (lines.ends_with('\n')) lines.remove_suffix(1);
-  const std::size_t separator = record.raw_payload.empty() ? 0 : 1;
-  char* joined = window.arena.Allocate(record.raw_payload.size() + separator + lines.size());
-  if (separator != 0) {
-    std::memcpy(joined, record.raw_payload.data(), record.raw_payload.size());
-    joined[record.raw_payload.size()] = '\n';
+  return torn_.try_emplace(index, record.raw_payload, *record.envelope.payload_hash).first->second.Add(lines);
+}
+
+// A record without a possible time gets that of its neighbour.
+void RecordReader::SetTime(Window& window, LogRecord& record) {
+  if (!record.prefix.has_time) {
+    Finding finding = MakeFinding(ImportCode::kImpossibleTime, record.line, record.byte_offset,
+                                  "the prefix names a date or time of day that does not exist");
+    finding.record = static_cast<std::int64_t>(window.records.size()) - 1;
+    window.findings.push_back(std::move(finding));
+    record.prefix.time_us = last_time_us_.value_or(0);
+    return;
   }
-  std::memcpy(joined + record.raw_payload.size() + separator, lines.data(), lines.size());
-  record.raw_payload = {joined, record.raw_payload.size() + separator + lines.size()};
-  return true;
+  if (!last_time_us_) {
+    for (LogRecord& earlier : window.records) earlier.prefix.time_us = record.prefix.time_us;
+  }
+  last_time_us_ = record.prefix.time_us;
 }
 
 void RecordReader::AddForeign(Window& window, std::string_view chunk, std::int64_t line) {
@@ -229,19 +210,15 @@ void RecordReader::AddForeign(Window& window, std::string_view chunk, std::int64
   // "[rank3]:<TAB>…": a payload line to which an aggregator gave the same prefix as to its header.
   if (const std::optional<RankPrefix> rank = ParseRankPrefix(chunk);
       rank && rank->length < chunk.size() && chunk[rank->length] == '\t') {
-    for (auto record = window.records.rbegin(); record != window.records.rend(); ++record) {
-      if (record->prefix.rank != rank->rank) continue;
-      if (JoinPayload(window, *record, chunk.substr(rank->length))) return;
-      break;
-    }
+    const auto record = latest_of_rank_.find(rank->rank);
+    if (record != latest_of_rank_.end() && AddTorn(window, record->second, chunk.substr(rank->length))) return;
   }
   std::string_view text = chunk;
   const std::size_t line_end = chunk.find('\n');
-  if (!is_orphan && line_end != std::string_view::npos && line_end + 1 < chunk.size() && !window.records.empty() &&
-      JoinPayload(window, window.records.back(), chunk.substr(line_end + 1))) {
+  if (!is_orphan && line_end != std::string_view::npos && line_end + 1 < chunk.size() && open_record_ &&
+      AddTorn(window, *open_record_, chunk.substr(line_end + 1))) {
     text = chunk.substr(0, line_end + 1);
   }
-  if (is_orphan && !window.records.empty() && JoinPayload(window, window.records.back(), chunk)) return;
   const ImportCode code = is_orphan ? ImportCode::kPayloadWithoutRecord : ImportCode::kForeignLine;
   const std::int64_t line_count = CountLines(text);
   if (!window.findings.empty()) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "log/envelope.h"
 #include "log/glog_prefix.h"
 #include "log/line_index.h"
+#include "log/payload_text.h"
 
 namespace tlparse {
 
@@ -70,9 +72,12 @@ class RecordReader {
     std::uint64_t fingerprint_seed; // random per process
   };
   static constexpr std::size_t kWindowBytes = 2 << 20;
+  // A record that is longer is cut; SQLite takes no value above 1,000,000,000 bytes.
+  static constexpr std::size_t kMaxRecordBytes = 768 << 20;
   // `shared` outlives the reader and goes from one file to the next. What is read does not depend on `window_bytes`; tests make
-  // windows small.
-  RecordReader(std::unique_ptr<InputStream> input, Shared& shared, std::size_t window_bytes = kWindowBytes);
+  // windows and limits small.
+  RecordReader(std::unique_ptr<InputStream> input, Shared& shared, std::size_t window_bytes = kWindowBytes,
+               std::size_t max_record_bytes = kMaxRecordBytes);
 
   // Fills `window` (cleared first). False: the file had ended before; window is empty. After the last window ends_file is true.
   // kIo only if the index cannot be extended (disk full); input errors are findings.
@@ -95,11 +100,11 @@ class RecordReader {
   };
   // Reads until the window holds a whole record; returns where the unfinished one begins.
   std::size_t Fill(Window& window);
-  std::size_t FindCut(std::string_view bytes) const;
   void Split(Window& window, std::size_t end);
   void AddHeader(Window& window, std::string_view chunk, const GlogPrefix& prefix, std::int64_t line);
   void AddForeign(Window& window, std::string_view chunk, std::int64_t line);
-  bool JoinPayload(Window& window, LogRecord& record, std::string_view lines);
+  bool AddTorn(Window& window, std::size_t record, std::string_view lines);
+  void SetTime(Window& window, LogRecord& record);
   Result<void> Verify(Window& window);
   void FindCandidates(Window& window, std::vector<std::pair<std::size_t, std::size_t>>& repeats);
   Result<void> Settle(Window& window, const Candidate& candidate, std::string_view content, Md5Digest md5);
@@ -107,6 +112,7 @@ class RecordReader {
   std::unique_ptr<InputStream> input_;
   Shared& shared_;
   const std::size_t window_bytes_;
+  const std::size_t max_record_bytes_;
   EnvelopeParser parser_;
   struct HashFree {
     void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
@@ -115,6 +121,10 @@ class RecordReader {
 
   ByteBuffer carry_;              // the unfinished record of the window before
   std::vector<ChunkStart> chunks_;
+  std::unordered_map<std::size_t, TornPayload> torn_;                  // of the window, by record
+  std::optional<std::size_t> open_record_;                             // of the window: whose payload torn lines belong to
+  std::unordered_map<std::int64_t, std::size_t> latest_of_rank_;       // the same among those with "[rankN]:"
+  std::optional<PrefixTimeUs> last_time_us_;
   std::int64_t window_offset_ = 0;  // of the window's first byte in the file
   std::int64_t window_line_ = 0;    // 0-based line of the window's first byte
   std::int64_t bytes_read_ = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analysis/text_diff.h"
 #include "report/html.h"
 #include "report/json_format.h"
 #include "report/record_page.h"
@@ -129,9 +130,29 @@ class ArtifactWriter {
       case FileForm::kSymbolPage:
         return pages_.AppendMetadataPage(file.record_id, Title(file, "Symbolic guard"), "../",
                                          out_);
+      case FileForm::kPassDiffPage:
+        return AppendPassDiff(file, std::string(content));
       case FileForm::kLink:
         break;
     }
+    return {};
+  }
+
+  Result<void> AppendPassDiff(const PlannedFile& file, const std::string& after) {
+    ASSIGN_OR_RETURN(const std::string_view before, payloads_.Content(file.before_id));
+    const std::string_view dump = std::string_view(file.name).substr(0, file.name.rfind(".diff"));
+    AppendPageStart(Title(file, fmt::format("What {} changed", dump)), out_);
+    const std::string diff = UnifiedDiff(before, after, "before", "after");
+    if (diff.empty()) out_.Append("<p>Nothing.</p>\n");
+    out_.Append("<pre>");
+    for (const std::string_view line : SplitLines(diff)) {
+      const std::string_view tag = line.starts_with('+')   ? "ins"
+                                   : line.starts_with('-') ? "del"
+                                                           : "span";
+      out_.Append(fmt::format("<{0}>{1}</{0}>\n", tag, Html(line)));
+    }
+    out_.Append("</pre>\n");
+    AppendPageEnd(out_);
     return {};
   }
 

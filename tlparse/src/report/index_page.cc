@@ -219,14 +219,15 @@ void AppendArtifacts(const TreePlan& plan, FileWriter& out) {
 // Fake kernels that are missing or wrong: records without a file of their own.
 Result<void> AppendFakeKernels(const ReportContext& context, FileWriter& out) {
   ASSIGN_OR_RETURN(
-      Statement rows,
-      SelectRecords(context.database, context.participant,
-                    "k.text, coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.op', "
-                    "coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.reason'",
-                    "JOIN text k ON k.id = r.kind_id",
-                    "k.text IN ('missing_fake_kernel', 'mismatched_fake_kernel')"));
+      RecordScan scan,
+      RecordScan::Open(context.database, context.participant,
+                       "k.text, coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.op', "
+                       "coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.reason'",
+                       "JOIN text k ON k.id = r.kind_id",
+                       "k.text IN ('missing_fake_kernel', 'mismatched_fake_kernel')"));
+  const Statement& rows = scan.row();
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    ASSIGN_OR_RETURN(const bool has_row, scan.Step());
     if (!has_row) return {};
     out.Append(rows.Text(0) == "missing_fake_kernel" ? "<li>an operator has no fake kernel: <code>"
                                                      : "<li>a fake kernel is wrong: <code>");

@@ -10,8 +10,8 @@
 namespace tlparse {
 namespace {
 
-constexpr int kMaxDepth = 128;  // of serde_json, which other readers of such files use
-constexpr int kMaxIndentedDepth = 32;
+constexpr std::size_t kMaxDepth = 128;  // of serde_json, which other readers of such files use
+constexpr std::size_t kMaxIndentedDepth = 32;
 
 struct StringSink {
   std::string& text;
@@ -187,14 +187,14 @@ class Formatter {
     // Whether a bracket's inside stands on lines of its own depends on its level alone, so that the
     // closing bracket agrees with the opening one.
     if (layout_ == JsonLayout::kCompact || depth_ > kMaxIndentedDepth) return;
-    out_.Append(kIndent.substr(0, 1 + 2 * static_cast<std::size_t>(depth_)));
+    out_.Append(kIndent.substr(0, 1 + 2 * depth_));
   }
 
   const char* at_;
   const char* end_;
   JsonLayout layout_;
   Sink& out_;
-  int depth_ = 0;
+  std::size_t depth_ = 0;
   std::array<bool, kMaxDepth> in_object_{};
 };
 
@@ -209,8 +209,10 @@ bool AppendJson(std::string_view json, JsonLayout layout, std::string& out) {
   return Formatter<StringSink>(json, layout, sink).Run();
 }
 
-void AppendJsonString(std::string_view text, std::string& out) { out += JsonString(text); }
-
-std::string JsonString(std::string_view text) { return JsonWriter().String(text).Take(); }
+std::string JsonString(std::string_view text) {
+  std::string json;
+  AppendJsonString(text, json);
+  return json;
+}
 
 }  // namespace tlparse

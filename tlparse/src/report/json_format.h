@@ -23,7 +23,6 @@ bool AppendJson(std::string_view json, JsonLayout layout, FileWriter& out);
 bool AppendJson(std::string_view json, JsonLayout layout, std::string& out);
 
 // Any text as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD.
-void AppendJsonString(std::string_view text, std::string& out);
 std::string JsonString(std::string_view text);
 
 }  // namespace tlparse

@@ -172,7 +172,7 @@ Result<Directory> OpenOutputDirectory(const std::string& path) {
   return OpenDirectory(path);
 }
 
-FileWriter::FileWriter() { buffer_.resize(kCapacity); }
+FileWriter::FileWriter() : buffer_(std::make_unique_for_overwrite<char[]>(kCapacity)) {}
 
 Result<void> FileWriter::Open(const Directory& directory, const std::string& name) {
   size_ = 0;
@@ -206,7 +206,7 @@ void FileWriter::AppendSlowly(std::string_view bytes) {
 }
 
 void FileWriter::Flush() {
-  if (size_ > 0) Write(std::string_view(buffer_).substr(0, size_));
+  if (size_ > 0) Write(std::string_view(buffer_.get(), size_));
   size_ = 0;
 }
 

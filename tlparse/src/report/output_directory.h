@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,7 +78,7 @@ class FileWriter {
 
   void Append(std::string_view bytes) {
     if (bytes.size() > kCapacity - size_) return AppendSlowly(bytes);
-    bytes.copy(buffer_.data() + size_, bytes.size());
+    bytes.copy(buffer_.get() + size_, bytes.size());
     size_ += bytes.size();
   }
   void Append(char byte) {
@@ -92,12 +93,12 @@ class FileWriter {
   Result<void> Close();
 
  private:
-  static constexpr std::size_t kCapacity = 128 << 10;
+  static constexpr std::size_t kCapacity = 64 << 10;
   void AppendSlowly(std::string_view bytes);
   void Flush();
   void Write(std::string_view bytes);
 
-  std::string buffer_;
+  std::unique_ptr<char[]> buffer_;
   std::size_t size_ = 0;
   bool flushed_ = false;
   int error_ = 0;

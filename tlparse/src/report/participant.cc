@@ -32,9 +32,11 @@ Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
       Statement files,
       database.Prepare("SELECT id, path, first_record_id, last_record_id, name_rank FROM log_file "
                        "WHERE run_id = ? ORDER BY id"));
-  ASSIGN_OR_RETURN(Statement processes,
-                   database.Prepare("SELECT id, pid, rank, rank_source = 'record', time_shift_us "
-                                    "FROM process WHERE log_file_id = ? ORDER BY id"));
+  ASSIGN_OR_RETURN(
+      Statement processes,
+      database.Prepare(
+          "SELECT id, pid, rank, rank_source = 'record', time_shift_us, "
+          "first_record_id, last_record_id FROM process WHERE log_file_id = ? ORDER BY id"));
   files.Bind(1, run_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_file, files.Step());
@@ -49,7 +51,8 @@ Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
       ASSIGN_OR_RETURN(const bool has_process, processes.Step());
       if (!has_process) break;
       log.processes.push_back(
-          LogProcess{ReportProcess{processes.Int(0), processes.Int(1), processes.OptionalInt(4)},
+          LogProcess{ReportProcess{processes.Int(0), processes.Int(1), processes.OptionalInt(4),
+                                   processes.Int(5), processes.Int(6)},
                      processes.OptionalInt(2), processes.Int(3) != 0});
     }
     logs.push_back(std::move(log));

@@ -16,6 +16,8 @@ struct ReportProcess {
   std::int64_t id = 0;
   std::int64_t pid = 0;
   std::optional<std::int64_t> time_shift_us;  // local_us + this = microseconds since the epoch
+  std::int64_t first_record_id = 0;           // its records lie between these two
+  std::int64_t last_record_id = 0;
 };
 
 // One log, or one rank of a log that holds several.

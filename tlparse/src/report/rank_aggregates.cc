@@ -6,94 +6,18 @@
 #include <cmath>
 #include <map>
 
+#include "report/entry_file.h"
 #include "report/file_name.h"
 #include "report/html.h"
 #include "report/json_format.h"
 #include "report/record_scan.h"
 #include "store/database.h"
-#include "store/text_pool.h"
 
 namespace tlparse {
 namespace {
 
 std::string RankText(const Participant& participant) {
   return participant.rank ? std::to_string(*participant.rank) : std::string("null");
-}
-
-// Starts an aggregate file with its first entry, and ends it only if it was started.
-class EntryFile {
- public:
-  EntryFile(const Directory& root, std::string name) : root_(root), name_(std::move(name)) {}
-
-  Result<void> Add(std::string_view entry) {
-    if (!is_open_) RETURN_IF_ERROR(out_.Open(root_, name_));
-    out_.Append(is_open_ ? ",\n" : "[\n");
-    is_open_ = true;
-    out_.Append(entry);
-    return {};
-  }
-
-  Result<void> Close() {
-    if (!is_open_) return {};
-    out_.Append("\n]");
-    return out_.Close();
-  }
-
- private:
-  const Directory& root_;
-  std::string name_;
-  FileWriter out_;
-  bool is_open_ = false;
-};
-
-// The place of the only top-level member "pid": a number, in a compact JSON object; npos if that is
-// not plain to see.
-std::size_t FindPid(std::string_view event, std::size_t& end) {
-  constexpr std::string_view kPid = "\"pid\":";
-  const std::size_t at = event.find(kPid);
-  if (at == std::string_view::npos || event.find(kPid, at + 1) != std::string_view::npos) {
-    return std::string_view::npos;
-  }
-  const std::size_t start = at + kPid.size();
-  end = event.find_first_not_of("0123456789", start);
-  if (end == start || end == std::string_view::npos) return std::string_view::npos;
-  // At the top level if all that closes after it is the event itself.
-  return event.find_first_of("{}[]", end) == event.size() - 1 ? start : std::string_view::npos;
-}
-
-void SetPid(std::string& event, std::int64_t rank, simdjson::dom::parser& parser) {
-  std::size_t end = 0;
-  const std::size_t start = FindPid(event, end);
-  if (start != std::string::npos) {
-    event.replace(start, end - start, std::to_string(rank));
-    return;
-  }
-  simdjson::dom::object members;
-  if (parser.parse(event).get(members) != simdjson::SUCCESS) return;
-  std::string changed = "{";
-  for (const auto member : members) {
-    if (member.key == "pid") continue;
-    changed += JsonString(member.key);
-    changed += ':' + std::string(simdjson::minify(member.value)) + ',';
-  }
-  event = changed + fmt::format("\"pid\":{}}}", rank);
-}
-
-Result<void> AddEvents(Database& database, const Participant& participant, EntryFile& file) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   SelectRecords(database, participant, "p.content",
-                                 "CROSS JOIN payload_row p ON p.id = r.payload_id",
-                                 fmt::format("r.kind_id = {}", int{kTextChromiumEvent})));
-  simdjson::dom::parser parser;
-  std::string event;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    event.clear();
-    if (!AppendJson(rows.Text(0), JsonLayout::kCompact, event)) continue;
-    if (participant.rank) SetPid(event, *participant.rank, parser);
-    RETURN_IF_ERROR(file.Add(event));
-  }
 }
 
 // One op of an estimate, as the log gives it.
@@ -247,15 +171,6 @@ Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
   }
   RETURN_IF_ERROR(estimates.Close());
   return trace.Close();
-}
-
-Result<void> WriteAllChromiumEvents(Database& database, const Directory& root,
-                                    const std::vector<Participant>& participants) {
-  EntryFile file(root, "chromium_events.json");
-  for (const Participant& participant : participants) {
-    RETURN_IF_ERROR(AddEvents(database, participant, file));
-  }
-  return file.Close();
 }
 
 }  // namespace tlparse

@@ -39,9 +39,6 @@ Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
 Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
                                    const std::vector<Participant>& participants,
                                    const std::vector<AggregateFacts>& facts);
-// chromium_events.json of all participants; `pid` is the rank, where it is known.
-Result<void> WriteAllChromiumEvents(Database& database, const Directory& root,
-                                    const std::vector<Participant>& participants);
 Result<void> WriteRunIndex(const Directory& root, const ReportOptions& options,
                            const std::vector<Participant>& participants,
                            const std::vector<AggregateFacts>& facts);

@@ -56,12 +56,13 @@ std::string StringArray(const Strings& strings, Strings& outside) {
 // Interned strings per process, in order of the processes.
 Result<std::map<std::int64_t, Strings>> ReadStrings(const ReportContext& context) {
   std::map<std::int64_t, Strings> by_process;
-  ASSIGN_OR_RETURN(Statement rows,
-                   SelectRecords(context.database, context.participant, "r.process_id, r.envelope",
-                                 "", fmt::format("r.kind_id = {}", int{kTextStr})));
+  ASSIGN_OR_RETURN(RecordScan scan, RecordScan::Open(context.database, context.participant,
+                                                     "r.process_id, r.envelope", "",
+                                                     fmt::format("r.kind_id = {}", int{kTextStr})));
+  const Statement& rows = scan.row();
   LenientParser parser;
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    ASSIGN_OR_RETURN(const bool has_row, scan.Step());
     if (!has_row) return by_process;
     if (!parser.Parse(rows.Text(1))) continue;
     simdjson::dom::array pair;
@@ -132,14 +133,15 @@ class RawWriter {
     out_.Append(StringTableLine(context_.participant, strings));
     ASSIGN_OR_RETURN(texts_, TextCache::Open(context_.database));
     ASSIGN_OR_RETURN(
-        Statement rows,
-        SelectRecords(context_.database, context_.participant,
-                      "r.id, r.process_id, r.local_us, r.source_file_id, r.source_line, r.envelope",
-                      "",
-                      fmt::format("r.kind_id IS NOT {} AND r.kind_id IS NOT {}", int{kTextStr},
-                                  int{kTextChromiumEvent})));
+        RecordScan scan,
+        RecordScan::Open(
+            context_.database, context_.participant,
+            "r.id, r.process_id, r.local_us, r.source_file_id, r.source_line, r.envelope", "",
+            fmt::format("r.kind_id IS NOT {} AND r.kind_id IS NOT {}", int{kTextStr},
+                        int{kTextChromiumEvent})));
+    const Statement& rows = scan.row();
     while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      ASSIGN_OR_RETURN(const bool has_row, scan.Step());
       if (!has_row) break;
       RETURN_IF_ERROR(AppendRecord(rows));
     }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tlparse {
 
 Result<TextCache> TextCache::Open(Database& database) {
@@ -56,21 +58,67 @@ Result<std::string_view> PayloadReader::Content(std::int64_t id) {
   return content_.Text(0);
 }
 
-Result<Statement> SelectRecords(Database& database, const Participant& participant,
-                                std::string_view columns, std::string_view joins,
-                                std::string_view condition) {
-  std::string processes;
-  if (!participant.whole_log) {
-    processes = " AND r.process_id IN (";
-    for (const ReportProcess& process : participant.processes) {
-      processes += fmt::format("{},", process.id);
-    }
-    processes.back() = ')';
+namespace {
+
+// Where the participant's records lie, each process for itself if that keeps the log's order: a
+// file of many ranks is then not read once per rank.
+std::vector<RecordScan::Range> RangesOf(const Participant& participant) {
+  std::vector<RecordScan::Range> ranges;
+  const RecordScan::Range all{participant.first_record_id, participant.last_record_id, 0};
+  if (participant.whole_log) return {all};
+  for (const ReportProcess& process : participant.processes) {
+    ranges.push_back({process.first_record_id, process.last_record_id, process.id});
   }
-  return database.Prepare(
-      fmt::format("SELECT {} FROM record_row r {} WHERE r.id BETWEEN {} AND {}{}{}{} ORDER BY r.id",
-                  columns, joins, participant.first_record_id, participant.last_record_id,
-                  processes, condition.empty() ? "" : " AND ", condition));
+  std::sort(ranges.begin(), ranges.end(),
+            [](const auto& a, const auto& b) { return a.first_id < b.first_id; });
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].first_id <= ranges[i - 1].last_id) return {all};
+  }
+  return ranges;
+}
+
+std::string ProcessCondition(const Participant& participant, bool is_by_process) {
+  if (participant.whole_log) return {};
+  if (is_by_process) return " AND r.process_id = ?3";
+  std::string condition = " AND r.process_id IN (";
+  for (const ReportProcess& process : participant.processes) {
+    condition += fmt::format("{},", process.id);
+  }
+  condition.back() = ')';
+  return condition;
+}
+
+}  // namespace
+
+Result<RecordScan> RecordScan::Open(Database& database, const Participant& participant,
+                                    std::string_view columns, std::string_view joins,
+                                    std::string_view condition) {
+  RecordScan scan;
+  scan.ranges_ = RangesOf(participant);
+  const bool is_by_process = scan.ranges_.empty() || scan.ranges_.front().process_id != 0;
+  ASSIGN_OR_RETURN(
+      scan.row_,
+      database.Prepare(fmt::format(
+          "SELECT {} FROM record_row r {} WHERE r.id BETWEEN ?1 AND ?2{}{}{} ORDER BY r.id",
+          columns, joins, ProcessCondition(participant, is_by_process),
+          condition.empty() ? "" : " AND ", condition)));
+  return scan;
+}
+
+Result<bool> RecordScan::Step() {
+  while (true) {
+    if (is_open_) {
+      ASSIGN_OR_RETURN(const bool has_row, row_.Step());
+      if (has_row) return true;
+      is_open_ = false;
+    }
+    if (next_ == ranges_.size()) return false;
+    const Range& range = ranges_[next_++];
+    row_.Bind(1, range.first_id);
+    row_.Bind(2, range.last_id);
+    if (range.process_id != 0) row_.Bind(3, range.process_id);
+    is_open_ = true;
+  }
 }
 
 }  // namespace tlparse

@@ -39,10 +39,30 @@ class PayloadReader {
   Statement content_;
 };
 
-// `SELECT <columns> FROM record_row r <joins> WHERE <participant's records> <condition> ORDER BY
-// r.id`.
-Result<Statement> SelectRecords(Database& database, const Participant& participant,
-                                std::string_view columns, std::string_view joins,
-                                std::string_view condition);
+// Rows of record_row (as r) that belong to `participant`, in log order. `columns`, `joins` and
+// `condition` are SQL; they may not have parameters.
+class RecordScan {
+ public:
+  static Result<RecordScan> Open(Database& database, const Participant& participant,
+                                 std::string_view columns, std::string_view joins = {},
+                                 std::string_view condition = {});
+  RecordScan() = default;
+
+  // True: a row is there.
+  Result<bool> Step();
+  const Statement& row() const { return row_; }
+
+  struct Range {
+    std::int64_t first_id;
+    std::int64_t last_id;
+    std::int64_t process_id;  // 0: of all processes, the statement tells which
+  };
+
+ private:
+  Statement row_;
+  std::vector<Range> ranges_;
+  std::size_t next_ = 0;
+  bool is_open_ = false;
+};
 
 }  // namespace tlparse

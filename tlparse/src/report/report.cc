@@ -2,23 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
-#include <thread>
 
 #include "report/rank_aggregates.h"
 #include "report/report_context.h"
 #include "report/task_pool.h"
+#include "report/viewer_export.h"
 #include "store/database.h"
 
 namespace tlparse {
 namespace {
-
-int ThreadCount(const ReportOptions& options) {
-  constexpr int kMaxThreads = 4;  // more only wait for the file system
-  if (options.threads > 0) return options.threads;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
-}
 
 Result<std::int64_t> FindRun(Database& database, const ReportOptions& options) {
   ASSIGN_OR_RETURN(Statement run, database.Prepare("SELECT id FROM run WHERE ?1 IS NULL OR id = ?1 "
@@ -44,15 +37,20 @@ class Reporter {
     ASSIGN_OR_RETURN(failures_, ReadFailures(database_, run_id));
     facts_.resize(participants_.size());
     const bool has_aggregates = participants_.empty() || !participants_.front().directory.empty();
-    if (has_aggregates) {
-      pool_.Add([this](Database& database) {
-        return WriteAllChromiumEvents(database, root_, participants_);
+    // The pool takes what was added last: long tasks first, and the many small ones of the viewer
+    // fill up what is left.
+    if (options_.viewer) {
+      pool_.Add([this, run_id](Database& database) {
+        return AddViewerTasks(pool_, database, root_, run_id);
       });
     }
     for (std::size_t i = 0; i < participants_.size(); ++i) {
       pool_.Add([this, i](Database& database) { return Begin(database, i); });
     }
-    RETURN_IF_ERROR(pool_.Run(database_, ThreadCount(options_)));
+    pool_.Add([this, has_aggregates](Database& database) {
+      return WriteChromiumEvents(database, root_, participants_, has_aggregates);
+    });
+    RETURN_IF_ERROR(pool_.Run(database_, options_.threads));
     if (has_aggregates) RETURN_IF_ERROR(WriteAggregates());
     ReportSummary summary;
     summary.logs = static_cast<std::int64_t>(participants_.size());
@@ -88,10 +86,6 @@ class Reporter {
     if (!name.empty()) {
       ASSIGN_OR_RETURN(job->directory, root_.Child(name));
     }
-    // The timeline needs no plan and is the largest file by far: another thread starts with it.
-    pool_.Add([this, job](Database& connection) {
-      return WriteChromiumEvents(ContextOf(connection, *job));
-    });
     ASSIGN_OR_RETURN(TreePlan plan, PlanTree(database, participants_[index], options_));
     // Nobody reads the plan before the tasks below exist.
     job->plan = std::move(plan);
@@ -101,7 +95,6 @@ class Reporter {
     AddStep(job, WriteIndexPage);
     AddStep(job, WriteCollectivesParity);
     if (options_.inductor_provenance) AddStep(job, WriteProvenancePages);
-    AddStep(job, WriteRawJsonl);
     constexpr std::size_t kFilesPerTask = 512;
     for (std::size_t first = 0; first < job->plan.files.size(); first += kFilesPerTask) {
       pool_.Add([this, job, first](Database& connection) {
@@ -109,6 +102,7 @@ class Reporter {
                                   first + kFilesPerTask);
       });
     }
+    AddStep(job, WriteRawJsonl);
     return {};
   }
 

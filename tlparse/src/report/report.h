@@ -27,6 +27,8 @@ struct ReportOptions {
   bool inductor_provenance = false;
   // rank_<N>/ even if there is only one log.
   bool rank_directories = false;
+  // index.html is the viewer's page, with its data beside it.
+  bool viewer = false;
   // Name of the plain index page in the root: another one where the viewer's page is index.html.
   std::string root_index_name = "index.html";
   // HTML put at the top of the index pages as it is: never from a log.

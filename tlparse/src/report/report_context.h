@@ -57,8 +57,10 @@ Result<void> WriteFailures(const ReportContext& context, const TreePlan& plan);
 Result<void> WriteProvenancePages(const ReportContext& context, const TreePlan& plan);
 Result<void> WriteIndexPage(const ReportContext& context, const TreePlan& plan);
 
-// Array of the events, one a line, in log order. What is not JSON is left
-// out (import_log tells).
-Result<void> WriteChromiumEvents(const ReportContext& context);
+// <participant>/chromium_events.json: array of the events, one a line, in log order. What is not
+// JSON is left out (import_log tells). With `all` in one file in the root too, with the rank as
+// `pid`.
+Result<void> WriteChromiumEvents(Database& database, const Directory& root,
+                                 const std::vector<Participant>& participants, bool all);
 
 }  // namespace tlparse

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -71,6 +72,17 @@ int StatusOf(ErrorCode code) {
     default:
       return 500;
   }
+}
+
+// Sends the body as it is. httplib would compress what it gets as content, at Brotli's highest
+// level: a quarter of a second for the page, which a browser on the same machine does not get back.
+void Send(httplib::Response& response, std::string body, const char* type) {
+  auto shared = std::make_shared<const std::string>(std::move(body));
+  response.set_content_provider(
+      shared->size(), type,
+      [shared](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+        return sink.write(shared->data() + offset, length);
+      });
 }
 
 void Refuse(httplib::Response& response, int status, std::string_view why) {
@@ -140,6 +152,7 @@ class ViewerServer::Impl {
     server_.set_default_headers(DefaultHeaders(page_.policy));
     server_.set_payload_max_length(256 << 10);
     server_.set_keep_alive_max_count(1000);
+    server_.set_tcp_nodelay(true);
     server_.set_read_timeout(10);
     server_.new_task_queue = [] { return new httplib::ThreadPool(4); };
     // Routed here by comparison: httplib would try regular expressions on whatever path comes in.
@@ -172,7 +185,7 @@ class ViewerServer::Impl {
     if (request.method != "GET" && request.method != "HEAD") {
       Refuse(response, 405, "this server only reads");
     } else if (request.path == "/" || request.path == "/index.html") {
-      response.set_content(page_.html, "text/html; charset=utf-8");
+      Send(response, page_.html, "text/html; charset=utf-8");
     } else if (request.path == "/api/chromium_events.json") {
       Events(request, response);
     } else if (constexpr std::string_view kChunk = "/api/chunk/";
@@ -195,7 +208,7 @@ class ViewerServer::Impl {
     }
     auto json = entry->second.Chunk(name);
     if (!json) return Refuse(response, StatusOf(json.error().code), json.error().message);
-    response.set_content(std::move(*json), kJson);
+    Send(response, std::move(*json), kJson);
   }
 
   void Events(const httplib::Request& request, httplib::Response& response) {
@@ -203,7 +216,9 @@ class ViewerServer::Impl {
     if (!opened) return Refuse(response, StatusOf(opened.error().code), opened.error().message);
     std::shared_ptr<EventStream> stream = std::move(*opened);
     response.set_header("Content-Disposition", "attachment; filename=\"chromium_events.json\"");
-    response.set_chunked_content_provider(kJson, [stream](std::size_t, httplib::DataSink& sink) {
+    // A download, of a type that httplib does not compress.
+    constexpr const char* kBytes = "application/octet-stream";
+    response.set_chunked_content_provider(kBytes, [stream](std::size_t, httplib::DataSink& sink) {
       auto piece = stream->Next();
       if (!piece) return false;  // the connection is cut: half a file must not look whole
       if (piece->empty()) {
@@ -228,7 +243,7 @@ class ViewerServer::Impl {
     const std::lock_guard lock(console_mutex_);
     auto answer = console_->Run(sql);
     if (!answer) return Refuse(response, StatusOf(answer.error().code), answer.error().message);
-    response.set_content(std::move(*answer), kJson);
+    Send(response, std::move(*answer), kJson);
   }
 
   ServerOptions options_;

@@ -1,5 +1,6 @@
 #include "report/task_pool.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -14,6 +15,10 @@ void TaskPool::Add(Task task) {
 }
 
 Result<void> TaskPool::Run(Database& database, int threads) {
+  constexpr int kMaxThreads = 4;  // more only wait for the file system
+  if (threads <= 0) {
+    threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+  }
   std::vector<std::thread> workers;
   for (int i = 1; i < threads; ++i) {
     workers.emplace_back([this, &database] { OpenAndWork(database); });

@@ -23,9 +23,9 @@ class TaskPool {
   // May be called by tasks, and before Run.
   void Add(Task task);
 
-  // Runs all tasks, those added meanwhile too, on `threads` threads (the caller's is one and uses
-  // `database`, which must not be in a transaction; the others open its file again). The first
-  // error ends it: tasks that have not begun are dropped.
+  // Runs all tasks, those added meanwhile too, on `threads` threads, 0: as many as pay off (the
+  // caller's is one and uses `database`, which must not be in a transaction; the others open its
+  // file again). The first error ends it: tasks that have not begun are dropped.
   Result<void> Run(Database& database, int threads);
 
  private:

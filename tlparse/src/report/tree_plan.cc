@@ -25,7 +25,7 @@ namespace {
 enum class Rule : std::uint8_t {
   kOther,
   kText,
-  kNamedText,  // named by metadata.name
+  kGraphDump,  // named by metadata.name
   kSplitChild,
   kGuards,
   kCode,
@@ -47,7 +47,7 @@ Rule NormalRule(std::string_view kind) {
     if (kind == text) return Rule::kText;
   }
   if (kind == "artifact") return Rule::kArtifact;
-  if (kind == "graph_dump") return Rule::kNamedText;
+  if (kind == "graph_dump") return Rule::kGraphDump;
   if (kind == "optimize_ddp_split_child") return Rule::kSplitChild;
   if (kind == "dynamo_guards") return Rule::kGuards;
   if (kind == "inductor_output_code") return Rule::kCode;
@@ -140,6 +140,7 @@ class Planner {
   bool ParseMetadata(const Row& row);
   std::string Member(std::string_view name) const;
   void PlanArtifact(const Row& row);
+  void PlanGraphDump(const Row& row);
   void PlanCode(const Row& row);
   void PlanDump(const Row& row);
   void AddText(const Row& row, std::string stem);
@@ -161,6 +162,8 @@ class Planner {
   std::unordered_map<std::string, std::uint32_t> key_ids_;
   std::unordered_set<std::int64_t> payload_files_;
   UniqueNames dump_names_;
+  std::unordered_map<std::uint32_t, UniqueNames> diff_names_;  // by directory
+  std::int64_t graph_before_id_ = 0;  // what the next pass of vLLM changes: a payload; 0: not known
   LenientParser parser_;
   simdjson::dom::element metadata_;
   bool has_metadata_ = false;
@@ -284,6 +287,28 @@ void Planner::PlanArtifact(const Row& row) {
                 : FileForm::kText,
       std::move(name), is_json ? ".json" : ".txt");
   drafts_.back().file.is_artifact_of_record = true;
+  if (drafts_.back().stem == "before_post_grad_graph") graph_before_id_ = row.payload_id;
+  if (drafts_.back().stem == "vllm_compilation_config") {
+    // A new model begins. The peer lists its configuration twice, and refers to the second file.
+    graph_before_id_ = 0;
+    drafts_.push_back(drafts_.back());
+    drafts_.front().file.is_artifact_of_record = false;
+  }
+}
+
+// vLLM dumps patterns as Python, and the graph after each of its passes; the page that shows what
+// the pass changed has the dump's name and no number.
+void Planner::PlanGraphDump(const Row& row) {
+  ParseMetadata(row);
+  const std::string name = Member("name");
+  AddText(row, name);
+  if (name.starts_with("vllm_patterns.")) drafts_.back().extension = ".py";
+  if (!name.starts_with("vllm_post_grad.")) return;
+  if (graph_before_id_ != 0) {
+    AddPage(row, FileForm::kPassDiffPage, name + ".diff");
+    drafts_.back().file.before_id = graph_before_id_;
+  }
+  graph_before_id_ = row.payload_id;
 }
 
 void Planner::PlanCode(const Row& row) {
@@ -325,9 +350,8 @@ Result<void> Planner::PlanRow(Rule rule, const Row& row) {
       AddPage(row, FileForm::kMetricsPage, std::string(row.kind));
       needs_payload_file = true;
       break;
-    case Rule::kNamedText:
-      ParseMetadata(row);
-      AddText(row, Member("name"));
+    case Rule::kGraphDump:
+      PlanGraphDump(row);
       break;
     case Rule::kSplitChild:
       ParseMetadata(row);
@@ -384,6 +408,8 @@ Result<void> Planner::Number(Draft draft) {
     if (!payload_files_.insert(file.payload_id).second) file.payload_id = 0;
   } else if (file.form == FileForm::kDumpPage) {
     file.name = dump_names_.Next(draft.stem, draft.extension);
+  } else if (file.form == FileForm::kPassDiffPage) {
+    file.name = diff_names_[file.directory].Next(draft.stem, draft.extension);
   } else if (file.form == FileForm::kLink) {
     file.name = std::move(draft.stem);
   } else {
@@ -404,14 +430,15 @@ Result<TreePlan> Planner::Run(Database& database) {
   ASSIGN_OR_RETURN(texts_, TextCache::Open(database));
   ASSIGN_OR_RETURN(payloads_, PayloadReader::Open(database));
   RETURN_IF_ERROR(LoadCompiles(database));
-  ASSIGN_OR_RETURN(Statement rows,
-                   SelectRecords(database, participant_,
-                                 "r.id, r.kind_id, r.compile_id, r.attempt, r.payload_id, "
-                                 "r.envelope",
-                                 "", fmt::format("r.kind_id IS NOT {}", int{kTextStr})));
+  ASSIGN_OR_RETURN(RecordScan scan,
+                   RecordScan::Open(database, participant_,
+                                    "r.id, r.kind_id, r.compile_id, r.attempt, r.payload_id, "
+                                    "r.envelope",
+                                    "", fmt::format("r.kind_id IS NOT {}", int{kTextStr})));
+  const Statement& rows = scan.row();
   bool rank_seen = false;
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    ASSIGN_OR_RETURN(const bool has_row, scan.Step());
     if (!has_row) break;
     const std::int64_t kind_id = rows.OptionalInt(1).value_or(0);
     ASSIGN_OR_RETURN(const Rule rule, RuleOf(kind_id));

@@ -17,21 +17,23 @@ class Database;
 
 // What stands in a file.
 enum class FileForm : std::uint8_t {
-  kText,         // the payload as it is
-  kJson,         // the payload, laid out; as it is if it is not JSON
-  kStackTraces,  // kJson, and beside it a page <stem>_readable.html
-  kCodePage,     // page: generated code
-  kDumpPage,     // page: a dumped source file
-  kGuardsPage,   // page: dynamo_guards
-  kMetricsPage,  // page: compilation_metrics and its relatives
-  kSymbolPage,   // page: what was assumed about a symbol (export)
-  kPayload,      // payloads/<md5>.txt, not listed
-  kLink,         // no file: a link that the log gave
+  kText,          // the payload as it is
+  kJson,          // the payload, laid out; as it is if it is not JSON
+  kStackTraces,   // kJson, and beside it a page <stem>_readable.html
+  kCodePage,      // page: generated code
+  kDumpPage,      // page: a dumped source file
+  kGuardsPage,    // page: dynamo_guards
+  kMetricsPage,   // page: compilation_metrics and its relatives
+  kSymbolPage,    // page: what was assumed about a symbol (export)
+  kPassDiffPage,  // page: what a pass of vLLM changed in the graph
+  kPayload,       // payloads/<md5>.txt, not listed
+  kLink,          // no file: a link that the log gave
 };
 
 struct PlannedFile {
   std::int64_t record_id = 0;
   std::int64_t payload_id = 0;  // 0: none
+  std::int64_t before_id = 0;   // kPassDiffPage: the payload with the graph before the pass
   std::int32_t number = -1;     // as listed; -1: not listed
   std::uint32_t directory = 0;  // index in TreePlan::directories
   std::uint32_t key = 0;        // index in TreePlan::keys; only if listed

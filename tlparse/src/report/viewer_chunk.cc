@@ -5,20 +5,24 @@
 #include <cmath>
 #include <iterator>
 
-#include "report/json_format.h"
+#include "base/json_writer.h"
 
 namespace tlparse {
-Result<void> ChunkWriter::AddTable(Database& database, const ViewerTable& table,
+namespace {
+
+void AppendInt(std::int64_t value, std::string& out) {
+  const fmt::format_int digits(value);
+  out.append(digits.data(), digits.size());
+}
+
+}  // namespace
+
+Result<void> ChunkWriter::AddTable(Database& database, std::string_view name, const std::string& sql,
                                    const ViewerParameters& parameters) {
-  // The marker column tells numbers from texts, so that one list of names serves SQL and JSON.
-  std::string sql = "SELECT ";
-  if (*table.numbers != '\0') sql += fmt::format("{}, ", table.numbers);
-  sql += "0 AS \"|\"";
-  if (*table.texts != '\0') sql += fmt::format(", {}", table.texts);
-  sql += fmt::format(" {}", table.from);
-  ASSIGN_OR_RETURN(Statement statement, database.Prepare(sql));
-  for (const auto& [name, value] : parameters) {
-    if (const int index = sqlite3_bind_parameter_index(statement.handle(), name); index != 0)
+  ASSIGN_OR_RETURN(Statement* const kept, database.PrepareKept(sql));
+  Statement& statement = *kept;
+  for (const auto& [parameter, value] : parameters) {
+    if (const int index = sqlite3_bind_parameter_index(statement.handle(), parameter); index != 0)
       statement.Bind(index, value);
   }
   std::vector<std::string_view> numbers;
@@ -31,7 +35,7 @@ Result<void> ChunkWriter::AddTable(Database& database, const ViewerTable& table,
       (marker < 0 ? numbers : texts).push_back(statement.ColumnName(i));
     }
   }
-  BeginTable(table.name, numbers, texts);
+  BeginTable(name, numbers, texts);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, statement.Step());
     if (!has_row) return {};
@@ -64,14 +68,13 @@ std::string& ChunkWriter::NextCell() {
   Table& table = tables_.back();
   std::string& cells = table.columns[table.next_cell++ % table.columns.size()].cells;
   if (!cells.empty()) cells += ',';
-  size_bytes_ += 6;
   return cells;
 }
 
 void ChunkWriter::AddNumber(std::optional<std::int64_t> value) {
   std::string& cells = NextCell();
   if (value) {
-    fmt::format_to(std::back_inserter(cells), "{}", *value);
+    AppendInt(*value, cells);
   } else {
     cells += "null";
   }
@@ -91,21 +94,16 @@ void ChunkWriter::AddText(std::optional<std::string_view> text) {
     NextCell() += "null";
     return;
   }
-  const auto [entry, is_new] = string_ids_.try_emplace(std::string(*text), strings_.size());
+  const auto [entry, is_new] = string_ids_.try_emplace(HashBytes(*text), string_ids_.size());
   if (is_new) {
-    strings_.emplace_back(*text);
-    size_bytes_ += text->size() + 3;
+    if (entry->second != 0) strings_ += ',';
+    AppendJsonString(*text, strings_);
   }
-  fmt::format_to(std::back_inserter(NextCell()), "{}", entry->second);
+  AppendInt(static_cast<std::int64_t>(entry->second), NextCell());
 }
 
 std::string ChunkWriter::Finish() {
-  std::string json = "{\"strings\":[";
-  json.reserve(size_bytes_ + size_bytes_ / 8);
-  for (std::size_t i = 0; i < strings_.size(); ++i) {
-    if (i != 0) json += ',';
-    AppendJsonString(strings_[i], json);
-  }
+  std::string json = std::move(strings_);
   json += "],\"tables\":{";
   const char* separator = "";
   for (const Table& table : tables_) {

@@ -19,17 +19,9 @@
 
 #include "base/result.h"
 #include "store/database.h"
+#include "store/hash128.h"
 
 namespace tlparse {
-
-// A table of a chunk as SQL: SELECT <numbers>, <texts> <from>. Both lists are SQL expressions with
-// AS names; either may be empty.
-struct ViewerTable {
-  const char* name;
-  const char* numbers;
-  const char* texts;
-  const char* from;
-};
 
 // A named parameter of the SQL, with its colon: {":first", 7}.
 using ViewerParameters = std::vector<std::pair<const char*, std::int64_t>>;
@@ -38,9 +30,9 @@ class ChunkWriter {
  public:
   ChunkWriter() = default;
 
-  // Runs the query and adds its rows as table `table.name`. Parameters that the SQL does not use
-  // are ignored.
-  Result<void> AddTable(Database& database, const ViewerTable& table,
+  // Runs the query and adds its rows as a table. Columns before the one named | are numbers, those
+  // behind it texts. Parameters that the SQL does not use are ignored.
+  Result<void> AddTable(Database& database, std::string_view name, const std::string& sql,
                         const ViewerParameters& parameters);
 
   // By hand: all columns first, then cell by cell in that order, row by row.
@@ -50,13 +42,11 @@ class ChunkWriter {
   void AddReal(double value);  // NaN and infinities become null: JSON has none
   void AddText(std::optional<std::string_view> text);
 
-  // Bytes so far, about.
-  std::size_t size_bytes() const { return size_bytes_; }
-
   // The document. The writer is empty afterwards.
   std::string Finish();
 
  private:
+  static constexpr const char* kStart = "{\"strings\":[";
   struct Column {
     std::string name;
     bool is_text = false;
@@ -70,9 +60,8 @@ class ChunkWriter {
   std::string& NextCell();
 
   std::vector<Table> tables_;
-  std::vector<std::string> strings_;
-  std::unordered_map<std::string, std::size_t> string_ids_;
-  std::size_t size_bytes_ = 0;
+  std::string strings_ = kStart;  // the document as far as it is known
+  std::unordered_map<Hash128, std::size_t, Hash128Hasher> string_ids_;
 };
 
 }  // namespace tlparse

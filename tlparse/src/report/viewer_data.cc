@@ -6,7 +6,6 @@
 #include <charconv>
 
 #include "report/viewer_findings.h"
-#include "report/viewer_tables.h"
 
 namespace tlparse {
 namespace {
@@ -71,25 +70,13 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
       (slash == std::string_view::npos) != (spec->range == ChunkRange::kNone)) {
     return tl::unexpected<Error>(NoSuchChunk(name));
   }
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  if (spec->range != ChunkRange::kNone) {
-    const auto id = ParseId(part);
-    if (!id) return tl::unexpected<Error>(NoSuchChunk(name));
-    const std::int64_t width = spec->range == ChunkRange::kPer1024   ? 1024
-                               : spec->range == ChunkRange::kPer4096 ? 4096
-                                                                     : 1;
-    first = *id * width;
-    last = first + width - 1;
-    for (const ViewerLayout::Block& block : layout_.blocks) {
-      if (block.kind == stem && block.first_id == *id) last = block.last_id;
-    }
-  }
+  std::optional<std::int64_t> id = 0;
+  if (spec->range != ChunkRange::kNone) id = ParseId(part);
+  if (!id) return tl::unexpected<Error>(NoSuchChunk(name));
+  ASSIGN_OR_RETURN(const ViewerParameters parameters, ParametersFor(*spec, *id));
   ChunkWriter writer;
-  const ViewerParameters parameters = {
-      {":run", run_id_}, {":origin", origin_us_}, {":first", first}, {":last", last}};
   for (const ViewerTable& table : spec->tables) {
-    auto added = writer.AddTable(*database_, table, parameters);
+    auto added = writer.AddTable(*database_, table.name, table.sql, parameters);
     if (!added) {
       Error error = std::move(added).error();
       error.message = fmt::format("viewer chunk {}, table {}: {}", name, table.name, error.message);
@@ -98,6 +85,41 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   }
   if (stem == "index") RETURN_IF_ERROR(AddLayout(writer));
   return writer.Finish();
+}
+
+Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
+                                                   std::int64_t id) const {
+  std::int64_t first = id;
+  std::int64_t last = id;
+  if (spec.range == ChunkRange::kPer1024 || spec.range == ChunkRange::kPer4096) {
+    const std::int64_t width = spec.range == ChunkRange::kPer1024 ? 1024 : 4096;
+    first = id * width;
+    last = first + width - 1;
+  }
+  for (const ViewerLayout::Block& block : layout_.blocks) {
+    if (block.kind == spec.name && block.first_id == id) last = block.last_id;
+  }
+  ViewerParameters parameters = {
+      {":run", run_id_}, {":origin", origin_us_}, {":first", first}, {":last", last}};
+  if (spec.range == ChunkRange::kCompiles || spec.range == ChunkRange::kProcess) {
+    ASSIGN_OR_RETURN(
+        Statement* const kept,
+        database_->PrepareKept(
+            spec.range == ChunkRange::kCompiles
+                ? "SELECT min(c.first_record_id), max(c.last_record_id) FROM compile c CROSS JOIN process p ON p.id = "
+                  "c.process_id JOIN log_file f ON f.id = p.log_file_id WHERE c.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"
+                : "SELECT p.first_record_id, p.last_record_id FROM process p JOIN log_file f ON f.id = p.log_file_id "
+                  "WHERE p.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"));
+    Statement& range = *kept;
+    range.Bind(1, first);
+    range.Bind(2, last);
+    range.Bind(3, run_id_);
+    ASSIGN_OR_RETURN(const bool has_row, range.Step());
+    // Nothing lies between 1 and 0.
+    parameters.emplace_back(":first_record", has_row ? range.OptionalInt(0).value_or(1) : 1);
+    parameters.emplace_back(":last_record", has_row ? range.OptionalInt(1).value_or(0) : 0);
+  }
+  return parameters;
 }
 
 Result<void> ViewerData::AddLayout(ChunkWriter& writer) {
@@ -139,7 +161,7 @@ Result<std::string> ViewerData::TextChunk(std::string_view prefix) {
 }
 
 Result<std::vector<std::string>> ViewerData::ChunkNames() {
-  std::vector<std::string> names = {"findings"};
+  std::vector<std::string> names = {"findings", "export"};  // these take longest
   const auto add_ids = [&](std::string_view stem, const std::string& sql) -> Result<void> {
     ASSIGN_OR_RETURN(Statement statement, database_->Prepare(sql));
     while (true) {
@@ -149,7 +171,7 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
     }
   };
   for (const ViewerChunkSpec& spec : ViewerChunkSpecs()) {
-    if (spec.range == ChunkRange::kNone) names.emplace_back(spec.name);
+    if (spec.range == ChunkRange::kNone && spec.name != "export") names.emplace_back(spec.name);
   }
   for (const ViewerLayout::Block& block : layout_.blocks)
     names.push_back(fmt::format("{}/{}", block.kind, block.first_id));

@@ -2,19 +2,22 @@
 // needs it; its name says what it holds, and the same name gives the same document whether it lies
 // in tl_out/data/ or comes from `tlparse serve`:
 //
-//   index                 the run, its files and processes, counts, what to look at first, where
-//   the other chunks begin compiles              one row per compile, and the stacks they were
-//   called from problems              failures, graph breaks, recompiles findings              what
-//   sets ranks apart and why; which compiles of different ranks are the same graphs, kernels one
-//   row per graph; names of kernels, for the search compile/<id>          records, graphs' texts,
-//   metrics, cache lookups of compiles <id> and following (see `block`) process/<id> records of one
-//   process that belong to no compile guards/<id>           guard trees, by content provenance/<id>
-//   kernels, nodes and source lines, by content cache, sets           cache lookups; which
-//   components make up a key components/<n>        components n·4096 … n·4096+4095: name, hash,
-//   value schedules             collective schedules and execution orders of all ranks events/<id>
-//   Chromium events of one process args/<n>              arguments of the events whose record is
-//   n·1024 … n·1024+1023 import_log/<n>        rows n·4096 … n·4096+4095 of the import log export
-//   what export and draft export recorded text/<hash prefix>    payloads
+//   index              the run, its files and processes, counts, where the other chunks begin
+//   compiles           one row per compile, and the stacks they were called from
+//   problems           failures, graph breaks, recompiles
+//   findings           what sets ranks apart and why; which compiles of different ranks are the
+//   same graphs, kernels    one row per graph; names of kernels, for the search compile/<id>
+//   records, graphs' texts, metrics, … of compiles <id> and following (see `block`) process/<id>
+//   records of one process that belong to no compile guards/<id>        guard trees, by content
+//   provenance/<id>    kernels, nodes and source lines, by content
+//   cache, sets        cache lookups; which components make up a key
+//   components/<n>     components n·4096 … n·4096+4095: name, hash, value
+//   schedules          collective schedules and execution orders of all ranks
+//   events/<id>        Chromium events of one process
+//   args/<n>           arguments of the events whose record is n·1024 … n·1024+1023
+//   import_log/<n>     rows n·4096 … n·4096+4095 of the import log
+//   export             what export and draft export recorded
+//   text/<prefix>      payloads whose hash begins so
 #pragma once
 
 #include <cstdint>
@@ -25,6 +28,7 @@
 
 #include "base/result.h"
 #include "report/viewer_chunk.h"
+#include "report/viewer_tables.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -49,6 +53,13 @@ class ViewerData {
   static Result<ViewerData> Open(Database& database, std::optional<std::int64_t> run_id,
                                  ViewerLayout layout = {});
 
+  // The same run and layout through another connection to the same database, for another thread.
+  ViewerData On(Database& database) const {
+    ViewerData other = *this;
+    other.database_ = &database;
+    return other;
+  }
+
   // JSON of the chunk; kNotFound if there is none of that name. `name` may be hostile.
   Result<std::string> Chunk(std::string_view name);
 
@@ -62,6 +73,7 @@ class ViewerData {
  private:
   ViewerData(Database& database, std::int64_t run_id, ViewerLayout layout)
       : database_(&database), run_id_(run_id), layout_(std::move(layout)) {}
+  Result<ViewerParameters> ParametersFor(const ViewerChunkSpec& spec, std::int64_t id) const;
   Result<void> AddLayout(ChunkWriter& writer);
   Result<std::string> TextChunk(std::string_view prefix);
 

@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "report/json_format.h"
+#include "base/json_writer.h"
 
 namespace tlparse {
 

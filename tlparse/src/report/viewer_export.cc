@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "report/task_pool.h"
 #include "report/viewer_data.h"
+#include "store/text_pool.h"
 
 namespace tlparse {
 namespace {
@@ -53,22 +56,45 @@ std::string ProcessesOf(std::int64_t run_id) {
 }
 
 // Payloads that the page shows as texts: those of Chromium events are in the chunks args/.
-std::string TextsOf(std::int64_t run_id) {
-  return fmt::format(
-      "(SELECT payload_id FROM record WHERE payload_id IS NOT NULL AND kind IS NOT 'chromium_event'"
-      " AND process_id IN {})",
-      ProcessesOf(run_id));
+struct TextSet {
+  std::vector<bool> has;         // by payload id
+  std::int64_t small_bytes = 0;  // of those that share files
+};
+
+Result<TextSet> FindTexts(Database& database, std::int64_t run_id) {
+  TextSet texts;
+  ASSIGN_OR_RETURN(const std::int64_t last_id,
+                   database.QueryInt("SELECT max(id) FROM payload_row"));
+  texts.has.resize(static_cast<std::size_t>(last_id) + 1);
+  ASSIGN_OR_RETURN(Statement used,
+                   database.Prepare(fmt::format(
+                       "SELECT payload_id FROM record_row WHERE payload_id IS NOT NULL AND "
+                       "kind_id IS NOT {} AND process_id IN {}",
+                       int{kTextChromiumEvent}, ProcessesOf(run_id))));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, used.Step());
+    if (!has_row) break;
+    texts.has[static_cast<std::size_t>(used.Int(0))] = true;
+  }
+  ASSIGN_OR_RETURN(Statement sizes, database.Prepare("SELECT id, size_bytes FROM payload_row"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, sizes.Step());
+    if (!has_row) return texts;
+    if (texts.has[static_cast<std::size_t>(sizes.Int(0))] && sizes.Int(1) < kTextAloneBytes)
+      texts.small_bytes += sizes.Int(1);
+  }
 }
 
-Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id) {
+Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const TextSet& texts) {
   ViewerLayout layout;
+  // Envelopes are short but for metrics; to measure each would mean to read it.
   RETURN_IF_ERROR(AddBlocks(
       database, "compile",
       fmt::format(
-          "SELECT c.id, coalesce(b.bytes, 0) + 500 FROM compile c LEFT JOIN (SELECT compile_id,"
-          " sum(length(envelope)) + 200 * count(*) AS bytes FROM record WHERE kind IS NOT "
-          "'chromium_event'"
-          " GROUP BY compile_id) b ON b.compile_id = c.id"
+          "SELECT c.id, coalesce(b.bytes, 0) + 500 FROM compile c LEFT JOIN (SELECT m.compile_id,"
+          " sum(CASE WHEN r.kind_id IN (SELECT id FROM text WHERE text LIKE '%compilation_metrics') THEN"
+          " length(r.envelope) ELSE 1500 END) AS bytes FROM compile_record_row m"
+          " JOIN record_row r ON r.id = m.record_id GROUP BY m.compile_id) b ON b.compile_id = c.id"
           " WHERE c.process_id IN {} ORDER BY c.id",
           ProcessesOf(run_id)),
       layout));
@@ -84,93 +110,89 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id) {
                 " WHERE g.id IN (SELECT min(id) FROM graph WHERE provenance_content_id IS NOT NULL"
                 " GROUP BY provenance_content_id) GROUP BY 1 ORDER BY 1",
                 layout));
-  ASSIGN_OR_RETURN(const std::int64_t bytes,
-                   database.QueryInt(fmt::format(
-                       "SELECT sum(size_bytes) FROM payload WHERE size_bytes < {} AND id IN {}",
-                       kTextAloneBytes, TextsOf(run_id))));
   layout.text_prefix_digits = 1;
-  for (std::int64_t group = bytes / 16; group > kBlockBytes; group /= 16)
+  for (std::int64_t group = texts.small_bytes / 16; group > kBlockBytes; group /= 16)
     ++layout.text_prefix_digits;
   layout.text_alone_bytes = kTextAloneBytes;
   return layout;
 }
 
-// All texts of the run in the order of their hashes: one file per prefix, and one for each large
-// text.
-class TextFiles {
- public:
-  TextFiles(const Directory& data, FileWriter& file, const ViewerLayout& layout)
-      : data_(data), file_(file), layout_(layout) {}
-
-  Result<void> Add(Statement& row) {
-    const std::string hash(row.Text(0));
-    if (row.Int(2) >= layout_.text_alone_bytes) {
-      ChunkWriter alone;
-      AddRow(alone, true, row);
-      return WriteChunk(data_, file_, "text/" + hash, alone.Finish());
-    }
-    const std::string prefix = hash.substr(0, static_cast<std::size_t>(layout_.text_prefix_digits));
-    if (prefix != prefix_) RETURN_IF_ERROR(Flush());
-    AddRow(group_, prefix_.empty(), row);
-    prefix_ = prefix;
-    return {};
-  }
-
-  Result<void> Flush() {
-    if (prefix_.empty()) return {};
-    const std::string name = "text/" + prefix_;
-    prefix_.clear();
-    return WriteChunk(data_, file_, name, group_.Finish());
-  }
-
- private:
-  static void AddRow(ChunkWriter& writer, bool is_first, Statement& row) {
+// The texts whose hashes begin with `prefix`: one file for all, and one for each large text.
+Result<void> WriteTexts(Database& database, const TextSet& texts, const Directory& data,
+                        const std::string& prefix) {
+  ASSIGN_OR_RETURN(Statement found,
+                   database.Prepare("SELECT id FROM payload_hash WHERE hash >= ?1 AND hash < ?2"));
+  const std::string end = prefix + "g";  // behind every hex digit
+  found.Bind(1, prefix);
+  found.Bind(2, end);
+  ASSIGN_OR_RETURN(Statement row,
+                   database.Prepare("SELECT size_bytes, typeof(content) = 'blob', hash, content"
+                                    " FROM payload_row WHERE id = ?"));
+  FileWriter file;
+  ChunkWriter group;
+  bool has_group = false;
+  const auto add = [&row](bool is_first, ChunkWriter& writer) {
     if (is_first) writer.BeginTable("text", {"size_bytes", "is_binary"}, {"hash", "content"});
-    writer.AddNumber(row.Int(2));
-    writer.AddNumber(row.Int(3));
-    writer.AddText(row.Text(0));
-    writer.AddText(row.Text(1));
-  }
-
-  const Directory& data_;
-  FileWriter& file_;
-  const ViewerLayout& layout_;
-  ChunkWriter group_;
-  std::string prefix_;  // of what group_ holds
-};
-
-Result<void> WriteTexts(Database& database, std::int64_t run_id, const Directory& data,
-                        FileWriter& file, const ViewerLayout& layout) {
-  TextFiles texts(data, file, layout);
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare(fmt::format(
-                       "SELECT hash, content, size_bytes, typeof(content) = 'blob' FROM payload"
-                       " WHERE id IN {} ORDER BY hash",
-                       TextsOf(run_id))));
+    writer.AddNumber(row.Int(0));
+    writer.AddNumber(row.Int(1));
+    writer.AddText(row.Text(2));
+    writer.AddText(row.Text(3));
+  };
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return texts.Flush();
-    RETURN_IF_ERROR(texts.Add(rows));
+    ASSIGN_OR_RETURN(const bool has_next, found.Step());
+    if (!has_next) break;
+    if (!texts.has[static_cast<std::size_t>(found.Int(0))]) continue;
+    row.Reset();
+    row.Bind(1, found.Int(0));
+    ASSIGN_OR_RETURN(const bool has_row, row.Step());
+    if (!has_row) continue;
+    if (row.Int(0) < kTextAloneBytes) {
+      add(!has_group, group);
+      has_group = true;
+    } else {
+      ChunkWriter alone;
+      add(true, alone);
+      RETURN_IF_ERROR(WriteChunk(data, file, "text/" + std::string(row.Text(2)), alone.Finish()));
+    }
   }
+  return has_group ? WriteChunk(data, file, "text/" + prefix, group.Finish()) : Result<void>();
 }
 
 }  // namespace
 
-Result<void> WriteViewer(Database& database, const Directory& directory,
-                         std::optional<std::int64_t> run_id) {
+Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory& directory,
+                            std::int64_t run_id) {
+  // Shared by the tasks, which outlive this one.
+  struct Job {
+    ViewerData viewer;
+    TextSet texts;
+    Directory data;
+  };
   if (ViewerPage().empty())
     return Fail(ErrorCode::kNotFound, "this tlparse was built without the viewer");
   ASSIGN_OR_RETURN(ViewerData viewer, ViewerData::Open(database, run_id));
-  ASSIGN_OR_RETURN(ViewerLayout layout, ChooseLayout(database, viewer.run_id()));
+  ASSIGN_OR_RETURN(TextSet texts, FindTexts(database, run_id));
+  ASSIGN_OR_RETURN(const ViewerLayout layout, ChooseLayout(database, run_id, texts));
   viewer.set_layout(layout);
-  FileWriter file;
-  ASSIGN_OR_RETURN(const Directory data, directory.Child("data"));
+  ASSIGN_OR_RETURN(Directory data, directory.Child("data"));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, viewer.ChunkNames());
-  for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(const std::string json, viewer.Chunk(name));
-    RETURN_IF_ERROR(WriteChunk(data, file, name, json));
+  const auto job =
+      std::make_shared<const Job>(Job{std::move(viewer), std::move(texts), std::move(data)});
+  const int digits = layout.text_prefix_digits;
+  for (std::int64_t group = 0; group < std::int64_t{1} << (4 * digits); ++group) {
+    pool.Add([job, prefix = fmt::format("{:0{}x}", group, digits)](Database& connection) {
+      return WriteTexts(connection, job->texts, job->data, prefix);
+    });
   }
-  RETURN_IF_ERROR(WriteTexts(database, viewer.run_id(), data, file, layout));
+  // What takes longest stands first in `names`, and the pool takes what was added last.
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    pool.Add([job, name = *name](Database& connection) -> Result<void> {
+      ASSIGN_OR_RETURN(const std::string json, job->viewer.On(connection).Chunk(name));
+      FileWriter file;
+      return WriteChunk(job->data, file, name, json);
+    });
+  }
+  FileWriter file;
   RETURN_IF_ERROR(file.Open(directory, "index.html"));
   file.Append(ViewerPage());
   return file.Close();

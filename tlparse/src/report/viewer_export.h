@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "report/output_directory.h"
+#include "report/task_pool.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -19,9 +20,9 @@ std::string_view ViewerPage();
 // Name of the plain index of the report where index.html is the viewer; the viewer links to it.
 inline constexpr const char* kPlainIndexName = "files.html";
 
-// Writes index.html and data/ for a run of `database`, without `run_id` the latest. kNotFound if
-// ViewerPage() is empty or there is no such run.
-Result<void> WriteViewer(Database& database, const Directory& directory,
-                         std::optional<std::int64_t> run_id = std::nullopt);
+// Writes index.html and adds tasks that write data/, for a run of `database`. `directory` must
+// outlive the pool's run. kNotFound if ViewerPage() is empty or there is no such run.
+Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory& directory,
+                            std::int64_t run_id);
 
 }  // namespace tlparse

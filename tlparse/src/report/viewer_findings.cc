@@ -1,6 +1,7 @@
 #include "report/viewer_findings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>

@@ -1,28 +1,49 @@
-// The SQL behind each chunk of the viewer.
+// The SQL behind each chunk of the viewer: schemas/sql/viewer/<chunk>.sql, embedded at build time.
+//
+// A file holds one query per table, each below a line "-- table: <name>". Columns before the one
+// named | are numbers, those behind it texts. Queries may use
+//   :run            the run that is shown        run_process   its processes (a column of ids)
+//   :origin         its earliest time, µs        run_compile   their compiles
+//   :first, :last   ids that the chunk's name stands for
+//   :first_record, :last_record   the records of compiles or process :first … :last lie between
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
-
-#include "report/viewer_chunk.h"
+#include <vector>
 
 namespace tlparse {
 
-// How the part of a chunk's name behind the slash becomes the parameters :first and :last.
+// How the part of a chunk's name behind the slash becomes :first and :last.
 enum class ChunkRange {
-  kNone,     // no such part
-  kItem,     // an id; :first = :last = id, or the block of the layout that begins there
-  kPer1024,  // n: ids n·1024 … n·1024+1023
+  kNone,      // no such part
+  kItem,      // an id; :first = :last = id, or the block of the layout that begins there
+  kCompiles,  // the same, and the records of these compiles
+  kProcess,   // an id, and the records of this process
+  kPer1024,   // n: ids n·1024 … n·1024+1023
   kPer4096,
+};
+
+struct ViewerTable {
+  std::string name;
+  std::string sql;
 };
 
 struct ViewerChunkSpec {
   std::string_view name;
   ChunkRange range;
-  std::span<const ViewerTable> tables;
+  std::vector<ViewerTable> tables;
 };
 
-// All chunks but texts. Parameters: :run, :origin (microseconds), :first, :last.
+// All chunks but texts and findings.
 std::span<const ViewerChunkSpec> ViewerChunkSpecs();
+
+// As embedded: the chunk's name and the whole file.
+struct ViewerScript {
+  std::string_view name;
+  std::string_view text;
+};
+std::span<const ViewerScript> ViewerScripts();
 
 }  // namespace tlparse

@@ -76,11 +76,13 @@ constexpr char kBulkLoadPragmas[] =
 constexpr char kAppendPragmas[] =
     "PRAGMA journal_mode = DELETE; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;";
 constexpr char kReadPragmas[] = "PRAGMA query_only = ON; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
-    "PRAGMA mmap_size = 1073741824;";
+    "PRAGMA mmap_size = 2147418112;";
 
 }  // namespace
 
 Result<Database> Database::Open(const std::string& path, Mode mode) {
+  // SQLite counts its memory under one lock, for which the threads of a report would wait. Nobody reads the count.
+  [[maybe_unused]] static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   int flags = SQLITE_OPEN_NOMUTEX;
   flags |= mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
   if (mode == Mode::kBulkLoad) flags |= SQLITE_OPEN_CREATE;
@@ -120,6 +122,20 @@ Result<Statement> Database::Prepare(std::string_view sql) {
     return Fail(ErrorCode::kDatabase, fmt::format("SQL: {}", sqlite3_errmsg(connection_.get())));
   }
   return Statement(statement);
+}
+
+Result<Statement*> Database::PrepareKept(const std::string& sql) {
+  const auto [entry, is_new] = kept_.try_emplace(sql);
+  if (is_new) {
+    Result<Statement> statement = Prepare(sql);
+    if (!statement) {
+      kept_.erase(entry);
+      return tl::unexpected<Error>(std::move(statement).error());
+    }
+    entry->second = std::move(*statement);
+  }
+  entry->second.Reset();
+  return &entry->second;
 }
 
 Result<void> Database::Execute(std::string_view sql) {

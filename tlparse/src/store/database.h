@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "base/result.h"
 
@@ -76,6 +77,9 @@ class Database {
   Database& operator=(Database&&) = default;
 
   Result<Statement> Prepare(std::string_view sql);
+  // The same, kept for the next time, reset and with its earlier bindings. Not to be used while an earlier use goes on. Lives as
+  // long as the database.
+  Result<Statement*> PrepareKept(const std::string& sql);
   // One or several statements without parameters; rows are dropped.
   Result<void> Execute(std::string_view sql);
   // The first column of the first row of a query; 0 if there is no row or it is NULL.
@@ -94,6 +98,7 @@ class Database {
 
   std::unique_ptr<sqlite3, Closer> connection_;
   std::string path_;
+  std::unordered_map<std::string, Statement> kept_;  // finalized before the connection closes
 };
 
 }  // namespace tlparse

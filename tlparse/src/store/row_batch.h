@@ -66,16 +66,22 @@ class RowBatch {
   void Add(TableId table, const Values&... values) {
     std::vector<Cell>& cells = rows_[table];
     (cells.push_back(MakeCell(values)), ...);
+    ++row_count_;
   }
 
   const std::vector<Cell>& cells(TableId table) const { return rows_[table]; }
+  // Whether so many rows were added that the next ones had better go into another batch.
+  bool IsFull() const { return row_count_ >= kMostRows; }
   Arena& arena() { return arena_; }
   void Clear() {
     for (std::vector<Cell>& cells : rows_) cells.clear();
     arena_.Clear();
+    row_count_ = 0;
   }
 
  private:
+  static constexpr std::size_t kMostRows = 8192;
+
   template <typename T>
   Cell MakeCell(const T& value) {
     Cell cell{};
@@ -107,6 +113,7 @@ class RowBatch {
 
   std::vector<std::vector<Cell>> rows_;
   Arena arena_;
+  std::size_t row_count_ = 0;
 };
 
 }  // namespace tlparse

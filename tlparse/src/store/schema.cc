@@ -7,11 +7,8 @@
 
 namespace tlparse {
 
-Result<void> CreateSchema(Database& database) {
-  RETURN_IF_ERROR(database.Execute(
-      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion)));
-  for (const char* script : SchemaScripts()) RETURN_IF_ERROR(database.Execute(script));
-  ASSIGN_OR_RETURN(Statement insert, database.Prepare("INSERT INTO import_code VALUES (?, ?, ?, ?)"));
+Result<void> AddImportCodes(Database& database) {
+  ASSIGN_OR_RETURN(Statement insert, database.Prepare("INSERT INTO import_code VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"));
   for (int code = 1; code < static_cast<int>(ImportCode::kCount); ++code) {
     const ImportCodeInfo& info = Info(static_cast<ImportCode>(code));
     insert.Bind(1, std::int64_t{code});
@@ -21,6 +18,13 @@ Result<void> CreateSchema(Database& database) {
     RETURN_IF_ERROR(insert.Run());
   }
   return {};
+}
+
+Result<void> CreateSchema(Database& database) {
+  RETURN_IF_ERROR(database.Execute(
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion)));
+  for (const char* script : SchemaScripts()) RETURN_IF_ERROR(database.Execute(script));
+  return AddImportCodes(database);
 }
 
 Result<void> CreateIndexes(Database& database) { return database.Execute(IndexScript()); }

@@ -11,7 +11,7 @@ namespace tlparse {
 class Database;
 
 // PRAGMA user_version of the databases this program writes and reads. Columns may be added without a new version.
-inline constexpr std::int64_t kSchemaVersion = 1;
+inline constexpr std::int64_t kSchemaVersion = 2;
 // PRAGMA application_id: "TLPR".
 inline constexpr std::int64_t kApplicationId = 0x544C5052;
 
@@ -20,6 +20,8 @@ std::span<const char* const> SchemaScripts();
 // CREATE INDEX, for after the load.
 const char* IndexScript();
 
+// Adds the codes that this program knows and the database, written by an earlier one of the same version, does not.
+Result<void> AddImportCodes(Database& database);
 // Makes all tables and views in an empty database, and fills import_code.
 Result<void> CreateSchema(Database& database);
 // CREATE VIEW and CREATE INDEX that are not there yet are not made here: a database of the same version has them.

@@ -1,4 +1,5 @@
 // Records of a compile as the artifacts people know them by.
+import { memberText } from '../lib/json';
 import type { Chunks } from './chunks';
 import { loadBlock, type Compile, type TextRef } from './model';
 
@@ -17,13 +18,26 @@ export interface Artifact {
   source: string;
   text: TextRef | null;
   payloadState: string;
-  metadata: string | null;
+  readonly metadata: string | null; // JSON text; cut out of the envelope when asked
   path: string | null; // file name of generated code
   stackId: number | null;
   userStackId: number | null;
 }
 
 type RecordTable = Chunks['compile']['record'] | Chunks['process']['record'];
+type MetadataTable = Pick<RecordTable, 'kind' | 'envelope' | 'metadata'>;
+
+// What stands under the record key, as in the log; where that is not strict JSON, as the database repaired it.
+export function metadataText(table: MetadataTable, i: number): string | null {
+  const [repaired, envelope, kind] = [table.metadata[i], table.envelope[i], table.kind[i]];
+  if (repaired !== null) return repaired;
+  return envelope === null || kind === null ? null : memberText(envelope, kind);
+}
+
+export function metadataOfRecord(table: RecordTable, recordId: number | null): Record<string, unknown> {
+  const i = table.id.indexOf(recordId);
+  return i < 0 ? {} : parseObject(metadataText(table, i));
+}
 
 function artifactOf(table: RecordTable, i: number): Artifact {
   const kind = table.kind[i] ?? '(no record key)';
@@ -45,7 +59,9 @@ function artifactOf(table: RecordTable, i: number): Artifact {
     source: `${table.source_file[i] ?? ''}:${table.source_line[i] ?? ''}`,
     text: hash === null ? null : { hash, sizeBytes: table.size_bytes[i] ?? 0 },
     payloadState: table.payload_state[i] ?? '',
-    metadata: table.metadata[i],
+    get metadata() {
+      return metadataText(table, i);
+    },
     path: null,
     stackId: table.stack_id[i],
     userStackId: table.user_stack_id[i],
@@ -77,8 +93,12 @@ export function compileArtifacts(chunk: Chunks['compile'], compileId: number): A
 }
 
 export function metadataOf(artifact: Artifact): Record<string, unknown> {
+  return parseObject(artifact.metadata);
+}
+
+function parseObject(json: string | null): Record<string, unknown> {
   try {
-    const value: unknown = artifact.metadata === null ? {} : JSON.parse(artifact.metadata);
+    const value: unknown = json === null ? {} : JSON.parse(json);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};

@@ -1,5 +1,5 @@
 // What to look at first, worst first.
-import { place, plural } from '../lib/format';
+import { headline, place, plural, shorten } from '../lib/format';
 import { href } from '../route';
 import type { Chunks } from './chunks';
 import type { Model } from './model';
@@ -40,7 +40,7 @@ export function attention(model: Model, findings: Chunks['findings'] | undefined
     items.push({
       tone: 'warn',
       title: `${plural(total, 'graph break')} at ${plural(breaks.rows, 'place')}`,
-      detail: `Most often: ${(breaks.reason[0] ?? '').split('\n')[0]} ${place(breaks.user_file[0], breaks.user_line[0])}`,
+      detail: `Most often: ${headline(breaks.reason[0])} ${place(breaks.user_file[0], breaks.user_line[0])}`,
       link: href(['compiles'], { tab: 'breaks' }),
     });
   }
@@ -63,7 +63,7 @@ function failures(model: Model, items: Attention[]): void {
     if (kind === 'restart' || i > 3) return;
     items.push({
       tone: 'bad',
-      title: `${table.failures[i]}× ${table.type[i] ?? kind}: ${(table.reason[i] ?? '').split('\n')[0]}`,
+      title: `${table.failures[i]}× ${table.type[i] ?? kind}: ${shorten(headline(table.reason[i]), 300)}`,
       detail: place(table.user_file[i], table.user_line[i]),
       link: table.compile_id[i] === null ? href(['compiles'], { tab: 'failures' }) : href(['compile', table.compile_id[i]!]),
     });
@@ -105,10 +105,14 @@ export function divergences(model: Model, findings: Chunks['findings']): Attenti
   const collectives = findings.collective_mismatch;
   for (const i of firstOf(collectives.ranks)) {
     const many = collectives.ranks.filter((name) => name === collectives.ranks[i]).length;
+    const item = collectives.item[i] || '(nothing)';
+    const other = collectives.against_item[i] || '(nothing)';
+    const place = (ordinal: number | null) => `#${(ordinal ?? 0) + 1}`;
+    const part = item === other ? `${item} is ${place(collectives.ordinal[i])}, ${place(collectives.against_ordinal[i])} for the others` : `${item} where the others have ${other}`;
     items.push({
       tone: 'bad',
       title: `${who(collectives.ranks[i])}: collectives part in ${collectives.graph[i]}`,
-      detail: `${collectives.kind[i]}: ${collectives.item[i] || '(nothing)'} where the others have ${collectives.against_item[i] || '(nothing)'} ${collectives.reason[i] ?? ''}${many > 1 ? ` · ${many} mismatches` : ''}`,
+      detail: [`${collectives.kind[i]}: ${part}`, collectives.reason[i], many > 1 ? `${many} mismatches` : ''].filter(Boolean).join(' · '),
       link: href(['ranks'], { tab: 'collectives' }),
     });
   }

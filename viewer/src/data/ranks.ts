@@ -35,6 +35,7 @@ export interface Lookup {
   key: string | null;
   direction: string | null;
   setId: number | null;
+  deviceIndex: number | null; // that the components name
 }
 
 export function lookupsOf(cache: Chunks['cache']): Map<number, Lookup[]> {
@@ -43,7 +44,7 @@ export function lookupsOf(cache: Chunks['cache']): Map<number, Lookup[]> {
   t.id.forEach((id, row) => {
     const compileId = t.compile_id[row];
     if (compileId === null) return;
-    const lookup: Lookup = { id: id!, row, compileId, processId: t.process_id[row]!, layer: t.layer[row] ?? '', state: t.state[row] as CacheState, key: t.key[row], direction: t.direction[row], setId: t.component_set_id[row] };
+    const lookup: Lookup = { id: id!, row, compileId, processId: t.process_id[row]!, layer: t.layer[row] ?? '', state: t.state[row] as CacheState, key: t.key[row], direction: t.direction[row], setId: t.component_set_id[row], deviceIndex: t.device_index[row] };
     const known = byCompile.get(compileId);
     if (known) known.push(lookup);
     else byCompile.set(compileId, [lookup]);
@@ -101,21 +102,28 @@ export interface KeyComparison {
   differences: ComponentDifference[];
 }
 
-export async function compareSets(aId: number, bId: number): Promise<KeyComparison> {
+// A component that names a device is stored once for all: without a hash, and with this in the place of the index.
+const deviceMark = '\uFFFC';
+
+export async function compareKeys(mine: Lookup, other: Lookup): Promise<KeyComparison> {
   const sets = await load('sets');
   const lists = listRowsOf(sets);
-  const a = membersOf(sets, aId, lists);
-  const b = membersOf(sets, bId, lists);
+  const a = membersOf(sets, mine.setId!, lists);
+  const b = membersOf(sets, other.setId!, lists);
   const inA = new Set(a);
   const inB = new Set(b);
-  const onlyA = a.filter((id) => !inB.has(id));
-  const onlyB = b.filter((id) => !inA.has(id));
-  const component = new Map<number, { name: string; hash: string; value: string }>();
-  const blocks = new Set([...onlyA, ...onlyB].map((id) => Math.floor(id / 4096)));
-  for (const block of blocks) {
+  const isSameDevice = mine.deviceIndex === other.deviceIndex;
+  const component = new Map<number, { name: string; hash: string | null; value: string }>();
+  const wanted = isSameDevice ? [...a.filter((id) => !inB.has(id)), ...b.filter((id) => !inA.has(id))] : [...a, ...b];
+  for (const block of new Set(wanted.map((id) => Math.floor(id / 4096)))) {
     const { component: t } = await load('components', block);
-    t.id.forEach((id, i) => component.set(id!, { name: t.name[i] ?? '', hash: t.hash[i] ?? '', value: t.value[i] ?? '' }));
+    t.id.forEach((id, i) => component.set(id!, { name: t.name[i] ?? '', hash: t.hash[i], value: t.value[i] ?? '' }));
   }
+  const namesDevice = (id: number) => !isSameDevice && component.get(id)?.hash === null;
+  const onlyA = a.filter((id) => !inB.has(id) || namesDevice(id));
+  const onlyB = b.filter((id) => !inA.has(id) || namesDevice(id));
+  const valueOf = (c: { value: string }, lookup: Lookup) => c.value.replaceAll(deviceMark, String(lookup.deviceIndex ?? ''));
+  const hashOf = (c: { hash: string | null }, lookup: Lookup) => c.hash ?? `device ${lookup.deviceIndex}`;
   const differences = new Map<string, ComponentDifference>();
   const entry = (name: string) => {
     let known = differences.get(name);
@@ -124,11 +132,11 @@ export async function compareSets(aId: number, bId: number): Promise<KeyComparis
   };
   for (const id of onlyA) {
     const found = component.get(id);
-    if (found) Object.assign(entry(found.name), { a: found.value, aHash: found.hash });
+    if (found) Object.assign(entry(found.name), { a: valueOf(found, mine), aHash: hashOf(found, mine) });
   }
   for (const id of onlyB) {
     const found = component.get(id);
-    if (found) Object.assign(entry(found.name), { b: found.value, bHash: found.hash });
+    if (found) Object.assign(entry(found.name), { b: valueOf(found, other), bHash: hashOf(found, other) });
   }
   return { same: a.length - onlyA.length, differences: [...differences.values()] };
 }

@@ -1,14 +1,15 @@
 export function duration(us: number | null | undefined): string {
   if (us === null || us === undefined) return '';
-  const value = Math.abs(us);
-  if (value >= 60e6) {
-    const seconds = Math.round(value / 1e6);
-    return `${us < 0 ? '−' : ''}${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  }
-  const digits = (number: number) => (number >= 100 ? number.toFixed(0) : number >= 10 ? number.toFixed(1) : number.toFixed(2));
   const sign = us < 0 ? '−' : '';
-  if (value >= 1e6) return `${sign}${digits(value / 1e6)} s`;
-  if (value >= 1e3) return `${sign}${digits(value / 1e3)} ms`;
+  const value = Math.abs(us);
+  const digits = (number: number) => (number >= 99.95 ? number.toFixed(0) : number >= 9.995 ? number.toFixed(1) : number.toFixed(2));
+  // What would be rounded up to 1000 is one of the next unit.
+  if (value >= 59.95e6) {
+    const seconds = Math.round(value / 1e6);
+    return `${sign}${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  }
+  if (value >= 999.5e3) return `${sign}${digits(value / 1e6)} s`;
+  if (value >= 999.5) return `${sign}${digits(value / 1e3)} ms`;
   return `${sign}${Math.round(value)} µs`;
 }
 
@@ -35,7 +36,8 @@ export function plural(value: number, noun: string, many = `${noun}s`): string {
 }
 
 export function utc(us: number): string {
-  return new Date(us / 1000).toISOString().replace('T', ' ').replace('Z', ' UTC');
+  const date = new Date(us / 1000);
+  return Number.isNaN(date.getTime()) ? `${us} µs` : date.toISOString().replace('T', ' ').replace('Z', ' UTC');
 }
 
 // "train.py:12": enough to recognise a file in a table; the whole path belongs in a title.
@@ -63,6 +65,13 @@ export function ranges(numbers: number[]): string {
 
 export function shorten(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+// What a reason of several lines says first: its first line, and the next one where the first only announces it.
+export function headline(text: string | null): string {
+  const [first, ...rest] = (text ?? '').split('\n');
+  const next = first.endsWith(':') ? rest.find((line) => line.trim() !== '') : undefined;
+  return next === undefined ? first : `${first} ${next.trim()}`;
 }
 
 // JSON with line breaks; anything else as it is.

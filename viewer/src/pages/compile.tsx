@@ -6,6 +6,7 @@ import { href, type Route } from '../route';
 import { ArtifactView } from '../ui/artifact_view';
 import { CompileLink, Empty, PhaseBar, Place, Status, Waiting, phases } from '../ui/bits';
 import { ComparePicker } from '../ui/compare';
+import { RecordList, type RecordRow } from '../ui/record_list';
 import { Guards, Metrics, Shapes, Summary, shapeKinds, type Context } from './compile_views';
 
 function Head({ model, compile }: { model: Model; compile: Compile }) {
@@ -72,40 +73,23 @@ function Head({ model, compile }: { model: Model; compile: Compile }) {
 
 const quietKinds = new Set(['describe_tensor', 'describe_storage', 'describe_source']);
 
-function RecordList({ context, current }: { context: Context; current: Artifact | undefined }) {
+function Records({ context, current }: { context: Context; current: Artifact | undefined }) {
   const { compile, artifacts } = context;
   const [filter, setFilter] = useState('');
   const [withQuiet, setWithQuiet] = useState(false);
-  const quiet = artifacts.filter((artifact) => quietKinds.has(artifact.kind) || shapeKinds.has(artifact.kind)).length;
-  const shown = artifacts.filter((artifact) => artifact === current || ((withQuiet || !(quietKinds.has(artifact.kind) || shapeKinds.has(artifact.kind))) && artifact.title.toLowerCase().includes(filter.toLowerCase())));
-  let attempt: number | null = null;
-  const limit = 4000;
+  const isQuiet = (artifact: Artifact) => quietKinds.has(artifact.kind) || shapeKinds.has(artifact.kind);
+  const quiet = useMemo(() => artifacts.filter(isQuiet).length, [artifacts]);
+  const rows = useMemo(() => {
+    const needle = filter.toLowerCase();
+    const shown = artifacts.filter((artifact) => artifact === current || ((withQuiet || !isQuiet(artifact)) && artifact.title.toLowerCase().includes(needle)));
+    return recordRows(compile, shown, current);
+  }, [compile, artifacts, current, filter, withQuiet]);
   return (
     <>
       <div class="side-tools">
         <input type="search" placeholder="Filter artifacts" aria-label="Filter artifacts" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
       </div>
-      <ol class="records">
-        {shown.slice(0, limit).map((artifact) => {
-          const head = artifact.attempt !== null && artifact.attempt !== attempt && (compile.attempts > 1 || artifact.attempt > 0);
-          attempt = artifact.attempt ?? attempt;
-          return (
-            <>
-              {head && <li class="record-group">attempt {artifact.attempt}</li>}
-              <li>
-                <a href={href(['compile', compile.id], { record: artifact.recordId })} aria-current={artifact === current ? 'true' : undefined}>
-                  <span class={`record-title ${artifact.text ? '' : 'no-text'}`}>{shorten(artifact.title, 120)}</span>
-                  <span class="quiet">
-                    {artifact.subgraph && `${artifact.subgraph} `}
-                    {artifact.text ? bytes(artifact.text.sizeBytes) : ''}
-                  </span>
-                </a>
-              </li>
-            </>
-          );
-        })}
-      </ol>
-      {shown.length > limit && <p class="quiet">{shown.length - limit} more: filter by name.</p>}
+      <RecordList rows={rows} />
       {quiet > 0 && (
         <label class="quiet side-check">
           <input type="checkbox" checked={withQuiet} onChange={(event) => setWithQuiet(event.currentTarget.checked)} /> {plural(quiet, 'record')} of inputs and symbols
@@ -113,6 +97,26 @@ function RecordList({ context, current }: { context: Context; current: Artifact 
       )}
     </>
   );
+}
+
+function recordRows(compile: Compile, artifacts: Artifact[], current: Artifact | undefined): RecordRow[] {
+  const rows: RecordRow[] = [];
+  let attempt: number | null = null;
+  for (const artifact of artifacts) {
+    if (artifact.attempt !== null && artifact.attempt !== attempt && (compile.attempts > 1 || artifact.attempt > 0)) {
+      rows.push({ key: `before ${artifact.recordId}`, title: `attempt ${artifact.attempt}` });
+    }
+    attempt = artifact.attempt ?? attempt;
+    rows.push({
+      key: artifact.recordId,
+      title: shorten(artifact.title, 120),
+      note: `${artifact.subgraph ? `${artifact.subgraph} ` : ''}${artifact.text ? bytes(artifact.text.sizeBytes) : ''}`,
+      link: href(['compile', compile.id], { record: artifact.recordId }),
+      isQuiet: !artifact.text,
+      isCurrent: artifact === current,
+    });
+  }
+  return rows;
 }
 
 function Body({ context }: { context: Context }) {
@@ -126,7 +130,7 @@ function Body({ context }: { context: Context }) {
   const shapes = artifacts.filter((artifact) => shapeKinds.has(artifact.kind)).length;
   const views = [
     { key: 'summary', title: 'Summary', shown: true },
-    { key: 'guards', title: 'Guards', count: compile.guards, shown: guardRows.length > 0 },
+    { key: 'guards', title: 'Guards', count: null, shown: guardRows.length > 0 },
     { key: 'metrics', title: 'Metrics', count: metrics > 1 ? metrics : null, shown: metrics > 0 },
     { key: 'shapes', title: 'Symbolic shapes', count: shapes, shown: shapes > 0 },
   ];
@@ -146,7 +150,7 @@ function Body({ context }: { context: Context }) {
               </li>
             ))}
         </ul>
-        <RecordList context={context} current={current} />
+        <Records context={context} current={current} />
       </nav>
       {current ? (
         <ArtifactView key={current.recordId} artifact={current} frames={frames} lines={route.query.get('lines')} tools={current.text && <ComparePicker model={context.model} compile={compile} artifact={current} artifacts={artifacts} />} />

@@ -1,10 +1,10 @@
 // The views of a compile that are not one record: summary, guards, metrics, symbolic shapes.
 import { useMemo } from 'preact/hooks';
-import { metadataOf, type Artifact } from '../data/artifact';
+import { metadataOf, metadataOfRecord, type Artifact } from '../data/artifact';
 import { useChunk, type Chunks } from '../data/chunks';
 import { readFrames, rowsWhere, stackOf, useBlock, type Compile, type Model } from '../data/model';
 import { parseFilter } from '../lib/filter';
-import { count, duration, plural, shorten, utc } from '../lib/format';
+import { count, duration, headline, plural, shorten, utc } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { TextPane } from '../ui/artifact_view';
 import { CacheTag, CompileLink, Place, Stack, Waiting } from '../ui/bits';
@@ -65,7 +65,7 @@ export function Summary({ context }: { context: Context }) {
                   {breaks.map((i) => (
                     <details open={breaks.length < 3}>
                       <summary>
-                        {shorten((value.graph_break.reason[i] ?? '').split('\n')[0], 200)} <Place file={value.graph_break.user_file[i]} line={value.graph_break.user_line[i]} />
+                        {shorten(headline(value.graph_break.reason[i]), 200)} <Place file={value.graph_break.user_file[i]} line={value.graph_break.user_line[i]} />
                       </summary>
                       <pre class="reason-text">{value.graph_break.reason[i]}</pre>
                       <pre class="reason-text quiet-text">{value.graph_break.user_stack[i]}</pre>
@@ -287,7 +287,7 @@ export function Guards({ contentId, route }: { contentId: number; route: Route }
               <label>
                 <input type="checkbox" checked={withManagers} onChange={(event) => setQuery({ managers: event.currentTarget.checked ? 1 : null })} /> tree
               </label>
-              <span class="quiet">{plural(rows.length, 'guard')}</span>
+              <span class="quiet">{plural(rows.length, 'check')}</span>
             </div>
             <Grid label="Guards" rows={rows} columns={columns} rowKey={(row) => row.id} height="calc(100vh - 250px)" empty={all.length === 0 ? 'The guard tree is empty.' : 'No guard matches.'} />
           </div>
@@ -301,20 +301,15 @@ export function Metrics({ context }: { context: Context }) {
   const { chunk, compile } = context;
   const rows = rowsWhere(chunk.metric.compile_id, compile.id);
   const at = Math.min(rows.length - 1, Number(context.route.query.get('n') ?? 0) || 0);
-  const parsed = useMemo(() => {
-    try {
-      return JSON.parse(chunk.metric.metrics[rows[at]] ?? '{}') as Record<string, unknown>;
-    } catch {
-      return {};
-    }
-  }, [chunk, rows[at]]);
+  const parsed = useMemo(() => metadataOfRecord(chunk.record, chunk.metric.record_id[rows[at]]), [chunk, rows[at]]);
   const query = (context.route.query.get('q') ?? '').toLowerCase();
   const entries = Object.entries(parsed).filter(([name, value]) => value !== null && (!query || name.toLowerCase().includes(query)));
   const short = entries.filter(([, value]) => typeof value !== 'object' && String(value).length < 200);
   const long = entries.filter(([name]) => !short.some(([other]) => other === name));
   const show = (name: string, value: unknown) => {
     const number = typeof value === 'number' ? value : null;
-    if (number !== null && /_us$/.test(name)) return /start_time|^start/.test(name) ? utc(number) : duration(number);
+    if (number !== null && /^(start|end)_time(_us)?$/.test(name)) return utc(name.endsWith('_us') ? number : number * 1e6);
+    if (number !== null && /_us$/.test(name)) return duration(number);
     if (number !== null && /_s$/.test(name)) return duration(number * 1e6);
     return number === null ? String(value) : count(number);
   };

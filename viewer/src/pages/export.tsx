@@ -1,7 +1,8 @@
 import { useMemo } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
+import { readExport, type ExportRecord, type ExportRecords } from '../data/export';
 import { readFrames, stackOf, useText, type Frame, type Model } from '../data/model';
-import { bytes, plural, prettyJson, shorten } from '../lib/format';
+import { bytes, headline, plural, prettyJson, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { TextPane } from '../ui/artifact_view';
 import { Empty, Place, Stack, Tabs, Waiting } from '../ui/bits';
@@ -17,23 +18,21 @@ interface Row {
   nodeId: string | null;
 }
 
-function rowsOf(chunk: Chunks['export'], tab: string): Row[] {
-  const rows: Row[] = [];
+function rowsOf(records: ExportRecords, tab: string): Row[] {
+  const row = (record: ExportRecord, what: string | null, detail: string, extra: string | null, nodeId: string | null): Row => {
+    return { id: record.id, kind: record.kind, what: what ?? '', detail, stackId: record.stackId, extra, nodeId };
+  };
   if (tab === 'failures') {
-    const p = chunk.propagation;
-    p.record_id.forEach((id, i) => rows.push({ id: id!, kind: p.kind[i] ?? '', what: p.expression[i] ?? '', detail: p.result[i] === null ? '' : `taken for ${p.result[i]}`, stackId: p.user_stack_id[i], extra: null, nodeId: p.node_id[i] }));
-    const f = chunk.fake_kernel;
-    f.record_id.forEach((id, i) => rows.push({ id: id!, kind: f.kind[i] ?? '', what: f.op[i] ?? '', detail: f.reason[i] ?? '', stackId: null, extra: null, nodeId: null }));
-    return rows.sort((a, b) => a.id - b.id);
+    return records.failures.map((record) => {
+      if (record.kind.endsWith('_fake_kernel')) return row(record, record.member('op'), record.member('reason') ?? '', null, null);
+      const result = record.member('result');
+      return row(record, record.member('expr'), result === null ? '' : `taken for ${result}`, null, record.member('expr_node_id'));
+    });
   }
   if (tab === 'guards') {
-    const g = chunk.guard;
-    g.record_id.forEach((id, i) => rows.push({ id: id!, kind: g.kind[i] ?? '', what: g.expression[i] ?? '', detail: sourcesOf(g.symbol_to_sources[i]), stackId: g.user_stack_id[i], extra: g.frame_locals[i], nodeId: g.node_id[i] }));
-    return rows;
+    return records.guards.map((record) => row(record, record.member('expr'), sourcesOf(record.json('symbol_to_sources')), record.json('frame_locals'), record.member('expr_node_id')));
   }
-  const s = chunk.symbol;
-  s.record_id.forEach((id, i) => rows.push({ id: id!, kind: s.kind[i] ?? '', what: s.name[i] ?? '', detail: [s.value[i], s.range[i], s.source[i]].filter(Boolean).join('  '), stackId: s.user_stack_id[i], extra: null, nodeId: s.node_id[i] }));
-  return rows;
+  return records.symbols.map((record) => row(record, record.member('symbol'), [record.member('val'), record.member('vr'), record.member('source')].filter(Boolean).join('  '), null, record.member('node_id')));
 }
 
 function sourcesOf(json: string | null): string {
@@ -59,27 +58,26 @@ const kindNames: Record<string, string> = {
 };
 
 // How an expression was computed: the tree of symbolic_expression below a node.
-function Derivation({ chunk, nodeId }: { chunk: Chunks['export']; nodeId: string }) {
+function Derivation({ records, nodeId }: { records: ExportRecords; nodeId: string }) {
   const lines = useMemo(() => {
-    const t = chunk.symbolic_expression;
-    const rowOf = new Map<string, number>();
-    t.result_id.forEach((id, i) => id !== null && rowOf.set(String(id), i));
-    const symbols = new Map<string, string>();
-    chunk.symbol.node_id.forEach((id, i) => id !== null && symbols.set(String(id), chunk.symbol.name[i] ?? ''));
+    const byResult = new Map<string | null, ExportRecord>();
+    for (const record of records.expressions) byResult.set(record.member('result_id'), record);
+    const symbols = new Map<string | null, string>();
+    for (const record of records.symbols) symbols.set(record.member('node_id'), record.member('symbol') ?? '');
     const out: string[] = [];
     const visit = (id: string, depth: number) => {
       if (depth > 12 || out.length > 200) return;
-      const row = rowOf.get(id);
-      if (row === undefined) {
+      const record = byResult.get(id);
+      if (record === undefined) {
         if (symbols.has(id)) out.push(`${'  '.repeat(depth)}${symbols.get(id)}`);
         return;
       }
-      out.push(`${'  '.repeat(depth)}${t.result[row] ?? '?'}  ← ${t.method[row] ?? '?'}(${argumentsOf(t.arguments[row])})`);
-      for (const argument of idsOf(t.argument_ids[row])) if (argument !== id) visit(argument, depth + 1);
+      out.push(`${'  '.repeat(depth)}${record.member('result') ?? '?'}  ← ${record.member('method') ?? '?'}(${argumentsOf(record.json('arguments'))})`);
+      for (const argument of idsOf(record.json('argument_ids'))) if (argument !== id) visit(argument, depth + 1);
     };
     visit(nodeId, 0);
     return out;
-  }, [chunk, nodeId]);
+  }, [records, nodeId]);
   if (lines.length === 0) return null;
   return (
     <>
@@ -103,7 +101,7 @@ function argumentsOf(json: string | null): string {
   }
 }
 
-function Detail({ row, chunk, frames }: { row: Row; chunk: Chunks['export']; frames: Map<number, Frame> }) {
+function Detail({ row, records, frames }: { row: Row; records: ExportRecords; frames: Map<number, Frame> }) {
   const stack = stackOf(frames, row.stackId);
   return (
     <section class="detail" aria-label="Details">
@@ -118,7 +116,7 @@ function Detail({ row, chunk, frames }: { row: Row; chunk: Chunks['export']; fra
           <pre>{prettyJson(row.extra)}</pre>
         </details>
       )}
-      {row.nodeId && <Derivation chunk={chunk} nodeId={row.nodeId} />}
+      {row.nodeId && <Derivation records={records} nodeId={row.nodeId} />}
     </section>
   );
 }
@@ -156,17 +154,18 @@ export function ExportPage({ route }: { model: Model; route: Route }) {
 
 function Report({ chunk, route }: { chunk: Chunks['export']; route: Route }) {
   const frames = useMemo(() => readFrames(chunk.frame), [chunk]);
-  const failures = chunk.propagation.rows + chunk.fake_kernel.rows;
-  const total = failures + chunk.guard.rows + chunk.symbol.rows + chunk.exported_program.rows;
+  const records = useMemo(() => readExport(chunk), [chunk]);
+  const failures = records.failures.length;
+  const total = failures + records.guards.length + records.symbols.length + chunk.exported_program.rows;
   const tab = route.query.get('tab') ?? (failures > 0 ? 'failures' : chunk.exported_program.rows > 0 ? 'programs' : 'guards');
-  const rows = useMemo(() => rowsOf(chunk, tab), [chunk, tab]);
+  const rows = useMemo(() => rowsOf(records, tab), [records, tab]);
   if (total === 0) return <Empty>This log holds nothing of torch.export. Draft export (torch.export.draft_export) and TORCH_DTRACE write such records; torch.compile does not.</Empty>;
   const selected = Number(route.query.get('row'));
   const open = rows.find((row) => row.id === selected);
   const columns: Column<Row>[] = [
     { key: 'kind', title: 'Kind', width: '160px', cell: (row) => kindNames[row.kind] ?? row.kind },
     { key: 'what', title: tab === 'symbols' ? 'Symbol' : 'Expression or operator', width: 'minmax(180px, 2fr)', cell: (row) => <code>{shorten(row.what, 300)}</code> },
-    { key: 'detail', title: tab === 'symbols' ? 'Value, range, source' : 'Detail', width: 'minmax(180px, 2fr)', cell: (row) => <span title={shorten(row.detail, 1000)}>{shorten(row.detail.split('\n')[0], 200)}</span> },
+    { key: 'detail', title: tab === 'symbols' ? 'Value, range, source' : 'Detail', width: 'minmax(180px, 2fr)', cell: (row) => <span title={shorten(row.detail, 1000)}>{shorten(headline(row.detail), 200)}</span> },
     {
       key: 'place',
       title: 'Python line',
@@ -179,8 +178,8 @@ function Report({ chunk, route }: { chunk: Chunks['export']; route: Route }) {
   ];
   const tabs = [
     { key: 'failures', title: 'Failures', count: failures },
-    { key: 'guards', title: 'Guards', count: chunk.guard.rows },
-    { key: 'symbols', title: 'Symbols', count: chunk.symbol.rows },
+    { key: 'guards', title: 'Guards', count: records.guards.length },
+    { key: 'symbols', title: 'Symbols', count: records.symbols.length },
     { key: 'programs', title: 'Exported programs', count: chunk.exported_program.rows },
   ];
   return (
@@ -202,9 +201,9 @@ function Report({ chunk, route }: { chunk: Chunks['export']; route: Route }) {
             selected={selected || null}
             onSelect={(row) => setQuery({ row: row.id }, true)}
             height={`min(${(rows.length + 1.4) * 26}px, ${open ? '45vh' : 'calc(100vh - 200px)'})`}
-            empty={tab === 'failures' ? `No failures: ${plural(chunk.guard.rows, 'guard')} and no expression whose value had to come from real tensors, no missing or mismatched fake kernel.` : 'None in this log.'}
+            empty={tab === 'failures' ? `No failures: ${plural(records.guards.length, 'guard')} and no expression whose value had to come from real tensors, no missing or mismatched fake kernel.` : 'None in this log.'}
           />
-          {open && <Detail row={open} chunk={chunk} frames={frames} />}
+          {open && <Detail row={open} records={records} frames={frames} />}
         </>
       )}
     </>

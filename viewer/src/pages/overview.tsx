@@ -1,7 +1,7 @@
 import { isServed, useChunk } from '../data/chunks';
 import type { CacheState, Compile, Model } from '../data/model';
 import { cacheStates } from '../data/model';
-import { baseName, bytes, count, duration, plural, ranges, shorten, utc } from '../lib/format';
+import { baseName, bytes, count, duration, headline, plural, ranges, shorten, utc } from '../lib/format';
 import { href } from '../route';
 import { CacheTag, Place, Section, cacheNames } from '../ui/bits';
 import { CompileChart } from '../ui/compile_chart';
@@ -138,7 +138,7 @@ function Processes({ model }: { model: Model }) {
         <tbody>
           {rows.map((process) => (
             <tr>
-              <th scope="row">
+              <th scope="row" class="process-name">
                 <a href={href(['process', process.id])}>{process.name}</a>
               </th>
               <td>{process.torchVersion ?? <span class="quiet">unknown</span>}</td>
@@ -168,7 +168,7 @@ function Groups({ model }: { model: Model }) {
               <li>
                 <span class="causes-count">{failures.failures[i]}×</span>
                 <a href={failures.compile_id[i] === null ? href(['compiles'], { tab: 'failures' }) : href(['compile', failures.compile_id[i]!])}>
-                  <b>{failures.type[i] ?? kind}</b> {shorten((failures.reason[i] ?? '').split('\n')[0], 160)}
+                  <b>{failures.type[i] ?? kind}</b> {shorten(headline(failures.reason[i]), 160)}
                 </a>{' '}
                 <Place file={failures.user_file[i]} line={failures.user_line[i]} />
               </li>
@@ -182,7 +182,7 @@ function Groups({ model }: { model: Model }) {
             {breaks.reason.slice(0, 8).map((reason, i) => (
               <li>
                 <span class="causes-count">{breaks.breaks[i]}×</span>
-                <a href={href(['compile', breaks.compile_id[i]!])}>{shorten((reason ?? '').split('\n')[0], 160)}</a>{' '}
+                <a href={href(['compile', breaks.compile_id[i]!])}>{shorten(headline(reason), 160)}</a>{' '}
                 <Place file={breaks.user_file[i]} line={breaks.user_line[i]} />
               </li>
             ))}

@@ -5,6 +5,7 @@ import { bytes, plural } from '../lib/format';
 import { href, type Route } from '../route';
 import { Empty, Waiting } from '../ui/bits';
 import { ArtifactView } from '../ui/artifact_view';
+import { RecordList } from '../ui/record_list';
 
 // What a process logged outside any compile: versions, execution order, artifacts of libraries that know no compile.
 export function ProcessPage({ model, route, id }: { model: Model; route: Route; id: number }) {
@@ -31,16 +32,15 @@ export function ProcessPage({ model, route, id }: { model: Model; route: Route; 
             <div class="split">
               <nav class="side" aria-label="Records outside compiles">
                 <h2>{plural(artifacts.length, 'record')} outside compiles</h2>
-                <ol class="records">
-                  {artifacts.slice(0, 3000).map((artifact) => (
-                    <li>
-                      <a href={href(['process', id], { record: artifact.recordId })} aria-current={artifact === current ? 'true' : undefined}>
-                        <span class="record-title">{artifact.title}</span>
-                        <span class="quiet">{artifact.text ? bytes(artifact.text.sizeBytes) : ''}</span>
-                      </a>
-                    </li>
-                  ))}
-                </ol>
+                <RecordList
+                  rows={artifacts.map((artifact) => ({
+                    key: artifact.recordId,
+                    title: artifact.title,
+                    note: artifact.text ? bytes(artifact.text.sizeBytes) : '',
+                    link: href(['process', id], { record: artifact.recordId }),
+                    isCurrent: artifact === current,
+                  }))}
+                />
               </nav>
               <ArtifactView key={current.recordId} artifact={current} frames={model.frames} lines={route.query.get('lines')} />
             </div>

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { JSX } from 'preact';
 import { useAsync, type Chunks } from '../data/chunks';
 import type { Model, Process } from '../data/model';
-import { compareSets, lookupsOf, slotsOf, worstState, type ComponentDifference, type Lookup, type Slot } from '../data/ranks';
+import { compareKeys, lookupsOf, slotsOf, worstState, type ComponentDifference, type Lookup, type Slot } from '../data/ranks';
 import { count, plural, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { CacheTag, CompileLink, Empty, Waiting, cacheNames, cacheSigns } from '../ui/bits';
@@ -103,6 +103,10 @@ const rowHeight = 26;
 function MatrixGrid({ rows, processes, chosen, causes }: { rows: MatrixRow[]; processes: Process[]; chosen: { compileId: number; processId: number } | null; causes: Map<number, string> }) {
   const box = useRef<HTMLDivElement>(null);
   const seen = useWindow(box, rowHeight, rows.length);
+  const across = useWindow(box, cell, processes.length, true);
+  const shown = processes.slice(across.first, across.last);
+  const left = <div role="presentation" style={{ width: `${across.first * cell}px`, flex: 'none' }} />;
+  const query = Object.fromEntries(new URLSearchParams(location.hash.split('?')[1]));
   const focusCell = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     const steps: Record<string, [number, number]> = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
     const step = steps[event.key];
@@ -121,9 +125,11 @@ function MatrixGrid({ rows, processes, chosen, causes }: { rows: MatrixRow[]; pr
         <div role="rowheader" class="matrix-name" title={`${slot.title} ${slot.function ?? ''}`}>
           <b>{slot.title}</b> <code>{slot.function && shorten(slot.function, 60)}</code>
         </div>
-        {processes.map((process, column) => {
+        {left}
+        {shown.map((process, n) => {
+          const column = across.first + n;
           const compile = slot.compiles.get(process.id);
-          if (!compile) return <div role="gridcell" class="cell cell-absent" title={`${process.name}: no such compile`} aria-label={`${process.name}: no such compile`} />;
+          if (!compile) return <div role="gridcell" aria-colindex={column + 2} class="cell cell-absent" title={`${process.name}: no such compile`} aria-label={`${process.name}: no such compile`} />;
           const own = byProcess.get(process.id) ?? [];
           const state = worstState(own);
           const isChosen = chosen?.compileId === compile.id;
@@ -131,14 +137,14 @@ function MatrixGrid({ rows, processes, chosen, causes }: { rows: MatrixRow[]; pr
           const label = `${process.name}, ${slot.title}: ${own.length === 0 ? 'no lookup' : own.map((lookup) => `${lookup.layer} ${cacheNames[lookup.state]}`).join(', ')}${cause ? `; ${cause}` : ''}`;
           const worst = own.find((lookup) => lookup.state === state && lookup.setId !== null) ?? own.find((lookup) => lookup.state === state);
           return (
-            <div role="gridcell">
+            <div role="gridcell" aria-colindex={column + 2}>
               <a
                 class={`cell ${state ? `cache-${state}` : 'cell-none'} ${isChosen ? 'chosen' : ''} ${cause ? 'apart' : ''}`}
                 data-row={i}
                 data-column={column}
                 title={label}
                 aria-label={label}
-                href={worst ? href(['ranks'], { ...Object.fromEntries(new URLSearchParams(location.hash.split('?')[1])), tab: 'cache', event: worst.id, with: null, compile: null }) : href(['compile', compile.id])}
+                href={worst ? href(['ranks'], { ...query, tab: 'cache', event: worst.id, with: null, compile: null }) : href(['compile', compile.id])}
               >
                 {state ? cacheSigns[state] : '·'}
               </a>
@@ -149,13 +155,14 @@ function MatrixGrid({ rows, processes, chosen, causes }: { rows: MatrixRow[]; pr
     );
   }
   return (
-    <div class="matrix" ref={box} role="grid" aria-label="Cache states of compiles by rank" tabIndex={0} aria-rowcount={rows.length + 1} onKeyDown={focusCell} style={{ height: `min(${(rows.length + 1.4) * rowHeight + 18}px, 60vh)` }}>
+    <div class="matrix" ref={box} role="grid" aria-label="Cache states of compiles by rank" tabIndex={0} aria-rowcount={rows.length + 1} aria-colcount={processes.length + 1} onKeyDown={focusCell} style={{ height: `min(${(rows.length + 1.4) * rowHeight + 18}px, 60vh)` }}>
       <div role="row" class="matrix-head" style={{ width: `${width}px` }}>
         <div role="columnheader" class="matrix-name">
           Compile
         </div>
-        {processes.map((process) => (
-          <div role="columnheader" class="cell-head" title={process.name}>
+        {left}
+        {shown.map((process, n) => (
+          <div role="columnheader" aria-colindex={across.first + n + 2} class="cell-head" title={process.name}>
             {process.rank === null ? process.shortName.slice(-4) : process.shortName}
           </div>
         ))}
@@ -243,7 +250,7 @@ function CellDetail({ model, cache, row, all, route, lookups, causes }: { causes
 
 function Components({ mine, other, names: sides, state }: { mine: Lookup; other: Lookup; names: [string, string]; state: string | null }) {
   const comparable = mine.setId !== null && other.setId !== null;
-  const pending = useAsync(comparable ? `sets ${mine.setId} ${other.setId}` : null, () => compareSets(mine.setId!, other.setId!));
+  const pending = useAsync(comparable ? `keys ${mine.id} ${other.id}` : null, () => compareKeys(mine, other));
   if (mine.key !== null && mine.key === other.key && mine.state !== other.state) {
     return <p>The keys are equal: both ranks asked for the same entry. One found it and the other did not, so their caches hold different entries (a directory of its own, or filled at another time).</p>;
   }

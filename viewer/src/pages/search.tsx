@@ -1,10 +1,10 @@
 import { useMemo } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
+import { filterCompiles } from '../data/compile_filter';
 import type { Compile, Model } from '../data/model';
 import { count, plural, shorten } from '../lib/format';
 import { href, type Route } from '../route';
 import { CompileLink, Empty, Place, Section, Status, Waiting } from '../ui/bits';
-import { filterCompiles } from './compiles';
 
 const limit = 40;
 

@@ -7,16 +7,18 @@ export interface Window {
   last: number; // behind the last
 }
 
-// Which rows of a scrolled box are seen.
-export function useWindow(box: { current: HTMLElement | null }, rowHeight: number, rows: number): Window {
-  const [state, setState] = useState({ top: 0, height: 800 });
+// Which rows of a scrolled box are seen; of `horizontal` ones, which columns.
+export function useWindow(box: { current: HTMLElement | null }, rowHeight: number, rows: number, horizontal = false): Window {
+  const [state, setState] = useState({ start: 0, length: 800 });
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
     let frame = 0;
     const read = () => {
       frame = 0;
-      setState((old) => (old.top === element.scrollTop && old.height === element.clientHeight ? old : { top: element.scrollTop, height: element.clientHeight }));
+      const start = horizontal ? element.scrollLeft : element.scrollTop;
+      const length = horizontal ? element.clientWidth : element.clientHeight;
+      setState((old) => (old.start === start && old.length === length ? old : { start, length }));
     };
     const schedule = () => {
       if (!frame) frame = requestAnimationFrame(read);
@@ -32,8 +34,8 @@ export function useWindow(box: { current: HTMLElement | null }, rowHeight: numbe
     };
   }, [rows === 0]);
   const margin = 8;
-  const first = Math.max(0, Math.min(rows, Math.floor(state.top / rowHeight) - margin));
-  return { first, last: Math.min(rows, first + Math.ceil(state.height / rowHeight) + 2 * margin) };
+  const first = Math.max(0, Math.min(rows, Math.floor(state.start / rowHeight) - margin));
+  return { first, last: Math.min(rows, first + Math.ceil(state.length / rowHeight) + 2 * margin) };
 }
 
 export interface Column<Row> {

@@ -12,8 +12,10 @@
 // A compile emits, beside what libtrace::Compile does: graph dumps `libtrace_torchscript_graph`
 // (inlined, before the passes) and `libtrace_torchscript_optimized`, the artifact
 // `libtrace_torchscript_signature` (type, shape, stride, device of inputs and outputs), both
-// provenance records, and for the first run of the optimised graph what OpObserver emits. Works the
-// same, without records, when tracing is off.
+// provenance records, and for the first run of the optimised graph what OpObserver emits. With
+// ProvenanceLevel::kFull also the code that was generated for fused groups (graph dump
+// `libtrace_torchscript_kernels`), and the node of every observed op: each node of the optimised
+// graph then costs about 60 ns more. Works the same, without records, when tracing is off.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>

@@ -77,7 +77,7 @@ void NoteInstantCacheEvent(const Record& record, std::string_view name, const si
   CacheInstant& oldest = lookups.instants.front();
   if (oldest.payload_id != 0) context.ReleasePayload(oldest.payload_id);
   lookups.settled.push_back(std::move(oldest));
-  lookups.instants.pop_front();
+  lookups.instants.erase(lookups.instants.begin());
 }
 
 bool TakeInstant(ProcessState& process, const CacheLookupId& lookup, IngestContext& context) {
@@ -89,7 +89,7 @@ bool TakeInstant(ProcessState& process, const CacheLookupId& lookup, IngestConte
     return true;
   }
   lookups.artifacts.push_back(lookup);
-  if (lookups.artifacts.size() > kMaxEarlyArtifacts) lookups.artifacts.pop_front();
+  if (lookups.artifacts.size() > kMaxEarlyArtifacts) lookups.artifacts.erase(lookups.artifacts.begin());
   return false;
 }
 

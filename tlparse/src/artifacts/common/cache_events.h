@@ -8,7 +8,6 @@
 #include <simdjson.h>
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -46,7 +45,7 @@ struct CacheInfo {
   CacheState state = CacheState::kMiss;
   ComponentsState components_state = ComponentsState::kEmpty;
   std::optional<std::int64_t> component_set_id;
-  std::optional<TextId> key_id;
+  std::optional<std::int64_t> key_id;
   std::string key;
   std::optional<std::int64_t> event_time_ns;
   std::optional<std::int64_t> time_saved_ns;
@@ -98,9 +97,9 @@ struct LookupScope {
 };
 
 struct CacheLookups {
-  std::deque<CacheInstant> instants;    // whose artifact may still come; the latest few
+  std::vector<CacheInstant> instants;   // whose artifact may still come; the latest few
   std::vector<CacheInstant> settled;    // that have none
-  std::deque<CacheLookupId> artifacts;  // without instant so far; the latest few
+  std::vector<CacheLookupId> artifacts;  // without instant so far; the latest few
   std::map<std::pair<const CompileState*, std::string>, LookupScope> scopes;
 };
 

@@ -74,7 +74,7 @@ class GraphNodes {
 // backward may come so late that its graph is forgotten; its kernels then have only the sources their artifacts give.
 class GraphNodePool {
  public:
-  explicit GraphNodePool(std::size_t max_bytes = 32 << 20) : max_bytes_(max_bytes) {}
+  explicit GraphNodePool(std::size_t max_bytes = 12 << 20) : max_bytes_(max_bytes) {}
   void Put(std::int64_t content_id, std::shared_ptr<const GraphNodes> nodes);
   // nullptr if unknown or forgotten.
   std::shared_ptr<const GraphNodes> Find(std::int64_t content_id);

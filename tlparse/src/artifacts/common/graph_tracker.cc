@@ -35,6 +35,9 @@ std::optional<std::int64_t> NonZero(std::int64_t id) { return id == 0 ? std::nul
 
 }  // namespace
 
+// Segments that nothing ends stay open so long: more than a merged log of as many ranks can have open at once.
+constexpr std::size_t kMaxOpen = 2048;
+
 GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
   if (record.compile == nullptr) {
     *no_graph_ = GraphState();
@@ -48,7 +51,7 @@ GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
   auto graph = std::make_unique<GraphState>();
   graph->id = context.NextId(graph_);
   graph->ordinal = static_cast<std::int64_t>(compile.graphs.size());
-  graph->subgraph_name = record.subgraph_name;
+  graph->subgraph_name = record.subgraph_name.empty() ? compile.piece : record.subgraph_name;
   graph->record_id = record.id;
   graph->pre_grad_content_id = compile.pre_grad_content_id;
   graph->aot_forward_content_id = compile.aot_forward_content_id;
@@ -57,7 +60,12 @@ GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
   graph->direction = std::exchange(compile.aot_direction, Direction::kUnknown);
   compile.graphs.push_back(std::move(graph));
   GraphState& opened = *compile.graphs.back();
-  compile.latest_graphs[opened.subgraph_name] = &opened;
+  compile.latest_graphs[std::string(record.subgraph_name)] = &opened;
+  opened_.push_back({&compile, &opened});
+  if (opened_.size() > kMaxOpen) {
+    Close(*opened_.front().first, *opened_.front().second, context);
+    opened_.pop_front();
+  }
   return opened;
 }
 
@@ -65,6 +73,11 @@ GraphState* GraphTracker::Current(const Record& record, bool or_last) {
   if (record.compile == nullptr) return nullptr;
   GraphState* graph = LatestOf(*record.compile, record.subgraph_name);
   return graph != nullptr && (graph->is_open || or_last) ? graph : nullptr;
+}
+
+GraphState* GraphTracker::CurrentOrOpen(const Record& record, IngestContext& context) {
+  GraphState* graph = Current(record, true);
+  return graph == nullptr && record.compile != nullptr ? &Open(record, context) : graph;
 }
 
 GraphState& GraphTracker::ForOutputCode(const Record& record, std::string_view aot_id, IngestContext& context) {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 #include "artifacts/artifact.h"
 #include "artifacts/common/graph_nodes.h"
@@ -24,6 +25,9 @@ class GraphTracker {
   // The segment the record belongs to: the open one, else (with `or_last`) the latest closed one of the same subgraph; nullptr if
   // there is none or the record has no compile.
   GraphState* Current(const Record& record, bool or_last = false);
+  // The same with `or_last`, opened if the compile has none: what tells of a graph where no record opens one (other compilers than
+  // Inductor, AOTInductor packages that are loaded). nullptr only if the record has no compile.
+  GraphState* CurrentOrOpen(const Record& record, IngestContext& context);
   // Open() unless a segment is open that has no output code yet, or this very code (it can be logged again): what
   // inductor_output_code asks for. Notes the code's record, payload, AOT id and the direction that the id tells.
   GraphState& ForOutputCode(const Record& record, std::string_view aot_id, IngestContext& context);
@@ -36,7 +40,10 @@ class GraphTracker {
   // inductor_compile's E event: tells the direction of the graph with that key, else of the latest one.
   void SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward);
   // The states of a file's graphs are about to go.
-  void EndFile() { remembered_.clear(); }
+  void EndFile() {
+    opened_.clear();
+    remembered_.clear();
+  }
   // Writes the rows of all graphs of the compile; called when the process ends.
   void WriteRows(CompileState& compile, IngestContext& context);
 
@@ -46,6 +53,7 @@ class GraphTracker {
   GraphNodePool& nodes() { return nodes_; }
 
  private:
+  std::deque<std::pair<CompileState*, GraphState*>> opened_;  // oldest first; some are closed
   std::deque<GraphState*> remembered_;  // closed ones that are not forgotten yet, oldest first
   TableId graph_;
   GraphNodePool nodes_;

@@ -117,7 +117,7 @@ bool StartsWithAt(std::string_view text, std::size_t at, std::string_view prefix
 class DeviceOrdinals {
  public:
   void Rewrite(std::string_view text, std::size_t begin, std::size_t end, Rewriter& rewriter) {
-    if (end == begin || end - begin > 4) return;
+    if (end == begin || end - begin > 5) return;
     int index = 0;
     for (std::size_t at = begin; at < end; ++at) index = index * 10 + (text[at] - '0');
     const auto* known = std::find(seen_.begin(), seen_.begin() + count_, index);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -97,7 +96,8 @@ struct CompileState {
   std::int64_t stack_id = 0;  // 0: none
 
   std::vector<std::unique_ptr<GraphState>> graphs;  // by ordinal
-  std::map<std::string, GraphState*, std::less<>> latest_graphs;  // by subgraph name
+  std::map<std::string, GraphState*, std::less<>> latest_graphs;  // by the subgraph name of their records
+  std::string piece;  // what vLLM compiles next (vllm.cc): the name of graphs whose records name no subgraph
   // What the next segment compiles, by the AOTAutograd graphs printed before it: forward or inference.
   Direction aot_direction = Direction::kUnknown;
   // The latest pre-grad graph's content (graph_node_row), for provenance; 0: none.
@@ -131,7 +131,7 @@ struct ProcessState {
   const ProcessState* parent = nullptr;  // the process that wrote to the file when this one first did
   std::unordered_map<std::int64_t, std::string> strings;
 
-  std::deque<std::unique_ptr<CompileState>> compiles;                // in order of appearance
+  std::vector<std::unique_ptr<CompileState>> compiles;               // in order of appearance
   std::unordered_map<std::string, CompileState*> compile_by_label;   // latest generation
   CompileState* FindCompile(const std::string& label) const {
     auto found = compile_by_label.find(label);

@@ -1,0 +1,88 @@
+// The part of CUPTI's activity interface that libtrace uses, opened at run time. Declared here from
+// its documented binary interface (stable for these members from CUDA 11 on), so that no header of
+// CUDA's is needed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "libtrace/status.h"
+
+namespace libtrace::cupti {
+
+enum Kind : int32_t {
+  kMemcpy = 1,
+  kMemset = 2,
+  kRuntime = 5,
+  kConcurrentKernel = 10,
+  kExternalCorrelation = 39
+};
+constexpr int kExternalKind = 3;  // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
+
+struct Record {
+  int32_t kind;
+};
+struct KernelRecord {  // the members that Kernel5 … Kernel10 have at the same place
+  int32_t kind;
+  uint8_t unused[12];
+  uint64_t start, end, completed;
+  uint32_t device, context, stream;
+  int32_t grid[3], block[3];
+  int32_t shared_memory[2];
+  uint32_t local_memory[2];
+  uint32_t correlation_id;
+  int64_t grid_id;
+  const char* name;
+};
+struct MemcpyRecord {
+  int32_t kind;
+  uint8_t copy_kind, source_kind, target_kind, flags;
+  uint64_t size_bytes, start, end;
+  uint32_t device, context, stream, correlation_id;
+};
+struct MemsetRecord {
+  int32_t kind;
+  uint32_t value;
+  uint64_t size_bytes, start, end;
+  uint32_t device, context, stream, correlation_id;
+};
+struct ExternalCorrelationRecord {
+  int32_t kind;
+  int32_t external_kind;
+  uint64_t external_id;
+  uint32_t correlation_id;
+  uint32_t unused;
+};
+static_assert(offsetof(KernelRecord, start) == 16 && offsetof(KernelRecord, device) == 40);
+static_assert(offsetof(KernelRecord, correlation_id) == 92 && offsetof(KernelRecord, name) == 104);
+static_assert(offsetof(MemcpyRecord, start) == 16 && offsetof(MemcpyRecord, correlation_id) == 44);
+static_assert(offsetof(MemsetRecord, start) == 16 && offsetof(MemsetRecord, correlation_id) == 44);
+static_assert(sizeof(ExternalCorrelationRecord) == 24);
+
+using BufferRequested = void (*)(uint8_t** buffer, size_t* size_bytes, size_t* max_records);
+using BufferCompleted = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t size_bytes,
+                                 size_t valid_bytes);
+
+// Functions return 0 for success.
+struct Library {
+  std::string path{};
+  uint32_t version = 0;
+  int (*get_version)(uint32_t*) = nullptr;
+  int (*register_callbacks)(BufferRequested, BufferCompleted) = nullptr;
+  int (*enable)(int32_t kind) = nullptr;
+  int (*disable)(int32_t kind) = nullptr;
+  int (*flush_all)(uint32_t flags) = nullptr;
+  int (*get_next_record)(uint8_t* buffer, size_t valid_bytes, Record** record) = nullptr;
+  int (*get_dropped)(void* context, uint32_t stream, size_t* count) = nullptr;
+  int (*push_id)(int kind, uint64_t id) = nullptr;
+  int (*pop_id)(int kind, uint64_t* id) = nullptr;
+  int (*get_result_string)(int result, const char** text) = nullptr;
+
+  std::string Text(int result) const;
+};
+
+// Opened once per process and kept. Not ok: there is none, or it lacks a function.
+Status Open(const Library*& library);
+
+}  // namespace libtrace::cupti

@@ -1,0 +1,86 @@
+// AOTInductor packages under a compile scope: what is in them, what runs, for how long.
+// libtorch 2.6 and newer.
+//
+//   libtrace::AotiModel model("classifier.pt2", {.name = "classifier"});   // 0/0: loaded
+//   std::vector<at::Tensor> outputs = model.Run({x});
+//
+// Loading emits, beside what libtrace::Compile does: `libtrace_package`, `libtrace_model_load`, the
+// package's generated code (`graph_dump`), and both provenance records if the package has
+// kernel information (see package.h). The first run emits what OpObserver does; kernels are seen by
+// name if the package was compiled with TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1, the ops it calls
+// always. Works the same, without records, when tracing is off.
+//
+// libtorch does not check shapes unless AOTI_RUNTIME_CHECK_INPUTS=1 is set: a wrong one may give
+// wrong results.
+#pragma once
+
+#include <torch/version.h>
+#if TORCH_VERSION_MAJOR * 100 + TORCH_VERSION_MINOR >= 206
+#define LIBTRACE_HAS_AOTINDUCTOR 1
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libtrace/artifacts/graph_execution.h"
+#include "libtrace/cache/compile_cache.h"
+#include "libtrace/function_ref.h"
+
+namespace libtrace {
+
+struct AotiOptions {
+  std::string name =
+      "model";  // what records call the model; not the model's name within the package
+  std::string model_name = "model";  // within the package
+  bool observe_ops = true;
+  std::shared_ptr<GraphExecutionOrder> executions{};  // null = not logged
+};
+
+struct AotiRequest;
+struct CachedAotiModel;
+
+// Thread-safe as the package is: concurrent Run calls are.
+class AotiModel {
+ public:
+  // Throws what libtorch throws (no such file, another version's package, another machine's); the
+  // load is then recorded as failed.
+  explicit AotiModel(const std::string& package_path, AotiOptions options = {});
+  ~AotiModel();
+  AotiModel(const AotiModel&) = delete;
+  AotiModel& operator=(const AotiModel&) = delete;
+
+  std::vector<at::Tensor> Run(const std::vector<at::Tensor>& inputs);
+
+ private:
+  friend CachedAotiModel LoadOrBuildPackage(CompileCache&, const AotiRequest&, const AotiOptions&,
+                                            FunctionRef<std::string()>);
+  struct Impl;
+  explicit AotiModel(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// A package by what it is made of, for the cache's key.
+struct AotiRequest {
+  std::string source{};  // text or bytes that define the model; hashed, not shown
+  std::vector<std::pair<std::string, std::string>>
+      options{};  // everything else that changes the result
+};
+
+struct CachedAotiModel {
+  std::unique_ptr<AotiModel> model;
+  CacheState state = CacheState::kMiss;
+  std::string key{};
+};
+
+// The package from the cache, or else the file whose path `build` gives (compiled now, or from
+// elsewhere), which is then kept in the cache; loaded either way, all in one compile. Emits the
+// cache event of the cache's layer. A cached package that cannot be loaded is removed and built.
+// Throws what `build` and loading throw.
+CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& request,
+                                   const AotiOptions& options, FunctionRef<std::string()> build);
+
+}  // namespace libtrace
+#endif

@@ -1,0 +1,19 @@
+// What is inside a model package: an AOTInductor `.pt2` or a TorchScript archive. Needs no libtorch
+// that could load it.
+#pragma once
+
+#include <string>
+
+#include "libtrace/artifacts/package.h"
+#include "libtrace/status.h"
+
+namespace libtrace {
+
+// Lists the files of the zip archive at `path`. Of an AOTInductor package it also gives the
+// package's own metadata (device, machine) and its kernels with their graph nodes and stack traces,
+// if it was compiled so that it has them (INDUCTOR_PROVENANCE=1, PyTorch 2.8 and newer). Weights
+// stay empty: they are within the machine code. A file that is no zip archive, or is cut off, is an
+// error.
+Status DescribePackage(const std::string& path, Package& package);
+
+}  // namespace libtrace

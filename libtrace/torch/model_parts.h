@@ -1,0 +1,44 @@
+// Parts that models of every kind share.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "libtrace/artifacts/model_load.h"
+#include "torch/dtype_name.h"
+
+namespace libtrace {
+
+inline int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Resident memory of this process; empty where the system does not tell.
+inline std::optional<int64_t> ResidentBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+  }
+  return {};
+}
+
+inline ModelWeight WeightOf(const std::string& name, const at::Tensor& tensor) {
+  return {.name = name,
+          .shape = tensor.sizes().vec(),
+          .dtype = DtypeName(tensor.scalar_type()),
+          .device = tensor.device().str(),
+          .size_bytes = tensor.nbytes(),
+          .storage_id = tensor.has_storage()
+                            ? reinterpret_cast<uintptr_t>(tensor.storage().unsafeGetStorageImpl())
+                            : 0};
+}
+
+}  // namespace libtrace

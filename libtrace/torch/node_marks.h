@@ -1,0 +1,39 @@
+// Marks in an optimised TorchScript graph, which say while it runs which of its nodes does.
+#pragma once
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace libtrace {
+
+// While it lives, graphs that libtorch optimises on this thread get a mark before every op and
+// every fused group, numbered from 0. A mark costs about 60 ns when it runs.
+class MarkingScope {
+ public:
+  explicit MarkingScope(bool is_on);
+  ~MarkingScope();
+  MarkingScope(const MarkingScope&) = delete;
+  MarkingScope& operator=(const MarkingScope&) = delete;
+};
+
+// The number of a mark; empty for every other node.
+std::optional<size_t> MarkOf(const torch::jit::Node* node);
+
+// While it lives, marks that run on this thread set the current node (op_observer.h) to
+// `names[number]`. Without names it does nothing.
+class MarkedRun {
+ public:
+  explicit MarkedRun(const std::vector<std::string>* names);
+  ~MarkedRun();
+  MarkedRun(const MarkedRun&) = delete;
+  MarkedRun& operator=(const MarkedRun&) = delete;
+
+ private:
+  const std::vector<std::string>* outer_names_;
+  const std::string* outer_node_;
+};
+
+}  // namespace libtrace

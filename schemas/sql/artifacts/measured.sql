@@ -1,0 +1,87 @@
+-- What ran, measured by libtrace: libtrace_collective_log, libtrace_graph_execution, libtrace_measured_runtime, libtrace_cuda_activity.
+-- NULL: not in the log.
+CREATE TABLE issued_collective_row (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  ordinal INTEGER NOT NULL,
+  label TEXT,               -- compile during which it was issued
+  sequence_number INTEGER,  -- within the process group
+  op TEXT,                  -- all_reduce, broadcast, …
+  group_name TEXT,          -- process group
+  group_size INTEGER,       -- ranks in the group
+  backend TEXT,             -- gloo, nccl, …
+  input_shapes TEXT,        -- JSON list of lists
+  output_shapes TEXT,       -- JSON list of lists
+  dtype TEXT,
+  reduce_op TEXT,           -- sum, …; NULL: it reduces nothing
+  root_rank INTEGER,        -- within the group; NULL: it has no root
+  start_us INTEGER,
+  duration_ns REAL,
+  PRIMARY KEY (record_id, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE graph_run_row (
+  record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
+  ordinal INTEGER,
+  label TEXT,               -- compile id as logged
+  graph TEXT,               -- what the program calls the graph
+  start_us INTEGER,
+  duration_ns INTEGER
+) STRICT;
+CREATE TABLE measured_op_row (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  ordinal INTEGER NOT NULL,
+  compile_id INTEGER REFERENCES compile(id),
+  clock TEXT,               -- what was measured: cpu (the call), cuda (the device)
+  name TEXT,
+  node TEXT,                -- graph node
+  count INTEGER,            -- how often it ran
+  total_ns REAL,
+  min_ns REAL,
+  max_ns REAL,
+  estimated_ns REAL,        -- of one run
+  PRIMARY KEY (record_id, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE gpu_activity_row (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  ordinal INTEGER NOT NULL,
+  compile_id INTEGER REFERENCES compile(id),
+  kind TEXT,                -- kernel, memcpy, memset
+  name TEXT,
+  op TEXT,                  -- op that launched it
+  node TEXT,                -- graph node of that op
+  device INTEGER,           -- index of the GPU
+  stream INTEGER,           -- CUPTI's id of it
+  start_ns INTEGER,         -- CUPTI's clock
+  duration_ns INTEGER,
+  size_bytes INTEGER,
+  PRIMARY KEY (record_id, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE gpu_activity_log (
+  record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
+  cupti TEXT,               -- file of the CUPTI library
+  cupti_version INTEGER,    -- as cuptiGetVersion tells it
+  lost_count INTEGER        -- not listed: beyond the limit, or dropped by CUPTI
+) STRICT;
+
+-- `compile_id` is the latest compile of that label, as in graph_execution.
+CREATE VIEW issued_collective AS
+  SELECT i.record_id, coalesce(r.rank, p.rank) AS rank, i.ordinal,
+    (SELECT max(c.id) FROM compile c WHERE c.process_id = r.process_id AND c.label = i.label) AS compile_id, i.label,
+    i.sequence_number, i.op, i.group_name, i.group_size, i.backend, i.input_shapes, i.output_shapes, i.dtype, i.reduce_op, i.root_rank,
+    i.start_us, i.duration_ns, r.process_id
+  FROM issued_collective_row i JOIN record_row r ON r.id = i.record_id LEFT JOIN process p ON p.id = r.process_id;
+
+CREATE VIEW graph_run AS
+  SELECT e.record_id, coalesce(r.rank, p.rank) AS rank, e.ordinal,
+    (SELECT max(c.id) FROM compile c WHERE c.process_id = r.process_id AND c.label = e.label) AS compile_id, e.label, e.graph,
+    e.start_us, e.duration_ns, r.process_id
+  FROM graph_run_row e JOIN record_row r ON r.id = e.record_id LEFT JOIN process p ON p.id = r.process_id;
+
+CREATE VIEW measured_op AS
+  SELECT o.record_id, coalesce(r.rank, p.rank) AS rank, o.compile_id, o.ordinal, o.clock, o.name, o.node, o.count, o.total_ns, o.min_ns,
+    o.max_ns, o.estimated_ns, r.process_id
+  FROM measured_op_row o JOIN record_row r ON r.id = o.record_id LEFT JOIN process p ON p.id = r.process_id;
+
+CREATE VIEW gpu_activity AS
+  SELECT a.record_id, coalesce(r.rank, p.rank) AS rank, a.compile_id, a.ordinal, a.kind, a.name, a.op, a.node, a.device, a.stream,
+    a.start_ns, a.duration_ns, a.size_bytes, r.process_id
+  FROM gpu_activity_row a JOIN record_row r ON r.id = a.record_id LEFT JOIN process p ON p.id = r.process_id;

@@ -1,0 +1,84 @@
+-- Models that C++ programs compiled, loaded and shipped: libtrace_model_load, libtrace_package, libtrace_torchscript_signature,
+-- libtrace_cache_bundle. NULL: not in the log.
+CREATE TABLE model_load (
+  record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
+  compile_id INTEGER REFERENCES compile(id),
+  model TEXT,               -- what the program calls it
+  kind TEXT,                -- torchscript, aotinductor
+  state TEXT,               -- loaded, compiled, memory_hit (the process had it), cache_hit
+  cache_key TEXT,           -- as in cache_event; NULL: no cache was asked
+  duration_ns INTEGER,
+  memory_before_bytes INTEGER,
+  memory_after_bytes INTEGER,
+  weight_size_bytes INTEGER -- every storage counted once
+) STRICT;
+CREATE TABLE model_package (
+  record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
+  compile_id INTEGER REFERENCES compile(id),
+  path TEXT,                -- file of the package
+  kind TEXT,                -- aotinductor, …
+  size_bytes INTEGER,
+  weight_size_bytes INTEGER,
+  metadata TEXT             -- JSON object of strings
+) STRICT;
+CREATE TABLE package_file (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  ordinal INTEGER NOT NULL,
+  name TEXT,
+  size_bytes INTEGER,
+  crc32 INTEGER,            -- of the file, as the package says
+  PRIMARY KEY (record_id, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE package_kernel (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  ordinal INTEGER NOT NULL,
+  name TEXT,
+  pre_grad_nodes TEXT,      -- JSON list
+  post_grad_nodes TEXT,     -- JSON list
+  stack_traces TEXT,        -- JSON list
+  PRIMARY KEY (record_id, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE model_weight (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),  -- of a model_load or a model_package
+  ordinal INTEGER NOT NULL,
+  name TEXT,
+  shape TEXT,               -- JSON list
+  dtype TEXT,
+  device TEXT,              -- cpu, cuda:0, …
+  size_bytes INTEGER,
+  storage_id INTEGER,       -- weights of a record with the same one share their memory
+  PRIMARY KEY (record_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE graph_value (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  role TEXT NOT NULL,       -- input, output
+  ordinal INTEGER NOT NULL,
+  compile_id INTEGER REFERENCES compile(id),
+  model TEXT,               -- what the program calls it
+  name TEXT,
+  type TEXT,                -- Tensor, or libtorch's kind of value
+  dtype TEXT,
+  device TEXT,              -- cpu, cuda:0, …
+  shape TEXT,               -- JSON list
+  stride TEXT,              -- JSON list, in elements
+  requires_grad INTEGER,    -- 0 or 1; NULL: no tensor
+  PRIMARY KEY (record_id, role, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE cache_bundle (
+  record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
+  compile_id INTEGER REFERENCES compile(id),
+  action TEXT,              -- serialize, populate
+  path TEXT,                -- NULL: in memory
+  entry_count INTEGER,      -- a key has several, one per set of guards
+  size_bytes INTEGER,
+  skipped_count INTEGER
+) STRICT;
+CREATE TABLE cache_bundle_key (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  ordinal INTEGER NOT NULL,
+  layer TEXT NOT NULL,      -- cache it belongs to
+  key TEXT NOT NULL,        -- as in cache_event
+  PRIMARY KEY (record_id, ordinal)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,45 @@
+-- What export and draft export recorded. The page takes the members out of the envelopes: here each would be parsed several times.
+
+-- table: export_record
+SELECT r.id, r.user_stack_id, 0 AS "|", r.kind, CASE WHEN w.metadata IS NULL THEN r.envelope END AS envelope, w.metadata
+FROM record r
+  JOIN record_row w ON w.id = r.id
+WHERE w.kind_id IN (
+    SELECT id FROM text WHERE text IN (
+      'guard_added', 'guard_added_fast', 'propagate_real_tensors', 'propagate_real_tensors_provenance',
+      'guard_on_data_dependent_error', 'missing_fake_kernel', 'mismatched_fake_kernel', 'create_symbol',
+      'create_unbacked_symbol', 'expression_created'))
+  AND r.process_id IN run_process
+ORDER BY r.id;
+
+-- table: exported_program
+SELECT r.id AS record_id, r.process_id, p.size_bytes, 0 AS "|", r.payload_hash
+FROM graph_text_row t
+  CROSS JOIN record r ON r.id = t.record_id
+  LEFT JOIN payload_row p ON p.id = r.payload_id
+WHERE t.stage_id IN (SELECT id FROM text WHERE text = 'exported_program')
+  AND r.process_id IN run_process
+ORDER BY r.id;
+
+-- table: frame
+SELECT id, parent_id, line, 0 AS "|", file, function, code
+FROM (
+  WITH RECURSIVE used(id) AS (
+    SELECT user_stack_id
+    FROM record_row
+    WHERE user_stack_id IS NOT NULL
+      AND kind_id IN (
+        SELECT id FROM text WHERE text IN (
+          'guard_added', 'guard_added_fast', 'propagate_real_tensors', 'propagate_real_tensors_provenance',
+          'guard_on_data_dependent_error', 'missing_fake_kernel', 'mismatched_fake_kernel', 'create_symbol',
+          'create_unbacked_symbol', 'expression_created'))
+      AND process_id IN run_process
+    UNION SELECT s.parent_id
+    FROM used u
+      JOIN stack_frame s ON s.id = u.id
+    WHERE s.parent_id IS NOT NULL
+  )
+  SELECT s.id, s.parent_id, s.line, s.file, s.function, s.code
+  FROM used u
+    JOIN stack_frame s ON s.id = u.id)
+ORDER BY id;

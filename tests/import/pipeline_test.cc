@@ -1,0 +1,170 @@
+#include "import/pipeline.h"
+
+#include "tests/catch2.h"
+#include "tests/log/read_log.h"
+#include "tests/store/scratch_database.h"
+
+using namespace tlparse;  // NOLINT: a test
+
+TEST_CASE("A channel keeps the order and gives what is left after it was closed", "[channel]") {
+  Channel<int> channel;
+  channel.Push(1);
+  channel.Push(2);
+  CHECK(channel.Pop() == 1);
+  channel.Close();
+  channel.Push(3);  // dropped
+  CHECK(channel.Pop() == 2);
+  CHECK_FALSE(channel.Pop());
+  CHECK_FALSE(channel.Pop());
+}
+
+TEST_CASE("A channel hands values to a thread that waits, and wakes it to end", "[channel]") {
+  Channel<int> channel;
+  std::int64_t sum = 0;
+  std::thread reader([&] {
+    while (std::optional<int> value = channel.Pop()) sum += *value;
+  });
+  for (int value = 1; value <= 10'000; ++value) channel.Push(value);
+  channel.Close();
+  reader.join();
+  CHECK(sum == 50'005'000);
+}
+
+namespace {
+
+// A pipeline into an empty database; files come from memory.
+struct Stages {
+  ScratchDatabase scratch;
+  TableSet tables;
+  TypingStage typing{tables};
+  PayloadIndex index{scratch.directory.path()};
+  RecordReader::Shared shared{&index, 1, 42};
+  std::unique_ptr<BatchWriter> writer;
+  Pipeline::Hooks hooks;
+  std::vector<Pipeline::Progress> progress;  // without their paths
+  std::string last_path;
+
+  Stages() {
+    auto made = BatchWriter::Make(scratch.database, tables);
+    REQUIRE(made);
+    writer = std::move(*made);
+    RowBatch rows(tables);
+    typing.AddInitialRows(rows);
+    typing.BeginRun(1);
+    REQUIRE(writer->Insert(rows));
+    REQUIRE(scratch.database.Execute("INSERT INTO run VALUES (1, 'run', '', '')"));
+  }
+  Result<void> Run(std::vector<PipelineFile> files) {
+    hooks.on_progress = [&](const Pipeline::Progress& now) {
+      progress.push_back({now.bytes_done, now.records, {}});
+      last_path = now.path;
+    };
+    return Pipeline(typing, *writer, tables, shared).Run(std::move(files), hooks);
+  }
+  std::int64_t Count(const char* sql) { return *scratch.database.QueryInt(sql); }
+};
+
+PipelineFile File(std::string path, std::string text, std::string error = "") {
+  PipelineFile file;
+  file.info.path = std::move(path);
+  file.input = std::make_unique<MemoryInput>(std::move(text), 1 << 20, std::move(error));
+  return file;
+}
+
+// About `bytes` of a log: many windows.
+std::string LargeLog(std::size_t bytes) {
+  std::string text;
+  for (int record = 0; text.size() < bytes; ++record) text += RecordText(std::string(2000, 'x') + std::to_string(record));
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("Files become rows in their order", "[pipeline]") {
+  Stages stages;
+  std::vector<PipelineFile> files;
+  files.push_back(File("b", RecordText("one") + RecordText("two")));
+  files.push_back(File("a", ""));
+  files.push_back(File("c", RecordText("one")));
+  REQUIRE(stages.Run(std::move(files)));
+  CHECK(stages.scratch.Rows("SELECT id, path, record_count, first_record_id, last_record_id FROM log_file ORDER BY id") ==
+        Lines{"1|b|2|1|2", "2|a|0|NULL|NULL", "3|c|1|3|3"});
+  CHECK(stages.Count("SELECT count(*) FROM payload_row") == 2);
+  CHECK(stages.progress.back().records == 3);
+  CHECK(stages.last_path == "c");
+}
+
+TEST_CASE("Progress ascends over windows and files", "[pipeline]") {
+  Stages stages;
+  const std::string text = LargeLog(9 << 20);
+  std::vector<PipelineFile> files;
+  files.push_back(File("a", text));
+  files.push_back(File("b", text));
+  REQUIRE(stages.Run(std::move(files)));
+  REQUIRE(stages.progress.size() >= 8);
+  for (std::size_t index = 1; index < stages.progress.size(); ++index) {
+    CHECK(stages.progress[index].bytes_done >= stages.progress[index - 1].bytes_done);
+    CHECK(stages.progress[index].records >= stages.progress[index - 1].records);
+  }
+  CHECK(stages.progress.back().bytes_done == 2 * static_cast<std::int64_t>(text.size()));
+  CHECK(stages.progress.back().records == stages.Count("SELECT count(*) FROM record_row"));
+}
+
+TEST_CASE("A file that cannot be opened ends the load with its error", "[pipeline]") {
+  Stages stages;
+  std::vector<PipelineFile> files;
+  files.push_back(File("a", RecordText("one")));
+  files.emplace_back().info.path = stages.scratch.directory.path() + "/missing";
+  files.push_back(File("c", LargeLog(20 << 20)));
+  const Result<void> result = stages.Run(std::move(files));
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == ErrorCode::kNotFound);
+  CHECK(result.error().message.find("missing") != std::string::npos);
+}
+
+TEST_CASE("Input that breaks is a finding, and the next file is read", "[pipeline]") {
+  Stages stages;
+  std::vector<PipelineFile> files;
+  files.push_back(File("a", RecordText("one"), "broke here"));
+  files.push_back(File("b", RecordText("two")));
+  REQUIRE(stages.Run(std::move(files)));
+  CHECK(stages.Count("SELECT count(*) FROM record_row") == 2);
+  CHECK(stages.scratch.Rows("SELECT log_file_id, message FROM import_log WHERE code = 'damaged_input'") == Lines{"1|broke here"});
+}
+
+TEST_CASE("What is written after reading is in the database, and its failure ends the load", "[pipeline]") {
+  Stages stages;
+  const TableId texts = stages.tables.Use("text", 2);
+  SECTION("rows") {
+    stages.hooks.after_reading = [&](const auto& write) -> Result<void> {
+      for (int id = 1000; id < 1010; ++id) {
+        if (!write([&](RowBatch& rows) { rows.Add(texts, id, "after reading"); })) return Fail(ErrorCode::kDatabase, "stopped");
+      }
+      return {};
+    };
+    std::vector<PipelineFile> files;
+    files.push_back(File("a", LargeLog(9 << 20)));
+    REQUIRE(stages.Run(std::move(files)));
+    CHECK(stages.Count("SELECT count(*) FROM text WHERE text = 'after reading'") == 10);
+  }
+  SECTION("an error") {
+    stages.hooks.after_reading = [](const auto&) -> Result<void> { return Fail(ErrorCode::kIo, "no room"); };
+    std::vector<PipelineFile> files;
+    files.push_back(File("a", RecordText("one")));
+    const Result<void> result = stages.Run(std::move(files));
+    REQUIRE_FALSE(result);
+    CHECK(result.error().message == "no room");
+  }
+}
+
+TEST_CASE("A database that refuses rows ends the load at once", "[pipeline]") {
+  Stages stages;
+  REQUIRE(stages.scratch.database.Execute(
+      "CREATE TRIGGER full BEFORE INSERT ON payload_row WHEN new.id > 1500 BEGIN SELECT raise(ABORT, 'disk full'); END"));
+  std::vector<PipelineFile> files;
+  files.push_back(File("a", LargeLog(60 << 20)));  // more than all windows in flight hold
+  const Result<void> result = stages.Run(std::move(files));
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == ErrorCode::kDatabase);
+  CHECK(result.error().message.find("disk full") != std::string::npos);
+}

@@ -1,0 +1,105 @@
+#include "import/replace.h"
+
+#include <filesystem>
+
+#include "tests/import/import_log_file.h"
+
+using namespace tlparse;  // NOLINT: a test
+
+namespace {
+
+const std::string kOne = RecordText("one"), kTwo = RecordText("two"), kThree = RecordText("three");
+
+}  // namespace
+
+TEST_CASE("The same bytes in the same run change nothing, under another name neither", "[replace]") {
+  Ingest ingest;
+  const std::string log = ingest.Write("a.log", kOne + kTwo);
+  REQUIRE(ingest.Run({log}, true));
+  const Lines before = ingest.Rows("SELECT id, name, created_at FROM run");
+  const auto again = ingest.Run({log, ingest.Write("copy.log", kOne + kTwo)}, true);
+  REQUIRE(again);
+  CHECK(again->unchanged_count == 2);
+  CHECK(again->log_count == 0);
+  CHECK(ingest.Rows("SELECT id, name, created_at FROM run") == before);
+  CHECK(ingest.Rows("SELECT path FROM log_file") == Lines{log});
+}
+
+TEST_CASE("A log that grew replaces its rows; what others share stays", "[replace]") {
+  Ingest ingest;
+  const std::string a = ingest.Write("a.log", kOne + kTwo);
+  const std::string b = ingest.Write("b.log", kTwo + kThree);
+  REQUIRE(ingest.Run({a, b}, false));
+  ingest.Write("a.log", kOne + kThree + kOne);  // "two" is now in b alone
+  const auto grown = ingest.Run({a, b}, true);
+  REQUIRE(grown);
+  CHECK(grown->unchanged_count == 1);
+  CHECK(grown->record_count == 5);
+  CHECK(ingest.Rows("SELECT f.path = '" + a + "', p.content FROM record r JOIN log_file f ON f.id = r.log_file_id "
+                    "JOIN payload p ON p.hash = r.payload_hash ORDER BY f.path, r.line") ==
+        Lines{"1|one", "1|three", "1|one", "0|two", "0|three"});
+  CHECK(ingest.Rows("SELECT count(*) FROM payload") == Lines{"3"});
+  CHECK(ingest.Rows("PRAGMA foreign_key_check").empty());
+
+  ingest.Write("b.log", kThree);
+  REQUIRE(ingest.Run({a, b}, true));
+  CHECK(ingest.Rows("SELECT content FROM payload ORDER BY content") == Lines{"one", "three"});  // nobody has "two"
+  CHECK(ingest.Rows("SELECT count(*), count(DISTINCT id) FROM record") == Lines{"4|4"});
+}
+
+TEST_CASE("Another run keeps its rows, even of the same log", "[replace]") {
+  Ingest ingest;
+  const std::string log = ingest.Write("a.log", kOne);
+  REQUIRE(ingest.Run({log}, true, "first"));
+  REQUIRE(ingest.Run({log}, true, "second"));
+  ingest.Write("a.log", kTwo);
+  REQUIRE(ingest.Run({log}, true, "second"));
+  CHECK(ingest.Rows("SELECT u.name, p.content FROM record r JOIN log_file f ON f.id = r.log_file_id JOIN run u ON u.id = f.run_id "
+                    "JOIN payload p ON p.hash = r.payload_hash ORDER BY u.id") == Lines{"first|one", "second|two"});
+  CHECK(ingest.Rows("SELECT count(*) FROM payload_row") == Lines{"2"});
+}
+
+TEST_CASE("A log that is not in the run has no rows to remove", "[replace]") {
+  Ingest ingest;
+  REQUIRE(ingest.Run({ingest.Write("a.log", kOne)}, false));
+  Database database = OpenOrThrow(ingest.database_path, Database::Mode::kAppend);
+  REQUIRE(RemoveLog(database, 1, "b.log"));
+  REQUIRE(RemoveLog(database, 2, ingest.directory.path() + "/a.log"));
+  CHECK(*database.QueryInt("SELECT count(*) FROM record") == 1);
+  REQUIRE(RemoveLog(database, 1, ingest.directory.path() + "/a.log"));
+  CHECK(*database.QueryInt("SELECT (SELECT count(*) FROM record_row) + (SELECT count(*) FROM payload_row) + "
+                           "(SELECT count(*) FROM process) + (SELECT count(*) FROM log_file)") == 0);
+}
+
+TEST_CASE("A database of an earlier tlparse learns the codes it does not know", "[replace]") {
+  Ingest ingest;
+  REQUIRE(ingest.Run({ingest.Write("a.log", kOne)}, false));
+  const Lines codes = ingest.Rows("SELECT id, code, advice FROM import_code ORDER BY id");
+  REQUIRE(OpenOrThrow(ingest.database_path, Database::Mode::kAppend)
+              .Execute("DELETE FROM import_code WHERE id NOT IN (SELECT code_id FROM import_log_row)"));
+  CHECK(ingest.Rows("SELECT id, code, advice FROM import_code ORDER BY id") != codes);
+  REQUIRE(ingest.Run({ingest.Write("b.log", kTwo)}, true));
+  CHECK(ingest.Rows("SELECT id, code, advice FROM import_code ORDER BY id") == codes);
+}
+
+TEST_CASE("An ingest that fails leaves the database as it was, or none", "[replace]") {
+  Ingest ingest;
+  const std::string missing = ingest.directory.path() + "/missing.log";
+  const std::string noise = ingest.Write("noise.log", "no trace\n");
+  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(ingest.directory.path()), {}); };
+  for (const bool append : {false, true}) {
+    CHECK(ingest.Run({missing}, append).error().code == ErrorCode::kNotFound);
+    CHECK(ingest.Run({noise}, append).error().code == ErrorCode::kNotATrace);
+    CHECK(files() == 1);  // the noise: no database, no leftovers
+  }
+  const std::string log = ingest.Write("a.log", kOne);
+  REQUIRE(ingest.Run({log}, false));
+  for (const bool append : {false, true}) {
+    CHECK_FALSE(ingest.Run({log, missing}, append, "other"));
+    CHECK_FALSE(ingest.Run({noise}, append, "other"));
+    CHECK(ingest.Rows("SELECT name FROM run") == Lines{"run"});
+    CHECK(files() == 3);
+  }
+  ingest.Write("trace.db", "not a database");
+  CHECK(ingest.Run({log}, true).error().code == ErrorCode::kNotATrace);
+}

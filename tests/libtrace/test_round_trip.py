@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Everything that libtrace can emit, read back by tlparse --strict: the rows are what emit_everything.cc put in, and
+the only complaint is of the record that it lost on purpose.
+
+usage: test_round_trip.py EMIT_EVERYTHING TLPARSE [unittest arguments]
+"""
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, TLPARSE = sys.argv[1:3]
+ENVELOPE = ("rank", "compiled_autograd_id", "frame_id", "frame_compile_id", "attempt", "subgraph_name", "stack",
+            "has_payload")
+
+
+class RoundTrip(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        trace, database = pathlib.Path(temporary.name) / "trace", pathlib.Path(temporary.name) / "trace.db"
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith(("LIBTRACE_", "TORCH_", "RANK"))} | {"TORCH_TRACE": str(trace)}
+        subprocess.run([PROGRAM], env=environment, check=True, stderr=subprocess.DEVNULL, timeout=120)
+        logs = sorted(map(str, trace.glob("*.log")))
+        result = subprocess.run([TLPARSE, *logs, "--run", "all", "--db", str(database), "--db-only", "--strict"],
+                                capture_output=True, text=True, timeout=120)
+        assert result.returncode == 1, result.stdout + result.stderr  # the record that is lost
+        cls.database = sqlite3.connect(database)
+        cls.addClassCleanup(cls.database.close)
+        cls.emitted = set()  # names of artifacts, and keys of other records
+        for log in logs:
+            for line in pathlib.Path(log).read_text().splitlines():
+                if line.startswith("V"):
+                    envelope = json.loads(line.split("] ", 1)[1])
+                    key = next(key for key in envelope if key not in ENVELOPE)
+                    cls.emitted.add(envelope[key]["name"] if key == "artifact" else key)
+
+    def check(self, query, *rows):
+        self.assertEqual([tuple(row) for row in self.database.execute(query)], list(rows))
+
+    def test_every_record_is_there_and_only_the_foreign_one_is_unknown(self):
+        self.check("SELECT severity, code, message FROM import_log ORDER BY severity",
+                   ("info", "unknown_record_kind", "'user_record' (first of this file)"),
+                   ("warning", "records_lost", "1 record lost, builder_failed: a builder of a record threw; the record is lost and counted"))
+        stored = {name or kind for kind, name in self.database.execute("SELECT DISTINCT kind, name FROM record")}
+        self.assertLessEqual(self.emitted, stored)
+        self.assertGreater(len(self.emitted), 25)
+        self.check("SELECT DISTINCT payload_state FROM record WHERE envelope ->> 'has_payload' IS NOT NULL", ("ok",))
+
+    def test_compiles(self):
+        self.check("SELECT function, label, status FROM compile WHERE is_synthetic = 0 ORDER BY label",
+                   ("forward", "0/0", "ok"), ("forward", "0/1", "failed"))
+        self.check("SELECT reason FROM recompile ORDER BY rowid",
+                   ("0/0: input 0: size mismatch at index 0. expected 2, actual 3",), ("0/0: grad mode changed",))
+        self.check("SELECT kind, type, reason, user_file, user_line FROM failure ORDER BY kind",
+                   ("failure", "Unsupported", "an op without a kernel", "m.cc", 30),
+                   ("restart", None, "graph break", None, None))
+        self.check("SELECT attempt, restart_reason FROM attempt WHERE restart_reason <> ''", (1, "graph break"))
+        self.check("SELECT kind FROM compilation_metric ORDER BY kind",
+                   ("bwd_compilation_metrics",), ("compilation_metrics",), ("compilation_metrics",))
+
+    def test_caches(self):
+        self.check("SELECT layer, state, count(*) FROM cache_event GROUP BY 1, 2 ORDER BY 1, 2",
+                   ("libtrace_bundle", "hit", 1), ("libtrace_bundle", "miss", 1), ("libtrace_graph", "bypass", 1),
+                   ("libtrace_graph", "guard_miss", 1), ("libtrace_graph", "hit", 1), ("libtrace_graph", "miss", 1),
+                   ("libtrace_graph_bundled", "hit", 1), ("libtrace_model", "guard_miss", 1),
+                   ("libtrace_model", "hit", 1), ("libtrace_model", "miss", 1), ("libtrace_off", "disabled", 1))
+        self.check("SELECT bypass_reason FROM cache_event WHERE state = 'bypass'", ("weights are not constant",))
+        self.check("SELECT DISTINCT k.name, k.value FROM cache_component k JOIN cache_event e ON e.key = k.key"
+                   " WHERE e.layer = 'libtrace_graph' AND e.state = 'hit'", ("graph", "x + y"))
+
+    def test_runtime(self):
+        self.check("SELECT ordinal, label FROM graph_execution ORDER BY ordinal",
+                   (0, "0/1"), (1, "!2/0/0"), (2, "!3"), (3, None))
+        self.check("SELECT ordinal, op FROM collective ORDER BY ordinal",
+                   (0, "torch.ops._c10d_functional.all_reduce_.default"), (1, None))
+        self.check("SELECT name, type, estimated_ns FROM op_runtime ORDER BY ordinal", ("op0", "compute", 125.5),
+                   ("torch.ops._c10d_functional.all_reduce_.default", "collective", 0.0))
+        self.check("SELECT op, ordinal, shape, stride, dtype FROM tensor_meta ORDER BY ordinal",
+                   ("op0", 0, "[2,3]", "[3,1]", "float32"), ("op0", 1, "[]", "[]", None))
+
+    def test_what_was_measured(self):
+        self.check("SELECT i.sequence_number, i.op, i.group_name, i.input_shapes, i.dtype, i.duration_ns, c.label FROM issued_collective i"
+                   " LEFT JOIN compile c ON c.id = i.compile_id ORDER BY i.ordinal",
+                   (0, "all_reduce", "default_pg", "[[2,3]]", "float32", 2.5, "0/0"), (1, "barrier", "default_pg", "[]", None, None, None))
+        self.check("SELECT ordinal, label, graph, duration_ns FROM graph_run ORDER BY ordinal",
+                   (0, "0/1", "forward", 1500), (1, "!2/0/0", "", None), (2, "!3", "", None), (3, None, "", None))
+        self.check("SELECT clock, name, node, count, total_ns, estimated_ns FROM measured_op ORDER BY ordinal",
+                   ("cpu", "op0", "add", 3, 300.5, 125.5), ("cpu", "op1", None, 0, 0.0, None))
+        self.check("SELECT a.kind, a.name, a.op, a.node, a.stream, a.duration_ns, l.lost_count FROM gpu_activity a"
+                   " JOIN gpu_activity_log l ON l.record_id = a.record_id", ("kernel", "sgemm", "aten::mm", "mm", 7, 1200, 0))
+
+    def test_models(self):
+        self.check("SELECT model, kind, state, duration_ns, memory_after_bytes, weight_size_bytes FROM model_load",
+                   ("resnet", "torchscript", "loaded", 1000000, 2000, 24))
+        self.check("SELECT kind, path, weight_size_bytes, metadata FROM model_package",
+                   ("aotinductor", "model.pt2", 24, '{"AOTI_DEVICE_KEY":"cpu"}'))
+        self.check("SELECT name, crc32 FROM package_file ORDER BY ordinal", ("data/model.so", 0xDEADBEEF), ("version", None))
+        self.check("SELECT name, pre_grad_nodes, post_grad_nodes FROM package_kernel", ("fused:1", '["matmul"]', '["mm"]'))
+        self.check("SELECT storage_id, name, count(*) FROM model_weight GROUP BY 1, 2 ORDER BY 1, 2", (1, "a", 2), (1, "b", 2), (2, "c", 2))
+        self.check("SELECT b.action, b.entry_count, count(k.key) FROM cache_bundle b LEFT JOIN cache_bundle_key k"
+                   " ON k.record_id = b.record_id GROUP BY b.record_id ORDER BY b.record_id", ("serialize", 4, 2), ("populate", 2, 1))  # a miss and a guard miss each
+
+    def test_writer_and_losses(self):
+        self.check("SELECT DISTINCT program, language FROM trace_writer", (pathlib.Path(PROGRAM).name, "C++"))
+        self.check("SELECT kind, record_count, reason FROM trace_loss", ("builder_failed", 1, "a builder of a record threw; the record is lost and counted"))
+        self.check("SELECT name, record_count FROM lost_record", ("broken", 1))
+
+    def test_provenance(self):
+        self.check("SELECT name, debug_handle FROM kernel", ("fused_mm", 1))
+        self.check("SELECT post_grad_node FROM kernel_node", ("mm",))
+        self.check("SELECT post_grad_node, pre_grad_node FROM node_mapping", ("mm", "matmul"))
+        self.check("SELECT file, line, function, code FROM kernel_source", ("m.cc", 8, "f", "return x * y;"))
+
+    def test_events_and_ranks(self):
+        self.check("SELECT name, phase, count(*) FROM chromium_event GROUP BY 1, 2 ORDER BY 1",
+                   ("after_loss", "i", 1), ("automatic_dynamic", "i", 1), ("in_child", "i", 1),
+                   ("libtrace_compile", "X", 2), ("libtrace_off_cache_disabled", "i", 1))
+        self.check("SELECT DISTINCT rank FROM process", (3,))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -1,0 +1,141 @@
+#include "libtrace/torch/package.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/catch2.h"
+#include "torch/json_reader.h"
+
+namespace {
+
+template <class Number>
+void Append(std::string& out, Number value) {
+  for (size_t i = 0; i < sizeof(Number); ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+}
+
+// A zip archive whose members are stored, as PyTorch writes packages.
+std::string Zip(const std::vector<std::pair<std::string, std::string>>& members) {
+  std::string file, directory;
+  for (const auto& [name, content] : members) {
+    std::string common;
+    for (const int field : {20, 0, 0, 0, 0})
+      Append(common, static_cast<uint16_t>(field));  // stored
+    Append(common, uint32_t{0x12345678});
+    Append(common, static_cast<uint32_t>(content.size()));
+    Append(common, static_cast<uint32_t>(content.size()));
+    Append(common, static_cast<uint16_t>(name.size()));
+    Append(common, uint16_t{0});
+    directory += "PK\1\2";
+    Append(directory, uint16_t{20});
+    directory += common + std::string(10, '\0');
+    Append(directory, static_cast<uint32_t>(file.size()));
+    directory += name;
+    file += "PK\3\4" + common + name + content;
+  }
+  const auto offset = static_cast<uint32_t>(file.size());
+  file += directory + "PK\5\6" + std::string(4, '\0');
+  Append(file, static_cast<uint16_t>(members.size()));
+  Append(file, static_cast<uint16_t>(members.size()));
+  Append(file, static_cast<uint32_t>(directory.size()));
+  Append(file, offset);
+  return file + std::string(2, '\0');
+}
+
+class File {
+ public:
+  explicit File(const std::string& content)
+      : path_((std::filesystem::temp_directory_path() /
+               ("package_test." + std::to_string(getpid()) + ".pt2"))
+                  .string()) {
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  ~File() { std::filesystem::remove(path_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+const std::string kModel = "model/data/aotinductor/model/";
+const std::vector<std::pair<std::string, std::string>> kPackage = {
+    {"model/archive_format", "pt2"},
+    {kModel + "c.wrapper_metadata.json", R"({"AOTI_DEVICE_KEY": "cpu"})"},
+    {kModel + "k.kernel_metadata.json", R"({"AOTI_DEVICE_KEY": "cpu"})"},
+    {kModel + "kernel_information.json",
+     R"({"cpp_fused_add_relu_0:1": {"stack_traces": ["File \"m.py\", line 3, in f\n"],)"
+     R"( "post_grad_nodes": ["relu", "add"], "pre_grad_nodes": ["relu"], "later": [1, {"a": null}]}})"}};
+
+TEST_CASE("package: files, kernels with nodes and stacks, metadata") {
+  const File file(Zip(kPackage));
+  libtrace::Package package;
+  REQUIRE(libtrace::DescribePackage(file.path(), package).message() == "");
+  CHECK(package.kind == "aotinductor");
+  CHECK(package.size_bytes == std::filesystem::file_size(file.path()));
+  REQUIRE(package.files.size() == 4);
+  CHECK(package.files[0].name == "model/archive_format");
+  CHECK(package.files[0].size_bytes == 3);
+  CHECK(package.files[0].crc32 == 0x12345678);
+  CHECK(package.metadata ==
+        std::vector<std::pair<std::string, std::string>>{{"AOTI_DEVICE_KEY", "cpu"}});
+  REQUIRE(package.kernels.size() == 1);
+  CHECK(package.kernels[0].name == "cpp_fused_add_relu_0:1");
+  CHECK(package.kernels[0].post_grad_nodes == std::vector<std::string>{"relu", "add"});
+  CHECK(package.kernels[0].pre_grad_nodes == std::vector<std::string>{"relu"});
+  CHECK(package.kernels[0].stack_traces ==
+        std::vector<std::string>{"File \"m.py\", line 3, in f\n"});
+}
+
+TEST_CASE("package: cut off anywhere, it is an error") {
+  const std::string whole = Zip(kPackage);
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const File file(whole.substr(0, size));
+    libtrace::Package package;
+    CHECK_FALSE(libtrace::DescribePackage(file.path(), package).ok());
+  }
+}
+
+TEST_CASE("package: any byte may be wrong") {
+  const std::string whole = Zip(kPackage);
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(0xff);
+    const File file(damaged);
+    libtrace::Package package;
+    static_cast<void>(libtrace::DescribePackage(file.path(), package));
+    CHECK(package.files.size() <= 4);
+  }
+}
+
+TEST_CASE("package: no such file; not an archive") {
+  libtrace::Package package;
+  CHECK(libtrace::DescribePackage("/no/such/file.pt2", package).message() ==
+        "cannot read /no/such/file.pt2");
+  const File file("just text");
+  CHECK(libtrace::DescribePackage(file.path(), package)
+            .message()
+            .ends_with("is no zip archive, or cut off"));
+}
+
+TEST_CASE("package: JSON escapes, depth, damage") {
+  const auto read = [](std::string_view text) {
+    std::string value;
+    return libtrace::JsonReader(text).String(value) ? value : std::string("error");
+  };
+  CHECK(read(R"( "a\"\\\/\n\u0041\u00e9\u20ac\ud83d\ude00")") == "a\"\\/\nA\u00e9\u20ac\U0001F600");
+  CHECK(read(R"("\ud83d!")") == "\ufffd!");
+  for (const char* text : {"", "x", "\"", "\"\\", "\"\\u12\"", "\"\\x\""})
+    CHECK(read(text) == "error");
+  CHECK(libtrace::JsonReader(R"({"a": [1, -2.5e3, true, null, "x", {}], "b": []})").Skip());
+  for (const char* text : {"", "[", "[1", "{\"a\"", "{\"a\":}", "[,]"})
+    CHECK_FALSE(libtrace::JsonReader(text).Skip());
+  CHECK_FALSE(libtrace::JsonReader(std::string(100'000, '[')).Skip());
+}
+
+}  // namespace

@@ -1,0 +1,80 @@
+#include "store/batch_table.h"
+
+#include "tests/catch2.h"
+#include "tests/store/scratch_database.h"
+
+using namespace tlparse;  // NOLINT: a test
+using namespace std::string_literals;
+
+namespace {
+
+struct Tables {
+  ScratchDatabase scratch;
+  TableSet tables;
+  TableId any, names;
+  Tables() {
+    REQUIRE(scratch.database.Execute("CREATE TABLE any_row(a ANY, b ANY, c ANY) STRICT;"
+                                     "CREATE TABLE name(id INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT"));
+    any = tables.Use("any_row", 3);
+    names = tables.Use("name", 2);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Rows of all types arrive in their order", "[batch_table]") {
+  Tables with;
+  RowBatch rows(with.tables);
+  const std::string blob = "\xff\0"s;
+  rows.Add(with.any, 1, 0.5, "text");
+  rows.Add(with.names, 7, std::string_view("a\0b", 3));
+  rows.Add(with.any, nullptr, StaticAny{blob, false}, StaticText{""});
+  rows.Add(with.any, INT64_MAX, std::optional<int>(), true);
+  with.scratch.Insert(with.tables, rows);
+  CHECK(with.scratch.Rows("SELECT quote(a), quote(b), quote(c) FROM any_row ORDER BY rowid") ==
+        Lines{"1|0.5|'text'", "NULL|X'FF00'|''", "9223372036854775807|NULL|1"});
+  CHECK(with.scratch.Rows("SELECT id, hex(name) FROM name") == Lines{"7|610062"});
+}
+
+TEST_CASE("A batch can be filled and inserted again and again", "[batch_table]") {
+  Tables with;
+  auto writer = BatchWriter::Make(with.scratch.database, with.tables);
+  REQUIRE(writer);
+  RowBatch rows(with.tables);
+  CHECK((*writer)->Insert(rows));  // an empty one
+  for (int batch = 0; batch < 3; ++batch) {
+    for (int row = 0; row < 1000; ++row) rows.Add(with.names, batch * 1000 + row, std::string(50, 'x'));
+    REQUIRE((*writer)->Insert(rows));
+    rows.Clear();
+  }
+  CHECK(*with.scratch.database.QueryInt("SELECT count(*) FROM name WHERE length(name) = 50") == 3000);
+}
+
+TEST_CASE("What SQLite refuses is an error that names the table", "[batch_table]") {
+  Tables with;
+  auto writer = BatchWriter::Make(with.scratch.database, with.tables);
+  REQUIRE(writer);
+  const auto refused = [&](auto... values) {
+    RowBatch rows(with.tables);
+    rows.Add(with.names, values...);
+    const Result<void> inserted = (*writer)->Insert(rows);
+    REQUIRE_FALSE(inserted);
+    CHECK(inserted.error().message.find("name") != std::string::npos);
+    return inserted.error().code;
+  };
+  CHECK(refused("no number", "x") == ErrorCode::kDatabase);
+  CHECK(refused(1, nullptr) == ErrorCode::kDatabase);
+  CHECK(refused(1, "x", "one too many") == ErrorCode::kInternal);
+  CHECK(refused(1) == ErrorCode::kInternal);
+  CHECK(*with.scratch.database.QueryInt("SELECT count(*) FROM name") == 0);
+}
+
+TEST_CASE("Tables that are not there or have other columns are found before the load", "[batch_table]") {
+  Tables with;
+  TableSet missing = with.tables;
+  missing.Use("not_there", 1);
+  CHECK(BatchWriter::Make(with.scratch.database, missing).error().code == ErrorCode::kInternal);
+  TableSet narrow;
+  narrow.Use("name", 1);
+  CHECK(BatchWriter::Make(with.scratch.database, narrow).error().message.find("name") != std::string::npos);
+}

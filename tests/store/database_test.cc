@@ -1,0 +1,99 @@
+#include "store/database.h"
+
+#include "base/import_code.h"
+#include "tests/catch2.h"
+#include "tests/store/scratch_database.h"
+
+using namespace tlparse;  // NOLINT: a test
+using namespace std::string_literals;
+
+using Mode = Database::Mode;
+
+TEST_CASE("Only databases of this program and version are opened", "[database]") {
+  ScratchDatabase scratch;
+  const std::string missing = scratch.directory.path() + "/missing.db";
+  const std::string text = scratch.directory.Write("text.db", "V1121 08:30:01.000000 7 a.py:1] {}\n");
+  const std::string empty = scratch.directory.Write("empty.db", "");
+  const std::string other = scratch.directory.path() + "/other.db";
+  REQUIRE(OpenOrThrow(other, Mode::kBulkLoad).Execute("CREATE TABLE t(x)"));
+  for (const Mode mode : {Mode::kReadOnly, Mode::kAppend}) {
+    CHECK(Database::Open(missing, mode).error().code == ErrorCode::kNotFound);
+    CHECK(Database::Open(text, mode).error().code == ErrorCode::kNotATrace);
+    CHECK(Database::Open(empty, mode).error().code == ErrorCode::kNotATrace);
+    CHECK(Database::Open(other, mode).error().code == ErrorCode::kNotATrace);
+  }
+  REQUIRE(OpenOrThrow(other, Mode::kBulkLoad).Execute("PRAGMA application_id = 0x544C5052; PRAGMA user_version = 7"));
+  const auto newer = Database::Open(other, Mode::kReadOnly);
+  REQUIRE_FALSE(newer);
+  CHECK(newer.error().code == ErrorCode::kNotATrace);
+  CHECK(newer.error().message.find("schema version 7") != std::string::npos);
+  CHECK(OpenOrThrow(other, Mode::kBulkLoad).QueryInt("SELECT count(*) FROM t"));  // and was left alone
+}
+
+TEST_CASE("Values come back as they were bound", "[database]") {
+  ScratchDatabase scratch;
+  REQUIRE(scratch.database.Execute("CREATE TABLE t(a, b, c, d, e, f)"));
+  const std::string blob = "\xff\0z"s;
+  auto insert = scratch.database.Prepare("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)");
+  REQUIRE(insert);
+  insert->Bind(1, INT64_MIN);
+  insert->Bind(2, 0.1);
+  insert->Bind(3, std::string_view("a\0b", 3));
+  insert->BindBlob(4, blob);
+  insert->Bind(5, std::optional<std::string_view>());
+  insert->Bind(6, std::string_view());
+  REQUIRE(insert->Run());
+  auto row = scratch.database.Prepare("SELECT * FROM t");
+  REQUIRE(*row->Step());
+  CHECK(row->Int(0) == INT64_MIN);
+  CHECK(row->Real(1) == 0.1);
+  CHECK(row->Text(2) == "a\0b"s);
+  CHECK(row->ColumnType(3) == SQLITE_BLOB);
+  CHECK(row->Text(3) == blob);
+  CHECK(row->IsNull(4));
+  CHECK_FALSE(row->OptionalInt(4));
+  CHECK_FALSE(row->OptionalText(4));
+  CHECK(row->ColumnType(5) == SQLITE_TEXT);  // an empty view is an empty string, not NULL
+  CHECK(row->ColumnName(2) == "c");
+  CHECK_FALSE(*row->Step());
+  CHECK(*row->Step());  // reset: starts again
+}
+
+TEST_CASE("Errors of SQL are values with SQLite's words", "[database]") {
+  ScratchDatabase scratch;
+  const auto statement = scratch.database.Prepare("SELECT nothing FROM run");
+  REQUIRE_FALSE(statement);
+  CHECK(statement.error().code == ErrorCode::kDatabase);
+  CHECK(statement.error().message.find("nothing") != std::string::npos);
+  CHECK_FALSE(scratch.database.Execute("INSERT INTO run VALUES ('x', 'a', 'b', 'c')"));
+  auto refused = scratch.database.Prepare("INSERT INTO run(id, name, created_at, tool_version) VALUES (1, NULL, 'b', 'c')");
+  REQUIRE(refused);
+  CHECK(refused->Run().error().message.find("NOT NULL") != std::string::npos);
+  CHECK(*scratch.database.QueryInt("SELECT id FROM run") == 0);  // no row
+  CHECK(scratch.database.QueryText("SELECT 'a' || char(10)")->size() == 2);
+}
+
+TEST_CASE("A reader cannot write, and an addition that is not committed leaves nothing", "[database]") {
+  ScratchDatabase scratch;
+  REQUIRE(scratch.database.Execute("INSERT INTO run VALUES (1, 'a', 'b', 'c')"));
+  scratch.database = OpenOrThrow(scratch.directory.path() + "/another.db", Mode::kBulkLoad);  // gives up the lock
+  {
+    Database append = OpenOrThrow(scratch.path, Mode::kAppend);
+    REQUIRE(append.Execute("BEGIN IMMEDIATE; DELETE FROM run; INSERT INTO run VALUES (2, 'b', 'b', 'c')"));
+    CHECK(*append.QueryInt("SELECT id FROM run") == 2);
+  }
+  Database reader = OpenOrThrow(scratch.path, Mode::kReadOnly);
+  CHECK(*reader.QueryInt("SELECT id FROM run") == 1);
+  CHECK_FALSE(reader.Execute("DELETE FROM run"));
+}
+
+TEST_CASE("The schema's tables are strict and the codes of import_log are there", "[database]") {
+  ScratchDatabase scratch;
+  CHECK(scratch.Rows("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict = 0 "
+                     "AND name NOT LIKE 'sqlite_%'") == Lines{});
+  CHECK(*scratch.database.QueryInt("SELECT count(*) FROM import_code") == static_cast<std::int64_t>(ImportCode::kCount) - 1);
+  CHECK(scratch.Rows("SELECT id, severity, code FROM import_code WHERE id IN (1, 21)") ==
+        Lines{"1|error|broken_header", "21|info|foreign_line"});
+  REQUIRE(CreateIndexes(scratch.database));
+  CHECK(*scratch.database.QueryText("PRAGMA integrity_check") == "ok");
+}

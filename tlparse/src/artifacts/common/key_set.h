@@ -1,0 +1,15 @@
+// What a cache key was made of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace tlparse {
+
+struct KeySet {
+  std::int64_t set_id = 0;                   // component_set.id; 0: unknown
+  std::optional<std::int64_t> device_index;  // nothing: no component was stored with a placeholder for it (device_text.h)
+  bool operator==(const KeySet&) const = default;
+};
+
+}  // namespace tlparse

@@ -1,0 +1,35 @@
+// What the commands that answer about the ranks of one run do alike: --run, --all, --json, the database; then ask, and print.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cli/answer.h"
+#include "cli/command.h"
+
+namespace tlparse {
+
+// `app` has the options of the command itself. `run` is set before `analyze(database)` is called; its answer goes to `to_json(answer)` or
+// `print(answer, all)`. Returns the exit code.
+template <typename Analyze, typename ToJson, typename Print>
+int RunRankAnswer(CLI::App& app, std::span<const std::string> arguments, const std::string& help_of_all, std::string& run,
+                  const Analyze& analyze, const ToJson& to_json, const Print& print) {
+  AnswerArguments common;
+  bool all = false;
+  AddAnswerArguments(app, common);
+  app.add_option("--run", run, "the run of this name (default: the latest)");
+  app.add_flag("--all", all, help_of_all);
+  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  Result<Database> database = OpenAnswerDatabase(common.database);
+  if (!database) return ReportError(database.error());
+  const auto answer = analyze(*database);
+  if (!answer) return ReportError(answer.error());
+  if (common.json) {
+    PrintJson(to_json(*answer));
+  } else {
+    print(*answer, all);
+  }
+  return kExitDone;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,39 @@
+// A JSON array with one entry a line, in the root of the output directory.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "report/output_directory.h"
+
+namespace tlparse {
+
+// The file is made with its first entry: without one there is none. `root` must outlive it.
+class EntryFile {
+ public:
+  EntryFile(const Directory& root, std::string name) : root_(root), name_(std::move(name)) {}
+
+  Result<void> Add(std::string_view entry) {
+    if (!is_open_) RETURN_IF_ERROR(out_.Open(root_, name_));
+    out_.Append(is_open_ ? ",\n" : "[\n");
+    is_open_ = true;
+    out_.Append(entry);
+    return {};
+  }
+
+  Result<void> Close() {
+    if (!is_open_) return {};
+    out_.Append("\n]");
+    return out_.Close();
+  }
+
+ private:
+  const Directory& root_;
+  std::string name_;
+  FileWriter out_;
+  bool is_open_ = false;
+};
+
+}  // namespace tlparse

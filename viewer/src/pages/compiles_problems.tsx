@@ -1,0 +1,169 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { Chunks } from '../data/chunks';
+import { searchText } from '../data/compile_filter';
+import type { Compile, Model } from '../data/model';
+import { parseFilter } from '../lib/filter';
+import { headline, plural, shorten } from '../lib/format';
+import { setQuery, type Route } from '../route';
+import { CompileLink, Empty, Place } from '../ui/bits';
+import { Grid, type Column } from '../ui/virtual';
+
+interface Problem {
+  key: string;
+  compile: Compile | undefined;
+  text: string;
+  detail: string;
+  file: string | null;
+  line: number | null;
+  kind: string;
+  recordId: number | null;
+}
+
+function problemsOf(model: Model, chunk: Chunks['problems'], tab: string): Problem[] {
+  const compileOf = (id: number | null) => (id === null ? undefined : model.compileById.get(id));
+  if (tab === 'breaks') {
+    const t = chunk.graph_break;
+    return t.reason.map((reason, i) => ({ key: `b${i}`, compile: compileOf(t.compile_id[i]), text: reason ?? '', detail: t.user_stack[i] ?? '', file: t.user_file[i], line: t.user_line[i], kind: `attempt ${t.attempt[i] ?? 0}`, recordId: t.record_id[i] }));
+  }
+  const t = chunk.failure;
+  return t.reason.map((reason, i) => ({ key: `f${i}`, compile: compileOf(t.compile_id[i]), text: [t.type[i], reason].filter(Boolean).join(': '), detail: '', file: t.user_file[i], line: t.user_line[i], kind: t.kind[i] ?? '', recordId: t.record_id[i] }));
+}
+
+// Graph breaks, or failures and restarts.
+export function Problems({ model, chunk, tab, route }: { model: Model; chunk: Chunks['problems']; tab: string; route: Route }) {
+  const query = (route.query.get('q') ?? '').toLowerCase();
+  const all = useMemo(() => problemsOf(model, chunk, tab), [model, chunk, tab]);
+  const rows = useMemo(() => {
+    const filter = parseFilter(query);
+    return query ? all.filter((row) => filter.matches(`${row.text} ${row.file}:${row.line} ${row.kind} ${row.compile ? searchText(row.compile) : ''}`.toLowerCase(), { kind: row.kind.toLowerCase() })) : all;
+  }, [all, query]);
+  const selected = route.query.get('row');
+  const open = all.find((row) => row.key === selected);
+  const columns: Column<Problem>[] = [
+    { key: 'id', title: 'Compile', width: '84px', cell: (row) => row.compile && <CompileLink compile={row.compile} query={row.recordId === null ? undefined : { record: row.recordId }} /> },
+    { key: 'rank', title: 'Rank', width: '52px', align: 'right', cell: (row) => row.compile && model.processById.get(row.compile.processId)?.shortName },
+    { key: 'function', title: 'Function', width: 'minmax(110px, 1fr)', cell: (row) => <code>{row.compile?.function}</code> },
+    { key: 'kind', title: tab === 'breaks' ? 'Attempt' : 'Kind', width: '96px', cell: (row) => row.kind },
+    { key: 'text', title: 'Reason', width: 'minmax(260px, 4fr)', cell: (row) => <span title={shorten(row.text, 2000)}>{shorten(headline(row.text), 300)}</span> },
+    { key: 'place', title: 'Python line', width: 'minmax(110px, 1fr)', cell: (row) => <Place file={row.file} line={row.line} /> },
+  ];
+  return (
+    <>
+      <div class="toolbar">
+        <input type="search" class="filter" aria-label="Filter" placeholder="Filter" value={route.query.get('q') ?? ''} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <span class="quiet">{rows.length === all.length ? '' : `${rows.length} of ${all.length}`}</span>
+      </div>
+      <Grid
+        label={tab === 'breaks' ? 'Graph breaks' : 'Failures and restarts'}
+        rows={rows}
+        columns={columns}
+        rowKey={(row) => row.key}
+        selected={selected}
+        onSelect={(row) => setQuery({ row: row.key }, true)}
+        height={`${Math.min(rows.length + 1.4, 16) * 26}px`}
+        empty={all.length === 0 ? (tab === 'breaks' ? 'No graph breaks: Dynamo traced every frame of this log in one piece.' : 'No compile failed and none was restarted.') : `Nothing matches “${query}”.`}
+      />
+      {open && (
+        <section class="detail" aria-label="Reason">
+          <pre>{open.text}</pre>
+          {open.detail && <pre class="quiet-text">{open.detail}</pre>}
+        </section>
+      )}
+    </>
+  );
+}
+
+interface Recompile {
+  compile: Compile;
+  prior: Compile | undefined;
+  priorLabel: string;
+  guard: string | null;
+  reason: string;
+  file: string | null;
+  line: number | null;
+  recordId: number;
+}
+
+export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunks['problems']; route: Route }) {
+  const query = route.query.get('q') ?? '';
+  const chains = useMemo(() => {
+    const t = chunk.recompile;
+    const byFrame = new Map<string, { first: Compile; edges: Recompile[] }>();
+    t.compile_id.forEach((id, i) => {
+      const compile = id === null ? undefined : model.compileById.get(id);
+      if (!compile) return;
+      const key = `${compile.processId} ${compile.frameId ?? compile.function} ${compile.generation}`;
+      if (!byFrame.has(key)) byFrame.set(key, { first: compile, edges: [] });
+      byFrame.get(key)!.edges.push({
+        compile,
+        prior: t.prior_compile_id[i] === null ? undefined : model.compileById.get(t.prior_compile_id[i]!),
+        priorLabel: t.prior_label[i] ?? '?',
+        guard: t.guard[i],
+        reason: t.reason[i] ?? '',
+        file: t.user_file[i],
+        line: t.user_line[i],
+        recordId: t.record_id[i]!,
+      });
+    });
+    return [...byFrame.values()].sort((a, b) => b.edges.length - a.edges.length);
+  }, [model, chunk]);
+  if (chains.length === 0) return <Empty>No recompiles: every frame was compiled once, or the log does not say why it was compiled again.</Empty>;
+  const filter = parseFilter(query);
+  const shown = chains.filter((chain) => !query || filter.matches(`${searchText(chain.first)} ${chain.edges.map((edge) => `${edge.reason} ${edge.file}`).join(' ')}`.toLowerCase(), { rank: String(chain.first.rank ?? ''), function: (chain.first.function ?? '').toLowerCase() }));
+  const limit = 60;
+  return (
+    <>
+      <div class="toolbar">
+        <input type="search" class="filter" aria-label="Filter recompiles" placeholder="Filter: function, guard, rank:3" value={query} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <span class="quiet">
+          {plural(shown.length, 'frame')} compiled again{shown.length > limit ? `, the first ${limit} are shown` : ''}
+        </span>
+      </div>
+      {shown.slice(0, limit).map((chain) => (
+        <RecompileChain model={model} first={chain.first} edges={chain.edges} />
+      ))}
+      {shown.length === 0 && <Empty>Nothing matches “{query}”.</Empty>}
+    </>
+  );
+}
+
+function RecompileChain({ model, first, edges }: { model: Model; first: Compile; edges: Recompile[] }) {
+  const byCompile = new Map<number, Recompile[]>();
+  for (const edge of edges) byCompile.set(edge.compile.id, [...(byCompile.get(edge.compile.id) ?? []), edge]);
+  const [isOpen, setOpen] = useState(byCompile.size <= 12);
+  const entries = [...byCompile.entries()];
+  return (
+    <section class="chain">
+      <h2>
+        <code>{first.function && shorten(first.function, 120)}</code> <Place file={first.file} line={first.line} />
+        <span class="quiet">
+          {' '}
+          {model.processById.get(first.processId)?.name}, compiled again {byCompile.size === 1 ? 'once' : `${byCompile.size} times`}
+        </span>
+      </h2>
+      <ol>
+        {(isOpen ? entries : entries.slice(0, 8)).map(([id, reasons]) => (
+          <li>
+            <CompileLink compile={model.compileById.get(id)!} query={{ record: reasons[0].recordId }} />
+            <div>
+              {reasons.map((edge) => (
+                <div class="reason">
+                  <span class="quiet">instead of {edge.prior ? <CompileLink compile={edge.prior} /> : edge.priorLabel}:</span>{' '}
+                  <code class="guard" title={shorten(edge.reason, 1000)}>
+                    {shorten(edge.guard ?? edge.reason, 260)}
+                  </code>{' '}
+                  <Place file={edge.file} line={edge.line} />
+                </div>
+              ))}
+            </div>
+          </li>
+        ))}
+      </ol>
+      {entries.length > 8 && (
+        <button class="link" onClick={() => setOpen(!isOpen)}>
+          {isOpen ? 'Show fewer' : `Show all ${entries.length}`}
+        </button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,41 @@
+import { load, useAsync } from '../data/chunks';
+import type { Model } from '../data/model';
+import { bytes, duration, prettyJson, shorten, utc } from '../lib/format';
+import { memberText } from '../lib/json';
+import { CompileLink } from '../ui/bits';
+import type { Hit } from '../ui/timeline_canvas';
+
+const cutAt = 8192; // of schemas/sql/viewer/args.sql
+
+// What an event of the timeline is, with its arguments.
+export function EventDetail({ model, hit }: { model: Model; hit: Hit }) {
+  const { lane, index } = hit;
+  const recordId = lane.recordId[index];
+  const args = useAsync(`args ${recordId}`, async () => {
+    const { event_args: t } = await load('args', Math.floor(recordId / 1024));
+    const i = t.record_id.indexOf(recordId);
+    const text = t.args[i] ?? memberText(t.payload[i] ?? '', 'args') ?? '';
+    const isWhole = (t.length[i] ?? 0) <= cutAt || (t.args[i] ?? t.payload[i] ?? '').length < cutAt;
+    return isWhole ? prettyJson(text) : `${text}…\n\nThe event has ${bytes(t.length[i])}: all of it is in the file for Perfetto.`;
+  });
+  const compile = lane.compileId[index] === null ? undefined : model.compileById.get(lane.compileId[index]!);
+  const phases: Record<string, string> = { i: 'instant', B: 'never closed: the log ends inside it', X: '' };
+  return (
+    <section class="detail event" aria-label="Event">
+      <h2>{lane.names[index]}</h2>
+      <p>
+        {lane.length[index] > 0 && <b>{duration(lane.length[index])} </b>}
+        <span class="quiet">
+          at +{duration(lane.start[index])}, {utc(model.originUs + lane.start[index])}, {lane.process.name} {phases[lane.phase[index]] ?? ''}
+        </span>{' '}
+        {compile && (
+          <>
+            in <CompileLink compile={compile} /> <code>{shorten(compile.function ?? '', 60)}</code>
+          </>
+        )}
+      </p>
+      {args.value && args.value !== 'null' && <pre>{args.value}</pre>}
+      {args.error && <p class="quiet">{args.error.message}</p>}
+    </section>
+  );
+}
