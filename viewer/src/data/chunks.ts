@@ -1,6 +1,6 @@
 // Loads chunks of data: from data/*.js next to the page (classic scripts, because fetch is refused on file://), or over HTTP from
 // `tlparse serve`. A chunk is loaded once and kept.
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type * as Wire from '../../generated/chunks';
 
 type Columns<T> = T extends { numbers: infer N; texts: infer S }
@@ -117,6 +117,12 @@ export function load<S extends Stem>(stem: S, part?: string | number): Promise<C
   return entry.promise as Promise<Chunks[S]>;
 }
 
+// Safari has no requestIdleCallback.
+export function whenIdle(act: () => void): void {
+  if (typeof requestIdleCallback === 'function') requestIdleCallback(act);
+  else setTimeout(act, 50);
+}
+
 // What is already here, without waiting.
 export function loaded<S extends Stem>(stem: S, part?: string | number): Chunks[S] | undefined {
   return entries.get(part === undefined ? stem : `${stem}/${part}`)?.value as Chunks[S] | undefined;
@@ -127,22 +133,24 @@ export interface Pending<T> {
   error?: Error;
 }
 
-// Calls `start` again when `key` changes. The value of an earlier key is never shown for a later one.
+// Calls `start` again when `key` changes, before the browser draws. The value of an earlier key is never shown for a later one, and
+// what `ready` has already is not waited for.
 export function useAsync<T>(key: string | null, start: () => Promise<T>, ready?: () => T | undefined): Pending<T> {
   const [state, setState] = useState<Pending<T> & { key: string | null }>({ key: null });
-  useEffect(() => {
-    if (key === null) return;
+  const settled = key !== null && state.key === key;
+  const value = key === null || settled ? undefined : ready?.();
+  useLayoutEffect(() => {
+    if (key === null || settled || value !== undefined) return;
     let current = true;
     start().then(
-      (value) => current && setState({ key, value }),
+      (result) => current && setState({ key, value: result }),
       (error: Error) => current && setState({ key, error }),
     );
     return () => {
       current = false;
     };
   }, [key]);
-  if (key !== null && state.key === key) return state;
-  const value = key === null ? undefined : ready?.();
+  if (settled) return state;
   return value === undefined ? {} : { value };
 }
 

@@ -1,5 +1,5 @@
 // The run as objects: what the pages ask for, joined from the chunks index and compiles.
-import { load, loaded, useAsync, type Chunks, type Pending, type Stem } from './chunks';
+import { load, loaded, useAsync, whenIdle, type Chunks, type Pending, type Stem } from './chunks';
 
 export interface Compile {
   id: number;
@@ -192,6 +192,17 @@ let model: Model | undefined;
 export async function loadModel(): Promise<Model> {
   const [index, compiles] = await Promise.all([load('index'), load('compiles')]);
   return (model ??= build(index, compiles));
+}
+
+// Loads what most pages ask for while nobody waits; not of a run so large that it would hold up what is asked for.
+export function loadAhead(model: Model): void {
+  if (model.compiles.length > 20_000) return;
+  const stems: Stem[] = ['findings', 'problems', 'cache', 'graphs', 'kernels'];
+  const next = () => {
+    const stem = stems.shift();
+    if (stem) void load(stem).then(() => whenIdle(next), () => undefined);
+  };
+  whenIdle(next);
 }
 
 export function useModel(): Pending<Model> {

@@ -1,6 +1,6 @@
 // Ranks side by side: which compiles are the same piece of work, and which ranks did the same.
 import type { Chunks } from './chunks';
-import { load } from './chunks';
+import { load, whenIdle } from './chunks';
 import type { CacheState, Compile, Model, Process } from './model';
 
 // One compile as the ranks of the job see it.
@@ -105,6 +105,21 @@ export interface KeyComparison {
 // A component that names a device is stored once for all: without a hash, and with this in the place of the index.
 const deviceMark = '\uFFFC';
 
+async function loadComponents(ids: Iterable<number>) {
+  const blocks = new Set<number>();
+  for (const id of ids) blocks.add(Math.floor(id / 4096));
+  return Promise.all([...blocks].map((block) => load('components', block)));
+}
+
+// Loads what compareKeys needs, if it is not much, while nobody waits.
+export function loadKeysAhead(): void {
+  whenIdle(async () => {
+    const sets = await load('sets').catch(() => undefined);
+    const ids = sets && sets.list_member.rows < 200_000 ? [...listRowsOf(sets).values()].flatMap((list) => [...list.values()]) : [];
+    if (ids.every((id) => id < 4096)) await loadComponents(ids).catch(() => undefined);
+  });
+}
+
 export async function compareKeys(mine: Lookup, other: Lookup): Promise<KeyComparison> {
   const sets = await load('sets');
   const lists = listRowsOf(sets);
@@ -115,8 +130,7 @@ export async function compareKeys(mine: Lookup, other: Lookup): Promise<KeyCompa
   const isSameDevice = mine.deviceIndex === other.deviceIndex;
   const component = new Map<number, { name: string; hash: string | null; value: string }>();
   const wanted = isSameDevice ? [...a.filter((id) => !inB.has(id)), ...b.filter((id) => !inA.has(id))] : [...a, ...b];
-  for (const block of new Set(wanted.map((id) => Math.floor(id / 4096)))) {
-    const { component: t } = await load('components', block);
+  for (const { component: t } of await loadComponents(wanted)) {
     t.id.forEach((id, i) => component.set(id!, { name: t.name[i] ?? '', hash: t.hash[i], value: t.value[i] ?? '' }));
   }
   const namesDevice = (id: number) => !isSameDevice && component.get(id)?.hash === null;

@@ -1,5 +1,6 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { compileArtifacts, type Artifact } from '../data/artifact';
+import { load } from '../data/chunks';
 import { readFrames, rowsWhere, useBlock, type Compile, type Model } from '../data/model';
 import { bytes, count, duration, plural, shorten, utc } from '../lib/format';
 import { href, type Route } from '../route';
@@ -172,6 +173,8 @@ function Body({ context }: { context: Context }) {
 export function CompilePage({ model, route, id }: { model: Model; route: Route; id: number }) {
   const compile = model.compileById.get(id);
   const chunk = useBlock('compile', compile ? id : null);
+  // What the summary waits for, at the same time.
+  useLayoutEffect(() => (['problems', 'cache', 'graphs'] as const).forEach((stem) => void load(stem)), []);
   const artifacts = useMemo(() => (chunk.value ? compileArtifacts(chunk.value, id) : []), [chunk.value, id]);
   if (!compile) {
     return (

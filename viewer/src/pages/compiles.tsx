@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { useChunk } from '../data/chunks';
 import { filterCompiles } from '../data/compile_filter';
-import type { Compile, Model } from '../data/model';
+import { loadBlock, type Compile, type Model } from '../data/model';
 import { count, duration, plural, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { CacheSummary, CompileLink, PhaseBar, Place, Status, Tabs, Waiting } from '../ui/bits';
@@ -59,6 +59,7 @@ function CompileTable({ model, route }: { model: Model; route: Route }) {
             columns={columns}
             rowKey={(c) => c.id}
             rowHref={(c) => href(['compile', c.id])}
+            onPress={(c) => void loadBlock('compile', c.id).catch(() => undefined)}
             rowClass={(c) => (c.status === 'failed' || c.status === 'unfinished' ? 'row-bad' : '')}
             sort={sort}
             onSort={(value) => setQuery({ sort: value })}

@@ -1,5 +1,6 @@
+import { useMemo } from 'preact/hooks';
 import { isServed, useChunk } from '../data/chunks';
-import type { CacheState, Compile, Model } from '../data/model';
+import type { CacheState, Compile, Model, Process } from '../data/model';
 import { cacheStates } from '../data/model';
 import { baseName, bytes, count, duration, headline, plural, ranges, shorten, utc } from '../lib/format';
 import { href } from '../route';
@@ -7,6 +8,7 @@ import { CacheTag, Place, Section, cacheNames } from '../ui/bits';
 import { CompileChart } from '../ui/compile_chart';
 import { attention } from '../data/attention';
 import { AttentionItems } from '../ui/findings';
+import { Grid, type Column } from '../ui/virtual';
 
 function Fact({ name, value, link, tone, hint }: { name: string; value: string; link?: string; tone?: string; hint?: string }) {
   const body = (
@@ -119,40 +121,17 @@ function CacheTable({ model }: { model: Model }) {
 }
 
 function Processes({ model }: { model: Model }) {
-  const rows = model.processes.slice(0, 200);
-  const compilesOf = new Map<number, number>();
-  for (const compile of model.compiles) compilesOf.set(compile.processId, (compilesOf.get(compile.processId) ?? 0) + 1);
-  return (
-    <>
-      <table class="plain">
-        <thead>
-          <tr>
-            <th scope="col">Process</th>
-            <th scope="col">PyTorch</th>
-            <th scope="col" class="right">
-              Compiles
-            </th>
-            <th scope="col">Log</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((process) => (
-            <tr>
-              <th scope="row" class="process-name">
-                <a href={href(['process', process.id])}>{process.name}</a>
-              </th>
-              <td>{process.torchVersion ?? <span class="quiet">unknown</span>}</td>
-              <td class="right">{compilesOf.get(process.id) ?? 0}</td>
-              <td class="file-name" title={process.file}>
-                {baseName(process.file)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {model.processes.length > rows.length && <p class="quiet">{plural(model.processes.length - rows.length, 'more process', 'more processes')}.</p>}
-    </>
-  );
+  const columns = useMemo<Column<Process>[]>(() => {
+    const compilesOf = new Map<number, number>();
+    for (const compile of model.compiles) compilesOf.set(compile.processId, (compilesOf.get(compile.processId) ?? 0) + 1);
+    return [
+      { key: 'process', title: 'Process', width: 'minmax(120px, 1.2fr)', cell: (process) => <a href={href(['process', process.id])}>{process.name}</a> },
+      { key: 'version', title: 'PyTorch', width: 'minmax(108px, 1fr)', cell: (process) => process.torchVersion ?? <span class="quiet">unknown</span> },
+      { key: 'compiles', title: 'Compiles', width: '64px', align: 'right', cell: (process) => count(compilesOf.get(process.id) ?? 0) },
+      { key: 'log', title: 'Log', width: 'minmax(90px, 1.4fr)', cell: (process) => <span class="tail" title={process.file}><bdi>{baseName(process.file)}</bdi></span> },
+    ];
+  }, [model]);
+  return <Grid label="Processes" rows={model.processes} columns={columns} rowKey={(process) => process.id} rowHref={(process) => href(['process', process.id])} height={`${Math.min(model.processes.length, 16) * 26 + 30}px`} empty="No log was read." />;
 }
 
 function Groups({ model }: { model: Model }) {

@@ -3,11 +3,11 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { JSX } from 'preact';
 import { useAsync, type Chunks } from '../data/chunks';
 import type { Model, Process } from '../data/model';
-import { compareKeys, lookupsOf, slotsOf, worstState, type ComponentDifference, type Lookup, type Slot } from '../data/ranks';
+import { compareKeys, loadKeysAhead, lookupsOf, slotsOf, worstState, type ComponentDifference, type Lookup, type Slot } from '../data/ranks';
 import { count, plural, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { CacheTag, CompileLink, Empty, Waiting, cacheNames, cacheSigns } from '../ui/bits';
-import { useWindow } from '../ui/virtual';
+import { memo, useWindow } from '../ui/virtual';
 
 // Why the key of a compile differs from those of most ranks: the first cause that is not by design.
 function causesOf(findings: Chunks['findings']): Map<number, string> {
@@ -32,6 +32,7 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
   const onlyMixed = route.query.get('mixed') === '1';
   const query = (route.query.get('q') ?? '').toLowerCase();
   const lookups = useMemo(() => lookupsOf(cache), [cache]);
+  useEffect(loadKeysAhead, []);
   const processes = useMemo(() => {
     const busy = new Set(model.compiles.map((compile) => compile.processId));
     return model.processes.filter((process) => busy.has(process.id));
@@ -50,7 +51,8 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
     }
     return rows;
   }, [model, lookups, layer, processes, findings]);
-  const rows = all.filter((row) => (!onlyMixed || row.isMixed) && `${row.slot.title} ${row.slot.function ?? ''}`.toLowerCase().includes(query));
+  const rows = useMemo(() => all.filter((row) => (!onlyMixed || row.isMixed) && `${row.slot.title} ${row.slot.function ?? ''}`.toLowerCase().includes(query)), [all, onlyMixed, query]);
+  const mixed = useMemo(() => all.filter((row) => row.isMixed).length, [all]);
   // A compile in the address stands for its worst lookup that has components.
   const compileId = Number(route.query.get('compile'));
   const ofCompile = compileId ? (lookups.get(compileId) ?? []) : [];
@@ -72,7 +74,7 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
         </label>
         <input type="search" class="filter" placeholder="Filter compiles" aria-label="Filter compiles" value={route.query.get('q') ?? ''} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
         <label>
-          <input type="checkbox" checked={onlyMixed} onChange={(event) => setQuery({ mixed: event.currentTarget.checked ? 1 : null })} /> only where ranks differ ({all.filter((row) => row.isMixed).length})
+          <input type="checkbox" checked={onlyMixed} onChange={(event) => setQuery({ mixed: event.currentTarget.checked ? 1 : null })} /> only where ranks differ ({mixed})
         </label>
         <span class="legend">
           {(Object.keys(cacheSigns) as (keyof typeof cacheSigns)[]).map((state) => (
@@ -90,7 +92,7 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
       {rows.length === 0 ? (
         <Empty>{all.length === 0 ? 'There are no compiles in this run.' : onlyMixed ? 'All ranks got the same answers from their caches.' : 'Nothing matches.'}</Empty>
       ) : (
-        <MatrixGrid rows={rows} processes={processes} chosen={chosen} causes={causes} />
+        <MatrixGrid rows={rows} processes={processes} chosen={chosen} causes={causes} route={route} />
       )}
       {eventRow >= 0 && <CellDetail model={model} cache={cache} row={eventRow} all={all} route={route} lookups={lookups} causes={causes} />}
     </>
@@ -100,13 +102,56 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
 const cell = 26;
 const rowHeight = 26;
 
-function MatrixGrid({ rows, processes, chosen, causes }: { rows: MatrixRow[]; processes: Process[]; chosen: { compileId: number; processId: number } | null; causes: Map<number, string> }) {
+interface MatrixLineProps {
+  row: MatrixRow;
+  at: number;
+  first: number; // of the processes that are drawn
+  processes: Process[];
+  chosen: number | null; // process
+  causes: Map<number, string>;
+  link: string; // of a lookup, without its id
+  width: number;
+}
+
+const MatrixLine = memo(({ row: { slot, byProcess, isMixed }, at, first, processes, chosen, causes, link, width }: MatrixLineProps) => (
+  <div role="row" class={`matrix-row ${isMixed ? 'mixed' : ''}`} style={{ top: `${at * rowHeight}px`, width: `${width}px` }}>
+    <div role="rowheader" class="matrix-name" title={`${slot.title} ${slot.function ?? ''}`}>
+      <b>{slot.title}</b> <code>{slot.function && shorten(slot.function, 60)}</code>
+    </div>
+    <div role="presentation" style={{ width: `${first * cell}px`, flex: 'none' }} />
+    {processes.map((process, n) => {
+      const column = first + n;
+      const compile = slot.compiles.get(process.id);
+      if (!compile) return <div role="gridcell" aria-colindex={column + 2} class="cell cell-absent" title={`${process.name}: no such compile`} aria-label={`${process.name}: no such compile`} />;
+      const own = byProcess.get(process.id) ?? [];
+      const state = worstState(own);
+      const cause = causes.get(compile.id);
+      const label = `${process.name}, ${slot.title}: ${own.length === 0 ? 'no lookup' : own.map((lookup) => `${lookup.layer} ${cacheNames[lookup.state]}`).join(', ')}${cause ? `; ${cause}` : ''}`;
+      const worst = own.find((lookup) => lookup.state === state && lookup.setId !== null) ?? own.find((lookup) => lookup.state === state);
+      return (
+        <div role="gridcell" aria-colindex={column + 2}>
+          <a
+            class={`cell ${state ? `cache-${state}` : 'cell-none'} ${process.id === chosen ? 'chosen' : ''} ${cause ? 'apart' : ''}`}
+            data-row={at}
+            data-column={column}
+            title={label}
+            aria-label={label}
+            href={worst ? `${link}&event=${worst.id}` : href(['compile', compile.id])}
+          >
+            {state ? cacheSigns[state] : '·'}
+          </a>
+        </div>
+      );
+    })}
+  </div>
+));
+
+function MatrixGrid({ rows, processes, chosen, causes, route }: { rows: MatrixRow[]; processes: Process[]; chosen: { compileId: number; processId: number } | null; causes: Map<number, string>; route: Route }) {
   const box = useRef<HTMLDivElement>(null);
   const seen = useWindow(box, rowHeight, rows.length);
-  const across = useWindow(box, cell, processes.length, true);
-  const shown = processes.slice(across.first, across.last);
-  const left = <div role="presentation" style={{ width: `${across.first * cell}px`, flex: 'none' }} />;
-  const query = Object.fromEntries(new URLSearchParams(location.hash.split('?')[1]));
+  const { first, last } = useWindow(box, cell, processes.length, true);
+  const shown = useMemo(() => processes.slice(first, last), [processes, first, last]);
+  const link = href(['ranks'], { ...Object.fromEntries(route.query), tab: 'cache', event: null, with: null, compile: null });
   const focusCell = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     const steps: Record<string, [number, number]> = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
     const step = steps[event.key];
@@ -119,40 +164,8 @@ function MatrixGrid({ rows, processes, chosen, causes }: { rows: MatrixRow[]; pr
   const width = 250 + processes.length * cell;
   const lines = [];
   for (let i = seen.first; i < seen.last; i++) {
-    const { slot, byProcess, isMixed } = rows[i];
-    lines.push(
-      <div key={slot.key} role="row" class={`matrix-row ${isMixed ? 'mixed' : ''}`} style={{ top: `${i * rowHeight}px`, width: `${width}px` }}>
-        <div role="rowheader" class="matrix-name" title={`${slot.title} ${slot.function ?? ''}`}>
-          <b>{slot.title}</b> <code>{slot.function && shorten(slot.function, 60)}</code>
-        </div>
-        {left}
-        {shown.map((process, n) => {
-          const column = across.first + n;
-          const compile = slot.compiles.get(process.id);
-          if (!compile) return <div role="gridcell" aria-colindex={column + 2} class="cell cell-absent" title={`${process.name}: no such compile`} aria-label={`${process.name}: no such compile`} />;
-          const own = byProcess.get(process.id) ?? [];
-          const state = worstState(own);
-          const isChosen = chosen?.compileId === compile.id;
-          const cause = causes.get(compile.id);
-          const label = `${process.name}, ${slot.title}: ${own.length === 0 ? 'no lookup' : own.map((lookup) => `${lookup.layer} ${cacheNames[lookup.state]}`).join(', ')}${cause ? `; ${cause}` : ''}`;
-          const worst = own.find((lookup) => lookup.state === state && lookup.setId !== null) ?? own.find((lookup) => lookup.state === state);
-          return (
-            <div role="gridcell" aria-colindex={column + 2}>
-              <a
-                class={`cell ${state ? `cache-${state}` : 'cell-none'} ${isChosen ? 'chosen' : ''} ${cause ? 'apart' : ''}`}
-                data-row={i}
-                data-column={column}
-                title={label}
-                aria-label={label}
-                href={worst ? href(['ranks'], { ...query, tab: 'cache', event: worst.id, with: null, compile: null }) : href(['compile', compile.id])}
-              >
-                {state ? cacheSigns[state] : '·'}
-              </a>
-            </div>
-          );
-        })}
-      </div>,
-    );
+    const isChosen = chosen !== null && rows[i].slot.compiles.get(chosen.processId)?.id === chosen.compileId;
+    lines.push(<MatrixLine key={rows[i].slot.key} row={rows[i]} at={i} first={first} processes={shown} chosen={isChosen ? chosen.processId : null} causes={causes} link={link} width={width} />);
   }
   return (
     <div class="matrix" ref={box} role="grid" aria-label="Cache states of compiles by rank" tabIndex={0} aria-rowcount={rows.length + 1} aria-colcount={processes.length + 1} onKeyDown={focusCell} style={{ height: `min(${(rows.length + 1.4) * rowHeight + 18}px, 60vh)` }}>
@@ -160,9 +173,9 @@ function MatrixGrid({ rows, processes, chosen, causes }: { rows: MatrixRow[]; pr
         <div role="columnheader" class="matrix-name">
           Compile
         </div>
-        {left}
+        <div role="presentation" style={{ width: `${first * cell}px`, flex: 'none' }} />
         {shown.map((process, n) => (
-          <div role="columnheader" aria-colindex={across.first + n + 2} class="cell-head" title={process.name}>
+          <div role="columnheader" aria-colindex={first + n + 2} class="cell-head" title={process.name}>
             {process.rank === null ? process.shortName.slice(-4) : process.shortName}
           </div>
         ))}

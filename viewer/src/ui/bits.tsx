@@ -38,14 +38,16 @@ export function CacheTag({ state }: { state: string }) {
 export function CacheSummary({ compile }: { compile: Compile }) {
   const parts = (Object.keys(compile.cache) as CacheState[]).filter((state) => compile.cache[state] > 0);
   return (
-    <>
-      {parts.map((state) => (
-        <span class={`tag cache-${state}`} title={`${compile.cache[state]} cache lookups: ${cacheNames[state]}`}>
-          <span aria-hidden="true">{cacheSigns[state]}</span> {compile.cache[state]}
-          <span class="unseen"> {cacheNames[state]}</span>
-        </span>
-      ))}
-    </>
+    <span>
+      {parts.map((state) => {
+        const label = `${compile.cache[state]} cache lookups: ${cacheNames[state]}`;
+        return (
+          <span class={`tag cache-${state}`} title={label} role="img" aria-label={label}>
+            {`${cacheSigns[state]} ${compile.cache[state]}`}
+          </span>
+        );
+      })}
+    </span>
   );
 }
 
@@ -56,16 +58,16 @@ export const phases = [
   { key: 'backwardUs', name: 'Backward' },
 ] as const;
 
-// The share of each phase, as a bar of full width = `scaleUs`.
+// The share of each phase, as a bar of full width = `scaleUs`. One element: tables show thousands.
 export function PhaseBar({ compile, scaleUs }: { compile: Compile; scaleUs: number }) {
   const title = phases.map((phase) => `${phase.name} ${duration(compile[phase.key]) || '–'}`).join(', ');
-  return (
-    <span class="phase-bar" title={title} role="img" aria-label={title}>
-      {phases.map((phase, i) => (
-        <span class={`phase-${i}`} style={{ width: `${(100 * (compile[phase.key] ?? 0)) / Math.max(1, scaleUs)}%` }} />
-      ))}
-    </span>
-  );
+  let end = 0;
+  const stops = phases.map((phase, i) => {
+    const from = end;
+    end += (100 * (compile[phase.key] ?? 0)) / Math.max(1, scaleUs);
+    return `var(--phase-${i}) ${from}% ${end}%`;
+  });
+  return <span class="phase-bar" title={title} role="img" aria-label={title} style={{ backgroundImage: `linear-gradient(to right, ${stops.join(', ')}, transparent ${end}%)` }} />;
 }
 
 export function CompileLink({ compile, children, query }: { compile: Compile; children?: ComponentChildren; query?: Record<string, string | number> }) {

@@ -1,5 +1,5 @@
 // Lists that draw only what is seen: a list of 100,000 rows costs as much as one of fifty.
-import type { ComponentChildren, JSX } from 'preact';
+import { Component, type ComponentChildren, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 export interface Window {
@@ -7,9 +7,10 @@ export interface Window {
   last: number; // behind the last
 }
 
-// Which rows of a scrolled box are seen; of `horizontal` ones, which columns.
-export function useWindow(box: { current: HTMLElement | null }, rowHeight: number, rows: number, horizontal = false): Window {
-  const [state, setState] = useState({ start: 0, length: 800 });
+// Which rows of a scrolled box are seen; of `horizontal` ones, which columns. The first frame draws what a window can show, or `most`
+// rows; the next one adds what is missing and some rows around, for scrolling.
+export function useWindow(box: { current: HTMLElement | null }, rowHeight: number, rows: number, horizontal = false, most = Infinity): Window {
+  const [seen, setSeen] = useState(() => ({ first: 0, last: Math.min(most, Math.ceil((horizontal ? window.innerWidth : window.innerHeight - aboveLists) / rowHeight)) }));
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -18,14 +19,15 @@ export function useWindow(box: { current: HTMLElement | null }, rowHeight: numbe
       frame = 0;
       const start = horizontal ? element.scrollLeft : element.scrollTop;
       const length = horizontal ? element.clientWidth : element.clientHeight;
-      setState((old) => (old.start === start && old.length === length ? old : { start, length }));
+      const first = Math.floor(start / rowHeight) - margin;
+      const last = Math.ceil((start + length) / rowHeight) + margin;
+      setSeen((old) => (old.first === first && old.last === last ? old : { first, last }));
     };
     const schedule = () => {
       if (!frame) frame = requestAnimationFrame(read);
     };
-    read();
     element.addEventListener('scroll', schedule, { passive: true });
-    const observer = new ResizeObserver(schedule);
+    const observer = new ResizeObserver(schedule); // which also tells the first size
     observer.observe(element);
     return () => {
       element.removeEventListener('scroll', schedule);
@@ -33,9 +35,23 @@ export function useWindow(box: { current: HTMLElement | null }, rowHeight: numbe
       if (frame) cancelAnimationFrame(frame);
     };
   }, [rows === 0]);
-  const margin = 8;
-  const first = Math.max(0, Math.min(rows, Math.floor(state.start / rowHeight) - margin));
-  return { first, last: Math.min(rows, first + Math.ceil(state.length / rowHeight) + 2 * margin) };
+  const last = Math.min(rows, seen.last);
+  return { first: Math.max(0, Math.min(last - margin, seen.first)), last };
+}
+
+const margin = 8; // rows
+const aboveLists = 100; // pixels that the bar of the page and the tools of a list take at least
+
+// A component that is drawn again only if one of its properties has become another.
+export function memo<Props extends object>(draw: (props: Props) => ComponentChildren) {
+  return class extends Component<Props> {
+    shouldComponentUpdate(next: Props) {
+      return (Object.keys(next) as (keyof Props)[]).some((name) => next[name] !== (this.props as Props)[name]);
+    }
+    render() {
+      return draw(this.props as Props);
+    }
+  };
 }
 
 export interface Column<Row> {
@@ -59,6 +75,7 @@ interface GridProps<Row> {
   sort?: string; // key, or -key for descending
   onSort?: (sort: string) => void;
   onSelect?: (row: Row) => void;
+  onPress?: (row: Row) => void; // a button of the mouse went down on it: it is about to be opened
   selected?: string | number | null;
   height?: string;
   empty: ComponentChildren;
@@ -80,10 +97,30 @@ export function sortRows<Row>(rows: Row[], columns: Column<Row>[], sort: string)
   return keyed.map((entry) => entry.row);
 }
 
+interface GridRowProps {
+  id: string;
+  row: unknown;
+  at: number;
+  isActive: boolean;
+  classes: string;
+  columns: Column<any>[];
+  template: string;
+}
+
+const GridRow = memo(({ id, row, at, isActive, classes, columns, template }: GridRowProps) => (
+  <div id={id} role="row" aria-rowindex={at + 2} aria-selected={isActive} class={`grid-row ${classes}`} style={{ top: `${at * rowHeight}px`, gridTemplateColumns: template }}>
+    {columns.map((column) => (
+      <div role="gridcell" class={column.align === 'right' ? 'right' : undefined}>
+        {column.cell(row)}
+      </div>
+    ))}
+  </div>
+));
+
 export function Grid<Row>(props: GridProps<Row>) {
   const { rows, columns } = props;
   const box = useRef<HTMLDivElement>(null);
-  const seen = useWindow(box, rowHeight, rows.length);
+  const seen = useWindow(box, rowHeight, rows.length, false, 14); // rows of many cells: the upper half is there a frame sooner
   const [active, setActive] = useState(-1);
   const id = useRef(`grid-${Math.random().toString(36).slice(2)}`).current;
   const template = columns.map((column) => column.width).join(' ');
@@ -119,33 +156,25 @@ export function Grid<Row>(props: GridProps<Row>) {
       event.preventDefault();
     } else if (event.key === 'Enter' && rows[active]) open(rows[active]);
   };
+  const indexOf = (target: Element) => Number(target.closest('.grid-row')?.getAttribute('aria-rowindex') ?? 1) - 2; // -1: none
+  const onClick = (event: JSX.TargetedMouseEvent<HTMLDivElement>) => {
+    const target = event.target as Element;
+    const at = indexOf(target);
+    if (at < 0) return;
+    setActive(at);
+    if (!target.closest('a,button') && !window.getSelection()?.toString()) open(rows[at]);
+  };
+  const onPointerDown = (event: JSX.TargetedPointerEvent<HTMLDivElement>) => {
+    const row = rows[indexOf(event.target as Element)];
+    if (row) props.onPress?.(row);
+  };
 
   if (rows.length === 0) return <div class="empty">{props.empty}</div>;
   const lines = [];
   for (let i = seen.first; i < seen.last; i++) {
-    const row = rows[i];
-    const key = props.rowKey(row);
-    lines.push(
-      <div
-        key={key}
-        id={`${id}-${i}`}
-        role="row"
-        aria-rowindex={i + 2}
-        aria-selected={i === active}
-        class={`grid-row ${i === active ? 'active' : ''} ${key === props.selected ? 'selected' : ''} ${props.rowClass?.(row) ?? ''}`}
-        style={{ top: `${i * rowHeight}px`, gridTemplateColumns: template }}
-        onClick={(event) => {
-          setActive(i);
-          if (!(event.target as Element).closest('a,button') && !window.getSelection()?.toString()) open(row);
-        }}
-      >
-        {columns.map((column) => (
-          <div role="gridcell" class={column.align === 'right' ? 'right' : undefined}>
-            {column.cell(row)}
-          </div>
-        ))}
-      </div>,
-    );
+    const key = props.rowKey(rows[i]);
+    const classes = `${i === active ? 'active' : ''} ${key === props.selected ? 'selected' : ''} ${props.rowClass?.(rows[i]) ?? ''}`;
+    lines.push(<GridRow key={key} id={`${id}-${i}`} row={rows[i]} at={i} isActive={i === active} classes={classes} columns={columns} template={template} />);
   }
   return (
     <div
@@ -177,7 +206,7 @@ export function Grid<Row>(props: GridProps<Row>) {
           );
         })}
       </div>
-      <div class="grid-body" role="presentation" style={{ height: `${rows.length * rowHeight}px` }}>
+      <div class="grid-body" role="presentation" style={{ height: `${rows.length * rowHeight}px` }} onClick={onClick} onPointerDown={onPointerDown}>
         {lines}
       </div>
     </div>
