@@ -9,6 +9,7 @@ export interface Attention {
   title: string;
   detail?: string;
   link: string;
+  isUnranked?: boolean; // between logs of which one side has no rank: they may have nothing to do with each other
 }
 
 export function attention(model: Model, findings: Chunks['findings'] | undefined): Attention[] {
@@ -24,7 +25,12 @@ export function attention(model: Model, findings: Chunks['findings'] | undefined
       link: href(['compiles'], { q: 'status:unfinished' }),
     });
   }
-  if (findings && model.processes.length > 1) items.push(...divergences(model, findings));
+  if (findings && model.processes.length > 1) {
+    const apart = divergences(model, findings);
+    const unranked = apart.filter((item) => item.isUnranked).length;
+    items.push(...apart.filter((item) => !item.isUnranked));
+    if (unranked > 0) items.push({ tone: 'note', title: `${plural(unranked, 'difference')} of logs without a rank`, detail: withoutRank, link: href(['ranks']) });
+  }
   const recompiles = index.recompile_group;
   recompiles.guard.slice(0, 2).forEach((guard, i) => {
     items.push({
@@ -70,9 +76,19 @@ function failures(model: Model, items: Attention[]): void {
   });
 }
 
-// What sets ranks apart, from the answers of the analysis: one item per cause, by-design differences left out.
+export const withoutRank = 'Neither their records nor their file names tell a rank: they may be of runs that have nothing to do with each other.';
+
+// Participants of the analysis without a rank are called by their logs.
+function isUnranked(participants: string | null): boolean {
+  return (participants ?? '').split(',').every((name) => name.startsWith('log:'));
+}
+
+// What sets ranks apart, from the answers of the analysis: one item per cause, by-design differences left out, those of
+// logs without a rank last.
 export function divergences(model: Model, findings: Chunks['findings']): Attention[] {
   const items: Attention[] = [];
+  // The tone of what sets `a` apart from `b`.
+  const between = (a: string | null, b: string | null): Pick<Attention, 'tone' | 'isUnranked'> => (isUnranked(a) || isUnranked(b) ? { tone: 'note', isUnranked: true } : { tone: 'bad' });
   const who = (ranks: string | null) => (/^[\d,-]+$/.test(ranks ?? '') ? `${/[,-]/.test(ranks!) ? 'Ranks' : 'Rank'} ${ranks}` : (ranks ?? ''));
   const cache = findings.cache_finding;
   // The same cause of the same ranks is one item, however many compiles and counterparts it has.
@@ -91,7 +107,7 @@ export function divergences(model: Model, findings: Chunks['findings']): Attenti
     const compiles = [...new Set(rows.map((row) => cache.compiles[row]))].join(', ');
     const against = cache.against[i] && cache.against[i]!.length < 14 ? ` ≠ ${cache.against[i]}` : '';
     items.push({
-      tone: 'bad',
+      ...between(cache.ranks[i], cache.against[i]),
       title: `${who(cache.ranks[i])}${against}: ${isMissing ? cache.text[i] : cache.title[i]}`,
       detail: [isMissing ? '' : cache.text[i], node, `in ${compiles}`, cache.lookups[i] ? state : '', cache.explained[i] ? `explains ${cache.explained[i]} more components` : ''].filter(Boolean).join(' · '),
       link: cache.lookups[i] && compileId !== null ? href(['ranks'], { tab: 'cache', compile: compileId }) : compileId !== null ? href(['compile', compileId]) : href(['ranks']),
@@ -99,9 +115,10 @@ export function divergences(model: Model, findings: Chunks['findings']): Attenti
   }
   const same = findings.same_key;
   same.key.forEach((_, i) => {
-    items.push({ tone: 'bad', title: `${who(same.ranks[i])} and ${same.other_ranks[i]}: one cache key, two generated codes`, detail: (same.diff[i] ?? '').split('\n').slice(0, 6).join(' '), link: href(['ranks'], { tab: 'cache' }) });
+    items.push({ ...between(same.ranks[i], same.other_ranks[i]), title: `${who(same.ranks[i])} and ${same.other_ranks[i]}: one cache key, two generated codes`, detail: (same.diff[i] ?? '').split('\n').slice(0, 6).join(' '), link: href(['ranks'], { tab: 'cache' }) });
   });
   const firstOf = (ranks: (string | null)[]) => ranks.map((name, i) => (ranks.indexOf(name) === i ? i : -1)).filter((i) => i >= 0);
+  const reference = findings.rank_class.ranks[0] ?? null; // what the others are compared with
   const collectives = findings.collective_mismatch;
   for (const i of firstOf(collectives.ranks)) {
     const many = collectives.ranks.filter((name) => name === collectives.ranks[i]).length;
@@ -110,7 +127,7 @@ export function divergences(model: Model, findings: Chunks['findings']): Attenti
     const place = (ordinal: number | null) => `#${(ordinal ?? 0) + 1}`;
     const part = item === other ? `${item} is ${place(collectives.ordinal[i])}, ${place(collectives.against_ordinal[i])} for the others` : `${item} where the others have ${other}`;
     items.push({
-      tone: 'bad',
+      ...between(collectives.ranks[i], reference),
       title: `${who(collectives.ranks[i])}: collectives part in ${collectives.graph[i]}`,
       detail: [`${collectives.kind[i]}: ${part}`, collectives.reason[i], many > 1 ? `${many} mismatches` : ''].filter(Boolean).join(' · '),
       link: href(['ranks'], { tab: 'collectives' }),
@@ -118,12 +135,12 @@ export function divergences(model: Model, findings: Chunks['findings']): Attenti
   }
   const order = findings.order_difference;
   for (const i of firstOf(order.ranks)) {
-    items.push({ tone: 'bad', title: `${who(order.ranks[i])}: another order of execution from position ${order.position[i]}`, detail: `ran ${order.ran[i] || 'nothing'}, the others ${order.against_ran[i] || 'nothing'}`, link: href(['ranks'], { tab: 'execution' }) });
+    items.push({ ...between(order.ranks[i], reference), title: `${who(order.ranks[i])}: another order of execution from position ${order.position[i]}`, detail: `ran ${order.ran[i] || 'nothing'}, the others ${order.against_ran[i] || 'nothing'}`, link: href(['ranks'], { tab: 'execution' }) });
   }
   const notes = findings.note;
   notes.text.forEach((text, i) => {
     if (notes.kind[i] === 'missing_ranks') items.push({ tone: 'bad', title: text ?? '', link: href(['ranks']) });
     else if (notes.kind[i] === 'slowest' && model.processes.length > 1) items.push({ tone: 'note', title: 'Slowest rank', detail: text ?? '', link: href(['ranks']) });
   });
-  return items;
+  return [...items.filter((item) => !item.isUnranked), ...items.filter((item) => item.isUnranked)];
 }

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { divergences } from '../data/attention';
+import { divergences, withoutRank } from '../data/attention';
 import { useChunk, type Chunks } from '../data/chunks';
 import type { Model, Process } from '../data/model';
 import { classesOf, collectiveSequences, executionSequences, lookupsOf } from '../data/ranks';
@@ -81,6 +81,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
   const notes = findings.note.text.filter((_, i) => findings.note.kind[i] === 'note');
   return (
     <>
+      {items.some((item) => item.isUnranked) && <p class="quiet">Some logs are compared by their names. {withoutRank}</p>}
       <Section title="What sets ranks apart">{items.length === 0 ? <p class="quiet">Nothing: all ranks compiled the same, got the same from their caches, and schedule the same collectives.</p> : <AttentionItems items={items} />}</Section>
       {notes.length > 0 && (
         <details class="notes">
