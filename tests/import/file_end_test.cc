@@ -47,3 +47,22 @@ TEST_CASE("A compile without a name has that of its frame's earlier compiles", "
   CHECK(ingest.Rows("SELECT label, function, file, line FROM compile ORDER BY id") ==
         Lines{"0/0|fn|f.py|3", "0/1|fn|f.py|3", "1/0|NULL|NULL|NULL"});
 }
+
+TEST_CASE("The rows of a file's end may be many batches", "[file_end]") {
+  constexpr int kProcesses = 3;
+  constexpr int kCompiles = 12'000;  // a batch is full at 8,192 rows (RowBatch::IsFull)
+  std::string text;
+  for (int process = 0; process < kProcesses; ++process) {
+    for (int frame = 0; frame < kCompiles; ++frame) {
+      text += "V1121 08:30:01.000000 " + std::to_string(7 + process) + " a.py:1] {\"compilation_metrics\": {}, \"frame_id\": " +
+              std::to_string(frame) + ", \"frame_compile_id\": 0, \"attempt\": 0}\n";
+    }
+  }
+  Ingest ingest;
+  REQUIRE(ingest.Run({ingest.Write("a.log", text), ingest.Write("b.log", RecordText("a"))}, false));
+  CHECK(ingest.Rows("SELECT p.pid, count(*), count(DISTINCT c.frame_id), min(c.frame_id), max(c.frame_id) FROM compile c JOIN "
+                    "process p ON p.id = c.process_id WHERE p.log_file_id = 1 GROUP BY p.pid ORDER BY p.pid") ==
+        Lines{"7|12000|12000|0|11999", "8|12000|12000|0|11999", "9|12000|12000|0|11999"});
+  CHECK(ingest.Rows("SELECT record_count FROM log_file ORDER BY id") == Lines{"36000", "1"});
+  CHECK(ingest.Rows("PRAGMA integrity_check") == Lines{"ok"});
+}

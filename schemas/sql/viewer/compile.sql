@@ -4,14 +4,15 @@
 SELECT r.id, r.compile_id, r.line, r.byte_offset, r.time_us - :origin AS time_us, r.attempt, r.source_line, p.size_bytes,
   r.stack_id, r.user_stack_id,
   0 AS "|",
-  r.kind, r.name, r.subgraph_name, r.payload_hash, r.payload_state, r.source_file,
+  w.kind_id AS "kind@text", w.name_id AS "name@text", w.subgraph_id AS "subgraph_name@text", r.payload_hash,
+  r.payload_state, w.source_file_id AS "source_file@text",
   CASE WHEN w.metadata IS NULL THEN r.envelope END AS envelope, w.metadata
 FROM record_row w
   CROSS JOIN record r ON r.id = w.id
   LEFT JOIN payload_row p ON p.id = w.payload_id
 WHERE w.id BETWEEN :first_record AND :last_record
   AND w.compile_id BETWEEN :first AND :last
-  AND w.kind_id IS NOT (SELECT id FROM text WHERE text = 'chromium_event')
+  AND w.kind_id IS NOT 1 -- chromium_event
 ORDER BY w.id;
 
 -- table: attempt
@@ -66,16 +67,8 @@ ORDER BY record_id, ordinal;
 SELECT id, parent_id, line, 0 AS "|", file, function, code
 FROM (
   WITH RECURSIVE used(id) AS (
-    SELECT stack_id
-    FROM record_row
-    WHERE id BETWEEN :first_record AND :last_record
-      AND compile_id BETWEEN :first AND :last
-      AND stack_id IS NOT NULL
-    UNION SELECT user_stack_id
-    FROM record_row
-    WHERE id BETWEEN :first_record AND :last_record
-      AND compile_id BETWEEN :first AND :last
-      AND user_stack_id IS NOT NULL
+    SELECT value
+    FROM json_each(:stacks)
     UNION SELECT s.parent_id
     FROM used u
       JOIN stack_frame s ON s.id = u.id

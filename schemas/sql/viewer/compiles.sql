@@ -42,10 +42,8 @@ ORDER BY c.id;
 SELECT id, parent_id, line, 0 AS "|", file, function, code
 FROM (
   WITH RECURSIVE used(id) AS (
-    SELECT stack_id
-    FROM compile
-    WHERE stack_id IS NOT NULL
-      AND process_id IN run_process
+    SELECT value
+    FROM json_each(:stacks)
     UNION SELECT s.parent_id
     FROM used u
       JOIN stack_frame s ON s.id = u.id

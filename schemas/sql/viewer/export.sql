@@ -1,16 +1,15 @@
 -- What export and draft export recorded. The page takes the members out of the envelopes: here each would be parsed several times.
 
 -- table: export_record
-SELECT r.id, r.user_stack_id, 0 AS "|", r.kind, CASE WHEN w.metadata IS NULL THEN r.envelope END AS envelope, w.metadata
-FROM record r
-  JOIN record_row w ON w.id = r.id
+SELECT w.id, w.user_stack_id, 0 AS "|", w.kind_id AS "kind@text", CASE WHEN w.metadata IS NULL THEN w.envelope END AS envelope, w.metadata
+FROM record_row w
 WHERE w.kind_id IN (
     SELECT id FROM text WHERE text IN (
       'guard_added', 'guard_added_fast', 'propagate_real_tensors', 'propagate_real_tensors_provenance',
       'guard_on_data_dependent_error', 'missing_fake_kernel', 'mismatched_fake_kernel', 'create_symbol',
       'create_unbacked_symbol', 'expression_created'))
-  AND r.process_id IN run_process
-ORDER BY r.id;
+  AND w.process_id IN run_process
+ORDER BY w.id;
 
 -- table: exported_program
 SELECT r.id AS record_id, r.process_id, p.size_bytes, 0 AS "|", r.payload_hash
@@ -25,15 +24,8 @@ ORDER BY r.id;
 SELECT id, parent_id, line, 0 AS "|", file, function, code
 FROM (
   WITH RECURSIVE used(id) AS (
-    SELECT user_stack_id
-    FROM record_row
-    WHERE user_stack_id IS NOT NULL
-      AND kind_id IN (
-        SELECT id FROM text WHERE text IN (
-          'guard_added', 'guard_added_fast', 'propagate_real_tensors', 'propagate_real_tensors_provenance',
-          'guard_on_data_dependent_error', 'missing_fake_kernel', 'mismatched_fake_kernel', 'create_symbol',
-          'create_unbacked_symbol', 'expression_created'))
-      AND process_id IN run_process
+    SELECT value
+    FROM json_each(:stacks)
     UNION SELECT s.parent_id
     FROM used u
       JOIN stack_frame s ON s.id = u.id

@@ -1,7 +1,8 @@
--- Guard trees by content. One record stands for all that share the same tree.
+-- Guard trees by content: what all compiles share whose guards say the same.
 
 -- table: guard
-SELECT content_id, ordinal, depth, user_line, 0 AS "|", kind, expression, source, user_file, user_code
-FROM guard
-WHERE record_id IN (SELECT min(record_id) FROM guard_use WHERE content_id BETWEEN :first AND :last GROUP BY content_id)
+SELECT content_id, ordinal, depth, user_line, 0 AS "|", kind_id AS "kind@text", expression, source,
+  user_file_id AS "user_file@text", user_code
+FROM guard_row
+WHERE content_id BETWEEN :first AND :last
 ORDER BY content_id, ordinal;

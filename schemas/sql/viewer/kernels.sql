@@ -15,12 +15,12 @@ ORDER BY k.id;
 -- table: artifact
 SELECT g.records, g.compiles, g.compile_id, g.record_id, 0 AS "|", coalesce(n.text, k.text) AS title
 FROM (
-  SELECT kind_id, name_id, count(*) AS records, count(DISTINCT compile_id) AS compiles, compile_id, min(id) AS record_id
-  FROM record_row
-  WHERE compile_id IS NOT NULL
-    AND kind_id IS NOT (SELECT id FROM text WHERE text = 'chromium_event')
-    AND process_id IN run_process
-  GROUP BY kind_id, name_id) g
+  SELECT r.kind_id, r.name_id, count(*) AS records, count(DISTINCT r.compile_id) AS compiles, r.compile_id,
+    min(r.id) AS record_id
+  FROM compile_record_row m
+    CROSS JOIN record_row r ON r.id = m.record_id
+  WHERE r.process_id IN run_process
+  GROUP BY r.kind_id, r.name_id) g
   LEFT JOIN text k ON k.id = g.kind_id
   LEFT JOIN text n ON n.id = g.name_id
 ORDER BY title;

@@ -108,7 +108,7 @@ Result<void> ClassFinder::FindMissingCompiles() {
     const RankIndex with_it = few_have_it ? finding.ranks.front() : finding.against.front();
     const std::int64_t compile_id = job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))].id;
     ASSIGN_OR_RETURN(const std::string reason,
-                     database_.QueryText(fmt::format("SELECT reason FROM recompile WHERE compile_id = {} ORDER BY ordinal LIMIT 1", compile_id)));
+                     database_.QueryText("SELECT reason FROM recompile WHERE compile_id = ? ORDER BY ordinal LIMIT 1", compile_id));
     finding.cause.text = few_have_it ? "compiled on these ranks only" : "not compiled on these ranks";
     if (!reason.empty()) finding.cause.text += ", recompiled because " + Shorten(reason, 300);
     finding.state = few_have_it ? "compiled" : "absent";
@@ -137,7 +137,7 @@ Result<std::vector<WorkClass>> ClassFinder::Classify(const LookupSlot& slot) {
     if (is_new) {
       WorkClass one;
       one.state = lookup.state;
-      ASSIGN_OR_RETURN(one.key, database_.QueryText(fmt::format("SELECT key FROM cache_key WHERE id = {}", lookup.key_id)));
+      ASSIGN_OR_RETURN(one.key, database_.QueryText("SELECT key FROM cache_key WHERE id = ?", lookup.key_id));
       ASSIGN_OR_RETURN(one.bypass_reason, TextOf(database_, lookup.bypass_id));
       ASSIGN_OR_RETURN(one.guard, TextOf(database_, lookup.guard_id));
       classes.push_back(std::move(one));

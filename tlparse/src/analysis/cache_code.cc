@@ -13,8 +13,8 @@ namespace {
 
 Result<std::string> NormalCode(Database& database, std::int64_t record_id) {
   ASSIGN_OR_RETURN(const std::string text,
-                   database.QueryText(fmt::format("SELECT p.content FROM record_row r JOIN payload_row p ON p.id = r.payload_id "
-                                                  "WHERE r.id = {}", record_id)));
+                   database.QueryText("SELECT p.content FROM record_row r JOIN payload_row p ON p.id = r.payload_id "
+                                      "WHERE r.id = ?", record_id));
   std::string buffer;
   return std::string(NormalizeCode(text, buffer));
 }
@@ -28,13 +28,19 @@ bool HasSymbol(std::string_view text) {
   return false;
 }
 
+struct CodeUse {
+  std::int64_t record_id = 0;
+  std::vector<RankIndex> ranks;
+};
+// Cache keys with several codes: their codes by content id.
+using OddKeys = std::map<std::string, std::map<std::int64_t, CodeUse>>;
+
 // With dynamic shapes one key has an entry per set of guards, and each its own code: those keys are left out. They show by a lookup that
 // found entries but none whose guards held, or by a symbol among the inputs.
 class DynamicKeys {
  public:
   // `odd` has the keys that will be asked for.
-  template <typename Keys>
-  static Result<DynamicKeys> Load(Database& database, const Keys& odd) {
+  static Result<DynamicKeys> Load(Database& database, const OddKeys& odd) {
     DynamicKeys dynamic;
     ASSIGN_OR_RETURN(dynamic.inputs_,
                      database.Prepare("SELECT m.value FROM cache_key_set s JOIN component_set_member m ON m.component_set_id = "
@@ -80,11 +86,7 @@ constexpr std::size_t kMostDiffs = 100;
 // Codes are compared as they are without what legitimately differs (normalize.h: AOT id, cache paths, provenance handles, addresses,
 // device index); the content id of a code stands for exactly that.
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job) {
-  struct Use {
-    std::int64_t record_id = 0;
-    std::vector<RankIndex> ranks;
-  };
-  std::map<std::string, std::map<std::int64_t, Use>> keys;
+  OddKeys keys;
   // Few keys qualify; only their uses are read one by one.
   ASSIGN_OR_RETURN(Statement rows, database.Prepare(
       "WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, o.compile_id, c.process_id FROM graph g "
@@ -97,7 +99,7 @@ Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job&
     if (!has_row) break;
     const RankIndex participant = job.ParticipantOfProcess(rows.Int(3));
     if (participant < 0) continue;
-    Use& use = keys[std::string(rows.Text(0))][rows.Int(1)];
+    CodeUse& use = keys[std::string(rows.Text(0))][rows.Int(1)];
     if (use.record_id == 0) use.record_id = rows.Int(2);
     if (use.ranks.empty() || use.ranks.back() != participant) use.ranks.push_back(participant);
   }

@@ -16,7 +16,7 @@ std::string_view Name(LookupState state) {
 
 Result<std::string> TextOf(Database& database, std::int64_t text_id) {
   if (text_id == 0) return std::string();
-  return database.QueryText(fmt::format("SELECT text FROM text WHERE id = {}", text_id));
+  return database.QueryText("SELECT text FROM text WHERE id = ?", text_id);
 }
 
 Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {

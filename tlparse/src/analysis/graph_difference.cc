@@ -16,9 +16,10 @@ struct Node {
 };
 
 Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id) {
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT n.name, n.operation, f.text, n.line, u.text, c.text FROM graph_node_row n "
+  ASSIGN_OR_RETURN(Statement* const kept, database.PrepareKept("SELECT n.name, n.operation, f.text, n.line, u.text, c.text FROM graph_node_row n "
                                                     "LEFT JOIN text f ON f.id = n.file_id LEFT JOIN text u ON u.id = n.function_id "
                                                     "LEFT JOIN text c ON c.id = n.code_id WHERE n.content_id = ? ORDER BY n.ordinal"));
+  Statement& rows = *kept;
   rows.Bind(1, content_id);
   std::vector<Node> nodes;
   while (true) {

@@ -22,7 +22,7 @@ std::map<Occurrence, std::int64_t> ByName(std::span<const KeyComponent> componen
 }
 
 Result<std::string> HashOfContent(Database& database, std::int64_t content_id) {
-  return database.QueryText(fmt::format("SELECT hash FROM content WHERE id = {}", content_id));
+  return database.QueryText("SELECT hash FROM content WHERE id = ?", content_id);
 }
 
 struct IdPair {
@@ -164,8 +164,8 @@ Result<KeyDifference> KeyComparer::Compare(const JobLookup& a, const JobLookup& 
   if (a_config != 0 && b_config != 0) {
     compared += compared.empty() ? "torch._functorch.config" : ", torch._functorch.config";
     if (a_config != b_config) {
-      ASSIGN_OR_RETURN(const std::string a_text, database_->QueryText(fmt::format("SELECT content FROM payload_row WHERE id = {}", a_config)));
-      ASSIGN_OR_RETURN(const std::string b_text, database_->QueryText(fmt::format("SELECT content FROM payload_row WHERE id = {}", b_config)));
+      ASSIGN_OR_RETURN(const std::string a_text, database_->QueryText("SELECT content FROM payload_row WHERE id = ?", a_config));
+      ASSIGN_OR_RETURN(const std::string b_text, database_->QueryText("SELECT content FROM payload_row WHERE id = ?", b_config));
       result.differences.push_back(DescribeConfigChange(a_text, b_text));
     }
   }

@@ -1,281 +1,28 @@
 #include "base/payload_index.h"
 
-#include <fcntl.h>
-#include <fmt/core.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <new>
 #include <queue>
-#include <random>
 #include <span>
-#include <system_error>
 #include <utility>
 #include <vector>
+
+#include "base/payload_run.h"
 
 namespace tlparse {
 namespace {
 
-using Entry = PayloadIndex::Entry;
-
-// A digest as two numbers in the order of memcmp.
-struct Key {
-  std::uint64_t high, low;
-
-  auto operator<=>(const Key&) const = default;
-};
-
-Key ToKey(const Md5Digest& md5) {
-  static_assert(std::endian::native == std::endian::little);
-  Key key;
-  std::memcpy(&key, md5.data(), sizeof(key));
-  return {__builtin_bswap64(key.high), __builtin_bswap64(key.low)};
-}
-
-// An entry in the table (all zero if the slot is free) and in the files.
-struct Slot {
-  Key key;
-  std::uint64_t fingerprint;
-  std::uint32_t id;
-  std::uint32_t is_taken;
-};
-static_assert(sizeof(Slot) == 32);
-
-Slot ToSlot(const Entry& entry) { return {ToKey(entry.md5), entry.fingerprint, entry.id, 1}; }
-
-Entry ToEntry(const Slot& slot) {
-  const std::uint64_t halves[2] = {__builtin_bswap64(slot.key.high),
-                                   __builtin_bswap64(slot.key.low)};
-  Entry entry{{}, slot.fingerprint, slot.id};
-  std::memcpy(entry.md5.data(), halves, sizeof(halves));
-  return entry;
-}
-
-// Digests come from a log, so they may be chosen: without the seed nobody can choose them so that
-// they share a slot.
-class Hasher {
- public:
-  Hasher() {
-    std::random_device random;
-    for (std::uint64_t& seed : seeds_) seed = std::uint64_t{random()} << 32 | random();
-  }
-  std::uint64_t operator()(const Key& key) const {
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = Wide{key.high ^ seeds_[0]} * (key.low ^ seeds_[1]);
-    const std::uint64_t mixed =
-        static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-    return (mixed ^ seeds_[2]) * 0x9e3779b97f4a7c15;  // the golden ratio, for the upper bits
-  }
-
- private:
-  std::uint64_t seeds_[3];
-};
-
-// Five bits in one cache line per entry; of unknown keys about 1 in 70 passes.
-class BloomFilter {
- public:
-  explicit BloomFilter(std::size_t entry_count) : lines_(entry_count * 10 / 512 + 1) {}
-
-  void Add(std::uint64_t hash) {
-    Line& line = lines_[LineIndex(hash)];
-    for (unsigned i = 0; i < kBits; ++i) line[WordOf(hash, i)] |= BitOf(hash, i);
-  }
-  bool MayContain(std::uint64_t hash) const {
-    const Line& line = lines_[LineIndex(hash)];
-    bool may_contain = true;
-    for (unsigned i = 0; i < kBits; ++i) {
-      may_contain &= (line[WordOf(hash, i)] & BitOf(hash, i)) != 0;
-    }
-    return may_contain;
-  }
-
- private:
-  static constexpr unsigned kBits = 5;
-  using Line = std::array<std::uint64_t, 8>;
-
-  // The line by the upper bits of the hash, each bit by nine of its 45 lower ones.
-  std::size_t LineIndex(std::uint64_t hash) const { return ((hash >> 32) * lines_.size()) >> 32; }
-  static std::size_t WordOf(std::uint64_t hash, unsigned i) { return hash >> (9 * i) & 7; }
-  static std::uint64_t BitOf(std::uint64_t hash, unsigned i) {
-    return std::uint64_t{1} << (hash >> (9 * i + 3) & 63);
-  }
-
-  std::vector<Line> lines_;
-};
-
-tl::unexpected<Error> FileError(const std::string& directory, int error) {
-  return Fail(ErrorCode::kIo,
-              fmt::format("{}: cannot hold a temporary file of the payload table: {}", directory,
-                          std::generic_category().message(error)));
-}
-
-// A file without a name, written from the start to the end.
-class TemporaryFile {
- public:
-  TemporaryFile() = default;
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  TemporaryFile(TemporaryFile&& other) noexcept
-      : directory_(std::move(other.directory_)),
-        descriptor_(std::exchange(other.descriptor_, -1)),
-        size_(other.size_),
-        buffer_(std::move(other.buffer_)) {}
-  TemporaryFile& operator=(TemporaryFile&&) = delete;
-
-  Result<void> Open(const std::string& directory) {
-    directory_ = directory;
-    descriptor_ = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (descriptor_ < 0) {  // some file systems have no files without a name
-      std::string name = directory + "/.tlparse-payloads-XXXXXX";
-      descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
-      if (descriptor_ < 0) return FileError(directory_, errno);
-      ::unlink(name.c_str());
-    }
-    return {};
-  }
-
-  Result<void> Append(const Slot& slot) {
-    buffer_.push_back(slot);
-    ++size_;
-    return buffer_.size() == kBufferedSlots ? Flush() : Result<void>();
-  }
-
-  Result<void> Flush() {
-    const char* data = reinterpret_cast<const char*>(buffer_.data());
-    std::size_t rest = buffer_.size() * sizeof(Slot);
-    while (rest > 0) {
-      const ssize_t written = ::write(descriptor_, data, rest);
-      if (written < 0 && errno != EINTR) return FileError(directory_, errno);
-      if (written > 0) {
-        data += written;
-        rest -= static_cast<std::size_t>(written);
-      }
-    }
-    buffer_.clear();
-    return {};
-  }
-
-  // Fills `slots` with those from the one numbered `first`, which must be flushed. False if the file cannot be read.
-  bool Read(std::size_t first, std::span<Slot> slots) const {
-    char* to = reinterpret_cast<char*>(slots.data());
-    std::size_t rest = slots.size_bytes();
-    auto offset = static_cast<off_t>(first * sizeof(Slot));
-    while (rest > 0) {
-      const ssize_t count = ::pread(descriptor_, to, rest, offset);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return false;
-      to += count;
-      offset += count;
-      rest -= static_cast<std::size_t>(count);
-    }
-    return true;
-  }
-  Error LastError() const { return FileError(directory_, errno).value(); }
-
-  // Number of slots.
-  std::size_t size() const { return size_; }
-
- private:
-  static constexpr std::size_t kBufferedSlots = 2048;
-
-  std::string directory_;
-  int descriptor_ = -1;
-  std::size_t size_ = 0;
-  std::vector<Slot> buffer_;
-};
-
-// Immutable slots in a file, ascending by key, without equal ones. They are read, not mapped: pages of a mapping would count as
-// memory of this process as long as they are in use.
-class SortedRun {
- public:
-  // `file` holds at least one slot and is flushed.
-  static Result<SortedRun> Make(TemporaryFile file, const Hasher& hash, bool is_existing) {
-    SortedRun run(std::move(file), is_existing);
-    Reader reader(run);
-    for (std::size_t i = 0; i < run.size(); ++i) {
-      const Slot* const slot = reader.Next();
-      if (slot == nullptr) return tl::unexpected<Error>(run.ReadError());
-      run.filter_.Add(hash(slot->key));
-      if (i % kBlockSlots == 0) run.block_starts_.push_back(slot->key.high);
-    }
-    return run;
-  }
-
-  // Sets *found and returns true if there is such a key. A block that cannot be read is one without the key: what is in it then
-  // is stored once more, which the database refuses; nothing is lost silently.
-  bool Find(const Key& key, std::uint64_t hash, Slot* found) const {
-    if (!filter_.MayContain(hash)) return false;
-    // From the last block that starts below the key's first half: with equal halves (digests may be
-    // chosen) the key can stand in any of several blocks, up to the last that does not start above.
-    const auto first = std::lower_bound(block_starts_.begin(), block_starts_.end(), key.high);
-    const auto last = std::upper_bound(first, block_starts_.end(), key.high);
-    const auto end_block = static_cast<std::size_t>(last - block_starts_.begin());
-    auto block = static_cast<std::size_t>(first - block_starts_.begin());
-    if (block > 0) --block;
-    std::array<Slot, kBlockSlots> slots;
-    for (; block < end_block; ++block) {
-      const std::size_t count = std::min(kBlockSlots, size() - block * kBlockSlots);
-      if (!file_.Read(block * kBlockSlots, std::span(slots).first(count))) return false;
-      if (slots[count - 1].key < key) continue;
-      const Slot* const at = std::lower_bound(slots.data(), slots.data() + count, key,
-                                              [](const Slot& slot, const Key& wanted) { return slot.key < wanted; });
-      if (at->key != key) return false;
-      *found = *at;
-      return true;
-    }
-    return false;
-  }
-
-  std::size_t size() const { return file_.size(); }
-  bool is_existing() const { return is_existing_; }
-  Error ReadError() const { return file_.LastError(); }
-
-  // The slots from the first to the last, some at a time.
-  class Reader {
-   public:
-    explicit Reader(const SortedRun& run) : run_(&run) {}
-    // nullptr behind the last one, and if the file cannot be read (is_at_end() tells). Valid until the next call.
-    const Slot* Next() {
-      if (at_ == buffer_.size() && !Fill()) return nullptr;
-      ++position_;
-      return &buffer_[at_++];
-    }
-    bool is_at_end() const { return position_ == run_->size(); }
-
-   private:
-    bool Fill() {
-      constexpr std::size_t kBufferedSlots = 1024;
-      buffer_.resize(std::min(kBufferedSlots, run_->size() - position_));
-      at_ = 0;
-      if (buffer_.empty() || run_->file_.Read(position_, buffer_)) return !buffer_.empty();
-      buffer_.clear();
-      return false;
-    }
-    const SortedRun* run_;
-    std::vector<Slot> buffer_;
-    std::size_t at_ = 0;
-    std::size_t position_ = 0;  // of the next slot in the file
-  };
-
- private:
-  static constexpr std::size_t kBlockSlots = 128;  // one page
-
-  SortedRun(TemporaryFile file, bool is_existing) : file_(std::move(file)), is_existing_(is_existing), filter_(file_.size()) {
-    block_starts_.reserve(size() / kBlockSlots + 1);
-  }
-
-  TemporaryFile file_;
-  bool is_existing_;
-  BloomFilter filter_;
-  std::vector<std::uint64_t> block_starts_;
-};
+using payload_run::Hasher;
+using payload_run::Key;
+using payload_run::Slot;
+using payload_run::SortedRun;
+using payload_run::TemporaryFile;
+using payload_run::ToEntry;
+using payload_run::ToKey;
+using payload_run::ToSlot;
 
 // Open addressing with linear probing; a power of two of slots.
 class Table {
@@ -437,7 +184,7 @@ Result<void> PayloadIndex::ForEachSorted(const std::function<void(const Entry&)>
     if (const Slot* const next = reader.Next()) {
       sources.push({next, &reader});
     } else if (!reader.is_at_end()) {
-      return FileError(state.spill_directory, errno);
+      return tl::unexpected<Error>(reader.ReadError());
     }
     return {};
   };

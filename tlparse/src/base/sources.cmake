@@ -10,5 +10,6 @@ set(TLPARSE_BASE_SOURCES
   md5.cc
   md5_lanes.cc
   payload_index.cc
+  payload_run.cc
   utf8.cc
 )

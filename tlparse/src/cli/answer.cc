@@ -63,9 +63,9 @@ int PrintRowsAsJson(Statement statement, std::string_view name) {
   return kExitDone;
 }
 
-void AddAnswerArguments(CLI::App& app, AnswerArguments& arguments) {
-  app.add_option("database", arguments.database, "trace.db, or the output directory that holds it")->required();
-  app.add_flag("--json", arguments.json, "print JSON instead of a table");
+void AddAnswerArguments(Arguments& app, AnswerArguments& arguments) {
+  app.Add("database", arguments.database, "trace.db, or the output directory that holds it").Required();
+  app.Flag("--json", arguments.json, "print JSON instead of a table");
 }
 
 }  // namespace tlparse

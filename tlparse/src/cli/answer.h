@@ -1,13 +1,13 @@
 // Answers that are one query: the rows as a table for people or as JSON for programs.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json_writer.h"
 #include "base/result.h"
+#include "cli/arguments.h"
 #include "cli/terminal.h"
 #include "store/database.h"
 
@@ -26,6 +26,6 @@ struct AnswerArguments {
   std::string database;
   bool json = false;
 };
-void AddAnswerArguments(CLI::App& app, AnswerArguments& arguments);
+void AddAnswerArguments(Arguments& app, AnswerArguments& arguments);
 
 }  // namespace tlparse

@@ -240,10 +240,10 @@ JsonWriter ToJson(const CacheAnswer& answer) {
 }  // namespace
 
 int RunCache(std::span<const std::string> arguments) {
-  CLI::App app("What the compile caches answered, in which components the keys of ranks differ and why, and what the caches were worth.",
+  Arguments app("What the compile caches answered, in which components the keys of ranks differ and why, and what the caches were worth.",
                "cache");
   CacheOptions options;
-  app.add_option("--rank", options.rank, "closest earlier keys of this rank's lookups (default: where there is one participant)");
+  app.Add("--rank", options.rank, "closest earlier keys of this rank's lookups (default: where there is one participant)");
   return RunRankAnswer(app, arguments, "every lookup and every component, also those that another cause explains", options.run,
                        [&](Database& database) { return AnalyzeCache(database, options); }, ToJson, Print);
 }

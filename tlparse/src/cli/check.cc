@@ -81,23 +81,23 @@ JsonWriter ToJson(const CheckAnswer& answer) {
 }  // namespace
 
 int RunCheckCommand(std::span<const std::string> arguments) {
-  CLI::App app("Budgets for CI: exits with 1 and names what offends if the run is not within them. Counts are those of the worst rank.", "check");
+  Arguments app("Budgets for CI: exits with 1 and names what offends if the run is not within them. Counts are those of the worst rank.", "check");
   AnswerArguments common;
   CheckBudget budget;
   std::optional<std::string> against, junit;
   AddAnswerArguments(app, common);
-  app.add_option("--run", budget.run, "the run of this name (default: the latest)");
-  app.add_option("--max-recompiles", budget.max_recompiles, "recompiles of a rank");
-  app.add_option("--max-graph-breaks", budget.max_graph_breaks, "graph breaks of a rank");
-  app.add_option("--max-cache-misses", budget.max_cache_misses, "cache misses of a rank, in all layers; guard misses count");
-  app.add_option("--min-cache-hit-rate", budget.min_cache_hit_rate, "hits of all lookups that hit or missed, 0 to 1")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--max-compile-seconds", budget.max_compile_seconds, "compile time of a rank");
-  app.add_flag("--no-failures", budget.no_failures, "no compile fails");
-  app.add_flag("--no-divergence", budget.no_divergence, "all ranks compile the same thing");
-  app.add_flag("--notes-are-divergence", budget.notes_are_divergence, "with --no-divergence: differences by design count as well");
-  app.add_option("--against", against, "no more recompiles, graph breaks, cache misses and failures than this run (database, DB:run or logs)");
-  app.add_option("--junit", junit, "write the result to this file as JUnit XML");
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  app.Add("--run", budget.run, "the run of this name (default: the latest)");
+  app.Add("--max-recompiles", budget.max_recompiles, "recompiles of a rank");
+  app.Add("--max-graph-breaks", budget.max_graph_breaks, "graph breaks of a rank");
+  app.Add("--max-cache-misses", budget.max_cache_misses, "cache misses of a rank, in all layers; guard misses count");
+  app.Add("--min-cache-hit-rate", budget.min_cache_hit_rate, "hits of all lookups that hit or missed, 0 to 1").Between(0.0, 1.0);
+  app.Add("--max-compile-seconds", budget.max_compile_seconds, "compile time of a rank");
+  app.Flag("--no-failures", budget.no_failures, "no compile fails");
+  app.Flag("--no-divergence", budget.no_divergence, "all ranks compile the same thing");
+  app.Flag("--notes-are-divergence", budget.notes_are_divergence, "with --no-divergence: differences by design count as well");
+  app.Add("--against", against, "no more recompiles, graph breaks, cache misses and failures than this run (database, DB:run or logs)");
+  app.Add("--junit", junit, "write the result to this file as JUnit XML");
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<CheckAnswer> answer = RunCheck(*database, budget);

@@ -103,7 +103,7 @@ JsonWriter ToJson(const CollectiveAnswer& answer) {
 }  // namespace
 
 int RunCollectives(std::span<const std::string> arguments) {
-  CLI::App app("Which rank schedules its collectives differently, where, and how; scheduler against generated code.", "collectives");
+  Arguments app("Which rank schedules its collectives differently, where, and how; scheduler against generated code.", "collectives");
   CollectiveOptions options;
   return RunRankAnswer(app, arguments, "every mismatch", options.run,
                        [&](Database& database) { return AnalyzeCollectives(database, options); }, ToJson, Print);

@@ -1,7 +1,6 @@
 // The subcommands of tlparse. Each has one file here; commands.cc holds the table of all.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,9 +28,6 @@ std::span<const Command> Commands();
 
 // Ingest and report, the main job: everything that is no subcommand.
 int RunIngest(std::span<const std::string> arguments);
-
-// Parses `arguments` into `app`. Nothing: go on. A code: exit with it (help was printed, or one line of error).
-std::optional<int> ParseArguments(CLI::App& app, std::span<const std::string> arguments);
 
 // Prints "tlparse: <message>" and gives the exit code of the error.
 int ReportError(const Error& error);

@@ -30,22 +30,6 @@ constexpr Command kCommands[] = {
 
 std::span<const Command> Commands() { return kCommands; }
 
-std::optional<int> ParseArguments(CLI::App& app, std::span<const std::string> arguments) {
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(std::move(reversed));
-    return std::nullopt;
-  } catch (const CLI::CallForHelp&) {
-    const std::string help = app.help();
-    std::fwrite(help.data(), 1, help.size(), stdout);
-    return kExitDone;
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "tlparse: %s; see 'tlparse %s--help'\n", Printable(error.what()).c_str(),
-                 app.get_name().empty() ? "" : (app.get_name() + " ").c_str());
-    return kExitUsage;
-  }
-}
-
 int ReportError(const Error& error) {
   std::fprintf(stderr, "tlparse: %s\n", Printable(error.message).c_str());
   return error.code == ErrorCode::kInternal ? kExitInternal : kExitUsage;

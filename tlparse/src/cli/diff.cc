@@ -186,17 +186,17 @@ void PrintAll(const RunComparison& answer, bool all) {
 }  // namespace
 
 int RunDiff(std::span<const std::string> arguments) {
-  CLI::App app("What changed between two runs: compile time by phase, recompiles, graph breaks, caches and why, guards, kernels, code. "
+  Arguments app("What changed between two runs: compile time by phase, recompiles, graph breaks, caches and why, guards, kernels, code. "
                "Each side is a database, DB:run, an output directory, a log or a directory of logs.", "diff");
   std::vector<std::string> inputs, ranks;
   DiffOptions options;
   bool as_json = false, all = false;
-  app.add_option("inputs", inputs, "the two sides; one, if two --rank name them")->required()->expected(1, 2);
-  app.add_option("--rank", ranks, "the rank of each side (default: one of each class of ranks that did the same); twice for two ranks of one run")->allow_extra_args(false);
-  app.add_flag("--code", options.with_code, "unified diffs of the generated codes");
-  app.add_flag("--all", all, "every guard and kernel");
-  app.add_flag("--json", as_json, "JSON (schemas/json/answers/diff.schema.json)");
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  app.Add("inputs", inputs, "the two sides; one, if two --rank name them").Required().Times(1, 2);
+  app.Add("--rank", ranks, "the rank of each side (default: one of each class of ranks that did the same); twice for two ranks of one run").OneValueEach();
+  app.Flag("--code", options.with_code, "unified diffs of the generated codes");
+  app.Flag("--all", all, "every guard and kernel");
+  app.Flag("--json", as_json, "JSON (schemas/json/answers/diff.schema.json)");
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (inputs.size() == 1 && ranks.size() != 2) return ReportError({ErrorCode::kUsage, "diff needs two sides, or one and two --rank"});
   if (ranks.size() > 2) return ReportError({ErrorCode::kUsage, "diff compares two sides: --rank may be given twice at most"});
   Result<AnswerInput> a = OpenAnswerInput(inputs.front());

@@ -142,7 +142,7 @@ JsonWriter ToJson(const ExecutionAnswer& answer) {
 }  // namespace
 
 int RunExecution(std::span<const std::string> arguments) {
-  CLI::App app("In which order ranks ran their graphs, how far estimated runtimes are apart, where output tensors differ.", "execution");
+  Arguments app("In which order ranks ran their graphs, how far estimated runtimes are apart, where output tensors differ.", "execution");
   ExecutionOptions options;
   return RunRankAnswer(app, arguments, "every difference", options.run,
                        [&](Database& database) { return AnalyzeExecution(database, options); }, ToJson, Print);

@@ -2,6 +2,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <functional>
+#include <map>
+
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -62,14 +65,14 @@ Result<void> PrintHistory(Statement& row) {
 }  // namespace
 
 int RunHistory(std::span<const std::string> arguments) {
-  CLI::App app("The compiles in order of time: when, how long by phase, status, graph breaks, recompiles and why, caches.", "history");
+  Arguments app("The compiles in order of time: when, how long by phase, status, graph breaks, recompiles and why, caches.", "history");
   AnswerArguments common;
   std::optional<std::int64_t> rank;
   std::optional<std::string> run;
   AddAnswerArguments(app, common);
-  app.add_option("--rank", rank, "only this rank");
-  app.add_option("--run", run, "only the run of this name");
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  app.Add("--rank", rank, "only this rank");
+  app.Add("--run", run, "only the run of this name");
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<Statement> statement = database->Prepare(kQuery);

@@ -1,6 +1,8 @@
 // tlparse import-log <db>: what was dropped, odd or damaged.
 #include <fmt/format.h>
 
+#include <map>
+
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -40,12 +42,12 @@ Result<void> PrintFindings(Statement& row) {
 }  // namespace
 
 int RunImportLog(std::span<const std::string> arguments) {
-  CLI::App app("What was dropped, odd or damaged in the logs, where, and what to do about it.", "import-log");
+  Arguments app("What was dropped, odd or damaged in the logs, where, and what to do about it.", "import-log");
   AnswerArguments common;
   std::optional<std::string> severity;
   AddAnswerArguments(app, common);
-  app.add_option("--severity", severity, "only: error, warning or info")->check(CLI::IsMember({"error", "warning", "info"}));
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  app.Add("--severity", severity, "only: error, warning or info").OneOf({"error", "warning", "info"});
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<Statement> statement = database->Prepare(kQuery);

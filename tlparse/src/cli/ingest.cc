@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/version.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
@@ -43,32 +44,32 @@ struct Options {
   std::optional<std::string> port;
 };
 
-void Describe(CLI::App& app, Options& options) {
-  app.add_option("input", options.inputs, "logs, directories of logs, or - for standard input; gzip and zstd are recognised");
-  app.add_option("-o,--output", options.output, "output directory")->capture_default_str();
-  app.add_flag("--overwrite", options.overwrite, "replace the output directory, if an earlier tlparse wrote it");
-  app.add_flag("--db-only", options.db_only, "write the database and no report");
-  app.add_option("--db", options.database, "add to this database instead of writing trace.db in the output directory");
-  app.add_option("--run", options.run, "name of the run in the database (default: the input's path)");
-  app.add_flag("--latest", options.latest, "of each directory only the log that was written last");
-  app.add_flag("--strict", options.strict, "exit with 1 if the import log holds an error or a warning");
-  app.add_flag("--strict-compile-id", options.strict_compile_id, "exit with 1 if a record that belongs to a compile has no compile id");
-  app.add_flag("-p,--plain-text", options.plain_text, "generated code as .txt instead of HTML");
-  app.add_flag("-e,--export", options.export_report, "report on a torch.export: what stood in the way, guards, expressions");
-  app.add_flag("-i,--inductor-provenance", options.inductor_provenance, "pages that join graphs, generated code and source lines");
-  app.add_flag("--all-ranks-html", options.all_ranks_html, "a directory per rank even for one log");
-  app.add_option("--custom-header-html", options.custom_header_html, "HTML put at the top of the index page");
-  app.add_flag("-v,--verbose", options.verbose, "say what was ingested and how fast");
-  app.add_flag("--browser", options.browser, "open the report in a browser");
-  app.add_flag("--serve", options.serve, "then serve the report over HTTP on this machine (see 'tlparse serve')");
-  app.add_option("--port", options.port, "port of --serve");
-  app.add_flag("--no-browser", options.no_browser, "open no browser (the default)");
-  app.set_version_flag("-V,--version", std::string("tlparse ") + kVersion);
+void Describe(Arguments& app, Options& options) {
+  app.Add("input", options.inputs, "logs, directories of logs, or - for standard input; gzip and zstd are recognised");
+  app.Add("-o,--output", options.output, "output directory").ShowDefault();
+  app.Flag("--overwrite", options.overwrite, "replace the output directory, if an earlier tlparse wrote it");
+  app.Flag("--db-only", options.db_only, "write the database and no report");
+  app.Add("--db", options.database, "add to this database instead of writing trace.db in the output directory");
+  app.Add("--run", options.run, "name of the run in the database (default: the input's path)");
+  app.Flag("--latest", options.latest, "of each directory only the log that was written last");
+  app.Flag("--strict", options.strict, "exit with 1 if the import log holds an error or a warning");
+  app.Flag("--strict-compile-id", options.strict_compile_id, "exit with 1 if a record that belongs to a compile has no compile id");
+  app.Flag("-p,--plain-text", options.plain_text, "generated code as .txt instead of HTML");
+  app.Flag("-e,--export", options.export_report, "report on a torch.export: what stood in the way, guards, expressions");
+  app.Flag("-i,--inductor-provenance", options.inductor_provenance, "pages that join graphs, generated code and source lines");
+  app.Flag("--all-ranks-html", options.all_ranks_html, "a directory per rank even for one log");
+  app.Add("--custom-header-html", options.custom_header_html, "HTML put at the top of the index page");
+  app.Flag("-v,--verbose", options.verbose, "say what was ingested and how fast");
+  app.Flag("--browser", options.browser, "open the report in a browser");
+  app.Flag("--serve", options.serve, "then serve the report over HTTP on this machine (see 'tlparse serve')");
+  app.Add("--port", options.port, "port of --serve");
+  app.Flag("--no-browser", options.no_browser, "open no browser (the default)");
+  app.SetVersion("-V,--version", std::string("tlparse ") + kVersion);
   std::string commands = "Subcommands, each with --help and --json:\n";
   for (const Command& command : Commands()) {
     commands += fmt::format("  tlparse {} {}\n      {}\n", command.name, command.usage, command.summary);
   }
-  app.footer(commands + "\nExit codes: 0 done, 1 the answer is no (check, --strict), 2 usage or unreadable input, 3 internal error.");
+  app.SetFooter(commands + "\nExit codes: 0 done, 1 the answer is no (check, --strict), 2 usage or unreadable input, 3 internal error.");
 }
 
 Result<FoundLogs> FindInputs(const Options& options) {
@@ -227,22 +228,10 @@ Result<int> Run(const Options& options) {
 }  // namespace
 
 int RunIngest(std::span<const std::string> arguments) {
-  CLI::App app("Ingest structured traces of PyTorch (TORCH_TRACE) into SQLite, and report.");
+  Arguments app("Ingest structured traces of PyTorch (TORCH_TRACE) into SQLite, and report.");
   Options options;
   Describe(app, options);
-  try {
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    app.parse(std::move(reversed));
-  } catch (const CLI::CallForVersion&) {
-    std::printf("tlparse %s\n", kVersion);
-    return kExitDone;
-  } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
-    return kExitDone;
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "tlparse: %s; see 'tlparse --help'\n", Printable(error.what()).c_str());
-    return kExitUsage;
-  }
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (options.inputs.empty()) {
     const char* trace = std::getenv("TORCH_TRACE");
     if (!options.latest || trace == nullptr || *trace == '\0') {

@@ -57,16 +57,16 @@ Result<bool> PrintProvenance(Statement& row) {
 }  // namespace
 
 int RunProvenance(std::span<const std::string> arguments) {
-  CLI::App app("Which Python lines a kernel comes from, and which kernels a line or node became.", "provenance");
+  Arguments app("Which Python lines a kernel comes from, and which kernels a line or node became.", "provenance");
   AnswerArguments common;
   std::optional<std::string> kernel, source, node;
   std::optional<std::int64_t> rank;
   AddAnswerArguments(app, common);
-  app.add_option("--kernel", kernel, "a kernel by name, name:handle or pattern (*)");
-  app.add_option("--source", source, "a Python line, FILE:LINE; FILE may be the end of a path; without LINE the whole file");
-  app.add_option("--node", node, "a post-grad or pre-grad graph node");
-  app.add_option("--rank", rank, "only this rank");
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  app.Add("--kernel", kernel, "a kernel by name, name:handle or pattern (*)");
+  app.Add("--source", source, "a Python line, FILE:LINE; FILE may be the end of a path; without LINE the whole file");
+  app.Add("--node", node, "a post-grad or pre-grad graph node");
+  app.Add("--rank", rank, "only this rank");
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<Statement> statement = database->Prepare(kSelect);

@@ -12,14 +12,14 @@ namespace tlparse {
 // `app` has the options of the command itself. `run` is set before `analyze(database)` is called; its answer goes to `to_json(answer)` or
 // `print(answer, all)`. Returns the exit code.
 template <typename Analyze, typename ToJson, typename Print>
-int RunRankAnswer(CLI::App& app, std::span<const std::string> arguments, const std::string& help_of_all, std::string& run,
+int RunRankAnswer(Arguments& app, std::span<const std::string> arguments, const std::string& help_of_all, std::string& run,
                   const Analyze& analyze, const ToJson& to_json, const Print& print) {
   AnswerArguments common;
   bool all = false;
   AddAnswerArguments(app, common);
-  app.add_option("--run", run, "the run of this name (default: the latest)");
-  app.add_flag("--all", all, help_of_all);
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  app.Add("--run", run, "the run of this name (default: the latest)");
+  app.Flag("--all", all, help_of_all);
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   const auto answer = analyze(*database);

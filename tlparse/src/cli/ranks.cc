@@ -106,9 +106,9 @@ JsonWriter ToJson(const RanksAnswer& answer) {
 }  // namespace
 
 int RunRanks(std::span<const std::string> arguments) {
-  CLI::App app("One screen for a job: which ranks compiled the same thing, what sets the others apart, the slowest, the missing.", "ranks");
+  Arguments app("One screen for a job: which ranks compiled the same thing, what sets the others apart, the slowest, the missing.", "ranks");
   RanksOptions options;
-  app.add_option("--world-size", options.world_size, "how many ranks there should be (default: the highest rank + 1)")->check(CLI::PositiveNumber);
+  app.Add("--world-size", options.world_size, "how many ranks there should be (default: the highest rank + 1)").Positive();
   return RunRankAnswer(app, arguments, "every class, aspect and note", options.run,
                        [&](Database& database) { return AnalyzeRanks(database, options); }, ToJson, Print);
 }

@@ -37,12 +37,12 @@ Result<void> PrintRecompiles(Statement& row) {
 }  // namespace
 
 int RunRecompiles(std::span<const std::string> arguments) {
-  CLI::App app("Why frames were compiled again: each earlier compile that was tried and the guard that failed.", "recompiles");
+  Arguments app("Why frames were compiled again: each earlier compile that was tried and the guard that failed.", "recompiles");
   AnswerArguments common;
   std::optional<std::int64_t> rank;
   AddAnswerArguments(app, common);
-  app.add_option("--rank", rank, "only this rank");
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  app.Add("--rank", rank, "only this rank");
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<Statement> statement = database->Prepare(kQuery);

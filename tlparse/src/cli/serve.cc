@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -56,23 +57,23 @@ void RunUntilSignal(ViewerServer& server) {
 }  // namespace
 
 int RunServe(std::span<const std::string> arguments) {
-  CLI::App app(
+  Arguments app(
       "Serve the report as a page, with the database behind it and an SQL console. Reads only.",
       "serve");
   std::string path;
   ServerOptions options;
-  app.add_option("database", path, "a trace.db, or an output directory of tlparse")->required();
-  CLI::Option* port =
-      app.add_option("--port", options.port,
-                     fmt::format("port (default: {}, or any that is free)", kUsualPort))
-          ->check(CLI::Range(0, 65535));
-  app.add_option("--host", options.host,
-                 "address to listen on (default: 127.0.0.1, this machine only). Whoever can reach "
-                 "it reads everything in the trace");
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  app.Add("database", path, "a trace.db, or an output directory of tlparse").Required();
+  const Arguments::Option port =
+      app.Add("--port", options.port,
+              fmt::format("port (default: {}, or any that is free)", kUsualPort))
+          .Between(0, 65535);
+  app.Add("--host", options.host,
+          "address to listen on (default: 127.0.0.1, this machine only). Whoever can reach "
+          "it reads everything in the trace");
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<std::string> database = FindDatabase(path);
   if (!database) return ReportError(database.error());
-  Result<std::unique_ptr<ViewerServer>> server = Listen(*database, options, port->count() > 0);
+  Result<std::unique_ptr<ViewerServer>> server = Listen(*database, options, port.WasGiven());
   if (!server) return ReportError(server.error());
   std::printf("%s\n", (*server)->url().c_str());
   std::fflush(stdout);

@@ -41,12 +41,12 @@ Result<void> PrintTable(Statement& statement) {
 }  // namespace
 
 int RunSql(std::span<const std::string> arguments) {
-  CLI::App app("Run a query. The tables and views are described in schemas/README.md.", "sql");
+  Arguments app("Run a query. The tables and views are described in schemas/README.md.", "sql");
   AnswerArguments common;
   std::string query;
   AddAnswerArguments(app, common);
-  app.add_option("query", query, "one SQL query")->required();
-  if (const std::optional<int> code = ParseArguments(app, arguments)) return *code;
+  app.Add("query", query, "one SQL query").Required();
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<Statement> statement = PrepareQuery(*database, query);

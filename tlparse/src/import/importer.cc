@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/payload_index.h"
+#include "import/empty_database.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
 #include "store/schema.h"
@@ -223,9 +224,9 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs, const std
   const std::string temporary = fmt::format("{}.{}.tmp", options.database_path, getpid());
   unlink(temporary.c_str());
   const auto import = [&]() -> Result<ImportSummary> {
+    RETURN_IF_ERROR(WriteEmptyDatabase(temporary));
     ASSIGN_OR_RETURN(Database database, Database::Open(temporary, Database::Mode::kBulkLoad));
     RETURN_IF_ERROR(database.Execute("BEGIN"));
-    RETURN_IF_ERROR(CreateSchema(database));
     Load load(database, options, true);
     ASSIGN_OR_RETURN(ImportSummary summary, load.Run(logs, skipped));
     RETURN_IF_ERROR(database.Execute("COMMIT"));

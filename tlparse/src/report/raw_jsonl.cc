@@ -4,11 +4,13 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
+#include <ctime>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <unordered_map>
 
+#include "base/json_writer.h"
 #include "report/json_format.h"
 #include "report/lenient_json.h"
 #include "report/record_scan.h"
@@ -101,19 +103,30 @@ std::string StringTableLine(const Participant& participant,
   return line + "}\n";
 }
 
-// "2026-11-21T08:30:01.123000Z"
-std::string IsoTime(std::int64_t time_us) {
-  constexpr std::int64_t kSecond = 1'000'000;
-  std::int64_t seconds = time_us / kSecond;
-  std::int64_t us = time_us % kSecond;
-  if (us < 0) us += kSecond, --seconds;
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  gmtime_r(&time, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", parts.tm_year + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                     us);
-}
+// Times as "2026-11-21T08:30:01.123000Z"; records of one second follow each other.
+class IsoTime {
+ public:
+  void Append(std::int64_t time_us, std::string& out) {
+    constexpr std::int64_t kSecond = 1'000'000;
+    std::int64_t second = time_us / kSecond;
+    std::int64_t us = time_us % kSecond;
+    if (us < 0) us += kSecond, --second;
+    if (second != second_) SetSecond(second);
+    fmt::format_to(std::back_inserter(out), "\"{}.{:06}Z\"", text_, us);
+  }
+
+ private:
+  void SetSecond(std::int64_t second) {
+    second_ = second;
+    const auto time = static_cast<std::time_t>(second);
+    std::tm parts{};
+    gmtime_r(&time, &parts);
+    text_ = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", parts.tm_year + 1900,
+                        parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+  }
+  std::int64_t second_ = std::numeric_limits<std::int64_t>::min();
+  std::string text_;
+};
 
 class RawWriter {
  public:
@@ -158,30 +171,50 @@ class RawWriter {
     is_empty_ = members.size() == 0;
     const ReportProcess* const process = context_.participant.Process(row.Int(1));
     const bool has_time = process != nullptr && process->time_shift_us.has_value();
-    AddMember(members, "timestamp",
-              has_time ? fmt::format("\"{}\"", IsoTime(row.Int(2) + *process->time_shift_us))
-                       : std::string("null"));
-    AddMember(members, "thread", std::to_string(process == nullptr ? 0 : process->pid));
-    ASSIGN_OR_RETURN(const std::string_view source_file, texts_.Get(row.Int(3)));
-    // With the space that stands before it in the log, which readers of this file know.
-    AddMember(members, "pathname", JsonString(fmt::format(" {}", source_file)));
-    AddMember(members, "lineno", std::to_string(row.Int(4)));
+    if (BeginMember(members, "timestamp")) {
+      has_time ? time_.Append(row.Int(2) + *process->time_shift_us, line_) : void(line_ += "null");
+    }
+    if (BeginMember(members, "thread")) AppendInt(process == nullptr ? 0 : process->pid);
+    if (BeginMember(members, "pathname")) {
+      ASSIGN_OR_RETURN(const std::string* const path, PathName(row.Int(3)));
+      line_ += *path;
+    }
+    if (BeginMember(members, "lineno")) AppendInt(row.Int(4));
     while (next_file_ != files_.end() && next_file_->first < row.Int(0)) ++next_file_;
     if (next_file_ != files_.end() && next_file_->first == row.Int(0)) {
-      AddMember(members, "payload_filename", JsonString(plan_.Path(*next_file_->second)));
+      if (BeginMember(members, "payload_filename")) {
+        AppendJsonString(plan_.Path(*next_file_->second), line_);
+      }
     }
     line_ += "}\n";
     out_.Append(line_);
     return {};
   }
 
-  // A member that the envelope has already wins.
-  void AddMember(const simdjson::dom::object& members, std::string_view name,
-                 const std::string& value) {
+  // False: the envelope has the member already, and its own wins.
+  bool BeginMember(const simdjson::dom::object& members, std::string_view name) {
     simdjson::dom::element own;
-    if (members.at_key(name).get(own) == simdjson::SUCCESS) return;
-    line_ += fmt::format("{}\"{}\": {}", is_empty_ ? "" : ", ", name, value);
+    if (members.at_key(name).get(own) == simdjson::SUCCESS) return false;
+    if (!is_empty_) line_ += ", ";
     is_empty_ = false;
+    line_ += '"';
+    line_ += name;
+    line_ += "\": ";
+    return true;
+  }
+  void AppendInt(std::int64_t value) {
+    const fmt::format_int digits(value);
+    line_.append(digits.data(), digits.size());
+  }
+  // A source file as JSON, with the space that stands before it in the log, which readers of this
+  // file know.
+  Result<const std::string*> PathName(std::int64_t text_id) {
+    auto known = path_names_.find(text_id);
+    if (known == path_names_.end()) {
+      ASSIGN_OR_RETURN(const std::string_view source_file, texts_.Get(text_id));
+      known = path_names_.emplace(text_id, JsonString(fmt::format(" {}", source_file))).first;
+    }
+    return &known->second;
   }
 
   const ReportContext& context_;
@@ -191,6 +224,8 @@ class RawWriter {
   FileWriter out_;
   TextCache texts_;
   LenientParser parser_;
+  IsoTime time_;
+  std::unordered_map<std::int64_t, std::string> path_names_;  // by text id
   std::string line_;
   bool is_empty_ = false;
 };

@@ -1,6 +1,7 @@
 #include "report/viewer_chunk.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <iterator>
@@ -25,29 +26,50 @@ Result<void> ChunkWriter::AddTable(Database& database, std::string_view name, co
     if (const int index = sqlite3_bind_parameter_index(statement.handle(), parameter); index != 0)
       statement.Bind(index, value);
   }
+  const std::string stacks = StackList();
+  if (const int index = sqlite3_bind_parameter_index(statement.handle(), ":stacks"); index != 0)
+    statement.Bind(index, stacks);
+  enum class Cell : std::uint8_t { kNumber, kStack, kMarker, kText, kTextId };
+  std::vector<Cell> cells;
   std::vector<std::string_view> numbers;
   std::vector<std::string_view> texts;
-  int marker = -1;
+  bool is_text = false;
   for (int i = 0; i < statement.column_count(); ++i) {
-    if (statement.ColumnName(i) == "|") {
-      marker = i;
+    std::string_view column = statement.ColumnName(i);
+    if (column == "|") {
+      cells.push_back(Cell::kMarker);
+      is_text = true;
+    } else if (!is_text) {
+      cells.push_back(column == "stack_id" || column == "user_stack_id" ? Cell::kStack
+                                                                        : Cell::kNumber);
+      numbers.push_back(column);
     } else {
-      (marker < 0 ? numbers : texts).push_back(statement.ColumnName(i));
+      constexpr std::string_view kIdMark = "@text";
+      const bool is_id = column.ends_with(kIdMark);
+      if (is_id) column.remove_suffix(kIdMark.size());
+      cells.push_back(is_id ? Cell::kTextId : Cell::kText);
+      texts.push_back(column);
     }
   }
   BeginTable(name, numbers, texts);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, statement.Step());
     if (!has_row) return {};
-    for (int i = 0; i < statement.column_count(); ++i) {
-      if (i == marker) continue;
-      if (statement.IsNull(i)) {
-        i < marker ? AddNumber(std::nullopt) : AddText(std::nullopt);
-      } else if (i > marker) {
+    for (int i = 0; i < static_cast<int>(cells.size()); ++i) {
+      const Cell cell = cells[static_cast<std::size_t>(i)];
+      const int type = cell == Cell::kMarker ? SQLITE_NULL : statement.ColumnType(i);
+      if (cell == Cell::kMarker) {
+        continue;
+      } else if (type == SQLITE_NULL) {
+        NextCell() += "null";
+      } else if (cell == Cell::kText) {
         AddText(statement.Text(i));
-      } else if (statement.ColumnType(i) == SQLITE_FLOAT) {
+      } else if (cell == Cell::kTextId) {
+        RETURN_IF_ERROR(AddTextOfId(database, statement.Int(i)));
+      } else if (type == SQLITE_FLOAT) {
         AddReal(statement.Real(i));
       } else {
+        if (cell == Cell::kStack) stack_ids_.insert(statement.Int(i));
         AddNumber(statement.Int(i));
       }
     }
@@ -89,17 +111,37 @@ void ChunkWriter::AddReal(double value) {
   }
 }
 
+std::size_t ChunkWriter::StringId(std::string_view text) {
+  const auto [entry, is_new] = string_ids_.try_emplace(HashBytes(text), string_ids_.size());
+  if (is_new) {
+    if (entry->second != 0) strings_ += ',';
+    AppendJsonString(text, strings_);
+  }
+  return entry->second;
+}
+
 void ChunkWriter::AddText(std::optional<std::string_view> text) {
   if (!text) {
     NextCell() += "null";
     return;
   }
-  const auto [entry, is_new] = string_ids_.try_emplace(HashBytes(*text), string_ids_.size());
-  if (is_new) {
-    if (entry->second != 0) strings_ += ',';
-    AppendJsonString(*text, strings_);
+  const std::size_t id = StringId(*text);
+  AppendInt(static_cast<std::int64_t>(id), NextCell());
+}
+
+Result<void> ChunkWriter::AddTextOfId(Database& database, std::int64_t text_id) {
+  auto known = string_ids_of_texts_.find(text_id);
+  if (known == string_ids_of_texts_.end()) {
+    ASSIGN_OR_RETURN(const std::string text,
+                     database.QueryText("SELECT text FROM text WHERE id = ?", text_id));
+    known = string_ids_of_texts_.emplace(text_id, StringId(text)).first;
   }
-  AppendInt(static_cast<std::int64_t>(entry->second), NextCell());
+  AppendInt(static_cast<std::int64_t>(known->second), NextCell());
+  return {};
+}
+
+std::string ChunkWriter::StackList() const {
+  return fmt::format("[{}]", fmt::join(stack_ids_, ","));
 }
 
 std::string ChunkWriter::Finish() {

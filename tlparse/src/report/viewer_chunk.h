@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,9 @@ class ChunkWriter {
   ChunkWriter() = default;
 
   // Runs the query and adds its rows as a table. Columns before the one named | are numbers, those
-  // behind it texts. Parameters that the SQL does not use are ignored.
+  // behind it texts; a text column named "x@text" becomes the column x and holds ids of `text`.
+  // Parameters that the SQL does not use are ignored. :stacks is the JSON list of all values so far
+  // of columns named stack_id and user_stack_id.
   Result<void> AddTable(Database& database, std::string_view name, const std::string& sql,
                         const ViewerParameters& parameters);
 
@@ -58,10 +61,15 @@ class ChunkWriter {
     std::size_t next_cell = 0;
   };
   std::string& NextCell();
+  std::size_t StringId(std::string_view text);
+  Result<void> AddTextOfId(Database& database, std::int64_t text_id);
+  std::string StackList() const;
 
   std::vector<Table> tables_;
   std::string strings_ = kStart;  // the document as far as it is known
   std::unordered_map<Hash128, std::size_t, Hash128Hasher> string_ids_;
+  std::unordered_map<std::int64_t, std::size_t> string_ids_of_texts_;  // by id in `text`
+  std::unordered_set<std::int64_t> stack_ids_;
 };
 
 }  // namespace tlparse

@@ -91,17 +91,14 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
   RETURN_IF_ERROR(AddBlocks(
       database, "compile",
       fmt::format(
-          "SELECT c.id, coalesce(b.bytes, 0) + 500 FROM compile c LEFT JOIN (SELECT m.compile_id,"
-          " sum(CASE WHEN r.kind_id IN (SELECT id FROM text WHERE text LIKE '%compilation_metrics') THEN"
-          " length(r.envelope) ELSE 1500 END) AS bytes FROM compile_record_row m"
-          " JOIN record_row r ON r.id = m.record_id GROUP BY m.compile_id) b ON b.compile_id = c.id"
-          " WHERE c.process_id IN {} ORDER BY c.id",
+          "SELECT c.id, 500 + 1500 * (SELECT count(*) FROM compile_record_row m WHERE m.compile_id = c.id)"
+          " + 20000 * (SELECT count(*) FROM compilation_metric_row m WHERE m.compile_id = c.id)"
+          " FROM compile c WHERE c.process_id IN {} ORDER BY c.id",
           ProcessesOf(run_id)),
       layout));
   RETURN_IF_ERROR(AddBlocks(database, "guards",
-                            "SELECT content_id, 150 * count(*) FROM guard WHERE record_id IN "
-                            "(SELECT min(record_id) FROM guard_use"
-                            " GROUP BY content_id) GROUP BY content_id ORDER BY content_id",
+                            "SELECT content_id, 150 * count(*) FROM guard_row GROUP BY content_id "
+                            "ORDER BY content_id",
                             layout));
   RETURN_IF_ERROR(
       AddBlocks(database, "provenance",
@@ -120,14 +117,17 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
 // The texts whose hashes begin with `prefix`: one file for all, and one for each large text.
 Result<void> WriteTexts(Database& database, const TextSet& texts, const Directory& data,
                         const std::string& prefix) {
-  ASSIGN_OR_RETURN(Statement found,
-                   database.Prepare("SELECT id FROM payload_hash WHERE hash >= ?1 AND hash < ?2"));
+  ASSIGN_OR_RETURN(
+      Statement* const found_kept,
+      database.PrepareKept("SELECT id FROM payload_hash WHERE hash >= ?1 AND hash < ?2"));
+  Statement& found = *found_kept;
   const std::string end = prefix + "g";  // behind every hex digit
   found.Bind(1, prefix);
   found.Bind(2, end);
-  ASSIGN_OR_RETURN(Statement row,
-                   database.Prepare("SELECT size_bytes, typeof(content) = 'blob', hash, content"
-                                    " FROM payload_row WHERE id = ?"));
+  ASSIGN_OR_RETURN(Statement* const row_kept,
+                   database.PrepareKept("SELECT size_bytes, typeof(content) = 'blob', hash, content"
+                                        " FROM payload_row WHERE id = ?"));
+  Statement& row = *row_kept;
   FileWriter file;
   ChunkWriter group;
   bool has_group = false;

@@ -6,6 +6,7 @@
 //   :origin         its earliest time, µs        run_compile   their compiles
 //   :first, :last   ids that the chunk's name stands for
 //   :first_record, :last_record   the records of compiles or process :first … :last lie between
+//   :stacks         the stacks of the chunk's tables so far (see ChunkWriter::AddTable)
 #pragma once
 
 #include <span>

@@ -158,4 +158,13 @@ Result<std::string> Database::QueryText(std::string_view sql) {
   return has_row ? std::string(statement.Text(0)) : std::string();
 }
 
+Result<std::string> Database::QueryText(const std::string& sql, std::int64_t id) {
+  ASSIGN_OR_RETURN(Statement* const statement, PrepareKept(sql));
+  statement->Bind(1, id);
+  ASSIGN_OR_RETURN(const bool has_row, statement->Step());
+  std::string text(has_row ? statement->Text(0) : std::string_view());
+  statement->Reset();
+  return text;
+}
+
 }  // namespace tlparse

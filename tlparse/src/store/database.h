@@ -85,6 +85,8 @@ class Database {
   // The first column of the first row of a query; 0 if there is no row or it is NULL.
   Result<std::int64_t> QueryInt(std::string_view sql);
   Result<std::string> QueryText(std::string_view sql);
+  // The same for parameter 1 = `id`, of a statement that is kept.
+  Result<std::string> QueryText(const std::string& sql, std::int64_t id);
 
   sqlite3* handle() const { return connection_.get(); }
   const std::string& path() const { return path_; }
