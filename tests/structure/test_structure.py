@@ -131,8 +131,8 @@ class Schema(unittest.TestCase):
 
 
 class Tree(unittest.TestCase):
-    # Recorded logs hold the paths of where they were recorded, and so does what is told of them.
-    RECORDED = ("fixtures/", "libtrace/examples/screens/", "tests/fuzz/corpus/", "tests/report/expected/")
+    # Recorded logs hold the paths of where they were recorded.
+    RECORDED = ("fixtures/", "tests/fuzz/corpus/", "tests/report/expected/")
     # Where these were written, and where packages come from; /home/u is everybody's example.
     PLACES = re.compile(r"/" r"work/(?!dir)|/home/(?!u/)|/root/|registry\.npm|pypi\.org|deb\.debian\.org|"
                         r"download\.pytorch\.org")
