@@ -2,7 +2,8 @@
 // newer.
 //   first    the package is not in the cache: compiled by PyTorch (aoti_export.py) and kept there.
 //            A copy that lost its end is refused.
-//   second   is served from the cache: no compiler runs, and it answers as the first did.
+//   second   is served from the cache: no compiler runs, and it answers as the first did. A second
+//            part of it that asks for the package gets the one that is loaded.
 //
 //   libtrace_example_aoti <trace directory> [package.pt2]
 //
@@ -84,18 +85,28 @@ int RunProcess(const std::string& directory, const std::string& number,
   libtrace::CompileCache cache(
       {.layer = "libtrace_aotinductor", .directory = directory + "/cache"});
   auto executions = std::make_shared<libtrace::GraphExecutionOrder>();
+  libtrace::LoadedModels loaded;
   std::string built;
-  const libtrace::CachedAotiModel cached = libtrace::LoadOrBuildPackage(
-      cache, {.source = ContentOf(LIBTRACE_AOTI_EXPORT)},
-      {.name = "classifier", .executions = executions},
-      [&] { return built = package.empty() ? CompilePackage(directory) : package; });
+  const auto load = [&] {
+    return libtrace::LoadOrBuildPackage(
+        cache, {.source = ContentOf(LIBTRACE_AOTI_EXPORT)},
+        {.name = "classifier", .executions = executions},
+        [&] { return built = package.empty() ? CompilePackage(directory) : package; }, &loaded);
+  };
+  const libtrace::CachedAotiModel cached = load();
   const at::Tensor x = at::linspace(-1, 1, 4 * 16).reshape({4, 16});
   at::Tensor y;
   for (int request = 0; request < kRequests; ++request) y = cached.model->Run({x})[0];
   std::printf("process %s: package from the %s, y[0][0] = %.6f\n", number.c_str(),
               cached.state == libtrace::CacheState::kHit ? "cache" : "compiler",
               y[0][0].item<double>());
-  if (!built.empty()) LoadDamaged(directory, built);
+  if (built.empty()) {
+    const at::Tensor again = load().model->Run({x})[0];
+    if (loaded.stats().load_count != 1 || !again.equal(y))
+      throw std::logic_error("the package that is loaded was not used");
+  } else {
+    LoadDamaged(directory, built);
+  }
   executions->Emit();
   libtrace::Stop();
   return 0;

@@ -93,29 +93,37 @@ class TemporaryPackage {
   std::string path_;
 };
 
-}  // namespace
-
-struct AotiModel::Impl {
-  AotiOptions options;
+// A package in memory; several models may run it.
+struct LoadedPackage {
   Frame frame;
   CompileId compile_id;
   std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loader;
   std::atomic<bool> is_observed = false;
+  CacheState state = CacheState::kMiss;
+  int64_t time_taken_ns = 0;  // what building it took, now or once
+  uint64_t file_size_bytes = 0;
 
   // `shown_path` is what records call the package.
-  void Load(Compile& compile, const std::string& path, const std::string& shown_path,
-            ModelLoad load);
+  void Load(Compile& compile, const AotiOptions& options, const std::string& path,
+            const std::string& shown_path, ModelLoad load);
+  std::vector<ModelWeight> Weights() const;
   void EmitLoaded(const std::string& path, const std::string& shown_path, ModelLoad load) const;
 };
 
-void AotiModel::Impl::EmitLoaded(const std::string& path, const std::string& shown_path,
-                                 ModelLoad load) const {
-  load.memory_after_bytes = ResidentBytes();
+std::vector<ModelWeight> LoadedPackage::Weights() const {
+  std::vector<ModelWeight> weights;
 #if LIBTRACE_AOTI_CONSTANTS
   for (const auto& [name, tensor] : loader->get_runner()->extract_constants_map(false)) {
-    if (tensor.defined()) load.weights.push_back(WeightOf(name, tensor));
+    if (tensor.defined()) weights.push_back(WeightOf(name, tensor));
   }
 #endif
+  return weights;
+}
+
+void LoadedPackage::EmitLoaded(const std::string& path, const std::string& shown_path,
+                               ModelLoad load) const {
+  load.memory_after_bytes = ResidentBytes();
+  load.weights = Weights();
   EmitModelLoad(load);
   Package package;
   if (!DescribePackage(path, package)) return;
@@ -126,8 +134,8 @@ void AotiModel::Impl::EmitLoaded(const std::string& path, const std::string& sho
   EmitProvenance(package);
 }
 
-void AotiModel::Impl::Load(Compile& compile, const std::string& path, const std::string& shown_path,
-                           ModelLoad load) {
+void LoadedPackage::Load(Compile& compile, const AotiOptions& options, const std::string& path,
+                         const std::string& shown_path, ModelLoad load) {
   compile_id = compile.id();
   load.model = options.name;
   load.kind = "aotinductor";
@@ -135,10 +143,11 @@ void AotiModel::Impl::Load(Compile& compile, const std::string& path, const std:
   const int64_t start_ns = NowNs();
   loader = std::make_unique<torch::inductor::AOTIModelPackageLoader>(path, options.model_name);
   load.duration_ns = NowNs() - start_ns;
+  std::error_code ignored;
+  const uintmax_t size = std::filesystem::file_size(path, ignored);
+  if (!ignored) file_size_bytes = size;
   if (IsEnabled()) EmitLoaded(path, shown_path, std::move(load));
 }
-
-namespace {
 
 // Runs `body`; what it throws is the compile's failure, and passed on.
 void RecordingFailure(Compile& compile, FunctionRef<void()> body) {
@@ -169,40 +178,11 @@ std::string ContentOf(const std::string& path) {
   return content;
 }
 
-}  // namespace
-
-AotiModel::AotiModel(const std::string& package_path, AotiOptions options)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->options = std::move(options);
-  Compile compile(impl_->frame, {.function = impl_->options.name, .file = package_path});
-  RecordingFailure(compile,
-                   [&] { impl_->Load(compile, package_path, package_path, {.state = "loaded"}); });
-}
-AotiModel::AotiModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-AotiModel::~AotiModel() = default;
-
-std::vector<at::Tensor> AotiModel::Run(const std::vector<at::Tensor>& inputs) {
-  std::optional<OpObserver> observer;
-  if (impl_->options.observe_ops && IsEnabled() && !impl_->is_observed.exchange(true)) {
-    OpObserverOptions observe;
-    observe.context = Context{impl_->compile_id, 0, ""};
-    observer.emplace(observe);
-  }
-  const int64_t start_ns = NowNs();
-  std::vector<at::Tensor> outputs = impl_->loader->run(inputs);
-  if (impl_->options.executions) {
-    impl_->options.executions->Executed(impl_->compile_id, impl_->options.name, NowNs() - start_ns);
-  }
-  return outputs;
-}
-
-CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& request,
-                                   const AotiOptions& options, FunctionRef<std::string()> build) {
-  auto impl = std::make_unique<AotiModel::Impl>();
-  impl->options = options;
-  const CacheKey key = KeyOf(request, options);
-  CacheState state = CacheState::kMiss;
-  Compile compile(impl->frame, {.function = options.name});
+std::shared_ptr<LoadedPackage> LoadNow(CompileCache& cache, const CacheKey& key,
+                                       const AotiOptions& options,
+                                       FunctionRef<std::string()> build) {
+  auto package = std::make_shared<LoadedPackage>();
+  Compile compile(package->frame, {.function = options.name});
   RecordingFailure(compile, [&] {
     std::optional<std::string> built;
     const CacheResult result = cache.GetOrCompile(
@@ -211,12 +191,13 @@ CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& reque
           built = build();
           return CompileOutput{.entry = {.artifact = ContentOf(*built)}};
         });
+    package->time_taken_ns = result.entry.time_taken_ns;
     if (result.state == CacheState::kHit) {
       try {
-        const TemporaryPackage package(result.entry.artifact);
-        impl->Load(compile, package.path(), "cache:" + key.text,
-                   {.state = "cache_hit", .cache_key = key.text});
-        state = CacheState::kHit;
+        const TemporaryPackage file(result.entry.artifact);
+        package->Load(compile, options, file.path(), "cache:" + key.text,
+                      {.state = "cache_hit", .cache_key = key.text});
+        package->state = CacheState::kHit;
         return;
       } catch (const std::exception& error) {  // of another libtorch or machine, or damaged
         compile.Restart(std::string("the cached package cannot be loaded: ") + error.what());
@@ -224,8 +205,77 @@ CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& reque
       }
     }
     if (!built) built = build();
-    impl->Load(compile, *built, *built, {.state = "compiled", .cache_key = key.text});
+    package->Load(compile, options, *built, *built, {.state = "compiled", .cache_key = key.text});
   });
+  return package;
+}
+
+}  // namespace
+
+struct AotiModel::Impl {
+  AotiOptions options;
+  std::shared_ptr<LoadedPackage> package;
+};
+
+AotiModel::AotiModel(const std::string& package_path, AotiOptions options)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->options = std::move(options);
+  impl_->package = std::make_shared<LoadedPackage>();
+  Compile compile(impl_->package->frame, {.function = impl_->options.name, .file = package_path});
+  RecordingFailure(compile, [&] {
+    impl_->package->Load(compile, impl_->options, package_path, package_path, {.state = "loaded"});
+  });
+}
+AotiModel::AotiModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+AotiModel::~AotiModel() = default;
+
+std::vector<at::Tensor> AotiModel::Run(const std::vector<at::Tensor>& inputs) {
+  LoadedPackage& package = *impl_->package;
+  std::optional<OpObserver> observer;
+  if (impl_->options.observe_ops && IsEnabled() && !package.is_observed.exchange(true)) {
+    OpObserverOptions observe;
+    observe.context = Context{package.compile_id, 0, ""};
+    observer.emplace(observe);
+  }
+  const int64_t start_ns = NowNs();
+  std::vector<at::Tensor> outputs = package.loader->run(inputs);
+  if (impl_->options.executions) {
+    impl_->options.executions->Executed(package.compile_id, impl_->options.name,
+                                        NowNs() - start_ns);
+  }
+  return outputs;
+}
+
+CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& request,
+                                   const AotiOptions& options, FunctionRef<std::string()> build,
+                                   LoadedModels* loaded) {
+  const int64_t start_ns = NowNs();
+  const CacheKey key = KeyOf(request, options);
+  const auto load_now = [&] {
+    std::shared_ptr<LoadedPackage> package = LoadNow(cache, key, options, build);
+    const uint64_t size_bytes = package->file_size_bytes;
+    return LoadedModels::Model{std::move(package), size_bytes};
+  };
+  bool is_held = false;
+  const bool may_share = loaded != nullptr && cache.enabled();
+  auto impl = std::make_unique<AotiModel::Impl>();
+  impl->options = options;
+  impl->package = std::static_pointer_cast<LoadedPackage>(
+      may_share ? loaded->GetOrLoad(key.text, load_now, &is_held) : load_now().object);
+  const LoadedPackage& package = *impl->package;
+  if (is_held) {
+    const ContextScope scope(Context{package.compile_id, 0, ""});
+    EmitMemoryHit(cache.layer(), key, package.time_taken_ns);
+    if (IsEnabled()) {
+      EmitModelLoad({.model = options.name,
+                     .kind = "aotinductor",
+                     .state = "memory_hit",
+                     .cache_key = key.text,
+                     .duration_ns = NowNs() - start_ns,
+                     .weights = package.Weights()});
+    }
+  }
+  const CacheState state = is_held ? CacheState::kHit : package.state;
   return {std::unique_ptr<AotiModel>(new AotiModel(std::move(impl))), state, key.text};
 }
 

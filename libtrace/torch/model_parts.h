@@ -9,8 +9,12 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "libtrace/artifacts/cache_event.h"
 #include "libtrace/artifacts/model_load.h"
+#include "libtrace/cache/cache_key.h"
+#include "libtrace/trace.h"
 #include "torch/dtype_name.h"
 
 namespace libtrace {
@@ -39,6 +43,18 @@ inline ModelWeight WeightOf(const std::string& name, const at::Tensor& tensor) {
           .storage_id = tensor.has_storage()
                             ? reinterpret_cast<uintptr_t>(tensor.storage().unsafeGetStorageImpl())
                             : 0};
+}
+
+// The event of a lookup that LoadedModels answered. `time_taken_ns` is what compiling took once.
+inline void EmitMemoryHit(std::string_view layer, const CacheKey& key, int64_t time_taken_ns) {
+  if (!IsEnabled()) return;
+  CacheInfo info;
+  info.cache_status_detailed = "hit";
+  info.key = key.text;
+  info.components = key.components;
+  info.time_saved_ns = time_taken_ns;
+  info.answered_by = "memory";
+  EmitCacheEvent(layer, CacheState::kHit, info);
 }
 
 }  // namespace libtrace

@@ -1,5 +1,6 @@
 #include "libtrace/torch/torchscript.h"
 
+#include <algorithm>
 #include <mutex>
 #include <sstream>
 #include <typeinfo>
@@ -294,14 +295,14 @@ CacheKey KeyOf(const ModelRequest& request) {
   return builder.Build();
 }
 
-}  // namespace
+struct LoadedModule {
+  torch::jit::Module module;
+  CacheState state = CacheState::kMiss;
+  int64_t time_taken_ns = 0;  // what building it took, now or once
+  uint64_t archive_size_bytes = 0;
+};
 
-CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
-                        FunctionRef<torch::jit::Module()> build) {
-  const int64_t start_ns = NowNs();
-  ModelLoad load{.model = request.name, .kind = "torchscript"};
-  load.memory_before_bytes = ResidentBytes();
-  const CacheKey key = KeyOf(request);
+LoadedModule LoadNow(CompileCache& cache, const CacheKey& key, FunctionRef<torch::jit::Module()> build) {
   std::optional<torch::jit::Module> module;
   const auto compile = [&] {
     module = build();
@@ -320,15 +321,37 @@ CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
     }
   }
   if (!module) module = build();
-  load.state = result.state == CacheState::kHit ? "cache_hit" : "compiled";
+  return {std::move(*module), result.state, result.entry.time_taken_ns, result.entry.artifact.size()};
+}
+
+}  // namespace
+
+CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
+                        FunctionRef<torch::jit::Module()> build, LoadedModels* loaded) {
+  const int64_t start_ns = NowNs();
+  ModelLoad load{.model = request.name, .kind = "torchscript"};
+  load.memory_before_bytes = ResidentBytes();
+  const CacheKey key = KeyOf(request);
+  const auto load_now = [&] {
+    auto made = std::make_shared<LoadedModule>(LoadNow(cache, key, build));
+    // What was frozen into the graph is no weight.
+    return LoadedModels::Model{made, std::max(SizeOfWeights(WeightsOf(made->module)), made->archive_size_bytes)};
+  };
+  bool is_held = false;
+  const bool may_share = loaded != nullptr && cache.enabled();
+  const auto found = std::static_pointer_cast<LoadedModule>(
+      may_share ? loaded->GetOrLoad(key.text, load_now, &is_held) : load_now().object);
+  const CacheState state = is_held ? CacheState::kHit : found->state;
+  if (is_held) EmitMemoryHit(cache.layer(), key, found->time_taken_ns);
+  load.state = is_held ? "memory_hit" : state == CacheState::kHit ? "cache_hit" : "compiled";
   load.cache_key = key.text;
   load.duration_ns = NowNs() - start_ns;
   if (IsEnabled()) {
     load.memory_after_bytes = ResidentBytes();
-    load.weights = WeightsOf(*module);
+    load.weights = WeightsOf(found->module);
     EmitModelLoad(load);
   }
-  return {std::move(*module), result.state, key.text};
+  return {found->module, state, key.text};
 }
 
 }  // namespace libtrace

@@ -219,8 +219,13 @@ class Aoti(Example):
         self.assertEqual(self.rows("SELECT count(*) FROM failure"), [(1,)])
 
     def test_second_process_is_served_from_the_cache(self):
-        self.assertCountEqual(self.rows("SELECT layer, state FROM cache_event"),
-                              [("libtrace_aotinductor", "miss"), ("libtrace_aotinductor", "hit")])
+        self.assertCountEqual(
+            self.rows("SELECT layer, state, p.content ->> 'answered_by' FROM cache_event e JOIN record r ON r.id = e.record_id"
+                      " JOIN payload p ON p.hash = r.payload_hash"),
+            [("libtrace_aotinductor", "miss", None), ("libtrace_aotinductor", "hit", "local"),
+             ("libtrace_aotinductor", "hit", "memory")])
+        self.assertCountEqual([load["state"] for load in self.payloads("libtrace_model_load")],
+                              ["compiled", "cache_hit", "memory_hit"])
         lines = [line for line in self.output.splitlines() if "y[0][0] = " in line]
         self.assertEqual([line.split("package from the ")[1].split(",")[0] for line in lines], ["compiler", "cache"])
         self.assertEqual(len({line.split("y[0][0] = ")[1] for line in lines}), 1, lines)
@@ -265,7 +270,7 @@ class Aoti(Example):
                 self.assertEqual(load["weight_size_bytes"], sum(weight["size_bytes"] for weight in load["weights"]))
 
     def test_execution_order(self):
-        self.assertEqual(self.rows("SELECT label, count(*) FROM graph_execution GROUP BY 1"), [("0/0", 6)])
+        self.assertEqual(self.rows("SELECT label, count(*) FROM graph_execution GROUP BY 1"), [("0/0", 7)])
 
 
 if __name__ == "__main__":

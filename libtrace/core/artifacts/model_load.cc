@@ -9,7 +9,7 @@
 namespace libtrace {
 namespace detail {
 
-void WriteWeights(JsonWriter& json, std::span<const ModelWeight> weights) {
+void WriteWeights(JsonWriter& json, const std::vector<ModelWeight>& weights) {
   std::map<uint64_t, std::vector<const ModelWeight*>> by_storage;
   json.Key("weights").BeginArray();
   for (const ModelWeight& weight : weights) {
@@ -19,13 +19,7 @@ void WriteWeights(JsonWriter& json, std::span<const ModelWeight> weights) {
     json.Field("size_bytes", weight.size_bytes).Field("storage_id", weight.storage_id).EndObject();
   }
   json.EndArray();
-  uint64_t size_bytes = 0;
-  for (const auto& [id, sharing] : by_storage) {
-    uint64_t largest = 0;  // a view of a storage may be smaller than the storage
-    for (const ModelWeight* weight : sharing) largest = std::max(largest, weight->size_bytes);
-    size_bytes += largest;
-  }
-  json.Field("weight_size_bytes", size_bytes).Key("shared_weights").BeginArray();
+  json.Field("weight_size_bytes", SizeOfWeights(weights)).Key("shared_weights").BeginArray();
   for (const auto& [id, sharing] : by_storage) {
     if (sharing.size() < 2) continue;
     json.BeginArray();
@@ -36,6 +30,17 @@ void WriteWeights(JsonWriter& json, std::span<const ModelWeight> weights) {
 }
 
 }  // namespace detail
+
+uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights) {
+  std::map<uint64_t, uint64_t> by_storage;
+  for (const ModelWeight& weight : weights) {
+    uint64_t& largest = by_storage[weight.storage_id];  // a view of a storage may be smaller than the storage
+    largest = std::max(largest, weight.size_bytes);
+  }
+  uint64_t size_bytes = 0;
+  for (const auto& [id, largest] : by_storage) size_bytes += largest;
+  return size_bytes;
+}
 
 void EmitModelLoad(const ModelLoad& load, CallSite location) noexcept {
   EmitOptions options;

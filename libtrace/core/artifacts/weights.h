@@ -1,7 +1,7 @@
 // The weights of a model, as models and packages list them.
 #pragma once
 
-#include <span>
+#include <vector>
 
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/json.h"
@@ -9,6 +9,6 @@
 namespace libtrace::detail {
 
 // Members `weights`, `weight_size_bytes` (every storage once), `shared_weights` of an open object.
-void WriteWeights(JsonWriter& json, std::span<const ModelWeight> weights);
+void WriteWeights(JsonWriter& json, const std::vector<ModelWeight>& weights);
 
 }  // namespace libtrace::detail

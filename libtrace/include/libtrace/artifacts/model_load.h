@@ -32,7 +32,10 @@ struct ModelLoad {
   std::vector<ModelWeight> weights{};
 };
 
-// Also writes weight_size_bytes (every storage once) and shared_weights (names by storage).
+// Every storage once: the largest of the weights that share it.
+uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights);
+
+// Also writes weight_size_bytes (SizeOfWeights) and shared_weights (names by storage).
 void EmitModelLoad(const ModelLoad& load, CallSite location = CallSite::Current()) noexcept;
 
 }  // namespace libtrace

@@ -28,6 +28,7 @@
 #include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/cache/compile_cache.h"
 #include "libtrace/function_ref.h"
+#include "libtrace/torch/loaded_models.h"
 
 namespace libtrace {
 
@@ -56,7 +57,7 @@ class AotiModel {
 
  private:
   friend CachedAotiModel LoadOrBuildPackage(CompileCache&, const AotiRequest&, const AotiOptions&,
-                                            FunctionRef<std::string()>);
+                                            FunctionRef<std::string()>, LoadedModels*);
   struct Impl;
   explicit AotiModel(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
@@ -78,9 +79,12 @@ struct CachedAotiModel {
 // The package from the cache, or else the file whose path `build` gives (compiled now, or from
 // elsewhere), which is then kept in the cache; loaded either way, all in one compile. Emits the
 // cache event of the cache's layer. A cached package that cannot be loaded is removed and built.
-// Throws what `build` and loading throw.
+// Throws what `build` and loading throw. With `loaded`, what this process has loaded already is the
+// answer, unless the cache is switched off: there is no compile then, and what it runs belongs to
+// the compile that loaded it.
 CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& request,
-                                   const AotiOptions& options, FunctionRef<std::string()> build);
+                                   const AotiOptions& options, FunctionRef<std::string()> build,
+                                   LoadedModels* loaded = nullptr);
 
 }  // namespace libtrace
 #endif

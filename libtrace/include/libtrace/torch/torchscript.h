@@ -29,6 +29,7 @@
 #include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/cache/compile_cache.h"
 #include "libtrace/function_ref.h"
+#include "libtrace/torch/loaded_models.h"
 
 namespace libtrace {
 
@@ -88,8 +89,9 @@ struct CachedModel {
 // The module from the cache, or else from `build` (parse, freeze, optimise …) and then kept in the
 // cache as a TorchScript archive. Emits the cache event of the cache's layer and
 // `libtrace_model_load`. Throws what `build` throws. An archive that cannot be loaded is removed
-// and the model built.
+// and the model built. With `loaded`, what this process has loaded already is the answer, unless
+// the cache is switched off; all who get it share one module: what one changes, all see.
 CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
-                        FunctionRef<torch::jit::Module()> build);
+                        FunctionRef<torch::jit::Module()> build, LoadedModels* loaded = nullptr);
 
 }  // namespace libtrace

@@ -1,0 +1,56 @@
+// The models that this process holds loaded. Give one object to LoadOrBuild or LoadOrBuildPackage
+// again and again: what was loaded or built for a request is then there for the next like it.
+//
+//   libtrace::LoadedModels loaded(uint64_t{2} << 30);
+//   libtrace::CachedModel model = libtrace::LoadOrBuild(cache, request, build, &loaded);
+//
+// A request that finds its model here reads no store and no archive. It emits a hit of the cache's
+// layer with `answered_by` memory, and `libtrace_model_load` with the state memory_hit. Two threads
+// that ask for the same model at once get one: the second waits for the first. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "libtrace/function_ref.h"
+
+namespace libtrace {
+
+struct LoadedModelsStats {
+  uint64_t model_count = 0;
+  uint64_t size_bytes = 0;  // of these models
+  uint64_t hit_count = 0;
+  uint64_t load_count = 0;      // built or read from a store, failures included
+  uint64_t eviction_count = 0;  // models dropped for others, and those too large to be held
+};
+
+class LoadedModels {
+ public:
+  // Holds models of at most this size together. A TorchScript model counts as its weights or its
+  // archive, whichever is larger, a package as its file. The one that was not asked for longest
+  // goes first; who still uses it keeps it.
+  explicit LoadedModels(uint64_t max_size_bytes = uint64_t{4} << 30);
+  ~LoadedModels();
+  LoadedModels(const LoadedModels&) = delete;
+  LoadedModels& operator=(const LoadedModels&) = delete;
+
+  LoadedModelsStats stats() const;
+  // Holds nothing any more.
+  void Clear();
+
+  struct Model {
+    std::shared_ptr<void> object{};
+    uint64_t size_bytes = 0;
+  };
+  // What the two functions call. The object of the key, or else what `load` gives; sets *is_hit.
+  // Throws what `load` throws; another thread that waited for it then loads by itself. A `load`
+  // that asks for its own key gets it loaded once more, and that is not held.
+  std::shared_ptr<void> GetOrLoad(std::string_view key, FunctionRef<Model()> load, bool* is_hit);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace libtrace
