@@ -105,7 +105,11 @@ async function walk(browser, base, column) {
   await report('type a filter', '.grid-row, .empty', () => page.getByLabel('Filter compiles').pressSequentially('-empty for', { delay: 30 }));
   await page.getByLabel('Filter compiles').fill('');
   await noteScroll(page, column, 'scroll the compiles', '.grid');
-  await page.evaluate(() => (document.querySelector('.grid').scrollTop = 0));
+  // The rows of the top are there two frames later.
+  await page.evaluate(() => {
+    document.querySelector('.grid').scrollTop = 0;
+    return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 50))));
+  });
   await report('open a compile', '.records.views', () => click(page, page.locator('.grid-row').nth(3)));
   if ((await page.locator('.records:not(.views) a').count()) > 1) await report('open a text', '.artifact-head', () => click(page, page.locator('.records:not(.views) a').nth(1)));
   await report('open the ranks', '.classes', () => click(page, page.getByRole('link', { name: 'Ranks' }).first()));
