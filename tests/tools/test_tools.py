@@ -48,6 +48,14 @@ class TraceLines(unittest.TestCase):
         self.assertEqual([getattr(item, "what", "record") for item in items],
                          ["record", "blank", "orphan_payload"])
 
+    def test_payload_goes_on_below_foreign_lines_until_its_hash_is_reached(self):
+        digest = hashlib.md5(b"a\nb").hexdigest().encode()
+        record, *others = self.read(self.HEADER + b'{"x": {}, "has_payload": "%s"}\n' % digest
+                                    + b"from elsewhere\n\ta\n\n\tb\nmore\n\tc\n")
+        self.assertEqual(record.verify(), ("ok", digest.decode()))
+        self.assertEqual([other.what for other in others],
+                         ["foreign", "blank", "foreign", "orphan_payload"])
+
 
 class Derived(unittest.TestCase):
     @classmethod

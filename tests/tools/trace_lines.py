@@ -6,7 +6,8 @@ compared. A log is split at LF and nowhere else. A header is a line of the form
     V1121 08:30:01.124000 4242 torch/_x.py:28] {"str": ["a.py", 0]}
 
 and its payload is the run of lines that start with TAB right below it, without that TAB, joined
-with LF. Payload lines that follow anything but a header whose JSON is an object belong to nobody.
+with LF. Foreign lines may stand between them as long as the payload's hash is not reached. Payload
+lines that follow anything else belong to nobody.
 """
 
 import gzip
@@ -123,23 +124,35 @@ def parse_header(line):
     return match, envelope if isinstance(envelope, dict) else None
 
 
+def continues(record):
+    """Whether payload lines below foreign ones still belong to the record: it names a hash that
+    those it has do not give."""
+    claims = record.envelope.get("has_payload") is not None
+    return claims and record.verify()[0] in ("absent", "mismatch")
+
+
 def read(stream):
-    """Yields Record and Other in the order of the log."""
+    """Yields Record and Other; a record stands before the foreign lines among its payload lines."""
     record = None               # the record that payload lines would belong to
+    others = []                 # below its header
+    is_below_payload = True     # the line before was the record's header or payload
     byte_offset = 0
     for number, raw in enumerate(stream, 1):
         start, byte_offset = byte_offset, byte_offset + len(raw)
         line = raw[:-1] if raw.endswith(b"\n") else raw
         if line.startswith(b"\t"):
-            if record is not None:
+            if record is not None and (is_below_payload or continues(record)):
                 record.payload_lines.append(line[1:])
+                is_below_payload = True
             else:
-                yield Other("orphan_payload", number, start, line)
+                others.append(Other("orphan_payload", number, start, line))
             continue
-        if record is not None:
-            yield record
-            record = None
         match, envelope = parse_header(line)
+        if match:
+            if record is not None:
+                yield record
+            yield from others
+            record, others = None, []
         if envelope is not None:
             text = match.group(9)
             line_end = b"\n"
@@ -150,14 +163,15 @@ def read(stream):
                 pid=int(match.group(6)), source_file=match.group(7).decode("utf-8", "replace"),
                 source_line=int(match.group(8)), envelope_bytes=text, envelope=envelope,
                 line_end=line_end)
-        elif match:
-            yield Other("broken_header", number, start, line)
-        elif line in (b"", b"\r"):
-            yield Other("blank", number, start, line)
+            is_below_payload = True
         else:
-            yield Other("foreign", number, start, line)
+            what = ("broken_header" if match else
+                    "blank" if line in (b"", b"\r") else "foreign")
+            others.append(Other(what, number, start, line))
+            is_below_payload = False
     if record is not None:
         yield record
+    yield from others
 
 
 def read_log(path):
