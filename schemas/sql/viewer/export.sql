@@ -21,17 +21,7 @@ WHERE t.stage_id IN (SELECT id FROM text WHERE text = 'exported_program')
 ORDER BY r.id;
 
 -- table: frame
-SELECT id, parent_id, line, 0 AS "|", file, function, code
-FROM (
-  WITH RECURSIVE used(id) AS (
-    SELECT value
-    FROM json_each(:stacks)
-    UNION SELECT s.parent_id
-    FROM used u
-      JOIN stack_frame s ON s.id = u.id
-    WHERE s.parent_id IS NOT NULL
-  )
-  SELECT s.id, s.parent_id, s.line, s.file, s.function, s.code
-  FROM used u
-    JOIN stack_frame s ON s.id = u.id)
-ORDER BY id;
+SELECT s.id, s.parent_id, s.line, 0 AS "|", s.file, s.function, s.code
+FROM used_frame u
+  JOIN stack_frame s ON s.id = u.id
+ORDER BY s.id;

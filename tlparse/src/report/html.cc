@@ -119,7 +119,13 @@ void AppendNumberedLines(std::string_view text, FileWriter& out) {
   out.Append("<pre class=\"code\">");
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    out.Append(fmt::format("<span id=\"L{0}\" data-n=\"{0}\">", number));
+    const fmt::format_int formatted(number);
+    const std::string_view digits(formatted.data(), formatted.size());
+    out.Append("<span id=\"L");
+    out.Append(digits);
+    out.Append("\" data-n=\"");
+    out.Append(digits);
+    out.Append("\">");
     AppendHtml(text.substr(0, end), out);
     out.Append("</span>");
     text.remove_prefix(std::min(end + 1, text.size()));

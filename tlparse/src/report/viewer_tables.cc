@@ -7,9 +7,12 @@ namespace tlparse {
 namespace {
 
 constexpr std::string_view kPreamble =
-    "WITH run_process(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id"
+    "WITH RECURSIVE run_process(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id"
     " WHERE f.run_id = :run),"
-    " run_compile(id) AS (SELECT id FROM compile WHERE process_id IN run_process)\n";
+    " run_compile(id) AS (SELECT id FROM compile WHERE process_id IN run_process),"
+    " used_frame(id) AS (SELECT value FROM json_each(:stacks) UNION"
+    " SELECT s.parent_id FROM used_frame u JOIN stack_frame s ON s.id = u.id"
+    " WHERE s.parent_id IS NOT NULL)\n";
 
 // In the order in which the page's data is written: what takes long first.
 constexpr std::pair<std::string_view, ChunkRange> kChunks[] = {

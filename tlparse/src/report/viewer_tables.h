@@ -7,6 +7,7 @@
 //   :first, :last   ids that the chunk's name stands for
 //   :first_record, :last_record   the records of compiles or process :first … :last lie between
 //   :stacks         the stacks of the chunk's tables so far (see ChunkWriter::AddTable)
+//                                                used_frame    their frames, outer ones included
 #pragma once
 
 #include <span>
