@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <new>
 #include <queue>
@@ -51,13 +52,17 @@ class Table {
   const Slot* begin() const { return slots_.get(); }
   const Slot* end() const { return slots_.get() + capacity_; }
 
-  // The taken slots, ascending by key, in place: the table is good for nothing else afterwards.
+  // The taken slots, ascending by key, in place: the table is good for nothing but Clear() afterwards.
   std::span<const Slot> Sort() {
     Slot* const begin = slots_.get();
     Slot* const end = std::partition(begin, begin + capacity_,
                                      [](const Slot& slot) { return slot.is_taken != 0; });
     std::sort(begin, end, [](const Slot& a, const Slot& b) { return a.key < b.key; });
     return {begin, end};
+  }
+  void Clear() {
+    std::memset(static_cast<void*>(slots_.get()), 0, capacity_ * sizeof(Slot));
+    size_ = 0;
   }
 
  private:
@@ -91,11 +96,13 @@ struct PayloadIndex::State {
     }
     const std::span<const Slot> sorted = table.Sort();
     const Result<void> spilled = Spill(sorted);
-    Table empty(table.capacity());
-    if (!spilled) {
-      for (const Slot& slot : sorted) empty.Add(slot, hash(slot.key));
+    if (spilled) {
+      table.Clear();
+      return {};
     }
-    table = std::move(empty);
+    Table again(table.capacity());
+    for (const Slot& slot : sorted) again.Add(slot, hash(slot.key));
+    table = std::move(again);
     return spilled;
   }
 

@@ -7,7 +7,7 @@ namespace tlparse {
 
 namespace {
 // Windows in flight. Enough that a stage that falls behind for a moment does not stop the others; each takes about 8 MB.
-constexpr int kSlots = 8;
+constexpr int kSlots = 6;
 // Batches for the rows of a file's end. Not of those slots: the reader may hold all of them for the next file.
 constexpr int kSpareSlots = 2;
 
