@@ -2,121 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cstdint>
 #include <vector>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "artifacts/common/text_rewriter.h"
 
 namespace tlparse {
 
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLowerHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
 bool IsBase32(char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); }
-
-// Two neighbouring bytes worth a look. kAnyDigit as second stands for 0 … 9.
-struct Pair {
-  char first;
-  char second;
-};
-constexpr char kAnyDigit = '\1';
-
-template <std::size_t N>
-bool IsHit(const std::array<Pair, N>& pairs, char first, char second) {
-  for (const Pair& pair : pairs) {
-    if (first == pair.first && (pair.second == kAnyDigit ? IsDigit(second) : second == pair.second)) return true;
-  }
-  return false;
-}
-
-// Calls hit(position) for each place where one of `pairs` stands, in order; hit returns where to go on (at least position + 1).
-template <std::size_t N, typename Hit>
-void ScanPairs(std::string_view text, const std::array<Pair, N>& pairs, Hit&& hit) {
-  std::size_t at = 0;
-  std::size_t resume = 0;
-#if defined(__SSE2__)
-  __m128i firsts[N];
-  __m128i seconds[N];
-  for (std::size_t index = 0; index < N; ++index) {
-    firsts[index] = _mm_set1_epi8(pairs[index].first);
-    seconds[index] = _mm_set1_epi8(pairs[index].second);
-  }
-  const __m128i zero = _mm_set1_epi8('0');
-  const __m128i nine = _mm_set1_epi8(9);
-  for (; at + 17 <= text.size(); at += 16) {
-    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
-    const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at + 1));
-    __m128i found = _mm_setzero_si128();
-    for (std::size_t index = 0; index < N; ++index) {
-      __m128i second;
-      if (pairs[index].second == kAnyDigit) {
-        const __m128i value = _mm_sub_epi8(b, zero);
-        second = _mm_cmpeq_epi8(_mm_min_epu8(value, nine), value);
-      } else {
-        second = _mm_cmpeq_epi8(b, seconds[index]);
-      }
-      found = _mm_or_si128(found, _mm_and_si128(_mm_cmpeq_epi8(a, firsts[index]), second));
-    }
-    auto mask = static_cast<std::uint32_t>(_mm_movemask_epi8(found));
-    for (; mask != 0; mask &= mask - 1) {
-      const std::size_t position = at + static_cast<std::size_t>(std::countr_zero(mask));
-      if (position >= resume) resume = hit(position);
-    }
-  }
-#endif
-  for (; at + 1 < text.size(); ++at) {
-    if (at >= resume && IsHit(pairs, text[at], text[at + 1])) resume = hit(at);
-  }
-}
-
-// The text with some stretches replaced; copies nothing before the first replacement.
-class Rewriter {
- public:
-  Rewriter(std::string_view text, std::string& buffer) : text_(text), buffer_(buffer) { buffer_.clear(); }
-
-  // Stretches come in ascending order and do not overlap (one that reaches back before the last is cut).
-  void Replace(std::size_t begin, std::size_t end, std::string_view with) {
-    begin = std::max(begin, copied_);
-    if (end < begin) return;
-    if (!is_changed_) buffer_.reserve(text_.size() + 64);
-    is_changed_ = true;
-    buffer_.append(text_, copied_, begin - copied_);
-    buffer_.append(with);
-    copied_ = end;
-  }
-  std::size_t copied() const { return copied_; }
-  std::string_view Finish() {
-    if (!is_changed_) return text_;
-    buffer_.append(text_, copied_);
-    return buffer_;
-  }
-
- private:
-  std::string_view text_;
-  std::string& buffer_;
-  std::size_t copied_ = 0;
-  bool is_changed_ = false;
-};
-
-std::size_t DigitsEnd(std::string_view text, std::size_t at) {
-  while (at < text.size() && IsDigit(text[at])) ++at;
-  return at;
-}
-bool EndsWithAt(std::string_view text, std::size_t end, std::string_view suffix) {
-  return end >= suffix.size() && text.substr(end - suffix.size(), suffix.size()) == suffix;
-}
-bool StartsWithAt(std::string_view text, std::size_t at, std::string_view prefix) {
-  return at <= text.size() && text.substr(at, prefix.size()) == prefix;
-}
 
 // Indices of devices in the order in which a text names them. More than 16 different ones keep their own number.
 class DeviceOrdinals {
  public:
-  void Rewrite(std::string_view text, std::size_t begin, std::size_t end, Rewriter& rewriter) {
+  void Rewrite(std::string_view text, std::size_t begin, std::size_t end, TextRewriter& rewriter) {
     if (end == begin || end - begin > 5) return;
     int index = 0;
     for (std::size_t at = begin; at < end; ++at) index = index * 10 + (text[at] - '0');
@@ -138,8 +38,8 @@ class DeviceOrdinals {
 
 // The rewriters below look at one hit of ScanPairs each and return where to go on.
 
-constexpr Pair kAddress{'0', 'x'};
-std::size_t RewriteAddress(std::string_view text, std::size_t at, Rewriter& rewriter) {
+constexpr BytePair kAddress{'0', 'x'};
+std::size_t RewriteAddress(std::string_view text, std::size_t at, TextRewriter& rewriter) {
   std::size_t end = at + 2;
   while (end < text.size() && end - at <= 18 && IsLowerHex(text[end])) ++end;
   const std::size_t digits = end - at - 2;
@@ -149,10 +49,10 @@ std::size_t RewriteAddress(std::string_view text, std::size_t at, Rewriter& rewr
   return end;
 }
 
-constexpr Pair kCuda{'a', ':'};   // cuda:3, mtia:3
-constexpr Pair kXpu{'u', ':'};    // xpu:3, hpu:3, npu:3
-constexpr Pair kIndex{'x', '='};  // device(type='cuda', index=3), DeviceProperties(type='cuda', index=3, …)
-std::size_t RewriteDevice(std::string_view text, std::size_t at, DeviceOrdinals& devices, Rewriter& rewriter) {
+constexpr BytePair kCuda{'a', ':'};   // cuda:3, mtia:3
+constexpr BytePair kXpu{'u', ':'};    // xpu:3, hpu:3, npu:3
+constexpr BytePair kIndex{'x', '='};  // device(type='cuda', index=3), DeviceProperties(type='cuda', index=3, …)
+std::size_t RewriteDevice(std::string_view text, std::size_t at, DeviceOrdinals& devices, TextRewriter& rewriter) {
   const std::size_t begin = at + 2;
   const std::size_t end = DigitsEnd(text, begin);
   if (end == begin) return at + 1;
@@ -163,9 +63,9 @@ std::size_t RewriteDevice(std::string_view text, std::size_t at, DeviceOrdinals&
   return end;
 }
 
-constexpr Pair kCacheFile{'/', 'c'};
+constexpr BytePair kCacheFile{'/', 'c'};
 // …/ab/cab<49 more base32 characters>: a file of PyTorch's code cache; the stem is made from its text.
-std::size_t RewriteCachePath(std::string_view text, std::size_t at, Rewriter& rewriter) {
+std::size_t RewriteCachePath(std::string_view text, std::size_t at, TextRewriter& rewriter) {
   if (at < 3 || at + 40 > text.size() || text[at - 3] != '/' || text[at - 2] != text[at + 2] || text[at - 1] != text[at + 3]) {
     return at + 1;
   }
@@ -180,9 +80,9 @@ std::size_t RewriteCachePath(std::string_view text, std::size_t at, Rewriter& re
   return end;
 }
 
-constexpr Pair kNumberedName{'_', kAnyDigit};
+constexpr BytePair kNumberedName{'_', kAnyDigit};
 // optimizer_140329873123456_c5, ___check_metadata_140329873123456_c10
-std::size_t RewriteNumberedName(std::string_view text, std::size_t at, Rewriter& rewriter) {
+std::size_t RewriteNumberedName(std::string_view text, std::size_t at, TextRewriter& rewriter) {
   constexpr std::size_t kFewestDigits = 11;
   if (at + kFewestDigits >= text.size() || !IsDigit(text[at + kFewestDigits])) return at + 1;
   const std::size_t end = DigitsEnd(text, at + 1);
@@ -195,8 +95,8 @@ std::size_t RewriteNumberedName(std::string_view text, std::size_t at, Rewriter&
   return end;
 }
 
-constexpr Pair kEvalWithKey{'>', '.'};
-std::size_t RewriteEvalWithKey(std::string_view text, std::size_t at, Rewriter& rewriter) {
+constexpr BytePair kEvalWithKey{'>', '.'};
+std::size_t RewriteEvalWithKey(std::string_view text, std::size_t at, TextRewriter& rewriter) {
   const std::size_t end = DigitsEnd(text, at + 2);
   if (end == at + 2 || !EndsWithAt(text, at, "<eval_with_key")) return at + 1;
   rewriter.Replace(at + 2, end, "N");
@@ -215,9 +115,9 @@ std::string_view WithoutGraphId(std::string_view text) {
   return text.substr(0, end);
 }
 
-constexpr Pair kProvenance{'[', 'P'};
+constexpr BytePair kProvenance{'[', 'P'};
 // "    # [Provenance debug handles] kernel:3\n", which is there only if provenance is tracked.
-std::size_t RewriteProvenance(std::string_view text, std::size_t at, Rewriter& rewriter) {
+std::size_t RewriteProvenance(std::string_view text, std::size_t at, TextRewriter& rewriter) {
   if (!StartsWithAt(text, at, "[Provenance debug handles]")) return at + 1;
   std::size_t begin = at;
   while (begin > rewriter.copied() && text[begin - 1] != '\n') --begin;
@@ -227,10 +127,10 @@ std::size_t RewriteProvenance(std::string_view text, std::size_t at, Rewriter& r
   return end;
 }
 
-constexpr Pair kStream{'a', 'm'};         // stream3, get_raw_stream(3)
-constexpr Pair kDeviceGuard{'d', '('};    // torch.cuda._DeviceGuard(3)
-constexpr Pair kSetDevice{'e', '('};      // torch.cuda.set_device(3)
-std::size_t RewriteStream(std::string_view text, std::size_t at, DeviceOrdinals& devices, Rewriter& rewriter) {
+constexpr BytePair kStream{'a', 'm'};         // stream3, get_raw_stream(3)
+constexpr BytePair kDeviceGuard{'d', '('};    // torch.cuda._DeviceGuard(3)
+constexpr BytePair kSetDevice{'e', '('};      // torch.cuda.set_device(3)
+std::size_t RewriteStream(std::string_view text, std::size_t at, DeviceOrdinals& devices, TextRewriter& rewriter) {
   std::size_t begin = at + 2;
   if (text[at] == 'a') {
     if (!EndsWithAt(text, begin, "stream")) return at + 1;
@@ -243,9 +143,9 @@ std::size_t RewriteStream(std::string_view text, std::size_t at, DeviceOrdinals&
   return std::max(end, at + 1);
 }
 
-constexpr Pair kObjectId{' ', kAnyDigit};
+constexpr BytePair kObjectId{' ', kAnyDigit};
 // "___check_type_id(L['x'], 129836096)" and the padding behind it.
-std::size_t RewriteObjectId(std::string_view text, std::size_t at, Rewriter& rewriter) {
+std::size_t RewriteObjectId(std::string_view text, std::size_t at, TextRewriter& rewriter) {
   constexpr std::size_t kFewestDigits = 7;
   if (at + kFewestDigits >= text.size() || !IsDigit(text[at + kFewestDigits])) return at + 1;
   const std::size_t end = DigitsEnd(text, at + 1);
@@ -297,10 +197,10 @@ std::string SortedSettings(std::string_view text, std::size_t begin, std::size_t
   return sorted;
 }
 
-constexpr Pair kLineO{'\n', 'o'};        // os.environ[…]
-constexpr Pair kLineT{'\n', 't'};        // torch._dynamo.config.… = …
-constexpr Pair kFakeRank{'k', '\''};     // 'rank': 0
-std::size_t RewriteRunnable(std::string_view text, std::size_t at, Rewriter& rewriter) {
+constexpr BytePair kLineO{'\n', 'o'};        // os.environ[…]
+constexpr BytePair kLineT{'\n', 't'};        // torch._dynamo.config.… = …
+constexpr BytePair kFakeRank{'k', '\''};     // 'rank': 0
+std::size_t RewriteRunnable(std::string_view text, std::size_t at, TextRewriter& rewriter) {
   if (text[at] == 'k') {
     const std::size_t end = DigitsEnd(text, at + 4);
     if (!EndsWithAt(text, at + 2, "'rank'") || !StartsWithAt(text, at + 2, ": ") || end == at + 4) return at + 1;
@@ -327,7 +227,7 @@ std::size_t RewriteRunnable(std::string_view text, std::size_t at, Rewriter& rew
 
 std::string_view NormalizeGraph(std::string_view text, std::string& buffer) {
   text = WithoutGraphId(text);
-  Rewriter rewriter(text, buffer);
+  TextRewriter rewriter(text, buffer);
   DeviceOrdinals devices;
   constexpr std::array kPairs = {kAddress, kCuda, kXpu, kIndex, kEvalWithKey, kNumberedName};
   ScanPairs(text, kPairs, [&](std::size_t at) {
@@ -342,7 +242,7 @@ std::string_view NormalizeGraph(std::string_view text, std::string& buffer) {
 }
 
 std::string_view NormalizeCode(std::string_view text, std::string& buffer) {
-  Rewriter rewriter(text, buffer);
+  TextRewriter rewriter(text, buffer);
   DeviceOrdinals devices;
   constexpr std::string_view kAotId = "# AOT ID: ['";
   if (const std::size_t at = text.substr(0, 256).find(kAotId); at != std::string_view::npos) {
@@ -370,7 +270,7 @@ std::string_view NormalizeGuards(std::string_view text, std::string& buffer) {
   if (const std::size_t at = text.substr(tail).rfind(kLatency); at != std::string_view::npos) {
     text = text.substr(0, tail + at + kLatency.size());
   }
-  Rewriter rewriter(text, buffer);
+  TextRewriter rewriter(text, buffer);
   DeviceOrdinals devices;
   constexpr std::array kPairs = {kAddress, kCuda, kXpu, kIndex, kNumberedName, kObjectId};
   ScanPairs(text, kPairs, [&](std::size_t at) {
@@ -385,7 +285,7 @@ std::string_view NormalizeGuards(std::string_view text, std::string& buffer) {
 }
 
 std::string_view NormalizeRunnable(std::string_view text, std::string& buffer) {
-  Rewriter rewriter(text, buffer);
+  TextRewriter rewriter(text, buffer);
   DeviceOrdinals devices;
   constexpr std::array kPairs = {kAddress, kCacheFile, kCuda, kXpu, kIndex, kLineO, kLineT, kFakeRank};
   ScanPairs(text, kPairs, [&](std::size_t at) {
@@ -401,7 +301,7 @@ std::string_view NormalizeRunnable(std::string_view text, std::string& buffer) {
 }
 
 std::string_view NormalizeText(std::string_view text, std::string& buffer) {
-  Rewriter rewriter(text, buffer);
+  TextRewriter rewriter(text, buffer);
   DeviceOrdinals devices;
   constexpr std::array kPairs = {kAddress, kCacheFile, kCuda, kXpu, kIndex};
   ScanPairs(text, kPairs, [&](std::size_t at) {

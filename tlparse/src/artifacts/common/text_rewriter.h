@@ -1,0 +1,122 @@
+// Rewriting a text at places that two neighbouring bytes give away (normalize.cc): one pass at the
+// speed of memory where there are none, and nothing is copied before the first change.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace tlparse {
+
+inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Two neighbouring bytes worth a look. kAnyDigit as second stands for 0 … 9.
+struct BytePair {
+  char first;
+  char second;
+};
+inline constexpr char kAnyDigit = '\1';
+
+template <std::size_t N>
+bool IsHit(const std::array<BytePair, N>& pairs, char first, char second) {
+  for (const BytePair& pair : pairs) {
+    if (first == pair.first && (pair.second == kAnyDigit ? IsDigit(second) : second == pair.second))
+      return true;
+  }
+  return false;
+}
+
+// Calls hit(position) for each place where one of `pairs` stands, in order; hit returns where to go
+// on (at least position + 1).
+template <std::size_t N, typename Hit>
+void ScanPairs(std::string_view text, const std::array<BytePair, N>& pairs, Hit&& hit) {
+  std::size_t at = 0;
+  std::size_t resume = 0;
+#if defined(__SSE2__)
+  __m128i firsts[N];
+  __m128i seconds[N];
+  for (std::size_t index = 0; index < N; ++index) {
+    firsts[index] = _mm_set1_epi8(pairs[index].first);
+    seconds[index] = _mm_set1_epi8(pairs[index].second);
+  }
+  const __m128i zero = _mm_set1_epi8('0');
+  const __m128i nine = _mm_set1_epi8(9);
+  for (; at + 17 <= text.size(); at += 16) {
+    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
+    const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at + 1));
+    __m128i found = _mm_setzero_si128();
+    for (std::size_t index = 0; index < N; ++index) {
+      __m128i second;
+      if (pairs[index].second == kAnyDigit) {
+        const __m128i value = _mm_sub_epi8(b, zero);
+        second = _mm_cmpeq_epi8(_mm_min_epu8(value, nine), value);
+      } else {
+        second = _mm_cmpeq_epi8(b, seconds[index]);
+      }
+      found = _mm_or_si128(found, _mm_and_si128(_mm_cmpeq_epi8(a, firsts[index]), second));
+    }
+    auto mask = static_cast<std::uint32_t>(_mm_movemask_epi8(found));
+    for (; mask != 0; mask &= mask - 1) {
+      const std::size_t position = at + static_cast<std::size_t>(std::countr_zero(mask));
+      if (position >= resume) resume = hit(position);
+    }
+  }
+#endif
+  for (; at + 1 < text.size(); ++at) {
+    if (at >= resume && IsHit(pairs, text[at], text[at + 1])) resume = hit(at);
+  }
+}
+
+// The text with some stretches replaced; copies nothing before the first replacement.
+class TextRewriter {
+ public:
+  TextRewriter(std::string_view text, std::string& buffer) : text_(text), buffer_(buffer) {
+    buffer_.clear();
+  }
+
+  // Stretches come in ascending order and do not overlap (one that reaches back before the last is
+  // cut).
+  void Replace(std::size_t begin, std::size_t end, std::string_view with) {
+    begin = std::max(begin, copied_);
+    if (end < begin) return;
+    if (!is_changed_) buffer_.reserve(text_.size() + 64);
+    is_changed_ = true;
+    buffer_.append(text_, copied_, begin - copied_);
+    buffer_.append(with);
+    copied_ = end;
+  }
+  std::size_t copied() const { return copied_; }
+  std::string_view Finish() {
+    if (!is_changed_) return text_;
+    buffer_.append(text_, copied_);
+    return buffer_;
+  }
+
+ private:
+  std::string_view text_;
+  std::string& buffer_;
+  std::size_t copied_ = 0;
+  bool is_changed_ = false;
+};
+
+// Where the digits end that begin at `at`.
+inline std::size_t DigitsEnd(std::string_view text, std::size_t at) {
+  while (at < text.size() && IsDigit(text[at])) ++at;
+  return at;
+}
+inline bool EndsWithAt(std::string_view text, std::size_t end, std::string_view suffix) {
+  return end >= suffix.size() && text.substr(end - suffix.size(), suffix.size()) == suffix;
+}
+inline bool StartsWithAt(std::string_view text, std::size_t at, std::string_view prefix) {
+  return at <= text.size() && text.substr(at, prefix.size()) == prefix;
+}
+
+}  // namespace tlparse
