@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """--run NAME --db FILE: several runs in one database, the same log again, a log that grew."""
 
+import json
 import os
 import unittest
 
@@ -30,6 +31,22 @@ class Append(harness.EndToEnd):
                   for index, log in enumerate(logs)]
         self.assertEqual(self.counts(database), {
             table: [[sum(counts[table][0][0] for counts in single)]] for table in COUNTS})
+
+    def test_answers_take_all_runs_or_one(self):
+        for name in ("recompiles_2_6", "mlp_train_2_6"):
+            log = harness.log_bytes(harness.bundled(name))
+            database = self.ingest(name, self.write("job.log", log + b"from elsewhere\n"))
+        for answer in ("history", "recompiles", "provenance", "import-log"):
+            def rows(*options):
+                answered = self.tlparse(answer, database, "--json", *options).stdout
+                return next(iter(json.loads(answered).values()))
+            ours, others = rows("--run", "recompiles_2_6"), rows("--run", "mlp_train_2_6")
+            self.assertGreater(len(ours) + len(others), 0, answer)
+            self.assertLessEqual({row["run"] for row in ours}, {"recompiles_2_6"}, answer)
+            self.assertCountEqual(map(json.dumps, rows()), map(json.dumps, ours + others))
+            self.assertRegex(self.tlparse(answer, database).stdout, r"\Arun +")
+            self.assertIn("there is: recompiles_2_6, mlp_train_2_6",
+                          self.tlparse(answer, database, "--run", "none", expect=2).stderr)
 
     def test_same_bytes_change_nothing(self):
         logs = [harness.bundled("diverge_config_2_6", rank) for rank in range(2)]

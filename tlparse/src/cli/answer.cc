@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include "analysis/job.h"
 #include "cli/command.h"
 
 namespace tlparse {
@@ -66,6 +67,29 @@ int PrintRowsAsJson(Statement statement, std::string_view name) {
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments) {
   app.Add("database", arguments.database, "trace.db, or the output directory that holds it").Required();
   app.Flag("--json", arguments.json, "print JSON instead of a table");
+}
+
+void RunFilter::AddTo(Arguments& app) { app.Add("--run", name_, "only the run of this name"); }
+
+Result<void> RunFilter::Bind(Database& database, int index, Statement& statement) {
+  if (name_) {
+    ASSIGN_OR_RETURN(const std::int64_t id, FindRun(database, *name_));
+    statement.Bind(index, id);
+    return {};
+  }
+  ASSIGN_OR_RETURN(const std::int64_t count, database.QueryInt("SELECT count(*) FROM run"));
+  has_several_ = count > 1;
+  return {};
+}
+
+Table RunFilter::MakeTable(std::vector<Table::Column> columns) const {
+  if (has_several_) columns.insert(columns.begin(), {"run"});
+  return Table(std::move(columns));
+}
+
+void RunFilter::Add(Table& table, std::string run, std::vector<std::string> cells) const {
+  if (has_several_) cells.insert(cells.begin(), std::move(run));
+  table.Add(std::move(cells));
 }
 
 }  // namespace tlparse

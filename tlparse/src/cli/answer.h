@@ -1,6 +1,7 @@
 // Answers that are one query: the rows as a table for people or as JSON for programs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +28,20 @@ struct AnswerArguments {
   bool json = false;
 };
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments);
+
+// --run of answers that take all runs of a database together unless one is named. Their tables then begin with a column "run".
+class RunFilter {
+ public:
+  void AddTo(Arguments& app);
+  // Binds parameter `index` to the run's id (NULL: all runs). kNotFound, with the runs there are, if none has that name.
+  Result<void> Bind(Database& database, int index, Statement& statement);
+  // After Bind: a table whose first column tells the run if there are several to tell apart.
+  Table MakeTable(std::vector<Table::Column> columns) const;
+  void Add(Table& table, std::string run, std::vector<std::string> cells) const;
+
+ private:
+  std::optional<std::string> name_;
+  bool has_several_ = false;
+};
 
 }  // namespace tlparse

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kQuery[] =
     "SELECT r.name AS run, h.* FROM compile_history h JOIN run r ON r.id = h.run_id "
-    "WHERE (?1 IS NULL OR h.rank = ?1) AND (?2 IS NULL OR r.name = ?2) "
+    "WHERE (?1 IS NULL OR h.rank = ?1) AND (?2 IS NULL OR r.id = ?2) "
     "ORDER BY h.run_id, h.start_time_us IS NULL, h.start_time_us, h.rank, h.compile_id";
 
 std::string Time(const Statement& row, int column) {
@@ -38,21 +38,23 @@ std::string Remarks(const Statement& row, const std::function<int(std::string_vi
   return remarks;
 }
 
-Result<void> PrintHistory(Statement& row) {
+Result<void> PrintHistory(Statement& row, const RunFilter& runs) {
   std::map<std::string, int, std::less<>> columns;
   for (int column = 0; column < row.column_count(); ++column) columns[std::string(row.ColumnName(column))] = column;
   const std::function<int(std::string_view)> at = [&](std::string_view name) { return columns.find(name)->second; };
   using Align = Table::Align;
-  Table table({{"rank"}, {"compile"}, {"start (UTC)"}, {"function"}, {"status"}, {"total", Align::kRight}, {"dynamo", Align::kRight},
-               {"inductor", Align::kRight}, {"backward", Align::kRight}, {"graphs", Align::kRight}, {"caches"}, {"remarks"}});
+  Table table = runs.MakeTable({{"rank"}, {"compile"}, {"start (UTC)"}, {"function"}, {"status"}, {"total", Align::kRight},
+                                {"dynamo", Align::kRight}, {"inductor", Align::kRight}, {"backward", Align::kRight},
+                                {"graphs", Align::kRight}, {"caches"}, {"remarks"}});
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
     std::string label(row.Text(at("label")));
     if (row.Int(at("generation")) > 0) label += fmt::format(" #{}", row.Int(at("generation")) + 1);
-    table.Add({Cell(row, at("rank")), label, Time(row, at("start_time_us")), Cell(row, at("function")), Cell(row, at("status")),
-               Duration(row, at("duration_us")), Duration(row, at("dynamo_us")), Duration(row, at("inductor_us")),
-               Duration(row, at("backward_duration_us")), Cell(row, at("graphs")), Cell(row, at("caches")), Remarks(row, at)});
+    runs.Add(table, Cell(row, at("run")),
+             {Cell(row, at("rank")), label, Time(row, at("start_time_us")), Cell(row, at("function")), Cell(row, at("status")),
+              Duration(row, at("duration_us")), Duration(row, at("dynamo_us")), Duration(row, at("inductor_us")),
+              Duration(row, at("backward_duration_us")), Cell(row, at("graphs")), Cell(row, at("caches")), Remarks(row, at)});
   }
   if (table.empty()) {
     std::puts("no compiles in this database");
@@ -68,19 +70,19 @@ int RunHistory(std::span<const std::string> arguments) {
   Arguments app("The compiles in order of time: when, how long by phase, status, graph breaks, recompiles and why, caches.", "history");
   AnswerArguments common;
   std::optional<std::int64_t> rank;
-  std::optional<std::string> run;
+  RunFilter run;
   AddAnswerArguments(app, common);
   app.Add("--rank", rank, "only this rank");
-  app.Add("--run", run, "only the run of this name");
+  run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<Statement> statement = database->Prepare(kQuery);
   if (!statement) return ReportError(statement.error());
   statement->Bind(1, rank);
-  if (run) statement->Bind(2, std::string_view(*run));
+  if (Result<void> bound = run.Bind(*database, 2, *statement); !bound) return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "compiles");
-  if (Result<void> printed = PrintHistory(*statement); !printed) return ReportError(printed.error());
+  if (Result<void> printed = PrintHistory(*statement, run); !printed) return ReportError(printed.error());
   return kExitDone;
 }
 

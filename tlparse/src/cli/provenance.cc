@@ -12,7 +12,9 @@ namespace {
 // Kernels with their nodes and source lines, narrowed down from one of three ends.
 constexpr char kSelect[] =
     "SELECT k.rank, k.label, k.direction, k.kernel, k.debug_handle, k.code_line, k.post_grad_nodes, k.pre_grad_nodes, k.file, k.line, "
-    "k.function, k.code, k.basis, k.stack_ordinal, k.kernel_id, k.graph_id, k.compile_id FROM kernel_provenance k WHERE "
+    "k.function, k.code, k.basis, k.stack_ordinal, k.kernel_id, k.graph_id, k.compile_id, r.name AS run FROM kernel_provenance k "
+    "JOIN compile c ON c.id = k.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
+    "JOIN run r ON r.id = f.run_id WHERE "
     "(?1 IS NULL OR k.kernel = ?1 OR k.kernel || ':' || k.debug_handle = ?1 OR k.kernel GLOB ?1)"
     // A source line matches if any frame of a stack of the kernel is there, not only the innermost.
     " AND (?2 IS NULL OR EXISTS (SELECT 1 FROM kernel_source s WHERE s.kernel_id = k.kernel_id AND s.stack_ordinal = k.stack_ordinal"
@@ -21,7 +23,7 @@ constexpr char kSelect[] =
     "   OR EXISTS (SELECT 1 FROM kernel_node_row n JOIN graph g ON g.id = k.graph_id JOIN node_mapping_row m ON"
     "     m.content_id = g.provenance_content_id AND m.post_grad_node = n.post_grad_node"
     "     WHERE n.kernel_id = k.kernel_id AND m.pre_grad_node = ?4))"
-    " AND (?5 IS NULL OR k.rank = ?5)"
+    " AND (?5 IS NULL OR k.rank = ?5) AND (?6 IS NULL OR r.id = ?6)"
     " ORDER BY k.compile_id, k.graph_id, k.kernel_id, k.stack_ordinal";
 
 struct Source {
@@ -38,8 +40,8 @@ Source ParseSource(const std::string& text) {
   return {text.substr(0, colon), std::stoll(text.substr(colon + 1))};
 }
 
-Result<bool> PrintProvenance(Statement& row) {
-  Table table({{"rank"}, {"compile"}, {"graph"}, {"kernel"}, {"post-grad nodes"}, {"pre-grad nodes"}, {"source"}, {"code"}});
+Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
+  Table table = runs.MakeTable({{"rank"}, {"compile"}, {"graph"}, {"kernel"}, {"post-grad nodes"}, {"pre-grad nodes"}, {"source"}, {"code"}});
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
@@ -47,7 +49,8 @@ Result<bool> PrintProvenance(Statement& row) {
     if (!row.IsNull(4)) kernel += ":" + Cell(row, 4);
     std::string source;
     if (!row.IsNull(8)) source = fmt::format("{}:{} {}", row.Text(8), row.Int(9), row.Text(10));
-    table.Add({Cell(row, 0), Cell(row, 1), Cell(row, 2), kernel, Cell(row, 6), Cell(row, 7), source, Cell(row, 11)});
+    runs.Add(table, Cell(row, 17),
+             {Cell(row, 0), Cell(row, 1), Cell(row, 2), kernel, Cell(row, 6), Cell(row, 7), source, Cell(row, 11)});
   }
   if (table.empty()) return false;
   table.Print();
@@ -61,11 +64,13 @@ int RunProvenance(std::span<const std::string> arguments) {
   AnswerArguments common;
   std::optional<std::string> kernel, source, node;
   std::optional<std::int64_t> rank;
+  RunFilter run;
   AddAnswerArguments(app, common);
   app.Add("--kernel", kernel, "a kernel by name, name:handle or pattern (*)");
   app.Add("--source", source, "a Python line, FILE:LINE; FILE may be the end of a path; without LINE the whole file");
   app.Add("--node", node, "a post-grad or pre-grad graph node");
   app.Add("--rank", rank, "only this rank");
+  run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
@@ -77,8 +82,9 @@ int RunProvenance(std::span<const std::string> arguments) {
   statement->Bind(3, place.line);
   if (node) statement->Bind(4, std::string_view(*node));
   statement->Bind(5, rank);
+  if (Result<void> bound = run.Bind(*database, 6, *statement); !bound) return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "kernels");
-  Result<bool> printed = PrintProvenance(*statement);
+  Result<bool> printed = PrintProvenance(*statement, run);
   if (!printed) return ReportError(printed.error());
   if (!*printed) std::puts(kernel || source || node ? "no kernel matches" : "no kernels in this database");
   return kExitDone;

@@ -14,17 +14,17 @@ constexpr char kQuery[] =
     "m.user_line, c.status, m.compile_id, m.prior_compile_id, m.record_id "
     "FROM recompile m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.id = c.process_id "
     "JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = f.run_id "
-    "WHERE ?1 IS NULL OR c.rank = ?1 "
+    "WHERE (?1 IS NULL OR c.rank = ?1) AND (?2 IS NULL OR r.id = ?2) "
     "ORDER BY f.run_id, c.rank, c.process_id, c.frame_id, c.frame_compile_id, m.record_id, m.ordinal";
 
-Result<void> PrintRecompiles(Statement& row) {
-  Table table({{"rank"}, {"compile"}, {"function"}, {"after"}, {"guard that failed"}, {"where"}, {"status"}});
+Result<void> PrintRecompiles(Statement& row, const RunFilter& runs) {
+  Table table = runs.MakeTable({{"rank"}, {"compile"}, {"function"}, {"after"}, {"guard that failed"}, {"where"}, {"status"}});
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
     const std::string guard = row.IsNull(8) ? Cell(row, 9) : Cell(row, 8);
     const std::string where = row.IsNull(10) ? "" : fmt::format("{}:{}", row.Text(10), row.Int(11));
-    table.Add({Cell(row, 1), Cell(row, 2), Cell(row, 3), Cell(row, 6), guard, where, Cell(row, 12)});
+    runs.Add(table, Cell(row, 0), {Cell(row, 1), Cell(row, 2), Cell(row, 3), Cell(row, 6), guard, where, Cell(row, 12)});
   }
   if (table.empty()) {
     std::puts("no recompiles");
@@ -40,16 +40,19 @@ int RunRecompiles(std::span<const std::string> arguments) {
   Arguments app("Why frames were compiled again: each earlier compile that was tried and the guard that failed.", "recompiles");
   AnswerArguments common;
   std::optional<std::int64_t> rank;
+  RunFilter run;
   AddAnswerArguments(app, common);
   app.Add("--rank", rank, "only this rank");
+  run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
   Result<Statement> statement = database->Prepare(kQuery);
   if (!statement) return ReportError(statement.error());
   statement->Bind(1, rank);
+  if (Result<void> bound = run.Bind(*database, 2, *statement); !bound) return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "recompiles");
-  if (Result<void> printed = PrintRecompiles(*statement); !printed) return ReportError(printed.error());
+  if (Result<void> printed = PrintRecompiles(*statement, run); !printed) return ReportError(printed.error());
   return kExitDone;
 }
 
