@@ -1,32 +1,35 @@
-// Four ranks train one model over Gloo; rank 2 differs from the others in three ways that a trace must show:
+// Four ranks train one model over Gloo; rank 2 differs from the others in three ways that a trace
+// must show:
 //   shape   its batches have 24 rows instead of 32, so its graph is specialised for another size
 //   cache   its options differ, so that it misses the compile cache that all ranks share
-//   order   it issues the two collectives of a step in the opposite order (they are of different groups, so that
+//   order   it issues the two collectives of a step in the opposite order (they are of different
+//   groups, so that
 //           Gloo still completes; on GPUs this is how jobs hang)
 //
 //   libtrace_example_collectives <trace directory>
 //
 // Leaves one log per rank there.
-#include <cstdio>
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include <sys/wait.h>
-#include <unistd.h>
+#include "libtrace/torch/collectives.h"
 
 #include <ATen/Context.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "libtrace/artifacts/provenance.h"
 #include "libtrace/compile.h"
-#include "libtrace/torch/collectives.h"
 #include "libtrace/torch/torchscript.h"
 #include "libtrace/trace.h"
 
@@ -52,16 +55,19 @@ torch::jit::Module MakeModule() {
 }
 
 libtrace::CachedModel Load(const std::string& directory, const std::string& precision) {
-  libtrace::CompileCache cache({.layer = "libtrace_torchscript", .directory = directory + "/cache"});
+  libtrace::CompileCache cache(
+      {.layer = "libtrace_torchscript", .directory = directory + "/cache"});
   libtrace::Frame frame;
-  libtrace::Compile compile(frame, {.function = "load_layer", .file = "collectives.cc", .line = kSourceLine});
-  const libtrace::ModelRequest request{.name = "layer", .source = kSource, .options = {{"matmul_precision", precision}}};
+  libtrace::Compile compile(
+      frame, {.function = "load_layer", .file = "collectives.cc", .line = kSourceLine});
+  const libtrace::ModelRequest request{
+      .name = "layer", .source = kSource, .options = {{"matmul_precision", precision}}};
   return libtrace::LoadOrBuild(cache, request, [] { return MakeModule(); });
 }
 
-c10::intrusive_ptr<libtrace::CollectiveBackend> MakeGroup(const std::string& name, const std::string& directory,
-                                                          int rank,
-                                                          const std::shared_ptr<libtrace::CollectiveLog>& log) {
+c10::intrusive_ptr<libtrace::CollectiveBackend> MakeGroup(
+    const std::string& name, const std::string& directory, int rank,
+    const std::shared_ptr<libtrace::CollectiveLog>& log) {
   auto file = c10::make_intrusive<c10d::FileStore>(directory + "/store", kRanks);
   auto store = c10::make_intrusive<c10d::PrefixStore>(name, file);
   auto options = c10d::ProcessGroupGloo::Options::create();
@@ -93,7 +99,8 @@ void EmitPlan() {
   const auto add = [&](const char* op, uint32_t handle, uint32_t line, const char* code) {
     const std::string call = libtrace::Provenance::KernelCall(op, handle);
     plan.AddKernelToPost(call, op);
-    plan.AddStackTrace(call, libtrace::Provenance::FormatFrame("collectives.cc", line, "Synchronise", code));
+    plan.AddStackTrace(
+        call, libtrace::Provenance::FormatFrame("collectives.cc", line, "Synchronise", code));
   };
   add("all_reduce", 1, kReduceLine, "gradients.allreduce(gradient, reduce)");
   add("broadcast", 2, kBroadcastLine, "statistics.broadcast(loss, from_rank_0)");
@@ -122,12 +129,14 @@ int RunRank(const std::string& directory, int rank) {
     loss.backward();
     const c10::AutoGradMode without_grad(false);
     std::vector<at::Tensor> flat, shared{loss.detach().reshape({1}).clone()};
-    for (const at::Tensor& parameter : model.module().parameters()) flat.push_back(parameter.grad().reshape({-1}));
+    for (const at::Tensor& parameter : model.module().parameters())
+      flat.push_back(parameter.grad().reshape({-1}));
     std::vector<at::Tensor> gradient{at::cat(flat)};
     {
       // The first step is the plan that later ones repeat: it is compiled, and says what it issues.
       std::optional<libtrace::Compile> plan;
-      const libtrace::CompileDescription description{.function = "synchronise", .file = "collectives.cc"};
+      const libtrace::CompileDescription description{.function = "synchronise",
+                                                     .file = "collectives.cc"};
       if (step == 0) plan.emplace(step_frame, description);
       Synchronise({}, *gradients, *statistics, gradient, shared, is_odd);
       if (step == 0) {
@@ -138,7 +147,8 @@ int RunRank(const std::string& directory, int rank) {
     int64_t offset = 0;
     for (const at::Tensor& parameter : model.module().parameters()) {
       at::Tensor weights = parameter;
-      weights.sub_(gradient[0].slice(0, offset, offset + weights.numel()).reshape(weights.sizes()), 0.1 / kRanks);
+      weights.sub_(gradient[0].slice(0, offset, offset + weights.numel()).reshape(weights.sizes()),
+                   0.1 / kRanks);
       weights.mutable_grad().reset();
       offset += weights.numel();
     }
@@ -146,9 +156,11 @@ int RunRank(const std::string& directory, int rank) {
   }
   c10d::BarrierOptions barrier;
   gradients->barrier(barrier)->wait();
-  std::vector<at::Tensor> check{model.module().attr("weight").toTensor().detach().sum().reshape({1})};
+  std::vector<at::Tensor> check{
+      model.module().attr("weight").toTensor().detach().sum().reshape({1})};
   std::printf("rank %d: model from the %s, weights sum to %.6f, loss of rank 0 %.5f\n", rank,
-              cached.state == libtrace::CacheState::kHit ? "cache" : "source", check[0].item<double>(), last_loss);
+              cached.state == libtrace::CacheState::kHit ? "cache" : "source",
+              check[0].item<double>(), last_loss);
   log->Emit();
   executions->Emit();
   libtrace::Stop();
@@ -167,14 +179,16 @@ pid_t Spawn(char** argv, const std::string& job) {
 
 bool Succeeded(pid_t child) {
   int status = 0;
-  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: %s <trace directory> — where to write the structured traces\n", argv[0]);
+    std::fprintf(stderr, "usage: %s <trace directory> — where to write the structured traces\n",
+                 argv[0]);
     return 2;
   }
   const std::string directory = argv[1];

@@ -1,32 +1,35 @@
-// A TorchScript model, from its source to being served, in two processes that share a compile cache.
-//   first    the model is not in the cache: parsed, trained for a few steps, frozen and kept there. Training compiles
-//            it for 64 rows, compiles it again for the 128 of the last steps, and rejects a batch with 15 columns. Serving
-//            fuses its small ops into kernels.
+// A TorchScript model, from its source to being served, in two processes that share a compile
+// cache.
+//   first    the model is not in the cache: parsed, trained for a few steps, frozen and kept there.
+//   Training compiles
+//            it for 64 rows, compiles it again for the 128 of the last steps, and rejects a batch
+//            with 15 columns. Serving fuses its small ops into kernels.
 //   second   is served from the cache: nothing is trained, and it answers as the first did.
 //
 //   libtrace_example_torchscript <trace directory>
 //
 // Leaves one log per process there, and the cache in <trace directory>/cache.
-#include <cstdio>
-#include <filesystem>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#include <sys/wait.h>
-#include <unistd.h>
+#include "libtrace/torch/torchscript.h"
 
 #include <ATen/Context.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "libtrace/compile.h"
-#include "libtrace/torch/torchscript.h"
 #include "libtrace/trace.h"
 
-// Exported by libtorch, but declared in headers that Debian does not install or that take long to compile.
+// Exported by libtorch, but declared in headers that Debian does not install or that take long to
+// compile.
 namespace torch::jit {
 void overrideCanFuseOnCPU(bool value);
 namespace tensorexpr {
@@ -53,9 +56,11 @@ def forward(self, x):
 torch::jit::Module MakeModule() {
   at::manual_seed(7);
   torch::jit::Module module("Regressor");
-  module.register_parameter("weight1", at::randn({kColumns, kHidden}).mul(0.3).set_requires_grad(true), false);
+  module.register_parameter("weight1",
+                            at::randn({kColumns, kHidden}).mul(0.3).set_requires_grad(true), false);
   module.register_parameter("bias1", at::zeros({kHidden}).set_requires_grad(true), false);
-  module.register_parameter("weight2", at::randn({kHidden, 1}).mul(0.3).set_requires_grad(true), false);
+  module.register_parameter("weight2", at::randn({kHidden, 1}).mul(0.3).set_requires_grad(true),
+                            false);
   libtrace::DefineMethods(module, kSource, "torchscript.cc", kSourceLine);
   return module;
 }
@@ -90,7 +95,8 @@ torch::jit::Module Train() {
   }
   if (!is_rejected) throw std::logic_error("15 columns were accepted");
   std::printf("15 columns: rejected, as they should be\n");
-  std::printf("trained: loss %.4f -> %.4f, %zu specialisations\n", first, last, model.specialization_count());
+  std::printf("trained: loss %.4f -> %.4f, %zu specialisations\n", first, last,
+              model.specialization_count());
   executions->Emit();
   model.module().eval();
   return torch::jit::freeze(model.module());
@@ -101,17 +107,21 @@ int RunProcess(const std::string& directory, const std::string& number) {
   options.directory = directory;
   options.provenance = libtrace::ProvenanceLevel::kFull;  // with the kernels' code
   if (!libtrace::Start(options)) return 2;
-  libtrace::CompileCache cache({.layer = "libtrace_torchscript", .directory = directory + "/cache"});
+  libtrace::CompileCache cache(
+      {.layer = "libtrace_torchscript", .directory = directory + "/cache"});
   const at::Tensor x = at::linspace(-1, 1, 4 * kColumns).reshape({4, kColumns});
   libtrace::CachedModel cached;
   {
     libtrace::Frame frame;
-    libtrace::Compile compile(frame, {.function = "load_regressor", .file = "torchscript.cc", .line = kSourceLine});
+    libtrace::Compile compile(
+        frame, {.function = "load_regressor", .file = "torchscript.cc", .line = kSourceLine});
     cached = libtrace::LoadOrBuild(
-        cache, {.name = "regressor", .source = kSource, .inputs = {x}, .options = {{"frozen", "true"}}},
+        cache,
+        {.name = "regressor", .source = kSource, .inputs = {x}, .options = {{"frozen", "true"}}},
         [] { return Train(); });
   }
-  torch::jit::tensorexpr::getTEMustUseLLVMOnCPU() = false;  // where libtorch has no LLVM, kernels are interpreted
+  // Where libtorch has no LLVM, kernels are interpreted
+  torch::jit::tensorexpr::getTEMustUseLLVMOnCPU() = false;
   torch::jit::overrideCanFuseOnCPU(true);
   auto executions = std::make_shared<libtrace::GraphExecutionOrder>();
   libtrace::TorchScriptModel model(cached.module, {.name = "serve", .executions = executions});
@@ -132,14 +142,16 @@ bool RunAgain(char** argv, const char* number) {
     _exit(127);
   }
   int status = 0;
-  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: %s <trace directory> — where to write the structured traces\n", argv[0]);
+    std::fprintf(stderr, "usage: %s <trace directory> — where to write the structured traces\n",
+                 argv[0]);
     return 2;
   }
   const std::string directory = argv[1];

@@ -1,12 +1,12 @@
 #include "libtrace/torch/collectives.h"
 
+#include <ATen/core/ivalue_inl.h>
+
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <string_view>
 #include <vector>
-
-#include <ATen/core/ivalue_inl.h>
 
 #include "libtrace/artifacts/collective_schedule.h"
 #include "libtrace/scope.h"
@@ -22,7 +22,8 @@ using Tensors = std::vector<at::Tensor>;
 
 template <class Clock>
 int64_t Now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+      .count();
 }
 
 std::vector<std::vector<int64_t>> Shapes(const Tensors& tensors) {
@@ -38,7 +39,8 @@ Tensors Flat(const std::vector<Tensors>& lists) {
 }
 
 std::string ReduceOpName(const c10d::ReduceOp& op) {
-  static constexpr std::string_view kNames[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
+  static constexpr std::string_view kNames[] = {"sum", "avg",  "product", "min",
+                                                "max", "band", "bor",     "bxor"};
 #if LIBTRACE_C10D_BACKENDS
   const auto index = static_cast<size_t>(op.op_);
 #else
@@ -58,7 +60,8 @@ std::string ScheduleName(const std::string& op) {
       {"all_to_all", "all_to_all_single"},
   };
   const auto found = kFunctional.find(op);
-  if (found != kFunctional.end()) return "torch.ops._c10d_functional." + std::string(found->second) + ".default";
+  if (found != kFunctional.end())
+    return "torch.ops._c10d_functional." + std::string(found->second) + ".default";
   return "torch.ops.c10d." + op + ".default";
 }
 
@@ -108,7 +111,8 @@ namespace {
 
 class TracedBackend final : public CollectiveBackend {
  public:
-  TracedBackend(c10::intrusive_ptr<CollectiveBackend> inner, std::string name, std::shared_ptr<CollectiveLog> log)
+  TracedBackend(c10::intrusive_ptr<CollectiveBackend> inner, std::string name,
+                std::shared_ptr<CollectiveLog> log)
       : CollectiveBackend(inner->getRank(), inner->getSize()),
         inner_(std::move(inner)),
         name_(std::move(name)),
@@ -135,22 +139,27 @@ class TracedBackend final : public CollectiveBackend {
                  [&] { return inner_->broadcast(tensors, options); });
   }
   Work allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
-    return Issue({.op = "all_reduce", .reduce_op = ReduceOpName(options.reduceOp)}, tensors, tensors,
-                 [&] { return inner_->allreduce(tensors, options); });
+    return Issue({.op = "all_reduce", .reduce_op = ReduceOpName(options.reduceOp)}, tensors,
+                 tensors, [&] { return inner_->allreduce(tensors, options); });
   }
-  Work allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
-    return Issue({.op = "all_reduce_coalesced", .reduce_op = ReduceOpName(options.reduceOp)}, tensors, tensors,
-                 [&] { return inner_->allreduce_coalesced(tensors, options); });
+  Work allreduce_coalesced(Tensors& tensors,
+                           const c10d::AllreduceCoalescedOptions& options) override {
+    return Issue({.op = "all_reduce_coalesced", .reduce_op = ReduceOpName(options.reduceOp)},
+                 tensors, tensors, [&] { return inner_->allreduce_coalesced(tensors, options); });
   }
   Work reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
-    return Issue({.op = "reduce", .reduce_op = ReduceOpName(options.reduceOp), .root_rank = options.rootRank},
+    return Issue({.op = "reduce",
+                  .reduce_op = ReduceOpName(options.reduceOp),
+                  .root_rank = options.rootRank},
                  tensors, tensors, [&] { return inner_->reduce(tensors, options); });
   }
-  Work allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override {
+  Work allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                 const c10d::AllgatherOptions& options) override {
     return Issue({.op = "all_gather"}, inputs, Flat(outputs),
                  [&] { return inner_->allgather(outputs, inputs, options); });
   }
-  Work _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override {
+  Work _allgather_base(at::Tensor& output, at::Tensor& input,
+                       const c10d::AllgatherOptions& options) override {
     return Issue({.op = "all_gather"}, {input}, {output},
                  [&] { return inner_->_allgather_base(output, input, options); });
   }
@@ -159,28 +168,33 @@ class TracedBackend final : public CollectiveBackend {
     return Issue({.op = "all_gather_coalesced"}, inputs, Flat(outputs),
                  [&] { return inner_->allgather_coalesced(outputs, inputs, options); });
   }
-  Work gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) override {
+  Work gather(std::vector<Tensors>& outputs, Tensors& inputs,
+              const c10d::GatherOptions& options) override {
     return Issue({.op = "gather", .root_rank = options.rootRank}, inputs, Flat(outputs),
                  [&] { return inner_->gather(outputs, inputs, options); });
   }
-  Work scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) override {
+  Work scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+               const c10d::ScatterOptions& options) override {
     return Issue({.op = "scatter", .root_rank = options.rootRank}, Flat(inputs), outputs,
                  [&] { return inner_->scatter(outputs, inputs, options); });
   }
   Work reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                       const c10d::ReduceScatterOptions& options) override {
-    return Issue({.op = "reduce_scatter", .reduce_op = ReduceOpName(options.reduceOp)}, Flat(inputs), outputs,
+    return Issue({.op = "reduce_scatter", .reduce_op = ReduceOpName(options.reduceOp)},
+                 Flat(inputs), outputs,
                  [&] { return inner_->reduce_scatter(outputs, inputs, options); });
   }
   Work _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                             const c10d::ReduceScatterOptions& options) override {
-    return Issue({.op = "reduce_scatter", .reduce_op = ReduceOpName(options.reduceOp)}, {input}, {output},
-                 [&] { return inner_->_reduce_scatter_base(output, input, options); });
+    return Issue({.op = "reduce_scatter", .reduce_op = ReduceOpName(options.reduceOp)}, {input},
+                 {output}, [&] { return inner_->_reduce_scatter_base(output, input, options); });
   }
   Work alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
-                     std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) override {
-    return Issue({.op = "all_to_all"}, {input}, {output},
-                 [&] { return inner_->alltoall_base(output, input, output_sizes, input_sizes, options); });
+                     std::vector<int64_t>& input_sizes,
+                     const c10d::AllToAllOptions& options) override {
+    return Issue({.op = "all_to_all"}, {input}, {output}, [&] {
+      return inner_->alltoall_base(output, input, output_sizes, input_sizes, options);
+    });
   }
   Work alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override {
     return Issue({.op = "all_to_all"}, inputs, outputs,
@@ -204,7 +218,8 @@ class TracedBackend final : public CollectiveBackend {
  private:
   // Logs, then issues. What goes wrong with the log must not touch the collective.
   template <class F>
-  Work Issue(IssuedCollective collective, const Tensors& inputs, const Tensors& outputs, F&& issue) {
+  Work Issue(IssuedCollective collective, const Tensors& inputs, const Tensors& outputs,
+             F&& issue) {
     if (!IsEnabled()) return issue();
     std::shared_ptr<IssuedCollective> entry;
     try {
@@ -240,7 +255,8 @@ class TracedBackend final : public CollectiveBackend {
     const Tensors& typed = inputs.empty() ? outputs : inputs;
     if (!typed.empty()) collective.dtype = DtypeName(typed[0].scalar_type());
     collective.start_us = Now<std::chrono::system_clock>() / 1000;
-    if (const CompileId& id = CurrentContext().compile_id; !id.empty()) collective.compile_id = ToString(id);
+    if (const CompileId& id = CurrentContext().compile_id; !id.empty())
+      collective.compile_id = ToString(id);
     auto entry = std::make_shared<IssuedCollective>(std::move(collective));
     CollectiveLog::Impl& log = *log_->impl();
     const std::lock_guard lock(log.mutex);
@@ -257,10 +273,11 @@ class TracedBackend final : public CollectiveBackend {
 
 }  // namespace
 
-c10::intrusive_ptr<CollectiveBackend> TraceCollectives(c10::intrusive_ptr<CollectiveBackend> backend,
-                                                       std::string process_group,
-                                                       std::shared_ptr<CollectiveLog> log) {
-  return c10::make_intrusive<TracedBackend>(std::move(backend), std::move(process_group), std::move(log));
+c10::intrusive_ptr<CollectiveBackend> TraceCollectives(
+    c10::intrusive_ptr<CollectiveBackend> backend, std::string process_group,
+    std::shared_ptr<CollectiveLog> log) {
+  return c10::make_intrusive<TracedBackend>(std::move(backend), std::move(process_group),
+                                            std::move(log));
 }
 
 }  // namespace libtrace

@@ -19,14 +19,15 @@ double Contracted(const OpTensor& left) {
 // output elements x input channels per group x window, from the weight (out, in / groups, k…).
 double ConvolutionFlops(const OpTensor& weight, const OpTensor& output) {
   if (weight.shape.empty()) return 0;
-  const double per_output = Elements(weight) / static_cast<double>(std::max<int64_t>(weight.shape[0], 1));
+  const double per_output =
+      Elements(weight) / static_cast<double>(std::max<int64_t>(weight.shape[0], 1));
   return 2 * Elements(output) * per_output;
 }
 
 // Elementwise functions that take many instructions; the number is FLOPs per element.
 double ElementwiseFlops(std::string_view op) {
-  for (const std::string_view name : {"exp", "log", "tanh", "sigmoid", "gelu", "softmax", "erf", "pow",
-                                      "sin", "cos", "silu"}) {
+  for (const std::string_view name :
+       {"exp", "log", "tanh", "sigmoid", "gelu", "softmax", "erf", "pow", "sin", "cos", "silu"}) {
     if (op.find(name) != std::string_view::npos) return 10;
   }
   return 1;
@@ -34,8 +35,8 @@ double ElementwiseFlops(std::string_view op) {
 
 }  // namespace
 
-OpCost CostOf(std::string_view op, std::span<const OpTensor> inputs, std::span<const OpTensor> outputs,
-              bool is_view) noexcept {
+OpCost CostOf(std::string_view op, std::span<const OpTensor> inputs,
+              std::span<const OpTensor> outputs, bool is_view) noexcept {
   OpCost cost;
   if (is_view) return cost;
   double largest = 0;

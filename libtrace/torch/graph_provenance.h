@@ -1,6 +1,9 @@
 // Kernel -> node -> source line of a TorchScript graph.
 #pragma once
 
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/utils/subgraph_utils.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -8,24 +11,23 @@
 #include <utility>
 #include <vector>
 
-#include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/passes/utils/subgraph_utils.h>
-
 #include "libtrace/artifacts/provenance.h"
 #include "torch/node_marks.h"
 
 namespace libtrace {
 
-// Where the text was written. A module from an archive has its own text, which remembers what it was made from.
+// Where the text was written. A module from an archive has its own text, which remembers what it
+// was made from.
 inline torch::jit::SourceRange OriginOf(const torch::jit::SourceRange& range) {
   auto origin = range.findSourceRangeThatGenerated();
   return origin ? *origin : range;
 }
 
-// "Pre" nodes are those of the inlined graph, "post" nodes those of the optimised one; a node is called like its
-// first output in the dumped text (`h.1`), in a subgraph with the group's name in front. What the passes leave of
-// a node is recognised by its source range and call stack, which they carry along. A kernel is an op of the
-// optimised graph or a fused group; every place that calls it has a debug handle of its own.
+// "Pre" nodes are those of the inlined graph, "post" nodes those of the optimised one; a node is
+// called like its first output in the dumped text (`h.1`), in a subgraph with the group's name in
+// front. What the passes leave of a node is recognised by its source range and call stack, which
+// they carry along. A kernel is an op of the optimised graph or a fused group; every place that
+// calls it has a debug handle of its own.
 class GraphProvenance {
  public:
   GraphProvenance(const torch::jit::Graph& before, torch::jit::Graph& after) {
@@ -46,9 +48,10 @@ class GraphProvenance {
   static std::string StackOf(const torch::jit::Node* node) {
     std::string text;
     std::string function = "forward";
-    // By name only: a frozen module's call stacks point to functions of the module it was frozen from, which may
-    // be gone.
-    for (auto call = node->callstack(); call; call = (*call)->callee()) {  // a function, and where it is called
+    // By name only: a frozen module's call stacks point to functions of the module it was frozen
+    // from, which may be gone.
+    for (auto call = node->callstack(); call;
+         call = (*call)->callee()) {  // a function, and where it is called
       text += FormatRange((*call)->source_range(), function);
       function = (*call)->function_name();
     }
@@ -56,7 +59,8 @@ class GraphProvenance {
   }
 
  private:
-  static std::string FormatRange(const torch::jit::SourceRange& generated, const std::string& function) {
+  static std::string FormatRange(const torch::jit::SourceRange& generated,
+                                 const std::string& function) {
     const torch::jit::SourceRange range = OriginOf(generated);
     const auto place = range.file_line_col();
     if (!place) return {};
@@ -106,7 +110,8 @@ class GraphProvenance {
           Walk(subgraph->block(), inner);
           continue;
         }
-        const std::string call = Call(torch::jit::SubgraphUtils::generateNameForGraph(subgraph, 40, "fused"));
+        const std::string call =
+            Call(torch::jit::SubgraphUtils::generateNameForGraph(subgraph, 40, "fused"));
         if (node->kind() == torch::jit::prim::TensorExprGroup) groups_.emplace_back(call, subgraph);
         for (const torch::jit::Node* member : subgraph->nodes()) {
           if (IsOp(member)) AddCall(call, member, inner);

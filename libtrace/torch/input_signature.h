@@ -1,11 +1,11 @@
 // What a TorchScript graph is specialised for: the types and sizes of its inputs.
 #pragma once
 
+#include <ATen/core/ivalue.h>
+
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <ATen/core/ivalue.h>
 
 #include "torch/dtype_name.h"
 
@@ -26,7 +26,8 @@ struct InputFacts {
 };
 using InputSignature = std::vector<InputFacts>;
 
-inline void AppendFacts(const std::string& name, const c10::IValue& value, InputSignature& signature) {
+inline void AppendFacts(const std::string& name, const c10::IValue& value,
+                        InputSignature& signature) {
   if (value.isTensorList()) {
     const auto tensors = value.toTensorVector();
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -63,27 +64,34 @@ inline std::string ToText(const InputFacts& facts) {
   return text + "] " + facts.device + (facts.requires_grad ? " requires_grad" : "");
 }
 
-// The first thing in which `now` is not as `then`, in the words that PyTorch's guards use; "" if equal.
+// The first thing in which `now` is not as `then`, in the words that PyTorch's guards use; "" if
+// equal.
 inline std::string FirstDifference(const InputSignature& then, const InputSignature& now) {
   if (then.size() != now.size()) {
-    return "number of inputs mismatch. expected " + std::to_string(then.size()) + ", actual " + std::to_string(now.size());
+    return "number of inputs mismatch. expected " + std::to_string(then.size()) + ", actual " +
+           std::to_string(now.size());
   }
   for (size_t i = 0; i < now.size(); ++i) {
     const InputFacts &a = then[i], &b = now[i];
     const std::string tensor = "tensor '" + b.name + "' ";
-    if (a.type != b.type) return "type of '" + b.name + "' mismatch. expected " + a.type + ", actual " + b.type;
-    if (a.dtype != b.dtype) return tensor + "dtype mismatch. expected " + a.dtype + ", actual " + b.dtype;
-    if (a.device != b.device) return tensor + "device mismatch. expected " + a.device + ", actual " + b.device;
+    if (a.type != b.type)
+      return "type of '" + b.name + "' mismatch. expected " + a.type + ", actual " + b.type;
+    if (a.dtype != b.dtype)
+      return tensor + "dtype mismatch. expected " + a.dtype + ", actual " + b.dtype;
+    if (a.device != b.device)
+      return tensor + "device mismatch. expected " + a.device + ", actual " + b.device;
     if (a.shape.size() != b.shape.size()) {
-      return tensor + "rank mismatch. expected " + std::to_string(a.shape.size()) + ", actual " + std::to_string(b.shape.size());
+      return tensor + "rank mismatch. expected " + std::to_string(a.shape.size()) + ", actual " +
+             std::to_string(b.shape.size());
     }
     for (size_t d = 0; d < b.shape.size(); ++d) {
       if (a.shape[d] == b.shape[d]) continue;
-      return tensor + "size mismatch at index " + std::to_string(d) + ". expected " + std::to_string(a.shape[d]) +
-             ", actual " + std::to_string(b.shape[d]);
+      return tensor + "size mismatch at index " + std::to_string(d) + ". expected " +
+             std::to_string(a.shape[d]) + ", actual " + std::to_string(b.shape[d]);
     }
     if (a.requires_grad != b.requires_grad) {
-      return tensor + "requires_grad mismatch. expected requires_grad=" + std::to_string(a.requires_grad);
+      return tensor +
+             "requires_grad mismatch. expected requires_grad=" + std::to_string(a.requires_grad);
     }
   }
   return {};

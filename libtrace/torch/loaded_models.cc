@@ -28,7 +28,8 @@ struct LoadedModels::Impl {
   std::map<std::string, std::thread::id, std::less<>> loading;  // and by which thread
   LoadedModelsStats stats;
 
-  // Under the mutex. Moves what is no longer held to `dropped`, whose destructors are not for locks.
+  // Under the mutex. Moves what is no longer held to `dropped`, whose destructors are not for
+  // locks.
   void Hold(std::string_view key, Model model, std::list<Held>& dropped);
   Model LoadAlone(std::string_view key, FunctionRef<Model()> load);
 };

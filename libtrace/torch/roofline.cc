@@ -1,12 +1,12 @@
-#include <algorithm>
-#include <chrono>
-
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/record_function.h>
 #include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <chrono>
 
 #include "libtrace/torch/cost_model.h"
 
@@ -20,7 +20,8 @@ double LeastSeconds(int runs, F&& run) {
   for (int i = 0; i < runs; ++i) {
     const auto start = std::chrono::steady_clock::now();
     run();
-    least_s = std::min(least_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    least_s = std::min(
+        least_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return std::max(least_s, 1e-9);
 }

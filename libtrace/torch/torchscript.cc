@@ -1,18 +1,18 @@
 #include "libtrace/torch/torchscript.h"
 
-#include <algorithm>
-#include <mutex>
-#include <sstream>
-#include <typeinfo>
-
 #include <c10/util/Type.h>
 #include <torch/csrc/jit/api/function_impl.h>
-#include <torch/csrc/jit/frontend/parser.h>
 #include <torch/csrc/jit/frontend/lexer.h>
+#include <torch/csrc/jit/frontend/parser.h>
 #include <torch/csrc/jit/frontend/resolver.h>
 #include <torch/csrc/jit/frontend/sugared_value.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
+
+#include <algorithm>
+#include <mutex>
+#include <sstream>
+#include <typeinfo>
 
 #include "libtrace/artifacts/graph_dump.h"
 #include "libtrace/artifacts/model_load.h"
@@ -34,7 +34,8 @@ struct Specialization {
   InputSignature signature;
   CompileId compile_id;
   std::unique_ptr<torch::jit::GraphExecutor> executor;
-  std::vector<std::string> mark_names;  // nodes of the optimised graph by mark; empty below ProvenanceLevel::kFull
+  // Nodes of the optimised graph by mark; empty below ProvenanceLevel::kFull
+  std::vector<std::string> mark_names;
   bool is_observed = false;
 };
 
@@ -51,7 +52,8 @@ void WriteFacts(JsonWriter& json, std::string_view key, const InputSignature& si
   json.EndArray();
 }
 
-void EmitSignature(const std::string& model, const InputSignature& inputs, const c10::IValue& output) {
+void EmitSignature(const std::string& model, const InputSignature& inputs,
+                   const c10::IValue& output) {
   InputSignature outputs;
   AppendFacts("output", output, outputs);
   EmitJsonArtifact("libtrace_torchscript_signature", JsonStyle::kOneLine, [&](JsonWriter& json) {
@@ -62,7 +64,8 @@ void EmitSignature(const std::string& model, const InputSignature& inputs, const
   });
 }
 
-// The generated code of all fused groups of a graph, each under the name that provenance calls it by.
+// The generated code of all fused groups of a graph, each under the name that provenance calls it
+// by.
 void EmitKernels(const GraphProvenance& provenance) {
   std::string text;
   for (const auto& [call, group] : provenance.groups()) {
@@ -72,7 +75,8 @@ void EmitKernels(const GraphProvenance& provenance) {
   if (!text.empty()) EmitGraphDump("libtrace_torchscript_kernels", "tensorexpr", "", text);
 }
 
-// The interpreter's message quotes the source as Python would; the last place it names is the innermost.
+// The interpreter's message quotes the source as Python would; the last place it names is the
+// innermost.
 void RecordFailure(Compile& compile, std::string_view type, const std::string& message) {
   std::string file;
   std::optional<uint32_t> line;
@@ -100,7 +104,8 @@ void DefineMethods(torch::jit::Module& module, const std::string& source, const 
     resolvers.push_back(torch::jit::nativeResolver());
   }
   const torch::jit::SimpleSelf self(module.type());
-  module._ivalue()->compilation_unit()->define(*module.type()->name(), {}, {}, definitions, resolvers, &self);
+  module._ivalue()->compilation_unit()->define(*module.type()->name(), {}, {}, definitions,
+                                               resolvers, &self);
 }
 
 struct TorchScriptModel::Impl {
@@ -110,11 +115,14 @@ struct TorchScriptModel::Impl {
   mutable std::mutex mutex;
   std::vector<std::unique_ptr<Specialization>> specializations;  // newest last
 
-  InputSignature SignatureOf(const torch::jit::Stack& stack, const torch::jit::Function& function) const;
+  InputSignature SignatureOf(const torch::jit::Stack& stack,
+                             const torch::jit::Function& function) const;
   Specialization* Find(const InputSignature& signature) const;
-  c10::IValue CompileAndRun(torch::jit::Stack stack, InputSignature signature, torch::jit::Function& function);
+  c10::IValue CompileAndRun(torch::jit::Stack stack, InputSignature signature,
+                            torch::jit::Function& function);
   c10::IValue RunSpecialized(Specialization& specialization, torch::jit::Stack stack);
-  CompileDescription Describe(const InputSignature& signature, const torch::jit::Graph& graph) const;
+  CompileDescription Describe(const InputSignature& signature,
+                              const torch::jit::Graph& graph) const;
   void EmitGraphs(Compile& compile, const torch::jit::Graph& before, torch::jit::Graph& after,
                   Specialization& specialization) const;
 };
@@ -124,7 +132,8 @@ InputSignature TorchScriptModel::Impl::SignatureOf(const torch::jit::Stack& stac
   InputSignature signature;
   const auto& arguments = function.getSchema().arguments();
   for (size_t i = 1; i < stack.size(); ++i) {  // 0 is self
-    AppendFacts(i < arguments.size() ? arguments[i].name() : "input" + std::to_string(i), stack[i], signature);
+    AppendFacts(i < arguments.size() ? arguments[i].name() : "input" + std::to_string(i), stack[i],
+                signature);
   }
   return signature;
 }
@@ -145,7 +154,8 @@ CompileDescription TorchScriptModel::Impl::Describe(const InputSignature& signat
                                             FirstDifference((*one)->signature, signature));
   }
   for (const torch::jit::Node* node : graph.nodes()) {
-    if (const auto place = OriginOf(node->sourceRange()).file_line_col(); place && node->kind().is_aten()) {
+    if (const auto place = OriginOf(node->sourceRange()).file_line_col();
+        place && node->kind().is_aten()) {
       description.file = std::get<0>(*place);
       description.line = static_cast<uint32_t>(std::get<1>(*place));
       break;
@@ -155,7 +165,8 @@ CompileDescription TorchScriptModel::Impl::Describe(const InputSignature& signat
 }
 
 void TorchScriptModel::Impl::EmitGraphs(Compile& compile, const torch::jit::Graph& before,
-                                        torch::jit::Graph& after, Specialization& specialization) const {
+                                        torch::jit::Graph& after,
+                                        Specialization& specialization) const {
   if (!IsEnabled()) return;
   EmitGraphDump("libtrace_torchscript_optimized", "torchscript", "", after.toString());
   compile.metrics().graph_input_count = static_cast<int64_t>(before.inputs().size());
@@ -175,18 +186,20 @@ c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, Input
   Compile compile(frame, Describe(signature, *graph));
   compile.metrics().cache_size = static_cast<int64_t>(specializations.size());
   compile.metrics().guard_count = static_cast<int64_t>(signature.size());
-  if (IsEnabled()) EmitGraphDump("libtrace_torchscript_graph", "torchscript", "", graph->toString());
+  if (IsEnabled())
+    EmitGraphDump("libtrace_torchscript_graph", "torchscript", "", graph->toString());
   auto made = std::make_unique<Specialization>();
   made->signature = signature;
   made->compile_id = compile.id();
   made->executor = std::make_unique<torch::jit::GraphExecutor>(graph->copy(), options.name);
   try {
-    // libtorch specialises from what it saw in one run, whose result is as good as any; the passes then run in
-    // getPlanFor.
+    // Libtorch specialises from what it saw in one run, whose result is as good as any; the passes
+    // then run in getPlanFor.
     torch::jit::Stack result = stack;
     const int64_t start_ns = NowNs();
     made->executor->run(result);
-    if (options.executions) options.executions->Executed(compile.id(), options.name, NowNs() - start_ns);
+    if (options.executions)
+      options.executions->Executed(compile.id(), options.name, NowNs() - start_ns);
     EmitSignature(options.name, signature, result.front());
     try {
       const TimedSpan span("libtrace_torchscript_optimize", options.name);
@@ -207,7 +220,8 @@ c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, Input
   }
 }
 
-c10::IValue TorchScriptModel::Impl::RunSpecialized(Specialization& specialization, torch::jit::Stack stack) {
+c10::IValue TorchScriptModel::Impl::RunSpecialized(Specialization& specialization,
+                                                   torch::jit::Stack stack) {
   std::optional<OpObserver> observer;
   bool is_first = false;
   if (options.observe_ops && IsEnabled()) {
@@ -255,7 +269,8 @@ c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs) {
   {
     const std::lock_guard lock(impl_->mutex);
     specialization = impl_->Find(signature);
-    if (specialization == nullptr && impl_->specializations.size() < impl_->options.max_specializations) {
+    if (specialization == nullptr &&
+        impl_->specializations.size() < impl_->options.max_specializations) {
       return impl_->CompileAndRun(std::move(stack), std::move(signature), function);
     }
   }
@@ -302,7 +317,8 @@ struct LoadedModule {
   uint64_t archive_size_bytes = 0;
 };
 
-LoadedModule LoadNow(CompileCache& cache, const CacheKey& key, FunctionRef<torch::jit::Module()> build) {
+LoadedModule LoadNow(CompileCache& cache, const CacheKey& key,
+                     FunctionRef<torch::jit::Module()> build) {
   std::optional<torch::jit::Module> module;
   const auto compile = [&] {
     module = build();
@@ -310,18 +326,21 @@ LoadedModule LoadNow(CompileCache& cache, const CacheKey& key, FunctionRef<torch
     module->save(archive);
     return CompileOutput{.entry = {.artifact = archive.str()}};
   };
-  CacheResult result = cache.GetOrCompile(key, [](std::string_view) { return true; }, compile);
+  CacheResult result = cache.GetOrCompile(
+      key, [](std::string_view) { return true; }, compile);
   if (!module && result.state == CacheState::kHit) {
     try {
       std::istringstream archive(result.entry.artifact);
       module = torch::jit::load(archive);
-    } catch (const std::exception&) {  // of another libtorch, or damaged in a way that its checksum does not show
+    } catch (const std::exception&) {  // of another libtorch, or damaged in a way that its checksum
+                                       // does not show
       static_cast<void>(cache.Remove(key.text));
       result.state = CacheState::kMiss;
     }
   }
   if (!module) module = build();
-  return {std::move(*module), result.state, result.entry.time_taken_ns, result.entry.artifact.size()};
+  return {std::move(*module), result.state, result.entry.time_taken_ns,
+          result.entry.artifact.size()};
 }
 
 }  // namespace
@@ -335,7 +354,8 @@ CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
   const auto load_now = [&] {
     auto made = std::make_shared<LoadedModule>(LoadNow(cache, key, build));
     // What was frozen into the graph is no weight.
-    return LoadedModels::Model{made, std::max(SizeOfWeights(WeightsOf(made->module)), made->archive_size_bytes)};
+    return LoadedModels::Model{
+        made, std::max(SizeOfWeights(WeightsOf(made->module)), made->archive_size_bytes)};
   };
   bool is_held = false;
   const bool may_share = loaded != nullptr && cache.enabled();

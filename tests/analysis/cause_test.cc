@@ -24,12 +24,15 @@ ComponentDifference OnlyHere(std::string name, std::string value) {
   return difference;
 }
 
-constexpr char kTensor[] = "TensorMetadata(dtype=torch.float32, shape=torch.Size([8, 16]), stride=(16, 1), "
-                           "device=device(type='cuda', index=0), layout=torch.strided)";
-constexpr char kOtherDevice[] = "TensorMetadata(dtype=torch.float32, shape=torch.Size([8, 16]), stride=(16, 1), "
-                                "device=device(type='cuda', index=5), layout=torch.strided)";
-constexpr char kOtherShape[] = "TensorMetadata(dtype=torch.float32, shape=torch.Size([9, 16]), stride=(16, 1), "
-                               "device=device(type='cuda', index=5), layout=torch.strided)";
+constexpr char kTensor[] =
+    "TensorMetadata(dtype=torch.float32, shape=torch.Size([8, 16]), stride=(16, 1), "
+    "device=device(type='cuda', index=0), layout=torch.strided)";
+constexpr char kOtherDevice[] =
+    "TensorMetadata(dtype=torch.float32, shape=torch.Size([8, 16]), stride=(16, 1), "
+    "device=device(type='cuda', index=5), layout=torch.strided)";
+constexpr char kOtherShape[] =
+    "TensorMetadata(dtype=torch.float32, shape=torch.Size([9, 16]), stride=(16, 1), "
+    "device=device(type='cuda', index=5), layout=torch.strided)";
 
 }  // namespace
 
@@ -58,8 +61,10 @@ TEST_CASE("the device index is by design; another shape on another device is the
 }
 
 TEST_CASE("another build explains the options that it changed, and not the inputs") {
-  std::vector<ComponentDifference> differences = {Differs("torch_version", "a", "b"), Differs("example_inputs[0]", kTensor, kOtherShape)};
-  for (int i = 0; i < 20; ++i) differences.push_back(Differs("inductor_config[o" + std::to_string(i) + "]", "1", "2"));
+  std::vector<ComponentDifference> differences = {
+      Differs("torch_version", "a", "b"), Differs("example_inputs[0]", kTensor, kOtherShape)};
+  for (int i = 0; i < 20; ++i)
+    differences.push_back(Differs("inductor_config[o" + std::to_string(i) + "]", "1", "2"));
   const auto causes = FindCauses(std::move(differences), {"2.14.1", "2.13.0", "", ""});
   REQUIRE(causes.size() == 2);
   CHECK(causes[0].kind == CauseKind::kBuild);
@@ -70,7 +75,8 @@ TEST_CASE("another build explains the options that it changed, and not the input
 
 TEST_CASE("constants of equal text and other hashes mean another Python") {
   std::vector<ComponentDifference> differences;
-  for (const char* name : {"a", "b", "c", "d"}) differences.push_back(Differs("inductor_config[" + std::string(name) + "]", "False", "False"));
+  for (const char* name : {"a", "b", "c", "d"})
+    differences.push_back(Differs("inductor_config[" + std::string(name) + "]", "False", "False"));
   const auto causes = FindCauses(std::move(differences), {});
   REQUIRE(causes.size() == 1);
   CHECK(causes[0].kind == CauseKind::kBuild);
@@ -78,27 +84,36 @@ TEST_CASE("constants of equal text and other hashes mean another Python") {
 }
 
 TEST_CASE("graphs that differ in the name of a process group only") {
-  const auto causes = FindCauses({Differs("gm", "x = torch.ops._c10d_functional.all_reduce.default(y, 'sum', '1')",
-                                          "x = torch.ops._c10d_functional.all_reduce.default(y, 'sum', '7')")}, {});
+  const auto causes =
+      FindCauses({Differs("gm", "x = torch.ops._c10d_functional.all_reduce.default(y, 'sum', '1')",
+                          "x = torch.ops._c10d_functional.all_reduce.default(y, 'sum', '7')")},
+                 {});
   REQUIRE(causes.size() == 1);
   CHECK(causes[0].kind == CauseKind::kProcessGroup);
 }
 
 TEST_CASE("another graph explains other inputs; sizes alone are the inputs'") {
-  auto causes = FindCauses({Differs("gm", "a = mm(x)", "a = relu(x)"), Differs("example_inputs[0]", kTensor, kOtherShape)}, {});
+  auto causes = FindCauses({Differs("gm", "a = mm(x)", "a = relu(x)"),
+                            Differs("example_inputs[0]", kTensor, kOtherShape)},
+                           {});
   REQUIRE(causes.size() == 1);
   CHECK(causes[0].kind == CauseKind::kGraph);
   CHECK(causes[0].explained.size() == 1);
-  causes = FindCauses({Differs("gm", "a = view(x, [8, 16])", "a = view(x, [9, 16])"), Differs("example_inputs[0]", kTensor, kOtherShape)}, {});
+  causes = FindCauses({Differs("gm", "a = view(x, [8, 16])", "a = view(x, [9, 16])"),
+                       Differs("example_inputs[0]", kTensor, kOtherShape)},
+                      {});
   REQUIRE(causes.size() == 1);
   CHECK(causes[0].kind == CauseKind::kInputs);
 }
 
 TEST_CASE("what differs by design has one neutral form") {
-  CHECK(NeutralizeDesign("gm", "f(cuda:3, cuda:3, cuda:5)").text == NeutralizeDesign("gm", "f(cuda:0, cuda:0, cuda:1)").text);
-  CHECK(NeutralizeDesign("gm", "f(cuda:3, cuda:5)").text != NeutralizeDesign("gm", "f(cuda:3, cuda:3)").text);
+  CHECK(NeutralizeDesign("gm", "f(cuda:3, cuda:3, cuda:5)").text ==
+        NeutralizeDesign("gm", "f(cuda:0, cuda:0, cuda:1)").text);
+  CHECK(NeutralizeDesign("gm", "f(cuda:3, cuda:5)").text !=
+        NeutralizeDesign("gm", "f(cuda:3, cuda:3)").text);
   CHECK(NeutralizeDesign("x", "/tmp/rank_3/a").has_rank_path);
-  CHECK(NeutralizeDesign("x", "/tmp/rank_3/a").text == NeutralizeDesign("x", "/tmp/rank_12/a").text);
+  CHECK(NeutralizeDesign("x", "/tmp/rank_3/a").text ==
+        NeutralizeDesign("x", "/tmp/rank_12/a").text);
   CHECK_FALSE(NeutralizeDesign("x", "index=3, rank_4").has_device);
   CHECK_FALSE(NeutralizeDesign("x", "index=3, rank_4").has_rank_path);
 }

@@ -8,7 +8,8 @@
 namespace tlparse {
 namespace {
 
-CollectiveItem Item(std::string op, std::string shape = "[8]", std::string group = "0", std::string dtype = "float32") {
+CollectiveItem Item(std::string op, std::string shape = "[8]", std::string group = "0",
+                    std::string dtype = "float32") {
   CollectiveItem item;
   item.is_wait = op == "wait_tensor";
   item.op = std::move(op);
@@ -20,14 +21,17 @@ CollectiveItem Item(std::string op, std::string shape = "[8]", std::string group
 
 std::string Kinds(const std::vector<CollectiveItem>& a, const std::vector<CollectiveItem>& b) {
   std::string renamed, text;
-  for (const CollectiveMismatch& mismatch : CompareCollectives(a, b, renamed)) text += std::string(text.empty() ? "" : " ") + std::string(Name(mismatch.kind));
+  for (const CollectiveMismatch& mismatch : CompareCollectives(a, b, renamed))
+    text += std::string(text.empty() ? "" : " ") + std::string(Name(mismatch.kind));
   return renamed.empty() ? text : text + "[" + renamed + "]";
 }
 
 }  // namespace
 
 TEST_CASE("kinds of mismatch") {
-  const std::vector<CollectiveItem> base = {Item("all_reduce_"), Item("all_gather_into_tensor", "[4]"), Item("wait_tensor"), Item("reduce_scatter_tensor")};
+  const std::vector<CollectiveItem> base = {Item("all_reduce_"),
+                                            Item("all_gather_into_tensor", "[4]"),
+                                            Item("wait_tensor"), Item("reduce_scatter_tensor")};
   CHECK(Kinds(base, base).empty());
   auto other = base;
   other[1].shape = "[5]";
@@ -53,7 +57,9 @@ TEST_CASE("kinds of mismatch") {
 }
 
 TEST_CASE("a mismatch of order says what stands in the other's place") {
-  const std::vector<CollectiveItem> base = {Item("all_reduce_", "[8]", "1"), Item("all_gather_into_tensor", "[4]", "2"), Item("broadcast_")};
+  const std::vector<CollectiveItem> base = {Item("all_reduce_", "[8]", "1"),
+                                            Item("all_gather_into_tensor", "[4]", "2"),
+                                            Item("broadcast_")};
   auto other = base;
   std::rotate(other.begin(), other.begin() + 1, other.end());
   std::string renamed;
@@ -65,12 +71,18 @@ TEST_CASE("a mismatch of order says what stands in the other's place") {
   CHECK(found[0].item == "all_reduce_ [8] float32 group 1");
   CHECK(found[0].instead == "all_gather_into_tensor [4] float32 group 2");
   CHECK(found[0].against_instead == "broadcast_ [8] float32 group 0");
-  CHECK(found[0].Text() == "#1 all_reduce_ [8] float32 group 1 → all_gather_into_tensor [4] float32 group 2; all_reduce_ is #3 here");
+  CHECK(found[0].Text() ==
+        "#1 all_reduce_ [8] float32 group 1 → all_gather_into_tensor [4] float32 group 2; "
+        "all_reduce_ is #3 here");
 }
 
 TEST_CASE("groups that are renamed throughout are no mismatch, others are") {
-  const std::vector<CollectiveItem> base = {Item("all_reduce_", "[8]", "1"), Item("all_reduce_", "[9]", "2"), Item("all_reduce_", "[10]", "1")};
-  std::vector<CollectiveItem> other = {Item("all_reduce_", "[8]", "5"), Item("all_reduce_", "[9]", "6"), Item("all_reduce_", "[10]", "5")};
+  const std::vector<CollectiveItem> base = {Item("all_reduce_", "[8]", "1"),
+                                            Item("all_reduce_", "[9]", "2"),
+                                            Item("all_reduce_", "[10]", "1")};
+  std::vector<CollectiveItem> other = {Item("all_reduce_", "[8]", "5"),
+                                       Item("all_reduce_", "[9]", "6"),
+                                       Item("all_reduce_", "[10]", "5")};
   CHECK(Kinds(base, other) == "[1 → 5, 2 → 6]");
   other = base;
   other[2].group = "2";
@@ -78,7 +90,8 @@ TEST_CASE("groups that are renamed throughout are no mismatch, others are") {
 }
 
 TEST_CASE("a schedule that knows names only agrees with a code that knows more") {
-  const std::vector<CollectiveItem> base = {Item("all_reduce_", "", "", ""), Item("wait_tensor", "", "", "")};
+  const std::vector<CollectiveItem> base = {Item("all_reduce_", "", "", ""),
+                                            Item("wait_tensor", "", "", "")};
   const std::vector<CollectiveItem> other = {Item("all_reduce_"), Item("wait_tensor")};
   CHECK(Kinds(base, other).empty());
 }

@@ -1,9 +1,8 @@
-#include "analysis/sequence_diff.h"
-#include "analysis/text_diff.h"
-
 #include <random>
 #include <string>
 
+#include "analysis/sequence_diff.h"
+#include "analysis/text_diff.h"
 #include "tests/catch2.h"
 
 namespace tlparse {
@@ -12,7 +11,8 @@ namespace {
 // The script as text: "=" keep, "-x" only in a, "+x" only in b.
 std::string Script(const std::string& a, const std::string& b, std::size_t limit = 2000) {
   std::string text;
-  for (const EditStep& step : AlignSequences(a.size(), b.size(), [&](std::size_t i, std::size_t j) { return a[i] == b[j]; }, limit)) {
+  for (const EditStep& step : AlignSequences(
+           a.size(), b.size(), [&](std::size_t i, std::size_t j) { return a[i] == b[j]; }, limit)) {
     if (step.kind == EditStep::Kind::kKeep) text += '=';
     if (step.kind == EditStep::Kind::kDelete) text += std::string("-") + a[step.a];
     if (step.kind == EditStep::Kind::kInsert) text += std::string("+") + b[step.b];
@@ -30,27 +30,33 @@ TEST_CASE("an insertion is one difference, whatever follows") {
   CHECK(Script("", "").empty());
 }
 
-TEST_CASE("deletions come before the insertions of the same place") { CHECK(Script("abc", "axc") == "=-b+x="); }
+TEST_CASE("deletions come before the insertions of the same place") {
+  CHECK(Script("abc", "axc") == "=-b+x=");
+}
 
 TEST_CASE("beyond the limit the script is still valid") {
   CHECK(Script("xabcy", "xdefy", 1) == "=-a-b-c+d+e+f=");
 }
 
-TEST_CASE("every script turns a into b, with as few steps as the longest common subsequence allows") {
+TEST_CASE(
+    "every script turns a into b, with as few steps as the longest common subsequence allows") {
   std::mt19937 random(4);
   for (int round = 0; round < 300; ++round) {
     std::string a, b;
     for (std::size_t i = random() % 12; i > 0; --i) a += static_cast<char>('a' + random() % 3);
     for (std::size_t i = random() % 12; i > 0; --i) b += static_cast<char>('a' + random() % 3);
-    std::vector<std::vector<std::size_t>> common(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+    std::vector<std::vector<std::size_t>> common(a.size() + 1,
+                                                 std::vector<std::size_t>(b.size() + 1));
     for (std::size_t i = 1; i <= a.size(); ++i) {
       for (std::size_t j = 1; j <= b.size(); ++j) {
-        common[i][j] = a[i - 1] == b[j - 1] ? common[i - 1][j - 1] + 1 : std::max(common[i - 1][j], common[i][j - 1]);
+        common[i][j] = a[i - 1] == b[j - 1] ? common[i - 1][j - 1] + 1
+                                            : std::max(common[i - 1][j], common[i][j - 1]);
       }
     }
     std::string rebuilt_a, rebuilt_b;
     std::size_t kept = 0;
-    for (const EditStep& step : AlignSequences(a.size(), b.size(), [&](std::size_t i, std::size_t j) { return a[i] == b[j]; })) {
+    for (const EditStep& step : AlignSequences(
+             a.size(), b.size(), [&](std::size_t i, std::size_t j) { return a[i] == b[j]; })) {
       if (step.kind != EditStep::Kind::kInsert) rebuilt_a += a[step.a];
       if (step.kind != EditStep::Kind::kDelete) rebuilt_b += b[step.b];
       if (step.kind == EditStep::Kind::kKeep) {
@@ -67,7 +73,8 @@ TEST_CASE("every script turns a into b, with as few steps as the longest common 
 
 TEST_CASE("a unified diff") {
   CHECK(UnifiedDiff("a\nb\nc\n", "a\nb\nc\n", "x", "y").empty());
-  CHECK(UnifiedDiff("a\nb\nc\n", "a\nB\nc\n", "x", "y") == "--- x\n+++ y\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n");
+  CHECK(UnifiedDiff("a\nb\nc\n", "a\nB\nc\n", "x", "y") ==
+        "--- x\n+++ y\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n");
   CHECK(UnifiedDiff("", "a\n", "x", "y") == "--- x\n+++ y\n@@ -0,0 +1,1 @@\n+a\n");
 }
 

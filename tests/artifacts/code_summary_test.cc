@@ -21,7 +21,8 @@ TEST_CASE("Debug handles are split off kernel names", "[code_summary]") {
   CHECK(SplitDebugHandle("a:1x").first == "a:1x");
 }
 
-TEST_CASE("Kernels of a Triton wrapper have nodes from the comments of their definition and calls", "[code_summary]") {
+TEST_CASE("Kernels of a Triton wrapper have nodes from the comments of their definition and calls",
+          "[code_summary]") {
   const CodeSummary summary = SummarizeCode(
       "# AOT ID: ['5_inference']\n"
       "# kernel path: /tmp/x.py\n"
@@ -30,7 +31,8 @@ TEST_CASE("Kernels of a Triton wrapper have nodes from the comments of their def
       "#   h => mul, mul_1\n"
       "# Graph fragment:\n"
       "#   %arg0_1 : Tensor \"f32[4]\" = PlaceHolder[target=arg0_1]\n"
-      "#   %mul : [num_users=1] = call_function[target=torch.ops.aten.mul.Tensor](args = (%x, 0.5), kwargs = {})\n"
+      "#   %mul : [num_users=1] = call_function[target=torch.ops.aten.mul.Tensor](args = (%x, "
+      "0.5), kwargs = {})\n"
       "#   return %mul\n"
       "triton_poi_0 = async_compile.triton('triton_poi_0', '''\n"
       "extern_kernels.mm(not, code)\n"
@@ -59,7 +61,8 @@ TEST_CASE("Kernels of a Triton wrapper have nodes from the comments of their def
   CHECK(summary.node_mapping[1] == std::pair<std::string, std::string>("h", "mul_1"));
 }
 
-TEST_CASE("A handle belongs to the call below it; kernels never called have no line", "[code_summary]") {
+TEST_CASE("A handle belongs to the call below it; kernels never called have no line",
+          "[code_summary]") {
   const CodeSummary summary = SummarizeCode(
       "unused = async_compile.cpp_pybinding([], '''\n''')\n"
       "# [Provenance debug handles] triton_a:3\n"
@@ -89,7 +92,9 @@ TEST_CASE("Damaged code is no reason to fail", "[code_summary]") {
   CHECK(SummarizeCode("# Topologically Sorted Source Nodes: [").kernels.empty());
   CHECK(SummarizeCode("x = async_compile.triton('x', '''\nnever closed").kernels.size() == 1);
   CHECK(SummarizeCode("torch.ops._c10d_functional.all_reduce_.default(").collectives.size() == 1);
-  CHECK(SummarizeCode("torch.ops._c10d_functional.all_reduce_.default(a, '").collectives[0].group_name.empty());
+  CHECK(SummarizeCode("torch.ops._c10d_functional.all_reduce_.default(a, '")
+            .collectives[0]
+            .group_name.empty());
   CHECK(SummarizeCode("torch.ops._c10d_functional.wait_tensor.default(a)").collectives[0].is_wait);
 }
 

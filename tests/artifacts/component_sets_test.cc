@@ -16,7 +16,8 @@ std::string Line(const std::string& rest) { return "[" + kHash + "] " + rest; }
 // A hash of its own for every number.
 std::string HashOf(int number) {
   std::string hash = kHash;
-  for (std::size_t at = 0; number > 0; ++at, number /= 26) hash[at] = static_cast<char>('a' + number % 26);
+  for (std::size_t at = 0; number > 0; ++at, number /= 26)
+    hash[at] = static_cast<char>('a' + number % 26);
   return hash;
 }
 
@@ -26,10 +27,14 @@ struct Stored {
   tlparse::ComponentSets sets{tables};
   tlparse::RowBatch rows{tables};
 
-  std::size_t RowCount(std::string_view table, std::size_t columns) { return rows.cells(tables.Use(table, columns)).size() / columns; }
-  std::int64_t Intern(const std::vector<std::string>& names, const std::vector<std::string>& hashes) {
+  std::size_t RowCount(std::string_view table, std::size_t columns) {
+    return rows.cells(tables.Use(table, columns)).size() / columns;
+  }
+  std::int64_t Intern(const std::vector<std::string>& names,
+                      const std::vector<std::string>& hashes) {
     std::vector<Component> components;
-    for (std::size_t index = 0; index < names.size(); ++index) components.push_back({names[index], hashes[index], "v"});
+    for (std::size_t index = 0; index < names.size(); ++index)
+      components.push_back({names[index], hashes[index], "v"});
     return sets.Intern(rows, texts, components, true).set_id;
   }
 };
@@ -48,8 +53,10 @@ TEST_CASE("ParseComponent reads hash, name and text", "[component_sets]") {
 }
 
 TEST_CASE("ParseComponent refuses what continues the line before", "[component_sets]") {
-  for (const std::string& line : {std::string(), std::string("    return x"), std::string("[0] x: y"), Line(""), Line("a b: c"),
-                                  Line("config[a: c"), "[" + std::string(51, 'A') + "] gm: x", "flags: -O2" + std::string()}) {
+  for (const std::string& line :
+       {std::string(), std::string("    return x"), std::string("[0] x: y"), Line(""),
+        Line("a b: c"), Line("config[a: c"), "[" + std::string(51, 'A') + "] gm: x",
+        "flags: -O2" + std::string()}) {
     INFO(line);
     CHECK_FALSE(tlparse::ParseComponent(line));
   }
@@ -86,15 +93,25 @@ TEST_CASE("ComponentSets stores of a set what earlier sets lack", "[component_se
   }
 }
 
-TEST_CASE("ComponentSets stores what names a device once for all device indexes", "[component_sets]") {
+TEST_CASE("ComponentSets stores what names a device once for all device indexes",
+          "[component_sets]") {
   Stored stored;
-  // As rank `device` has it: a graph, an input, an option; hashes of their own where the device is named.
+  // As rank `device` has it: a graph, an input, an option; hashes of their own where the device is
+  // named.
   const auto intern = [&](int device, const std::string& graph = "x", bool has_key = true) {
     const std::string index = std::to_string(device);
-    const std::vector<std::string> texts = {"f32[8]cuda:" + index + " " + graph, "device(type='cuda', index=" + index + ")", index, "True"};
-    const std::vector<std::string> hashes = {HashOf(1000 + device + (graph == "x" ? 0 : 500)), HashOf(2000 + device), HashOf(3000 + device), HashOf(4)};
-    return stored.sets.Intern(stored.rows, stored.texts, {{"gm", hashes[0], texts[0]}, {"example_inputs[0]", hashes[1], texts[1]},
-                                                          {"default_cuda_device_index", hashes[2], texts[2]}, {"inductor_config[a]", hashes[3], texts[3]}}, has_key);
+    const std::vector<std::string> texts = {"f32[8]cuda:" + index + " " + graph,
+                                            "device(type='cuda', index=" + index + ")", index,
+                                            "True"};
+    const std::vector<std::string> hashes = {HashOf(1000 + device + (graph == "x" ? 0 : 500)),
+                                             HashOf(2000 + device), HashOf(3000 + device),
+                                             HashOf(4)};
+    return stored.sets.Intern(stored.rows, stored.texts,
+                              {{"gm", hashes[0], texts[0]},
+                               {"example_inputs[0]", hashes[1], texts[1]},
+                               {"default_cuda_device_index", hashes[2], texts[2]},
+                               {"inductor_config[a]", hashes[3], texts[3]}},
+                              has_key);
   };
   const tlparse::KeySet first = intern(0);
   CHECK(first.device_index == 0);
@@ -126,17 +143,22 @@ TEST_CASE("ComponentSets stores what names a device once for all device indexes"
 
 TEST_CASE("ComponentSets keeps the same text with another hash apart", "[component_sets]") {
   Stored stored;
-  const auto intern = [&](int hash) { return stored.sets.Intern(stored.rows, stored.texts, {{"gm", HashOf(hash), "cuda:1"}}, true); };
+  const auto intern = [&](int hash) {
+    return stored.sets.Intern(stored.rows, stored.texts, {{"gm", HashOf(hash), "cuda:1"}}, true);
+  };
   const tlparse::KeySet first = intern(5), second = intern(6);
   CHECK(first.set_id != second.set_id);
   CHECK(second.device_index == 1);
   CHECK(stored.RowCount("component_hash", 3) == 2);
 }
 
-TEST_CASE("ComponentSets takes one device index of a set and keeps others as they are", "[component_sets]") {
+TEST_CASE("ComponentSets takes one device index of a set and keeps others as they are",
+          "[component_sets]") {
   Stored stored;
   const auto intern = [&](const std::string& a, const std::string& b) {
-    return stored.sets.Intern(stored.rows, stored.texts, {{"gm", HashOf(10 + a.back()), a}, {"example_inputs[0]", HashOf(500 + b.back()), b}}, true);
+    return stored.sets.Intern(
+        stored.rows, stored.texts,
+        {{"gm", HashOf(10 + a.back()), a}, {"example_inputs[0]", HashOf(500 + b.back()), b}}, true);
   };
   CHECK(intern("cuda:1", "cuda:2").device_index == 1);
   CHECK(stored.RowCount("component_hash", 3) == 1);

@@ -10,12 +10,14 @@ namespace {
 
 TEST_CASE("A source comment names file, line, function and code", "[graph_nodes]") {
   SourceLine source;
-  REQUIRE(ParseSourceComment("# File: /home/u/a in b.py:15 in forward, code: x = f(1), code: 2", source));
+  REQUIRE(ParseSourceComment("# File: /home/u/a in b.py:15 in forward, code: x = f(1), code: 2",
+                             source));
   CHECK(source.file == "/home/u/a in b.py");
   CHECK(source.line == 15);
   CHECK(source.function == "forward");
   CHECK(source.code == "x = f(1), code: 2");
-  REQUIRE(ParseSourceComment("# Annotation: {'a': 1} File: C:\\m.py:3 in <lambda>, code: y ", source));
+  REQUIRE(
+      ParseSourceComment("# Annotation: {'a': 1} File: C:\\m.py:3 in <lambda>, code: y ", source));
   CHECK(source.file == "C:\\m.py");
   CHECK(source.function == "<lambda>");
   CHECK(source.code == "y");
@@ -30,8 +32,10 @@ TEST_CASE("Statements become nodes with the source above them", "[graph_nodes]")
   ParsedGraph graph;
   ParseGraphNodes(
       "class G(torch.nn.Module):\n    def forward(self, x: \"f32[2]\"):\n        l_x_ = L_x_\n"
-      "         # File: m.py:1 in f, code: a\n        mm: \"f32[2, 2][2, 1]cpu\" = torch.ops.aten.mm.default(x, x);  x = None\n"
-      "        add = mm + 1;  mm = None\n        # No stacktrace found for following nodes\n        s: \"Sym(s0)\" = t[0]\n"
+      "         # File: m.py:1 in f, code: a\n        mm: \"f32[2, 2][2, 1]cpu\" = "
+      "torch.ops.aten.mm.default(x, x);  x = None\n"
+      "        add = mm + 1;  mm = None\n        # No stacktrace found for following nodes\n       "
+      " s: \"Sym(s0)\" = t[0]\n"
       "        p: \"f32\"  # PlainAOTInput(idx=0)\n        return (add,)\n",
       graph);
   REQUIRE(graph.nodes.size() == 4);
@@ -50,7 +54,8 @@ TEST_CASE("Statements become nodes with the source above them", "[graph_nodes]")
 
 TEST_CASE("GraphNodes finds by name; the first of equal names counts", "[graph_nodes]") {
   ParsedGraph graph;
-  ParseGraphNodes("# File: m.py:1 in f, code: a\nb = 1\n# File: m.py:2 in f, code: c\na = 1\nb = 2\n", graph);
+  ParseGraphNodes(
+      "# File: m.py:1 in f, code: a\nb = 1\n# File: m.py:2 in f, code: c\na = 1\nb = 2\n", graph);
   const GraphNodes nodes(graph, {{1, 1, 2, 3, 4}, {1, 2, 2, 3, 5}});
   REQUIRE(nodes.Find("b") != nullptr);
   CHECK(nodes.Find("b")->line == 1);
@@ -62,7 +67,8 @@ TEST_CASE("GraphNodes finds by name; the first of equal names counts", "[graph_n
 TEST_CASE("The pool forgets the graph that was not used for longest", "[graph_nodes]") {
   ParsedGraph graph;
   ParseGraphNodes("# File: m.py:1 in f, code: a\nb = 1\n", graph);
-  const auto nodes = std::make_shared<const GraphNodes>(graph, std::vector<GraphNodes::Source>{{1, 1, 0, 0, 0}});
+  const auto nodes =
+      std::make_shared<const GraphNodes>(graph, std::vector<GraphNodes::Source>{{1, 1, 0, 0, 0}});
   GraphNodePool pool(2 * nodes->size_bytes());
   pool.Put(1, nodes);
   pool.Put(2, nodes);

@@ -7,7 +7,8 @@
 namespace tlparse {
 namespace {
 
-TEST_CASE("A guard tree's lines have depth, kind, expression and the source of the nearest manager", "[guard_tree]") {
+TEST_CASE("A guard tree's lines have depth, kind, expression and the source of the nearest manager",
+          "[guard_tree]") {
   const std::vector<GuardLine> lines = ParseGuardTree(
       "\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n"
       "| +- GuardManager: source=L['x'], accessed_by=DictGetItemGuardAccessor('x')\n"
@@ -27,7 +28,8 @@ TEST_CASE("A guard tree's lines have depth, kind, expression and the source of t
 
 TEST_CASE("The comment of a guard tells code and place", "[guard_tree]") {
   GuardLine line;
-  ParseGuardComment("a == '  # no'      # x = 1  # note  # nn/m.py:134 in forward (HINT: type (a))", line);
+  ParseGuardComment("a == '  # no'      # x = 1  # note  # nn/m.py:134 in forward (HINT: type (a))",
+                    line);
   CHECK(line.expression == "a == '  # no'");
   CHECK(line.user_code == "x = 1  # note");
   CHECK(line.user_file == "nn/m.py");
@@ -53,7 +55,8 @@ TEST_CASE("The comment of a guard tells code and place", "[guard_tree]") {
   CHECK(quote.user_line == 1);
 }
 
-TEST_CASE("Text that is no tree, and trees that are damaged, are taken as they are", "[guard_tree]") {
+TEST_CASE("Text that is no tree, and trees that are damaged, are taken as they are",
+          "[guard_tree]") {
   CHECK(ParseGuardTree("").empty());
   CHECK(ParseGuardTree("no tree\n| | +\n").empty());
   const std::vector<GuardLine> deep = ParseGuardTree("| | | +- A: x\ny\n| +- \n+- B");

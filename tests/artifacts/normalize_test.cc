@@ -30,7 +30,8 @@ std::string Plain(std::string_view text) {
 }
 
 TEST_CASE("A text without anything to remove is returned as it is, not copied", "[normalize]") {
-  const std::string text = "def f(x_1, mul_2): 0x1f 'index=' cuda: a.b/c 3.14159265358979 (16, 1024)";
+  const std::string text =
+      "def f(x_1, mul_2): 0x1f 'index=' cuda: a.b/c 3.14159265358979 (16, 1024)";
   std::string buffer = "old";
   CHECK(NormalizeText(text, buffer).data() == text.data());
   CHECK(NormalizeGraph(text, buffer).data() == text.data());
@@ -47,7 +48,8 @@ TEST_CASE("Addresses go, constants of code stay", "[normalize]") {
   CHECK(Plain("0x7fffffff 0xff") == "0x7fffffff 0xff");
   CHECK(Plain("a 0x55d5c8a0b2c0 b 0x55d5c8a0b2c1") == "a 0x<addr> b 0x<addr>");
   CHECK(Plain("x at 0x") == "x at 0x");
-  CHECK(Plain("sha 0x0123456789abcdef01") == "sha 0x0123456789abcdef01");  // too long for an address
+  // Too long for an address
+  CHECK(Plain("sha 0x0123456789abcdef01") == "sha 0x0123456789abcdef01");
 }
 
 TEST_CASE("Hits are found at every place of a block and at the end", "[normalize]") {
@@ -65,11 +67,14 @@ TEST_CASE("A device's index is replaced by its order of appearance", "[normalize
         "\"f32[4, 4][4, 1]cuda:0\", device(type='cuda', index=0)");
   CHECK(Graph("cuda:1 cuda:0 cuda:1") == "cuda:0 cuda:1 cuda:0");
   CHECK(Graph("cuda:0 cuda:1") == "cuda:0 cuda:1");
-  CHECK(Graph("cuda:10239 cuda:123456") == "cuda:0 cuda:123456");  // as many digits as a job of ten thousand ranks needs
+  // As many digits as a job of ten thousand ranks needs
+  CHECK(Graph("cuda:10239 cuda:123456") == "cuda:0 cuda:123456");
   CHECK(Graph("xpu:5 cpu:7 mtia:5") == "xpu:0 cpu:1 mtia:0");
   CHECK(Graph("idx=7, max=3, barracuda: 3") == "idx=7, max=3, barracuda: 3");
-  CHECK(Code("with torch.cuda._DeviceGuard(3):\n    torch.cuda.set_device(3)\n    stream3 = get_raw_stream(3)\n    k.run(x, stream=stream3)\n") ==
-        "with torch.cuda._DeviceGuard(0):\n    torch.cuda.set_device(0)\n    stream0 = get_raw_stream(0)\n    k.run(x, stream=stream0)\n");
+  CHECK(Code("with torch.cuda._DeviceGuard(3):\n    torch.cuda.set_device(3)\n    stream3 = "
+             "get_raw_stream(3)\n    k.run(x, stream=stream3)\n") ==
+        "with torch.cuda._DeviceGuard(0):\n    torch.cuda.set_device(0)\n    stream0 = "
+        "get_raw_stream(0)\n    k.run(x, stream=stream0)\n");
   CHECK(Code("DeviceProperties(type='cuda', index=3, multi_processor_count=132)") ==
         "DeviceProperties(type='cuda', index=0, multi_processor_count=132)");
 }
@@ -83,20 +88,26 @@ TEST_CASE("More devices than are remembered keep their numbers", "[normalize]") 
 }
 
 TEST_CASE("A pre-grad graph without its id is the graph that Dynamo logged", "[normalize]") {
-  CHECK(Graph("class G:\n    return (x,)\n\n\n # graph id: 140182332413936") == "class G:\n    return (x,)");
+  CHECK(Graph("class G:\n    return (x,)\n\n\n # graph id: 140182332413936") ==
+        "class G:\n    return (x,)");
   CHECK(Graph("class G:\n    return (x,)\n") == "class G:\n    return (x,)");
   CHECK(Graph("# graph id: ") == "# graph id:");
   CHECK(Graph("12") == "12");
-  CHECK(Graph("# File: <eval_with_key>.17:5 in forward") == "# File: <eval_with_key>.N:5 in forward");
-  CHECK(Graph("g_optimizer_140329873123456_140329873120000_c5 = 1") == "g_optimizer_<addr>_<addr>_c = 1");
+  CHECK(Graph("# File: <eval_with_key>.17:5 in forward") ==
+        "# File: <eval_with_key>.N:5 in forward");
+  CHECK(Graph("g_optimizer_140329873123456_140329873120000_c5 = 1") ==
+        "g_optimizer_<addr>_<addr>_c = 1");
   CHECK(Graph("a_20241121") == "a_20241121");
 }
 
 TEST_CASE("Code loses AOT id, cache paths and provenance handles", "[normalize]") {
   CHECK(Code("# AOT ID: ['12_forward']\nimport torch") == "# AOT ID: ['_forward']\nimport torch");
-  CHECK(Code("#include \"/tmp/rt-cache/mlp/2r/c2rnilspx43ivnzu4uieul65kx65dfhfbptbh5og4wk6rqebuxoo.h\"\nx") ==
-        "#include \"<cache>.h\"\nx");
-  CHECK(Code("# kernel path: /tmp/torchinductor_u/ab/cabc7p7e3ivnzu4uieul65kx65dfhfbptbh5og4wk6rqebuxoo.py") ==
+  CHECK(
+      Code("#include "
+           "\"/tmp/rt-cache/mlp/2r/c2rnilspx43ivnzu4uieul65kx65dfhfbptbh5og4wk6rqebuxoo.h\"\nx") ==
+      "#include \"<cache>.h\"\nx");
+  CHECK(Code("# kernel path: "
+             "/tmp/torchinductor_u/ab/cabc7p7e3ivnzu4uieul65kx65dfhfbptbh5og4wk6rqebuxoo.py") ==
         "# kernel path: <cache>.py");
   CHECK(Code("torch/csrc/c10/core /xx/cab /ab/cabc") == "torch/csrc/c10/core /xx/cab /ab/cabc");
   CHECK(Code("a\n    # [Provenance debug handles] k:3\n    k(x)\n") == "a\n    k(x)\n");
@@ -105,10 +116,12 @@ TEST_CASE("Code loses AOT id, cache paths and provenance handles", "[normalize]"
 }
 
 TEST_CASE("Guards lose object ids with their padding, and the latency", "[normalize]") {
-  CHECK(Guards("| +- TYPE_MATCH: ___check_type_id(L['x'], 129836096)    \nb") == "| +- TYPE_MATCH: ___check_type_id(L['x'], <addr>)\nb");
+  CHECK(Guards("| +- TYPE_MATCH: ___check_type_id(L['x'], 129836096)    \nb") ==
+        "| +- TYPE_MATCH: ___check_type_id(L['x'], <addr>)\nb");
   CHECK(Guards("+- ID_MATCH: ___check_obj_id(G['a'], 140329327543056), type=<class 'x'>  # c") ==
         "+- ID_MATCH: ___check_obj_id(G['a'], <addr>), type=<class 'x'>  # c");
-  CHECK(Guards("+- ID_MATCH: ___check_obj_id(G['__optimizer_140329327543056_140329327543056_c7'].x, 9472864)") ==
+  CHECK(Guards("+- ID_MATCH: "
+               "___check_obj_id(G['__optimizer_140329327543056_140329327543056_c7'].x, 9472864)") ==
         "+- ID_MATCH: ___check_obj_id(G['__optimizer_<addr>_<addr>_c'].x, <addr>)");
   CHECK(Guards("+- TENSOR_MATCH: check_tensor(L['x'], size=[10000000, 10000000])") ==
         "+- TENSOR_MATCH: check_tensor(L['x'], size=[10000000, 10000000])");
@@ -116,13 +129,18 @@ TEST_CASE("Guards lose object ids with their padding, and the latency", "[normal
   CHECK(Guards("tree\n\nGuard latency = 129.95 us") == "tree\n\nGuard latency = ");
 }
 
-TEST_CASE("Runnables lose their environment, rank and the order of sets and settings", "[normalize]") {
+TEST_CASE("Runnables lose their environment, rank and the order of sets and settings",
+          "[normalize]") {
   CHECK(Runnable("x\ntorch.b = 1\ntorch.a = 2\n\ny") == "x\ntorch.a = 2\ntorch.b = 1\n\ny");
   CHECK(Runnable("x\ntorch.b = 1") == "x\ntorch.b = 1");
-  CHECK(Runnable("\nimport os\nos.environ['A'] = '/tmp/x'\nos.environ['B'] = 'y'\nimport torch") == "\nimport os\nimport torch");
-  CHECK(Runnable("setup({'1': {'size': 4, 'rank': 17}})") == "setup({'1': {'size': 4, 'rank': 0}})");
-  CHECK(Runnable("x\ntorch._dynamo.config.a = {'b', 'a'}\ny") == Runnable("x\ntorch._dynamo.config.a = {'a', 'b'}\ny"));
-  CHECK(Runnable("x\ntorch._dynamo.config.a = {'b', 'a'}\ny") != Runnable("x\ntorch._dynamo.config.a = {'a', 'c'}\ny"));
+  CHECK(Runnable("\nimport os\nos.environ['A'] = '/tmp/x'\nos.environ['B'] = 'y'\nimport torch") ==
+        "\nimport os\nimport torch");
+  CHECK(Runnable("setup({'1': {'size': 4, 'rank': 17}})") ==
+        "setup({'1': {'size': 4, 'rank': 0}})");
+  CHECK(Runnable("x\ntorch._dynamo.config.a = {'b', 'a'}\ny") ==
+        Runnable("x\ntorch._dynamo.config.a = {'a', 'b'}\ny"));
+  CHECK(Runnable("x\ntorch._dynamo.config.a = {'b', 'a'}\ny") !=
+        Runnable("x\ntorch._dynamo.config.a = {'a', 'c'}\ny"));
   CHECK(Runnable("x\ntorch.a = {'b': 'c', 'a': 'd'}\ny") == "x\ntorch.a = {'b': 'c', 'a': 'd'}\ny");
 }
 

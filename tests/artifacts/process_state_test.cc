@@ -17,8 +17,8 @@ TEST_CASE("Labels of compile ids can be read back", "[process_state]") {
 }
 
 TEST_CASE("What is no label gives nothing", "[process_state]") {
-  for (const char* label : {"", "None", "!", "0", "0/", "/0", "0/0/0", "!1/2", "0/0_", "0/0_x", "-1/0", "0/-1", "a/b", "0/0 ",
-                            "99999999999999999999/0"}) {
+  for (const char* label : {"", "None", "!", "0", "0/", "/0", "0/0/0", "!1/2", "0/0_", "0/0_x",
+                            "-1/0", "0/-1", "a/b", "0/0 ", "99999999999999999999/0"}) {
     CAPTURE(label);
     CHECK_FALSE(CompileIds::Parse(label));
   }

@@ -15,7 +15,8 @@ TEST_CASE("ParseFrameLine reads file, line and function", "[python_traceback]") 
   CHECK_FALSE(tlparse::ParseFrameLine("    return f(x)"));
 }
 
-TEST_CASE("IsUserFile tells the user's files from PyTorch's, Python's and generated ones", "[python_traceback]") {
+TEST_CASE("IsUserFile tells the user's files from PyTorch's, Python's and generated ones",
+          "[python_traceback]") {
   CHECK(tlparse::IsUserFile("/home/u/train.py"));
   CHECK_FALSE(tlparse::IsUserFile("/usr/lib/python3/dist-packages/torch/nn/modules/module.py"));
   CHECK_FALSE(tlparse::IsUserFile("/usr/lib/python3.14/contextlib.py"));
@@ -25,9 +26,11 @@ TEST_CASE("IsUserFile tells the user's files from PyTorch's, Python's and genera
 
 TEST_CASE("SummarizeTraceback takes the last of chained tracebacks", "[python_traceback]") {
   const std::string text =
-      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nValueError: inner\n\n"
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nValueError: "
+      "inner\n\n"
       "During handling of the above exception, another exception occurred:\n\n"
-      "Traceback (most recent call last):\n  File \"b.py\", line 2, in g\n    y\nmod.Outer: first\nsecond\n";
+      "Traceback (most recent call last):\n  File \"b.py\", line 2, in g\n    y\nmod.Outer: "
+      "first\nsecond\n";
   const auto summary = tlparse::SummarizeTraceback(text);
   CHECK(summary.type == "Outer");
   CHECK(summary.message == "first\nsecond");
@@ -35,9 +38,11 @@ TEST_CASE("SummarizeTraceback takes the last of chained tracebacks", "[python_tr
   CHECK(summary.user_frame->file == "b.py");
 }
 
-TEST_CASE("SummarizeTraceback leaves a traceback alone that a message quotes", "[python_traceback]") {
+TEST_CASE("SummarizeTraceback leaves a traceback alone that a message quotes",
+          "[python_traceback]") {
   const std::string text =
-      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nRuntimeError: worker said\n"
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nRuntimeError: "
+      "worker said\n"
       "Traceback (most recent call last):\n  File \"w.py\", line 9, in w\nKeyError: 3";
   const auto summary = tlparse::SummarizeTraceback(text);
   CHECK(summary.type == "RuntimeError");
@@ -47,7 +52,8 @@ TEST_CASE("SummarizeTraceback leaves a traceback alone that a message quotes", "
 TEST_CASE("SummarizeTraceback prefers the user code that Dynamo names", "[python_traceback]") {
   const std::string text =
       "Traceback (most recent call last):\n  File \"train.py\", line 1, in main\n    x\n"
-      "torch._dynamo.exc.Unsupported: no\n\nfrom user code:\n   File \"model.py\", line 7, in forward\n    y\n"
+      "torch._dynamo.exc.Unsupported: no\n\nfrom user code:\n   File \"model.py\", line 7, in "
+      "forward\n    y\n"
       "  File \"/usr/lib/python3/dist-packages/torch/nn/f.py\", line 3, in g\n";
   const auto summary = tlparse::SummarizeTraceback(text);
   CHECK(summary.user_frame->file == "model.py");

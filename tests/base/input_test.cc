@@ -166,7 +166,8 @@ TEST_CASE("Damaged compressed input delivers what comes before the damage", "[in
   }
 }
 
-// A frame of one raw block whose header asks for a window of 2^window_log bytes (RFC 8878, 3.1.1.1.2).
+// A frame of one raw block whose header asks for a window of 2^window_log bytes (RFC
+// 8878, 3.1.1.1.2).
 std::string ZstdWithWindow(int window_log, const std::string& content) {
   std::string frame = "\x28\xb5\x2f\xfd";
   frame += '\0';
@@ -176,7 +177,8 @@ std::string ZstdWithWindow(int window_log, const std::string& content) {
   return frame + content;
 }
 
-TEST_CASE("A zstd frame that asks for too large a window is an error that says what to do", "[input]") {
+TEST_CASE("A zstd frame that asks for too large a window is an error that says what to do",
+          "[input]") {
   const TempDirectory directory;
   CHECK(ReadFile(directory.Write("large", ZstdWithWindow(27, "text")), "zstd").bytes == "text");
   const Outcome outcome =

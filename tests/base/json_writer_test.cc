@@ -17,12 +17,23 @@ TEST_CASE("AppendJsonString escapes each character at each place of a block") {
   for (int c = 1; c < 0x80; ++c) {
     std::string escape;
     switch (c) {
-      case '"': escape = "\\\""; break;
-      case '\\': escape = "\\\\"; break;
-      case '\n': escape = "\\n"; break;
-      case '\r': escape = "\\r"; break;
-      case '\t': escape = "\\t"; break;
-      default: escape = c < 0x20 ? fmt::format("\\u{:04x}", c) : std::string(1, static_cast<char>(c));
+      case '"':
+        escape = "\\\"";
+        break;
+      case '\\':
+        escape = "\\\\";
+        break;
+      case '\n':
+        escape = "\\n";
+        break;
+      case '\r':
+        escape = "\\r";
+        break;
+      case '\t':
+        escape = "\\t";
+        break;
+      default:
+        escape = c < 0x20 ? fmt::format("\\u{:04x}", c) : std::string(1, static_cast<char>(c));
     }
     for (std::size_t before = 0; before < 34; ++before) {
       for (const std::size_t behind : std::initializer_list<std::size_t>{0, 1, 15, 16, 40}) {
@@ -43,7 +54,10 @@ TEST_CASE("AppendJsonString: many escapes in a row, and long texts") {
 }
 
 TEST_CASE("AppendJsonString: what is not UTF-8 becomes U+FFFD") {
-  CHECK(Quoted("a\xff" "b") == "\"a\xEF\xBF\xBD" "b\"");
+  CHECK(Quoted("a\xff"
+               "b") ==
+        "\"a\xEF\xBF\xBD"
+        "b\"");
   CHECK(Quoted("é€😀") == "\"é€😀\"");
 }
 

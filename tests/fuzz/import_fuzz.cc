@@ -1,7 +1,7 @@
-// The whole ingest on any bytes: it succeeds (or says that there is no record), SQLite finds nothing
-// wrong with the database, no foreign key points nowhere, every line of the log is in a record, in
-// its payload or in import_log, ingesting the same bytes again changes nothing, and a log that was
-// ingested half-written and then whole has the rows of the whole one.
+// The whole ingest on any bytes: it succeeds (or says that there is no record), SQLite finds
+// nothing wrong with the database, no foreign key points nowhere, every line of the log is in a
+// record, in its payload or in import_log, ingesting the same bytes again changes nothing, and a
+// log that was ingested half-written and then whole has the rows of the whole one.
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,9 +108,9 @@ std::int64_t CountKeptLines(Database& database) {
 
 void CheckDatabase(Database& database, const Counts& expected) {
   Require(Value(database.QueryText("PRAGMA integrity_check")) == "ok", "integrity_check");
-  const std::string orphan = Value(database.QueryText(
-      "SELECT \"table\" || ' row ' || coalesce(rowid, '?') || ' → ' || parent "
-      "FROM pragma_foreign_key_check"));
+  const std::string orphan = Value(
+      database.QueryText("SELECT \"table\" || ' row ' || coalesce(rowid, '?') || ' → ' || parent "
+                         "FROM pragma_foreign_key_check"));
   Require(orphan.empty(), "foreign key: " + orphan);
   Require(Value(database.QueryInt("SELECT count(*) FROM record")) == expected.records, "records");
   Require(Value(database.QueryInt("SELECT line_count FROM log_file")) == expected.lines,
@@ -137,9 +137,7 @@ std::map<std::string, std::int64_t> CountRows(Database& database) {
   return rows;
 }
 
-Database OpenDatabase() {
-  return Value(Database::Open(DatabasePath(), Database::Mode::kReadOnly));
-}
+Database OpenDatabase() { return Value(Database::Open(DatabasePath(), Database::Mode::kReadOnly)); }
 
 void CheckUnchanged(const Counts& expected) {
   const ImportSummary again = Value(Import(true));

@@ -43,7 +43,9 @@ bool IsAboutRange(simdjson::error_code error) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // libFuzzer's empty input has no address, which simdjson's copy is not made for.
-  const std::string_view text = size == 0 ? std::string_view("") : std::string_view(reinterpret_cast<const char*>(data), size);
+  const std::string_view text = size == 0
+                                    ? std::string_view("")
+                                    : std::string_view(reinterpret_cast<const char*>(data), size);
   static simdjson::dom::parser parser;
   simdjson::dom::element element;
   const bool was_strict = parser.parse(text.data(), text.size()).get(element) == simdjson::SUCCESS;

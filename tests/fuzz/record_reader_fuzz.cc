@@ -136,8 +136,8 @@ std::vector<Seen> ReadAll(std::string_view text, std::size_t piece, std::size_t 
       Count(lines, rest.substr(0, rest.find('\n')), -1);
       Count(lines, record.raw_payload, -1);
       CheckPayload(record, stored);
-      seen.push_back({record.line, record.byte_offset, std::string(record.envelope.kind), record.payload_state,
-                      stored[static_cast<std::size_t>(record.payload_id)]});
+      seen.push_back({record.line, record.byte_offset, std::string(record.envelope.kind),
+                      record.payload_state, stored[static_cast<std::size_t>(record.payload_id)]});
     }
     for (const tlparse::Finding& finding : window.findings) {
       Require(finding.record < static_cast<std::int64_t>(window.records.size()), "record exists");

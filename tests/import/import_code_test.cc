@@ -1,20 +1,24 @@
-// Every code of import_log is provoked by a fixture, so that none can lose its way into the table unseen.
+// Every code of import_log is provoked by a fixture, so that none can lose its way into the table
+// unseen.
+#include "base/import_code.h"
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
-#include "base/import_code.h"
 #include "tests/catch2.h"
 
 using namespace tlparse;  // NOLINT: a test
 
 TEST_CASE("Every code of import_log has a fixture", "[import_code]") {
   std::string fixtures;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(TRACEKIT_SOURCE_DIR "/fixtures")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(TRACEKIT_SOURCE_DIR "/fixtures")) {
     if (entry.path().extension() != ".test") continue;
     std::ifstream stream(entry.path(), std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(stream), {});
-    for (std::size_t at = text.find("\n=== rows"); at != text.npos; at = text.find("\n=== rows", at + 1)) {
+    for (std::size_t at = text.find("\n=== rows"); at != text.npos;
+         at = text.find("\n=== rows", at + 1)) {
       fixtures += text.substr(at, text.find("\n=== ", at + 5) - at);
     }
   }
@@ -22,7 +26,8 @@ TEST_CASE("Every code of import_log has a fixture", "[import_code]") {
   for (int code = 1; code < static_cast<int>(ImportCode::kCount); ++code) {
     const ImportCodeInfo& info = Info(static_cast<ImportCode>(code));
     CAPTURE(info.name);
-    // A record of 768 MiB is no fixture: tests/log makes the limit small, tests/e2e/test_damaged.py makes such a record.
+    // A record of 768 MiB is no fixture: tests/log makes the limit small, tests/e2e/test_damaged.py
+    // makes such a record.
     if (info.code != ImportCode::kLineTooLong) CHECK(fixtures.find(info.name) != fixtures.npos);
   }
 }

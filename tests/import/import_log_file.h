@@ -16,8 +16,11 @@ struct Ingest {
   TempDirectory directory;
   std::string database_path = directory.path() + "/trace.db";
 
-  std::string Write(const std::string& name, std::string_view text) { return directory.Write(name, text); }
-  Result<ImportSummary> Run(const std::vector<std::string>& paths, bool append, std::string run_name = "run") {
+  std::string Write(const std::string& name, std::string_view text) {
+    return directory.Write(name, text);
+  }
+  Result<ImportSummary> Run(const std::vector<std::string>& paths, bool append,
+                            std::string run_name = "run") {
     ImportOptions options;
     options.database_path = database_path;
     options.run_name = std::move(run_name);

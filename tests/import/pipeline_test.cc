@@ -74,7 +74,8 @@ PipelineFile File(std::string path, std::string text, std::string error = "") {
 // About `bytes` of a log: many windows.
 std::string LargeLog(std::size_t bytes) {
   std::string text;
-  for (int record = 0; text.size() < bytes; ++record) text += RecordText(std::string(2000, 'x') + std::to_string(record));
+  for (int record = 0; text.size() < bytes; ++record)
+    text += RecordText(std::string(2000, 'x') + std::to_string(record));
   return text;
 }
 
@@ -87,7 +88,8 @@ TEST_CASE("Files become rows in their order", "[pipeline]") {
   files.push_back(File("a", ""));
   files.push_back(File("c", RecordText("one")));
   REQUIRE(stages.Run(std::move(files)));
-  CHECK(stages.scratch.Rows("SELECT id, path, record_count, first_record_id, last_record_id FROM log_file ORDER BY id") ==
+  CHECK(stages.scratch.Rows("SELECT id, path, record_count, first_record_id, last_record_id FROM "
+                            "log_file ORDER BY id") ==
         Lines{"1|b|2|1|2", "2|a|0|NULL|NULL", "3|c|1|3|3"});
   CHECK(stages.Count("SELECT count(*) FROM payload_row") == 2);
   CHECK(stages.progress.back().records == 3);
@@ -129,16 +131,20 @@ TEST_CASE("Input that breaks is a finding, and the next file is read", "[pipelin
   files.push_back(File("b", RecordText("two")));
   REQUIRE(stages.Run(std::move(files)));
   CHECK(stages.Count("SELECT count(*) FROM record_row") == 2);
-  CHECK(stages.scratch.Rows("SELECT log_file_id, message FROM import_log WHERE code = 'damaged_input'") == Lines{"1|broke here"});
+  CHECK(stages.scratch.Rows(
+            "SELECT log_file_id, message FROM import_log WHERE code = 'damaged_input'") ==
+        Lines{"1|broke here"});
 }
 
-TEST_CASE("What is written after reading is in the database, and its failure ends the load", "[pipeline]") {
+TEST_CASE("What is written after reading is in the database, and its failure ends the load",
+          "[pipeline]") {
   Stages stages;
   const TableId texts = stages.tables.Use("text", 2);
   SECTION("rows") {
     stages.hooks.after_reading = [&](const auto& write) -> Result<void> {
       for (int id = 1000; id < 1010; ++id) {
-        if (!write([&](RowBatch& rows) { rows.Add(texts, id, "after reading"); })) return Fail(ErrorCode::kDatabase, "stopped");
+        if (!write([&](RowBatch& rows) { rows.Add(texts, id, "after reading"); }))
+          return Fail(ErrorCode::kDatabase, "stopped");
       }
       return {};
     };
@@ -148,7 +154,9 @@ TEST_CASE("What is written after reading is in the database, and its failure end
     CHECK(stages.Count("SELECT count(*) FROM text WHERE text = 'after reading'") == 10);
   }
   SECTION("an error") {
-    stages.hooks.after_reading = [](const auto&) -> Result<void> { return Fail(ErrorCode::kIo, "no room"); };
+    stages.hooks.after_reading = [](const auto&) -> Result<void> {
+      return Fail(ErrorCode::kIo, "no room");
+    };
     std::vector<PipelineFile> files;
     files.push_back(File("a", RecordText("one")));
     const Result<void> result = stages.Run(std::move(files));
@@ -159,8 +167,9 @@ TEST_CASE("What is written after reading is in the database, and its failure end
 
 TEST_CASE("A database that refuses rows ends the load at once", "[pipeline]") {
   Stages stages;
-  REQUIRE(stages.scratch.database.Execute(
-      "CREATE TRIGGER full BEFORE INSERT ON payload_row WHEN new.id > 1500 BEGIN SELECT raise(ABORT, 'disk full'); END"));
+  REQUIRE(
+      stages.scratch.database.Execute("CREATE TRIGGER full BEFORE INSERT ON payload_row WHEN "
+                                      "new.id > 1500 BEGIN SELECT raise(ABORT, 'disk full'); END"));
   std::vector<PipelineFile> files;
   files.push_back(File("a", LargeLog(60 << 20)));  // more than all windows in flight hold
   const Result<void> result = stages.Run(std::move(files));

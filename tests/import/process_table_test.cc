@@ -12,7 +12,8 @@ constexpr std::int64_t kFirstUs = 325 * kDayUs;  // 21 November of a leap year
 // 2026-11-21 00:00:00 UTC
 const std::int64_t kMtimeUs = DaysFromCivil(2026, 11, 21) * kDayUs;
 
-LogRecord Make(std::int64_t pid, std::string_view kind = "dynamo_start", std::optional<std::int64_t> rank = {}) {
+LogRecord Make(std::int64_t pid, std::string_view kind = "dynamo_start",
+               std::optional<std::int64_t> rank = {}) {
   LogRecord record;
   record.prefix.time_us = kFirstUs;
   record.prefix.pid = pid;
@@ -21,7 +22,8 @@ LogRecord Make(std::int64_t pid, std::string_view kind = "dynamo_start", std::op
   return record;
 }
 
-LogRecord InCompile(std::int64_t frame, std::string_view kind, std::optional<std::int64_t> attempt = 0) {
+LogRecord InCompile(std::int64_t frame, std::string_view kind,
+                    std::optional<std::int64_t> attempt = 0) {
   LogRecord record = Make(1, kind);
   record.envelope.frame_id = frame;
   record.envelope.frame_compile_id = 0;
@@ -67,7 +69,9 @@ TEST_CASE("A process per pid, and per rank where a pid carries several", "[proce
   CHECK(other_pid.state.id == 3);
 }
 
-TEST_CASE("An aggregator's [rankN]: gives the rank without a conflict; the record's own comes first", "[process_table]") {
+TEST_CASE(
+    "An aggregator's [rankN]: gives the rank without a conflict; the record's own comes first",
+    "[process_table]") {
   Table with;
   LogRecord record = Make(7);
   record.prefix.rank = 4;
@@ -111,15 +115,19 @@ TEST_CASE("Records with the same ids are one compile, until it begins again", "[
   CHECK(compile->first_record_id == 1);
   CHECK(compile->last_record_id == 2);
   CHECK(with.CompileFor(InCompile(1, "dynamo_start")) != compile);
-  CHECK(with.CompileFor(InCompile(0, "dynamo_start", 1)) == compile);  // another attempt, not another compile
-  CompileState* again = with.CompileFor(InCompile(0, "dynamo_start"));  // after torch._dynamo.reset()
+  // Another attempt, not another compile
+  CHECK(with.CompileFor(InCompile(0, "dynamo_start", 1)) == compile);
+  // After torch._dynamo.reset()
+  CompileState* again = with.CompileFor(InCompile(0, "dynamo_start"));
   CHECK(again != compile);
   CHECK(again->generation == 1);
   CHECK(with.CompileFor(InCompile(0, "dynamo_output_graph")) == again);
 }
 
-TEST_CASE("What precedes dynamo_start in a repeated compile belongs to the new one", "[process_table]") {
-  for (const std::string_view payload : {"\t{\n\t\"name\": \"dynamo\",\n\t\"ph\": \"B\"\n\t}", "\t{\"name\": \"dynamo\", \"ph\": \"B\"}"}) {
+TEST_CASE("What precedes dynamo_start in a repeated compile belongs to the new one",
+          "[process_table]") {
+  for (const std::string_view payload : {"\t{\n\t\"name\": \"dynamo\",\n\t\"ph\": \"B\"\n\t}",
+                                         "\t{\"name\": \"dynamo\", \"ph\": \"B\"}"}) {
     Table with;
     CompileState* compile = with.CompileFor(InCompile(0, "dynamo_start"));
     LogRecord event = InCompile(0, "chromium_event");
@@ -135,9 +143,11 @@ TEST_CASE("What precedes dynamo_start in a repeated compile belongs to the new o
   CHECK(with.CompileFor(reasons) != compile);
 }
 
-TEST_CASE("Records without ids that only a compile writes are a synthetic compile", "[process_table]") {
+TEST_CASE("Records without ids that only a compile writes are a synthetic compile",
+          "[process_table]") {
   Table with;
-  const auto record = [](std::string_view kind, bool has_stack, std::int64_t line, std::string_view name = "") {
+  const auto record = [](std::string_view kind, bool has_stack, std::int64_t line,
+                         std::string_view name = "") {
     LogRecord made = Make(1, kind);
     made.envelope.has_stack = has_stack;
     if (!name.empty()) made.envelope.name = name;
@@ -165,7 +175,8 @@ TEST_CASE("Records without ids that only a compile writes are a synthetic compil
   CHECK(with.CompileFor(record("aot_joint_graph", false, 10))->label == "unknown_10");
 }
 
-TEST_CASE("The clock is set by an event, else a cache lookup or metrics, else the file's time", "[process_clock]") {
+TEST_CASE("The clock is set by an event, else a cache lookup or metrics, else the file's time",
+          "[process_clock]") {
   ProcessClock clock(kFirstUs, kMtimeUs, true);
   CHECK(clock.basis() == "file_mtime");
   CHECK(clock.shift_us() == 0);
@@ -192,7 +203,8 @@ TEST_CASE("The clock is set by an event, else a cache lookup or metrics, else th
   CHECK(piped.shift_us() == 0);
 }
 
-TEST_CASE("Times of a process never decrease, over New Year and the end of summer time too", "[process_clock]") {
+TEST_CASE("Times of a process never decrease, over New Year and the end of summer time too",
+          "[process_clock]") {
   ProcessClock clock(365 * kDayUs, kMtimeUs, true);  // 31 December
   const std::int64_t last_year = clock.LocalUs(365 * kDayUs + 23 * kHourUs);
   CHECK(clock.LocalUs(0) == last_year + kHourUs);

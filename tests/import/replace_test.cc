@@ -12,7 +12,8 @@ const std::string kOne = RecordText("one"), kTwo = RecordText("two"), kThree = R
 
 }  // namespace
 
-TEST_CASE("The same bytes in the same run change nothing, under another name neither", "[replace]") {
+TEST_CASE("The same bytes in the same run change nothing, under another name neither",
+          "[replace]") {
   Ingest ingest;
   const std::string log = ingest.Write("a.log", kOne + kTwo);
   REQUIRE(ingest.Run({log}, true));
@@ -35,7 +36,8 @@ TEST_CASE("A log that grew replaces its rows; what others share stays", "[replac
   REQUIRE(grown);
   CHECK(grown->unchanged_count == 1);
   CHECK(grown->record_count == 5);
-  CHECK(ingest.Rows("SELECT f.path = '" + a + "', p.content FROM record r JOIN log_file f ON f.id = r.log_file_id "
+  CHECK(ingest.Rows("SELECT f.path = '" + a +
+                    "', p.content FROM record r JOIN log_file f ON f.id = r.log_file_id "
                     "JOIN payload p ON p.hash = r.payload_hash ORDER BY f.path, r.line") ==
         Lines{"1|one", "1|three", "1|one", "0|two", "0|three"});
   CHECK(ingest.Rows("SELECT count(*) FROM payload") == Lines{"3"});
@@ -43,7 +45,8 @@ TEST_CASE("A log that grew replaces its rows; what others share stays", "[replac
 
   ingest.Write("b.log", kThree);
   REQUIRE(ingest.Run({a, b}, true));
-  CHECK(ingest.Rows("SELECT content FROM payload ORDER BY content") == Lines{"one", "three"});  // nobody has "two"
+  // Nobody has "two"
+  CHECK(ingest.Rows("SELECT content FROM payload ORDER BY content") == Lines{"one", "three"});
   CHECK(ingest.Rows("SELECT count(*), count(DISTINCT id) FROM record") == Lines{"4|4"});
 }
 
@@ -54,8 +57,10 @@ TEST_CASE("Another run keeps its rows, even of the same log", "[replace]") {
   REQUIRE(ingest.Run({log}, true, "second"));
   ingest.Write("a.log", kTwo);
   REQUIRE(ingest.Run({log}, true, "second"));
-  CHECK(ingest.Rows("SELECT u.name, p.content FROM record r JOIN log_file f ON f.id = r.log_file_id JOIN run u ON u.id = f.run_id "
-                    "JOIN payload p ON p.hash = r.payload_hash ORDER BY u.id") == Lines{"first|one", "second|two"});
+  CHECK(ingest.Rows("SELECT u.name, p.content FROM record r JOIN log_file f ON f.id = "
+                    "r.log_file_id JOIN run u ON u.id = f.run_id "
+                    "JOIN payload p ON p.hash = r.payload_hash ORDER BY u.id") ==
+        Lines{"first|one", "second|two"});
   CHECK(ingest.Rows("SELECT count(*) FROM payload_row") == Lines{"2"});
 }
 
@@ -67,16 +72,18 @@ TEST_CASE("A log that is not in the run has no rows to remove", "[replace]") {
   REQUIRE(RemoveLog(database, 2, ingest.directory.path() + "/a.log"));
   CHECK(*database.QueryInt("SELECT count(*) FROM record") == 1);
   REQUIRE(RemoveLog(database, 1, ingest.directory.path() + "/a.log"));
-  CHECK(*database.QueryInt("SELECT (SELECT count(*) FROM record_row) + (SELECT count(*) FROM payload_row) + "
-                           "(SELECT count(*) FROM process) + (SELECT count(*) FROM log_file)") == 0);
+  CHECK(*database.QueryInt(
+            "SELECT (SELECT count(*) FROM record_row) + (SELECT count(*) FROM payload_row) + "
+            "(SELECT count(*) FROM process) + (SELECT count(*) FROM log_file)") == 0);
 }
 
 TEST_CASE("A database of an earlier tlparse learns the codes it does not know", "[replace]") {
   Ingest ingest;
   REQUIRE(ingest.Run({ingest.Write("a.log", kOne)}, false));
   const Lines codes = ingest.Rows("SELECT id, code, advice FROM import_code ORDER BY id");
-  REQUIRE(OpenOrThrow(ingest.database_path, Database::Mode::kAppend)
-              .Execute("DELETE FROM import_code WHERE id NOT IN (SELECT code_id FROM import_log_row)"));
+  REQUIRE(
+      OpenOrThrow(ingest.database_path, Database::Mode::kAppend)
+          .Execute("DELETE FROM import_code WHERE id NOT IN (SELECT code_id FROM import_log_row)"));
   CHECK(ingest.Rows("SELECT id, code, advice FROM import_code ORDER BY id") != codes);
   REQUIRE(ingest.Run({ingest.Write("b.log", kTwo)}, true));
   CHECK(ingest.Rows("SELECT id, code, advice FROM import_code ORDER BY id") == codes);
@@ -86,7 +93,9 @@ TEST_CASE("An ingest that fails leaves the database as it was, or none", "[repla
   Ingest ingest;
   const std::string missing = ingest.directory.path() + "/missing.log";
   const std::string noise = ingest.Write("noise.log", "no trace\n");
-  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(ingest.directory.path()), {}); };
+  const auto files = [&] {
+    return std::distance(std::filesystem::directory_iterator(ingest.directory.path()), {});
+  };
   for (const bool append : {false, true}) {
     CHECK(ingest.Run({missing}, append).error().code == ErrorCode::kNotFound);
     CHECK(ingest.Run({noise}, append).error().code == ErrorCode::kNotATrace);

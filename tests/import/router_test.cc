@@ -10,7 +10,9 @@ struct Routes {
   TableSet tables;
   Router router{tables};
   TextId next_name = 1;
-  Ingestor* Find(std::string_view kind, std::string_view name = "") { return router.Find(kind, name, next_name++); }
+  Ingestor* Find(std::string_view kind, std::string_view name = "") {
+    return router.Find(kind, name, next_name++);
+  }
 };
 
 }  // namespace

@@ -158,7 +158,8 @@ void EmitCuda() {
   const std::string node = "mm";
   const CudaLaunchScope scope("aten::mm", &node);
   void* const library = dlopen(CUPTI_STAND_IN, RTLD_LAZY);
-  const auto launch = reinterpret_cast<void (*)(const char*, uint64_t, uint32_t)>(dlsym(library, "standin_launch"));
+  const auto launch =
+      reinterpret_cast<void (*)(const char*, uint64_t, uint32_t)>(dlsym(library, "standin_launch"));
   if (launch != nullptr) launch("sgemm", 1200, 7);
 }
 

@@ -283,8 +283,8 @@ TEST_CASE("A child that emits nothing leaves no file and keeps none open", "[for
   }
 }
 
-// The sanitizers do not support threads that a child starts after a fork among threads: their own locks may be held by threads that
-// the child does not have.
+// The sanitizers do not support threads that a child starts after a fork among threads: their own
+// locks may be held by threads that the child does not have.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define LIBTRACE_TEST_SANITIZER

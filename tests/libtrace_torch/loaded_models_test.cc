@@ -163,8 +163,8 @@ TEST_CASE("loaded models: a TorchScript model is built once and loaded once") {
     states.push_back(load.substr(at, load.find('"', at) - at));
     CHECK(load.find("\"weight_size_bytes\": 64") != std::string::npos);
   }
-  CHECK(states == std::vector<std::string>{"compiled", "memory_hit", "cache_hit", "memory_hit",
-                                           "compiled"});
+  CHECK(states ==
+        std::vector<std::string>{"compiled", "memory_hit", "cache_hit", "memory_hit", "compiled"});
   const std::vector<std::string> hits = PayloadsOf(trace, "libtrace_torchscript_cache_hit");
   REQUIRE(hits.size() == 3);
   for (const size_t of_memory : {size_t{0}, size_t{2}}) {

@@ -41,17 +41,20 @@ TEST_CASE("cost: a convolution, from its weight; a view is free") {
   const auto cost = libtrace::CostOf("aten::conv2d", std::vector{Tensor(input), Tensor(weight)},
                                      std::vector{Tensor(output)}, false);
   CHECK(cost.flops == 2.0 * (8 * 14 * 14) * (3 * 3 * 3));
-  CHECK(libtrace::CostOf("aten::t", std::vector{Tensor(input)}, std::vector{Tensor(input)}, true).size_bytes == 0);
+  CHECK(libtrace::CostOf("aten::t", std::vector{Tensor(input)}, std::vector{Tensor(input)}, true)
+            .size_bytes == 0);
 }
 
 TEST_CASE("cost: an empty op and an op without tensors have a cost") {
   CHECK(libtrace::CostOf("aten::mm", {}, {}, false).flops == 0);
   const std::vector<int64_t> scalar = {};
   CHECK(libtrace::CostOf("aten::mm", std::vector{Tensor(scalar), Tensor(scalar)},
-                         std::vector{Tensor(scalar)}, false).flops == 2);
+                         std::vector{Tensor(scalar)}, false)
+            .flops == 2);
 }
 
-TEST_CASE("observer: outermost ops with their output tensors, in order, calls of one kind together") {
+TEST_CASE(
+    "observer: outermost ops with their output tensors, in order, calls of one kind together") {
   const Traced traced;
   const at::Tensor x = at::ones({4, 8}), w = at::ones({8, 2});
   libtrace::OpObserver observer;

@@ -25,8 +25,9 @@ TEST_CASE("Several spaces in front of the pid and a thread id are a header's", "
 }
 
 TEST_CASE("A header with an impossible date is a header", "[glog_prefix]") {
-  for (const char* time : {"1321 08:30:01.000000", "0000 08:30:01.000000", "0431 08:30:01.000000", "1121 24:30:01.000000",
-                           "1121 08:60:01.000000", "9999 99:99:99.999999"}) {
+  for (const char* time :
+       {"1321 08:30:01.000000", "0000 08:30:01.000000", "0431 08:30:01.000000",
+        "1121 24:30:01.000000", "1121 08:60:01.000000", "9999 99:99:99.999999"}) {
     const std::string line = "V" + std::string(time) + " 7 a.py:1] {}";
     CAPTURE(time);
     const auto prefix = ParseGlogPrefix(line);
@@ -39,14 +40,19 @@ TEST_CASE("A header with an impossible date is a header", "[glog_prefix]") {
 
 TEST_CASE("What only looks like a header is none", "[glog_prefix]") {
   const char* lines[] = {
-      "", "V", "[rank0]:", "[rank]:V1121 08:30:01.000000 7 a.py:1] {}",
-      "D1121 08:30:01.000000 7 a.py:1] {}",   // glog has no level D
-      "V121 08:30:01.000000 7 a.py:1] {}",    // three digits of a date
-      "V1121 08:30:01.00000 7 a.py:1] {}",    // milliseconds of a text log
-      "V1121 08:30:01,000000 7 a.py:1] {}", "V1121T08:30:01.000000 7 a.py:1] {}", "V11x1 08:30:01.000000 7 a.py:1] {}",
-      "V1121 08:30:01.000000 a.py:1] {}",     // no pid
-      "V1121 08:30:01.000000 7 a.py] {}",     // no line
-      "V1121 08:30:01.000000 7 a.py:1] text", // TORCH_LOGS
+      "",
+      "V",
+      "[rank0]:",
+      "[rank]:V1121 08:30:01.000000 7 a.py:1] {}",
+      "D1121 08:30:01.000000 7 a.py:1] {}",  // glog has no level D
+      "V121 08:30:01.000000 7 a.py:1] {}",   // three digits of a date
+      "V1121 08:30:01.00000 7 a.py:1] {}",   // milliseconds of a text log
+      "V1121 08:30:01,000000 7 a.py:1] {}",
+      "V1121T08:30:01.000000 7 a.py:1] {}",
+      "V11x1 08:30:01.000000 7 a.py:1] {}",
+      "V1121 08:30:01.000000 a.py:1] {}",      // no pid
+      "V1121 08:30:01.000000 7 a.py] {}",      // no line
+      "V1121 08:30:01.000000 7 a.py:1] text",  // TORCH_LOGS
       "V1121 08:30:01.000000 7 a.py:1] [0/0] {}",
       " V1121 08:30:01.000000 7 a.py:1] {}",
       "\tV1121 08:30:01.000000 7 a.py:1] {}",

@@ -10,7 +10,8 @@ using namespace tlparse;  // NOLINT: a test
 
 using Payload = LogRecord::Payload;
 
-TEST_CASE("Payload lines with an aggregator's [rankN]: go to the record of that rank", "[interleaved_ranks]") {
+TEST_CASE("Payload lines with an aggregator's [rankN]: go to the record of that rank",
+          "[interleaved_ranks]") {
   const std::string text = Header(HasPayload("a0\nb0"), "[rank0]:") + "\n" +
                            Header(HasPayload("a1\nb1"), "[rank1]:") + "\n" +
                            "[rank0]:\ta0\n[rank1]:\ta1\n[rank0]:\tb0\n[rank1]:\tb1\n";
@@ -23,13 +24,15 @@ TEST_CASE("Payload lines with an aggregator's [rankN]: go to the record of that 
   CHECK(log.records[1].payload == "a1\nb1");
 }
 
-TEST_CASE("Interleaved [rankN]: payload lines find their record over the border of a window", "[interleaved_ranks]") {
+TEST_CASE("Interleaved [rankN]: payload lines find their record over the border of a window",
+          "[interleaved_ranks]") {
   const auto header = [](int rank, std::string_view members) {
     return Header(members, "[rank" + std::to_string(rank) + "]:") + "\n";
   };
-  const std::string text = header(0, HasPayload("a0\nb0")) + header(1, HasPayload("a1\nb1")) + header(2, "\"str\": [\"a\", 0]") +
-                           "[rank1]:\ta1\n[rank0]:\ta0\nnoise\n[rank1]:\tb1\n" + header(1, HasPayload("c1")) +
-                           "[rank0]:\tb0\n[rank1]:\tc1\n";
+  const std::string text = header(0, HasPayload("a0\nb0")) + header(1, HasPayload("a1\nb1")) +
+                           header(2, "\"str\": [\"a\", 0]") +
+                           "[rank1]:\ta1\n[rank0]:\ta0\nnoise\n[rank1]:\tb1\n" +
+                           header(1, HasPayload("c1")) + "[rank0]:\tb0\n[rank1]:\tc1\n";
   for (std::size_t window = 1; window <= text.size() + 1; ++window) {
     Load load;
     const ReadLog log = load.Read(text, window);
@@ -43,7 +46,8 @@ TEST_CASE("Interleaved [rankN]: payload lines find their record over the border 
   }
 }
 
-TEST_CASE("Ranks whose records overlap without end are read alike in windows of any size", "[interleaved_ranks]") {
+TEST_CASE("Ranks whose records overlap without end are read alike in windows of any size",
+          "[interleaved_ranks]") {
   std::mt19937 random(3);
   std::vector<std::vector<std::string>> lines(4);  // by rank, the next one last
   for (int rank = 0; rank < 4; ++rank) {
@@ -53,9 +57,11 @@ TEST_CASE("Ranks whose records overlap without end are read alike in windows of 
       for (auto line = random() % 6; line > 0; --line) payload += "\nline " + std::to_string(line);
       lines[static_cast<std::size_t>(rank)].push_back(Header(HasPayload(payload), prefix) + "\n");
       std::istringstream stream(TabLines(payload, "\n", prefix));
-      for (std::string line; std::getline(stream, line);) lines[static_cast<std::size_t>(rank)].push_back(line + "\n");
+      for (std::string line; std::getline(stream, line);)
+        lines[static_cast<std::size_t>(rank)].push_back(line + "\n");
     }
-    std::reverse(lines[static_cast<std::size_t>(rank)].begin(), lines[static_cast<std::size_t>(rank)].end());
+    std::reverse(lines[static_cast<std::size_t>(rank)].begin(),
+                 lines[static_cast<std::size_t>(rank)].end());
   }
   std::string text;
   while (true) {
@@ -77,7 +83,8 @@ TEST_CASE("Ranks whose records overlap without end are read alike in windows of 
 TEST_CASE("A rank that fell silent does not hold the windows up", "[interleaved_ranks]") {
   const std::string silent = Header(HasPayload("never comes"), "[rank0]:") + "\n";
   std::string text = silent;
-  while (text.size() < (12u << 20)) text += Header("\"str\": [\"" + std::string(1000, 'x') + "\", 0]", "[rank1]:") + "\n";
+  while (text.size() < (12u << 20))
+    text += Header("\"str\": [\"" + std::string(1000, 'x') + "\", 0]", "[rank1]:") + "\n";
   Load load;
   const ReadLog log = load.Read(text + "[rank0]:\tnever comes\n");
   CHECK(log.window_count > 3);
@@ -87,11 +94,14 @@ TEST_CASE("A rank that fell silent does not hold the windows up", "[interleaved_
   CHECK(log.findings[1].text == "[rank0]:\tnever comes\n");  // too late, but kept
 }
 
-TEST_CASE("A payload torn into very many lines takes no more than its size", "[interleaved_ranks]") {
+TEST_CASE("A payload torn into very many lines takes no more than its size",
+          "[interleaved_ranks]") {
   std::string payload;
-  while (payload.size() < 1'500'000) payload += "line of a payload " + std::to_string(payload.size()) + "\n";
+  while (payload.size() < 1'500'000)
+    payload += "line of a payload " + std::to_string(payload.size()) + "\n";
   Load load;
-  const ReadLog log = load.Read(Header(HasPayload(payload), "[rank7]:") + "\n" + TabLines(payload, "\n", "[rank7]:"));
+  const ReadLog log = load.Read(Header(HasPayload(payload), "[rank7]:") + "\n" +
+                                TabLines(payload, "\n", "[rank7]:"));
   REQUIRE(log.records.size() == 1);
   CHECK(log.records[0].payload == payload);
   CHECK(log.findings.empty());

@@ -20,7 +20,8 @@ std::int64_t NaiveChunks(std::string_view bytes, std::vector<ChunkStart>& starts
 
 }  // namespace
 
-TEST_CASE("FindChunks finds what a byte-by-byte search finds, whatever the length", "[line_index]") {
+TEST_CASE("FindChunks finds what a byte-by-byte search finds, whatever the length",
+          "[line_index]") {
   std::mt19937 random(20261121);  // NOLINT: the same inputs every time
   for (const std::string alphabet : {"\n\tx", "\n\txxxxxxxxxxxxxxxxx\r", "\n", "\t", "x"}) {
     for (std::size_t size = 0; size <= 200; ++size) {

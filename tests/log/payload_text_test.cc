@@ -30,9 +30,11 @@ std::string WithoutTabs(std::string_view raw, bool remove_cr) {
 
 }  // namespace
 
-TEST_CASE("RemoveTabs writes what a byte-by-byte copy writes, whatever the length", "[payload_text]") {
+TEST_CASE("RemoveTabs writes what a byte-by-byte copy writes, whatever the length",
+          "[payload_text]") {
   std::mt19937 random(20261121);  // NOLINT: the same inputs every time
-  for (const std::string alphabet : {"\n\tx", "\n\r", "\n\t\rxxxxxxx", "\n\txxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}) {
+  for (const std::string alphabet :
+       {"\n\tx", "\n\r", "\n\t\rxxxxxxx", "\n\txxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}) {
     for (std::size_t size = 0; size <= 200; ++size) {
       for (int round = 0; round < 20; ++round) {
         std::string raw;

@@ -126,12 +126,13 @@ struct Load {
       ++log.window_count;
       for (const LogRecord& record : window.records) {
         log.records.push_back({record.line, record.byte_offset, std::string(record.envelope.kind),
-                               record.payload_state, record.payload_id, record.payload_is_new, record.prefix.time_us,
-                               std::string(record.payload), std::string(record.raw_payload)});
+                               record.payload_state, record.payload_id, record.payload_is_new,
+                               record.prefix.time_us, std::string(record.payload),
+                               std::string(record.raw_payload)});
       }
       for (const Finding& finding : window.findings) {
-        log.findings.push_back({finding.code, finding.line, finding.byte_offset, finding.record, finding.message,
-                                std::string(finding.text), finding.line_count});
+        log.findings.push_back({finding.code, finding.line, finding.byte_offset, finding.record,
+                                finding.message, std::string(finding.text), finding.line_count});
       }
     }
     log.line_count = reader.line_count();

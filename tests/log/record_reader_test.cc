@@ -13,7 +13,8 @@ const std::string kStr = Header("\"str\": [\"a.py\", 0]") + "\n";
 
 TEST_CASE("A record larger than the window stays whole", "[record_reader]") {
   std::string payload;
-  for (int line = 0; payload.size() < 5'000'000; ++line) payload += "line " + std::to_string(line) + "\n";
+  for (int line = 0; payload.size() < 5'000'000; ++line)
+    payload += "line " + std::to_string(line) + "\n";
   Load load;
   const ReadLog log = load.Read(kStr + RecordText(payload) + kStr);
   REQUIRE(log.records.size() == 3);
@@ -25,7 +26,8 @@ TEST_CASE("A record larger than the window stays whole", "[record_reader]") {
         static_cast<std::int64_t>(kStr.size() + RecordText(payload).size()));
 }
 
-TEST_CASE("A record that ends exactly at the window's border is not cut or joined", "[record_reader]") {
+TEST_CASE("A record that ends exactly at the window's border is not cut or joined",
+          "[record_reader]") {
   const std::string first = RecordText("one\ntwo");
   const std::string text = first + RecordText("three") + kStr;
   for (std::size_t window = 1; window <= text.size() + 1; ++window) {
@@ -44,7 +46,8 @@ TEST_CASE("A record that ends exactly at the window's border is not cut or joine
 }
 
 TEST_CASE("The border of a 2 MiB window may fall on any byte of a header", "[record_reader]") {
-  // The payload ends so that the window ends 20 bytes before, …, 20 bytes behind the second header's start.
+  // The payload ends so that the window ends 20 bytes before, …, 20 bytes behind the second
+  // header's start.
   for (int shift = -20; shift <= 20; ++shift) {
     const std::string payload(RecordReader::kWindowBytes - Header(HasPayload("")).size() - 3 +
                                   static_cast<std::size_t>(20 + shift) - 20,
@@ -60,7 +63,8 @@ TEST_CASE("The border of a 2 MiB window may fall on any byte of a header", "[rec
   }
 }
 
-TEST_CASE("Foreign lines inside a payload are a finding and the payload is whole", "[record_reader]") {
+TEST_CASE("Foreign lines inside a payload are a finding and the payload is whole",
+          "[record_reader]") {
   const std::string header = Header(HasPayload("one\ntwo\nthree")) + "\n";
   Load load;
   const ReadLog log = load.Read(header + "\tone\nW1 something\n\ttwo\nelse\n\tthree\n" + kStr);
@@ -78,8 +82,10 @@ TEST_CASE("Foreign lines inside a payload are a finding and the payload is whole
   CHECK(log.records[1].line == 7);
 }
 
-TEST_CASE("Foreign lines inside a payload may be cut by the border of a window", "[record_reader]") {
-  const std::string text = Header(HasPayload("one\ntwo\nthree")) + "\n\tone\nVery much like a header\n\ttwo\n[else\n\tthree\n" + kStr;
+TEST_CASE("Foreign lines inside a payload may be cut by the border of a window",
+          "[record_reader]") {
+  const std::string text = Header(HasPayload("one\ntwo\nthree")) +
+                           "\n\tone\nVery much like a header\n\ttwo\n[else\n\tthree\n" + kStr;
   for (std::size_t window = 1; window <= text.size() + 1; ++window) {
     Load load;
     const ReadLog log = load.Read(text, window);
@@ -90,7 +96,8 @@ TEST_CASE("Foreign lines inside a payload may be cut by the border of a window",
   }
 }
 
-TEST_CASE("Torn lines behind a damaged header are not added to the record before it", "[record_reader]") {
+TEST_CASE("Torn lines behind a damaged header are not added to the record before it",
+          "[record_reader]") {
   for (const std::string rank : {"", "[rank1]:"}) {
     const std::string broken = rank + "V1121 08:30:01.000000 7 a.py:1] {\"str\": [\n";
     const std::string torn = rank.empty() ? "noise\n\ttwo\n" : "[rank1]:\ttwo\n";
@@ -106,7 +113,8 @@ TEST_CASE("Torn lines behind a damaged header are not added to the record before
   }
 }
 
-TEST_CASE("TAB lines behind a complete payload and a foreign line are not added to it", "[record_reader]") {
+TEST_CASE("TAB lines behind a complete payload and a foreign line are not added to it",
+          "[record_reader]") {
   Load load;
   const ReadLog log = load.Read(RecordText("one") + "foreign\n\tits own line\n");
   REQUIRE(log.records.size() == 1);
@@ -118,10 +126,14 @@ TEST_CASE("TAB lines behind a complete payload and a foreign line are not added 
   CHECK(log.findings[0].text == "foreign\n\tits own line\n");
 }
 
-TEST_CASE("A record whose prefix names no possible time has that of its neighbour", "[record_reader]") {
-  const auto at = [](std::string_view time) { return "V" + std::string(time) + " 7 a.py:1] {\"str\": [\"a\", 0]}\n"; };
-  const std::string text = at("1321 08:30:01.000000") + at("0230 08:30:01.000000") + at("1121 08:30:02.000000") +
-                           at("1121 24:00:00.000000") + at("1121 08:30:03.000000");
+TEST_CASE("A record whose prefix names no possible time has that of its neighbour",
+          "[record_reader]") {
+  const auto at = [](std::string_view time) {
+    return "V" + std::string(time) + " 7 a.py:1] {\"str\": [\"a\", 0]}\n";
+  };
+  const std::string text = at("1321 08:30:01.000000") + at("0230 08:30:01.000000") +
+                           at("1121 08:30:02.000000") + at("1121 24:00:00.000000") +
+                           at("1121 08:30:03.000000");
   Load load;
   const ReadLog log = load.Read(text);
   REQUIRE(log.records.size() == 5);
@@ -132,14 +144,17 @@ TEST_CASE("A record whose prefix names no possible time has that of its neighbou
   CHECK(log.records[3].time_us == second);
   CHECK(log.records[4].time_us == second + 1'000'000);
   REQUIRE(log.findings.size() == 3);
-  for (const ReadFinding& finding : log.findings) CHECK(finding.code == ImportCode::kImpossibleTime);
+  for (const ReadFinding& finding : log.findings)
+    CHECK(finding.code == ImportCode::kImpossibleTime);
   CHECK(log.findings[2].line == 4);
   CHECK(log.findings[2].record == 3);
 }
 
 TEST_CASE("A record above the limit is cut and the rest of it kept as text", "[record_reader]") {
   const std::string payload(5000, 'x');
-  const auto read = [](const std::string& text) { return Load().Read(text, 64, 1 << 20, "", 1000); };
+  const auto read = [](const std::string& text) {
+    return Load().Read(text, 64, 1 << 20, "", 1000);
+  };
   SECTION("in its payload, a long line") {
     const ReadLog log = read(kStr + RecordText(payload) + kStr);
     REQUIRE(log.records.size() == 3);
@@ -173,8 +188,9 @@ TEST_CASE("A record above the limit is cut and the rest of it kept as text", "[r
 
 TEST_CASE("Windows line ends are taken off, and CRs that are content stay", "[record_reader]") {
   Load load;
-  const ReadLog log = load.Read(Header(HasPayload("one\ntwo")) + "\r\n" + TabLines("one\ntwo", "\r\n") +
-                                Header(HasPayload("a\r\nb\r")) + "\n" + TabLines("a\r\nb\r"));
+  const ReadLog log =
+      load.Read(Header(HasPayload("one\ntwo")) + "\r\n" + TabLines("one\ntwo", "\r\n") +
+                Header(HasPayload("a\r\nb\r")) + "\n" + TabLines("a\r\nb\r"));
   REQUIRE(log.records.size() == 2);
   CHECK(log.records[0].state == Payload::kCrRemoved);
   CHECK(log.records[0].payload == "one\ntwo");
@@ -207,7 +223,8 @@ TEST_CASE("NUL bytes are bytes like others", "[record_reader]") {
   CHECK(log.findings[0].line == 1);
 }
 
-TEST_CASE("A payload that repeats is stored once: in a window, over windows, over files", "[record_reader]") {
+TEST_CASE("A payload that repeats is stored once: in a window, over windows, over files",
+          "[record_reader]") {
   const std::string text = RecordText("same") + RecordText("other") + RecordText("same");
   for (const std::size_t window : {std::size_t{1}, RecordReader::kWindowBytes}) {
     Load load;
@@ -271,14 +288,16 @@ TEST_CASE("RecordReader reports a damaged header with its lines and reads on", "
   CHECK(log.records[1].line == 4);
   REQUIRE(log.findings.size() == 1);
   CHECK(log.findings[0].code == ImportCode::kBrokenHeader);
-  CHECK(log.findings[0].message == "the header's JSON is damaged; the line and its payload lines are kept as text");
+  CHECK(log.findings[0].message ==
+        "the header's JSON is damaged; the line and its payload lines are kept as text");
   CHECK(log.findings[0].line == 2);
   CHECK(log.findings[0].byte_offset == static_cast<std::int64_t>(kStr.size()));
   CHECK(log.findings[0].line_count == 2);
   CHECK(log.findings[0].text == broken + "\n\tits payload");
 }
 
-TEST_CASE("A missing payload is told from one that the end of the file cut off", "[record_reader]") {
+TEST_CASE("A missing payload is told from one that the end of the file cut off",
+          "[record_reader]") {
   const std::string header = Header(HasPayload("x")) + "\n";
   Load load;
   const ReadLog log = load.Read(header + kStr + header);
@@ -290,7 +309,8 @@ TEST_CASE("A missing payload is told from one that the end of the file cut off",
   CHECK(log.findings[1].line == 3);
 }
 
-TEST_CASE("Payload lines in front of every record belong to nobody and are kept", "[record_reader]") {
+TEST_CASE("Payload lines in front of every record belong to nobody and are kept",
+          "[record_reader]") {
   Load load;
   const ReadLog log = load.Read("\tone\n\ttwo\n" + kStr);
   REQUIRE(log.findings.size() == 1);
@@ -302,9 +322,11 @@ TEST_CASE("Payload lines in front of every record belong to nobody and are kept"
   CHECK(log.records.at(0).line == 3);
 }
 
-TEST_CASE("Input that breaks off delivers what came before and says so at the end", "[record_reader]") {
+TEST_CASE("Input that breaks off delivers what came before and says so at the end",
+          "[record_reader]") {
   Load load;
-  const ReadLog log = load.Read(kStr + kStr, RecordReader::kWindowBytes, 10, "gzip: the data is cut");
+  const ReadLog log =
+      load.Read(kStr + kStr, RecordReader::kWindowBytes, 10, "gzip: the data is cut");
   CHECK(log.records.size() == 2);
   REQUIRE(log.findings.size() == 1);
   CHECK(log.findings[0].code == ImportCode::kDamagedInput);

@@ -13,8 +13,9 @@ struct Tables {
   TableSet tables;
   TableId any, names;
   Tables() {
-    REQUIRE(scratch.database.Execute("CREATE TABLE any_row(a ANY, b ANY, c ANY) STRICT;"
-                                     "CREATE TABLE name(id INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT"));
+    REQUIRE(scratch.database.Execute(
+        "CREATE TABLE any_row(a ANY, b ANY, c ANY) STRICT;"
+        "CREATE TABLE name(id INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT"));
     any = tables.Use("any_row", 3);
     names = tables.Use("name", 2);
   }
@@ -43,11 +44,13 @@ TEST_CASE("A batch can be filled and inserted again and again", "[batch_table]")
   RowBatch rows(with.tables);
   CHECK((*writer)->Insert(rows));  // an empty one
   for (int batch = 0; batch < 3; ++batch) {
-    for (int row = 0; row < 1000; ++row) rows.Add(with.names, batch * 1000 + row, std::string(50, 'x'));
+    for (int row = 0; row < 1000; ++row)
+      rows.Add(with.names, batch * 1000 + row, std::string(50, 'x'));
     REQUIRE((*writer)->Insert(rows));
     rows.Clear();
   }
-  CHECK(*with.scratch.database.QueryInt("SELECT count(*) FROM name WHERE length(name) = 50") == 3000);
+  CHECK(*with.scratch.database.QueryInt("SELECT count(*) FROM name WHERE length(name) = 50") ==
+        3000);
 }
 
 TEST_CASE("What SQLite refuses is an error that names the table", "[batch_table]") {
@@ -69,12 +72,14 @@ TEST_CASE("What SQLite refuses is an error that names the table", "[batch_table]
   CHECK(*with.scratch.database.QueryInt("SELECT count(*) FROM name") == 0);
 }
 
-TEST_CASE("Tables that are not there or have other columns are found before the load", "[batch_table]") {
+TEST_CASE("Tables that are not there or have other columns are found before the load",
+          "[batch_table]") {
   Tables with;
   TableSet missing = with.tables;
   missing.Use("not_there", 1);
   CHECK(BatchWriter::Make(with.scratch.database, missing).error().code == ErrorCode::kInternal);
   TableSet narrow;
   narrow.Use("name", 1);
-  CHECK(BatchWriter::Make(with.scratch.database, narrow).error().message.find("name") != std::string::npos);
+  CHECK(BatchWriter::Make(with.scratch.database, narrow).error().message.find("name") !=
+        std::string::npos);
 }

@@ -20,7 +20,8 @@ TEST_CASE("Content is stored once per kind and hash", "[content_registry]") {
   CHECK(contents.Intern(rows, ContentKind::kGraph, two, 13).is_new);
   CHECK(contents.next_id() == 4);
   scratch.Insert(tables, rows);
-  CHECK(scratch.Rows("SELECT id, kind, hash = '" + ToHex(one) + "', record_id FROM content ORDER BY id") ==
+  CHECK(scratch.Rows("SELECT id, kind, hash = '" + ToHex(one) +
+                     "', record_id FROM content ORDER BY id") ==
         Lines{"1|graph|1|10", "2|code|1|12", "3|graph|0|13"});
 }
 

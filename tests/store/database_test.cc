@@ -12,7 +12,8 @@ using Mode = Database::Mode;
 TEST_CASE("Only databases of this program and version are opened", "[database]") {
   ScratchDatabase scratch;
   const std::string missing = scratch.directory.path() + "/missing.db";
-  const std::string text = scratch.directory.Write("text.db", "V1121 08:30:01.000000 7 a.py:1] {}\n");
+  const std::string text =
+      scratch.directory.Write("text.db", "V1121 08:30:01.000000 7 a.py:1] {}\n");
   const std::string empty = scratch.directory.Write("empty.db", "");
   const std::string other = scratch.directory.path() + "/other.db";
   REQUIRE(OpenOrThrow(other, Mode::kBulkLoad).Execute("CREATE TABLE t(x)"));
@@ -22,12 +23,14 @@ TEST_CASE("Only databases of this program and version are opened", "[database]")
     CHECK(Database::Open(empty, mode).error().code == ErrorCode::kNotATrace);
     CHECK(Database::Open(other, mode).error().code == ErrorCode::kNotATrace);
   }
-  REQUIRE(OpenOrThrow(other, Mode::kBulkLoad).Execute("PRAGMA application_id = 0x544C5052; PRAGMA user_version = 7"));
+  REQUIRE(OpenOrThrow(other, Mode::kBulkLoad)
+              .Execute("PRAGMA application_id = 0x544C5052; PRAGMA user_version = 7"));
   const auto newer = Database::Open(other, Mode::kReadOnly);
   REQUIRE_FALSE(newer);
   CHECK(newer.error().code == ErrorCode::kNotATrace);
   CHECK(newer.error().message.find("schema version 7") != std::string::npos);
-  CHECK(OpenOrThrow(other, Mode::kBulkLoad).QueryInt("SELECT count(*) FROM t"));  // and was left alone
+  CHECK(OpenOrThrow(other, Mode::kBulkLoad)
+            .QueryInt("SELECT count(*) FROM t"));  // and was left alone
 }
 
 TEST_CASE("Values come back as they were bound", "[database]") {
@@ -66,20 +69,24 @@ TEST_CASE("Errors of SQL are values with SQLite's words", "[database]") {
   CHECK(statement.error().code == ErrorCode::kDatabase);
   CHECK(statement.error().message.find("nothing") != std::string::npos);
   CHECK_FALSE(scratch.database.Execute("INSERT INTO run VALUES ('x', 'a', 'b', 'c')"));
-  auto refused = scratch.database.Prepare("INSERT INTO run(id, name, created_at, tool_version) VALUES (1, NULL, 'b', 'c')");
+  auto refused = scratch.database.Prepare(
+      "INSERT INTO run(id, name, created_at, tool_version) VALUES (1, NULL, 'b', 'c')");
   REQUIRE(refused);
   CHECK(refused->Run().error().message.find("NOT NULL") != std::string::npos);
   CHECK(*scratch.database.QueryInt("SELECT id FROM run") == 0);  // no row
   CHECK(scratch.database.QueryText("SELECT 'a' || char(10)")->size() == 2);
 }
 
-TEST_CASE("A reader cannot write, and an addition that is not committed leaves nothing", "[database]") {
+TEST_CASE("A reader cannot write, and an addition that is not committed leaves nothing",
+          "[database]") {
   ScratchDatabase scratch;
   REQUIRE(scratch.database.Execute("INSERT INTO run VALUES (1, 'a', 'b', 'c')"));
-  scratch.database = OpenOrThrow(scratch.directory.path() + "/another.db", Mode::kBulkLoad);  // gives up the lock
+  scratch.database =
+      OpenOrThrow(scratch.directory.path() + "/another.db", Mode::kBulkLoad);  // gives up the lock
   {
     Database append = OpenOrThrow(scratch.path, Mode::kAppend);
-    REQUIRE(append.Execute("BEGIN IMMEDIATE; DELETE FROM run; INSERT INTO run VALUES (2, 'b', 'b', 'c')"));
+    REQUIRE(append.Execute(
+        "BEGIN IMMEDIATE; DELETE FROM run; INSERT INTO run VALUES (2, 'b', 'b', 'c')"));
     CHECK(*append.QueryInt("SELECT id FROM run") == 2);
   }
   Database reader = OpenOrThrow(scratch.path, Mode::kReadOnly);
@@ -89,9 +96,11 @@ TEST_CASE("A reader cannot write, and an addition that is not committed leaves n
 
 TEST_CASE("The schema's tables are strict and the codes of import_log are there", "[database]") {
   ScratchDatabase scratch;
-  CHECK(scratch.Rows("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict = 0 "
+  CHECK(scratch.Rows("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
+                     "AND strict = 0 "
                      "AND name NOT LIKE 'sqlite_%'") == Lines{});
-  CHECK(*scratch.database.QueryInt("SELECT count(*) FROM import_code") == static_cast<std::int64_t>(ImportCode::kCount) - 1);
+  CHECK(*scratch.database.QueryInt("SELECT count(*) FROM import_code") ==
+        static_cast<std::int64_t>(ImportCode::kCount) - 1);
   CHECK(scratch.Rows("SELECT id, severity, code FROM import_code WHERE id IN (1, 21)") ==
         Lines{"1|error|broken_header", "21|info|foreign_line"});
   REQUIRE(CreateIndexes(scratch.database));

@@ -18,12 +18,14 @@ TEST_CASE("Findings are rows with code, place and text", "[import_log]") {
   log.Add(rows, std::nullopt, {}, ImportCode::kSkippedFile, "no place");
   log.Add(rows, 2, {}, ImportCode::kBadPayload, "\xff in a message", "a\0b"s);
   scratch.Insert(tables, rows);
-  CHECK(scratch.Rows("SELECT id, run_id, log_file_id, record_id, line, byte_offset, severity, code, message, text, line_count "
+  CHECK(scratch.Rows("SELECT id, run_id, log_file_id, record_id, line, byte_offset, severity, "
+                     "code, message, text, line_count "
                      "FROM import_log ORDER BY id") ==
         Lines{"5|1|2|10|20|30|info|foreign_line|a message|the text\n|3",
               "6|1|NULL|NULL|NULL|NULL|info|skipped_file|no place|NULL|1",
               "7|1|2|NULL|NULL|NULL|warning|bad_payload|\xEF\xBF\xBD in a message|a\0b|1"s});
-  CHECK(scratch.Rows("SELECT typeof(text) FROM import_log WHERE text IS NOT NULL ORDER BY id") == Lines{"text", "blob"});
+  CHECK(scratch.Rows("SELECT typeof(text) FROM import_log WHERE text IS NOT NULL ORDER BY id") ==
+        Lines{"text", "blob"});
 }
 
 TEST_CASE("Every code has a name of its own and advice that is a sentence", "[import_log]") {

@@ -21,8 +21,8 @@ TEST_CASE("Values become cells: text is copied, static text is not", "[row_batch
   RowBatch rows(tables);
   std::string text = "copied";
   const std::string own = "static";
-  rows.Add(table, text, StaticText{own}, StaticAny{own, false}, std::optional<double>(0.5), std::optional<std::string_view>(),
-           Colour::kRed, false);
+  rows.Add(table, text, StaticText{own}, StaticAny{own, false}, std::optional<double>(0.5),
+           std::optional<std::string_view>(), Colour::kRed, false);
   text = "changed";
   const std::vector<Cell>& cells = rows.cells(table);
   REQUIRE(cells.size() == 7);

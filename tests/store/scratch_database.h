@@ -21,12 +21,14 @@ inline Database OpenOrThrow(const std::string& path, Database::Mode mode) {
 
 struct ScratchDatabase {
   ScratchDatabase() {
-    if (Result<void> made = CreateSchema(database); !made) throw std::runtime_error(made.error().message);
+    if (Result<void> made = CreateSchema(database); !made)
+      throw std::runtime_error(made.error().message);
   }
   void Insert(const TableSet& tables, const RowBatch& rows) {
     auto writer = BatchWriter::Make(database, tables);
     if (!writer) throw std::runtime_error(writer.error().message);
-    if (Result<void> inserted = (*writer)->Insert(rows); !inserted) throw std::runtime_error(inserted.error().message);
+    if (Result<void> inserted = (*writer)->Insert(rows); !inserted)
+      throw std::runtime_error(inserted.error().message);
   }
   // Rows as text: columns joined by '|', NULL is "NULL".
   std::vector<std::string> Rows(std::string_view sql) {

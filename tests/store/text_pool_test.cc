@@ -17,7 +17,8 @@ TEST_CASE("Every distinct string has one id and one row", "[text_pool]") {
   CHECK(texts.Id(rows, "chromium_event") == kTextChromiumEvent);
   CHECK(texts.Id(rows, "artifact") == kTextArtifact);
   // Equal in size and in the bytes that the cache looks at first; long; empty; with NUL.
-  std::vector<std::string> names = {"", "a\0b"s, "a\0c"s, std::string(119, 'l'), std::string(120, 'l'), std::string(5000, 'l')};
+  std::vector<std::string> names = {
+      "", "a\0b"s, "a\0c"s, std::string(119, 'l'), std::string(120, 'l'), std::string(5000, 'l')};
   for (char c = 'a'; c <= 'z'; ++c) names.push_back("x"s + c + "yyz");
   std::set<TextId> ids;
   for (const std::string& name : names) ids.insert(texts.Id(rows, name));
@@ -26,7 +27,8 @@ TEST_CASE("Every distinct string has one id and one row", "[text_pool]") {
   for (const std::string& name : names) CHECK(ids.contains(texts.Id(rows, name)));
   CHECK_FALSE(texts.OptionalId(rows, ""));
   scratch.Insert(tables, rows);
-  CHECK(*scratch.database.QueryInt("SELECT count(*) FROM text WHERE id >= 33") == static_cast<std::int64_t>(names.size()));
+  CHECK(*scratch.database.QueryInt("SELECT count(*) FROM text WHERE id >= 33") ==
+        static_cast<std::int64_t>(names.size()));
   CHECK(scratch.Rows("SELECT text FROM text WHERE id = 1") == Lines{"chromium_event"});
 }
 

@@ -34,7 +34,8 @@ void WriteWeights(JsonWriter& json, const std::vector<ModelWeight>& weights) {
 uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights) {
   std::map<uint64_t, uint64_t> by_storage;
   for (const ModelWeight& weight : weights) {
-    uint64_t& largest = by_storage[weight.storage_id];  // a view of a storage may be smaller than the storage
+    // a view of a storage may be smaller than the storage
+    uint64_t& largest = by_storage[weight.storage_id];
     largest = std::max(largest, weight.size_bytes);
   }
   uint64_t size_bytes = 0;

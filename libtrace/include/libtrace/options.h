@@ -18,7 +18,8 @@
 //   LIBTRACE_PROVENANCE=off|default|full  how much libtrace::torch records about where  default
 //                            kernels and nodes come from
 //   LIBTRACE_SOURCE_ROOT=<dir>  prefix cut off the file names of prefixes               none
-//   LIBTRACE_CUPTI=<file>    the CUPTI that libtrace::cuda opens                        as installed
+//   LIBTRACE_CUPTI=<file>    the CUPTI that libtrace::cuda opens                        as
+//   installed
 //
 // Sizes take a suffix K, M or G (powers of 1024). A value that cannot be read is reported once
 // (on_error); the default is used. The caches have no variables: their options are arguments.

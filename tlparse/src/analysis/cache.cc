@@ -1,13 +1,13 @@
 #include "analysis/cache.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "analysis/graph_difference.h"
 #include "analysis/key_difference.h"
@@ -29,21 +29,27 @@ class FindingCollector {
   explicit FindingCollector(CacheAnswer& answer) : answer_(answer) {}
 
   void Add(CacheFinding finding, std::int32_t lookup_slot, std::int32_t compile_slot) {
-    // Options are told by name, so other options are another finding; of graphs and inputs the first example stands for all.
+    // Options are told by name, so other options are another finding; of graphs and inputs the
+    // first example stands for all.
     const CauseKind kind = finding.cause.kind;
-    const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting || kind == CauseKind::kBuild ||
-                         kind == CauseKind::kBypass || kind == CauseKind::kGuardMiss || kind == CauseKind::kMissingCompile;
+    const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting ||
+                         kind == CauseKind::kBuild || kind == CauseKind::kBypass ||
+                         kind == CauseKind::kGuardMiss || kind == CauseKind::kMissingCompile;
     // What is by design is told once for the job.
-    const bool is_for_all = kind == CauseKind::kDevice || kind == CauseKind::kRankPath || kind == CauseKind::kUnlogged;
-    const Key key{kind, is_for_all ? std::vector<RankIndex>() : finding.ranks, by_text ? finding.cause.text : std::string(),
-                  kind == CauseKind::kStorage ? finding.state + finding.against_state : std::string()};
+    const bool is_for_all =
+        kind == CauseKind::kDevice || kind == CauseKind::kRankPath || kind == CauseKind::kUnlogged;
+    const Key key{
+        kind, is_for_all ? std::vector<RankIndex>() : finding.ranks,
+        by_text ? finding.cause.text : std::string(),
+        kind == CauseKind::kStorage ? finding.state + finding.against_state : std::string()};
     const auto [found, is_new] = index_.try_emplace(key, answer_.findings.size());
     if (is_new) {
       answer_.findings.push_back(std::move(finding));
     } else if (is_for_all && answer_.findings[found->second].ranks != finding.ranks) {
       std::vector<RankIndex>& ranks = answer_.findings[found->second].ranks;
       std::vector<RankIndex> all;
-      std::set_union(ranks.begin(), ranks.end(), finding.ranks.begin(), finding.ranks.end(), std::back_inserter(all));
+      std::set_union(ranks.begin(), ranks.end(), finding.ranks.begin(), finding.ranks.end(),
+                     std::back_inserter(all));
       ranks = std::move(all);
     }
     CacheFinding& stored = answer_.findings[found->second];
@@ -68,20 +74,26 @@ class ClassFinder {
   Result<void> Run() {
     RETURN_IF_ERROR(FindMissingCompiles());
     for (const std::int32_t slot : answer_.lookups.order()) RETURN_IF_ERROR(Examine(slot));
-    std::stable_sort(answer_.findings.begin(), answer_.findings.end(),
-                     [](const CacheFinding& a, const CacheFinding& b) { return a.cause.kind < b.cause.kind; });
+    std::stable_sort(
+        answer_.findings.begin(), answer_.findings.end(),
+        [](const CacheFinding& a, const CacheFinding& b) { return a.cause.kind < b.cause.kind; });
     return {};
   }
 
  private:
-  const JobLookup& Lookup(std::int32_t index) const { return answer_.lookups.lookups()[static_cast<std::size_t>(index)]; }
-  std::int32_t CompileSlot(std::int32_t lookup_slot) const { return answer_.lookups.slots()[static_cast<std::size_t>(lookup_slot)].slot; }
+  const JobLookup& Lookup(std::int32_t index) const {
+    return answer_.lookups.lookups()[static_cast<std::size_t>(index)];
+  }
+  std::int32_t CompileSlot(std::int32_t lookup_slot) const {
+    return answer_.lookups.slots()[static_cast<std::size_t>(lookup_slot)].slot;
+  }
 
   Result<void> FindMissingCompiles();
   Result<void> Examine(std::int32_t lookup_slot);
   Result<std::vector<WorkClass>> Classify(const LookupSlot& slot);
   void FindWithoutLookup(std::int32_t lookup_slot, CacheLookupAnswer& answer);
-  Result<void> Explain(std::int32_t lookup_slot, const WorkClass& reference, const WorkClass& other, bool has_majority);
+  Result<void> Explain(std::int32_t lookup_slot, const WorkClass& reference, const WorkClass& other,
+                       bool has_majority);
   Result<void> NoteKeysWithinClass(std::int32_t lookup_slot, const WorkClass& one);
   Result<void> DescribeGraph(const JobLookup& a, const JobLookup& b, CacheFinding& finding);
 
@@ -106,10 +118,15 @@ Result<void> ClassFinder::FindMissingCompiles() {
     if (few_have_it) std::swap(finding.ranks, finding.against);
     finding.cause.kind = CauseKind::kMissingCompile;
     const RankIndex with_it = few_have_it ? finding.ranks.front() : finding.against.front();
-    const std::int64_t compile_id = job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))].id;
-    ASSIGN_OR_RETURN(const std::string reason,
-                     database_.QueryText("SELECT reason FROM recompile WHERE compile_id = ? ORDER BY ordinal LIMIT 1", compile_id));
-    finding.cause.text = few_have_it ? "compiled on these ranks only" : "not compiled on these ranks";
+    const std::int64_t compile_id =
+        job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))].id;
+    ASSIGN_OR_RETURN(
+        const std::string reason,
+        database_.QueryText(
+            "SELECT reason FROM recompile WHERE compile_id = ? ORDER BY ordinal LIMIT 1",
+            compile_id));
+    finding.cause.text =
+        few_have_it ? "compiled on these ranks only" : "not compiled on these ranks";
     if (!reason.empty()) finding.cause.text += ", recompiled because " + Shorten(reason, 300);
     finding.state = few_have_it ? "compiled" : "absent";
     finding.against_state = few_have_it ? "absent" : "compiled";
@@ -119,7 +136,8 @@ Result<void> ClassFinder::FindMissingCompiles() {
 }
 
 Result<std::vector<WorkClass>> ClassFinder::Classify(const LookupSlot& slot) {
-  std::unordered_map<std::int64_t, Hash128> evidence_of_key;  // one key, one input: whatever else the log says
+  // One key, one input: whatever else the log says
+  std::unordered_map<std::int64_t, Hash128> evidence_of_key;
   std::map<std::tuple<LookupState, std::uint64_t, std::uint64_t, std::int64_t>, std::size_t> index;
   std::vector<WorkClass> classes;
   for (const std::int32_t lookup_index : slot.lookups) {
@@ -127,17 +145,20 @@ Result<std::vector<WorkClass>> ClassFinder::Classify(const LookupSlot& slot) {
     Hash128 evidence;
     if (lookup.key_id == 0) {
       ASSIGN_OR_RETURN(evidence, comparer_.Evidence(lookup));
-    } else if (const auto known = evidence_of_key.find(lookup.key_id); known != evidence_of_key.end()) {
+    } else if (const auto known = evidence_of_key.find(lookup.key_id);
+               known != evidence_of_key.end()) {
       evidence = known->second;
     } else {
       ASSIGN_OR_RETURN(evidence, comparer_.Evidence(lookup));
       evidence_of_key.emplace(lookup.key_id, evidence);
     }
-    const auto [found, is_new] = index.try_emplace({lookup.state, evidence.low, evidence.high, lookup.guard_id}, classes.size());
+    const auto [found, is_new] = index.try_emplace(
+        {lookup.state, evidence.low, evidence.high, lookup.guard_id}, classes.size());
     if (is_new) {
       WorkClass one;
       one.state = lookup.state;
-      ASSIGN_OR_RETURN(one.key, database_.QueryText("SELECT key FROM cache_key WHERE id = ?", lookup.key_id));
+      ASSIGN_OR_RETURN(
+          one.key, database_.QueryText("SELECT key FROM cache_key WHERE id = ?", lookup.key_id));
       ASSIGN_OR_RETURN(one.bypass_reason, TextOf(database_, lookup.bypass_id));
       ASSIGN_OR_RETURN(one.guard, TextOf(database_, lookup.guard_id));
       classes.push_back(std::move(one));
@@ -152,7 +173,8 @@ Result<std::vector<WorkClass>> ClassFinder::Classify(const LookupSlot& slot) {
 }
 
 Result<void> ClassFinder::Examine(std::int32_t lookup_slot) {
-  ASSIGN_OR_RETURN(std::vector<WorkClass> classes, Classify(answer_.lookups.slots()[static_cast<std::size_t>(lookup_slot)]));
+  ASSIGN_OR_RETURN(std::vector<WorkClass> classes,
+                   Classify(answer_.lookups.slots()[static_cast<std::size_t>(lookup_slot)]));
   CacheLookupAnswer answer;
   answer.lookup_slot = lookup_slot;
   answer.has_majority = OrderByReference(classes);
@@ -169,18 +191,22 @@ Result<void> ClassFinder::Examine(std::int32_t lookup_slot) {
 void ClassFinder::FindWithoutLookup(std::int32_t lookup_slot, CacheLookupAnswer& answer) {
   const LookupSlot& slot = answer_.lookups.slots()[static_cast<std::size_t>(lookup_slot)];
   std::vector<char> has_lookup(answer_.job.participants().size());
-  for (const std::int32_t index : slot.lookups) has_lookup[static_cast<std::size_t>(Lookup(index).participant)] = 1;
+  for (const std::int32_t index : slot.lookups)
+    has_lookup[static_cast<std::size_t>(Lookup(index).participant)] = 1;
   for (std::size_t i = 0; i < has_lookup.size(); ++i) {
     const auto rank = static_cast<RankIndex>(i);
-    if (has_lookup[i] == 0 && answer_.job.CompileOf(rank, slot.slot) >= 0) answer.without_lookup.push_back(rank);
+    if (has_lookup[i] == 0 && answer_.job.CompileOf(rank, slot.slot) >= 0)
+      answer.without_lookup.push_back(rank);
   }
 }
 
-Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b, CacheFinding& finding) {
+Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b,
+                                        CacheFinding& finding) {
   const std::vector<JobCompile>& compiles = answer_.job.compiles();
-  ASSIGN_OR_RETURN(const GraphDifference difference,
-                   CompareGraphs(database_, compiles[static_cast<std::size_t>(a.compile)].graph_content, database_,
-                                 compiles[static_cast<std::size_t>(b.compile)].graph_content));
+  ASSIGN_OR_RETURN(
+      const GraphDifference difference,
+      CompareGraphs(database_, compiles[static_cast<std::size_t>(a.compile)].graph_content,
+                    database_, compiles[static_cast<std::size_t>(b.compile)].graph_content));
   if (!difference.differs) return {};
   finding.node = difference.b_node;
   finding.against_node = difference.a_node;
@@ -188,7 +214,8 @@ Result<void> ClassFinder::DescribeGraph(const JobLookup& a, const JobLookup& b, 
   return {};
 }
 
-Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& reference, const WorkClass& other, bool has_majority) {
+Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& reference,
+                                  const WorkClass& other, bool has_majority) {
   const JobLookup& a = Lookup(reference.lookups.front());
   const JobLookup& b = Lookup(other.lookups.front());
   CacheFinding base;
@@ -203,32 +230,43 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
     finding.cause.text = std::move(text);
     collector_.Add(std::move(finding), lookup_slot, CompileSlot(lookup_slot));
   };
-  const auto bypasses = [](const JobLookup& lookup) { return lookup.state == LookupState::kBypass || lookup.state == LookupState::kDisabled; };
+  const auto bypasses = [](const JobLookup& lookup) {
+    return lookup.state == LookupState::kBypass || lookup.state == LookupState::kDisabled;
+  };
   if (bypasses(b)) {
-    add(CauseKind::kBypass, other.bypass_reason.empty() ? "no reason given" : Shorten(other.bypass_reason, 300));
+    add(CauseKind::kBypass,
+        other.bypass_reason.empty() ? "no reason given" : Shorten(other.bypass_reason, 300));
     return {};
   }
   if (bypasses(a)) {
-    add(CauseKind::kBypass, fmt::format("the others bypass: {}", Shorten(reference.bypass_reason, 300)));
+    add(CauseKind::kBypass,
+        fmt::format("the others bypass: {}", Shorten(reference.bypass_reason, 300)));
     return {};
   }
   if (a.state == LookupState::kGuardMiss || b.state == LookupState::kGuardMiss) {
     const bool is_other = b.state == LookupState::kGuardMiss;
     const std::string& guard = is_other ? other.guard : reference.guard;
-    add(CauseKind::kGuardMiss, fmt::format("{}{}", is_other ? "" : "on the others: ", guard.empty() ? "guard not logged" : Shorten(guard, 300)));
+    add(CauseKind::kGuardMiss,
+        fmt::format("{}{}", is_other ? "" : "on the others: ",
+                    guard.empty() ? "guard not logged" : Shorten(guard, 300)));
   }
   if (a.key_id != 0 && a.key_id == b.key_id) {
-    if (a.state != b.state && a.state != LookupState::kGuardMiss && b.state != LookupState::kGuardMiss) {
-      add(CauseKind::kStorage, fmt::format("same key, {} here and {} there: one side had no entry", Name(b.state), Name(a.state)));
+    if (a.state != b.state && a.state != LookupState::kGuardMiss &&
+        b.state != LookupState::kGuardMiss) {
+      add(CauseKind::kStorage, fmt::format("same key, {} here and {} there: one side had no entry",
+                                           Name(b.state), Name(a.state)));
     }
     return {};
   }
   ASSIGN_OR_RETURN(KeyDifference difference, comparer_.Compare(a, b));
-  std::vector<Cause> causes = FindCauses(std::move(difference.differences), comparer_.Context(a.participant, b.participant));
+  std::vector<Cause> causes = FindCauses(std::move(difference.differences),
+                                         comparer_.Context(a.participant, b.participant));
   if (causes.empty()) {
-    const bool is_note = difference.has_evidence && (difference.fallback.empty() || a.state == b.state);
+    const bool is_note =
+        difference.has_evidence && (difference.fallback.empty() || a.state == b.state);
     add(is_note ? CauseKind::kUnlogged : CauseKind::kUnknown,
-        difference.fallback.empty() ? "keys differ, no component does: not a divergence of inputs" : difference.fallback);
+        difference.fallback.empty() ? "keys differ, no component does: not a divergence of inputs"
+                                    : difference.fallback);
     return {};
   }
   for (Cause& cause : causes) {
@@ -241,7 +279,8 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
   return {};
 }
 
-// Ranks of one class have different keys where they differ by design: named once, with one pair as the example.
+// Ranks of one class have different keys where they differ by design: named once, with one pair as
+// the example.
 Result<void> ClassFinder::NoteKeysWithinClass(std::int32_t lookup_slot, const WorkClass& one) {
   if (one.distinct_keys < 2) return {};
   const JobLookup& a = Lookup(one.lookups.front());
@@ -253,10 +292,13 @@ Result<void> ClassFinder::NoteKeysWithinClass(std::int32_t lookup_slot, const Wo
     finding.ranks = one.ranks;
     finding.state = finding.against_state = Name(one.state);
     finding.fallback = difference.fallback;
-    std::vector<Cause> causes = FindCauses(std::move(difference.differences), comparer_.Context(a.participant, b.participant));
+    std::vector<Cause> causes = FindCauses(std::move(difference.differences),
+                                           comparer_.Context(a.participant, b.participant));
     if (causes.empty()) {
       finding.cause.kind = CauseKind::kUnlogged;
-      finding.cause.text = fmt::format("{} keys, no component that the log shows differs: not a divergence of inputs", one.distinct_keys);
+      finding.cause.text = fmt::format(
+          "{} keys, no component that the log shows differs: not a divergence of inputs",
+          one.distinct_keys);
     } else {
       finding.cause = std::move(causes.back());
     }
@@ -270,7 +312,8 @@ Result<void> ClassFinder::NoteKeysWithinClass(std::int32_t lookup_slot, const Wo
 
 bool CacheAnswer::HasDivergence() const {
   return !same_key_codes.empty() ||
-         std::any_of(findings.begin(), findings.end(), [](const CacheFinding& finding) { return !IsNote(finding.cause.kind); });
+         std::any_of(findings.begin(), findings.end(),
+                     [](const CacheFinding& finding) { return !IsNote(finding.cause.kind); });
 }
 
 Result<void> FindCacheClasses(Database& database, CacheAnswer& answer) {
@@ -282,15 +325,26 @@ std::vector<CacheEconomics> SumEconomics(const LookupIndex& lookups, RankIndex p
   std::map<std::string, CacheEconomics> by_layer;
   for (const JobLookup& lookup : lookups.lookups()) {
     if (participant >= 0 && lookup.participant != participant) continue;
-    const std::string& layer = lookups.LayerName(lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)].layer_id);
+    const std::string& layer =
+        lookups.LayerName(lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)].layer_id);
     CacheEconomics& sums = by_layer[layer];
     sums.layer = layer;
     switch (lookup.state) {
-      case LookupState::kHit: ++sums.hits; break;
-      case LookupState::kMiss: ++sums.misses; break;
-      case LookupState::kGuardMiss: ++sums.guard_misses; break;
-      case LookupState::kBypass: ++sums.bypasses; break;
-      case LookupState::kDisabled: ++sums.disabled; break;
+      case LookupState::kHit:
+        ++sums.hits;
+        break;
+      case LookupState::kMiss:
+        ++sums.misses;
+        break;
+      case LookupState::kGuardMiss:
+        ++sums.guard_misses;
+        break;
+      case LookupState::kBypass:
+        ++sums.bypasses;
+        break;
+      case LookupState::kDisabled:
+        ++sums.disabled;
+        break;
     }
     sums.time_saved_ns += lookup.time_saved_ns;
     sums.time_taken_ns += lookup.time_taken_ns;
@@ -311,14 +365,17 @@ Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options
   std::map<std::string, std::map<std::int64_t, std::int64_t>> reasons;
   for (const JobLookup& lookup : answer.lookups.lookups()) {
     if (lookup.state != LookupState::kBypass) continue;
-    ++reasons[answer.lookups.LayerName(answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)].layer_id)][lookup.bypass_id];
+    ++reasons[answer.lookups.LayerName(
+        answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)].layer_id)]
+             [lookup.bypass_id];
   }
   for (CacheEconomics& sums : answer.economics) {
     for (const auto& [reason, count] : reasons[sums.layer]) {
       ASSIGN_OR_RETURN(std::string text, TextOf(database, reason));
       sums.bypass_reasons.push_back({text.empty() ? "no reason given" : std::move(text), count});
     }
-    std::stable_sort(sums.bypass_reasons.begin(), sums.bypass_reasons.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+    std::stable_sort(sums.bypass_reasons.begin(), sums.bypass_reasons.end(),
+                     [](const auto& a, const auto& b) { return a.count > b.count; });
   }
   if (options.with_code_check) {
     ASSIGN_OR_RETURN(answer.same_key_codes, FindSameKeyCodes(database, answer.job));
@@ -327,10 +384,13 @@ Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options
   RankIndex participant = answer.job.HasSeveral() ? -1 : 0;
   if (options.rank) {
     for (std::size_t i = 0; i < answer.job.participants().size(); ++i) {
-      if (answer.job.participants()[i].name == *options.rank) participant = static_cast<RankIndex>(i);
+      if (answer.job.participants()[i].name == *options.rank)
+        participant = static_cast<RankIndex>(i);
     }
-    if (participant < 0 || answer.job.participants()[static_cast<std::size_t>(participant)].name != *options.rank) {
-      return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no rank '{}'", answer.job.run_name(), *options.rank));
+    if (participant < 0 ||
+        answer.job.participants()[static_cast<std::size_t>(participant)].name != *options.rank) {
+      return Fail(ErrorCode::kNotFound,
+                  fmt::format("run '{}' has no rank '{}'", answer.job.run_name(), *options.rank));
     }
   }
   if (participant >= 0) {

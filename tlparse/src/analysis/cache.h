@@ -1,4 +1,5 @@
-// Why ranks differ in what their compile caches answered, and what the caches were worth. The answer of `tlparse cache`.
+// Why ranks differ in what their compile caches answered, and what the caches were worth. The
+// answer of `tlparse cache`.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +18,18 @@ namespace tlparse {
 struct CacheClass {
   LookupState state = LookupState::kMiss;
   std::vector<RankIndex> ranks;
-  std::size_t distinct_keys = 0;  // more than one: they differ by design, or for no reason the log shows
-  std::string key;                // of the lowest rank; empty: none
+  // More than one: they differ by design, or for no reason the log shows
+  std::size_t distinct_keys = 0;
+  std::string key;  // of the lowest rank; empty: none
   std::string bypass_reason;
-  std::string guard;              // the guard that failed
+  std::string guard;  // the guard that failed
 };
 
 struct CacheLookupAnswer {
   std::int32_t lookup_slot = 0;
-  std::vector<CacheClass> classes;       // the reference first, then by size
-  bool has_majority = true;              // false: classes are equals, compared with that of the lowest rank
-  std::vector<RankIndex> without_lookup; // the compile is there, the lookup is not
+  std::vector<CacheClass> classes;  // the reference first, then by size
+  bool has_majority = true;  // false: classes are equals, compared with that of the lowest rank
+  std::vector<RankIndex> without_lookup;  // the compile is there, the lookup is not
 };
 
 // One cause, told once for all lookups where it sets the same ranks apart.
@@ -40,7 +42,8 @@ struct CacheFinding {
   std::vector<std::int32_t> compile_slots;
   std::string state;          // what the ranks got: "miss"
   std::string against_state;  // what the others got: "hit"
-  // Where the components came from, if not from the lookups themselves (2.14 logs none for AOTAutograd).
+  // Where the components came from, if not from the lookups themselves (2.14 logs none for
+  // AOTAutograd).
   std::string fallback;
   // The first node that differs, for kGraph, and where it comes from.
   std::string node, against_node, source;
@@ -57,11 +60,11 @@ struct SameKeyCode {
 
 // For a lookup that did not hit: the earlier key with the fewest differences.
 struct ClosestKey {
-  std::int32_t lookup = 0;      // index into LookupIndex::lookups
-  std::string earlier_title;    // the lookup that had the key
-  std::string earlier_run;      // empty: this run
+  std::int32_t lookup = 0;    // index into LookupIndex::lookups
+  std::string earlier_title;  // the lookup that had the key
+  std::string earlier_run;    // empty: this run
   std::size_t difference_count = 0;
-  std::vector<Cause> causes;    // empty: the very key was there before (evicted, or another store)
+  std::vector<Cause> causes;  // empty: the very key was there before (evicted, or another store)
 };
 
 struct CacheEconomics {
@@ -81,7 +84,7 @@ struct CacheAnswer {
   JobGraphs graphs;
   LookupIndex lookups;
   std::vector<CacheLookupAnswer> lookup_answers;  // in the order of lookups.order()
-  std::vector<CacheFinding> findings;             // divergences first, then notes; most telling first
+  std::vector<CacheFinding> findings;  // divergences first, then notes; most telling first
   std::vector<SameKeyCode> same_key_codes;
   std::vector<ClosestKey> closest_keys;
   std::vector<CacheEconomics> economics;
@@ -90,8 +93,9 @@ struct CacheAnswer {
 };
 
 struct CacheOptions {
-  std::string run;                     // empty: the latest
-  std::optional<std::string> rank;     // closest earlier keys of this participant; default: where there is only one
+  std::string run;  // empty: the latest
+  // closest earlier keys of this participant; default: where there is only one
+  std::optional<std::string> rank;
   bool with_closest_keys = true;
   bool with_code_check = true;
 };
@@ -102,7 +106,8 @@ Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options
 // The parts, for answers that need more than one.
 Result<void> FindCacheClasses(Database& database, CacheAnswer& answer);
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job);
-Result<std::vector<ClosestKey>> FindClosestKeys(Database& database, const CacheAnswer& answer, RankIndex participant);
+Result<std::vector<ClosestKey>> FindClosestKeys(Database& database, const CacheAnswer& answer,
+                                                RankIndex participant);
 std::vector<CacheEconomics> SumEconomics(const LookupIndex& lookups, RankIndex participant = -1);
 
 }  // namespace tlparse

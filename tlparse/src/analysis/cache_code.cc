@@ -1,8 +1,8 @@
 // Same key, different generated code: what a cache must never give.
+#include <fmt/format.h>
+
 #include <cctype>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "analysis/cache.h"
 #include "analysis/text_diff.h"
@@ -12,9 +12,12 @@ namespace tlparse {
 namespace {
 
 Result<std::string> NormalCode(Database& database, std::int64_t record_id) {
-  ASSIGN_OR_RETURN(const std::string text,
-                   database.QueryText("SELECT p.content FROM record_row r JOIN payload_row p ON p.id = r.payload_id "
-                                      "WHERE r.id = ?", record_id));
+  ASSIGN_OR_RETURN(
+      const std::string text,
+      database.QueryText(
+          "SELECT p.content FROM record_row r JOIN payload_row p ON p.id = r.payload_id "
+          "WHERE r.id = ?",
+          record_id));
   std::string buffer;
   return std::string(NormalizeCode(text, buffer));
 }
@@ -22,8 +25,12 @@ Result<std::string> NormalCode(Database& database, std::int64_t record_id) {
 // Whether a size in the text is a symbol: s77, u0.
 bool HasSymbol(std::string_view text) {
   for (std::size_t at = 1; at + 1 < text.size(); ++at) {
-    if ((text[at] != 's' && text[at] != 'u') || std::isdigit(static_cast<unsigned char>(text[at + 1])) == 0) continue;
-    if (text[at - 1] == ' ' || text[at - 1] == '[' || text[at - 1] == '(' || text[at - 1] == '\'' || text[at - 1] == '*') return true;
+    if ((text[at] != 's' && text[at] != 'u') ||
+        std::isdigit(static_cast<unsigned char>(text[at + 1])) == 0)
+      continue;
+    if (text[at - 1] == ' ' || text[at - 1] == '[' || text[at - 1] == '(' || text[at - 1] == '\'' ||
+        text[at - 1] == '*')
+      return true;
   }
   return false;
 }
@@ -35,23 +42,31 @@ struct CodeUse {
 // Cache keys with several codes: their codes by content id.
 using OddKeys = std::map<std::string, std::map<std::int64_t, CodeUse>>;
 
-// With dynamic shapes one key has an entry per set of guards, and each its own code: those keys are left out. They show by a lookup that
-// found entries but none whose guards held, or by a symbol among the inputs.
+// With dynamic shapes one key has an entry per set of guards, and each its own code: those keys are
+// left out. They show by a lookup that found entries but none whose guards held, or by a symbol
+// among the inputs.
 class DynamicKeys {
  public:
   // `odd` has the keys that will be asked for.
   static Result<DynamicKeys> Load(Database& database, const OddKeys& odd) {
     DynamicKeys dynamic;
-    ASSIGN_OR_RETURN(dynamic.inputs_,
-                     database.Prepare("SELECT m.value FROM cache_key_set s JOIN component_set_member m ON m.component_set_id = "
-                                      "s.component_set_id WHERE s.key_id = ? AND m.name GLOB 'example_inputs*'"));
-    ASSIGN_OR_RETURN(Statement keys, database.Prepare("SELECT k.id, k.key, k.id IN (SELECT key_id FROM cache_event_row WHERE state = 2) "
-                                                      "FROM cache_key k"));
+    ASSIGN_OR_RETURN(
+        dynamic.inputs_,
+        database.Prepare(
+            "SELECT m.value FROM cache_key_set s JOIN component_set_member m ON m.component_set_id "
+            "= "
+            "s.component_set_id WHERE s.key_id = ? AND m.name GLOB 'example_inputs*'"));
+    ASSIGN_OR_RETURN(
+        Statement keys,
+        database.Prepare(
+            "SELECT k.id, k.key, k.id IN (SELECT key_id FROM cache_event_row WHERE state = 2) "
+            "FROM cache_key k"));
     while (true) {
       ASSIGN_OR_RETURN(const bool has_row, keys.Step());
       if (!has_row) return dynamic;
       std::string key(keys.Text(1));
-      if (odd.contains(key)) dynamic.keys_[std::move(key)].push_back({keys.Int(0), keys.Int(2) != 0});
+      if (odd.contains(key))
+        dynamic.keys_[std::move(key)].push_back({keys.Int(0), keys.Int(2) != 0});
     }
   }
 
@@ -83,17 +98,23 @@ constexpr std::size_t kMostDiffs = 100;
 
 }  // namespace
 
-// Codes are compared as they are without what legitimately differs (normalize.h: AOT id, cache paths, provenance handles, addresses,
-// device index); the content id of a code stands for exactly that.
+// Codes are compared as they are without what legitimately differs (normalize.h: AOT id, cache
+// paths, provenance handles, addresses, device index); the content id of a code stands for exactly
+// that.
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job) {
   OddKeys keys;
   // Few keys qualify; only their uses are read one by one.
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare(
-      "WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, o.compile_id, c.process_id FROM graph g "
-      "  JOIN output_code_row o ON o.record_id = g.code_record_id JOIN compile c ON c.id = g.compile_id "
-      "  WHERE g.cache_key IS NOT NULL AND o.content_id IS NOT NULL), "
-      "odd AS (SELECT key FROM code GROUP BY key HAVING min(content_id) <> max(content_id)) "
-      "SELECT key, content_id, record_id, process_id FROM code WHERE key IN odd ORDER BY record_id"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, o.compile_id, "
+          "c.process_id FROM graph g "
+          "  JOIN output_code_row o ON o.record_id = g.code_record_id JOIN compile c ON c.id = "
+          "g.compile_id "
+          "  WHERE g.cache_key IS NOT NULL AND o.content_id IS NOT NULL), "
+          "odd AS (SELECT key FROM code GROUP BY key HAVING min(content_id) <> max(content_id)) "
+          "SELECT key, content_id, record_id, process_id FROM code WHERE key IN odd ORDER BY "
+          "record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
@@ -128,7 +149,8 @@ Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job&
       finding.other_record_id = code->second.record_id;
       if (result.size() < kMostDiffs) {
         ASSIGN_OR_RETURN(const std::string text, NormalCode(database, code->second.record_id));
-        finding.diff = UnifiedDiff(reference_text, text, "ranks " + job.FormatRanks(finding.ranks), "ranks " + job.FormatRanks(finding.other_ranks));
+        finding.diff = UnifiedDiff(reference_text, text, "ranks " + job.FormatRanks(finding.ranks),
+                                   "ranks " + job.FormatRanks(finding.other_ranks));
       }
       result.push_back(std::move(finding));
     }

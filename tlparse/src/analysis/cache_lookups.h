@@ -1,4 +1,5 @@
-// The cache lookups of a job, and which lookups of different ranks are the same one: slot, layer, direction, position.
+// The cache lookups of a job, and which lookups of different ranks are the same one: slot, layer,
+// direction, position.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,10 @@ std::string_view Name(LookupState state);
 
 struct JobLookup {
   std::int64_t id = 0;
-  std::int64_t key_id = 0;         // cache_key.id; 0: no key
-  KeySet set;                      // components of the lookup, else of another lookup with this key; set_id 0: unknown
-  std::int64_t guard_id = 0;       // text id of the guard that failed; 0: none
-  std::int64_t bypass_id = 0;      // text id of the reason; 0: none
+  std::int64_t key_id = 0;  // cache_key.id; 0: no key
+  KeySet set;  // components of the lookup, else of another lookup with this key; set_id 0: unknown
+  std::int64_t guard_id = 0;   // text id of the guard that failed; 0: none
+  std::int64_t bypass_id = 0;  // text id of the reason; 0: none
   std::int64_t time_saved_ns = 0;
   std::int64_t time_taken_ns = 0;
   std::int64_t event_time_ns = 0;  // 0: unknown
@@ -37,7 +38,7 @@ struct LookupSlot {
   std::int32_t slot = 0;
   std::int64_t layer_id = 0;
   GraphDirection direction = GraphDirection::kUnknown;
-  std::int32_t ordinal = 0;  // among the lookups of that compile, layer and direction
+  std::int32_t ordinal = 0;           // among the lookups of that compile, layer and direction
   std::vector<std::int32_t> lookups;  // of all ranks, by participant
 };
 

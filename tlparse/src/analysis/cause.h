@@ -1,5 +1,5 @@
-// Why two cache keys differ, in words: differing components grouped under causes, most telling first, and causes that follow from
-// another one counted under it.
+// Why two cache keys differ, in words: differing components grouped under causes, most telling
+// first, and causes that follow from another one counted under it.
 #pragma once
 
 #include <cstdint>
@@ -25,20 +25,22 @@ enum class CauseKind : std::uint8_t {
   kMissingLookup,   // the compile is there, the lookup is not
   kUnknown,         // keys differ, and nothing that the log shows does
   // By design of a job of several ranks, or of a cache: notes.
-  kDevice,          // device index
-  kRankPath,        // a path that holds the rank
-  kStorage,         // same key, one side has no entry
-  kUnlogged,        // keys differ, no component that the log shows does (DTensor of 2.14): not a divergence of inputs
+  kDevice,    // device index
+  kRankPath,  // a path that holds the rank
+  kStorage,   // same key, one side has no entry
+  kUnlogged,  // keys differ, no component that the log shows does (DTensor of 2.14): not a
+              // divergence of inputs
 };
 std::string_view Name(CauseKind kind);   // "build", "config", … in JSON and SQL
 std::string_view Title(CauseKind kind);  // "another build", …
 // Notes neither set ranks apart nor fail a check.
 bool IsNote(CauseKind kind);
 
-// A component whose hash differs, or that one side lacks. Side a is the one that is compared with (the majority, the earlier run).
+// A component whose hash differs, or that one side lacks. Side a is the one that is compared with
+// (the majority, the earlier run).
 struct ComponentDifference {
   std::string name;
-  std::optional<std::string> a_hash, b_hash;    // nullopt: not on that side
+  std::optional<std::string> a_hash, b_hash;  // nullopt: not on that side
   std::optional<std::string> a_value, b_value;
   CauseKind cause = CauseKind::kUnknown;
 };
@@ -58,12 +60,14 @@ struct CauseContext {
 };
 
 // Groups the differences. Deterministic; a pure function of its arguments.
-std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences, const CauseContext& context);
+std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences,
+                              const CauseContext& context);
 
 // What changed between two values of one component, short: "shape [8, 16] → [12, 16]", "64 → 13".
 std::string DescribeChange(const ComponentDifference& difference);
 
-// Two texts of torch._functorch.config as a difference of that name: the values are the lines that only one side has.
+// Two texts of torch._functorch.config as a difference of that name: the values are the lines that
+// only one side has.
 ComponentDifference DescribeConfigChange(std::string_view a, std::string_view b);
 
 // A value on one line, at most `size` characters (UTF-8 kept whole), "…" at the end if cut.

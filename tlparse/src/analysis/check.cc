@@ -1,10 +1,10 @@
 #include "analysis/check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "analysis/ranks.h"
 #include "analysis/read_transaction.h"
@@ -24,7 +24,9 @@ struct Tally {
     }
     return worst;
   }
-  std::int64_t WorstCount() const { return rows.empty() ? 0 : static_cast<std::int64_t>(rows[Worst()].size()); }
+  std::int64_t WorstCount() const {
+    return rows.empty() ? 0 : static_cast<std::int64_t>(rows[Worst()].size());
+  }
 };
 
 std::string Who(const Job& job, std::size_t participant) {
@@ -33,7 +35,8 @@ std::string Who(const Job& job, std::size_t participant) {
 }
 
 std::string CompileTitle(const Job& job, const JobCompile& compile) {
-  return fmt::format("{} {}", job.string(compile.label_id), compile.function_id < 0 ? std::string() : job.string(compile.function_id));
+  return fmt::format("{} {}", job.string(compile.label_id),
+                     compile.function_id < 0 ? std::string() : job.string(compile.function_id));
 }
 
 // Rows of `sql`: compile id, text.
@@ -51,34 +54,46 @@ Result<Tally> Count(Database& database, const Job& job, const std::string& sql) 
 }
 
 Result<Tally> CountRecompiles(Database& database, const Job& job) {
-  return Count(database, job, "SELECT m.compile_id, r.text FROM recompile_row m LEFT JOIN text r ON r.id = m.reason_id WHERE m.ordinal = 0 "
-                              "ORDER BY m.record_id");
+  return Count(database, job,
+               "SELECT m.compile_id, r.text FROM recompile_row m LEFT JOIN text r ON r.id = "
+               "m.reason_id WHERE m.ordinal = 0 "
+               "ORDER BY m.record_id");
 }
 Result<Tally> CountGraphBreaks(Database& database, const Job& job) {
-  return Count(database, job, "SELECT g.compile_id, r.text FROM graph_break_row g LEFT JOIN text r ON r.id = g.reason_id ORDER BY g.record_id");
+  return Count(database, job,
+               "SELECT g.compile_id, r.text FROM graph_break_row g LEFT JOIN text r ON r.id = "
+               "g.reason_id ORDER BY g.record_id");
 }
 Result<Tally> CountCacheMisses(Database& database, const Job& job) {
-  return Count(database, job, "SELECT e.compile_id, l.text || ' ' || CASE e.state WHEN 1 THEN 'miss' ELSE 'guard miss' END || ' of ' || "
-                              "coalesce(k.key, 'no key') FROM cache_event_row e LEFT JOIN text l ON l.id = e.layer_id "
-                              "LEFT JOIN cache_key k ON k.id = e.key_id WHERE e.state IN (1, 2) ORDER BY e.record_id");
+  return Count(
+      database, job,
+      "SELECT e.compile_id, l.text || ' ' || CASE e.state WHEN 1 THEN 'miss' ELSE 'guard miss' END "
+      "|| ' of ' || "
+      "coalesce(k.key, 'no key') FROM cache_event_row e LEFT JOIN text l ON l.id = e.layer_id "
+      "LEFT JOIN cache_key k ON k.id = e.key_id WHERE e.state IN (1, 2) ORDER BY e.record_id");
 }
 // A restart is no failure: the compile goes on.
 Result<Tally> CountFailures(Database& database, const Job& job) {
-  return Count(database, job, "SELECT f.compile_id, k.text || ' ' || coalesce(t.text, '') || ': ' || coalesce(r.text, '') FROM failure_row f "
-                              "LEFT JOIN text k ON k.id = f.kind_id LEFT JOIN text t ON t.id = f.type_id LEFT JOIN text r ON r.id = f.reason_id "
-                              "WHERE k.text <> 'restart' ORDER BY f.record_id");
+  return Count(database, job,
+               "SELECT f.compile_id, k.text || ' ' || coalesce(t.text, '') || ': ' || "
+               "coalesce(r.text, '') FROM failure_row f "
+               "LEFT JOIN text k ON k.id = f.kind_id LEFT JOIN text t ON t.id = f.type_id LEFT "
+               "JOIN text r ON r.id = f.reason_id "
+               "WHERE k.text <> 'restart' ORDER BY f.record_id");
 }
 
 constexpr std::size_t kMostRows = 50;
 
-CheckRule MakeRule(std::string name, bool is_ok, std::string limit, std::string actual, const std::vector<std::string>& rows) {
+CheckRule MakeRule(std::string name, bool is_ok, std::string limit, std::string actual,
+                   const std::vector<std::string>& rows) {
   CheckRule rule;
   rule.name = std::move(name);
   rule.is_ok = is_ok;
   rule.limit = std::move(limit);
   rule.actual = std::move(actual);
   if (is_ok) return rule;
-  rule.rows.assign(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), kMostRows)));
+  rule.rows.assign(rows.begin(),
+                   rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), kMostRows)));
   rule.left_out = rows.size() - rule.rows.size();
   return rule;
 }
@@ -86,14 +101,17 @@ CheckRule MakeRule(std::string name, bool is_ok, std::string limit, std::string 
 CheckRule MaximumRule(const char* name, const Job& job, const Tally& tally, std::int64_t limit) {
   const std::size_t worst = tally.Worst();
   const std::int64_t count = tally.WorstCount();
-  return MakeRule(name, count <= limit, std::to_string(limit),
-                  job.HasSeveral() ? fmt::format("{} ({})", count, Who(job, worst)) : std::to_string(count),
-                  tally.rows.empty() ? std::vector<std::string>() : tally.rows[worst]);
+  return MakeRule(
+      name, count <= limit, std::to_string(limit),
+      job.HasSeveral() ? fmt::format("{} ({})", count, Who(job, worst)) : std::to_string(count),
+      tally.rows.empty() ? std::vector<std::string>() : tally.rows[worst]);
 }
 
 Result<CheckRule> HitRateRule(Database& database, const Job& job, double limit) {
   std::int64_t hits = 0, lookups = 0;
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT compile_id, state FROM cache_event_row WHERE state IN (0, 1, 2)"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT compile_id, state FROM cache_event_row WHERE state IN (0, 1, 2)"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
@@ -102,27 +120,34 @@ Result<CheckRule> HitRateRule(Database& database, const Job& job, double limit) 
     if (rows.Int(1) == 0) ++hits;
   }
   const double rate = lookups == 0 ? 1 : static_cast<double>(hits) / static_cast<double>(lookups);
-  return MakeRule("min-cache-hit-rate", rate >= limit, fmt::format("{:.3f}", limit), fmt::format("{:.3f}", rate),
+  return MakeRule("min-cache-hit-rate", rate >= limit, fmt::format("{:.3f}", limit),
+                  fmt::format("{:.3f}", rate),
                   {fmt::format("{} hits in {} lookups", hits, lookups)});
 }
 
 CheckRule CompileSecondsRule(const Job& job, double limit) {
   std::vector<double> seconds(job.participants().size());
   for (const JobCompile& compile : job.compiles()) {
-    seconds[static_cast<std::size_t>(compile.participant)] += static_cast<double>(compile.duration_us + compile.backward_duration_us) / 1e6;
+    seconds[static_cast<std::size_t>(compile.participant)] +=
+        static_cast<double>(compile.duration_us + compile.backward_duration_us) / 1e6;
   }
-  const auto worst = static_cast<RankIndex>(std::max_element(seconds.begin(), seconds.end()) - seconds.begin());
+  const auto worst =
+      static_cast<RankIndex>(std::max_element(seconds.begin(), seconds.end()) - seconds.begin());
   std::vector<std::pair<double, std::string>> parts;
   for (const JobCompile& compile : job.compiles()) {
-    const double own = static_cast<double>(compile.duration_us + compile.backward_duration_us) / 1e6;
-    if (compile.participant == worst) parts.emplace_back(-own, fmt::format("{}: {:.3f} s", CompileTitle(job, compile), own));
+    const double own =
+        static_cast<double>(compile.duration_us + compile.backward_duration_us) / 1e6;
+    if (compile.participant == worst)
+      parts.emplace_back(-own, fmt::format("{}: {:.3f} s", CompileTitle(job, compile), own));
   }
   std::stable_sort(parts.begin(), parts.end());
   std::vector<std::string> rows;
   for (auto& [key, text] : parts) rows.push_back(std::move(text));
   const double actual = seconds[static_cast<std::size_t>(worst)];
   return MakeRule("max-compile-seconds", actual <= limit, fmt::format("{:.3f}", limit),
-                  job.HasSeveral() ? fmt::format("{:.3f} ({})", actual, Who(job, static_cast<std::size_t>(worst))) : fmt::format("{:.3f}", actual),
+                  job.HasSeveral() ? fmt::format("{:.3f} ({})", actual,
+                                                 Who(job, static_cast<std::size_t>(worst)))
+                                   : fmt::format("{:.3f}", actual),
                   rows);
 }
 
@@ -133,12 +158,16 @@ Result<CheckRule> DivergenceRule(Database& database, const CheckBudget& budget) 
   std::vector<std::string> rows;
   for (std::size_t i = 1; i < ranks.classes.size(); ++i) {
     const std::string who = ranks.job().FormatRanks(ranks.classes[i].ranks);
-    for (const RankAspect& aspect : ranks.classes[i].aspects) rows.push_back(fmt::format("{}: {}: {}", who, aspect.area, aspect.text));
+    for (const RankAspect& aspect : ranks.classes[i].aspects)
+      rows.push_back(fmt::format("{}: {}: {}", who, aspect.area, aspect.text));
     if (ranks.classes[i].aspects.empty()) rows.push_back(who + ": compiled something else");
   }
-  for (const SameKeyCode& odd : ranks.cache.same_key_codes) rows.push_back("one key, two generated codes: " + odd.key);
+  for (const SameKeyCode& odd : ranks.cache.same_key_codes)
+    rows.push_back("one key, two generated codes: " + odd.key);
   if (budget.notes_are_divergence) rows.insert(rows.end(), ranks.notes.begin(), ranks.notes.end());
-  return MakeRule("no-divergence", rows.empty(), "1 class", fmt::format("{} class{}", ranks.classes.size(), ranks.classes.size() == 1 ? "" : "es"), rows);
+  return MakeRule(
+      "no-divergence", rows.empty(), "1 class",
+      fmt::format("{} class{}", ranks.classes.size(), ranks.classes.size() == 1 ? "" : "es"), rows);
 }
 
 }  // namespace
@@ -168,7 +197,8 @@ Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget) {
     ASSIGN_OR_RETURN(CheckRule rule, HitRateRule(database, job, *budget.min_cache_hit_rate));
     answer.rules.push_back(std::move(rule));
   }
-  if (budget.max_compile_seconds) answer.rules.push_back(CompileSecondsRule(job, *budget.max_compile_seconds));
+  if (budget.max_compile_seconds)
+    answer.rules.push_back(CompileSecondsRule(job, *budget.max_compile_seconds));
   if (budget.no_failures) {
     ASSIGN_OR_RETURN(const Tally tally, CountFailures(database, job));
     answer.rules.push_back(MaximumRule("no-failures", job, tally, 0));
@@ -180,14 +210,16 @@ Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget) {
   return answer;
 }
 
-Result<std::vector<CheckRule>> CheckAgainst(Database& database, const std::string& run, Database& other, const std::string& other_run) {
+Result<std::vector<CheckRule>> CheckAgainst(Database& database, const std::string& run,
+                                            Database& other, const std::string& other_run) {
   ASSIGN_OR_RETURN(const Job job, Job::Load(database, run));
   ASSIGN_OR_RETURN(const Job other_job, Job::Load(other, other_run));
   using Counter = Result<Tally> (*)(Database&, const Job&);
-  constexpr std::pair<const char*, Counter> kCounters[] = {{"against: recompiles", &CountRecompiles},
-                                                           {"against: graph breaks", &CountGraphBreaks},
-                                                           {"against: cache misses", &CountCacheMisses},
-                                                           {"against: failures", &CountFailures}};
+  constexpr std::pair<const char*, Counter> kCounters[] = {
+      {"against: recompiles", &CountRecompiles},
+      {"against: graph breaks", &CountGraphBreaks},
+      {"against: cache misses", &CountCacheMisses},
+      {"against: failures", &CountFailures}};
   std::vector<CheckRule> rules;
   for (const auto& [name, counter] : kCounters) {
     ASSIGN_OR_RETURN(const Tally own, counter(database, job));

@@ -11,22 +11,23 @@
 
 namespace tlparse {
 
-// A limit that is not set is not checked. Counts are per participant (rank or log): the worst one counts, so that a budget says the
-// same for 8 ranks and for 10,000.
+// A limit that is not set is not checked. Counts are per participant (rank or log): the worst one
+// counts, so that a budget says the same for 8 ranks and for 10,000.
 struct CheckBudget {
-  std::string run;  // empty: the latest
-  std::optional<std::int64_t> max_recompiles;     // compiles that a recompile reason was logged for
+  std::string run;                             // empty: the latest
+  std::optional<std::int64_t> max_recompiles;  // compiles that a recompile reason was logged for
   std::optional<std::int64_t> max_graph_breaks;
-  std::optional<std::int64_t> max_cache_misses;   // of all layers; guard misses count
-  std::optional<double> min_cache_hit_rate;       // hits / (hits + misses) over all participants and layers, 0 … 1; no lookups: 0 / 0 passes
-  std::optional<double> max_compile_seconds;      // of all compiles and backwards of a participant
+  std::optional<std::int64_t> max_cache_misses;  // of all layers; guard misses count
+  std::optional<double> min_cache_hit_rate;      // hits / (hits + misses) over all participants and
+                                                 // layers, 0 … 1; no lookups: 0 / 0 passes
+  std::optional<double> max_compile_seconds;     // of all compiles and backwards of a participant
   bool no_failures = false;
-  bool no_divergence = false;      // classes of `tlparse ranks`
+  bool no_divergence = false;         // classes of `tlparse ranks`
   bool notes_are_divergence = false;  // with no_divergence: differences by design count as well
 };
 
 struct CheckRule {
-  std::string name;   // max-recompiles, …
+  std::string name;  // max-recompiles, …
   bool is_ok = true;
   std::string limit;  // as text
   std::string actual;
@@ -42,7 +43,9 @@ struct CheckAnswer {
 // One rule per limit that is set. kNotFound: no such run.
 Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget);
 
-// The rules of `tlparse check --against`: no more recompiles, graph breaks, cache misses and failures than the other run has.
-Result<std::vector<CheckRule>> CheckAgainst(Database& database, const std::string& run, Database& other, const std::string& other_run);
+// The rules of `tlparse check --against`: no more recompiles, graph breaks, cache misses and
+// failures than the other run has.
+Result<std::vector<CheckRule>> CheckAgainst(Database& database, const std::string& run,
+                                            Database& other, const std::string& other_run);
 
 }  // namespace tlparse

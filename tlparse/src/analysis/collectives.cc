@@ -1,11 +1,11 @@
 #include "analysis/collectives.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "analysis/majority.h"
 #include "analysis/read_transaction.h"
@@ -29,7 +29,8 @@ struct Use {
 std::string ShortOp(std::string_view op) {
   constexpr std::string_view kNamespaces[] = {"c10d_functional.", "c10d."};
   for (const std::string_view name : kNamespaces) {
-    if (const std::size_t at = op.find(name); at != std::string_view::npos) op.remove_prefix(at + name.size());
+    if (const std::size_t at = op.find(name); at != std::string_view::npos)
+      op.remove_prefix(at + name.size());
   }
   return std::string(op.substr(0, op.find('.')));
 }
@@ -40,7 +41,8 @@ std::string WithoutGroup(std::string_view arguments, std::string_view group) {
     const std::string quoted = fmt::format("{}{}{}", quote, group, quote);
     if (group.empty() || !arguments.ends_with(quoted)) continue;
     arguments.remove_suffix(quoted.size());
-    while (!arguments.empty() && (arguments.back() == ' ' || arguments.back() == ',')) arguments.remove_suffix(1);
+    while (!arguments.empty() && (arguments.back() == ' ' || arguments.back() == ','))
+      arguments.remove_suffix(1);
     break;
   }
   return std::string(arguments);
@@ -73,28 +75,34 @@ class Finder {
 Result<void> Finder::LoadUses() {
   uses_.resize(answer_.job.participants().size());
   std::map<std::pair<RankIndex, std::int32_t>, std::size_t> index;
-  ASSIGN_OR_RETURN(Statement rows, database_.Prepare("SELECT graph_id, content_id, source FROM collective_use "
-                                                     "WHERE graph_id IS NOT NULL ORDER BY record_id"));
+  ASSIGN_OR_RETURN(Statement rows,
+                   database_.Prepare("SELECT graph_id, content_id, source FROM collective_use "
+                                     "WHERE graph_id IS NOT NULL ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
     const JobGraph* graph = answer_.graphs.Find(rows.Int(0));
     if (graph == nullptr) continue;
-    const RankIndex rank = answer_.job.compiles()[static_cast<std::size_t>(graph->compile)].participant;
+    const RankIndex rank =
+        answer_.job.compiles()[static_cast<std::size_t>(graph->compile)].participant;
     std::vector<Use>& own = uses_[static_cast<std::size_t>(rank)];
     const auto [found, is_new] = index.try_emplace({rank, graph->graph_slot}, own.size());
     if (is_new) own.push_back({graph->graph_slot, 0, 0});
     (rows.Int(2) == 0 ? own[found->second].schedule : own[found->second].code) = rows.Int(1);
   }
   std::vector<std::size_t> position(answer_.graphs.graph_slots().size());
-  for (std::size_t i = 0; i < answer_.graphs.order().size(); ++i) position[static_cast<std::size_t>(answer_.graphs.order()[i])] = i;
+  for (std::size_t i = 0; i < answer_.graphs.order().size(); ++i)
+    position[static_cast<std::size_t>(answer_.graphs.order()[i])] = i;
   for (std::size_t rank = 0; rank < uses_.size(); ++rank) {
     std::vector<Use>& own = uses_[rank];
     std::sort(own.begin(), own.end(), [&](const Use& a, const Use& b) {
-      return position[static_cast<std::size_t>(a.graph_slot)] < position[static_cast<std::size_t>(b.graph_slot)];
+      return position[static_cast<std::size_t>(a.graph_slot)] <
+             position[static_cast<std::size_t>(b.graph_slot)];
     });
-    const bool has_schedule = std::any_of(own.begin(), own.end(), [](const Use& use) { return use.schedule != 0; });
-    if (!own.empty() && !has_schedule) answer_.from_code_only.push_back(static_cast<RankIndex>(rank));
+    const bool has_schedule =
+        std::any_of(own.begin(), own.end(), [](const Use& use) { return use.schedule != 0; });
+    if (!own.empty() && !has_schedule)
+      answer_.from_code_only.push_back(static_cast<RankIndex>(rank));
   }
   return {};
 }
@@ -102,16 +110,18 @@ Result<void> Finder::LoadUses() {
 Result<const std::vector<CollectiveItem>*> Finder::Items(std::int64_t content_id) {
   const auto known = items_.find(content_id);
   if (known != items_.end()) return &known->second;
-  ASSIGN_OR_RETURN(Statement rows, database_.Prepare("SELECT op, is_wait, arguments, group_name, shape, dtype, code_line "
-                                                     "FROM collective_row WHERE content_id = ? ORDER BY ordinal"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare("SELECT op, is_wait, arguments, group_name, shape, dtype, code_line "
+                        "FROM collective_row WHERE content_id = ? ORDER BY ordinal"));
   rows.Bind(1, content_id);
   std::vector<CollectiveItem>& items = items_[content_id];
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return &items;
     const std::string group(rows.Text(3));
-    items.push_back({ShortOp(rows.Text(0)), rows.Int(1) != 0, group, std::string(rows.Text(4)), std::string(rows.Text(5)),
-                     WithoutGroup(rows.Text(2), group), rows.Int(6)});
+    items.push_back({ShortOp(rows.Text(0)), rows.Int(1) != 0, group, std::string(rows.Text(4)),
+                     std::string(rows.Text(5)), WithoutGroup(rows.Text(2), group), rows.Int(6)});
   }
 }
 
@@ -146,8 +156,11 @@ Result<std::vector<CollectiveItem>> Finder::Flatten(const RankClass& one) {
 std::string Finder::StateOf(RankIndex rank, std::int32_t slot) const {
   const std::int32_t compile = answer_.job.CompileOf(rank, slot);
   if (compile < 0) return "not compiled on this side";
-  const std::string& status = answer_.job.string(answer_.job.compiles()[static_cast<std::size_t>(compile)].status_id);
-  return status == "ok" || status == "restarted" ? std::string() : fmt::format("the compile is {} on this side", status);
+  const std::string& status =
+      answer_.job.string(answer_.job.compiles()[static_cast<std::size_t>(compile)].status_id);
+  return status == "ok" || status == "restarted"
+             ? std::string()
+             : fmt::format("the compile is {} on this side", status);
 }
 
 Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankClass& other) {
@@ -160,7 +173,8 @@ Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankC
   std::string renamed;
   if (CompareCollectives(reference_all, all, renamed).empty()) {
     if (!renamed.empty()) result.notes.push_back("process groups have other names: " + renamed);
-    if (reference.uses.size() != other.uses.size()) result.notes.push_back("the same collectives in the same order, in other graphs");
+    if (reference.uses.size() != other.uses.size())
+      result.notes.push_back("the same collectives in the same order, in other graphs");
     return result;
   }
   // Graph by graph, in the order of the job.
@@ -180,8 +194,11 @@ Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankC
       ASSIGN_OR_RETURN(b, Items(found->second.second));
     }
     std::vector<CollectiveMismatch> mismatches = CompareCollectives(*a, *b, renamed);
-    const std::int32_t slot = answer_.graphs.graph_slots()[static_cast<std::size_t>(graph_slot)].slot;
-    const std::string state = b == &kNone ? StateOf(other.ranks.front(), slot) : a == &kNone ? StateOf(reference.ranks.front(), slot) : "";
+    const std::int32_t slot =
+        answer_.graphs.graph_slots()[static_cast<std::size_t>(graph_slot)].slot;
+    const std::string state = b == &kNone   ? StateOf(other.ranks.front(), slot)
+                              : a == &kNone ? StateOf(reference.ranks.front(), slot)
+                                            : "";
     for (CollectiveMismatch& mismatch : mismatches) {
       mismatch.graph_slot = graph_slot;
       if (!state.empty()) {
@@ -199,10 +216,12 @@ Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankC
 }
 
 Result<void> Finder::FindParity() {
-  std::map<std::pair<std::int32_t, std::pair<std::int64_t, std::int64_t>>, std::vector<RankIndex>> pairs;
+  std::map<std::pair<std::int32_t, std::pair<std::int64_t, std::int64_t>>, std::vector<RankIndex>>
+      pairs;
   for (std::size_t rank = 0; rank < uses_.size(); ++rank) {
     for (const Use& use : uses_[rank]) {
-      if (use.code != 0) pairs[{use.graph_slot, {use.schedule, use.code}}].push_back(static_cast<RankIndex>(rank));
+      if (use.code != 0)
+        pairs[{use.graph_slot, {use.schedule, use.code}}].push_back(static_cast<RankIndex>(rank));
     }
   }
   for (auto& [key, ranks] : pairs) {
@@ -223,11 +242,14 @@ Result<void> Finder::FindParity() {
         if (!item.is_wait) b.push_back(item.op);
       }
       parity.scheduled = a.size();
-      for (const EditStep& step : AlignSequences(a.size(), b.size(), [&](std::size_t i, std::size_t j) { return a[i] == b[j] || a[i].empty(); })) {
+      for (const EditStep& step : AlignSequences(
+               a.size(), b.size(),
+               [&](std::size_t i, std::size_t j) { return a[i] == b[j] || a[i].empty(); })) {
         if (step.kind == EditStep::Kind::kKeep) continue;
         parity.differs = true;
-        parity.first_difference = step.kind == EditStep::Kind::kDelete ? fmt::format("{} is scheduled, not in the code", a[step.a])
-                                                                       : fmt::format("{} is in the code, not scheduled", b[step.b]);
+        parity.first_difference = step.kind == EditStep::Kind::kDelete
+                                      ? fmt::format("{} is scheduled, not in the code", a[step.a])
+                                      : fmt::format("{} is in the code, not scheduled", b[step.b]);
         break;
       }
     }
@@ -249,7 +271,8 @@ Result<void> Finder::Run() {
       reference.ranks.insert(reference.ranks.end(), described.ranks.begin(), described.ranks.end());
       std::sort(reference.ranks.begin(), reference.ranks.end());
       for (const std::string& note : described.notes) {
-        reference.notes.push_back(fmt::format("{}: {}", answer_.job.FormatRanks(described.ranks), note));
+        reference.notes.push_back(
+            fmt::format("{}: {}", answer_.job.FormatRanks(described.ranks), note));
       }
       continue;
     }
@@ -260,7 +283,9 @@ Result<void> Finder::Run() {
 
 }  // namespace
 
-Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer) { return Finder(database, answer).Run(); }
+Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer) {
+  return Finder(database, answer).Run();
+}
 
 Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));

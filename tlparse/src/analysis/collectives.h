@@ -1,7 +1,9 @@
-// Which rank schedules its collectives differently, where, and how. The answer of `tlparse collectives`.
+// Which rank schedules its collectives differently, where, and how. The answer of `tlparse
+// collectives`.
 //
-// The collectives of a rank are those of its graphs in the order of the job's compiles, from the generated code (which is there on a
-// cache hit as well and tells sizes, dtypes and groups), else from the scheduler's list (names only).
+// The collectives of a rank are those of its graphs in the order of the job's compiles, from the
+// generated code (which is there on a cache hit as well and tells sizes, dtypes and groups), else
+// from the scheduler's list (names only).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@
 namespace tlparse {
 
 struct CollectiveItem {
-  std::string op;         // all_reduce_, without namespace and overload; empty: unknown
+  std::string op;  // all_reduce_, without namespace and overload; empty: unknown
   bool is_wait = false;
   std::string group;      // process group; empty: unknown
   std::string shape;      // "[8, 16]"; empty: unknown
@@ -26,10 +28,11 @@ struct CollectiveItem {
   std::string Title() const;  // "all_reduce_ [8, 16] float32 'sum' group 1"
 };
 
-// In the terms of the flight recorder's analyzer (torch/distributed/flight_recorder), as far as a trace knows.
+// In the terms of the flight recorder's analyzer (torch/distributed/flight_recorder), as far as a
+// trace knows.
 enum class MismatchKind : std::uint8_t {
-  kType,     // another collective
-  kSize,     // another shape
+  kType,  // another collective
+  kSize,  // another shape
   kDtype,
   kSyntax,   // other arguments: reduction, split sizes
   kGroup,    // another process group
@@ -46,11 +49,13 @@ struct CollectiveMismatch {
   std::int64_t against_ordinal = -1;  // of the others
   std::string item;                   // empty: not there
   std::string against_item;
-  // For kOrder: what this side has where the others have the collective, and the others where this side has it. Empty: nothing.
+  // For kOrder: what this side has where the others have the collective, and the others where this
+  // side has it. Empty: nothing.
   std::string instead;
   std::string against_instead;
-  std::string reason;                 // for kState
-  // One line, from the others to this side: "all_reduce_ [8] → all_reduce_ [9]"; for kOrder what stands in each other's place.
+  std::string reason;  // for kState
+  // One line, from the others to this side: "all_reduce_ [8] → all_reduce_ [9]"; for kOrder what
+  // stands in each other's place.
   std::string Text() const;
 };
 
@@ -59,8 +64,9 @@ struct CollectiveClass {
   std::vector<RankIndex> ranks;
   std::size_t collectives = 0;  // without waits
   std::size_t waits = 0;
-  std::vector<CollectiveMismatch> mismatches;  // against the reference, in order; the first is the first divergence
-  std::size_t left_out = 0;                    // mismatches beyond the first 200
+  // Against the reference, in order; the first is the first divergence
+  std::vector<CollectiveMismatch> mismatches;
+  std::size_t left_out = 0;  // mismatches beyond the first 200
   // By design: said, but no mismatch.
   std::vector<std::string> notes;
 };
@@ -69,10 +75,11 @@ struct CollectiveClass {
 struct CollectiveParity {
   std::int32_t graph_slot = 0;
   std::vector<RankIndex> ranks;
-  std::size_t scheduled = 0;     // without waits
+  std::size_t scheduled = 0;  // without waits
   std::size_t generated = 0;
-  std::size_t missing_waits = 0; // in the code; asynchronous results may be waited for in another graph
-  bool differs = false;          // scheduled and generated names differ
+  // In the code; asynchronous results may be waited for in another graph
+  std::size_t missing_waits = 0;
+  bool differs = false;  // scheduled and generated names differ
   std::string first_difference;
 };
 
@@ -82,7 +89,8 @@ struct CollectiveAnswer {
   std::vector<CollectiveClass> classes;  // the reference first
   bool has_majority = true;
   std::vector<CollectiveParity> parity;  // only graphs where something is off
-  std::vector<RankIndex> from_code_only; // ranks without schedules (cache hits, 2.6): compared through their code
+  // ranks without schedules (cache hits, 2.6): compared through their code
+  std::vector<RankIndex> from_code_only;
   bool HasDivergence() const { return classes.size() > 1; }
 };
 
@@ -93,9 +101,10 @@ Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const Collective
 // The same for a job that is loaded already; `answer` has job and graphs.
 Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer);
 
-// How two sequences of one graph differ, in order. Groups are taken for equal where they are renamed throughout; `renamed_groups` says
-// so. A pure function; the ordinals are positions.
+// How two sequences of one graph differ, in order. Groups are taken for equal where they are
+// renamed throughout; `renamed_groups` says so. A pure function; the ordinals are positions.
 std::vector<CollectiveMismatch> CompareCollectives(const std::vector<CollectiveItem>& reference,
-                                                   const std::vector<CollectiveItem>& other, std::string& renamed_groups);
+                                                   const std::vector<CollectiveItem>& other,
+                                                   std::string& renamed_groups);
 
 }  // namespace tlparse

@@ -1,4 +1,5 @@
-// All that `tlparse diff` compares of one participant's compiles, in terms that hold across databases: texts and hashes, no ids.
+// All that `tlparse diff` compares of one participant's compiles, in terms that hold across
+// databases: texts and hashes, no ids.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ struct CompileFacts {
   std::string label, function, status;
   std::string graph_hash;  // normalised Dynamo graph; empty: none
   std::int64_t graph_content = 0;
-  std::map<std::string, std::int64_t> phases_us;  // total, dynamo, aot_autograd, inductor, code_gen, triton, backward
+  // Total, dynamo, aot_autograd, inductor, code_gen, triton, backward
+  std::map<std::string, std::int64_t> phases_us;
   std::vector<std::string> recompile_reasons;
   std::vector<std::string> graph_breaks;  // reason and place
   std::vector<std::string> guards;        // normalised expressions, sorted
@@ -45,6 +47,7 @@ struct ParticipantFacts {
   std::vector<CompileFacts> compiles;
 };
 
-Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job, RankIndex participant);
+Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job,
+                                              RankIndex participant);
 
 }  // namespace tlparse

@@ -9,12 +9,14 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Length of "rank_", "rank-", "rank=" or "rank" at `at`, where a number may follow it; else 0. Only texts with a path get here.
+// Length of "rank_", "rank-", "rank=" or "rank" at `at`, where a number may follow it; else 0. Only
+// texts with a path get here.
 std::size_t RankPrefix(std::string_view text, std::size_t at) {
   constexpr std::string_view kRank = "rank";
   if (!text.substr(at).starts_with(kRank)) return 0;
   const std::size_t next = at + kRank.size();
-  return next < text.size() && (text[next] == '_' || text[next] == '-') ? kRank.size() + 1 : kRank.size();
+  return next < text.size() && (text[next] == '_' || text[next] == '-') ? kRank.size() + 1
+                                                                        : kRank.size();
 }
 
 Hash128 Add(Hash128 a, const Hash128& b) {
@@ -44,7 +46,9 @@ DesignNeutral NeutralizeDesign(std::string_view name, std::string_view value) {
     const char c = value[at];
     if (c < 'c' || c > 'x') continue;  // first letters of what is looked for
     const std::size_t device_prefix = DevicePrefix(value, at);
-    const std::size_t prefix = device_prefix != 0 ? device_prefix : has_path ? RankPrefix(value, at) : 0;
+    const std::size_t prefix = device_prefix != 0 ? device_prefix
+                               : has_path         ? RankPrefix(value, at)
+                                                  : 0;
     if (prefix == 0) continue;
     std::size_t end = at + prefix;
     while (end < value.size() && IsDigit(value[end])) ++end;
@@ -69,11 +73,16 @@ DesignNeutral NeutralizeDesign(std::string_view name, std::string_view value) {
 }
 
 Result<ComponentIndex> ComponentIndex::Load(Database& database) {
-  ASSIGN_OR_RETURN(Statement runs, database.Prepare("SELECT length, list_id, list_ordinal FROM component_run WHERE set_id = ? "
-                                                    "ORDER BY ordinal"));
-  ASSIGN_OR_RETURN(Statement texts, database.Prepare("SELECT t.text, coalesce(c.hash, h.hash), c.value FROM component c "
-                                                     "JOIN text t ON t.id = c.name_id LEFT JOIN component_hash h "
-                                                     "ON c.hash IS NULL AND h.component_id = c.id AND h.device_index = ?2 WHERE c.id = ?1"));
+  ASSIGN_OR_RETURN(
+      Statement runs,
+      database.Prepare("SELECT length, list_id, list_ordinal FROM component_run WHERE set_id = ? "
+                       "ORDER BY ordinal"));
+  ASSIGN_OR_RETURN(
+      Statement texts,
+      database.Prepare(
+          "SELECT t.text, coalesce(c.hash, h.hash), c.value FROM component c "
+          "JOIN text t ON t.id = c.name_id LEFT JOIN component_hash h "
+          "ON c.hash IS NULL AND h.component_id = c.id AND h.device_index = ?2 WHERE c.id = ?1"));
   ComponentIndex index(std::move(runs), std::move(texts));
   RETURN_IF_ERROR(index.LoadComponents(database));
   RETURN_IF_ERROR(index.LoadLists(database));
@@ -82,8 +91,10 @@ Result<ComponentIndex> ComponentIndex::Load(Database& database) {
 }
 
 Result<void> ComponentIndex::LoadComponents(Database& database) {
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT c.id, c.name_id, c.hash, c.value, t.text FROM component c "
-                                                    "LEFT JOIN text t ON t.id = c.name_id"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT c.id, c.name_id, c.hash, c.value, t.text FROM component c "
+                       "LEFT JOIN text t ON t.id = c.name_id"));
   std::string key;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -91,8 +102,9 @@ Result<void> ComponentIndex::LoadComponents(Database& database) {
     const auto id = static_cast<std::size_t>(rows.Int(0));
     if (id >= components_.size()) components_.resize(id + 1);
     const bool has_device = rows.IsNull(2);
-    const DesignNeutral neutral = has_device ? NeutralizeDesign(rows.Text(4), PutDeviceIndex(rows.Text(3), 0))
-                                             : NeutralizeDesign(rows.Text(4), rows.Text(3));
+    const DesignNeutral neutral =
+        has_device ? NeutralizeDesign(rows.Text(4), PutDeviceIndex(rows.Text(3), 0))
+                   : NeutralizeDesign(rows.Text(4), rows.Text(3));
     key.assign(rows.Text(4));
     key += '\0';
     if (neutral.has_device || neutral.has_rank_path) {
@@ -105,8 +117,9 @@ Result<void> ComponentIndex::LoadComponents(Database& database) {
 }
 
 Result<void> ComponentIndex::LoadLists(Database& database) {
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT list_id, component_id FROM component_list_row "
-                                                    "ORDER BY list_id, ordinal"));
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT list_id, component_id FROM component_list_row "
+                                    "ORDER BY list_id, ordinal"));
   std::int64_t last = -1;
   List* list = nullptr;
   while (true) {
@@ -119,7 +132,8 @@ Result<void> ComponentIndex::LoadLists(Database& database) {
       sums_.push_back({});
     }
     const auto component = static_cast<std::size_t>(rows.Int(1));
-    if (component >= components_.size()) return Fail(ErrorCode::kDatabase, "component_list_row names a component that is not there");
+    if (component >= components_.size())
+      return Fail(ErrorCode::kDatabase, "component_list_row names a component that is not there");
     list_components_.push_back(rows.Int(1));
     sums_.push_back(Add(sums_.back(), components_[component].neutral));
     ++list->size;
@@ -127,12 +141,15 @@ Result<void> ComponentIndex::LoadLists(Database& database) {
 }
 
 Result<void> ComponentIndex::LoadRuns(Database& database) {
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT set_id, length, list_id, list_ordinal FROM component_run"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT set_id, length, list_id, list_ordinal FROM component_run"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
     const auto list = lists_.find(rows.Int(2));
-    const auto begin = static_cast<std::size_t>(rows.Int(3)), length = static_cast<std::size_t>(rows.Int(1));
+    const auto begin = static_cast<std::size_t>(rows.Int(3)),
+               length = static_cast<std::size_t>(rows.Int(1));
     if (list == lists_.end() || begin + length > list->second.size) {
       return Fail(ErrorCode::kDatabase, "component_run reaches beyond its list");
     }
@@ -156,7 +173,8 @@ Result<std::vector<KeyComponent>> ComponentIndex::Expand(std::int64_t set_id) {
     const auto list = lists_.find(runs_.Int(1));
     if (list == lists_.end()) continue;
     for (std::int64_t i = 0; i < runs_.Int(0); ++i) {
-      const std::int64_t id = list_components_[list->second.begin + static_cast<std::size_t>(runs_.Int(2) + i)];
+      const std::int64_t id =
+          list_components_[list->second.begin + static_cast<std::size_t>(runs_.Int(2) + i)];
       components.push_back({id, components_[static_cast<std::size_t>(id)].name_id});
     }
   }
@@ -170,7 +188,9 @@ Result<const ComponentIndex::Text*> ComponentIndex::Fetch(const ComponentOfKey& 
   ASSIGN_OR_RETURN(const bool has_row, texts_.Step());
   if (has_row) {
     entry->second = {std::string(texts_.Text(0)), std::string(texts_.Text(1)),
-                     component.device_index < 0 ? std::string(texts_.Text(2)) : PutDeviceIndex(texts_.Text(2), component.device_index)};
+                     component.device_index < 0
+                         ? std::string(texts_.Text(2))
+                         : PutDeviceIndex(texts_.Text(2), component.device_index)};
   }
   texts_.Reset();
   return &entry->second;

@@ -1,11 +1,11 @@
 #include "analysis/diff.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "analysis/graph_difference.h"
 #include "analysis/job.h"
@@ -30,9 +30,11 @@ Texts Beyond(const Texts& a, const Texts& b) {
   return result;
 }
 
-std::vector<PhaseChange> ComparePhases(const std::map<std::string, std::int64_t>& a, const std::map<std::string, std::int64_t>& b) {
+std::vector<PhaseChange> ComparePhases(const std::map<std::string, std::int64_t>& a,
+                                       const std::map<std::string, std::int64_t>& b) {
   std::vector<PhaseChange> changes;
-  for (const char* phase : {"total", "dynamo", "aot_autograd", "inductor", "code_gen", "triton", "backward"}) {
+  for (const char* phase :
+       {"total", "dynamo", "aot_autograd", "inductor", "code_gen", "triton", "backward"}) {
     const auto old_one = a.find(phase), new_one = b.find(phase);
     if (old_one == a.end() && new_one == b.end()) continue;
     changes.push_back({phase, old_one == a.end() ? std::nullopt : std::optional(old_one->second),
@@ -47,10 +49,12 @@ struct SetMember {
 
 Result<std::vector<SetMember>> LoadSet(Database& database, const KeySet& set) {
   std::vector<SetMember> members;
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT m.name, coalesce(m.hash, h.hash), m.value, m.hash IS NULL "
-                                                    "FROM component_set_member m LEFT JOIN component_hash h ON m.hash IS NULL "
-                                                    "AND h.component_id = m.component_id AND h.device_index = ?2 "
-                                                    "WHERE m.component_set_id = ?1 ORDER BY m.ordinal"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT m.name, coalesce(m.hash, h.hash), m.value, m.hash IS NULL "
+                       "FROM component_set_member m LEFT JOIN component_hash h ON m.hash IS NULL "
+                       "AND h.component_id = m.component_id AND h.device_index = ?2 "
+                       "WHERE m.component_set_id = ?1 ORDER BY m.ordinal"));
   rows.Bind(1, set.set_id);
   rows.Bind(2, set.device_index);
   while (true) {
@@ -62,7 +66,8 @@ Result<std::vector<SetMember>> LoadSet(Database& database, const KeySet& set) {
   }
 }
 
-std::vector<ComponentDifference> CompareMembers(const std::vector<SetMember>& a, const std::vector<SetMember>& b) {
+std::vector<ComponentDifference> CompareMembers(const std::vector<SetMember>& a,
+                                                const std::vector<SetMember>& b) {
   std::vector<ComponentDifference> differences;
   std::unordered_map<std::string, const SetMember*> by_name;
   for (const SetMember& member : b) by_name.emplace(member.name, &member);
@@ -97,7 +102,8 @@ std::vector<ComponentDifference> CompareMembers(const std::vector<SetMember>& a,
 
 class Differ {
  public:
-  Differ(Database& a, Database& b, const ParticipantFacts& a_facts, const ParticipantFacts& b_facts, const DiffOptions& options)
+  Differ(Database& a, Database& b, const ParticipantFacts& a_facts, const ParticipantFacts& b_facts,
+         const DiffOptions& options)
       : a_(a), b_(b), a_facts_(a_facts), b_facts_(b_facts), options_(options) {}
   Result<DiffAnswer> Run();
 
@@ -105,11 +111,14 @@ class Differ {
   std::vector<std::pair<int, int>> Match() const;
   Result<CompileChange> Compare(const CompileFacts& a, const CompileFacts& b);
   Result<void> CompareLookups(const CompileFacts& a, const CompileFacts& b, CompileChange& change);
-  Result<void> ExplainKeys(const CompileFacts& a, const CompileFacts& b, const FactLookup& a_lookup, const FactLookup& b_lookup, CacheChange& cache);
+  Result<void> ExplainKeys(const CompileFacts& a, const CompileFacts& b, const FactLookup& a_lookup,
+                           const FactLookup& b_lookup, CacheChange& cache);
   Result<void> CompareCodes(const CompileFacts& a, const CompileFacts& b, CompileChange& change);
-  Result<void> CompareDynamoGraphs(const CompileFacts& a, const CompileFacts& b, CompileChange& change);
+  Result<void> CompareDynamoGraphs(const CompileFacts& a, const CompileFacts& b,
+                                   CompileChange& change);
   static Result<std::string> Payload(Database& database, std::int64_t payload_id) {
-    return database.QueryText(fmt::format("SELECT content FROM payload_row WHERE id = {}", payload_id));
+    return database.QueryText(
+        fmt::format("SELECT content FROM payload_row WHERE id = {}", payload_id));
   }
 
   Database& a_;
@@ -147,7 +156,8 @@ std::vector<std::pair<int, int>> Differ::Match() const {
   return pairs;
 }
 
-Result<void> Differ::ExplainKeys(const CompileFacts& a, const CompileFacts& b, const FactLookup& a_lookup, const FactLookup& b_lookup,
+Result<void> Differ::ExplainKeys(const CompileFacts& a, const CompileFacts& b,
+                                 const FactLookup& a_lookup, const FactLookup& b_lookup,
                                  CacheChange& cache) {
   std::vector<ComponentDifference> differences;
   const auto set_of = [](const CompileFacts& facts) {
@@ -165,8 +175,11 @@ Result<void> Differ::ExplainKeys(const CompileFacts& a, const CompileFacts& b, c
     differences = CompareMembers(a_members, b_members);
   }
   if (!has_components) {
-    cache.fallback = fmt::format("{}: components are not in the log; compared instead: {}torch._functorch.config", b_lookup.layer,
-                                 a_set.set_id != 0 && b_set.set_id != 0 ? "the components of another lookup of the compile, " : "");
+    cache.fallback = fmt::format(
+        "{}: components are not in the log; compared instead: {}torch._functorch.config",
+        b_lookup.layer,
+        a_set.set_id != 0 && b_set.set_id != 0 ? "the components of another lookup of the compile, "
+                                               : "");
     if (a.functorch_config_payload != 0 && b.functorch_config_payload != 0) {
       ASSIGN_OR_RETURN(const std::string a_text, Payload(a_, a.functorch_config_payload));
       ASSIGN_OR_RETURN(const std::string b_text, Payload(b_, b.functorch_config_payload));
@@ -176,17 +189,21 @@ Result<void> Differ::ExplainKeys(const CompileFacts& a, const CompileFacts& b, c
       }
     }
   }
-  cache.causes = FindCauses(std::move(differences), {a_facts_.torch_version, b_facts_.torch_version, a_facts_.python_version, b_facts_.python_version});
+  cache.causes =
+      FindCauses(std::move(differences), {a_facts_.torch_version, b_facts_.torch_version,
+                                          a_facts_.python_version, b_facts_.python_version});
   return {};
 }
 
-Result<void> Differ::CompareLookups(const CompileFacts& a, const CompileFacts& b, CompileChange& change) {
+Result<void> Differ::CompareLookups(const CompileFacts& a, const CompileFacts& b,
+                                    CompileChange& change) {
   using Place = std::tuple<std::string, std::string, int>;
   std::map<Place, std::pair<const FactLookup*, const FactLookup*>> places;
   for (const bool is_a : {true, false}) {
     std::map<std::pair<std::string, std::string>, int> count;
     for (const FactLookup& lookup : is_a ? a.lookups : b.lookups) {
-      auto& sides = places[{lookup.layer, lookup.direction, count[{lookup.layer, lookup.direction}]++}];
+      auto& sides =
+          places[{lookup.layer, lookup.direction, count[{lookup.layer, lookup.direction}]++}];
       (is_a ? sides.first : sides.second) = &lookup;
     }
   }
@@ -195,9 +212,12 @@ Result<void> Differ::CompareLookups(const CompileFacts& a, const CompileFacts& b
     const bool has_both = old_one != nullptr && new_one != nullptr;
     CacheChange cache;
     cache.has_same_key = has_both && old_one->key == new_one->key;
-    if (has_both && cache.has_same_key && old_one->state == new_one->state && old_one->bypass_reason == new_one->bypass_reason) continue;
+    if (has_both && cache.has_same_key && old_one->state == new_one->state &&
+        old_one->bypass_reason == new_one->bypass_reason)
+      continue;
     const auto& [layer, direction, ordinal] = place;
-    cache.title = layer + (direction.empty() ? "" : " " + direction) + (ordinal > 0 ? fmt::format(" {}", ordinal + 1) : "");
+    cache.title = layer + (direction.empty() ? "" : " " + direction) +
+                  (ordinal > 0 ? fmt::format(" {}", ordinal + 1) : "");
     if (old_one != nullptr) cache.a_state = old_one->state;
     if (new_one != nullptr) cache.b_state = new_one->state;
     if (has_both && !cache.has_same_key && !old_one->key.empty() && !new_one->key.empty()) {
@@ -212,15 +232,20 @@ Result<void> Differ::CompareLookups(const CompileFacts& a, const CompileFacts& b
   return {};
 }
 
-Result<void> Differ::CompareCodes(const CompileFacts& a, const CompileFacts& b, CompileChange& change) {
+Result<void> Differ::CompareCodes(const CompileFacts& a, const CompileFacts& b,
+                                  CompileChange& change) {
   for (const FactCode& code : b.codes) {
-    const auto other = std::find_if(a.codes.begin(), a.codes.end(), [&](const FactCode& c) { return c.title == code.title; });
+    const auto other = std::find_if(a.codes.begin(), a.codes.end(),
+                                    [&](const FactCode& c) { return c.title == code.title; });
     if (other == a.codes.end() || other->content_hash == code.content_hash) continue;
     CodeChange one{code.title, {}};
     if (options_.with_code) {
       const auto load = [](Database& database, std::int64_t record_id) -> Result<std::string> {
-        ASSIGN_OR_RETURN(const std::string text, database.QueryText(fmt::format(
-            "SELECT p.content FROM record_row r JOIN payload_row p ON p.id = r.payload_id WHERE r.id = {}", record_id)));
+        ASSIGN_OR_RETURN(
+            const std::string text,
+            database.QueryText(fmt::format("SELECT p.content FROM record_row r JOIN payload_row p "
+                                           "ON p.id = r.payload_id WHERE r.id = {}",
+                                           record_id)));
         std::string buffer;
         return std::string(NormalizeCode(text, buffer));
       };
@@ -233,12 +258,16 @@ Result<void> Differ::CompareCodes(const CompileFacts& a, const CompileFacts& b, 
   return {};
 }
 
-Result<void> Differ::CompareDynamoGraphs(const CompileFacts& a, const CompileFacts& b, CompileChange& change) {
+Result<void> Differ::CompareDynamoGraphs(const CompileFacts& a, const CompileFacts& b,
+                                         CompileChange& change) {
   change.has_same_graph = a.graph_hash == b.graph_hash;
   if (change.has_same_graph || a.graph_content == 0 || b.graph_content == 0) return {};
-  ASSIGN_OR_RETURN(const GraphDifference difference, CompareGraphs(a_, a.graph_content, b_, b.graph_content));
+  ASSIGN_OR_RETURN(const GraphDifference difference,
+                   CompareGraphs(a_, a.graph_content, b_, b.graph_content));
   if (!difference.differs) return {};
-  change.graph_difference = fmt::format("{} → {}", difference.a_node.empty() ? "(end)" : difference.a_node, difference.b_node.empty() ? "(end)" : difference.b_node);
+  change.graph_difference =
+      fmt::format("{} → {}", difference.a_node.empty() ? "(end)" : difference.a_node,
+                  difference.b_node.empty() ? "(end)" : difference.b_node);
   if (!difference.b_source.empty()) change.graph_difference += " at " + difference.b_source;
   return {};
 }
@@ -288,10 +317,13 @@ Result<DiffAnswer> Differ::Run() {
     ASSIGN_OR_RETURN(CompileChange change, Compare(a_facts_.compiles[i], b_facts_.compiles[j]));
     answer.compiles.push_back(std::move(change));
   }
-  const auto unmatched = [](const ParticipantFacts& facts, const std::vector<char>& matched, std::vector<UnmatchedCompile>& out) {
+  const auto unmatched = [](const ParticipantFacts& facts, const std::vector<char>& matched,
+                            std::vector<UnmatchedCompile>& out) {
     for (std::size_t i = 0; i < matched.size(); ++i) {
       const CompileFacts& compile = facts.compiles[i];
-      if (matched[i] == 0) out.push_back({compile.label, compile.function, compile.status, compile.recompile_reasons, compile.phases_us.at("total")});
+      if (matched[i] == 0)
+        out.push_back({compile.label, compile.function, compile.status, compile.recompile_reasons,
+                       compile.phases_us.at("total")});
     }
   };
   unmatched(a_facts_, a_matched, answer.only_a);
@@ -304,20 +336,24 @@ Result<RankIndex> FindRank(const Job& job, const std::optional<std::string>& ran
   for (std::size_t i = 0; i < job.participants().size(); ++i) {
     if (job.participants()[i].name == *rank) return static_cast<RankIndex>(i);
   }
-  return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no rank '{}'", job.run_name(), *rank));
+  return Fail(ErrorCode::kNotFound,
+              fmt::format("run '{}' has no rank '{}'", job.run_name(), *rank));
 }
 
 }  // namespace
 
 bool CompileChange::IsEqual() const {
-  return has_same_graph && a_status == b_status && new_recompiles.empty() && vanished_recompiles.empty() && new_graph_breaks.empty() &&
-         vanished_graph_breaks.empty() && new_guards.empty() && vanished_guards.empty() && new_kernels.empty() &&
+  return has_same_graph && a_status == b_status && new_recompiles.empty() &&
+         vanished_recompiles.empty() && new_graph_breaks.empty() && vanished_graph_breaks.empty() &&
+         new_guards.empty() && vanished_guards.empty() && new_kernels.empty() &&
          vanished_kernels.empty() && caches.empty() && codes.empty();
 }
 
 bool DiffAnswer::IsEqual() const {
-  return only_a.empty() && only_b.empty() && a_torch_version == b_torch_version && a_python_version == b_python_version &&
-         std::all_of(compiles.begin(), compiles.end(), [](const CompileChange& change) { return change.IsEqual(); });
+  return only_a.empty() && only_b.empty() && a_torch_version == b_torch_version &&
+         a_python_version == b_python_version &&
+         std::all_of(compiles.begin(), compiles.end(),
+                     [](const CompileChange& change) { return change.IsEqual(); });
 }
 
 Result<DiffAnswer> AnalyzeDiff(const DiffSide& a, const DiffSide& b, const DiffOptions& options) {
@@ -327,9 +363,12 @@ Result<DiffAnswer> AnalyzeDiff(const DiffSide& a, const DiffSide& b, const DiffO
   ASSIGN_OR_RETURN(const Job b_job, Job::Load(*b.database, b.run));
   ASSIGN_OR_RETURN(const RankIndex a_rank, FindRank(a_job, a.rank));
   ASSIGN_OR_RETURN(const RankIndex b_rank, FindRank(b_job, b.rank));
-  ASSIGN_OR_RETURN(const ParticipantFacts a_facts, LoadParticipantFacts(*a.database, a_job, a_rank));
-  ASSIGN_OR_RETURN(const ParticipantFacts b_facts, LoadParticipantFacts(*b.database, b_job, b_rank));
-  ASSIGN_OR_RETURN(DiffAnswer answer, Differ(*a.database, *b.database, a_facts, b_facts, options).Run());
+  ASSIGN_OR_RETURN(const ParticipantFacts a_facts,
+                   LoadParticipantFacts(*a.database, a_job, a_rank));
+  ASSIGN_OR_RETURN(const ParticipantFacts b_facts,
+                   LoadParticipantFacts(*b.database, b_job, b_rank));
+  ASSIGN_OR_RETURN(DiffAnswer answer,
+                   Differ(*a.database, *b.database, a_facts, b_facts, options).Run());
   answer.a_rank = a_job.participants()[static_cast<std::size_t>(a_rank)].name;
   answer.b_rank = b_job.participants()[static_cast<std::size_t>(b_rank)].name;
   return answer;

@@ -1,4 +1,5 @@
-// What changed between two runs, or two ranks. The answer of `tlparse diff`. Side a is the earlier or the one compared with.
+// What changed between two runs, or two ranks. The answer of `tlparse diff`. Side a is the earlier
+// or the one compared with.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct PhaseChange {
 };
 
 struct CacheChange {
-  std::string title;          // "fx_graph forward"
+  std::string title;             // "fx_graph forward"
   std::string a_state, b_state;  // empty: no such lookup
   bool has_same_key = false;
   std::vector<Cause> causes;  // why the keys differ
@@ -30,7 +31,8 @@ struct CodeChange {
   std::string diff;   // unified, of the normalised codes; only if asked for
 };
 
-// A compile of both sides, matched by function and graph, else by function and label, else by function.
+// A compile of both sides, matched by function and graph, else by function and label, else by
+// function.
 struct CompileChange {
   std::string a_label, b_label, function;
   std::string a_status, b_status;

@@ -25,7 +25,8 @@ Result<Side> LoadSide(const DiffSide& side) {
   Side result;
   result.class_of.resize(ranks.job().participants().size());
   for (std::size_t i = 0; i < ranks.classes.size(); ++i) {
-    for (const RankIndex rank : ranks.classes[i].ranks) result.class_of[static_cast<std::size_t>(rank)] = i;
+    for (const RankIndex rank : ranks.classes[i].ranks)
+      result.class_of[static_cast<std::size_t>(rank)] = i;
   }
   result.job = std::move(ranks.cache.job);
   return result;
@@ -35,19 +36,25 @@ using Pairs = std::vector<std::pair<RankIndex, RankIndex>>;
 
 Pairs PairRanks(const Job& a, const Job& b) {
   Pairs pairs;
-  const auto count = [](const Job& job) { return static_cast<RankIndex>(job.participants().size()); };
+  const auto count = [](const Job& job) {
+    return static_cast<RankIndex>(job.participants().size());
+  };
   if (count(a) == 1 || count(b) == 1) {
-    for (RankIndex i = 0; i < std::max(count(a), count(b)); ++i) pairs.emplace_back(count(a) == 1 ? 0 : i, count(b) == 1 ? 0 : i);
+    for (RankIndex i = 0; i < std::max(count(a), count(b)); ++i)
+      pairs.emplace_back(count(a) == 1 ? 0 : i, count(b) == 1 ? 0 : i);
     return pairs;
   }
   std::map<std::string, RankIndex> by_name;
-  for (RankIndex i = 0; i < count(b); ++i) by_name.emplace(b.participants()[static_cast<std::size_t>(i)].name, i);
+  for (RankIndex i = 0; i < count(b); ++i)
+    by_name.emplace(b.participants()[static_cast<std::size_t>(i)].name, i);
   for (RankIndex i = 0; i < count(a); ++i) {
     const auto other = by_name.find(a.participants()[static_cast<std::size_t>(i)].name);
     if (other != by_name.end()) pairs.emplace_back(i, other->second);
   }
-  // Logs without ranks have names of their own in each run: then the order of the logs says as much as there is.
-  for (RankIndex i = 0; pairs.empty() && i < std::min(count(a), count(b)); ++i) pairs.emplace_back(i, i);
+  // Logs without ranks have names of their own in each run: then the order of the logs says as much
+  // as there is.
+  for (RankIndex i = 0; pairs.empty() && i < std::min(count(a), count(b)); ++i)
+    pairs.emplace_back(i, i);
   return pairs;
 }
 
@@ -72,10 +79,12 @@ std::string RanksWithoutPartner(const Job& job, const std::vector<RankIndex>& pa
 
 bool RunComparison::IsEqual() const {
   return only_a_ranks.empty() && only_b_ranks.empty() && left_out == 0 &&
-         std::all_of(comparisons.begin(), comparisons.end(), [](const RankComparison& one) { return one.diff.IsEqual(); });
+         std::all_of(comparisons.begin(), comparisons.end(),
+                     [](const RankComparison& one) { return one.diff.IsEqual(); });
 }
 
-Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b, const DiffOptions& options) {
+Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
+                                     const DiffOptions& options) {
   RunComparison result;
   if (a.rank || b.rank) {
     RankComparison one;
@@ -95,17 +104,22 @@ Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b, const
   result.only_b_ranks = RanksWithoutPartner(b_side.job, RanksOf(pairs, false));
   std::map<std::pair<std::size_t, std::size_t>, Pairs> alike;
   for (const auto& pair : pairs) {
-    alike[{a_side.class_of[static_cast<std::size_t>(pair.first)], b_side.class_of[static_cast<std::size_t>(pair.second)]}].push_back(pair);
+    alike[{a_side.class_of[static_cast<std::size_t>(pair.first)],
+           b_side.class_of[static_cast<std::size_t>(pair.second)]}]
+        .push_back(pair);
   }
   std::vector<const Pairs*> order;
   for (const auto& [classes, members] : alike) order.push_back(&members);
-  std::stable_sort(order.begin(), order.end(), [](const Pairs* x, const Pairs* y) { return x->size() > y->size(); });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Pairs* x, const Pairs* y) { return x->size() > y->size(); });
   for (const Pairs* members : order) {
     if (result.comparisons.size() == kMostComparisons) {
       ++result.left_out;
       continue;
     }
-    const auto name = [](const Job& job, RankIndex rank) { return job.participants()[static_cast<std::size_t>(rank)].name; };
+    const auto name = [](const Job& job, RankIndex rank) {
+      return job.participants()[static_cast<std::size_t>(rank)].name;
+    };
     DiffSide a_one = a, b_one = b;
     a_one.rank = name(a_side.job, members->front().first);
     b_one.rank = name(b_side.job, members->front().second);

@@ -1,4 +1,5 @@
-// Two runs of several ranks each: which rank is compared with which, and one comparison for all pairs that are alike.
+// Two runs of several ranks each: which rank is compared with which, and one comparison for all
+// pairs that are alike.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 
 namespace tlparse {
 
-// Pairs of ranks whose classes (`tlparse ranks`) are the same on both sides: one pair is compared for all.
+// Pairs of ranks whose classes (`tlparse ranks`) are the same on both sides: one pair is compared
+// for all.
 struct RankComparison {
   std::size_t count = 0;         // of pairs
   std::string a_ranks, b_ranks;  // "0-3,6"
@@ -17,14 +19,15 @@ struct RankComparison {
 };
 
 struct RunComparison {
-  std::vector<RankComparison> comparisons;      // most pairs first
-  std::string only_a_ranks, only_b_ranks; // ranks without a partner; empty: none
-  std::size_t left_out = 0;               // comparisons beyond the first 16
+  std::vector<RankComparison> comparisons;  // most pairs first
+  std::string only_a_ranks, only_b_ranks;   // ranks without a partner; empty: none
+  std::size_t left_out = 0;                 // comparisons beyond the first 16
   bool IsEqual() const;
 };
 
-// Ranks are paired by number, logs without one by name; a side with one participant is paired with every one of the other. Sides that
-// name a rank are one pair. kNotFound: no such run or rank.
-Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b, const DiffOptions& options);
+// Ranks are paired by number, logs without one by name; a side with one participant is paired with
+// every one of the other. Sides that name a rank are one pair. kNotFound: no such run or rank.
+Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
+                                     const DiffOptions& options);
 
 }  // namespace tlparse

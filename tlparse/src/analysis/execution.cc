@@ -1,10 +1,10 @@
 #include "analysis/execution.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "analysis/majority.h"
 #include "analysis/read_transaction.h"
@@ -19,7 +19,8 @@ constexpr std::int32_t kUnlabelled = -1;
 
 struct OrderClass {
   std::vector<RankIndex> ranks;
-  std::vector<std::int32_t> items;  // slots; kUnlabelled; below that: a label of no compile, as -2 - string index
+  // Slots; kUnlabelled; below that: a label of no compile, as -2 - string index
+  std::vector<std::int32_t> items;
 };
 
 class OrderFinder {
@@ -41,13 +42,17 @@ class OrderFinder {
 };
 
 Result<void> OrderFinder::LoadContents() {
-  ASSIGN_OR_RETURN(Statement rows, database_.Prepare("SELECT content_id, label FROM graph_execution_row ORDER BY content_id, ordinal"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare(
+          "SELECT content_id, label FROM graph_execution_row ORDER BY content_id, ordinal"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
     std::int32_t id = -1;
     if (!rows.IsNull(1)) {
-      const auto [found, is_new] = label_ids_.try_emplace(std::string(rows.Text(1)), static_cast<std::int32_t>(labels_.size()));
+      const auto [found, is_new] = label_ids_.try_emplace(
+          std::string(rows.Text(1)), static_cast<std::int32_t>(labels_.size()));
       if (is_new) labels_.emplace_back(rows.Text(1));
       id = found->second;
     }
@@ -58,24 +63,30 @@ Result<void> OrderFinder::LoadContents() {
 Result<std::vector<OrderClass>> OrderFinder::Classify() {
   const Job& job = answer_.job;
   std::vector<std::vector<std::int64_t>> contents_of(job.participants().size());
-  ASSIGN_OR_RETURN(Statement uses, database_.Prepare("SELECT process_id, content_id FROM graph_execution_use ORDER BY process_id, first_ordinal, record_id"));
+  ASSIGN_OR_RETURN(Statement uses,
+                   database_.Prepare("SELECT process_id, content_id FROM graph_execution_use ORDER "
+                                     "BY process_id, first_ordinal, record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, uses.Step());
     if (!has_row) break;
     const RankIndex rank = job.ParticipantOfProcess(uses.Int(0));
     if (rank >= 0) contents_of[static_cast<std::size_t>(rank)].push_back(uses.Int(1));
   }
-  // Labels mean slots, which ranks of one compile sequence share: labels shift where a rank compiled more or less.
+  // Labels mean slots, which ranks of one compile sequence share: labels shift where a rank
+  // compiled more or less.
   std::vector<OrderClass> classes;
   std::unordered_map<Hash128, std::size_t, Hash128Hasher> index;
   for (const std::vector<RankIndex>& members : job.sequence_classes()) {
     std::vector<std::int32_t> slot_of_label(labels_.size(), kUnlabelled);
-    for (std::size_t i = 0; i < labels_.size(); ++i) slot_of_label[i] = -2 - static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < labels_.size(); ++i)
+      slot_of_label[i] = -2 - static_cast<std::int32_t>(i);
     for (std::size_t slot = 0; slot < job.slots().size(); ++slot) {
       const std::int32_t compile = job.CompileOf(members.front(), static_cast<std::int32_t>(slot));
       if (compile < 0) continue;
-      const auto found = label_ids_.find(job.string(job.compiles()[static_cast<std::size_t>(compile)].label_id));
-      if (found != label_ids_.end()) slot_of_label[static_cast<std::size_t>(found->second)] = static_cast<std::int32_t>(slot);
+      const auto found =
+          label_ids_.find(job.string(job.compiles()[static_cast<std::size_t>(compile)].label_id));
+      if (found != label_ids_.end())
+        slot_of_label[static_cast<std::size_t>(found->second)] = static_cast<std::int32_t>(slot);
     }
     for (const RankIndex rank : members) {
       const std::vector<std::int64_t>& contents = contents_of[static_cast<std::size_t>(rank)];
@@ -113,12 +124,14 @@ ExecutionClass OrderFinder::Describe(const OrderClass& reference, const OrderCla
   ExecutionClass result;
   result.ranks = other.ranks;
   result.executions = other.items.size();
-  result.unlabelled = static_cast<std::size_t>(std::count(other.items.begin(), other.items.end(), kUnlabelled));
+  result.unlabelled =
+      static_cast<std::size_t>(std::count(other.items.begin(), other.items.end(), kUnlabelled));
   if (&reference == &other) return result;
-  const std::vector<EditStep> script = AlignSequences(reference.items.size(), other.items.size(), [&](std::size_t i, std::size_t j) {
-    const std::int32_t a = reference.items[i], b = other.items[j];
-    return a == b || a == kUnlabelled || b == kUnlabelled;
-  });
+  const std::vector<EditStep> script =
+      AlignSequences(reference.items.size(), other.items.size(), [&](std::size_t i, std::size_t j) {
+        const std::int32_t a = reference.items[i], b = other.items[j];
+        return a == b || a == kUnlabelled || b == kUnlabelled;
+      });
   for (std::size_t i = 0; i < script.size();) {
     if (script[i].kind == EditStep::Kind::kKeep) {
       ++i;
@@ -138,8 +151,10 @@ ExecutionClass OrderFinder::Describe(const OrderClass& reference, const OrderCla
       if (script[j].kind != EditStep::Kind::kInsert) a.push_back(reference.items[script[j].a]);
       if (script[j].kind != EditStep::Kind::kDelete) b.push_back(other.items[script[j].b]);
     }
-    for (std::size_t j = 0; j < a.size() && j < kMostGraphs; ++j) difference.against_ran.push_back(Title(a[j]));
-    for (std::size_t j = 0; j < b.size() && j < kMostGraphs; ++j) difference.ran.push_back(Title(b[j]));
+    for (std::size_t j = 0; j < a.size() && j < kMostGraphs; ++j)
+      difference.against_ran.push_back(Title(a[j]));
+    for (std::size_t j = 0; j < b.size() && j < kMostGraphs; ++j)
+      difference.ran.push_back(Title(b[j]));
     std::sort(a.begin(), a.end());
     std::sort(b.begin(), b.end());
     difference.is_moved = a == b;
@@ -158,11 +173,13 @@ Result<void> OrderFinder::Run() {
   ASSIGN_OR_RETURN(const std::vector<OrderClass> classes, Classify());
   for (const OrderClass& one : classes) {
     ExecutionClass described = Describe(classes.front(), one);
-    if (&one != &classes.front() && described.differences.empty()) {  // agrees but for graphs without label
+    if (&one != &classes.front() &&
+        described.differences.empty()) {  // agrees but for graphs without label
       std::vector<RankIndex>& ranks = answer_.classes.front().ranks;
       ranks.insert(ranks.end(), described.ranks.begin(), described.ranks.end());
       std::sort(ranks.begin(), ranks.end());
-      answer_.classes.front().unlabelled = std::max(answer_.classes.front().unlabelled, described.unlabelled);
+      answer_.classes.front().unlabelled =
+          std::max(answer_.classes.front().unlabelled, described.unlabelled);
       continue;
     }
     answer_.classes.push_back(std::move(described));
@@ -172,7 +189,9 @@ Result<void> OrderFinder::Run() {
 
 }  // namespace
 
-Result<void> FindExecutionClasses(Database& database, ExecutionAnswer& answer) { return OrderFinder(database, answer).Run(); }
+Result<void> FindExecutionClasses(Database& database, ExecutionAnswer& answer) {
+  return OrderFinder(database, answer).Run();
+}
 
 Result<ExecutionAnswer> AnalyzeExecution(Database& database, const ExecutionOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));

@@ -1,5 +1,5 @@
-// In which order ranks ran their compiled graphs, how far the estimated runtimes of one graph are apart, and where output tensors
-// differ. The answer of `tlparse execution`.
+// In which order ranks ran their compiled graphs, how far the estimated runtimes of one graph are
+// apart, and where output tensors differ. The answer of `tlparse execution`.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@ struct OrderDifference {
   std::int64_t against_position = 0;  // of the others'
   std::vector<std::string> ran;       // graphs only this side ran there, at most 8
   std::vector<std::string> against_ran;
-  bool is_moved = false;              // the same graphs in another order
+  bool is_moved = false;  // the same graphs in another order
 };
 
 struct ExecutionClass {
   std::vector<RankIndex> ranks;
   std::size_t executions = 0;
   std::size_t unlabelled = 0;  // graphs from the cache have no compile id; they agree with any
-  std::vector<OrderDifference> differences;  // against the reference; the first is the first divergence
+  // against the reference; the first is the first divergence
+  std::vector<OrderDifference> differences;
   std::size_t left_out = 0;
 };
 
@@ -58,8 +59,8 @@ struct ExecutionAnswer {
   JobGraphs graphs;
   std::vector<ExecutionClass> classes;  // ranks with an execution order, the reference first
   bool has_majority = true;
-  std::vector<RankIndex> without_order; // ranks that logged none, where others did
-  std::vector<RuntimeSpread> runtimes;  // only graphs where estimates differ, widest first
+  std::vector<RankIndex> without_order;  // ranks that logged none, where others did
+  std::vector<RuntimeSpread> runtimes;   // only graphs where estimates differ, widest first
   std::vector<TensorDivergence> tensors;
   std::size_t graphs_with_estimates = 0;
   bool HasDivergence() const { return classes.size() > 1 || !tensors.empty(); }

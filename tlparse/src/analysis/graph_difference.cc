@@ -1,8 +1,8 @@
 #include "analysis/graph_difference.h"
 
-#include <vector>
-
 #include <fmt/format.h>
+
+#include <vector>
 
 #include "analysis/sequence_diff.h"
 
@@ -16,9 +16,12 @@ struct Node {
 };
 
 Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id) {
-  ASSIGN_OR_RETURN(Statement* const kept, database.PrepareKept("SELECT n.name, n.operation, f.text, n.line, u.text, c.text FROM graph_node_row n "
-                                                    "LEFT JOIN text f ON f.id = n.file_id LEFT JOIN text u ON u.id = n.function_id "
-                                                    "LEFT JOIN text c ON c.id = n.code_id WHERE n.content_id = ? ORDER BY n.ordinal"));
+  ASSIGN_OR_RETURN(
+      Statement* const kept,
+      database.PrepareKept(
+          "SELECT n.name, n.operation, f.text, n.line, u.text, c.text FROM graph_node_row n "
+          "LEFT JOIN text f ON f.id = n.file_id LEFT JOIN text u ON u.id = n.function_id "
+          "LEFT JOIN text c ON c.id = n.code_id WHERE n.content_id = ? ORDER BY n.ordinal"));
   Statement& rows = *kept;
   rows.Bind(1, content_id);
   std::vector<Node> nodes;
@@ -35,17 +38,21 @@ Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id)
   }
 }
 
-std::string Title(const Node& node) { return node.operation.empty() ? node.name : fmt::format("{} = {}", node.name, node.operation); }
+std::string Title(const Node& node) {
+  return node.operation.empty() ? node.name : fmt::format("{} = {}", node.name, node.operation);
+}
 
 }  // namespace
 
-Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id, Database& b_database, std::int64_t b_content_id) {
+Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id,
+                                      Database& b_database, std::int64_t b_content_id) {
   GraphDifference result;
   if (&a_database == &b_database && a_content_id == b_content_id) return result;
   ASSIGN_OR_RETURN(const std::vector<Node> a, LoadNodes(a_database, a_content_id));
   ASSIGN_OR_RETURN(const std::vector<Node> b, LoadNodes(b_database, b_content_id));
   for (const EditStep& step : AlignSequences(a.size(), b.size(), [&](std::size_t i, std::size_t j) {
-         return a[i].operation == b[j].operation && (!a[i].operation.empty() || a[i].name == b[j].name);
+         return a[i].operation == b[j].operation &&
+                (!a[i].operation.empty() || a[i].name == b[j].name);
        })) {
     if (step.kind == EditStep::Kind::kKeep) continue;
     if (!result.differs) {

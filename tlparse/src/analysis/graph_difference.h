@@ -13,11 +13,13 @@ struct GraphDifference {
   bool differs = false;
   // "name = operation"; empty: the graph ends before. a is the graph that is compared with.
   std::string a_node, b_node;
-  std::string a_source, b_source;  // "file:line in function: code"
+  std::string a_source, b_source;            // "file:line in function: code"
   std::size_t only_in_a = 0, only_in_b = 0;  // nodes
 };
 
-// Aligns the nodes of two contents (content ids of graphs that have graph_node rows), each of its own database.
-Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id, Database& b_database, std::int64_t b_content_id);
+// Aligns the nodes of two contents (content ids of graphs that have graph_node rows), each of its
+// own database.
+Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id,
+                                      Database& b_database, std::int64_t b_content_id);
 
 }  // namespace tlparse

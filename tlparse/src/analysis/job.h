@@ -1,9 +1,10 @@
-// The ranks of one run side by side: who took part, what each compiled, and which compiles of different ranks are the same piece
-// of work. Everything that compares ranks starts from here.
+// The ranks of one run side by side: who took part, what each compiled, and which compiles of
+// different ranks are the same piece of work. Everything that compares ranks starts from here.
 //
-// Ranks are compared by *slot*. A slot is one compile as the job's ranks see it: compiles of different ranks are in one slot if
-// their labels, functions and Dynamo graphs agree, else by function and graph (labels shift where a rank compiled more or less),
-// else by label and function, function, or label alone. Ranks with equal compile sequences are aligned once.
+// Ranks are compared by *slot*. A slot is one compile as the job's ranks see it: compiles of
+// different ranks are in one slot if their labels, functions and Dynamo graphs agree, else by
+// function and graph (labels shift where a rank compiled more or less), else by label and function,
+// function, or label alone. Ranks with equal compile sequences are aligned once.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +22,15 @@ namespace tlparse {
 // Index of a participant in Job::participants; small and dense.
 using RankIndex = std::int32_t;
 
-// Who took part: a rank, or one log of a job without ranks; in diagnostics "rank 3", "rank 3 (ab12cd34)", "log:<stem>".
+// Who took part: a rank, or one log of a job without ranks; in diagnostics "rank 3", "rank 3
+// (ab12cd34)", "log:<stem>".
 struct JobParticipant {
   std::optional<std::int64_t> rank;
-  std::string name;             // "3", "3_ab12cd34" (a further log of rank 3), "log:<stem>"
-  bool is_extra_log = false;    // not the first log of its rank
+  std::string name;           // "3", "3_ab12cd34" (a further log of rank 3), "log:<stem>"
+  bool is_extra_log = false;  // not the first log of its rank
   std::string log_path;
   std::vector<std::int64_t> process_ids;
-  std::string torch_version;    // empty: the log does not say
+  std::string torch_version;  // empty: the log does not say
   std::string python_version;
 };
 
@@ -36,8 +38,8 @@ struct JobCompile {
   std::int64_t id = 0;
   RankIndex participant = 0;
   std::int32_t slot = -1;
-  std::int32_t label_id = -1;      // Job::string
-  std::int32_t function_id = -1;   // -1: unknown
+  std::int32_t label_id = -1;     // Job::string
+  std::int32_t function_id = -1;  // -1: unknown
   std::int32_t file_id = -1;
   std::int32_t status_id = -1;
   std::int64_t line = 0;           // 0: unknown
@@ -50,7 +52,7 @@ struct JobCompile {
 };
 
 struct JobSlot {
-  std::string label;     // of the reference rank, or of the first that has it
+  std::string label;  // of the reference rank, or of the first that has it
   std::int32_t generation = 0;
   std::string function;  // empty: unknown
   std::string file;
@@ -60,7 +62,8 @@ struct JobSlot {
 
 class Job {
  public:
-  // Loads a run; the latest of the database if `run_name` is empty. kNotFound: no such run, or nothing in it.
+  // Loads a run; the latest of the database if `run_name` is empty. kNotFound: no such run, or
+  // nothing in it.
   static Result<Job> Load(Database& database, std::string_view run_name = {});
 
   std::int64_t run_id() const { return run_id_; }
@@ -71,7 +74,9 @@ class Job {
   // Slots in the order of the reference rank, others where they stand in theirs.
   const std::vector<std::int32_t>& slot_order() const { return slot_order_; }
   // Position of a slot in slot_order().
-  std::int32_t SlotPosition(std::int32_t slot) const { return slot_position_[static_cast<std::size_t>(slot)]; }
+  std::int32_t SlotPosition(std::int32_t slot) const {
+    return slot_position_[static_cast<std::size_t>(slot)];
+  }
   // Participants whose compile sequences are equal, largest class first (ties: lowest rank).
   const std::vector<std::vector<RankIndex>>& sequence_classes() const { return sequence_classes_; }
 
@@ -83,7 +88,9 @@ class Job {
   const JobCompile* FindCompile(std::int64_t compile_id) const;
   // -1: of another run.
   RankIndex ParticipantOfProcess(std::int64_t process_id) const;
-  const std::string& string(std::int32_t id) const { return strings_[static_cast<std::size_t>(id)]; }
+  const std::string& string(std::int32_t id) const {
+    return strings_[static_cast<std::size_t>(id)];
+  }
 
   // "0-3,6" for participants with ranks, names for others; in order, joined by commas.
   std::string FormatRanks(const std::vector<RankIndex>& participants) const;

@@ -1,4 +1,5 @@
-// The graphs of a job's compiles and which graphs of different ranks are the same one: slot, direction, position.
+// The graphs of a job's compiles and which graphs of different ranks are the same one: slot,
+// direction, position.
 #pragma once
 
 #include <cstdint>

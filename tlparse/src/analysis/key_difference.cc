@@ -1,23 +1,25 @@
 #include "analysis/key_difference.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <span>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "analysis/graph_difference.h"
 
 namespace tlparse {
 namespace {
 
-using Occurrence = std::pair<std::int64_t, int>;  // a name, and which of that name: names may repeat
+// a name, and which of that name: names may repeat
+using Occurrence = std::pair<std::int64_t, int>;
 
 std::map<Occurrence, std::int64_t> ByName(std::span<const KeyComponent> components) {
   std::map<Occurrence, std::int64_t> result;
   std::map<std::int64_t, int> count;
-  for (const KeyComponent& component : components) result.emplace(Occurrence{component.name_id, count[component.name_id]++}, component.id);
+  for (const KeyComponent& component : components)
+    result.emplace(Occurrence{component.name_id, count[component.name_id]++}, component.id);
   return result;
 }
 
@@ -29,18 +31,23 @@ struct IdPair {
   std::int64_t a, b;  // 0: not on that side
 };
 
-// Pairs the components of two sets by name: in the order of set a, then what only b has. Most sets have the same names in the same
-// order at both ends, so only what lies between is looked up; names may repeat, and are paired in order there.
-std::vector<IdPair> PairByName(const std::vector<KeyComponent>& a, const std::vector<KeyComponent>& b) {
+// Pairs the components of two sets by name: in the order of set a, then what only b has. Most sets
+// have the same names in the same order at both ends, so only what lies between is looked up; names
+// may repeat, and are paired in order there.
+std::vector<IdPair> PairByName(const std::vector<KeyComponent>& a,
+                               const std::vector<KeyComponent>& b) {
   std::size_t head = 0, tail = 0;
   const std::size_t shorter = std::min(a.size(), b.size());
   while (head < shorter && a[head].name_id == b[head].name_id) ++head;
-  while (tail < shorter - head && a[a.size() - 1 - tail].name_id == b[b.size() - 1 - tail].name_id) ++tail;
+  while (tail < shorter - head && a[a.size() - 1 - tail].name_id == b[b.size() - 1 - tail].name_id)
+    ++tail;
   std::vector<IdPair> pairs;
   pairs.reserve(a.size());
   for (std::size_t i = 0; i < head; ++i) pairs.push_back({a[i].id, b[i].id});
-  const std::span a_middle(a.data() + head, a.size() - head - tail), b_middle(b.data() + head, b.size() - head - tail);
-  const std::map<Occurrence, std::int64_t> a_by_name = ByName(a_middle), b_by_name = ByName(b_middle);
+  const std::span a_middle(a.data() + head, a.size() - head - tail),
+      b_middle(b.data() + head, b.size() - head - tail);
+  const std::map<Occurrence, std::int64_t> a_by_name = ByName(a_middle),
+                                           b_by_name = ByName(b_middle);
   std::map<std::int64_t, int> count;
   for (const KeyComponent& component : a_middle) {
     const auto other = b_by_name.find({component.name_id, count[component.name_id]++});
@@ -49,14 +56,16 @@ std::vector<IdPair> PairByName(const std::vector<KeyComponent>& a, const std::ve
   for (std::size_t i = tail; i > 0; --i) pairs.push_back({a[a.size() - i].id, b[b.size() - i].id});
   count.clear();
   for (const KeyComponent& component : b_middle) {
-    if (a_by_name.count({component.name_id, count[component.name_id]++}) == 0) pairs.push_back({0, component.id});
+    if (a_by_name.count({component.name_id, count[component.name_id]++}) == 0)
+      pairs.push_back({0, component.id});
   }
   return pairs;
 }
 
 }  // namespace
 
-Result<std::vector<ComponentDifference>> CompareSets(ComponentIndex& index, const KeySet& a_set, const KeySet& b_set) {
+Result<std::vector<ComponentDifference>> CompareSets(ComponentIndex& index, const KeySet& a_set,
+                                                     const KeySet& b_set) {
   std::vector<ComponentDifference> differences;
   if (a_set == b_set) return differences;
   ASSIGN_OR_RETURN(const std::vector<KeyComponent> a, index.Expand(a_set.set_id));
@@ -83,33 +92,44 @@ Result<std::vector<ComponentDifference>> CompareSets(ComponentIndex& index, cons
   return differences;
 }
 
-std::size_t CountDifferences(const std::vector<KeyComponent>& a, const std::vector<KeyComponent>& b) {
+std::size_t CountDifferences(const std::vector<KeyComponent>& a,
+                             const std::vector<KeyComponent>& b) {
   const std::vector<IdPair> pairs = PairByName(a, b);
-  return static_cast<std::size_t>(std::count_if(pairs.begin(), pairs.end(), [](const IdPair& pair) { return pair.a != pair.b; }));
+  return static_cast<std::size_t>(std::count_if(
+      pairs.begin(), pairs.end(), [](const IdPair& pair) { return pair.a != pair.b; }));
 }
 
-Result<KeyComparer> KeyComparer::Make(Database& database, const Job& job, const LookupIndex& lookups) {
+Result<KeyComparer> KeyComparer::Make(Database& database, const Job& job,
+                                      const LookupIndex& lookups) {
   ASSIGN_OR_RETURN(ComponentIndex index, ComponentIndex::Load(database));
-  ASSIGN_OR_RETURN(const std::int64_t name, database.QueryInt("SELECT id FROM text WHERE text = 'torch._functorch.config'"));
-  ASSIGN_OR_RETURN(Statement config, database.Prepare(fmt::format("SELECT r.payload_id FROM compile_record_row m "
-                                                                  "JOIN record_row r ON r.id = m.record_id WHERE m.compile_id = ? "
-                                                                  "AND r.name_id = {} ORDER BY r.id LIMIT 1", name)));
+  ASSIGN_OR_RETURN(const std::int64_t name,
+                   database.QueryInt("SELECT id FROM text WHERE text = 'torch._functorch.config'"));
+  ASSIGN_OR_RETURN(
+      Statement config,
+      database.Prepare(fmt::format("SELECT r.payload_id FROM compile_record_row m "
+                                   "JOIN record_row r ON r.id = m.record_id WHERE m.compile_id = ? "
+                                   "AND r.name_id = {} ORDER BY r.id LIMIT 1",
+                                   name)));
   KeyComparer comparer(database, job, lookups, std::move(index), std::move(config));
   for (std::size_t i = 0; i < lookups.lookups().size(); ++i) {
     const JobLookup& lookup = lookups.lookups()[i];
-    if (lookup.set.set_id != 0) comparer.sibling_of_compile_.try_emplace(lookup.compile, static_cast<std::int32_t>(i));
+    if (lookup.set.set_id != 0)
+      comparer.sibling_of_compile_.try_emplace(lookup.compile, static_cast<std::int32_t>(i));
   }
   return comparer;
 }
 
 const JobLookup* KeyComparer::Sibling(const JobLookup& lookup) const {
   const auto found = sibling_of_compile_.find(lookup.compile);
-  return found == sibling_of_compile_.end() ? nullptr : &lookups_->lookups()[static_cast<std::size_t>(found->second)];
+  return found == sibling_of_compile_.end()
+             ? nullptr
+             : &lookups_->lookups()[static_cast<std::size_t>(found->second)];
 }
 
 Result<std::int64_t> KeyComparer::FunctorchConfig(const JobLookup& lookup) {
   const std::int64_t compile_id = job_->compiles()[static_cast<std::size_t>(lookup.compile)].id;
-  if (const auto known = config_of_compile_.find(compile_id); known != config_of_compile_.end()) return known->second;
+  if (const auto known = config_of_compile_.find(compile_id); known != config_of_compile_.end())
+    return known->second;
   config_.Bind(1, compile_id);
   ASSIGN_OR_RETURN(const bool has_row, config_.Step());
   const std::int64_t payload = has_row ? config_.Int(0) : 0;
@@ -126,7 +146,8 @@ Result<Hash128> KeyComparer::Evidence(const JobLookup& lookup) {
   }
   if (lookup.set.set_id != 0) return index_.NeutralHash(lookup.set.set_id);
   const JobCompile& compile = job_->compiles()[static_cast<std::size_t>(lookup.compile)];
-  const JobParticipant& participant = job_->participants()[static_cast<std::size_t>(lookup.participant)];
+  const JobParticipant& participant =
+      job_->participants()[static_cast<std::size_t>(lookup.participant)];
   if (const JobLookup* sibling = Sibling(lookup)) {
     const Hash128 neutral = index_.NeutralHash(sibling->set.set_id);
     hash.Add(static_cast<std::int64_t>(neutral.low));
@@ -143,7 +164,8 @@ Result<Hash128> KeyComparer::Evidence(const JobLookup& lookup) {
 CauseContext KeyComparer::Context(RankIndex a, RankIndex b) const {
   const JobParticipant& old_side = job_->participants()[static_cast<std::size_t>(a)];
   const JobParticipant& new_side = job_->participants()[static_cast<std::size_t>(b)];
-  return {old_side.torch_version, new_side.torch_version, old_side.python_version, new_side.python_version};
+  return {old_side.torch_version, new_side.torch_version, old_side.python_version,
+          new_side.python_version};
 }
 
 Result<KeyDifference> KeyComparer::Compare(const JobLookup& a, const JobLookup& b) {
@@ -164,8 +186,12 @@ Result<KeyDifference> KeyComparer::Compare(const JobLookup& a, const JobLookup& 
   if (a_config != 0 && b_config != 0) {
     compared += compared.empty() ? "torch._functorch.config" : ", torch._functorch.config";
     if (a_config != b_config) {
-      ASSIGN_OR_RETURN(const std::string a_text, database_->QueryText("SELECT content FROM payload_row WHERE id = ?", a_config));
-      ASSIGN_OR_RETURN(const std::string b_text, database_->QueryText("SELECT content FROM payload_row WHERE id = ?", b_config));
+      ASSIGN_OR_RETURN(
+          const std::string a_text,
+          database_->QueryText("SELECT content FROM payload_row WHERE id = ?", a_config));
+      ASSIGN_OR_RETURN(
+          const std::string b_text,
+          database_->QueryText("SELECT content FROM payload_row WHERE id = ?", b_config));
       result.differences.push_back(DescribeConfigChange(a_text, b_text));
     }
   }
@@ -173,11 +199,14 @@ Result<KeyDifference> KeyComparer::Compare(const JobLookup& a, const JobLookup& 
   const JobCompile& b_compile = job_->compiles()[static_cast<std::size_t>(b.compile)];
   if (a_compile.graph_content != 0 && b_compile.graph_content != 0) {
     compared += compared.empty() ? "the Dynamo graphs" : ", the Dynamo graphs";
-    const bool told = std::any_of(result.differences.begin(), result.differences.end(), [](const ComponentDifference& d) {
-      return d.name == "gm" || d.name.starts_with("example_inputs");
-    });
+    const bool told = std::any_of(result.differences.begin(), result.differences.end(),
+                                  [](const ComponentDifference& d) {
+                                    return d.name == "gm" || d.name.starts_with("example_inputs");
+                                  });
     if (a_compile.graph_content != b_compile.graph_content && !told) {
-      ASSIGN_OR_RETURN(const GraphDifference graphs, CompareGraphs(*database_, a_compile.graph_content, *database_, b_compile.graph_content));
+      ASSIGN_OR_RETURN(
+          const GraphDifference graphs,
+          CompareGraphs(*database_, a_compile.graph_content, *database_, b_compile.graph_content));
       ComponentDifference difference;
       difference.name = "dynamo_output_graph";
       ASSIGN_OR_RETURN(difference.a_hash, HashOfContent(*database_, a_compile.graph_content));
@@ -187,11 +216,15 @@ Result<KeyDifference> KeyComparer::Compare(const JobLookup& a, const JobLookup& 
       result.differences.push_back(std::move(difference));
     }
   }
-  const std::string& layer = lookups_->LayerName(lookups_->slots()[static_cast<std::size_t>(b.lookup_slot)].layer_id);
+  const std::string& layer =
+      lookups_->LayerName(lookups_->slots()[static_cast<std::size_t>(b.lookup_slot)].layer_id);
   result.has_evidence = !compared.empty();
-  result.fallback = result.has_evidence
-                        ? fmt::format("{}: components are not in the log; compared instead: {}", layer, compared)
-                        : fmt::format("{}: components are not in the log, nor anything that could stand in for them", layer);
+  result.fallback =
+      result.has_evidence
+          ? fmt::format("{}: components are not in the log; compared instead: {}", layer, compared)
+          : fmt::format(
+                "{}: components are not in the log, nor anything that could stand in for them",
+                layer);
   return result;
 }
 

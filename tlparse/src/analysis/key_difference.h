@@ -1,4 +1,5 @@
-// What differs between two cache keys: their components, or what stands in for them where the log has none.
+// What differs between two cache keys: their components, or what stands in for them where the log
+// has none.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,18 @@ namespace tlparse {
 
 struct KeyDifference {
   std::vector<ComponentDifference> differences;
-  // Said aloud where components are missing: what was compared instead. Empty: the components themselves.
+  // Said aloud where components are missing: what was compared instead. Empty: the components
+  // themselves.
   std::string fallback;
   bool has_evidence = true;  // false: nothing to compare was in the log
 };
 
 // The differing components of two stored sets, in the order of set a, then what only b has.
-Result<std::vector<ComponentDifference>> CompareSets(ComponentIndex& index, const KeySet& a_set, const KeySet& b_set);
+Result<std::vector<ComponentDifference>> CompareSets(ComponentIndex& index, const KeySet& a_set,
+                                                     const KeySet& b_set);
 // Only how many differ, of sets that are expanded already, whatever their device indexes.
-std::size_t CountDifferences(const std::vector<KeyComponent>& a, const std::vector<KeyComponent>& b);
+std::size_t CountDifferences(const std::vector<KeyComponent>& a,
+                             const std::vector<KeyComponent>& b);
 
 // Compares lookups of one job. Owns what several comparisons need.
 class KeyComparer {
@@ -38,8 +42,13 @@ class KeyComparer {
   ComponentIndex& index() { return index_; }
 
  private:
-  KeyComparer(Database& database, const Job& job, const LookupIndex& lookups, ComponentIndex index, Statement config)
-      : database_(&database), job_(&job), lookups_(&lookups), index_(std::move(index)), config_(std::move(config)) {}
+  KeyComparer(Database& database, const Job& job, const LookupIndex& lookups, ComponentIndex index,
+              Statement config)
+      : database_(&database),
+        job_(&job),
+        lookups_(&lookups),
+        index_(std::move(index)),
+        config_(std::move(config)) {}
   // Another lookup of the same compile whose components are known; nullptr: none.
   const JobLookup* Sibling(const JobLookup& lookup) const;
   // Payload id of the compile's torch._functorch.config; 0: none.

@@ -14,8 +14,8 @@ struct Reference {
   bool has_majority = true;
 };
 
-// `ranks_of(i)` are the ranks of class i of `count`, ascending. The class with more than half of all ranks; where there is none, classes
-// are equals and the one with the lowest rank is taken.
+// `ranks_of(i)` are the ranks of class i of `count`, ascending. The class with more than half of
+// all ranks; where there is none, classes are equals and the one with the lowest rank is taken.
 template <typename RanksOf>
 Reference FindReference(std::size_t count, const RanksOf& ranks_of) {
   std::size_t total = 0, largest = 0, lowest = 0;
@@ -32,11 +32,13 @@ Reference FindReference(std::size_t count, const RanksOf& ranks_of) {
 template <typename Class>
 bool OrderByReference(std::vector<Class>& classes) {
   if (classes.empty()) return true;
-  const Reference reference =
-      FindReference(classes.size(), [&](std::size_t i) -> const std::vector<RankIndex>& { return classes[i].ranks; });
+  const Reference reference = FindReference(
+      classes.size(),
+      [&](std::size_t i) -> const std::vector<RankIndex>& { return classes[i].ranks; });
   std::swap(classes[0], classes[reference.index]);
   std::sort(classes.begin() + 1, classes.end(), [](const Class& a, const Class& b) {
-    return a.ranks.size() != b.ranks.size() ? a.ranks.size() > b.ranks.size() : a.ranks.front() < b.ranks.front();
+    return a.ranks.size() != b.ranks.size() ? a.ranks.size() > b.ranks.size()
+                                            : a.ranks.front() < b.ranks.front();
   });
   return reference.has_majority;
 }

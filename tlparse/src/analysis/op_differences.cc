@@ -1,10 +1,10 @@
-// Estimated runtimes and output tensors of the same graph on different ranks. Contents are compared, so ranks that share them cost a
-// lookup each.
+// Estimated runtimes and output tensors of the same graph on different ranks. Contents are
+// compared, so ranks that share them cost a lookup each.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "analysis/execution.h"
 #include "analysis/majority.h"
@@ -31,7 +31,9 @@ void DropMoved(TensorDivergence& divergence) {
     const auto other = !op->text.empty() && !op->against_text.empty()
                            ? divergence.ops.end()
                            : std::find_if(op + 1, divergence.ops.end(), [&](const Op& candidate) {
-                               return candidate.name == op->name && candidate.text == op->against_text && candidate.against_text == op->text;
+                               return candidate.name == op->name &&
+                                      candidate.text == op->against_text &&
+                                      candidate.against_text == op->text;
                              });
     if (other == divergence.ops.end()) {
       ++op;
@@ -55,9 +57,10 @@ class OpFinder {
       RETURN_IF_ERROR(CompareTensors(graph_slot, found->second));
       RETURN_IF_ERROR(CompareRuntimes(graph_slot, found->second));
     }
-    std::stable_sort(answer_.runtimes.begin(), answer_.runtimes.end(), [](const RuntimeSpread& a, const RuntimeSpread& b) {
-      return a.highest_ns - a.lowest_ns > b.highest_ns - b.lowest_ns;
-    });
+    std::stable_sort(answer_.runtimes.begin(), answer_.runtimes.end(),
+                     [](const RuntimeSpread& a, const RuntimeSpread& b) {
+                       return a.highest_ns - a.lowest_ns > b.highest_ns - b.lowest_ns;
+                     });
     return {};
   }
 
@@ -75,17 +78,21 @@ class OpFinder {
 Result<std::map<std::int32_t, std::vector<OpClass>>> OpFinder::Load() {
   std::map<std::int32_t, std::vector<OpClass>> by_graph;
   std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::size_t> index;
-  ASSIGN_OR_RETURN(Statement rows, database_.Prepare("SELECT graph_id, content_id, estimate_content_id FROM op_list_use "
-                                                     "WHERE graph_id IS NOT NULL ORDER BY record_id"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare("SELECT graph_id, content_id, estimate_content_id FROM op_list_use "
+                        "WHERE graph_id IS NOT NULL ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
     const JobGraph* graph = answer_.graphs.Find(rows.Int(0));
     if (graph == nullptr) continue;
     std::vector<OpClass>& classes = by_graph[graph->graph_slot];
-    const auto [found, is_new] = index.try_emplace({graph->graph_slot, rows.Int(1), rows.Int(2)}, classes.size());
+    const auto [found, is_new] =
+        index.try_emplace({graph->graph_slot, rows.Int(1), rows.Int(2)}, classes.size());
     if (is_new) classes.push_back({{}, rows.Int(1), rows.Int(2)});
-    classes[found->second].ranks.push_back(answer_.job.compiles()[static_cast<std::size_t>(graph->compile)].participant);
+    classes[found->second].ranks.push_back(
+        answer_.job.compiles()[static_cast<std::size_t>(graph->compile)].participant);
   }
   for (auto& [slot, classes] : by_graph) {
     for (OpClass& one : classes) {
@@ -98,9 +105,12 @@ Result<std::map<std::int32_t, std::vector<OpClass>>> OpFinder::Load() {
 
 Result<std::vector<OpOutputs>> OpFinder::Outputs(std::int64_t content_id) {
   std::vector<OpOutputs> ops;
-  ASSIGN_OR_RETURN(Statement rows, database_.Prepare("SELECT o.ordinal, o.name, t.shape, t.stride, t.dtype FROM op_row o "
-                                                     "LEFT JOIN op_output_row t ON t.content_id = o.content_id AND t.op_ordinal = o.ordinal "
-                                                     "WHERE o.content_id = ? ORDER BY o.ordinal, t.ordinal"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare(
+          "SELECT o.ordinal, o.name, t.shape, t.stride, t.dtype FROM op_row o "
+          "LEFT JOIN op_output_row t ON t.content_id = o.content_id AND t.op_ordinal = o.ordinal "
+          "WHERE o.content_id = ? ORDER BY o.ordinal, t.ordinal"));
   rows.Bind(1, content_id);
   std::int64_t last = -1;
   while (true) {
@@ -109,13 +119,17 @@ Result<std::vector<OpOutputs>> OpFinder::Outputs(std::int64_t content_id) {
     if (rows.Int(0) != last) ops.push_back({std::string(rows.Text(1)), {}});
     last = rows.Int(0);
     if (rows.IsNull(2)) continue;
-    ops.back().text += fmt::format("{}{} stride {} {}", ops.back().text.empty() ? "" : "; ", rows.Text(2), rows.Text(3), rows.Text(4));
+    ops.back().text += fmt::format("{}{} stride {} {}", ops.back().text.empty() ? "" : "; ",
+                                   rows.Text(2), rows.Text(3), rows.Text(4));
   }
 }
 
 Result<std::vector<double>> OpFinder::Estimates(std::int64_t estimate_id) {
   std::vector<double> estimates;
-  ASSIGN_OR_RETURN(Statement rows, database_.Prepare("SELECT estimated_ns FROM op_estimate_row WHERE content_id = ? ORDER BY ordinal"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare(
+          "SELECT estimated_ns FROM op_estimate_row WHERE content_id = ? ORDER BY ordinal"));
   rows.Bind(1, estimate_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -128,7 +142,9 @@ Result<void> OpFinder::CompareTensors(std::int32_t graph_slot, const std::vector
   constexpr std::size_t kMostOps = 50;
   std::vector<OpClass> classes;  // by what the ops are, whatever they were estimated at
   for (const OpClass& one : all) {
-    const auto same = std::find_if(classes.begin(), classes.end(), [&](const OpClass& c) { return c.content_id == one.content_id; });
+    const auto same = std::find_if(classes.begin(), classes.end(), [&](const OpClass& c) {
+      return c.content_id == one.content_id;
+    });
     if (same == classes.end()) {
       classes.push_back(one);
     } else {
@@ -152,10 +168,15 @@ Result<void> OpFinder::CompareTensors(std::int32_t graph_slot, const std::vector
         ++divergence.left_out;
       }
     };
-    for (const EditStep& step : AlignSequences(a.size(), b.size(), [&](std::size_t x, std::size_t y) { return a[x].name == b[y].name; })) {
-      if (step.kind == EditStep::Kind::kDelete) add(a[step.a].name, {}, a[step.a].text.empty() ? "no outputs" : a[step.a].text);
-      if (step.kind == EditStep::Kind::kInsert) add(b[step.b].name, b[step.b].text.empty() ? "no outputs" : b[step.b].text, {});
-      if (step.kind == EditStep::Kind::kKeep && a[step.a].text != b[step.b].text) add(a[step.a].name, b[step.b].text, a[step.a].text);
+    for (const EditStep& step :
+         AlignSequences(a.size(), b.size(),
+                        [&](std::size_t x, std::size_t y) { return a[x].name == b[y].name; })) {
+      if (step.kind == EditStep::Kind::kDelete)
+        add(a[step.a].name, {}, a[step.a].text.empty() ? "no outputs" : a[step.a].text);
+      if (step.kind == EditStep::Kind::kInsert)
+        add(b[step.b].name, b[step.b].text.empty() ? "no outputs" : b[step.b].text, {});
+      if (step.kind == EditStep::Kind::kKeep && a[step.a].text != b[step.b].text)
+        add(a[step.a].name, b[step.b].text, a[step.a].text);
     }
     DropMoved(divergence);
     if (!divergence.ops.empty()) answer_.tensors.push_back(std::move(divergence));
@@ -164,7 +185,8 @@ Result<void> OpFinder::CompareTensors(std::int32_t graph_slot, const std::vector
 }
 
 // Ops are compared by position, so only among ranks whose ops are the same; sums among all.
-Result<void> OpFinder::CompareRuntimes(std::int32_t graph_slot, const std::vector<OpClass>& classes) {
+Result<void> OpFinder::CompareRuntimes(std::int32_t graph_slot,
+                                       const std::vector<OpClass>& classes) {
   constexpr std::size_t kMostOps = 10;
   RuntimeSpread spread;
   spread.graph_slot = graph_slot;
@@ -181,17 +203,21 @@ Result<void> OpFinder::CompareRuntimes(std::int32_t graph_slot, const std::vecto
       range[i] = {std::min(range[i].first, estimates[i]), std::max(range[i].second, estimates[i])};
     }
     if (is_first || sum < spread.lowest_ns) spread.lowest_ns = sum, spread.lowest_ranks = one.ranks;
-    if (is_first || sum > spread.highest_ns) spread.highest_ns = sum, spread.highest_ranks = one.ranks;
+    if (is_first || sum > spread.highest_ns)
+      spread.highest_ns = sum, spread.highest_ranks = one.ranks;
     is_first = false;
   }
   for (const auto& [content, range] : ranges) {
     ASSIGN_OR_RETURN(const std::vector<OpOutputs> ops, Outputs(content));
     for (std::size_t i = 0; i < range.size() && i < ops.size(); ++i) {
-      if (range[i].first < range[i].second) spread.ops.push_back({ops[i].name, range[i].first, range[i].second});
+      if (range[i].first < range[i].second)
+        spread.ops.push_back({ops[i].name, range[i].first, range[i].second});
     }
   }
   if (spread.ops.empty() && spread.lowest_ns == spread.highest_ns) return {};
-  std::stable_sort(spread.ops.begin(), spread.ops.end(), [](const auto& a, const auto& b) { return a.highest_ns - a.lowest_ns > b.highest_ns - b.lowest_ns; });
+  std::stable_sort(spread.ops.begin(), spread.ops.end(), [](const auto& a, const auto& b) {
+    return a.highest_ns - a.lowest_ns > b.highest_ns - b.lowest_ns;
+  });
   if (spread.ops.size() > kMostOps) spread.ops.resize(kMostOps);
   answer_.runtimes.push_back(std::move(spread));
   return {};
@@ -199,6 +225,8 @@ Result<void> OpFinder::CompareRuntimes(std::int32_t graph_slot, const std::vecto
 
 }  // namespace
 
-Result<void> FindOpDifferences(Database& database, ExecutionAnswer& answer) { return OpFinder(database, answer).Run(); }
+Result<void> FindOpDifferences(Database& database, ExecutionAnswer& answer) {
+  return OpFinder(database, answer).Run();
+}
 
 }  // namespace tlparse

@@ -1,9 +1,9 @@
 #include "analysis/rank_facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "analysis/graph_difference.h"
 #include "analysis/text_diff.h"
@@ -34,9 +34,12 @@ double CompileSeconds(const JobCompile& compile) {
 }
 
 Result<std::string> CodeOf(Database& database, std::int64_t record_id) {
-  ASSIGN_OR_RETURN(const std::string text,
-                   database.QueryText(fmt::format("SELECT p.content FROM record_row r JOIN payload_row p ON p.id = r.payload_id "
-                                                  "WHERE r.id = {}", record_id)));
+  ASSIGN_OR_RETURN(
+      const std::string text,
+      database.QueryText(fmt::format(
+          "SELECT p.content FROM record_row r JOIN payload_row p ON p.id = r.payload_id "
+          "WHERE r.id = {}",
+          record_id)));
   std::string buffer;
   return std::string(NormalizeCode(text, buffer));
 }
@@ -65,8 +68,10 @@ Result<RankFacts> RankFacts::Load(Database& database, const Job& job, const JobG
 }
 
 Result<void> RankFacts::LoadCodes(Database& database) {
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare("SELECT graph_id, content_id, record_id FROM output_code_row "
-                                                    "WHERE graph_id IS NOT NULL AND content_id IS NOT NULL ORDER BY record_id"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT graph_id, content_id, record_id FROM output_code_row "
+                       "WHERE graph_id IS NOT NULL AND content_id IS NOT NULL ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
@@ -76,15 +81,18 @@ Result<void> RankFacts::LoadCodes(Database& database) {
     codes_[static_cast<std::size_t>(rank)].push_back({graph->graph_slot, rows.Int(1), rows.Int(2)});
   }
   for (std::vector<Code>& codes : codes_) {
-    std::stable_sort(codes.begin(), codes.end(), [](const Code& a, const Code& b) { return a.graph_slot < b.graph_slot; });
+    std::stable_sort(codes.begin(), codes.end(),
+                     [](const Code& a, const Code& b) { return a.graph_slot < b.graph_slot; });
   }
   return {};
 }
 
 Result<void> RankFacts::LoadEvents(Database& database) {
   ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT compile_id, 0, kind_id, type_id, user_line, reason_id, record_id FROM failure_row UNION ALL "
-                                    "SELECT compile_id, 1, user_file_id, NULL, user_line, reason_id, record_id FROM graph_break_row "
+                   database.Prepare("SELECT compile_id, 0, kind_id, type_id, user_line, reason_id, "
+                                    "record_id FROM failure_row UNION ALL "
+                                    "SELECT compile_id, 1, user_file_id, NULL, user_line, "
+                                    "reason_id, record_id FROM graph_break_row "
                                     "ORDER BY 7"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -114,12 +122,15 @@ Hash128 RankFacts::Signature(RankIndex rank) const {
     hash.Add(code.content_id);
   }
   for (const Event& event : events_[static_cast<std::size_t>(rank)]) {
-    for (const std::int64_t value : {std::int64_t{event.slot}, std::int64_t{event.is_break}, event.kind_id, event.type_id, event.line}) hash.Add(value);
+    for (const std::int64_t value : {std::int64_t{event.slot}, std::int64_t{event.is_break},
+                                     event.kind_id, event.type_id, event.line})
+      hash.Add(value);
   }
   return hash.Digest();
 }
 
-Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex reference, RankIndex rank) const {
+Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex reference,
+                                                   RankIndex rank) const {
   std::vector<RankAspect> aspects;
   for (const std::int32_t slot : job_->slot_order()) {
     const std::int32_t a = job_->CompileOf(reference, slot), b = job_->CompileOf(rank, slot);
@@ -128,16 +139,25 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     const JobCompile& new_one = job_->compiles()[static_cast<std::size_t>(b)];
     const std::string title = job_->slots()[static_cast<std::size_t>(slot)].Title();
     if (old_one.status_id != new_one.status_id) {
-      aspects.push_back({"failures", fmt::format("{}: {} → {}", title, job_->string(old_one.status_id), job_->string(new_one.status_id))});
+      aspects.push_back(
+          {"failures", fmt::format("{}: {} → {}", title, job_->string(old_one.status_id),
+                                   job_->string(new_one.status_id))});
     }
-    if (old_one.function_id != new_one.function_id && old_one.function_id >= 0 && new_one.function_id >= 0) {
-      aspects.push_back({"compiles", fmt::format("{}: function {} → {}", title, job_->string(old_one.function_id), job_->string(new_one.function_id))});
+    if (old_one.function_id != new_one.function_id && old_one.function_id >= 0 &&
+        new_one.function_id >= 0) {
+      aspects.push_back(
+          {"compiles", fmt::format("{}: function {} → {}", title, job_->string(old_one.function_id),
+                                   job_->string(new_one.function_id))});
     }
-    if (old_one.graph_content != new_one.graph_content && old_one.graph_content != 0 && new_one.graph_content != 0) {
-      ASSIGN_OR_RETURN(const GraphDifference difference, CompareGraphs(database, old_one.graph_content, database, new_one.graph_content));
+    if (old_one.graph_content != new_one.graph_content && old_one.graph_content != 0 &&
+        new_one.graph_content != 0) {
+      ASSIGN_OR_RETURN(
+          const GraphDifference difference,
+          CompareGraphs(database, old_one.graph_content, database, new_one.graph_content));
       std::string text = title + ": the Dynamo graph differs";
       if (difference.differs) {
-        text += fmt::format(": {} → {}", difference.a_node.empty() ? "(end)" : difference.a_node, difference.b_node.empty() ? "(end)" : difference.b_node);
+        text += fmt::format(": {} → {}", difference.a_node.empty() ? "(end)" : difference.a_node,
+                            difference.b_node.empty() ? "(end)" : difference.b_node);
         if (!difference.b_source.empty()) text += " at " + difference.b_source;
       }
       aspects.push_back({"graphs", std::move(text)});
@@ -150,19 +170,26 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       const std::vector<Event>& others = here ? old_events : new_events;
       if (std::count(others.begin(), others.end(), event) != 0) continue;
       ASSIGN_OR_RETURN(const std::string reason, TextOf(database, event.reason_id));
-      aspects.push_back({event.is_break ? "graph_breaks" : "failures",
-                         fmt::format("{}: {}{}", job_->slots()[static_cast<std::size_t>(event.slot)].Title(), here ? "" : "not here: ", Shorten(reason, 200))});
+      aspects.push_back(
+          {event.is_break ? "graph_breaks" : "failures",
+           fmt::format("{}: {}{}", job_->slots()[static_cast<std::size_t>(event.slot)].Title(),
+                       here ? "" : "not here: ", Shorten(reason, 200))});
     }
   }
   const std::vector<Code>& new_codes = codes_[static_cast<std::size_t>(rank)];
   for (const Code& code : codes_[static_cast<std::size_t>(reference)]) {
-    const auto other = std::find_if(new_codes.begin(), new_codes.end(), [&](const Code& c) { return c.graph_slot == code.graph_slot; });
+    const auto other = std::find_if(new_codes.begin(), new_codes.end(),
+                                    [&](const Code& c) { return c.graph_slot == code.graph_slot; });
     if (other == new_codes.end() || other->content_id == code.content_id) continue;
     ASSIGN_OR_RETURN(const std::string a, CodeOf(database, code.record_id));
     ASSIGN_OR_RETURN(const std::string b, CodeOf(database, other->record_id));
     const std::optional<FirstDifference> first = FindFirstDifference(a, b);
-    aspects.push_back({"code", fmt::format("{}: the generated code differs{}", graphs_->Title(*job_, code.graph_slot),
-                                           first ? fmt::format(" in line {}: {} → {}", first->a_line, Shorten(first->a, 80), Shorten(first->b, 80)) : "")});
+    aspects.push_back(
+        {"code",
+         fmt::format("{}: the generated code differs{}", graphs_->Title(*job_, code.graph_slot),
+                     first ? fmt::format(" in line {}: {} → {}", first->a_line,
+                                         Shorten(first->a, 80), Shorten(first->b, 80))
+                           : "")});
     break;
   }
   return aspects;
@@ -175,7 +202,8 @@ double RankFacts::MedianCompileSeconds(const std::vector<RankIndex>& ranks) cons
 }
 
 // The cache first: a miss among hits is slow by itself.
-std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank, std::int32_t slot) const {
+std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank,
+                                        std::int32_t slot) const {
   for (const CacheLookupAnswer& lookup : cache.lookup_answers) {
     const LookupSlot& place = cache.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
     if (place.slot != slot) continue;
@@ -186,13 +214,15 @@ std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank
       if (one.state == LookupState::kHit) hits += one.ranks.size();
     }
     if (own != nullptr && own->state != LookupState::kHit && hits > 0) {
-      return fmt::format("{} {} where {} ranks hit", cache.lookups.LayerName(place.layer_id), Name(own->state), hits);
+      return fmt::format("{} {} where {} ranks hit", cache.lookups.LayerName(place.layer_id),
+                         Name(own->state), hits);
     }
   }
   return {};
 }
 
-Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database, const CacheAnswer& cache) const {
+Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
+                                                          const CacheAnswer& cache) const {
   const auto slowest = std::max_element(compile_s_.begin(), compile_s_.end());
   if (compile_s_.size() < 2 || *slowest <= 0) return std::optional<SlowestRank>();
   SlowestRank result;
@@ -207,13 +237,16 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database, co
     std::vector<std::pair<double, std::int32_t>> others;
     for (std::size_t rank = 0; rank < compile_s_.size(); ++rank) {
       const std::int32_t other = job_->CompileOf(static_cast<RankIndex>(rank), slot);
-      others.emplace_back(other < 0 ? 0 : CompileSeconds(job_->compiles()[static_cast<std::size_t>(other)]), other);
+      others.emplace_back(
+          other < 0 ? 0 : CompileSeconds(job_->compiles()[static_cast<std::size_t>(other)]), other);
     }
     const std::size_t middle = (others.size() - 1) / 2;
-    std::nth_element(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(middle), others.end());
+    std::nth_element(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(middle),
+                     others.end());
     const auto& [median, median_compile] = others[middle];
     const double excess = CompileSeconds(job_->compiles()[static_cast<std::size_t>(own)]) - median;
-    if (excess > result.compile_excess_s) result.compile_excess_s = excess, worst_slot = slot, typical = median_compile;
+    if (excess > result.compile_excess_s)
+      result.compile_excess_s = excess, worst_slot = slot, typical = median_compile;
   }
   if (worst_slot < 0) return std::optional(result);
   result.compile = job_->slots()[static_cast<std::size_t>(worst_slot)].Title();
@@ -223,25 +256,32 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database, co
     result.reason = "most ranks do not compile it";
     return std::optional(result);
   }
-  const std::int64_t own_id = job_->compiles()[static_cast<std::size_t>(job_->CompileOf(result.rank, worst_slot))].id;
+  const std::int64_t own_id =
+      job_->compiles()[static_cast<std::size_t>(job_->CompileOf(result.rank, worst_slot))].id;
   const std::int64_t typical_id = job_->compiles()[static_cast<std::size_t>(typical)].id;
-  ASSIGN_OR_RETURN(Statement phases, database.Prepare(
-      "SELECT total(dynamo_us), total(inductor_us), total(backward_us), total(before_restart_us), total(gc_us) "
-      "FROM compilation_metric_row WHERE compile_id = ?"));
+  ASSIGN_OR_RETURN(Statement phases,
+                   database.Prepare("SELECT total(dynamo_us), total(inductor_us), "
+                                    "total(backward_us), total(before_restart_us), total(gc_us) "
+                                    "FROM compilation_metric_row WHERE compile_id = ?"));
   std::vector<double> own_phases, typical_phases;
-  for (const auto& [id, values] : {std::pair(own_id, &own_phases), std::pair(typical_id, &typical_phases)}) {
+  for (const auto& [id, values] :
+       {std::pair(own_id, &own_phases), std::pair(typical_id, &typical_phases)}) {
     phases.Bind(1, id);
     ASSIGN_OR_RETURN(const bool has_row, phases.Step());
     for (int i = 0; has_row && i < 5; ++i) values->push_back(phases.Real(i));
     phases.Reset();
   }
-  static constexpr const char* kPhases[] = {"Dynamo with what it calls", "Inductor", "the backward", "attempts that were thrown away", "garbage collection"};
+  static constexpr const char* kPhases[] = {"Dynamo with what it calls", "Inductor", "the backward",
+                                            "attempts that were thrown away", "garbage collection"};
   double most = 0;
   for (std::size_t i = 1; i < own_phases.size() && i < typical_phases.size(); ++i) {
     const double excess = own_phases[i] - typical_phases[i];
-    if (excess > most) most = excess, result.reason = fmt::format("{:.2f} s more in {}", excess / 1e6, kPhases[i]);
+    if (excess > most)
+      most = excess, result.reason = fmt::format("{:.2f} s more in {}", excess / 1e6, kPhases[i]);
   }
-  if (result.reason.empty() && !own_phases.empty()) result.reason = "more in Dynamo; neither Inductor, backward, restarts nor garbage collection took longer";
+  if (result.reason.empty() && !own_phases.empty())
+    result.reason =
+        "more in Dynamo; neither Inductor, backward, restarts nor garbage collection took longer";
   return std::optional(result);
 }
 

@@ -1,4 +1,5 @@
-// What ranks are classified by besides cache, collectives and execution: graphs, generated codes, outcomes, graph breaks, times.
+// What ranks are classified by besides cache, collectives and execution: graphs, generated codes,
+// outcomes, graph breaks, times.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,16 @@ class RankFacts {
   // Equal for ranks with equal graphs, codes, outcomes and graph breaks in all slots.
   Hash128 Signature(RankIndex rank) const;
   // What sets `rank` apart from `reference`, in those.
-  Result<std::vector<RankAspect>> Compare(Database& database, RankIndex reference, RankIndex rank) const;
+  Result<std::vector<RankAspect>> Compare(Database& database, RankIndex reference,
+                                          RankIndex rank) const;
 
   // The version that most ranks name; empty: none does.
   const std::string& common_torch() const { return common_torch_; }
   const std::string& common_python() const { return common_python_; }
   double MedianCompileSeconds(const std::vector<RankIndex>& ranks) const;
   // Nothing if there are fewer than two participants or no times.
-  Result<std::optional<SlowestRank>> FindSlowest(Database& database, const CacheAnswer& cache) const;
+  Result<std::optional<SlowestRank>> FindSlowest(Database& database,
+                                                 const CacheAnswer& cache) const;
 
  private:
   RankFacts(const Job& job, const JobGraphs& graphs) : job_(&job), graphs_(&graphs) {}
@@ -47,7 +50,8 @@ class RankFacts {
     std::int64_t kind_id, type_id, line;
     std::int64_t reason_id;  // not compared: reasons hold addresses and ranks
     bool operator==(const Event& other) const {
-      return slot == other.slot && is_break == other.is_break && kind_id == other.kind_id && type_id == other.type_id && line == other.line;
+      return slot == other.slot && is_break == other.is_break && kind_id == other.kind_id &&
+             type_id == other.type_id && line == other.line;
     }
   };
   const Job* job_;

@@ -1,12 +1,12 @@
 #include "analysis/ranks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "analysis/graph_difference.h"
 #include "analysis/majority.h"
@@ -35,8 +35,12 @@ class RankClassifier {
   void DescribeCollectives(RankClass& one) const;
   void DescribeExecution(RankClass& one) const;
   Result<void> DescribeFacts(RankClass& one);
-  bool Has(const std::vector<RankIndex>& ranks, RankIndex rank) const { return std::binary_search(ranks.begin(), ranks.end(), rank); }
-  const JobParticipant& Participant(RankIndex rank) const { return job_.participants()[static_cast<std::size_t>(rank)]; }
+  bool Has(const std::vector<RankIndex>& ranks, RankIndex rank) const {
+    return std::binary_search(ranks.begin(), ranks.end(), rank);
+  }
+  const JobParticipant& Participant(RankIndex rank) const {
+    return job_.participants()[static_cast<std::size_t>(rank)];
+  }
 
   Database& database_;
   RanksAnswer& answer_;
@@ -47,7 +51,8 @@ class RankClassifier {
 std::vector<std::int64_t> RankClassifier::ClassIndex(const auto& classes) const {
   std::vector<std::int64_t> index(job_.participants().size());
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    for (const RankIndex rank : classes[i].ranks) index[static_cast<std::size_t>(rank)] = static_cast<std::int64_t>(i);
+    for (const RankIndex rank : classes[i].ranks)
+      index[static_cast<std::size_t>(rank)] = static_cast<std::int64_t>(i);
   }
   return index;
 }
@@ -57,7 +62,8 @@ std::vector<std::set<std::int64_t>> RankClassifier::FindingsOfRanks() const {
   for (std::size_t i = 0; i < answer_.cache.findings.size(); ++i) {
     const CacheFinding& finding = answer_.cache.findings[i];
     if (IsNote(finding.cause.kind)) continue;
-    for (const RankIndex rank : finding.ranks) result[static_cast<std::size_t>(rank)].insert(static_cast<std::int64_t>(i));
+    for (const RankIndex rank : finding.ranks)
+      result[static_cast<std::size_t>(rank)].insert(static_cast<std::int64_t>(i));
   }
   return result;
 }
@@ -68,7 +74,8 @@ void RankClassifier::Classify() {
   const std::vector<std::set<std::int64_t>> findings = FindingsOfRanks();
   std::vector<std::set<std::int64_t>> tensors(job_.participants().size());
   for (std::size_t i = 0; i < answer_.execution.tensors.size(); ++i) {
-    for (const RankIndex rank : answer_.execution.tensors[i].ranks) tensors[static_cast<std::size_t>(rank)].insert(static_cast<std::int64_t>(i));
+    for (const RankIndex rank : answer_.execution.tensors[i].ranks)
+      tensors[static_cast<std::size_t>(rank)].insert(static_cast<std::int64_t>(i));
   }
   const std::string& torch = facts_.common_torch();
   const std::string& python = facts_.common_python();
@@ -100,8 +107,10 @@ void RankClassifier::DescribeBuild(RankClass& one) const {
   if (!a.torch_version.empty() && !b.torch_version.empty() && a.torch_version != b.torch_version) {
     text = fmt::format("torch {} → {}", a.torch_version, b.torch_version);
   }
-  if (!a.python_version.empty() && !b.python_version.empty() && a.python_version != b.python_version) {
-    text += fmt::format("{}Python {} → {}", text.empty() ? "" : ", ", Shorten(a.python_version, 30), Shorten(b.python_version, 30));
+  if (!a.python_version.empty() && !b.python_version.empty() &&
+      a.python_version != b.python_version) {
+    text += fmt::format("{}Python {} → {}", text.empty() ? "" : ", ", Shorten(a.python_version, 30),
+                        Shorten(b.python_version, 30));
   }
   if (!text.empty()) one.aspects.push_back({"build", text});
 }
@@ -113,16 +122,22 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
     if (IsNote(finding.cause.kind) || here == there) continue;
     std::string where;
     for (std::size_t i = 0; i < finding.compile_slots.size() && i < 3; ++i) {
-      where += (i == 0 ? "" : ", ") + job_.slots()[static_cast<std::size_t>(finding.compile_slots[i])].Title();
+      where += (i == 0 ? "" : ", ") +
+               job_.slots()[static_cast<std::size_t>(finding.compile_slots[i])].Title();
     }
-    if (finding.compile_slots.size() > 3) where += fmt::format(" and {} more", finding.compile_slots.size() - 3);
+    if (finding.compile_slots.size() > 3)
+      where += fmt::format(" and {} more", finding.compile_slots.size() - 3);
     if (finding.cause.kind == CauseKind::kMissingCompile) {
-      one.aspects.push_back({"compiles", fmt::format("{}: {}{}", where, there ? "on the others: " : "", finding.cause.text)});
+      one.aspects.push_back(
+          {"compiles",
+           fmt::format("{}: {}{}", where, there ? "on the others: " : "", finding.cause.text)});
       continue;
     }
-    std::string text = fmt::format("{}{}: {} (in {})", there ? "on the others: " : "", Title(finding.cause.kind), finding.cause.text, where);
+    std::string text = fmt::format("{}{}: {} (in {})", there ? "on the others: " : "",
+                                   Title(finding.cause.kind), finding.cause.text, where);
     if (!finding.source.empty()) text += "; first at " + finding.source;
-    one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache", std::move(text)});
+    one.aspects.push_back(
+        {finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache", std::move(text)});
   }
 }
 
@@ -131,8 +146,11 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
     if (candidate.mismatches.empty() || !Has(candidate.ranks, one.ranks.front())) continue;
     const CollectiveMismatch& first = candidate.mismatches.front();
     const std::size_t count = candidate.mismatches.size() + candidate.left_out;
-    one.aspects.push_back({"collectives", fmt::format("{} in {}: {}{}", Name(first.kind), answer_.cache.graphs.Title(job_, first.graph_slot), first.Text(),
-                                                      count > 1 ? fmt::format("; {} mismatches in all", count) : "")});
+    one.aspects.push_back(
+        {"collectives",
+         fmt::format("{} in {}: {}{}", Name(first.kind),
+                     answer_.cache.graphs.Title(job_, first.graph_slot), first.Text(),
+                     count > 1 ? fmt::format("; {} mismatches in all", count) : "")});
   }
 }
 
@@ -145,13 +163,18 @@ void RankClassifier::DescribeExecution(RankClass& one) const {
   for (const ExecutionClass& candidate : answer_.execution.classes) {
     if (candidate.differences.empty() || !Has(candidate.ranks, one.ranks.front())) continue;
     const OrderDifference& first = candidate.differences.front();
-    one.aspects.push_back({"execution", fmt::format("at #{}: ran {} where others ran {}", first.position + 1, joined(first.ran), joined(first.against_ran))});
+    one.aspects.push_back(
+        {"execution", fmt::format("at #{}: ran {} where others ran {}", first.position + 1,
+                                  joined(first.ran), joined(first.against_ran))});
   }
   for (const TensorDivergence& divergence : answer_.execution.tensors) {
     if (divergence.ops.empty() || !Has(divergence.ranks, one.ranks.front())) continue;
     const TensorDivergence::Op& op = divergence.ops.front();
-    one.aspects.push_back({"tensors", fmt::format("{}: {} {} → {}", answer_.cache.graphs.Title(job_, divergence.graph_slot), op.name,
-                                                  op.against_text.empty() ? "(none)" : op.against_text, op.text.empty() ? "(none)" : op.text)});
+    one.aspects.push_back(
+        {"tensors",
+         fmt::format("{}: {} {} → {}", answer_.cache.graphs.Title(job_, divergence.graph_slot),
+                     op.name, op.against_text.empty() ? "(none)" : op.against_text,
+                     op.text.empty() ? "(none)" : op.text)});
   }
 }
 
@@ -159,7 +182,8 @@ Result<void> RankClassifier::DescribeFacts(RankClass& one) {
   const RankIndex reference = answer_.classes.front().ranks.front(), rank = one.ranks.front();
   ASSIGN_OR_RETURN(std::vector<RankAspect> aspects, facts_.Compare(database_, reference, rank));
   const auto has = [&](std::string_view area) {
-    return std::any_of(one.aspects.begin(), one.aspects.end(), [&](const RankAspect& aspect) { return aspect.area == area; });
+    return std::any_of(one.aspects.begin(), one.aspects.end(),
+                       [&](const RankAspect& aspect) { return aspect.area == area; });
   };
   const bool is_explained = has("graphs") || has("cache");
   for (RankAspect& aspect : aspects) {
@@ -199,7 +223,8 @@ void FindAbsent(RanksAnswer& answer, const std::optional<std::int64_t>& world_si
     if (participant.is_extra_log) answer.extra_logs.push_back(static_cast<RankIndex>(i));
   }
   std::vector<char> has_compile(job.participants().size());
-  for (const JobCompile& compile : job.compiles()) has_compile[static_cast<std::size_t>(compile.participant)] = 1;
+  for (const JobCompile& compile : job.compiles())
+    has_compile[static_cast<std::size_t>(compile.participant)] = 1;
   for (std::size_t i = 0; i < has_compile.size(); ++i) {
     if (has_compile[i] == 0) answer.without_compiles.push_back(static_cast<RankIndex>(i));
   }
@@ -213,8 +238,10 @@ void AddNotes(RanksAnswer& answer) {
   const Job& job = answer.job();
   for (const CacheFinding& finding : answer.cache.findings) {
     if (!IsNote(finding.cause.kind)) continue;
-    answer.notes.push_back(fmt::format("cache, {}: {}: {} ({} lookups in {} compiles)", job.FormatRanks(finding.ranks), Title(finding.cause.kind),
-                                       finding.cause.text, finding.lookup_slots.size(), finding.compile_slots.size()));
+    answer.notes.push_back(fmt::format("cache, {}: {}: {} ({} lookups in {} compiles)",
+                                       job.FormatRanks(finding.ranks), Title(finding.cause.kind),
+                                       finding.cause.text, finding.lookup_slots.size(),
+                                       finding.compile_slots.size()));
   }
   for (const CollectiveClass& one : answer.collectives.classes) {
     for (const std::string& note : one.notes) answer.notes.push_back("collectives: " + note);
@@ -238,12 +265,14 @@ Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options
   std::swap(answer.collectives.graphs, answer.execution.graphs);
   RETURN_IF_ERROR(collectives);
   Result<void> execution = FindExecutionClasses(database, answer.execution);
-  if (execution && options.with_op_differences) execution = FindOpDifferences(database, answer.execution);
+  if (execution && options.with_op_differences)
+    execution = FindOpDifferences(database, answer.execution);
   std::swap(answer.execution.job, answer.cache.job);
   std::swap(answer.execution.graphs, answer.cache.graphs);
   RETURN_IF_ERROR(execution);
 
-  ASSIGN_OR_RETURN(RankFacts facts, RankFacts::Load(database, answer.cache.job, answer.cache.graphs));
+  ASSIGN_OR_RETURN(RankFacts facts,
+                   RankFacts::Load(database, answer.cache.job, answer.cache.graphs));
   RETURN_IF_ERROR(RankClassifier(database, answer, std::move(facts)).Run());
   FindAbsent(answer, options.world_size);
   AddNotes(answer);

@@ -1,5 +1,5 @@
-// One read transaction around the many queries of an answer: it sees one state of the database even while another run is ingested,
-// and SQLite locks the file once instead of once per query.
+// One read transaction around the many queries of an answer: it sees one state of the database even
+// while another run is ingested, and SQLite locks the file once instead of once per query.
 #pragma once
 
 #include <utility>
@@ -17,7 +17,8 @@ class ReadTransaction {
     if (is_outermost) RETURN_IF_ERROR(database.Execute("BEGIN"));
     return ReadTransaction(is_outermost ? &database : nullptr);
   }
-  ReadTransaction(ReadTransaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  ReadTransaction(ReadTransaction&& other) noexcept
+      : database_(std::exchange(other.database_, nullptr)) {}
   ReadTransaction& operator=(ReadTransaction&&) = delete;
   ~ReadTransaction() {
     // Nothing was written: ending it cannot lose anything.

@@ -1,5 +1,5 @@
-// Alignment of two sequences: the shortest edit script (Myers' O(ND) algorithm), so that one insertion is one difference and
-// not a difference of everything behind it.
+// Alignment of two sequences: the shortest edit script (Myers' O(ND) algorithm), so that one
+// insertion is one difference and not a difference of everything behind it.
 #pragma once
 
 #include <algorithm>
@@ -22,21 +22,27 @@ struct EditStep {
   std::size_t b;
 };
 
-// Aligns sequences of `a_size` and `b_size` items, of which `equal(i, j)` says whether they match. Deletions come before the
-// insertions of the same place. O((a_size + b_size) · D) time, D² memory for D differences; beyond `max_differences` what is
-// left between common beginning and end is given as one block of deletions and insertions (the script stays valid).
-inline std::vector<EditStep> AlignSequences(std::size_t a_size, std::size_t b_size,
-                                            const std::function<bool(std::size_t, std::size_t)>& equal,
-                                            std::size_t max_differences = 2000) {
+// Aligns sequences of `a_size` and `b_size` items, of which `equal(i, j)` says whether they match.
+// Deletions come before the insertions of the same place. O((a_size + b_size) · D) time, D² memory
+// for D differences; beyond `max_differences` what is left between common beginning and end is
+// given as one block of deletions and insertions (the script stays valid).
+inline std::vector<EditStep> AlignSequences(
+    std::size_t a_size, std::size_t b_size,
+    const std::function<bool(std::size_t, std::size_t)>& equal,
+    std::size_t max_differences = 2000) {
   std::size_t head = 0;
   while (head < a_size && head < b_size && equal(head, head)) ++head;
   std::size_t tail = 0;
-  while (tail < a_size - head && tail < b_size - head && equal(a_size - 1 - tail, b_size - 1 - tail)) ++tail;
+  while (tail < a_size - head && tail < b_size - head &&
+         equal(a_size - 1 - tail, b_size - 1 - tail))
+    ++tail;
 
   using Index = std::ptrdiff_t;
   const auto n = static_cast<Index>(a_size - head - tail);
   const auto m = static_cast<Index>(b_size - head - tail);
-  const auto same = [&](Index x, Index y) { return equal(head + static_cast<std::size_t>(x), head + static_cast<std::size_t>(y)); };
+  const auto same = [&](Index x, Index y) {
+    return equal(head + static_cast<std::size_t>(x), head + static_cast<std::size_t>(y));
+  };
 
   // furthest[d] holds, for each diagonal -d…d, the furthest x after d differences.
   std::vector<std::vector<Index>> furthest;
@@ -50,7 +56,9 @@ inline std::vector<EditStep> AlignSequences(std::size_t a_size, std::size_t b_si
         const std::vector<Index>& before = furthest.back();
         const auto at = [&](Index diagonal) {
           const Index slot = diagonal + d - 1;
-          return slot >= 0 && slot < static_cast<Index>(before.size()) ? before[static_cast<std::size_t>(slot)] : Index{-1};
+          return slot >= 0 && slot < static_cast<Index>(before.size())
+                     ? before[static_cast<std::size_t>(slot)]
+                     : Index{-1};
         };
         const Index down = at(k + 1);   // insertion: x stays
         const Index right = at(k - 1);  // deletion: x grows
@@ -73,7 +81,9 @@ inline std::vector<EditStep> AlignSequences(std::size_t a_size, std::size_t b_si
       const std::vector<Index>& before = furthest[static_cast<std::size_t>(d - 1)];
       const auto at = [&](Index diagonal) {
         const Index slot = diagonal + d - 1;
-        return slot >= 0 && slot < static_cast<Index>(before.size()) ? before[static_cast<std::size_t>(slot)] : Index{-1};
+        return slot >= 0 && slot < static_cast<Index>(before.size())
+                   ? before[static_cast<std::size_t>(slot)]
+                   : Index{-1};
       };
       const Index k = x - y;
       const Index down = at(k + 1), right = at(k - 1);
@@ -81,23 +91,30 @@ inline std::vector<EditStep> AlignSequences(std::size_t a_size, std::size_t b_si
       const Index start_x = inserted ? down : right + 1;
       while (x > start_x) {
         --x, --y;
-        middle.push_back({EditStep::Kind::kKeep, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
+        middle.push_back(
+            {EditStep::Kind::kKeep, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
       }
       if (inserted) {
         --y;
-        middle.push_back({EditStep::Kind::kInsert, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
+        middle.push_back(
+            {EditStep::Kind::kInsert, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
       } else {
         --x;
-        middle.push_back({EditStep::Kind::kDelete, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
+        middle.push_back(
+            {EditStep::Kind::kDelete, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
       }
     }
     while (x > 0) {
       --x, --y;
-      middle.push_back({EditStep::Kind::kKeep, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
+      middle.push_back(
+          {EditStep::Kind::kKeep, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
     }
   } else {
-    for (Index y = m; y-- > 0;) middle.push_back({EditStep::Kind::kInsert, static_cast<std::size_t>(n), static_cast<std::size_t>(y)});
-    for (Index x = n; x-- > 0;) middle.push_back({EditStep::Kind::kDelete, static_cast<std::size_t>(x), 0});
+    for (Index y = m; y-- > 0;)
+      middle.push_back(
+          {EditStep::Kind::kInsert, static_cast<std::size_t>(n), static_cast<std::size_t>(y)});
+    for (Index x = n; x-- > 0;)
+      middle.push_back({EditStep::Kind::kDelete, static_cast<std::size_t>(x), 0});
   }
 
   std::vector<EditStep> script;
@@ -106,7 +123,8 @@ inline std::vector<EditStep> AlignSequences(std::size_t a_size, std::size_t b_si
   for (auto step = middle.rbegin(); step != middle.rend(); ++step) {
     script.push_back({step->kind, step->a + head, step->b + head});
   }
-  for (std::size_t i = 0; i < tail; ++i) script.push_back({EditStep::Kind::kKeep, a_size - tail + i, b_size - tail + i});
+  for (std::size_t i = 0; i < tail; ++i)
+    script.push_back({EditStep::Kind::kKeep, a_size - tail + i, b_size - tail + i});
   // Within a stretch of differences: deletions first.
   for (auto begin = script.begin(); begin != script.end();) {
     if (begin->kind == EditStep::Kind::kKeep) {
@@ -115,7 +133,8 @@ inline std::vector<EditStep> AlignSequences(std::size_t a_size, std::size_t b_si
     }
     auto end = begin;
     while (end != script.end() && end->kind != EditStep::Kind::kKeep) ++end;
-    std::stable_partition(begin, end, [](const EditStep& step) { return step.kind == EditStep::Kind::kDelete; });
+    std::stable_partition(
+        begin, end, [](const EditStep& step) { return step.kind == EditStep::Kind::kDelete; });
     begin = end;
   }
   return script;

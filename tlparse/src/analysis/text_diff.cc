@@ -1,8 +1,8 @@
 #include "analysis/text_diff.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "analysis/sequence_diff.h"
 
@@ -28,13 +28,14 @@ std::vector<std::string_view> SplitLines(std::string_view text) {
   return lines;
 }
 
-std::string UnifiedDiff(std::string_view a, std::string_view b, std::string_view a_name, std::string_view b_name,
-                        std::size_t context_lines, std::size_t max_lines) {
+std::string UnifiedDiff(std::string_view a, std::string_view b, std::string_view a_name,
+                        std::string_view b_name, std::size_t context_lines, std::size_t max_lines) {
   if (a == b) return {};
   const std::vector<std::string_view> old_lines = SplitLines(a);
   const std::vector<std::string_view> new_lines = SplitLines(b);
-  const std::vector<EditStep> script = AlignSequences(
-      old_lines.size(), new_lines.size(), [&](std::size_t i, std::size_t j) { return old_lines[i] == new_lines[j]; });
+  const std::vector<EditStep> script =
+      AlignSequences(old_lines.size(), new_lines.size(),
+                     [&](std::size_t i, std::size_t j) { return old_lines[i] == new_lines[j]; });
   std::string text = fmt::format("--- {}\n+++ {}\n", a_name, b_name);
   std::size_t line_count = 2, left_out = 0;
   for (std::size_t i = 0; i < script.size();) {

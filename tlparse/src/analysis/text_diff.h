@@ -12,10 +12,12 @@ namespace tlparse {
 // The lines of a text, without their LF. A last line without LF counts.
 std::vector<std::string_view> SplitLines(std::string_view text);
 
-// A unified diff ("--- a", "+++ b", "@@ … @@") with `context_lines` around each difference; empty if the texts are equal. Longer than
-// `max_lines`: cut, and the last line says how many were left out.
-std::string UnifiedDiff(std::string_view a, std::string_view b, std::string_view a_name, std::string_view b_name,
-                        std::size_t context_lines = 3, std::size_t max_lines = 2000);
+// A unified diff ("--- a", "+++ b", "@@ … @@") with `context_lines` around each difference; empty
+// if the texts are equal. Longer than `max_lines`: cut, and the last line says how many were left
+// out.
+std::string UnifiedDiff(std::string_view a, std::string_view b, std::string_view a_name,
+                        std::string_view b_name, std::size_t context_lines = 3,
+                        std::size_t max_lines = 2000);
 
 struct FirstDifference {
   std::size_t a_line;  // 1-based

@@ -1,7 +1,8 @@
-// How a record becomes rows. One source file per artifact family in this folder; each defines one Ingestor and names the
-// record keys and artifact names it owns with TLPARSE_ARTIFACT at its end. CMake generates the table that joins them
-// (tlparse/cmake/Artifacts.cmake): adding a family takes <stem>.cc here, schemas/sql/artifacts/<stem>.sql and
-// fixtures/artifacts/<stem>.test, and no edit elsewhere.
+// How a record becomes rows. One source file per artifact family in this folder; each defines one
+// Ingestor and names the record keys and artifact names it owns with TLPARSE_ARTIFACT at its end.
+// CMake generates the table that joins them (tlparse/cmake/Artifacts.cmake): adding a family takes
+// <stem>.cc here, schemas/sql/artifacts/<stem>.sql and fixtures/artifacts/<stem>.test, and no edit
+// elsewhere.
 #pragma once
 
 #include <simdjson.h>
@@ -52,17 +53,19 @@ class IngestContext {
  public:
   virtual ~IngestContext() = default;
 
-  // The value of the record key, strict JSON (NaN → null, last duplicate wins). Valid until the next call of Metadata on this
-  // context. kBadJson if the key's value is missing.
+  // The value of the record key, strict JSON (NaN → null, last duplicate wins). Valid until the
+  // next call of Metadata on this context. kBadJson if the key's value is missing.
   virtual Result<simdjson::dom::element> Metadata() = 0;
-  // The payload without its tabs; empty if there is none. Valid until Ingest returns. For a repeated payload this costs a copy:
-  // ask contents().OfPayload first.
+  // The payload without its tabs; empty if there is none. Valid until Ingest returns. For a
+  // repeated payload this costs a copy: ask contents().OfPayload first.
   virtual std::string_view Payload() = 0;
-  // The payload as JSON (repaired if need be). Valid until the next call of PayloadJson. kBadJson if it is not JSON, or larger
-  // than 32 MiB (an import_log row kPayloadTooLarge has been written then).
+  // The payload as JSON (repaired if need be). Valid until the next call of PayloadJson. kBadJson
+  // if it is not JSON, or larger than 32 MiB (an import_log row kPayloadTooLarge has been written
+  // then).
   virtual Result<simdjson::dom::element> PayloadJson() = 0;
-  // The text of a payload seen earlier in this load, by id; empty if it is no longer at hand. Kept for the code and provenance
-  // payloads of open graphs only: call KeepPayload when such a record comes in.
+  // The text of a payload seen earlier in this load, by id; empty if it is no longer at hand. Kept
+  // for the code and provenance payloads of open graphs only: call KeepPayload when such a record
+  // comes in.
   virtual std::string_view KeptPayload(std::int64_t payload_id) = 0;
   virtual void KeepPayload() = 0;
   virtual void ReleasePayload(std::int64_t payload_id) = 0;
@@ -73,11 +76,13 @@ class IngestContext {
   virtual GraphTracker& graphs() = 0;
   virtual StackPool& stacks() = 0;
 
-  // Ids for rows whose table has an id of its own. `table` names the table; ids of one table ascend by one.
+  // Ids for rows whose table has an id of its own. `table` names the table; ids of one table ascend
+  // by one.
   virtual std::int64_t NextId(TableId table) = 0;
 
-  // The current record was written at about this time (microseconds since the epoch): calibrates the process's prefix times.
-  // Events are exact to milliseconds; the others may be minutes before their record: the first of them is used, without events.
+  // The current record was written at about this time (microseconds since the epoch): calibrates
+  // the process's prefix times. Events are exact to milliseconds; the others may be minutes before
+  // their record: the first of them is used, without events.
   enum class TimeBasis : std::uint8_t { kChromiumEvent, kCacheEventTime, kCompilationMetrics };
   virtual void NoteTime(std::int64_t epoch_us, TimeBasis basis) = 0;
   // time_us of the current record as far as it is known by now; nothing if uncalibrated.
@@ -88,24 +93,29 @@ class IngestContext {
 
   // Shorthands.
   TextId Text(std::string_view text) { return texts().Id(rows(), text); }
-  std::optional<TextId> OptionalText(std::string_view text) { return texts().OptionalId(rows(), text); }
+  std::optional<TextId> OptionalText(std::string_view text) {
+    return texts().OptionalId(rows(), text);
+  }
 };
 
-// Turns the records of one family into rows. An error becomes an import_log row (kBadMetadata or kBadPayload) and the record
-// itself is kept in any case: return the error, don't log it as well.
+// Turns the records of one family into rows. An error becomes an import_log row (kBadMetadata or
+// kBadPayload) and the record itself is kept in any case: return the error, don't log it as well.
 class Ingestor {
  public:
   virtual ~Ingestor() = default;
   // Names its tables (with their number of columns) before the load starts.
   virtual void Prepare(TableSet& tables) = 0;
-  // Called once for an existing database before the load, to take over state (ids are handled by NextId). `database` is open.
+  // Called once for an existing database before the load, to take over state (ids are handled by
+  // NextId). `database` is open.
   virtual Result<void> Load(Database& database) {
     (void)database;
     return {};
   }
   virtual Result<void> Ingest(const Record& record, IngestContext& context) = 0;
-  // A graph of this compile closes: its segment is complete (called for every ingestor, in table order).
-  virtual Result<void> GraphClosed(const CompileState& compile, GraphState& graph, IngestContext& context) {
+  // A graph of this compile closes: its segment is complete (called for every ingestor, in table
+  // order).
+  virtual Result<void> GraphClosed(const CompileState& compile, GraphState& graph,
+                                   IngestContext& context) {
     (void)compile, (void)graph, (void)context;
     return {};
   }
@@ -116,8 +126,9 @@ class Ingestor {
   }
 };
 
-// One row of the generated table. `keys`: record keys, or "artifact/<name>". A key may end or begin with '*' ("artifact/*_cache_hit",
-// "artifact/vllm_*"): patterns are asked only where no exact key matches, the longest first.
+// One row of the generated table. `keys`: record keys, or "artifact/<name>". A key may end or begin
+// with '*' ("artifact/*_cache_hit", "artifact/vllm_*"): patterns are asked only where no exact key
+// matches, the longest first.
 struct Artifact {
   std::string_view stem;
   std::unique_ptr<Ingestor> (*create)();
@@ -125,14 +136,14 @@ struct Artifact {
 };
 
 // At the end of <stem>.cc, inside namespace tlparse.
-#define TLPARSE_ARTIFACT(stem, type, ...)                                                         \
-  namespace artifacts {                                                                           \
-  namespace {                                                                                     \
-  constexpr std::string_view stem##_keys[] = {__VA_ARGS__};                                       \
-  std::unique_ptr<Ingestor> stem##_create() { return std::make_unique<type>(); }                  \
-  }                                                                                               \
-  extern const Artifact stem;                                                                     \
-  constinit const Artifact stem{#stem, &stem##_create, stem##_keys};                              \
+#define TLPARSE_ARTIFACT(stem, type, ...)                                        \
+  namespace artifacts {                                                          \
+  namespace {                                                                    \
+  constexpr std::string_view stem##_keys[] = {__VA_ARGS__};                      \
+  std::unique_ptr<Ingestor> stem##_create() { return std::make_unique<type>(); } \
+  }                                                                              \
+  extern const Artifact stem;                                                    \
+  constinit const Artifact stem{#stem, &stem##_create, stem##_keys};             \
   }
 
 // All families, in alphabetical order of their stems (generated).

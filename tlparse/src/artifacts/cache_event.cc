@@ -1,6 +1,7 @@
-// Cache lookups: fx_graph_cache_{hit,miss,bypass}, aotautograd_cache_*, fx_graph_bundled_cache_hit, the *_cache_hash spellings of
-// 2.6 and 2024, and whatever other cache writes artifacts of such names (torch/_inductor/compile_fx.py,
-// torch/_functorch/_aot_autograd/autograd_cache.py). The payload is the cache's own account ("cache_info") of the lookup.
+// Cache lookups: fx_graph_cache_{hit,miss,bypass}, aotautograd_cache_*, fx_graph_bundled_cache_hit,
+// the *_cache_hash spellings of 2.6 and 2024, and whatever other cache writes artifacts of such
+// names (torch/_inductor/compile_fx.py, torch/_functorch/_aot_autograd/autograd_cache.py). The
+// payload is the cache's own account ("cache_info") of the lookup.
 #include <algorithm>
 
 #include "artifacts/common/cache_events.h"
@@ -14,7 +15,8 @@ namespace {
 
 // A backward that is compiled with its forward (dynamic shapes in 2.6) follows it at once.
 constexpr std::ptrdiff_t kMaxEagerDistance = 4;
-// Payloads that are remembered: ranks that log the same do so at about the same place. Reading one again gives the same.
+// Payloads that are remembered: ranks that log the same do so at about the same place. Reading one
+// again gives the same.
 constexpr std::size_t kMaxKnown = 8192;
 
 // Reads the components of one payload into views; joined lines are owned here.
@@ -69,14 +71,17 @@ bool ComponentLines::Read(const simdjson::dom::array& lines) {
     }
   }
   if (is_hashed) return is_complete;
-  for (Component& component : components_) component.hash = joined_.emplace_back(ToHex(HashBytes(component.value)));
+  for (Component& component : components_)
+    component.hash = joined_.emplace_back(ToHex(HashBytes(component.value)));
   return is_complete;
 }
 
-// The AOTAutograd lookup of a backward that was compiled on its own: by its AOT number, unless that one has a backward already
-// (code out of the cache has the number of where it was made); else the latest forward without backward. 0: none.
+// The AOTAutograd lookup of a backward that was compiled on its own: by its AOT number, unless that
+// one has a backward already (code out of the cache has the number of where it was made); else the
+// latest forward without backward. 0: none.
 std::int64_t ParentOfBackward(LookupScope& scope, const PendingFxEvent& fx) {
-  if (auto sibling = scope.parent_by_aot_number.find(fx.aot_number); sibling != scope.parent_by_aot_number.end()) {
+  if (auto sibling = scope.parent_by_aot_number.find(fx.aot_number);
+      sibling != scope.parent_by_aot_number.end()) {
     if (scope.has_backward.insert(sibling->second).second) return sibling->second;
   }
   while (!scope.awaits_backward.empty()) {
@@ -91,7 +96,8 @@ void Adopt(LookupScope& scope, std::int64_t aot_id, PendingFxEvent& fx) {
   fx.event.parent_id = aot_id;
   if (fx.is_forward) scope.awaits_backward.push_back(aot_id);
   if (fx.is_backward) scope.has_backward.insert(aot_id);
-  if (!fx.aot_number.empty() && !fx.is_backward) scope.parent_by_aot_number.emplace(fx.aot_number, aot_id);
+  if (!fx.aot_number.empty() && !fx.is_backward)
+    scope.parent_by_aot_number.emplace(fx.aot_number, aot_id);
 }
 
 std::optional<std::int64_t> MillisecondsToNs(std::optional<double> milliseconds) {
@@ -110,29 +116,34 @@ class CacheEvents final : public Ingestor {
   Result<void> ProcessEnded(ProcessState& process, IngestContext& context) override;
 
  private:
-  CacheInfo ReadInfo(const CacheEventName& name, const simdjson::dom::object& payload, IngestContext& context, ImportCode code);
+  CacheInfo ReadInfo(const CacheEventName& name, const simdjson::dom::object& payload,
+                     IngestContext& context, ImportCode code);
   void ReadComponents(const JsonMembers& members, CacheInfo& info, IngestContext& context);
   void ReadReason(const JsonMembers& members, CacheInfo& info, IngestContext& context);
   CacheInfo InfoOfInstant(const CacheInstant& instant, IngestContext& context);
   void PlaceFx(const Record& record, PendingFxEvent fx, bool was_compiled, IngestContext& context);
-  void PlaceAot(const Record& record, const CacheEvent& event, bool comes_last, IngestContext& context);
+  void PlaceAot(const Record& record, const CacheEvent& event, bool comes_last,
+                IngestContext& context);
   void Write(const CacheEvent& event, IngestContext& context);
 
   TableId event_ = 0;
   std::optional<ComponentSets> sets_;
   ComponentLines lines_;
-  simdjson::dom::parser parser_;  // for the payloads of instants
+  simdjson::dom::parser parser_;                       // for the payloads of instants
   std::unordered_map<std::int64_t, CacheInfo> known_;  // by payload id
 };
 
 void CacheEvents::Write(const CacheEvent& event, IngestContext& context) {
   const CacheInfo& info = event.info;
-  context.rows().Add(event_, event.id, event.record_id, event.compile_id, event.graph_id, event.layer_id, info.state, info.key_id,
-                     info.components_state, info.component_set_id, event.parent_id, info.event_time_ns, info.time_saved_ns,
-                     info.time_taken_ns, info.detail_id, info.guard_expression_id, info.bypass_reason_id);
+  context.rows().Add(event_, event.id, event.record_id, event.compile_id, event.graph_id,
+                     event.layer_id, info.state, info.key_id, info.components_state,
+                     info.component_set_id, event.parent_id, info.event_time_ns, info.time_saved_ns,
+                     info.time_taken_ns, info.detail_id, info.guard_expression_id,
+                     info.bypass_reason_id);
 }
 
-void CacheEvents::ReadComponents(const JsonMembers& members, CacheInfo& info, IngestContext& context) {
+void CacheEvents::ReadComponents(const JsonMembers& members, CacheInfo& info,
+                                 IngestContext& context) {
   const std::optional<simdjson::dom::element> list = members.Any("components");
   if (!list) return;
   simdjson::dom::array lines;
@@ -149,12 +160,14 @@ void CacheEvents::ReadComponents(const JsonMembers& members, CacheInfo& info, In
     info.components_state = ComponentsState::kFull;
   }
   if (lines_.components().empty()) return;
-  const KeySet set = sets_->Intern(context.rows(), context.texts(), lines_.components(), info.key_id.has_value());
+  const KeySet set =
+      sets_->Intern(context.rows(), context.texts(), lines_.components(), info.key_id.has_value());
   info.component_set_id = set.set_id;
   if (info.key_id) sets_->LinkKey(context.rows(), *info.key_id, set);
 }
 
-// AOTAutograd may give an empty reason beside a full traceback; dynamo and precompile have members of their own.
+// AOTAutograd may give an empty reason beside a full traceback; dynamo and precompile have members
+// of their own.
 void CacheEvents::ReadReason(const JsonMembers& members, CacheInfo& info, IngestContext& context) {
   std::optional<std::string_view> reason = members.String("cache_bypass_reason");
   if (!reason) reason = members.String("_reason");
@@ -171,12 +184,13 @@ void CacheEvents::ReadReason(const JsonMembers& members, CacheInfo& info, Ingest
       text += line;
     }
   }
-  if (const auto backend = members.String("missing_backend")) text = "missing backend " + std::string(*backend);
+  if (const auto backend = members.String("missing_backend"))
+    text = "missing backend " + std::string(*backend);
   info.bypass_reason_id = context.OptionalText(text);
 }
 
-CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom::object& payload, IngestContext& context,
-                                ImportCode code) {
+CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom::object& payload,
+                                IngestContext& context, ImportCode code) {
   const JsonMembers members(payload, context, code);
   CacheInfo info;
   const std::string_view state = members.String("cache_state").value_or("");
@@ -185,16 +199,19 @@ CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom:
                : state == "bypass" ? CacheState::kBypass
                                    : name.state.value_or(CacheState::kMiss);
   const std::optional<std::string_view> detail = members.String("cache_status_detailed");
-  if (detail == "guard_miss" && info.state == CacheState::kMiss) info.state = CacheState::kGuardMiss;
+  if (detail == "guard_miss" && info.state == CacheState::kMiss)
+    info.state = CacheState::kGuardMiss;
   info.detail_id = context.OptionalText(detail.value_or(""));
-  if (!name.state && state.empty()) context.Log(ImportCode::kAssumedState, "no cache_state: the lookup is taken for a miss");
+  if (!name.state && state.empty())
+    context.Log(ImportCode::kAssumedState, "no cache_state: the lookup is taken for a miss");
   info.key = members.String("key").value_or("");
   info.key_id = sets_->KeyId(context.rows(), info.key);
   info.event_time_ns = members.Int("cache_event_time");
   info.time_saved_ns = members.Int("time_saved_ns");
   if (!info.time_saved_ns) info.time_saved_ns = MillisecondsToNs(members.Number("time_saved_ms"));
   info.time_taken_ns = members.Int("time_taken_ns");
-  info.guard_expression_id = context.OptionalText(members.String("cache_status_guard_expr").value_or(""));
+  info.guard_expression_id =
+      context.OptionalText(members.String("cache_status_guard_expr").value_or(""));
   if (info.state == CacheState::kBypass) ReadReason(members, info, context);
   ReadComponents(members, info, context);
   return info;
@@ -202,10 +219,13 @@ CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom:
 
 Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
   const std::optional<CacheEventName> name = ParseCacheEventName(record.name);
-  if (!name) return Fail(ErrorCode::kBadJson, "the name does not end in _cache_hit, _cache_miss, _cache_bypass or _cache_hash");
+  if (!name)
+    return Fail(ErrorCode::kBadJson,
+                "the name does not end in _cache_hit, _cache_miss, _cache_bypass or _cache_hash");
   CacheEvent event;
   Result<void> outcome;
-  if (auto known = known_.find(record.payload_id); record.payload_id != 0 && known != known_.end()) {
+  if (auto known = known_.find(record.payload_id);
+      record.payload_id != 0 && known != known_.end()) {
     event.info = known->second;
   } else if (record.payload_id == 0) {
     event.info.state = name->state.value_or(CacheState::kMiss);
@@ -226,13 +246,16 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
   event.compile_id = record.compile_row_id();
   event.id = context.NextId(event_);
   event.layer_id = context.Text(name->layer);
-  if (event.info.event_time_ns) context.NoteTime(*event.info.event_time_ns / 1000, IngestContext::TimeBasis::kCacheEventTime);
+  if (event.info.event_time_ns)
+    context.NoteTime(*event.info.event_time_ns / 1000, IngestContext::TimeBasis::kCacheEventTime);
 
   const bool is_fx = name->layer == "fx_graph" || name->layer == "fx_graph_bundled";
   // The instant knows no guard misses.
-  const CacheState state = event.info.state == CacheState::kGuardMiss ? CacheState::kMiss : event.info.state;
-  const bool had_instant =
-      TakeInstant(*record.process, {std::string(name->layer), state, event.info.key, event.info.event_time_ns}, context);
+  const CacheState state =
+      event.info.state == CacheState::kGuardMiss ? CacheState::kMiss : event.info.state;
+  const bool had_instant = TakeInstant(
+      *record.process, {std::string(name->layer), state, event.info.key, event.info.event_time_ns},
+      context);
   if (is_fx) {
     PendingFxEvent fx;
     if (record.compile != nullptr) {
@@ -242,7 +265,8 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
       if (graph.cache_key.empty()) graph.cache_key = event.info.key;
       fx.aot_number = graph.aot_id.substr(0, graph.aot_id.find('_'));
       fx.is_forward = graph.aot_id.ends_with("_forward");
-      fx.is_backward = graph.aot_id.ends_with("_backward") || (graph.aot_id.empty() && record.compile->has_metrics);
+      fx.is_backward = graph.aot_id.ends_with("_backward") ||
+                       (graph.aot_id.empty() && record.compile->has_metrics);
     }
     fx.event = std::move(event);
     PlaceFx(record, std::move(fx), had_instant, context);
@@ -254,17 +278,23 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
   return outcome;
 }
 
-// An FX lookup: its AOTAutograd lookup is known, or comes later, or there is none. One without instant was made while an entry of
-// the AOT cache was loaded, whose record follows.
-void CacheEvents::PlaceFx(const Record& record, PendingFxEvent fx, bool was_compiled, IngestContext& context) {
+// An FX lookup: its AOTAutograd lookup is known, or comes later, or there is none. One without
+// instant was made while an entry of the AOT cache was loaded, whose record follows.
+void CacheEvents::PlaceFx(const Record& record, PendingFxEvent fx, bool was_compiled,
+                          IngestContext& context) {
   if (record.compile == nullptr) return Write(fx.event, context);
-  LookupScope& scope = record.process->cache_lookups->scopes[{record.compile, std::string(record.subgraph_name)}];
+  LookupScope& scope =
+      record.process->cache_lookups->scopes[{record.compile, std::string(record.subgraph_name)}];
   std::int64_t parent_id = was_compiled ? scope.open_aot_id : 0;
   if (was_compiled && fx.is_backward) {
-    const auto is_its_forward = [&](const PendingFxEvent& other) { return other.aot_number == fx.aot_number; };
-    const auto nearest = scope.pending.end() - std::min<std::ptrdiff_t>(std::ssize(scope.pending), kMaxEagerDistance);
+    const auto is_its_forward = [&](const PendingFxEvent& other) {
+      return other.aot_number == fx.aot_number;
+    };
+    const auto nearest = scope.pending.end() -
+                         std::min<std::ptrdiff_t>(std::ssize(scope.pending), kMaxEagerDistance);
     const bool is_eager = std::any_of(nearest, scope.pending.end(), is_its_forward);
-    if (const std::int64_t found = is_eager ? 0 : ParentOfBackward(scope, fx); found != 0) parent_id = found;
+    if (const std::int64_t found = is_eager ? 0 : ParentOfBackward(scope, fx); found != 0)
+      parent_id = found;
   }
   if (parent_id == 0) {
     scope.pending_was_compiled |= was_compiled;
@@ -275,12 +305,14 @@ void CacheEvents::PlaceFx(const Record& record, PendingFxEvent fx, bool was_comp
   Write(fx.event, context);
 }
 
-// An AOTAutograd lookup takes the FX lookups before it that have no parent, and keeps itself ready for those to come unless its
-// record is known to come last.
-void CacheEvents::PlaceAot(const Record& record, const CacheEvent& event, bool comes_last, IngestContext& context) {
+// An AOTAutograd lookup takes the FX lookups before it that have no parent, and keeps itself ready
+// for those to come unless its record is known to come last.
+void CacheEvents::PlaceAot(const Record& record, const CacheEvent& event, bool comes_last,
+                           IngestContext& context) {
   Write(event, context);
   if (record.compile == nullptr) return;
-  LookupScope& scope = record.process->cache_lookups->scopes[{record.compile, std::string(record.subgraph_name)}];
+  LookupScope& scope =
+      record.process->cache_lookups->scopes[{record.compile, std::string(record.subgraph_name)}];
   comes_last |= scope.pending_was_compiled;
   for (PendingFxEvent& fx : scope.pending) {
     Adopt(scope, event.id, fx);
@@ -302,8 +334,10 @@ CacheInfo CacheEvents::InfoOfInstant(const CacheInstant& instant, IngestContext&
   info.components_state = ComponentsState::kUnparsed;
   const std::string_view text = context.KeptPayload(instant.payload_id);
   simdjson::dom::object args;
-  if (!text.empty() && parser_.parse(text.data(), text.size()).at_key("args").get(args) == simdjson::SUCCESS) {
-    info = ReadInfo({instant.lookup.layer, instant.lookup.state}, args, context, ImportCode::kBadPayload);
+  if (!text.empty() &&
+      parser_.parse(text.data(), text.size()).at_key("args").get(args) == simdjson::SUCCESS) {
+    info = ReadInfo({instant.lookup.layer, instant.lookup.state}, args, context,
+                    ImportCode::kBadPayload);
   }
   if (instant.payload_id != 0) context.ReleasePayload(instant.payload_id);
   return info;
@@ -314,7 +348,8 @@ Result<void> CacheEvents::ProcessEnded(ProcessState& process, IngestContext& con
   CacheLookups& lookups = *process.cache_lookups;
   for (auto& [owner, scope] : lookups.scopes) {
     for (PendingFxEvent& fx : scope.pending) {
-      // After an AOTAutograd lookup that came last: a lazy backward whose code does not tell its number.
+      // After an AOTAutograd lookup that came last: a lazy backward whose code does not tell its
+      // number.
       if (scope.latest_aot_id != 0) fx.event.parent_id = scope.latest_aot_id;
       Write(fx.event, context);
     }
@@ -336,7 +371,8 @@ Result<void> CacheEvents::ProcessEnded(ProcessState& process, IngestContext& con
 
 }  // namespace
 
-TLPARSE_ARTIFACT(cache_event, CacheEvents, "artifact/*_cache_hit", "artifact/*_cache_miss", "artifact/*_cache_bypass",
-                 "artifact/aotautograd_cache_hash", "artifact/fx_graph_cache_hash")
+TLPARSE_ARTIFACT(cache_event, CacheEvents, "artifact/*_cache_hit", "artifact/*_cache_miss",
+                 "artifact/*_cache_bypass", "artifact/aotautograd_cache_hash",
+                 "artifact/fx_graph_cache_hash")
 
 }  // namespace tlparse

@@ -1,5 +1,6 @@
-// chromium_event: what the compiler timed (torch/_dynamo/utils.py, ChromiumEventLogger). Payload: one event with name, ts (µs since the
-// epoch), ph (B, E, i), args. The most frequent record of a log, so it is kept short here.
+// chromium_event: what the compiler timed (torch/_dynamo/utils.py, ChromiumEventLogger). Payload:
+// one event with name, ts (µs since the epoch), ph (B, E, i), args. The most frequent record of a
+// log, so it is kept short here.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -18,7 +19,8 @@ namespace {
 
 using simdjson::dom::element;
 
-// How far among the open events an E looks for its B: events nest some ten deep, and what was never ended must not slow down the rest.
+// How far among the open events an E looks for its B: events nest some ten deep, and what was never
+// ended must not slow down the rest.
 constexpr std::ptrdiff_t kMaxOpenBetween = 4096;
 
 struct OpenEvent {
@@ -53,14 +55,16 @@ class ChromiumEvent final : public Ingestor {
     ASSIGN_OR_RETURN(Event event, Parse(context, repaired_args));
     event.name_id = context.Text(event.name);
     if (std::fabs(event.ts_us) < 9e18) {
-      context.NoteTime(static_cast<std::int64_t>(event.ts_us), IngestContext::TimeBasis::kChromiumEvent);
+      context.NoteTime(static_cast<std::int64_t>(event.ts_us),
+                       IngestContext::TimeBasis::kChromiumEvent);
     }
     ProcessEvents& events = processes_[record.process->id];
     CompileState* compile = record.compile;
     if (compile == nullptr && !events.active.empty()) compile = events.active.back();
     switch (event.phase) {
       case 'B':
-        events.open.push_back({event.name_id, record.id, event.ts_us, compile, std::string(event.compile_label)});
+        events.open.push_back(
+            {event.name_id, record.id, event.ts_us, compile, std::string(event.compile_label)});
         if (record.compile != nullptr) events.active.push_back(record.compile);
         return {};
       case 'E':
@@ -68,12 +72,15 @@ class ChromiumEvent final : public Ingestor {
         return {};
       case 'i':
       case 'I':
-        Add(context, record.id, std::nullopt, event.name_id, 'i', event.ts_us, std::nullopt, compile, repaired_args);
+        Add(context, record.id, std::nullopt, event.name_id, 'i', event.ts_us, std::nullopt,
+            compile, repaired_args);
         if (event.has_args) NoteInstantCacheEvent(record, event.name, event.args, context);
-        if (record.compile != nullptr && event.name.starts_with("fx_graph_cache_")) CloseGraph(record, context);
+        if (record.compile != nullptr && event.name.starts_with("fx_graph_cache_"))
+          CloseGraph(record, context);
         return {};
       default:
-        Add(context, record.id, std::nullopt, event.name_id, event.phase, event.ts_us, std::nullopt, compile, repaired_args);
+        Add(context, record.id, std::nullopt, event.name_id, event.phase, event.ts_us, std::nullopt,
+            compile, repaired_args);
         return {};
     }
   }
@@ -83,11 +90,13 @@ class ChromiumEvent final : public Ingestor {
     if (found == processes_.end()) return {};
     const std::vector<OpenEvent>& open = found->second.open;
     for (const OpenEvent& event : open) {
-      Add(context, event.record_id, std::nullopt, event.name_id, 'B', event.start_us, std::nullopt, event.compile, {});
+      Add(context, event.record_id, std::nullopt, event.name_id, 'B', event.start_us, std::nullopt,
+          event.compile, {});
     }
     if (!open.empty()) {
-      context.Log(ImportCode::kOpenEvent, "process " + std::to_string(process.pid) + ": " + std::to_string(open.size()) +
-                                              " timed events were begun and never ended (chromium_event.phase = 'B')");
+      context.Log(ImportCode::kOpenEvent,
+                  "process " + std::to_string(process.pid) + ": " + std::to_string(open.size()) +
+                      " timed events were begun and never ended (chromium_event.phase = 'B')");
     }
     processes_.erase(found);
     return {};
@@ -96,9 +105,11 @@ class ChromiumEvent final : public Ingestor {
  private:
   Result<Event> Parse(IngestContext& context, std::string& repaired_args) {
     const std::string_view text = context.Payload();
-    // Instants and inductor_compile are asked for their arguments; of everything else the few members below are all that is needed.
+    // Instants and inductor_compile are asked for their arguments; of everything else the few
+    // members below are all that is needed.
     if (const std::optional<ScannedEvent> scanned = ScanEvent(text);
-        scanned && (scanned->phase == 'B' || scanned->phase == 'E') && scanned->name != "inductor_compile") {
+        scanned && (scanned->phase == 'B' || scanned->phase == 'E') &&
+        scanned->name != "inductor_compile") {
       Event event;
       event.name = scanned->name;
       event.ts_us = scanned->ts_us;
@@ -109,14 +120,16 @@ class ChromiumEvent final : public Ingestor {
     element root;
     if (parser_.parse(text.data(), text.size(), false).get(root) != simdjson::SUCCESS) {
       Result<RepairedJson> repaired = RepairJson(text);
-      if (!repaired) return Fail(ErrorCode::kBadJson, "the event is not JSON: " + repaired.error().message);
+      if (!repaired)
+        return Fail(ErrorCode::kBadJson, "the event is not JSON: " + repaired.error().message);
       repaired_args = std::string(MemberText(repaired->text, "args"));
       if (parser_.parse(WithoutBigIntegers(repaired->text)).get(root) != simdjson::SUCCESS) {
         return Fail(ErrorCode::kBadJson, "the event is not JSON");
       }
     }
     simdjson::dom::object object;
-    if (root.get(object) != simdjson::SUCCESS) return Fail(ErrorCode::kBadJson, "the event is not a JSON object");
+    if (root.get(object) != simdjson::SUCCESS)
+      return Fail(ErrorCode::kBadJson, "the event is not a JSON object");
     Event event;
     bool has_time = false;
     for (const simdjson::dom::key_value_pair field : object) {
@@ -126,7 +139,8 @@ class ChromiumEvent final : public Ingestor {
       } else if (field.key == "ts") {
         has_time = field.value.get(event.ts_us) == simdjson::SUCCESS;
       } else if (field.key == "ph") {
-        if (field.value.get(string) == simdjson::SUCCESS && !string.empty()) event.phase = string.front();
+        if (field.value.get(string) == simdjson::SUCCESS && !string.empty())
+          event.phase = string.front();
       } else if (field.key == "args") {
         event.has_args = field.value.get(event.args) == simdjson::SUCCESS;
       }
@@ -134,13 +148,16 @@ class ChromiumEvent final : public Ingestor {
     if (event.name.data() == nullptr || event.phase == 0 || !has_time) {
       return Fail(ErrorCode::kBadJson, "the event lacks name, ph or ts");
     }
-    if (event.has_args && event.args.at_key("compile_id").get(event.compile_label) != simdjson::SUCCESS) event.compile_label = {};
+    if (event.has_args &&
+        event.args.at_key("compile_id").get(event.compile_label) != simdjson::SUCCESS)
+      event.compile_label = {};
     return event;
   }
 
-  // Pairs an E with the innermost B of its name; of several threads' events with the one of the same compile.
-  void End(const Record& record, const Event& event, CompileState* compile, ProcessEvents& events, const std::string& repaired_args,
-           IngestContext& context) {
+  // Pairs an E with the innermost B of its name; of several threads' events with the one of the
+  // same compile.
+  void End(const Record& record, const Event& event, CompileState* compile, ProcessEvents& events,
+           const std::string& repaired_args, IngestContext& context) {
     if (record.compile != nullptr) {
       auto active = std::find(events.active.rbegin(), events.active.rend(), record.compile);
       if (active != events.active.rend()) events.active.erase(std::next(active).base());
@@ -155,12 +172,14 @@ class ChromiumEvent final : public Ingestor {
       if (is_same_compile) break;
     }
     if (begin == last) {
-      Add(context, record.id, std::nullopt, event.name_id, 'E', event.ts_us, std::nullopt, compile, repaired_args);
-      context.Log(ImportCode::kOrphanEvent, "event '" + std::string(event.name) + "' ends but never began");
+      Add(context, record.id, std::nullopt, event.name_id, 'E', event.ts_us, std::nullopt, compile,
+          repaired_args);
+      context.Log(ImportCode::kOrphanEvent,
+                  "event '" + std::string(event.name) + "' ends but never began");
     } else {
       if (record.compile == nullptr) compile = begin->compile;
-      Add(context, record.id, begin->record_id, event.name_id, 'X', begin->start_us, event.ts_us - begin->start_us, compile,
-          repaired_args);
+      Add(context, record.id, begin->record_id, event.name_id, 'X', begin->start_us,
+          event.ts_us - begin->start_us, compile, repaired_args);
       open.erase(std::next(begin).base());
     }
     if (record.compile == nullptr || !event.has_args) return;
@@ -177,15 +196,20 @@ class ChromiumEvent final : public Ingestor {
 
   static void CloseGraph(const Record& record, IngestContext& context) {
     GraphState* graph = context.graphs().Current(record);
-    if (graph != nullptr && graph->is_open) context.graphs().Close(*record.compile, *graph, context);
+    if (graph != nullptr && graph->is_open)
+      context.graphs().Close(*record.compile, *graph, context);
   }
 
-  void Add(IngestContext& context, std::int64_t record_id, std::optional<std::int64_t> begin_record_id, TextId name_id, char phase,
-           double start_us, std::optional<double> duration_us, const CompileState* compile, const std::string& repaired_args) {
-    const std::optional<std::int64_t> compile_id = compile == nullptr ? std::nullopt : std::optional(compile->id);
+  void Add(IngestContext& context, std::int64_t record_id,
+           std::optional<std::int64_t> begin_record_id, TextId name_id, char phase, double start_us,
+           std::optional<double> duration_us, const CompileState* compile,
+           const std::string& repaired_args) {
+    const std::optional<std::int64_t> compile_id =
+        compile == nullptr ? std::nullopt : std::optional(compile->id);
     const std::optional<std::string_view> args =
         repaired_args.empty() ? std::nullopt : std::optional<std::string_view>(repaired_args);
-    context.rows().Add(event_, record_id, begin_record_id, name_id, phase, start_us, duration_us, compile_id, args);
+    context.rows().Add(event_, record_id, begin_record_id, name_id, phase, start_us, duration_us,
+                       compile_id, args);
   }
 
   TableId event_ = 0;

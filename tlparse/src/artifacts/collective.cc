@@ -1,6 +1,7 @@
-// inductor_collective_schedule: the collectives of one graph in scheduled order, as Python kernel names
-// (_dump_collective_schedule in torch/_inductor/debug.py). Written on a fresh compile only; collectives of cached graphs are read
-// from the generated code (output_code.cc).
+// inductor_collective_schedule: the collectives of one graph in scheduled order, as Python kernel
+// names
+// (_dump_collective_schedule in torch/_inductor/debug.py). Written on a fresh compile only;
+// collectives of cached graphs are read from the generated code (output_code.cc).
 #include "artifacts/common/graph_tracker.h"
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/safe_text.h"
@@ -18,13 +19,14 @@ class Collectives final : public Ingestor {
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
-    std::optional<std::int64_t> content_id = context.contents().OfPayload(ContentKind::kSchedule, record.payload_id);
+    std::optional<std::int64_t> content_id =
+        context.contents().OfPayload(ContentKind::kSchedule, record.payload_id);
     if (!content_id) {
       ASSIGN_OR_RETURN(content_id, AddSchedule(record, context));
     }
     const GraphState* graph = context.graphs().CurrentOrOpen(record, context);
-    context.rows().Add(use_, record.id, kFromSchedule, record.compile_row_id(), graph != nullptr ? std::optional(graph->id) : std::nullopt,
-                       *content_id);
+    context.rows().Add(use_, record.id, kFromSchedule, record.compile_row_id(),
+                       graph != nullptr ? std::optional(graph->id) : std::nullopt, *content_id);
     return {};
   }
 
@@ -32,7 +34,8 @@ class Collectives final : public Ingestor {
   Result<std::int64_t> AddSchedule(const Record& record, IngestContext& context) {
     ASSIGN_OR_RETURN(const simdjson::dom::element payload, context.PayloadJson());
     simdjson::dom::array names;
-    if (payload.get(names) != simdjson::SUCCESS) return Fail(ErrorCode::kBadJson, "the payload is not a list");
+    if (payload.get(names) != simdjson::SUCCESS)
+      return Fail(ErrorCode::kBadJson, "the payload is not a list");
     SequenceHash hash;
     hash.Add("schedule");  // tells schedules from what was read out of code
     for (const simdjson::dom::element& element : names) {
@@ -40,19 +43,23 @@ class Collectives final : public Ingestor {
       hash.Add(static_cast<std::int64_t>(element.get(name) == simdjson::SUCCESS));
       hash.Add(name);
     }
-    const ContentId content = context.contents().Intern(context.rows(), ContentKind::kSchedule, hash.Digest(), record.id);
-    context.contents().LinkPayload(context.rows(), ContentKind::kSchedule, record.payload_id, content.id);
+    const ContentId content =
+        context.contents().Intern(context.rows(), ContentKind::kSchedule, hash.Digest(), record.id);
+    context.contents().LinkPayload(context.rows(), ContentKind::kSchedule, record.payload_id,
+                                   content.id);
     std::int64_t ordinal = 0;
     for (const simdjson::dom::element& element : names) {
       std::string_view name;
       const bool is_named = element.get(name) == simdjson::SUCCESS;
       if (!is_named && !element.is_null()) {
-        context.Log(ImportCode::kBadPayload, "element " + std::to_string(ordinal) + " is not a string; kept without name");
+        context.Log(ImportCode::kBadPayload,
+                    "element " + std::to_string(ordinal) + " is not a string; kept without name");
       }
       if (content.is_new) {
         context.rows().Add(collective_, content.id, ordinal,
                            is_named ? std::optional(SafeText(context.rows(), name)) : std::nullopt,
-                           name.find("wait_tensor") != std::string_view::npos, nullptr, nullptr, nullptr, nullptr, nullptr);
+                           name.find("wait_tensor") != std::string_view::npos, nullptr, nullptr,
+                           nullptr, nullptr, nullptr);
       }
       ++ordinal;
     }

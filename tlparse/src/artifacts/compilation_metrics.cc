@@ -1,5 +1,6 @@
-// compilation_metrics and its variants: what PyTorch measured of a compile (CompilationMetrics in torch/_dynamo/utils.py), all in
-// the metadata. It is also what tells whether a compile failed, and why it was restarted.
+// compilation_metrics and its variants: what PyTorch measured of a compile (CompilationMetrics in
+// torch/_dynamo/utils.py), all in the metadata. It is also what tells whether a compile failed, and
+// why it was restarted.
 #include <algorithm>
 
 #include "artifacts/common/json_members.h"
@@ -7,22 +8,34 @@
 namespace tlparse {
 namespace {
 
-// The members that become columns or state. Members not listed are left to the view, which has the whole record.
+// The members that become columns or state. Members not listed are left to the view, which has the
+// whole record.
 struct Metrics {
-  std::optional<std::string_view> co_name, co_filename, fail_type, fail_reason, fail_user_file, recompile_reason,
-      cudagraph_skip_reason, torch_version, python_version;
-  std::optional<std::int64_t> co_firstlineno, start_time_us, duration_us, dynamo_us, aot_autograd_us, inductor_us, code_gen_us,
-      triton_us, backward_us, before_restart_us, gc_us, graph_op_count, graph_node_count, graph_input_count, guard_count,
-      num_graph_breaks, cache_size, accumulated_cache_size, fail_user_line, end_time_us;
+  std::optional<std::string_view> co_name, co_filename, fail_type, fail_reason, fail_user_file,
+      recompile_reason, cudagraph_skip_reason, torch_version, python_version;
+  std::optional<std::int64_t> co_firstlineno, start_time_us, duration_us, dynamo_us,
+      aot_autograd_us, inductor_us, code_gen_us, triton_us, backward_us, before_restart_us, gc_us,
+      graph_op_count, graph_node_count, graph_input_count, guard_count, num_graph_breaks,
+      cache_size, accumulated_cache_size, fail_user_line, end_time_us;
   // Seconds: the only spelling of early logs.
-  std::optional<double> start_s, frame_s, backend_s, inductor_s, code_gen_s, before_restart_s, elapsed_s;
+  std::optional<double> start_s, frame_s, backend_s, inductor_s, code_gen_s, before_restart_s,
+      elapsed_s;
   std::optional<bool> has_guarded_code, is_forward;
   std::optional<simdjson::dom::array> restart_reasons;
 };
 
-struct StringField { std::string_view name; std::optional<std::string_view> Metrics::* field; };
-struct IntField { std::string_view name; std::optional<std::int64_t> Metrics::* field; };
-struct RealField { std::string_view name; std::optional<double> Metrics::* field; };
+struct StringField {
+  std::string_view name;
+  std::optional<std::string_view> Metrics::*field;
+};
+struct IntField {
+  std::string_view name;
+  std::optional<std::int64_t> Metrics::*field;
+};
+struct RealField {
+  std::string_view name;
+  std::optional<double> Metrics::*field;
+};
 
 constexpr StringField kStrings[] = {
     {"co_filename", &Metrics::co_filename},
@@ -69,8 +82,9 @@ constexpr RealField kReals[] = {
 
 template <typename Field, std::size_t size>
 const Field* Find(const Field (&fields)[size], std::string_view name) {
-  const Field* found = std::lower_bound(std::begin(fields), std::end(fields), name,
-                                        [](const Field& field, std::string_view wanted) { return field.name < wanted; });
+  const Field* found = std::lower_bound(
+      std::begin(fields), std::end(fields), name,
+      [](const Field& field, std::string_view wanted) { return field.name < wanted; });
   return found != std::end(fields) && found->name == name ? found : nullptr;
 }
 
@@ -91,15 +105,19 @@ Metrics ReadMetrics(const simdjson::dom::object& object, IngestContext& context)
     if (member.value.is_null()) continue;
     if (const StringField* field = Find(kStrings, member.key)) {
       std::string_view text;
-      if (member.value.get(text) == simdjson::SUCCESS) metrics.*field->field = text;
-      else members.Odd(member.key, "a string");
+      if (member.value.get(text) == simdjson::SUCCESS)
+        metrics.*field->field = text;
+      else
+        members.Odd(member.key, "a string");
     } else if (const IntField* int_field = Find(kInts, member.key)) {
       metrics.*int_field->field = AsInt(member.value);
       if (!(metrics.*int_field->field)) members.Odd(member.key, "an integer");
     } else if (const RealField* real_field = Find(kReals, member.key)) {
       double real = 0;
-      if (member.value.get(real) == simdjson::SUCCESS) metrics.*real_field->field = real;
-      else members.Odd(member.key, "a number");
+      if (member.value.get(real) == simdjson::SUCCESS)
+        metrics.*real_field->field = real;
+      else
+        members.Odd(member.key, "a number");
     } else if (member.key == "has_guarded_code") {
       metrics.has_guarded_code = members.Bool(member.key);
     } else if (member.key == "is_forward") {
@@ -116,14 +134,14 @@ void FillFromSeconds(std::optional<std::int64_t>& us, std::optional<double> seco
   us = std::llround(*seconds * 1e6);
 }
 
-// Early logs have seconds only, and the early backward record calls its duration elapsed_time. Export and AOTInductor of 2.14 give
-// the two ends and no duration.
+// Early logs have seconds only, and the early backward record calls its duration elapsed_time.
+// Export and AOTInductor of 2.14 give the two ends and no duration.
 void FillLegacy(Metrics& metrics) {
   FillFromSeconds(metrics.start_time_us, metrics.start_s);
   FillFromSeconds(metrics.duration_us, metrics.frame_s);
   FillFromSeconds(metrics.duration_us, metrics.elapsed_s);
-  if (!metrics.duration_us && metrics.start_time_us && metrics.end_time_us && *metrics.end_time_us >= *metrics.start_time_us &&
-      *metrics.start_time_us >= 0) {
+  if (!metrics.duration_us && metrics.start_time_us && metrics.end_time_us &&
+      *metrics.end_time_us >= *metrics.start_time_us && *metrics.start_time_us >= 0) {
     metrics.duration_us = *metrics.end_time_us - *metrics.start_time_us;
   }
   FillFromSeconds(metrics.dynamo_us, metrics.frame_s);
@@ -150,21 +168,26 @@ class CompilationMetrics final : public Ingestor {
 };
 
 void CompilationMetrics::AddRow(const Record& record, const Metrics& m, IngestContext& context) {
-  const auto text = [&](std::optional<std::string_view> value) { return context.OptionalText(value.value_or("")); };
-  context.rows().Add(metric_, record.id, record.compile_row_id(), context.Text(record.kind), text(m.co_name), text(m.co_filename),
-                     m.co_firstlineno, m.start_time_us, m.duration_us, m.dynamo_us, m.aot_autograd_us, m.inductor_us,
-                     m.code_gen_us, m.triton_us, m.backward_us, m.before_restart_us, m.gc_us, m.graph_op_count,
-                     m.graph_node_count, m.graph_input_count, m.guard_count, m.num_graph_breaks, m.cache_size,
-                     m.accumulated_cache_size, m.has_guarded_code, text(m.fail_type), text(m.fail_reason),
-                     text(m.recompile_reason), text(m.cudagraph_skip_reason));
+  const auto text = [&](std::optional<std::string_view> value) {
+    return context.OptionalText(value.value_or(""));
+  };
+  context.rows().Add(metric_, record.id, record.compile_row_id(), context.Text(record.kind),
+                     text(m.co_name), text(m.co_filename), m.co_firstlineno, m.start_time_us,
+                     m.duration_us, m.dynamo_us, m.aot_autograd_us, m.inductor_us, m.code_gen_us,
+                     m.triton_us, m.backward_us, m.before_restart_us, m.gc_us, m.graph_op_count,
+                     m.graph_node_count, m.graph_input_count, m.guard_count, m.num_graph_breaks,
+                     m.cache_size, m.accumulated_cache_size, m.has_guarded_code, text(m.fail_type),
+                     text(m.fail_reason), text(m.recompile_reason), text(m.cudagraph_skip_reason));
 }
 
-void CompilationMetrics::AddFailures(const Record& record, const Metrics& m, IngestContext& context) {
+void CompilationMetrics::AddFailures(const Record& record, const Metrics& m,
+                                     IngestContext& context) {
   if (m.fail_type || m.fail_reason) {
-    context.rows().Add(failure_, context.NextId(failure_), record.id, record.compile_row_id(), record.attempt,
-                       context.Text("failure"), context.OptionalText(m.fail_type.value_or("")),
-                       context.OptionalText(m.fail_reason.value_or("")), context.OptionalText(m.fail_user_file.value_or("")),
-                       m.fail_user_line);
+    context.rows().Add(failure_, context.NextId(failure_), record.id, record.compile_row_id(),
+                       record.attempt, context.Text("failure"),
+                       context.OptionalText(m.fail_type.value_or("")),
+                       context.OptionalText(m.fail_reason.value_or("")),
+                       context.OptionalText(m.fail_user_file.value_or("")), m.fail_user_line);
   }
   if (!m.restart_reasons || m.restart_reasons->size() == 0) return;
   // The reasons are a set: which one ended which attempt is known only if there is one reason.
@@ -178,21 +201,25 @@ void CompilationMetrics::AddFailures(const Record& record, const Metrics& m, Ing
     }
     std::optional<std::int64_t> ended_attempt;
     if (is_only_one && last_attempt == 1) ended_attempt = 0;
-    context.rows().Add(failure_, context.NextId(failure_), record.id, record.compile_row_id(), ended_attempt,
-                       context.Text("restart"), nullptr, context.Text(reason), nullptr, nullptr);
-    for (std::int64_t attempt = 1; is_only_one && record.compile != nullptr && attempt <= last_attempt && attempt < 1000; ++attempt) {
+    context.rows().Add(failure_, context.NextId(failure_), record.id, record.compile_row_id(),
+                       ended_attempt, context.Text("restart"), nullptr, context.Text(reason),
+                       nullptr, nullptr);
+    for (std::int64_t attempt = 1;
+         is_only_one && record.compile != nullptr && attempt <= last_attempt && attempt < 1000;
+         ++attempt) {
       record.compile->restart_reasons[attempt] = reason;
     }
   }
 }
 
-// What the compile's own row says. Runtime metrics tell of later work, except where nothing else is there (aot_compile of 2.14
-// writes its compile-time numbers under the runtime name).
+// What the compile's own row says. Runtime metrics tell of later work, except where nothing else is
+// there (aot_compile of 2.14 writes its compile-time numbers under the runtime name).
 void FillCompile(const Record& record, const Metrics& m, CompileState& compile) {
   const bool is_runtime = record.kind.ends_with("_runtime");
   // 2.6 names the refusal at the recompile limit "bwd_", as is_forward is null there.
-  const bool is_backward = record.kind.starts_with("aot_autograd_backward") ||
-                           (record.kind.starts_with("bwd_") && (m.is_forward.has_value() || !m.fail_type));
+  const bool is_backward =
+      record.kind.starts_with("aot_autograd_backward") ||
+      (record.kind.starts_with("bwd_") && (m.is_forward.has_value() || !m.fail_type));
   if (m.fail_type && !is_runtime) compile.is_failed = true;
   if (is_backward) {
     if (!is_runtime) compile.backward_duration_us = m.duration_us;
@@ -208,12 +235,14 @@ void FillCompile(const Record& record, const Metrics& m, CompileState& compile) 
   if (m.co_firstlineno) compile.line = m.co_firstlineno;
 }
 
-// Metrics are written when their compile ends: they set the clock of early logs, which have no events. A failed compile may not say
-// how long it took.
+// Metrics are written when their compile ends: they set the clock of early logs, which have no
+// events. A failed compile may not say how long it took.
 void NoteEnd(const Metrics& m, IngestContext& context) {
   constexpr std::int64_t kMaxUs = 1LL << 61;
   const std::int64_t duration_us = m.duration_us.value_or(0);
-  if (!m.start_time_us || *m.start_time_us <= 0 || *m.start_time_us > kMaxUs || duration_us < 0 || duration_us > kMaxUs) return;
+  if (!m.start_time_us || *m.start_time_us <= 0 || *m.start_time_us > kMaxUs || duration_us < 0 ||
+      duration_us > kMaxUs)
+    return;
   context.NoteTime(*m.start_time_us + duration_us, IngestContext::TimeBasis::kCompilationMetrics);
 }
 
@@ -225,14 +254,17 @@ Result<void> CompilationMetrics::Ingest(const Record& record, IngestContext& con
   AddFailures(record, metrics, context);
   NoteEnd(metrics, context);
   if (record.compile != nullptr) FillCompile(record, metrics, *record.compile);
-  if (record.process->torch_version.empty()) record.process->torch_version = metrics.torch_version.value_or("");
-  if (record.process->python_version.empty()) record.process->python_version = metrics.python_version.value_or("");
+  if (record.process->torch_version.empty())
+    record.process->torch_version = metrics.torch_version.value_or("");
+  if (record.process->python_version.empty())
+    record.process->python_version = metrics.python_version.value_or("");
   return {};
 }
 
 }  // namespace
 
-TLPARSE_ARTIFACT(compilation_metrics, CompilationMetrics, "compilation_metrics", "bwd_compilation_metrics",
-                 "compilation_metrics_runtime", "bwd_compilation_metrics_runtime", "aot_autograd_backward_compilation_metrics")
+TLPARSE_ARTIFACT(compilation_metrics, CompilationMetrics, "compilation_metrics",
+                 "bwd_compilation_metrics", "compilation_metrics_runtime",
+                 "bwd_compilation_metrics_runtime", "aot_autograd_backward_compilation_metrics")
 
 }  // namespace tlparse

@@ -1,5 +1,6 @@
-// Artifacts that hold a traceback of something that failed: dynamo_error (torch/_dynamo/convert_frame.py),
-// eager_compile_backwards_failure (torch/_functorch/_aot_autograd), make_fx_fail_partial (the graph so far, no traceback) and
+// Artifacts that hold a traceback of something that failed: dynamo_error
+// (torch/_dynamo/convert_frame.py), eager_compile_backwards_failure
+// (torch/_functorch/_aot_autograd), make_fx_fail_partial (the graph so far, no traceback) and
 // fx_interpreter_error (message and graph).
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/python_traceback.h"
@@ -27,11 +28,13 @@ class Failures final : public Ingestor {
       reason = WithoutGraph(text);
       user_frame = LastFrame(reason, true);
     }
-    context.rows().Add(failure_, context.NextId(failure_), record.id, record.compile_row_id(), record.attempt,
-                       context.Text(record.name), context.OptionalText(summary.type), context.OptionalText(reason),
+    context.rows().Add(failure_, context.NextId(failure_), record.id, record.compile_row_id(),
+                       record.attempt, context.Text(record.name),
+                       context.OptionalText(summary.type), context.OptionalText(reason),
                        context.OptionalText(user_frame ? user_frame->file : ""),
                        user_frame ? std::optional(user_frame->line) : std::nullopt);
-    if (record.compile != nullptr && record.name == "dynamo_error") record.compile->is_failed = true;
+    if (record.compile != nullptr && record.name == "dynamo_error")
+      record.compile->is_failed = true;
     return {};
   }
 
@@ -41,7 +44,8 @@ class Failures final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(failure, Failures, "artifact/dynamo_error", "artifact/eager_compile_backwards_failure",
-                 "artifact/make_fx_fail_partial", "artifact/fx_interpreter_error")
+TLPARSE_ARTIFACT(failure, Failures, "artifact/dynamo_error",
+                 "artifact/eager_compile_backwards_failure", "artifact/make_fx_fail_partial",
+                 "artifact/fx_interpreter_error")
 
 }  // namespace tlparse

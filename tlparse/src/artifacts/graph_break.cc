@@ -1,9 +1,11 @@
-// dynamo_graph_break_reason: why Dynamo cut a graph. Three places of torch/_dynamo write it (symbolic_convert.log_graph_break,
-// convert_frame's wrapper, exc.unimplemented_with_warning), in these shapes:
+// dynamo_graph_break_reason: why Dynamo cut a graph. Three places of torch/_dynamo write it
+// (symbolic_convert.log_graph_break, convert_frame's wrapper, exc.unimplemented_with_warning), in
+// these shapes:
 //
-//   Graph break in user code at FILE:LINE        |  WON'T CONVERT FUNCTION FILE line LINE           |  [user stack]
-//   Reason: …   (2.14: Graph Break Reason: …)    |  ========== TorchDynamo Stack Trace ==========  |  [Traceback …]
-//   User code traceback:                         |  Traceback …                                    |  message
+//   Graph break in user code at FILE:LINE        |  WON'T CONVERT FUNCTION FILE line LINE |  [user
+//   stack] Reason: …   (2.14: Graph Break Reason: …)    |  ========== TorchDynamo Stack Trace
+//   ==========  |  [Traceback …] User code traceback:                         |  Traceback … |
+//   message
 //     File …                                     |  ========== The above exception occurred …
 //   [Traceback …]                                |    File …
 #include <charconv>
@@ -18,9 +20,11 @@ constexpr std::string_view kInUserCode = "Graph break in user code at ";
 constexpr std::string_view kReason = "Reason: ";
 constexpr std::string_view kUserTraceback = "\nUser code traceback:\n";
 constexpr std::string_view kTraceback = "\nTraceback (most recent call last):\n";
-constexpr std::string_view kNoTraceback = "\nNoneType: None";  // format_exc() outside an except block
+// format_exc() outside an except block
+constexpr std::string_view kNoTraceback = "\nNoneType: None";
 constexpr std::string_view kWontConvert = "WON'T CONVERT ";
-constexpr std::string_view kProcessing = "========== The above exception occurred while processing the following code ==========\n";
+constexpr std::string_view kProcessing =
+    "========== The above exception occurred while processing the following code ==========\n";
 
 struct GraphBreak {
   std::string reason;
@@ -29,7 +33,9 @@ struct GraphBreak {
   std::optional<std::int64_t> user_line;
 };
 
-std::string_view Until(std::string_view text, std::string_view mark) { return text.substr(0, text.find(mark)); }
+std::string_view Until(std::string_view text, std::string_view mark) {
+  return text.substr(0, text.find(mark));
+}
 
 std::string_view WithoutBlankLines(std::string_view text) {
   while (!text.empty() && text.front() == '\n') text.remove_prefix(1);
@@ -61,7 +67,8 @@ GraphBreak ParseInUserCode(std::string_view text) {
   std::string_view rest = text;
   SplitPosition(NextLine(rest).substr(kInUserCode.size()), ":", result);
   const std::size_t reason = rest.find(kReason);
-  if (reason != std::string_view::npos && reason < rest.find('\n')) rest.remove_prefix(reason + kReason.size());
+  if (reason != std::string_view::npos && reason < rest.find('\n'))
+    rest.remove_prefix(reason + kReason.size());
   const std::size_t user = rest.find(kUserTraceback);
   if (user == std::string_view::npos) {
     result.reason = TrimEnd(Until(Until(rest, kTraceback), kNoTraceback));
@@ -77,7 +84,8 @@ GraphBreak ParseWontConvert(std::string_view text) {
   GraphBreak result;
   std::string_view rest = text;
   std::string_view head = NextLine(rest).substr(kWontConvert.size());
-  if (const std::size_t blank = head.find(' '); blank != std::string_view::npos) head.remove_prefix(blank + 1);
+  if (const std::size_t blank = head.find(' '); blank != std::string_view::npos)
+    head.remove_prefix(blank + 1);
   SplitPosition(head, " line ", result);
   const std::string_view error = Until(rest, kProcessing);
   const TracebackSummary summary = SummarizeTraceback(error);
@@ -118,8 +126,9 @@ class GraphBreaks final : public Ingestor {
         found.user_line = frame->line;
       }
     }
-    context.rows().Add(graph_break_, record.id, record.compile_row_id(), record.attempt, context.Text(found.reason),
-                       context.OptionalText(found.user_stack), context.OptionalText(found.user_file), found.user_line);
+    context.rows().Add(graph_break_, record.id, record.compile_row_id(), record.attempt,
+                       context.Text(found.reason), context.OptionalText(found.user_stack),
+                       context.OptionalText(found.user_file), found.user_line);
     return {};
   }
 

@@ -1,12 +1,14 @@
-// The order in which compiled graphs ran: graph_execution (the whole order at once, when record_and_log_graph_execution_order ends;
-// torch/_inductor/debug.py) and inductor_graph_execution (one record per run; nightlies of August 2025).
+// The order in which compiled graphs ran: graph_execution (the whole order at once, when
+// record_and_log_graph_execution_order ends; torch/_inductor/debug.py) and inductor_graph_execution
+// (one record per run; nightlies of August 2025).
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/safe_text.h"
 
 namespace tlparse {
 namespace {
 
-// The compile id (or the graph's name) of an entry, which is a string, an object that has it, or null.
+// The compile id (or the graph's name) of an entry, which is a string, an object that has it, or
+// null.
 std::optional<std::string_view> Label(const simdjson::dom::element& entry) {
   std::string_view label;
   if (entry.get(label) == simdjson::SUCCESS) return label;
@@ -29,7 +31,8 @@ class GraphExecutions final : public Ingestor {
       ASSIGN_OR_RETURN(const Order order, ReadOrder(record, context));
       known = orders_.insert_or_assign(record.payload_id, order).first;
     }
-    context.rows().Add(use_, record.id, record.process->id, record.process->execution_count, known->second.content_id);
+    context.rows().Add(use_, record.id, record.process->id, record.process->execution_count,
+                       known->second.content_id);
     record.process->execution_count += known->second.length;
     return {};
   }
@@ -57,11 +60,14 @@ class GraphExecutions final : public Ingestor {
       hash.Add(static_cast<std::int64_t>(label.has_value()));
       hash.Add(label.value_or(""));
     }
-    const ContentId content = context.contents().Intern(context.rows(), ContentKind::kExecutionOrder, hash.Digest(), record.id);
-    context.contents().LinkPayload(context.rows(), ContentKind::kExecutionOrder, record.payload_id, content.id);
+    const ContentId content = context.contents().Intern(
+        context.rows(), ContentKind::kExecutionOrder, hash.Digest(), record.id);
+    context.contents().LinkPayload(context.rows(), ContentKind::kExecutionOrder, record.payload_id,
+                                   content.id);
     for (std::size_t ordinal = 0; content.is_new && ordinal < labels.size(); ++ordinal) {
       context.rows().Add(execution_, content.id, ordinal,
-                         labels[ordinal] ? std::optional(SafeText(context.rows(), *labels[ordinal])) : std::nullopt);
+                         labels[ordinal] ? std::optional(SafeText(context.rows(), *labels[ordinal]))
+                                         : std::nullopt);
     }
     return Order{content.id, static_cast<std::int64_t>(labels.size())};
   }
@@ -73,6 +79,7 @@ class GraphExecutions final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(graph_execution, GraphExecutions, "artifact/graph_execution", "artifact/inductor_graph_execution")
+TLPARSE_ARTIFACT(graph_execution, GraphExecutions, "artifact/graph_execution",
+                 "artifact/inductor_graph_execution")
 
 }  // namespace tlparse

@@ -1,5 +1,6 @@
-// Printed FX graphs of every stage, from Dynamo's (torch/_dynamo/output_graph.py) over AOTAutograd's to Inductor's post-grad graph,
-// exported programs, and fx_graph_runnable, the script that repeats a compile, which opens a graph's segment (reference 7.3).
+// Printed FX graphs of every stage, from Dynamo's (torch/_dynamo/output_graph.py) over
+// AOTAutograd's to Inductor's post-grad graph, exported programs, and fx_graph_runnable, the script
+// that repeats a compile, which opens a graph's segment (reference 7.3).
 #include <unordered_set>
 
 #include "artifacts/artifact.h"
@@ -26,10 +27,12 @@ Stage StageOf(std::string_view name) {
   Stage stage;
   stage.is_aot_forward = name == "aot_forward_graph" || name == "aot_inference_graph";
   stage.is_aot_backward = name == "aot_backward_graph";
-  stage.is_pre_grad = name == "dynamo_output_graph" || name == "before_pre_grad_graph" || name == "inductor_pre_grad_graph";
+  stage.is_pre_grad = name == "dynamo_output_graph" || name == "before_pre_grad_graph" ||
+                      name == "inductor_pre_grad_graph";
   stage.is_final = name == "inductor_post_grad_graph" || name == "after_post_grad_graph";
-  stage.is_post_grad = stage.is_final || name.ends_with("_post_grad_graph") || name.ends_with("_post_grad") ||
-                       name.starts_with("optimus_") || name.starts_with("cff_") || name.ends_with("_decomp_comms") ||
+  stage.is_post_grad = stage.is_final || name.ends_with("_post_grad_graph") ||
+                       name.ends_with("_post_grad") || name.starts_with("optimus_") ||
+                       name.starts_with("cff_") || name.ends_with("_decomp_comms") ||
                        name.starts_with("overlap_scheduling_graph_");
   return stage;
 }
@@ -42,7 +45,8 @@ class GraphTexts final : public Ingestor {
   }
 
   Result<void> Load(Database& database) override {
-    ASSIGN_OR_RETURN(Statement contents, database.Prepare("SELECT content_id FROM graph_node_row WHERE ordinal = 0"));
+    ASSIGN_OR_RETURN(Statement contents,
+                     database.Prepare("SELECT content_id FROM graph_node_row WHERE ordinal = 0"));
     while (true) {
       ASSIGN_OR_RETURN(const bool has_row, contents.Step());
       if (!has_row) return {};
@@ -64,30 +68,39 @@ class GraphTexts final : public Ingestor {
       if (content_id) NoteNodes(stage, graph, *content_id, record, context);
       NoteCompile(name, record);
     }
-    context.rows().Add(graph_text_, record.id, graph != nullptr && graph->id != 0 ? std::optional(graph->id) : std::nullopt,
+    context.rows().Add(graph_text_, record.id,
+                       graph != nullptr && graph->id != 0 ? std::optional(graph->id) : std::nullopt,
                        record.compile_row_id(), context.Text(name), content_id);
     return {};
   }
 
  private:
-  // Keeps the nodes of pre-grad and post-grad graphs at hand for provenance; pre-grad nodes become rows as well, once. Only 2.6,
-  // which does not tell its version, needs AOTAutograd's graphs as well: later ones log the post-grad graph on a cache hit too.
-  void NoteNodes(const Stage& stage, GraphState* graph, std::int64_t content_id, const Record& record, IngestContext& context) {
-    const bool is_aot = (stage.is_aot_forward || stage.is_aot_backward) && record.process->torch_version.empty();
+  // Keeps the nodes of pre-grad and post-grad graphs at hand for provenance; pre-grad nodes become
+  // rows as well, once. Only 2.6, which does not tell its version, needs AOTAutograd's graphs as
+  // well: later ones log the post-grad graph on a cache hit too.
+  void NoteNodes(const Stage& stage, GraphState* graph, std::int64_t content_id,
+                 const Record& record, IngestContext& context) {
+    const bool is_aot =
+        (stage.is_aot_forward || stage.is_aot_backward) && record.process->torch_version.empty();
     if (!stage.is_pre_grad && !stage.is_final && !is_aot) return;
     if (CompileState* compile = record.compile; compile != nullptr) {
       if (stage.is_pre_grad) compile->pre_grad_content_id = content_id;
-      if (is_aot) (stage.is_aot_forward ? compile->aot_forward_content_id : compile->aot_backward_content_id) = content_id;
+      if (is_aot)
+        (stage.is_aot_forward ? compile->aot_forward_content_id
+                              : compile->aot_backward_content_id) = content_id;
     }
     if (stage.is_final && graph != nullptr) graph->post_grad_content_id = content_id;
-    // The text may have been seen before in a stage whose nodes are not kept (a DDP split prints what becomes a pre-grad graph).
+    // The text may have been seen before in a stage whose nodes are not kept (a DDP split prints
+    // what becomes a pre-grad graph).
     const bool adds_rows = stage.is_pre_grad && has_rows_.insert(content_id).second;
     if (!adds_rows && context.graphs().nodes().Find(content_id) != nullptr) return;
     ParseGraphNodes(context.Payload(), parsed_);
     sources_.clear();
     for (const SourceLine& source : parsed_.sources) {
-      sources_.push_back({context.Text(source.file), source.line, context.OptionalText(source.function).value_or(0),
-                          context.OptionalText(source.code).value_or(0), GraphNodes::HashOf(source)});
+      sources_.push_back({context.Text(source.file), source.line,
+                          context.OptionalText(source.function).value_or(0),
+                          context.OptionalText(source.code).value_or(0),
+                          GraphNodes::HashOf(source)});
     }
     context.graphs().nodes().Put(content_id, std::make_shared<const GraphNodes>(parsed_, sources_));
     if (adds_rows) AddNodeRows(content_id, context.rows());
@@ -104,20 +117,24 @@ class GraphTexts final : public Ingestor {
         continue;
       }
       const GraphNodes::Source& source = sources_[static_cast<std::size_t>(node.source)];
-      rows.Add(node_, content_id, ordinal++, name, operation, source.file, source.line, id(source.function), id(source.code));
+      rows.Add(node_, content_id, ordinal++, name, operation, source.file, source.line,
+               id(source.function), id(source.code));
     }
   }
 
   static void NoteCompile(std::string_view name, const Record& record) {
     if (record.compile == nullptr) return;
     CompileState& compile = *record.compile;
-    const bool is_aot = name == "aot_joint_graph" || name == "aot_forward_graph" || name == "aot_backward_graph";
+    const bool is_aot =
+        name == "aot_joint_graph" || name == "aot_forward_graph" || name == "aot_backward_graph";
     if (name == "aot_inference_graph") {
       compile.aot_direction = Direction::kInference;
     } else if (is_aot) {
-      compile.aot_direction = Direction::kForward;  // the backward part is compiled later, or in a segment of its own
+      // The backward part is compiled later, or in a segment of its own
+      compile.aot_direction = Direction::kForward;
     }
-    if (is_aot || name == "aot_inference_graph" || name == "dynamo_output_graph" || name.starts_with("inductor_")) {
+    if (is_aot || name == "aot_inference_graph" || name == "dynamo_output_graph" ||
+        name.starts_with("inductor_")) {
       compile.has_output_graph = true;
     }
   }
@@ -132,17 +149,23 @@ class GraphTexts final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(graph_text, GraphTexts, "dynamo_output_graph", "aot_joint_graph", "aot_forward_graph", "aot_backward_graph",
-                 "aot_inference_graph", "inductor_pre_grad_graph", "inductor_post_grad_graph", "optimize_ddp_split_graph",
+TLPARSE_ARTIFACT(graph_text, GraphTexts, "dynamo_output_graph", "aot_joint_graph",
+                 "aot_forward_graph", "aot_backward_graph", "aot_inference_graph",
+                 "inductor_pre_grad_graph", "inductor_post_grad_graph", "optimize_ddp_split_graph",
                  "optimize_ddp_split_child", "compiled_autograd_graph", "exported_program",
-                 "artifact/compiled_autograd_graph_pre_reordering", "artifact/aot_inference_graph_after_hop_passes",
-                 "artifact/aot_saved_tensors_hooks_graphs", "artifact/before_activation_quantization_fwd_aten_pass",
-                 "artifact/after_activation_quantization_fwd_aten_pass", "artifact/before_activation_quantization_bwd_aten_pass",
-                 "artifact/after_activation_quantization_bwd_aten_pass", "artifact/min_cut_failed_fx_graph",
-                 "artifact/fx_graph_runnable", "artifact/before_pre_grad_graph", "artifact/after_pre_grad_graph",
-                 "artifact/before_joint_graph", "artifact/after_joint_graph", "artifact/before_post_grad_graph",
-                 "artifact/after_post_grad_graph", "artifact/inductor_post_grad_graph", "artifact/*_pre_grad",
-                 "artifact/*_post_grad", "artifact/optimus_*", "artifact/cff_*", "artifact/pre_decomp_comms",
+                 "artifact/compiled_autograd_graph_pre_reordering",
+                 "artifact/aot_inference_graph_after_hop_passes",
+                 "artifact/aot_saved_tensors_hooks_graphs",
+                 "artifact/before_activation_quantization_fwd_aten_pass",
+                 "artifact/after_activation_quantization_fwd_aten_pass",
+                 "artifact/before_activation_quantization_bwd_aten_pass",
+                 "artifact/after_activation_quantization_bwd_aten_pass",
+                 "artifact/min_cut_failed_fx_graph", "artifact/fx_graph_runnable",
+                 "artifact/before_pre_grad_graph", "artifact/after_pre_grad_graph",
+                 "artifact/before_joint_graph", "artifact/after_joint_graph",
+                 "artifact/before_post_grad_graph", "artifact/after_post_grad_graph",
+                 "artifact/inductor_post_grad_graph", "artifact/*_pre_grad", "artifact/*_post_grad",
+                 "artifact/optimus_*", "artifact/cff_*", "artifact/pre_decomp_comms",
                  "artifact/post_decomp_comms", "artifact/overlap_scheduling_graph_before",
                  "artifact/overlap_scheduling_graph_after")
 

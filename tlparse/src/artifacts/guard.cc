@@ -1,5 +1,6 @@
-// dynamo_cpp_guards_str: the tree of guards a compile installed (torch/_dynamo/guards.py, CheckFunctionManager); dynamo_guards: a
-// list of guards as JSON, for all guards in early logs, since 2.6 for AOTAutograd's aliasing guards only.
+// dynamo_cpp_guards_str: the tree of guards a compile installed (torch/_dynamo/guards.py,
+// CheckFunctionManager); dynamo_guards: a list of guards as JSON, for all guards in early logs,
+// since 2.6 for AOTAutograd's aliasing guards only.
 #include "artifacts/artifact.h"
 #include "artifacts/common/guard_tree.h"
 #include "artifacts/common/json_members.h"
@@ -19,13 +20,16 @@ class Guards final : public Ingestor {
   Result<void> Ingest(const Record& record, IngestContext& context) override {
     if (record.payload_id == 0) return Fail(ErrorCode::kBadJson, "guards without a payload");
     if (record.kind == "dynamo_guards") return IngestList(record, context);
-    std::optional<std::int64_t> content_id = context.contents().OfPayload(ContentKind::kGuardTree, record.payload_id);
+    std::optional<std::int64_t> content_id =
+        context.contents().OfPayload(ContentKind::kGuardTree, record.payload_id);
     if (!content_id) {
       const std::string_view text = context.Payload();
-      const ContentId content = context.contents().Intern(context.rows(), ContentKind::kGuardTree,
-                                                          HashBytes(NormalizeGuards(text, buffer_)), record.id);
+      const ContentId content =
+          context.contents().Intern(context.rows(), ContentKind::kGuardTree,
+                                    HashBytes(NormalizeGuards(text, buffer_)), record.id);
       if (content.is_new) AddTree(content.id, text, context);
-      context.contents().LinkPayload(context.rows(), ContentKind::kGuardTree, record.payload_id, content.id);
+      context.contents().LinkPayload(context.rows(), ContentKind::kGuardTree, record.payload_id,
+                                     content.id);
       content_id = content.id;
     }
     context.rows().Add(use_, record.id, record.compile_row_id(), *content_id);
@@ -38,24 +42,28 @@ class Guards final : public Ingestor {
     for (const GuardLine& line : ParseGuardTree(text)) Add(content_id, ordinal++, line, context);
   }
 
-  void Add(std::int64_t content_id, std::int64_t ordinal, const GuardLine& line, IngestContext& context) {
+  void Add(std::int64_t content_id, std::int64_t ordinal, const GuardLine& line,
+           IngestContext& context) {
     RowBatch& rows = context.rows();
     const std::string_view normalized = NormalizeGuards(line.expression, buffer_);
     const auto text = [&rows](std::string_view value) {
       return value.empty() ? std::nullopt : std::optional<StaticText>(SafeText(rows, value));
     };
-    rows.Add(guard_, content_id, ordinal, line.depth, context.Text(line.kind), SafeText(rows, line.expression),
-             normalized == line.expression ? std::nullopt : std::optional<StaticText>(SafeText(rows, normalized)),
-             text(line.source), context.OptionalText(line.user_file), line.user_line, text(line.user_code),
-             context.OptionalText(line.user_function), text(line.hint));
+    rows.Add(guard_, content_id, ordinal, line.depth, context.Text(line.kind),
+             SafeText(rows, line.expression),
+             normalized == line.expression ? std::nullopt
+                                           : std::optional<StaticText>(SafeText(rows, normalized)),
+             text(line.source), context.OptionalText(line.user_file), line.user_line,
+             text(line.user_code), context.OptionalText(line.user_function), text(line.hint));
   }
 
-  // [{"code": "…", "stack": […] | null, "user_stack": […] | null}]; file names are ids of this process, so a payload alone does
-  // not tell the content.
+  // [{"code": "…", "stack": […] | null, "user_stack": […] | null}]; file names are ids of this
+  // process, so a payload alone does not tell the content.
   Result<void> IngestList(const Record& record, IngestContext& context) {
     ASSIGN_OR_RETURN(const simdjson::dom::element payload, context.PayloadJson());
     simdjson::dom::array list;
-    if (payload.get(list) != simdjson::SUCCESS) return Fail(ErrorCode::kBadJson, "the payload is not a list");
+    if (payload.get(list) != simdjson::SUCCESS)
+      return Fail(ErrorCode::kBadJson, "the payload is not a list");
     std::vector<GuardLine> lines;
     SequenceHash hash;
     hash.Add("list");
@@ -64,8 +72,10 @@ class Guards final : public Ingestor {
       ++position;
       simdjson::dom::object object;
       std::string_view code;
-      if (element.get(object) != simdjson::SUCCESS || object.at_key("code").get(code) != simdjson::SUCCESS) {
-        context.Log(ImportCode::kBadPayload, "guard " + std::to_string(position) + " has no code; left out");
+      if (element.get(object) != simdjson::SUCCESS ||
+          object.at_key("code").get(code) != simdjson::SUCCESS) {
+        context.Log(ImportCode::kBadPayload,
+                    "guard " + std::to_string(position) + " has no code; left out");
         continue;
       }
       GuardLine line;
@@ -78,7 +88,8 @@ class Guards final : public Ingestor {
       hash.Add(line.user_function);
       lines.push_back(line);
     }
-    const ContentId content = context.contents().Intern(context.rows(), ContentKind::kGuardTree, hash.Digest(), record.id);
+    const ContentId content = context.contents().Intern(context.rows(), ContentKind::kGuardTree,
+                                                        hash.Digest(), record.id);
     if (content.is_new) {
       for (std::size_t ordinal = 0; ordinal < lines.size(); ++ordinal) {
         Add(content.id, static_cast<std::int64_t>(ordinal), lines[ordinal], context);
@@ -89,7 +100,8 @@ class Guards final : public Ingestor {
   }
 
   // The innermost frame of a stack member.
-  static bool SetFrame(const simdjson::dom::object& guard, std::string_view member, const Record& record, GuardLine& line) {
+  static bool SetFrame(const simdjson::dom::object& guard, std::string_view member,
+                       const Record& record, GuardLine& line) {
     simdjson::dom::array frames;
     if (guard.at_key(member).get(frames) != simdjson::SUCCESS) return false;
     std::optional<simdjson::dom::object> innermost;

@@ -1,11 +1,13 @@
-// inductor_runtime_and_tensor_meta: the scheduled ops of a graph, each with an estimated runtime and its output tensors
-// (log_runtime_and_tensor_meta in torch/_inductor/debug.py), and inductor_tlparse_runtime and inductor_tlparse_tensor_meta, of
-// which it was made in mid-2025:  {"ops": [{"name", "type", "estimated_runtime_ns", "outputs": [{"shape", "stride", "dtype"}]}]}
+// inductor_runtime_and_tensor_meta: the scheduled ops of a graph, each with an estimated runtime
+// and its output tensors (log_runtime_and_tensor_meta in torch/_inductor/debug.py), and
+// inductor_tlparse_runtime and inductor_tlparse_tensor_meta, of which it was made in mid-2025:
+// {"ops": [{"name", "type", "estimated_runtime_ns", "outputs": [{"shape", "stride", "dtype"}]}]}
 //
-// The unit. The member is called estimated_runtime_ns, and the scheduler's estimate was in nanoseconds when the artifact was made.
-// Since September 2025 (pytorch/pytorch#161405) the estimate is in milliseconds, and the name stayed. So 2.10 and later are taken
-// to write milliseconds, and where no version is known the estimates of collectives decide: none takes less than a microsecond or
-// more than a second.
+// The unit. The member is called estimated_runtime_ns, and the scheduler's estimate was in
+// nanoseconds when the artifact was made. Since September 2025 (pytorch/pytorch#161405) the
+// estimate is in milliseconds, and the name stayed. So 2.10 and later are taken to write
+// milliseconds, and where no version is known the estimates of collectives decide: none takes less
+// than a microsecond or more than a second.
 #include <charconv>
 #include <unordered_set>
 
@@ -17,7 +19,7 @@ namespace tlparse {
 namespace {
 
 struct Output {
-  std::string shape;   // JSON; "" if absent
+  std::string shape;  // JSON; "" if absent
   std::string stride;
   std::optional<std::string_view> dtype;
 };
@@ -45,7 +47,8 @@ bool IsInMilliseconds(const std::vector<Op>& ops, std::string_view torch_version
   if (version && *version >= std::pair(2, 10)) return true;
   double longest_collective = 0;
   for (const Op& op : ops) {
-    if (op.type == "collective" && op.estimate) longest_collective = std::max(longest_collective, *op.estimate);
+    if (op.type == "collective" && op.estimate)
+      longest_collective = std::max(longest_collective, *op.estimate);
   }
   return longest_collective > 0 && longest_collective < kMicrosecondNs;
 }
@@ -75,7 +78,8 @@ std::vector<Output> ReadOutputs(const JsonMembers& op, IngestContext& context) {
 Result<std::vector<Op>> ReadOps(IngestContext& context) {
   ASSIGN_OR_RETURN(const simdjson::dom::element payload, context.PayloadJson());
   simdjson::dom::array list;
-  if (payload.at_key("ops").get(list) != simdjson::SUCCESS && payload.get(list) != simdjson::SUCCESS) {
+  if (payload.at_key("ops").get(list) != simdjson::SUCCESS &&
+      payload.get(list) != simdjson::SUCCESS) {
     return Fail(ErrorCode::kBadJson, "the payload has no list 'ops'");
   }
   std::vector<Op> ops;
@@ -83,7 +87,8 @@ Result<std::vector<Op>> ReadOps(IngestContext& context) {
     Op& op = ops.emplace_back();
     simdjson::dom::object object;
     if (element.get(object) != simdjson::SUCCESS) {
-      context.Log(ImportCode::kBadPayload, "op " + std::to_string(ops.size() - 1) + " is not an object");
+      context.Log(ImportCode::kBadPayload,
+                  "op " + std::to_string(ops.size() - 1) + " is not an object");
       continue;
     }
     const JsonMembers members(object, context, ImportCode::kBadPayload);
@@ -118,7 +123,8 @@ class OpRuntimes final : public Ingestor {
   };
   Result<Known> ReadPayload(const Record& record, IngestContext& context);
   std::int64_t AddOps(const Record& record, const std::vector<Op>& ops, IngestContext& context);
-  std::optional<std::int64_t> AddEstimates(const Record& record, const std::vector<Op>& ops, bool is_ms, IngestContext& context);
+  std::optional<std::int64_t> AddEstimates(const Record& record, const std::vector<Op>& ops,
+                                           bool is_ms, IngestContext& context);
 
   TableId op_ = 0;
   TableId output_ = 0;
@@ -128,7 +134,8 @@ class OpRuntimes final : public Ingestor {
   std::unordered_set<std::int64_t> told_;          // processes whose unit import_log tells
 };
 
-std::int64_t OpRuntimes::AddOps(const Record& record, const std::vector<Op>& ops, IngestContext& context) {
+std::int64_t OpRuntimes::AddOps(const Record& record, const std::vector<Op>& ops,
+                                IngestContext& context) {
   SequenceHash hash;
   const auto add_optional = [&](std::optional<std::string_view> text) {
     hash.Add(static_cast<std::int64_t>(text.has_value()));
@@ -145,25 +152,30 @@ std::int64_t OpRuntimes::AddOps(const Record& record, const std::vector<Op>& ops
     }
   }
   RowBatch& rows = context.rows();
-  const ContentId content = context.contents().Intern(rows, ContentKind::kOpList, hash.Digest(), record.id);
+  const ContentId content =
+      context.contents().Intern(rows, ContentKind::kOpList, hash.Digest(), record.id);
   context.contents().LinkPayload(rows, ContentKind::kOpList, record.payload_id, content.id);
   if (!content.is_new) return content.id;
   const auto text = [&](std::optional<std::string_view> value) {
     return value ? std::optional(SafeText(rows, *value)) : std::nullopt;
   };
-  const auto json = [&](const std::string& value) { return value.empty() ? std::nullopt : text(value); };
+  const auto json = [&](const std::string& value) {
+    return value.empty() ? std::nullopt : text(value);
+  };
   for (std::size_t ordinal = 0; ordinal < ops.size(); ++ordinal) {
     const Op& op = ops[ordinal];
     rows.Add(op_, content.id, ordinal, text(op.name), text(op.type));
     for (std::size_t index = 0; index < op.outputs.size(); ++index) {
       const Output& output = op.outputs[index];
-      rows.Add(output_, content.id, ordinal, index, json(output.shape), json(output.stride), text(output.dtype));
+      rows.Add(output_, content.id, ordinal, index, json(output.shape), json(output.stride),
+               text(output.dtype));
     }
   }
   return content.id;
 }
 
-std::optional<std::int64_t> OpRuntimes::AddEstimates(const Record& record, const std::vector<Op>& ops, bool is_ms,
+std::optional<std::int64_t> OpRuntimes::AddEstimates(const Record& record,
+                                                     const std::vector<Op>& ops, bool is_ms,
                                                      IngestContext& context) {
   constexpr double kNsPerMs = 1e6;
   SequenceHash hash;
@@ -175,7 +187,8 @@ std::optional<std::int64_t> OpRuntimes::AddEstimates(const Record& record, const
   }
   if (!has_any) return std::nullopt;
   RowBatch& rows = context.rows();
-  const ContentId content = context.contents().Intern(rows, ContentKind::kOpEstimate, hash.Digest(), record.id);
+  const ContentId content =
+      context.contents().Intern(rows, ContentKind::kOpEstimate, hash.Digest(), record.id);
   context.contents().LinkPayload(rows, ContentKind::kOpEstimate, record.payload_id, content.id);
   for (std::size_t ordinal = 0; content.is_new && ordinal < ops.size(); ++ordinal) {
     const std::optional<double>& estimate = ops[ordinal].estimate;
@@ -202,17 +215,20 @@ Result<void> OpRuntimes::Ingest(const Record& record, IngestContext& context) {
   }
   const Known& known = found->second;
   const GraphState* graph = context.graphs().Current(record, true);
-  context.rows().Add(use_, record.id, record.compile_row_id(), graph != nullptr ? std::optional(graph->id) : std::nullopt,
-                     known.op_list_id, known.estimates_id, StaticText{known.is_ms ? "ms" : "ns"});
+  context.rows().Add(use_, record.id, record.compile_row_id(),
+                     graph != nullptr ? std::optional(graph->id) : std::nullopt, known.op_list_id,
+                     known.estimates_id, StaticText{known.is_ms ? "ms" : "ns"});
   if (known.is_ms && known.has_estimate && told_.insert(record.process->id).second) {
-    context.Log(ImportCode::kAssumedUnit, "estimated_runtime_ns is taken to hold milliseconds (PyTorch 2.10 and later write those)");
+    context.Log(
+        ImportCode::kAssumedUnit,
+        "estimated_runtime_ns is taken to hold milliseconds (PyTorch 2.10 and later write those)");
   }
   return {};
 }
 
 }  // namespace
 
-TLPARSE_ARTIFACT(op_runtime, OpRuntimes, "artifact/inductor_runtime_and_tensor_meta", "artifact/inductor_tlparse_runtime",
-                 "artifact/inductor_tlparse_tensor_meta")
+TLPARSE_ARTIFACT(op_runtime, OpRuntimes, "artifact/inductor_runtime_and_tensor_meta",
+                 "artifact/inductor_tlparse_runtime", "artifact/inductor_tlparse_tensor_meta")
 
 }  // namespace tlparse

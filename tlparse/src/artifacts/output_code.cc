@@ -1,6 +1,7 @@
-// Generated code: inductor_output_code (torch/_inductor/graph.py and codecache.py), graph_dump (C++ of AOTInductor; what vLLM dumps
-// becomes graph_text), inductor_autotune_at_compile_time_code. Which collectives it calls is read from it as well: unlike the
-// schedule artifact the code is logged for graphs from the cache too.
+// Generated code: inductor_output_code (torch/_inductor/graph.py and codecache.py), graph_dump (C++
+// of AOTInductor; what vLLM dumps becomes graph_text), inductor_autotune_at_compile_time_code.
+// Which collectives it calls is read from it as well: unlike the schedule artifact the code is
+// logged for graphs from the cache too.
 #include <list>
 #include <unordered_map>
 
@@ -64,19 +65,24 @@ class OutputCode final : public Ingestor {
 
     GraphState* graph = nullptr;
     if (is_wrapper) {
-      graph = &context.graphs().ForOutputCode(record, summary ? summary->aot_id : std::string_view(), context);
+      graph = &context.graphs().ForOutputCode(
+          record, summary ? summary->aot_id : std::string_view(), context);
       if (graph->code_payload_id == record.payload_id) graph->code = summary;
     } else {
       const bool is_main_dump = record.kind == "graph_dump" && IsMainCode(dump_name_);
-      graph = is_main_dump ? context.graphs().CurrentOrOpen(record, context) : context.graphs().Current(record, true);
+      graph = is_main_dump ? context.graphs().CurrentOrOpen(record, context)
+                           : context.graphs().Current(record, true);
       if (graph != nullptr && is_main_dump) AttachDump(*graph, summary, record);
     }
-    if (record.compile != nullptr && record.kind != "artifact") record.compile->has_output_graph = true;
+    if (record.compile != nullptr && record.kind != "artifact")
+      record.compile->has_output_graph = true;
     const std::optional<std::int64_t> graph_id =
         graph != nullptr && graph->id != 0 ? std::optional(graph->id) : std::nullopt;
     context.rows().Add(code_, record.id, graph_id, record.compile_row_id(),
-                       PayloadContent(ContentKind::kCode, &NormalizeCode, record, context, buffer_), path);
-    if (summary && !summary->collectives.empty()) AddCollectives(*summary, graph_id, record, context);
+                       PayloadContent(ContentKind::kCode, &NormalizeCode, record, context, buffer_),
+                       path);
+    if (summary && !summary->collectives.empty())
+      AddCollectives(*summary, graph_id, record, context);
     return {};
   }
 
@@ -97,19 +103,23 @@ class OutputCode final : public Ingestor {
     return path ? context.OptionalText(*path) : std::nullopt;
   }
 
-  // vLLM dumps no code: the graph that it splits, the pieces, the graph after each of its passes, and the passes' patterns.
+  // vLLM dumps no code: the graph that it splits, the pieces, the graph after each of its passes,
+  // and the passes' patterns.
   void AddDumpedGraph(const Record& record, IngestContext& context) {
     const bool is_post_grad = dump_name_.starts_with("vllm_post_grad.");
     const GraphState* graph = is_post_grad ? context.graphs().Current(record) : nullptr;
-    context.rows().Add(graph_text_, record.id, graph != nullptr ? std::optional(graph->id) : std::nullopt, record.compile_row_id(),
-                       context.Text(dump_name_), PayloadContent(ContentKind::kGraph, &NormalizeGraph, record, context, buffer_));
+    context.rows().Add(
+        graph_text_, record.id, graph != nullptr ? std::optional(graph->id) : std::nullopt,
+        record.compile_row_id(), context.Text(dump_name_),
+        PayloadContent(ContentKind::kGraph, &NormalizeGraph, record, context, buffer_));
   }
 
   // AOTInductor dumps the wrapper, which calls the kernels, and files that only define them.
   static bool IsMainCode(std::string_view dump) {
     return dump == "inductor_aot_code" || dump == "inductor_aot_wrapper_code";
   }
-  static void AttachDump(GraphState& graph, std::shared_ptr<const CodeSummary> summary, const Record& record) {
+  static void AttachDump(GraphState& graph, std::shared_ptr<const CodeSummary> summary,
+                         const Record& record) {
     if (graph.code_record_id != 0) return;
     graph.code_record_id = record.id;
     graph.code_payload_id = record.payload_id;
@@ -125,21 +135,23 @@ class OutputCode final : public Ingestor {
     return summary;
   }
 
-  void AddCollectives(const CodeSummary& summary, std::optional<std::int64_t> graph_id, const Record& record,
-                      IngestContext& context) {
+  void AddCollectives(const CodeSummary& summary, std::optional<std::int64_t> graph_id,
+                      const Record& record, IngestContext& context) {
     RowBatch& rows = context.rows();
-    std::optional<std::int64_t> content_id = context.contents().OfPayload(ContentKind::kSchedule, record.payload_id);
+    std::optional<std::int64_t> content_id =
+        context.contents().OfPayload(ContentKind::kSchedule, record.payload_id);
     if (!content_id) {
       SequenceHash hash;
       hash.Add("code");  // tells it from inductor_collective_schedule (collective.cc)
       for (const CodeCollective& collective : summary.collectives) {
         for (const std::string_view part :
-             {std::string_view(collective.op), std::string_view(collective.arguments), std::string_view(collective.shape),
-              std::string_view(collective.dtype)}) {
+             {std::string_view(collective.op), std::string_view(collective.arguments),
+              std::string_view(collective.shape), std::string_view(collective.dtype)}) {
           hash.Add(part);
         }
       }
-      const ContentId content = context.contents().Intern(rows, ContentKind::kSchedule, hash.Digest(), record.id);
+      const ContentId content =
+          context.contents().Intern(rows, ContentKind::kSchedule, hash.Digest(), record.id);
       context.contents().LinkPayload(rows, ContentKind::kSchedule, record.payload_id, content.id);
       if (content.is_new) AddCollectiveRows(content.id, summary, rows);
       content_id = content.id;
@@ -153,8 +165,9 @@ class OutputCode final : public Ingestor {
     };
     std::int64_t ordinal = 0;
     for (const CodeCollective& collective : summary.collectives) {
-      rows.Add(collective_, content_id, ordinal++, text(collective.op), collective.is_wait, text(collective.arguments),
-               text(collective.group_name), text(collective.shape), text(collective.dtype), collective.line);
+      rows.Add(collective_, content_id, ordinal++, text(collective.op), collective.is_wait,
+               text(collective.arguments), text(collective.group_name), text(collective.shape),
+               text(collective.dtype), collective.line);
     }
   }
 
@@ -169,6 +182,7 @@ class OutputCode final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(output_code, OutputCode, "inductor_output_code", "graph_dump", "artifact/inductor_autotune_at_compile_time_code")
+TLPARSE_ARTIFACT(output_code, OutputCode, "inductor_output_code", "graph_dump",
+                 "artifact/inductor_autotune_at_compile_time_code")
 
 }  // namespace tlparse

@@ -1,5 +1,6 @@
-// Which kernel comes from which lines: the provenance artifacts of all generations (torch/_inductor/debug.py), joined with the
-// generated code and the graphs when a graph's segment closes.
+// Which kernel comes from which lines: the provenance artifacts of all generations
+// (torch/_inductor/debug.py), joined with the generated code and the graphs when a graph's segment
+// closes.
 #include <unordered_map>
 #include <unordered_set>
 
@@ -32,7 +33,8 @@ class ProvenanceIngestor final : public Ingestor {
       checked_.insert(record.payload_id);
     }
     GraphState* graph = context.graphs().CurrentOrOpen(record, context);
-    if (graph->provenance_texts == nullptr) graph->provenance_texts = std::make_shared<ProvenanceTexts>();
+    if (graph->provenance_texts == nullptr)
+      graph->provenance_texts = std::make_shared<ProvenanceTexts>();
     Part part = PartOf(record.name, *graph);
     part.payload_id = record.payload_id;
     part.text = context.Payload();
@@ -40,17 +42,21 @@ class ProvenanceIngestor final : public Ingestor {
     return {};
   }
 
-  Result<void> GraphClosed(const CompileState& compile, GraphState& graph, IngestContext& context) override {
+  Result<void> GraphClosed(const CompileState& compile, GraphState& graph,
+                           IngestContext& context) override {
     if (graph.id == 0 || (graph.code == nullptr && graph.provenance_texts == nullptr)) return {};
     const GraphState& forward = ForwardOf(compile, graph);
-    const std::int64_t aot_content_id =
-        graph.direction == Direction::kBackward ? forward.aot_backward_content_id : forward.aot_forward_content_id;
+    const std::int64_t aot_content_id = graph.direction == Direction::kBackward
+                                            ? forward.aot_backward_content_id
+                                            : forward.aot_forward_content_id;
     const std::int64_t pre_grad_content_id = forward.pre_grad_content_id;
-    const std::int64_t post_grad_content_id = graph.post_grad_content_id != 0 ? graph.post_grad_content_id : aot_content_id;
+    const std::int64_t post_grad_content_id =
+        graph.post_grad_content_id != 0 ? graph.post_grad_content_id : aot_content_id;
     SequenceHash parts;
-    for (const std::int64_t part : {graph.code == nullptr ? 0 : graph.code_payload_id, graph.mapping_payload_id,
-                                    graph.stacks_payload_id, graph.kernel_nodes_payload_id, graph.post_to_pre_payload_id,
-                                    pre_grad_content_id, post_grad_content_id}) {
+    for (const std::int64_t part :
+         {graph.code == nullptr ? 0 : graph.code_payload_id, graph.mapping_payload_id,
+          graph.stacks_payload_id, graph.kernel_nodes_payload_id, graph.post_to_pre_payload_id,
+          pre_grad_content_id, post_grad_content_id}) {
       parts.Add(part);
     }
     const auto [known, is_new] = content_of_.try_emplace(parts.Digest(), 0);
@@ -66,29 +72,37 @@ class ProvenanceIngestor final : public Ingestor {
   };
   static Part PartOf(std::string_view name, GraphState& graph) {
     ProvenanceTexts& texts = *graph.provenance_texts;
-    if (name == "inductor_provenance_tracking_node_mappings") return {graph.mapping_payload_id, texts.mapping};
-    if (name == "inductor_provenance_tracking_kernel_stack_traces") return {graph.stacks_payload_id, texts.stacks};
-    if (name == "inductor_post_to_pre_grad_nodes") return {graph.post_to_pre_payload_id, texts.post_to_pre};
+    if (name == "inductor_provenance_tracking_node_mappings")
+      return {graph.mapping_payload_id, texts.mapping};
+    if (name == "inductor_provenance_tracking_kernel_stack_traces")
+      return {graph.stacks_payload_id, texts.stacks};
+    if (name == "inductor_post_to_pre_grad_nodes")
+      return {graph.post_to_pre_payload_id, texts.post_to_pre};
     return {graph.kernel_nodes_payload_id, texts.kernel_nodes};
   }
 
-  // For a backward graph the forward graph of the same AOT id, else the graph itself: before that one's segment the graphs were
-  // printed whose nodes its provenance names (a lazy backward comes after other graphs of its compile).
+  // For a backward graph the forward graph of the same AOT id, else the graph itself: before that
+  // one's segment the graphs were printed whose nodes its provenance names (a lazy backward comes
+  // after other graphs of its compile).
   static const GraphState& ForwardOf(const CompileState& compile, const GraphState& graph) {
-    if (graph.direction != Direction::kBackward || graph.aot_id.empty() || compile.graphs.size() > 1024) return graph;
-    const std::string_view number = std::string_view(graph.aot_id).substr(0, graph.aot_id.find('_'));
+    if (graph.direction != Direction::kBackward || graph.aot_id.empty() ||
+        compile.graphs.size() > 1024)
+      return graph;
+    const std::string_view number =
+        std::string_view(graph.aot_id).substr(0, graph.aot_id.find('_'));
     for (const std::unique_ptr<GraphState>& other : compile.graphs) {
-      if (other->direction == Direction::kForward && other->aot_id.size() > number.size() && other->aot_id.starts_with(number) &&
-          other->aot_id[number.size()] == '_') {
+      if (other->direction == Direction::kForward && other->aot_id.size() > number.size() &&
+          other->aot_id.starts_with(number) && other->aot_id[number.size()] == '_') {
         return *other;
       }
     }
     return graph;
   }
 
-  // The content id of the graph's provenance, whose rows are added if it is new; 0 if there is nothing to say.
-  std::int64_t Build(const GraphState& graph, std::int64_t pre_grad_content_id, std::int64_t post_grad_content_id,
-                     IngestContext& context) {
+  // The content id of the graph's provenance, whose rows are added if it is new; 0 if there is
+  // nothing to say.
+  std::int64_t Build(const GraphState& graph, std::int64_t pre_grad_content_id,
+                     std::int64_t post_grad_content_id, IngestContext& context) {
     ProvenanceBuilder builder(context);
     if (graph.code != nullptr) builder.AddCode(*graph.code);
     if (graph.provenance_texts != nullptr) {
@@ -98,16 +112,20 @@ class ProvenanceIngestor final : public Ingestor {
       WithObject(texts.post_to_pre, [&](const auto& object) { builder.AddPostToPre(object); });
       WithObject(texts.stacks, [&](const auto& object) { builder.AddStackTraces(object); });
     }
-    const std::shared_ptr<const GraphNodes> pre_grad = context.graphs().nodes().Find(pre_grad_content_id);
-    const std::shared_ptr<const GraphNodes> post_grad = context.graphs().nodes().Find(post_grad_content_id);
+    const std::shared_ptr<const GraphNodes> pre_grad =
+        context.graphs().nodes().Find(pre_grad_content_id);
+    const std::shared_ptr<const GraphNodes> post_grad =
+        context.graphs().nodes().Find(post_grad_content_id);
     const Provenance provenance = builder.Finish(pre_grad.get(), post_grad.get());
     if (builder.odd_count() > 0) {
-      context.Log(ImportCode::kBadPayload, "provenance of graph " + std::to_string(graph.ordinal) + " of its compile: " +
-                                               std::to_string(builder.odd_count()) + " members of unexpected type left out");
+      context.Log(ImportCode::kBadPayload,
+                  "provenance of graph " + std::to_string(graph.ordinal) + " of its compile: " +
+                      std::to_string(builder.odd_count()) + " members of unexpected type left out");
     }
     if (provenance.empty()) return 0;
-    const ContentId content = context.contents().Intern(context.rows(), ContentKind::kProvenance, provenance.Hash(),
-                                                        graph.code_record_id != 0 ? graph.code_record_id : graph.record_id);
+    const ContentId content = context.contents().Intern(
+        context.rows(), ContentKind::kProvenance, provenance.Hash(),
+        graph.code_record_id != 0 ? graph.code_record_id : graph.record_id);
     if (content.is_new) AddRows(content.id, provenance, context);
     return content.id;
   }
@@ -126,21 +144,26 @@ class ProvenanceIngestor final : public Ingestor {
 
   void AddRows(std::int64_t content_id, const Provenance& provenance, IngestContext& context) {
     RowBatch& rows = context.rows();
-    const auto id = [](std::int64_t number) { return number == 0 ? std::nullopt : std::optional(number); };
+    const auto id = [](std::int64_t number) {
+      return number == 0 ? std::nullopt : std::optional(number);
+    };
     std::int64_t ordinal = 0;
     for (const Provenance::Kernel& kernel : provenance.kernels) {
       const std::int64_t kernel_id = context.NextId(kernel_);
-      rows.Add(kernel_, kernel_id, content_id, ordinal++, kernel.name, kernel.handle, id(kernel.code_line));
-      for (const std::string& node : kernel.post_grad_nodes) rows.Add(kernel_node_, kernel_id, node);
+      rows.Add(kernel_, kernel_id, content_id, ordinal++, kernel.name, kernel.handle,
+               id(kernel.code_line));
+      for (const std::string& node : kernel.post_grad_nodes)
+        rows.Add(kernel_node_, kernel_id, node);
       for (std::size_t stack = 0; stack < kernel.stacks.size(); ++stack) {
         for (std::size_t frame = 0; frame < kernel.stacks[stack].size(); ++frame) {
           const Provenance::Frame& source = kernel.stacks[stack][frame];
-          rows.Add(kernel_source_, kernel_id, stack, frame, source.file, source.line, id(source.function), id(source.code),
-                   kernel.basis);
+          rows.Add(kernel_source_, kernel_id, stack, frame, source.file, source.line,
+                   id(source.function), id(source.code), kernel.basis);
         }
       }
     }
-    for (const auto& [post, pre] : provenance.node_mapping) rows.Add(node_mapping_, content_id, post, pre);
+    for (const auto& [post, pre] : provenance.node_mapping)
+      rows.Add(node_mapping_, content_id, post, pre);
   }
 
   TableId kernel_ = 0;
@@ -155,8 +178,11 @@ class ProvenanceIngestor final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(provenance, ProvenanceIngestor, "artifact/inductor_provenance_tracking_node_mappings",
-                 "artifact/inductor_provenance_tracking_kernel_stack_traces", "artifact/inductor_triton_kernel_to_post_grad_nodes",
-                 "artifact/inductor_generated_kernel_to_post_grad_nodes", "artifact/inductor_post_to_pre_grad_nodes")
+TLPARSE_ARTIFACT(provenance, ProvenanceIngestor,
+                 "artifact/inductor_provenance_tracking_node_mappings",
+                 "artifact/inductor_provenance_tracking_kernel_stack_traces",
+                 "artifact/inductor_triton_kernel_to_post_grad_nodes",
+                 "artifact/inductor_generated_kernel_to_post_grad_nodes",
+                 "artifact/inductor_post_to_pre_grad_nodes")
 
 }  // namespace tlparse

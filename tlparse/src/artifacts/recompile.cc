@@ -1,5 +1,6 @@
-// recompile_reasons: why a frame is compiled again (get_and_maybe_log_recompilation_reasons in torch/_dynamo/guards.py). A JSON
-// list of texts; 2.14 writes the bare text if there is exactly one. Each says
+// recompile_reasons: why a frame is compiled again (get_and_maybe_log_recompilation_reasons in
+// torch/_dynamo/guards.py). A JSON list of texts; 2.14 writes the bare text if there is exactly
+// one. Each says
 //
 //   <earlier compile>: <failed check>   # <source line>  # <file>:<line> in <function> (HINT: …)
 //   User stack trace:
@@ -25,7 +26,9 @@ struct Reason {
 std::string_view PriorLabel(std::string_view text) {
   std::size_t end = text.starts_with('!') ? 1 : 0;
   const std::size_t first = end;
-  while (end < text.size() && ((text[end] >= '0' && text[end] <= '9') || (text[end] == '/' && end > first))) ++end;
+  while (end < text.size() &&
+         ((text[end] >= '0' && text[end] <= '9') || (text[end] == '/' && end > first)))
+    ++end;
   if (end == first || text.substr(end, 2) != ": ") return {};
   return text.substr(0, end);
 }
@@ -38,7 +41,8 @@ void ReadSource(std::string_view comment, Reason& reason) {
   const std::size_t colon = position.rfind(':');
   if (colon == std::string_view::npos) return;
   std::int64_t line = 0;
-  const auto [end, error] = std::from_chars(position.data() + colon + 1, position.data() + position.size(), line);
+  const auto [end, error] =
+      std::from_chars(position.data() + colon + 1, position.data() + position.size(), line);
   if (error != std::errc() || end != position.data() + position.size()) return;
   reason.user_file = position.substr(0, colon);
   reason.user_line = line;
@@ -54,15 +58,19 @@ Reason ParseReason(std::string_view text) {
   const std::string_view check = text.substr(0, stack);
   const std::size_t source = check.find(kComment);
   reason.guard = TrimEnd(check.substr(0, source));
-  // The source line may itself hold "  # "; the position follows the last one that reads like a position.
+  // The source line may itself hold "  # "; the position follows the last one that reads like a
+  // position.
   for (std::size_t at = source; at != std::string_view::npos;) {
     const std::size_t next = check.find(kComment, at + kComment.size());
-    ReadSource(check.substr(at + kComment.size(), next == std::string_view::npos ? next : next - at - kComment.size()), reason);
+    ReadSource(check.substr(at + kComment.size(),
+                            next == std::string_view::npos ? next : next - at - kComment.size()),
+               reason);
     at = next;
   }
   if (stack != std::string_view::npos) {
     // Not cut on the left, unlike the comment.
-    if (const std::optional<PythonFrame> frame = LastFrame(text.substr(stack + kUserStack.size()))) {
+    if (const std::optional<PythonFrame> frame =
+            LastFrame(text.substr(stack + kUserStack.size()))) {
       reason.user_file = frame->file;
       reason.user_line = frame->line;
     }
@@ -83,14 +91,16 @@ class Recompiles final : public Ingestor {
     }
     ASSIGN_OR_RETURN(const simdjson::dom::element payload, context.PayloadJson());
     simdjson::dom::array reasons;
-    if (payload.get(reasons) != simdjson::SUCCESS) return Fail(ErrorCode::kBadJson, "the payload is not a list");
+    if (payload.get(reasons) != simdjson::SUCCESS)
+      return Fail(ErrorCode::kBadJson, "the payload is not a list");
     std::int64_t ordinal = 0;
     for (const simdjson::dom::element& element : reasons) {
       std::string_view reason;
       if (element.get(reason) == simdjson::SUCCESS) {
         AddRow(record, ordinal, reason, context);
       } else {
-        context.Log(ImportCode::kBadPayload, "reason " + std::to_string(ordinal) + " is not a string");
+        context.Log(ImportCode::kBadPayload,
+                    "reason " + std::to_string(ordinal) + " is not a string");
       }
       ++ordinal;
     }
@@ -98,19 +108,23 @@ class Recompiles final : public Ingestor {
   }
 
  private:
-  void AddRow(const Record& record, std::int64_t ordinal, std::string_view text, IngestContext& context) {
+  void AddRow(const Record& record, std::int64_t ordinal, std::string_view text,
+              IngestContext& context) {
     const Reason reason = ParseReason(text);
     std::optional<std::int64_t> prior_id;
     if (!reason.prior_label.empty()) {
-      if (const CompileState* prior = record.process->FindCompile(std::string(reason.prior_label))) {
+      if (const CompileState* prior =
+              record.process->FindCompile(std::string(reason.prior_label))) {
         prior_id = prior->id;
       } else {
-        context.Log(ImportCode::kUnresolvedCompile, "compile " + std::string(reason.prior_label) + " is not in this log");
+        context.Log(ImportCode::kUnresolvedCompile,
+                    "compile " + std::string(reason.prior_label) + " is not in this log");
       }
     }
     context.rows().Add(recompile_, record.id, ordinal, record.compile_row_id(), prior_id,
-                       context.OptionalText(reason.prior_label), context.Text(text), context.OptionalText(reason.guard),
-                       context.OptionalText(reason.user_file), reason.user_line);
+                       context.OptionalText(reason.prior_label), context.Text(text),
+                       context.OptionalText(reason.guard), context.OptionalText(reason.user_file),
+                       reason.user_line);
   }
 
   TableId recompile_ = 0;

@@ -1,5 +1,6 @@
-// Symbolic shapes and the D records of TORCH_DTRACE (torch/fx/experimental, torch/_subclasses/fake_tensor.py). Everything they say is
-// in their metadata, which the views of symbolic_shape.sql read: nothing is stored twice.
+// Symbolic shapes and the D records of TORCH_DTRACE (torch/fx/experimental,
+// torch/_subclasses/fake_tensor.py). Everything they say is in their metadata, which the views of
+// symbolic_shape.sql read: nothing is stored twice.
 #include "artifacts/artifact.h"
 
 namespace tlparse {
@@ -13,8 +14,10 @@ class SymbolicShapes final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(symbolic_shape, SymbolicShapes, "create_symbol", "create_unbacked_symbol", "guard_added", "guard_added_fast",
-                 "symbolic_shape_specialization", "propagate_real_tensors", "propagate_real_tensors_provenance",
-                 "guard_on_data_dependent_error", "expression_created", "missing_fake_kernel", "mismatched_fake_kernel")
+TLPARSE_ARTIFACT(symbolic_shape, SymbolicShapes, "create_symbol", "create_unbacked_symbol",
+                 "guard_added", "guard_added_fast", "symbolic_shape_specialization",
+                 "propagate_real_tensors", "propagate_real_tensors_provenance",
+                 "guard_on_data_dependent_error", "expression_created", "missing_fake_kernel",
+                 "mismatched_fake_kernel")
 
 }  // namespace tlparse

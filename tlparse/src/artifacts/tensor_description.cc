@@ -1,5 +1,6 @@
-// The inputs of a compile: describe_storage, describe_tensor, describe_source (torch/_subclasses/meta_utils.py). Their metadata says
-// it all; tensor_description.sql has views over it.
+// The inputs of a compile: describe_storage, describe_tensor, describe_source
+// (torch/_subclasses/meta_utils.py). Their metadata says it all; tensor_description.sql has views
+// over it.
 #include "artifacts/artifact.h"
 
 namespace tlparse {
@@ -13,6 +14,7 @@ class TensorDescriptions final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(tensor_description, TensorDescriptions, "describe_storage", "describe_tensor", "describe_source")
+TLPARSE_ARTIFACT(tensor_description, TensorDescriptions, "describe_storage", "describe_tensor",
+                 "describe_source")
 
 }  // namespace tlparse

@@ -47,9 +47,9 @@ class TraceWriters final : public Ingestor {
       const std::optional<StaticText> reason = loss.Text("reason");
       rows.Add(loss_, record.id, ordinal, kind, count, loss.Int("total_record_count"), reason,
                first_us, last_us);
-      context.Log(ImportCode::kRecordsLost,
-                  Told(count) + (kind ? ", " + std::string(kind->text) : "") +
-                      (reason ? ": " + std::string(reason->text) : ""));
+      context.Log(ImportCode::kRecordsLost, Told(count) +
+                                                (kind ? ", " + std::string(kind->text) : "") +
+                                                (reason ? ": " + std::string(reason->text) : ""));
       is_told = true;
     });
     if (!is_told) context.Log(ImportCode::kRecordsLost, Told(std::nullopt));

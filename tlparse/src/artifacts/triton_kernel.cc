@@ -1,5 +1,5 @@
-// triton_kernel_info: how each Triton kernel of a graph was tuned and how long it took to compile (torch/_inductor/async_compile.py).
-// A JSON object by kernel name.
+// triton_kernel_info: how each Triton kernel of a graph was tuned and how long it took to compile
+// (torch/_inductor/async_compile.py). A JSON object by kernel name.
 #include <unordered_set>
 
 #include "artifacts/common/graph_tracker.h"
@@ -17,29 +17,35 @@ class TritonKernels final : public Ingestor {
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
-    std::optional<std::int64_t> content_id = context.contents().OfPayload(ContentKind::kTritonKernels, record.payload_id);
+    std::optional<std::int64_t> content_id =
+        context.contents().OfPayload(ContentKind::kTritonKernels, record.payload_id);
     if (!content_id) {
       ASSIGN_OR_RETURN(const simdjson::dom::object kernels, PayloadObject(context));
       // Compile times differ from run to run: distinct payloads are distinct content.
       const Hash128 hash = HashBytes(context.Payload());
-      const ContentId content = context.contents().Intern(context.rows(), ContentKind::kTritonKernels, hash, record.id);
-      context.contents().LinkPayload(context.rows(), ContentKind::kTritonKernels, record.payload_id, content.id);
+      const ContentId content =
+          context.contents().Intern(context.rows(), ContentKind::kTritonKernels, hash, record.id);
+      context.contents().LinkPayload(context.rows(), ContentKind::kTritonKernels, record.payload_id,
+                                     content.id);
       if (content.is_new) AddKernels(content.id, kernels, context);
       content_id = content.id;
     }
     const GraphState* graph = context.graphs().Current(record, true);
-    context.rows().Add(use_, record.id, record.compile_row_id(), graph != nullptr ? std::optional(graph->id) : std::nullopt,
-                       *content_id);
+    context.rows().Add(use_, record.id, record.compile_row_id(),
+                       graph != nullptr ? std::optional(graph->id) : std::nullopt, *content_id);
     return {};
   }
 
  private:
-  void AddKernels(std::int64_t content_id, const simdjson::dom::object& kernels, IngestContext& context) {
-    std::unordered_set<std::string_view> seen;  // the key of the table; of equal names the first counts
+  void AddKernels(std::int64_t content_id, const simdjson::dom::object& kernels,
+                  IngestContext& context) {
+    // The key of the table; of equal names the first counts
+    std::unordered_set<std::string_view> seen;
     for (const simdjson::dom::key_value_pair& kernel : kernels) {
       simdjson::dom::object info;
       if (kernel.value.get(info) != simdjson::SUCCESS) {
-        context.Log(ImportCode::kBadPayload, "kernel '" + std::string(kernel.key) + "' is not an object");
+        context.Log(ImportCode::kBadPayload,
+                    "kernel '" + std::string(kernel.key) + "' is not an object");
         continue;
       }
       const StaticText name = SafeText(context.rows(), kernel.key);
@@ -53,7 +59,8 @@ class TritonKernels final : public Ingestor {
       };
       rows.Add(kernel_, content_id, name, text(members.String("autotune_cache_state")),
                members.Int("num_configs"), members.Int("compile_time_us"),
-               config ? text(simdjson::minify(*config)) : std::nullopt, SafeText(rows, simdjson::minify(kernel.value)));
+               config ? text(simdjson::minify(*config)) : std::nullopt,
+               SafeText(rows, simdjson::minify(kernel.value)));
     }
   }
 

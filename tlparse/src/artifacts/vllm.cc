@@ -1,6 +1,7 @@
-// vllm_piecewise_compile_start: vLLM compiles the next piece of the graph that it split, for one range of sizes
-// (vllm/compilation/piecewise_backend.py). The graphs that follow are named after it: nothing else tells them apart, because their
-// records have no compile id. What else vLLM logs is read through views (vllm.sql).
+// vllm_piecewise_compile_start: vLLM compiles the next piece of the graph that it split, for one
+// range of sizes (vllm/compilation/piecewise_backend.py). The graphs that follow are named after
+// it: nothing else tells them apart, because their records have no compile id. What else vLLM logs
+// is read through views (vllm.sql).
 #include <fmt/format.h>
 
 #include "artifacts/artifact.h"
@@ -23,7 +24,9 @@ class VllmPieces final : public Ingestor {
     if (record.compile == nullptr || (!submod && !index)) return {};
     std::string& piece = record.compile->piece;
     piece = submod ? std::string(*submod) : fmt::format("piece {}", *index);
-    if (start && end) piece += start == end ? fmt::format(" size {}", *start) : fmt::format(" [{}, {}]", *start, *end);
+    if (start && end)
+      piece +=
+          start == end ? fmt::format(" size {}", *start) : fmt::format(" [{}, {}]", *start, *end);
     return {};
   }
 };

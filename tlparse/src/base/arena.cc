@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kBlockBytes = 1 << 20;
 // Readable bytes behind every block: simdjson parses text in place and reads past its end.
 constexpr std::size_t kSlackBytes = 128;
-}
+}  // namespace
 
 void Arena::Grow(std::size_t size) {
   const std::size_t block_size = std::max(size, kBlockBytes);

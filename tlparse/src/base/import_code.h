@@ -6,7 +6,6 @@
 #include <optional>
 #include <string_view>
 
-
 namespace tlparse {
 
 enum class Severity : std::uint8_t {

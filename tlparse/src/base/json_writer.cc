@@ -21,9 +21,10 @@ namespace {
 unsigned SpecialBytes(const char* bytes) {
 #ifdef __SSE2__
   const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-  const __m128i special = _mm_or_si128(
-      _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')), _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))),
-      _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1F)), block));
+  const __m128i special =
+      _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                                _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))),
+                   _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1F)), block));
   return static_cast<unsigned>(_mm_movemask_epi8(special));
 #else
   unsigned mask = 0;
@@ -39,11 +40,19 @@ char* WriteEscape(char c, char* to) {
   constexpr char kHex[] = "0123456789abcdef";
   *to++ = '\\';
   switch (c) {
-    case '\n': *to++ = 'n'; return to;
-    case '\r': *to++ = 'r'; return to;
-    case '\t': *to++ = 't'; return to;
+    case '\n':
+      *to++ = 'n';
+      return to;
+    case '\r':
+      *to++ = 'r';
+      return to;
+    case '\t':
+      *to++ = 't';
+      return to;
     case '"':
-    case '\\': *to++ = c; return to;
+    case '\\':
+      *to++ = c;
+      return to;
     default:
       std::memcpy(to, "u00", 3);
       to[3] = kHex[c >> 4];
@@ -57,7 +66,8 @@ constexpr std::size_t kBuffer = 4096;
 
 #ifdef __SSE2__
 
-// For each mask of the bytes to be escaped among 8: where the bytes of the result come from; kInserted: a backslash.
+// For each mask of the bytes to be escaped among 8: where the bytes of the result come from;
+// kInserted: a backslash.
 constexpr char kInserted = -128;
 constexpr std::array<std::array<char, 16>, 256> kSpread = [] {
   std::array<std::array<char, 16>, 256> spread{};
@@ -72,23 +82,29 @@ constexpr std::array<std::array<char, 16>, 256> kSpread = [] {
 }();
 
 // The low 8 bytes of `letters` with backslashes where `mask` says; stores 16 bytes.
-__attribute__((target("ssse3"), always_inline)) inline char* Spread(__m128i letters, unsigned mask, char* to) {
+__attribute__((target("ssse3"), always_inline)) inline char* Spread(__m128i letters, unsigned mask,
+                                                                    char* to) {
   const __m128i places = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kSpread[mask].data()));
-  const __m128i inserted = _mm_and_si128(_mm_cmplt_epi8(places, _mm_setzero_si128()), _mm_set1_epi8('\\'));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_or_si128(_mm_shuffle_epi8(letters, places), inserted));
+  const __m128i inserted =
+      _mm_and_si128(_mm_cmplt_epi8(places, _mm_setzero_si128()), _mm_set1_epi8('\\'));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                   _mm_or_si128(_mm_shuffle_epi8(letters, places), inserted));
   return to + 8 + std::popcount(mask);
 }
 
-// Escapes whole blocks without a branch per character, as long as all their escapes are of two characters: quotes in JSON within
-// JSON and line ends in code are many. Stops at a block with another control character, or when the buffer is full; returns how
-// much of `text` was taken. `to` has kBuffer bytes and two blocks behind them.
-__attribute__((target("ssse3"))) std::size_t EscapeBlocks(std::string_view text, char*& to, const char* full) {
+// Escapes whole blocks without a branch per character, as long as all their escapes are of two
+// characters: quotes in JSON within JSON and line ends in code are many. Stops at a block with
+// another control character, or when the buffer is full; returns how much of `text` was taken. `to`
+// has kBuffer bytes and two blocks behind them.
+__attribute__((target("ssse3"))) std::size_t EscapeBlocks(std::string_view text, char*& to,
+                                                          const char* full) {
   const __m128i backslash = _mm_set1_epi8('\\');
   std::size_t taken = 0;
   for (; taken + kBlock <= text.size() && to < full; taken += kBlock) {
     const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + taken));
     const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1F)), block);
-    const __m128i named = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')), _mm_cmpeq_epi8(block, backslash));
+    const __m128i named =
+        _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')), _mm_cmpeq_epi8(block, backslash));
     const auto mask = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(control, named)));
     if (mask == 0) {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to), block);
@@ -98,12 +114,14 @@ __attribute__((target("ssse3"))) std::size_t EscapeBlocks(std::string_view text,
     const __m128i line = _mm_cmpeq_epi8(block, _mm_set1_epi8('\n'));
     const __m128i tab = _mm_cmpeq_epi8(block, _mm_set1_epi8('\t'));
     const __m128i carriage = _mm_cmpeq_epi8(block, _mm_set1_epi8('\r'));
-    if (_mm_movemask_epi8(_mm_andnot_si128(_mm_or_si128(line, _mm_or_si128(tab, carriage)), control)) != 0) break;
+    if (_mm_movemask_epi8(
+            _mm_andnot_si128(_mm_or_si128(line, _mm_or_si128(tab, carriage)), control)) != 0)
+      break;
     // The letter in place of the control character, by its distance.
-    const __m128i letters =
-        _mm_add_epi8(block, _mm_or_si128(_mm_or_si128(_mm_and_si128(line, _mm_set1_epi8('n' - '\n')),
-                                                      _mm_and_si128(tab, _mm_set1_epi8('t' - '\t'))),
-                                         _mm_and_si128(carriage, _mm_set1_epi8('r' - '\r'))));
+    const __m128i letters = _mm_add_epi8(
+        block, _mm_or_si128(_mm_or_si128(_mm_and_si128(line, _mm_set1_epi8('n' - '\n')),
+                                         _mm_and_si128(tab, _mm_set1_epi8('t' - '\t'))),
+                            _mm_and_si128(carriage, _mm_set1_epi8('r' - '\r'))));
     to = Spread(letters, mask & 0xFF, to);
     to = Spread(_mm_srli_si128(letters, 8), mask >> 8, to);
   }
@@ -130,14 +148,16 @@ void AppendEscaped(std::string_view text, std::string& out) {
   const char* const end = at + text.size();
   std::array<char, kBlock> tail;
   while (at != end) {
-    if (by_block) at += EscapeBlocks({at, static_cast<std::size_t>(end - at)}, to, buffer.data() + kBuffer);
+    if (by_block)
+      at += EscapeBlocks({at, static_cast<std::size_t>(end - at)}, to, buffer.data() + kBuffer);
     std::size_t size = static_cast<std::size_t>(end - at);
     const char* block = at;
     if (size < kBlock) {
       std::fill(std::copy(at, end, tail.begin()), tail.end(), ' ');
       block = tail.data();
     }
-    const auto plain = static_cast<std::size_t>(std::countr_zero(SpecialBytes(block) | 1U << kBlock));
+    const auto plain =
+        static_cast<std::size_t>(std::countr_zero(SpecialBytes(block) | 1U << kBlock));
     std::memcpy(to, block, kBlock);
     size = std::min(size, plain);
     to += size;

@@ -1,4 +1,5 @@
-// Writes JSON text, compact, in the order of the calls. Text of any bytes is accepted: invalid UTF-8 becomes U+FFFD.
+// Writes JSON text, compact, in the order of the calls. Text of any bytes is accepted: invalid
+// UTF-8 becomes U+FFFD.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace tlparse {
 // Appends any text as a JSON string with its quotes.
 void AppendJsonString(std::string_view text, std::string& out);
 
-// Calls must describe one value: Begin/End pairs match, a Key precedes every value of an object (not checked).
+// Calls must describe one value: Begin/End pairs match, a Key precedes every value of an object
+// (not checked).
 class JsonWriter {
  public:
   JsonWriter& BeginObject();
@@ -26,9 +28,15 @@ class JsonWriter {
   JsonWriter& Null();
   JsonWriter& Raw(std::string_view json);  // JSON text as it is
   // nullopt becomes null.
-  JsonWriter& OptionalString(const std::optional<std::string>& text) { return text ? String(*text) : Null(); }
-  JsonWriter& OptionalInt(const std::optional<std::int64_t>& value) { return value ? Int(*value) : Null(); }
-  JsonWriter& OptionalReal(const std::optional<double>& value) { return value ? Real(*value) : Null(); }
+  JsonWriter& OptionalString(const std::optional<std::string>& text) {
+    return text ? String(*text) : Null();
+  }
+  JsonWriter& OptionalInt(const std::optional<std::int64_t>& value) {
+    return value ? Int(*value) : Null();
+  }
+  JsonWriter& OptionalReal(const std::optional<double>& value) {
+    return value ? Real(*value) : Null();
+  }
 
   const std::string& text() const { return text_; }
   std::string Take() { return std::move(text_); }

@@ -85,7 +85,7 @@ void Md5Stream::Add(std::string_view piece) {
 
 Md5Digest Md5Stream::Digest() const {
   thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> copy(EVP_MD_CTX_new(),
-                                                                                &EVP_MD_CTX_free);
+                                                                                  &EVP_MD_CTX_free);
   Md5Digest digest;
   if (EVP_MD_CTX_copy_ex(copy.get(), context_.get()) != 1 ||
       EVP_DigestFinal_ex(copy.get(), digest.data(), nullptr) != 1) {

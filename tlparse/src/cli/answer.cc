@@ -13,18 +13,28 @@ namespace {
 std::string Base64(std::string_view bytes) {
   std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
   const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                     reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+                                     reinterpret_cast<const unsigned char*>(bytes.data()),
+                                     static_cast<int>(bytes.size()));
   text.resize(static_cast<std::size_t>(length));
   return text;
 }
 
 void ValueToJson(const Statement& statement, int column, JsonWriter& json) {
   switch (statement.ColumnType(column)) {
-    case SQLITE_INTEGER: json.Int(statement.Int(column)); break;
-    case SQLITE_FLOAT: json.Real(statement.Real(column)); break;
-    case SQLITE_TEXT: json.String(statement.Text(column)); break;
-    case SQLITE_BLOB: json.BeginObject().Key("base64").String(Base64(statement.Text(column))).EndObject(); break;
-    default: json.Null();
+    case SQLITE_INTEGER:
+      json.Int(statement.Int(column));
+      break;
+    case SQLITE_FLOAT:
+      json.Real(statement.Real(column));
+      break;
+    case SQLITE_TEXT:
+      json.String(statement.Text(column));
+      break;
+    case SQLITE_BLOB:
+      json.BeginObject().Key("base64").String(Base64(statement.Text(column))).EndObject();
+      break;
+    default:
+      json.Null();
   }
 }
 
@@ -48,10 +58,14 @@ Result<void> RowsToJson(Statement& statement, JsonWriter& json) {
 
 std::string Cell(const Statement& statement, int column) {
   switch (statement.ColumnType(column)) {
-    case SQLITE_INTEGER: return fmt::format("{}", statement.Int(column));
-    case SQLITE_FLOAT: return fmt::format("{}", statement.Real(column));
-    case SQLITE_BLOB: return fmt::format("({} bytes that are not text)", statement.Text(column).size());
-    default: return std::string(statement.Text(column));
+    case SQLITE_INTEGER:
+      return fmt::format("{}", statement.Int(column));
+    case SQLITE_FLOAT:
+      return fmt::format("{}", statement.Real(column));
+    case SQLITE_BLOB:
+      return fmt::format("({} bytes that are not text)", statement.Text(column).size());
+    default:
+      return std::string(statement.Text(column));
   }
 }
 
@@ -65,7 +79,8 @@ int PrintRowsAsJson(Statement statement, std::string_view name) {
 }
 
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments) {
-  app.Add("database", arguments.database, "trace.db, or the output directory that holds it").Required();
+  app.Add("database", arguments.database, "trace.db, or the output directory that holds it")
+      .Required();
   app.Flag("--json", arguments.json, "print JSON instead of a table");
 }
 

@@ -14,7 +14,8 @@
 
 namespace tlparse {
 
-// Appends an array of objects, one per row, members named like the columns. Blobs become {"base64": …}.
+// Appends an array of objects, one per row, members named like the columns. Blobs become {"base64":
+// …}.
 Result<void> RowsToJson(Statement& statement, JsonWriter& json);
 // The value of a column as a cell of a table; NULL is empty.
 std::string Cell(const Statement& statement, int column);
@@ -29,11 +30,13 @@ struct AnswerArguments {
 };
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments);
 
-// --run of answers that take all runs of a database together unless one is named. Their tables then begin with a column "run".
+// --run of answers that take all runs of a database together unless one is named. Their tables then
+// begin with a column "run".
 class RunFilter {
  public:
   void AddTo(Arguments& app);
-  // Binds parameter `index` to the run's id (NULL: all runs). kNotFound, with the runs there are, if none has that name.
+  // Binds parameter `index` to the run's id (NULL: all runs). kNotFound, with the runs there are,
+  // if none has that name.
   Result<void> Bind(Database& database, int index, Statement& statement);
   // After Bind: a table whose first column tells the run if there are several to tell apart.
   Table MakeTable(std::vector<Table::Column> columns) const;

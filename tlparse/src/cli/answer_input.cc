@@ -1,12 +1,11 @@
 #include "cli/answer_input.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
-
-#include <fmt/format.h>
 
 #include "base/find_logs.h"
 #include "cli/command.h"
@@ -16,7 +15,7 @@ namespace tlparse {
 namespace {
 
 bool Exists(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   return stat(path.c_str(), &status) == 0;
 }
 
@@ -29,16 +28,22 @@ bool IsDatabase(const std::string& path) {
 
 Result<AnswerInput> Ingest(const std::string& name) {
   ASSIGN_OR_RETURN(const FoundLogs found, FindLogs(name));
-  if (found.logs.empty()) return Fail(ErrorCode::kNotFound, fmt::format("'{}' is no database of tlparse and holds no structured trace", name));
+  if (found.logs.empty())
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("'{}' is no database of tlparse and holds no structured trace", name));
   const char* directory = std::getenv("TMPDIR");
-  std::string path = fmt::format("{}/tlparse-XXXXXX", directory == nullptr || *directory == '\0' ? "/tmp" : directory);
-  if (mkdtemp(path.data()) == nullptr) return Fail(ErrorCode::kIo, fmt::format("cannot make a temporary directory like '{}'; set TMPDIR", path));
+  std::string path = fmt::format("{}/tlparse-XXXXXX",
+                                 directory == nullptr || *directory == '\0' ? "/tmp" : directory);
+  if (mkdtemp(path.data()) == nullptr)
+    return Fail(ErrorCode::kIo,
+                fmt::format("cannot make a temporary directory like '{}'; set TMPDIR", path));
   ImportOptions options;
   options.database_path = path + "/trace.db";
   options.run_name = name;
   Result<ImportSummary> summary = ImportLogs(found.logs, found.skipped, options);
-  Result<Database> database = summary ? Database::Open(options.database_path, Database::Mode::kReadOnly)
-                                      : Result<Database>(tl::unexpected<Error>(summary.error()));
+  Result<Database> database = summary
+                                  ? Database::Open(options.database_path, Database::Mode::kReadOnly)
+                                  : Result<Database>(tl::unexpected<Error>(summary.error()));
   unlink(options.database_path.c_str());
   rmdir(path.c_str());
   if (!database) return tl::unexpected<Error>(std::move(database).error());
@@ -50,12 +55,14 @@ Result<AnswerInput> Ingest(const std::string& name) {
 Result<AnswerInput> OpenAnswerInput(const std::string& name) {
   if (!Exists(name)) {
     // DB:run; the run's name may hold colons, the path may as well.
-    for (std::size_t colon = name.find(':'); colon != std::string::npos; colon = name.find(':', colon + 1)) {
+    for (std::size_t colon = name.find(':'); colon != std::string::npos;
+         colon = name.find(':', colon + 1)) {
       if (!Exists(name.substr(0, colon)) || colon + 1 == name.size()) continue;
       ASSIGN_OR_RETURN(Database database, OpenAnswerDatabase(name.substr(0, colon)));
       return AnswerInput{std::move(database), name.substr(colon + 1)};
     }
-    return Fail(ErrorCode::kNotFound, fmt::format("'{}' is neither a database, DB:run, a log nor a directory", name));
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("'{}' is neither a database, DB:run, a log nor a directory", name));
   }
   if (IsDatabase(name) || Exists(name + "/trace.db")) {
     ASSIGN_OR_RETURN(Database database, OpenAnswerDatabase(name));

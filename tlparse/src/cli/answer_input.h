@@ -1,4 +1,5 @@
-// Inputs of answers that compare runs: a database, DB:run, an output directory, a log or a directory of logs.
+// Inputs of answers that compare runs: a database, DB:run, an output directory, a log or a
+// directory of logs.
 #pragma once
 
 #include <optional>
@@ -9,8 +10,8 @@
 
 namespace tlparse {
 
-// An open database and the run that was named in it. Logs are ingested into a temporary database, which is removed from the file
-// system right after it was opened.
+// An open database and the run that was named in it. Logs are ingested into a temporary database,
+// which is removed from the file system right after it was opened.
 struct AnswerInput {
   Database database;
   std::string run;  // empty: the latest

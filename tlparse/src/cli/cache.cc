@@ -1,10 +1,10 @@
 // tlparse cache <db>: what the compile caches answered, where ranks differ, and why.
 #include "analysis/cache.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/rank_answer.h"
@@ -13,14 +13,17 @@
 namespace tlparse {
 namespace {
 
-std::string CompileTitle(const Job& job, std::int32_t slot) { return job.slots()[static_cast<std::size_t>(slot)].Title(); }
+std::string CompileTitle(const Job& job, std::int32_t slot) {
+  return job.slots()[static_cast<std::size_t>(slot)].Title();
+}
 
 std::string Seconds(std::int64_t ns) { return HumanDuration(static_cast<double>(ns) / 1e9); }
 
 std::string CompileList(const Job& job, const std::vector<std::int32_t>& slots) {
   std::string text;
   constexpr std::size_t kMost = 4;
-  for (std::size_t i = 0; i < slots.size() && i < kMost; ++i) text += (i == 0 ? "" : ", ") + CompileTitle(job, slots[i]);
+  for (std::size_t i = 0; i < slots.size() && i < kMost; ++i)
+    text += (i == 0 ? "" : ", ") + CompileTitle(job, slots[i]);
   if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
   return text;
 }
@@ -28,7 +31,8 @@ std::string CompileList(const Job& job, const std::vector<std::int32_t>& slots) 
 void PrintDifferences(const char* heading, const std::vector<ComponentDifference>& differences) {
   if (differences.empty()) return;
   PrintWrapped(heading, 4, 4);
-  for (const ComponentDifference& difference : differences) PrintWrapped(difference.name + ": " + DescribeChange(difference), 6, 8);
+  for (const ComponentDifference& difference : differences)
+    PrintWrapped(difference.name + ": " + DescribeChange(difference), 6, 8);
 }
 
 void PrintFinding(const CacheAnswer& answer, const CacheFinding& finding, bool all) {
@@ -36,24 +40,33 @@ void PrintFinding(const CacheAnswer& answer, const CacheFinding& finding, bool a
   const Cause& cause = finding.cause;
   std::string who = RanksText(job, finding.ranks);
   if (cause.kind != CauseKind::kMissingCompile && !finding.against.empty()) {
-    who += fmt::format(" {} {}", finding.has_majority ? "≠" : "and, as equals,", RanksText(job, finding.against));
+    who += fmt::format(" {} {}", finding.has_majority ? "≠" : "and, as equals,",
+                       RanksText(job, finding.against));
   }
   const bool is_missing = cause.kind == CauseKind::kMissingCompile;
-  PrintWrapped(fmt::format("{}: {}", who, is_missing ? cause.text : std::string(Title(cause.kind))), 0, 2);
+  PrintWrapped(fmt::format("{}: {}", who, is_missing ? cause.text : std::string(Title(cause.kind))),
+               0, 2);
   if (!is_missing && !cause.text.empty()) PrintWrapped(cause.text, 4, 6);
   if (!finding.node.empty() || !finding.against_node.empty()) {
-    PrintWrapped(fmt::format("first differing node: {} → {}", finding.against_node.empty() ? "(none)" : finding.against_node,
-                             finding.node.empty() ? "(none)" : finding.node), 4, 6);
+    PrintWrapped(fmt::format("first differing node: {} → {}",
+                             finding.against_node.empty() ? "(none)" : finding.against_node,
+                             finding.node.empty() ? "(none)" : finding.node),
+                 4, 6);
     if (!finding.source.empty()) PrintWrapped("at " + finding.source, 4, 6);
   }
   if (!cause.explained.empty() && !all) {
-    PrintWrapped(fmt::format("explains {} (--all lists them)", Count(cause.explained.size(), "more component")), 4, 6);
+    PrintWrapped(fmt::format("explains {} (--all lists them)",
+                             Count(cause.explained.size(), "more component")),
+                 4, 6);
   }
-  std::string where = finding.lookup_slots.empty() ? "in " : fmt::format("{} in ", Count(finding.lookup_slots.size(), "lookup"));
+  std::string where = finding.lookup_slots.empty()
+                          ? "in "
+                          : fmt::format("{} in ", Count(finding.lookup_slots.size(), "lookup"));
   where += CompileList(job, finding.compile_slots);
   if (!finding.lookup_slots.empty()) {
-    where += finding.state == finding.against_state ? fmt::format("; {} on both sides", finding.state)
-                                                    : fmt::format("; {} here, {} there", finding.state, finding.against_state);
+    where += finding.state == finding.against_state
+                 ? fmt::format("; {} on both sides", finding.state)
+                 : fmt::format("; {} here, {} there", finding.state, finding.against_state);
   }
   PrintWrapped(where, 4, 6);
   if (!finding.fallback.empty()) PrintWrapped(finding.fallback, 4, 6);
@@ -66,29 +79,35 @@ std::string ClassesText(const CacheAnswer& answer, const CacheLookupAnswer& look
   std::string text;
   for (std::size_t i = 0; i < lookup.classes.size(); ++i) {
     const CacheClass& one = lookup.classes[i];
-    text += fmt::format("{}{}: {}", i == 0 ? "" : " · ", answer.job.FormatRanks(one.ranks), Name(one.state));
+    text += fmt::format("{}{}: {}", i == 0 ? "" : " · ", answer.job.FormatRanks(one.ranks),
+                        Name(one.state));
     if (i > 0 && one.state == lookup.classes[0].state) text += " (other key)";
   }
-  if (!lookup.without_lookup.empty()) text += fmt::format(" · {}: no lookup", answer.job.FormatRanks(lookup.without_lookup));
+  if (!lookup.without_lookup.empty())
+    text += fmt::format(" · {}: no lookup", answer.job.FormatRanks(lookup.without_lookup));
   return text;
 }
 
 void PrintLookups(const CacheAnswer& answer, bool all) {
   Table table({{"compile"}, {"layer"}, {"direction"}, {"ranks"}});
-  std::map<std::string, std::size_t> alike;  // lookups that all ranks share in one class, by what they say
+  // Lookups that all ranks share in one class, by what they say
+  std::map<std::string, std::size_t> alike;
   for (const CacheLookupAnswer& lookup : answer.lookup_answers) {
     const LookupSlot& slot = answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
     const std::string text = ClassesText(answer, lookup);
-    if (!all && lookup.classes.size() == 1 && lookup.without_lookup.empty() && answer.lookup_answers.size() > 12) {
+    if (!all && lookup.classes.size() == 1 && lookup.without_lookup.empty() &&
+        answer.lookup_answers.size() > 12) {
       ++alike[text];
       continue;
     }
     std::string direction(Name(slot.direction));
     if (slot.ordinal > 0) direction += fmt::format(" {}", slot.ordinal + 1);
-    table.Add({CompileTitle(answer.job, slot.slot), answer.lookups.LayerName(slot.layer_id), direction, text});
+    table.Add({CompileTitle(answer.job, slot.slot), answer.lookups.LayerName(slot.layer_id),
+               direction, text});
   }
   if (!table.empty()) table.Print();
-  for (const auto& [text, count] : alike) PrintWrapped(fmt::format("{} alike: {}", Count(count, "lookup"), text), 0, 2);
+  for (const auto& [text, count] : alike)
+    PrintWrapped(fmt::format("{} alike: {}", Count(count, "lookup"), text), 0, 2);
 }
 
 void PrintClosest(const CacheAnswer& answer) {
@@ -97,12 +116,20 @@ void PrintClosest(const CacheAnswer& answer) {
   PrintHeading("what changed since the closest earlier key");
   for (const ClosestKey& closest : answer.closest_keys) {
     const JobLookup& lookup = answer.lookups.lookups()[static_cast<std::size_t>(closest.lookup)];
-    PrintWrapped(fmt::format("{}: {}", answer.lookups.Title(answer.job, lookup.lookup_slot), Name(lookup.state)), 0, 2);
-    PrintWrapped(fmt::format("closest: {}{}, {}", closest.earlier_title,
-                             closest.earlier_run.empty() ? "" : fmt::format(" of run {}", closest.earlier_run),
-                             closest.difference_count == 0 ? "the same key: its entry was not in this store"
-                                                           : Count(closest.difference_count, "component") + (closest.difference_count == 1 ? " differs" : " differ")), 4, 6);
-    for (const Cause& cause : closest.causes) PrintWrapped(fmt::format("{}: {}", Title(cause.kind), cause.text), 4, 6);
+    PrintWrapped(fmt::format("{}: {}", answer.lookups.Title(answer.job, lookup.lookup_slot),
+                             Name(lookup.state)),
+                 0, 2);
+    PrintWrapped(
+        fmt::format(
+            "closest: {}{}, {}", closest.earlier_title,
+            closest.earlier_run.empty() ? "" : fmt::format(" of run {}", closest.earlier_run),
+            closest.difference_count == 0
+                ? "the same key: its entry was not in this store"
+                : Count(closest.difference_count, "component") +
+                      (closest.difference_count == 1 ? " differs" : " differ")),
+        4, 6);
+    for (const Cause& cause : closest.causes)
+      PrintWrapped(fmt::format("{}: {}", Title(cause.kind), cause.text), 4, 6);
   }
 }
 
@@ -111,33 +138,48 @@ void PrintEconomics(const CacheAnswer& answer) {
   std::fputc('\n', stdout);
   PrintHeading("what the caches were worth");
   using Align = Table::Align;
-  Table table({{"layer"}, {"hits", Align::kRight}, {"misses", Align::kRight}, {"guard misses", Align::kRight},
-               {"bypasses", Align::kRight}, {"saved", Align::kRight}, {"spent in misses", Align::kRight}});
+  Table table({{"layer"},
+               {"hits", Align::kRight},
+               {"misses", Align::kRight},
+               {"guard misses", Align::kRight},
+               {"bypasses", Align::kRight},
+               {"saved", Align::kRight},
+               {"spent in misses", Align::kRight}});
   for (const CacheEconomics& sums : answer.economics) {
-    table.Add({sums.layer, std::to_string(sums.hits), std::to_string(sums.misses), std::to_string(sums.guard_misses),
-               std::to_string(sums.bypasses + sums.disabled), Seconds(sums.time_saved_ns), Seconds(sums.time_taken_ns)});
+    table.Add({sums.layer, std::to_string(sums.hits), std::to_string(sums.misses),
+               std::to_string(sums.guard_misses), std::to_string(sums.bypasses + sums.disabled),
+               Seconds(sums.time_saved_ns), Seconds(sums.time_taken_ns)});
   }
   table.Print();
   for (const CacheEconomics& sums : answer.economics) {
     for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
-      PrintWrapped(fmt::format("{} bypassed {}×: {}", sums.layer, reason.count, Shorten(reason.text, 200)), 0, 2);
+      PrintWrapped(
+          fmt::format("{} bypassed {}×: {}", sums.layer, reason.count, Shorten(reason.text, 200)),
+          0, 2);
     }
   }
 }
 
 void Print(const CacheAnswer& answer, bool all) {
   const Job& job = answer.job;
-  PrintHeading(fmt::format("run {}: {}, {}", job.run_name(), Count(job.participants().size(), "participant"),
+  PrintHeading(fmt::format("run {}: {}, {}", job.run_name(),
+                           Count(job.participants().size(), "participant"),
                            Count(answer.lookups.lookups().size(), "cache lookup")));
   for (const SameKeyCode& odd : answer.same_key_codes) {
-    PrintWrapped(fmt::format("ERROR: one key, two generated codes: {} ({} and {}); --json has the whole diff", odd.key,
-                             RanksText(job, odd.ranks), RanksText(job, odd.other_ranks)), 0, 2);
+    PrintWrapped(
+        fmt::format(
+            "ERROR: one key, two generated codes: {} ({} and {}); --json has the whole diff",
+            odd.key, RanksText(job, odd.ranks), RanksText(job, odd.other_ranks)),
+        0, 2);
     const std::string diff = Printable(odd.diff.substr(0, 2000), true);
     std::fwrite(diff.data(), 1, diff.size(), stdout);
     std::fputc('\n', stdout);
   }
-  const bool has_divergence = std::any_of(answer.findings.begin(), answer.findings.end(), [](const CacheFinding& finding) { return !IsNote(finding.cause.kind); });
-  if (!has_divergence && job.HasSeveral()) PrintWrapped("no rank's cache keys differ from the others' but by design", 0, 2);
+  const bool has_divergence =
+      std::any_of(answer.findings.begin(), answer.findings.end(),
+                  [](const CacheFinding& finding) { return !IsNote(finding.cause.kind); });
+  if (!has_divergence && job.HasSeveral())
+    PrintWrapped("no rank's cache keys differ from the others' but by design", 0, 2);
   bool in_notes = false;
   for (const CacheFinding& finding : answer.findings) {
     const bool is_note = IsNote(finding.cause.kind);
@@ -156,8 +198,10 @@ void Print(const CacheAnswer& answer, bool all) {
 
 void WriteFinding(JsonWriter& json, const CacheAnswer& answer, const CacheFinding& finding) {
   std::vector<std::string> lookups, compiles;
-  for (const std::int32_t slot : finding.lookup_slots) lookups.push_back(answer.lookups.Title(answer.job, slot));
-  for (const std::int32_t slot : finding.compile_slots) compiles.push_back(CompileTitle(answer.job, slot));
+  for (const std::int32_t slot : finding.lookup_slots)
+    lookups.push_back(answer.lookups.Title(answer.job, slot));
+  for (const std::int32_t slot : finding.compile_slots)
+    compiles.push_back(CompileTitle(answer.job, slot));
   json.BeginObject();
   WriteCause(json, finding.cause);
   json.Key("ranks");
@@ -171,20 +215,37 @@ void WriteFinding(JsonWriter& json, const CacheAnswer& answer, const CacheFindin
   json.Key("compiles");
   WriteStrings(json, compiles);
   json.Key("fallback").OptionalString(NonEmpty(finding.fallback));
-  json.Key("node").OptionalString(NonEmpty(finding.node)).Key("against_node").OptionalString(NonEmpty(finding.against_node));
+  json.Key("node")
+      .OptionalString(NonEmpty(finding.node))
+      .Key("against_node")
+      .OptionalString(NonEmpty(finding.against_node));
   json.Key("source").OptionalString(NonEmpty(finding.source)).EndObject();
 }
 
 void WriteLookup(JsonWriter& json, const CacheAnswer& answer, const CacheLookupAnswer& lookup) {
   const LookupSlot& slot = answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
-  json.BeginObject().Key("compile").String(CompileTitle(answer.job, slot.slot)).Key("layer").String(answer.lookups.LayerName(slot.layer_id));
-  json.Key("direction").OptionalString(NonEmpty(std::string(Name(slot.direction)))).Key("ordinal").Int(slot.ordinal);
+  json.BeginObject()
+      .Key("compile")
+      .String(CompileTitle(answer.job, slot.slot))
+      .Key("layer")
+      .String(answer.lookups.LayerName(slot.layer_id));
+  json.Key("direction")
+      .OptionalString(NonEmpty(std::string(Name(slot.direction))))
+      .Key("ordinal")
+      .Int(slot.ordinal);
   json.Key("has_majority").Bool(lookup.has_majority).Key("classes").BeginArray();
   for (const CacheClass& one : lookup.classes) {
     json.BeginObject().Key("state").String(Name(one.state)).Key("ranks");
     WriteRanks(json, answer.job, one.ranks);
-    json.Key("distinct_keys").Int(static_cast<std::int64_t>(one.distinct_keys)).Key("key").OptionalString(NonEmpty(one.key));
-    json.Key("bypass_reason").OptionalString(NonEmpty(one.bypass_reason)).Key("guard").OptionalString(NonEmpty(one.guard)).EndObject();
+    json.Key("distinct_keys")
+        .Int(static_cast<std::int64_t>(one.distinct_keys))
+        .Key("key")
+        .OptionalString(NonEmpty(one.key));
+    json.Key("bypass_reason")
+        .OptionalString(NonEmpty(one.bypass_reason))
+        .Key("guard")
+        .OptionalString(NonEmpty(one.guard))
+        .EndObject();
   }
   json.EndArray().Key("without_lookup");
   WriteRanks(json, answer.job, lookup.without_lookup);
@@ -192,9 +253,25 @@ void WriteLookup(JsonWriter& json, const CacheAnswer& answer, const CacheLookupA
 }
 
 void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
-  json.BeginObject().Key("layer").String(sums.layer).Key("hits").Int(sums.hits).Key("misses").Int(sums.misses);
-  json.Key("guard_misses").Int(sums.guard_misses).Key("bypasses").Int(sums.bypasses).Key("disabled").Int(sums.disabled);
-  json.Key("time_saved_ns").Int(sums.time_saved_ns).Key("time_taken_ns").Int(sums.time_taken_ns).Key("bypass_reasons").BeginArray();
+  json.BeginObject()
+      .Key("layer")
+      .String(sums.layer)
+      .Key("hits")
+      .Int(sums.hits)
+      .Key("misses")
+      .Int(sums.misses);
+  json.Key("guard_misses")
+      .Int(sums.guard_misses)
+      .Key("bypasses")
+      .Int(sums.bypasses)
+      .Key("disabled")
+      .Int(sums.disabled);
+  json.Key("time_saved_ns")
+      .Int(sums.time_saved_ns)
+      .Key("time_taken_ns")
+      .Int(sums.time_taken_ns)
+      .Key("bypass_reasons")
+      .BeginArray();
   for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
     json.BeginObject().Key("reason").String(reason.text).Key("count").Int(reason.count).EndObject();
   }
@@ -213,17 +290,30 @@ JsonWriter ToJson(const CacheAnswer& answer) {
     WriteRanks(json, answer.job, odd.ranks);
     json.Key("other_ranks");
     WriteRanks(json, answer.job, odd.other_ranks);
-    json.Key("record_id").Int(odd.record_id).Key("other_record_id").Int(odd.other_record_id).Key("diff").String(odd.diff).EndObject();
+    json.Key("record_id")
+        .Int(odd.record_id)
+        .Key("other_record_id")
+        .Int(odd.other_record_id)
+        .Key("diff")
+        .String(odd.diff)
+        .EndObject();
   }
   json.EndArray().Key("lookups").BeginArray();
   for (const CacheLookupAnswer& lookup : answer.lookup_answers) WriteLookup(json, answer, lookup);
   json.EndArray().Key("closest_keys").BeginArray();
   for (const ClosestKey& closest : answer.closest_keys) {
     const JobLookup& lookup = answer.lookups.lookups()[static_cast<std::size_t>(closest.lookup)];
-    json.BeginObject().Key("lookup").String(answer.lookups.Title(answer.job, lookup.lookup_slot)).Key("state").String(Name(lookup.state));
+    json.BeginObject()
+        .Key("lookup")
+        .String(answer.lookups.Title(answer.job, lookup.lookup_slot))
+        .Key("state")
+        .String(Name(lookup.state));
     json.Key("earlier").String(closest.earlier_title).Key("earlier_run");
     json.OptionalString(NonEmpty(closest.earlier_run));
-    json.Key("difference_count").Int(static_cast<std::int64_t>(closest.difference_count)).Key("causes").BeginArray();
+    json.Key("difference_count")
+        .Int(static_cast<std::int64_t>(closest.difference_count))
+        .Key("causes")
+        .BeginArray();
     for (const Cause& cause : closest.causes) {
       json.BeginObject();
       WriteCause(json, cause);
@@ -240,12 +330,17 @@ JsonWriter ToJson(const CacheAnswer& answer) {
 }  // namespace
 
 int RunCache(std::span<const std::string> arguments) {
-  Arguments app("What the compile caches answered, in which components the keys of ranks differ and why, and what the caches were worth.",
-               "cache");
+  Arguments app(
+      "What the compile caches answered, in which components the keys of ranks differ and why, and "
+      "what the caches were worth.",
+      "cache");
   CacheOptions options;
-  app.Add("--rank", options.rank, "closest earlier keys of this rank's lookups (default: where there is one participant)");
-  return RunRankAnswer(app, arguments, "every lookup and every component, also those that another cause explains", options.run,
-                       [&](Database& database) { return AnalyzeCache(database, options); }, ToJson, Print);
+  app.Add("--rank", options.rank,
+          "closest earlier keys of this rank's lookups (default: where there is one participant)");
+  return RunRankAnswer(
+      app, arguments, "every lookup and every component, also those that another cause explains",
+      options.run, [&](Database& database) { return AnalyzeCache(database, options); }, ToJson,
+      Print);
 }
 
 }  // namespace tlparse

@@ -1,9 +1,9 @@
 // tlparse check <db>: budgets for CI. Exit code 1 if the run is not within them.
 #include "analysis/check.h"
 
-#include <fstream>
-
 #include <fmt/format.h>
+
+#include <fstream>
 
 #include "cli/answer.h"
 #include "cli/answer_input.h"
@@ -19,11 +19,20 @@ std::string Xml(std::string_view text) {
   std::string result;
   for (const char c : Printable(text)) {
     switch (c) {
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '&': result += "&amp;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += c;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '&':
+        result += "&amp;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
     }
   }
   return result;
@@ -36,7 +45,8 @@ Result<void> WriteJunit(const CheckAnswer& answer, const std::string& path) {
     cases += fmt::format("  <testcase classname=\"tlparse.check\" name=\"{}\">", Xml(rule.name));
     if (!rule.is_ok) {
       ++failures;
-      cases += fmt::format("\n    <failure message=\"{}\">", Xml(fmt::format("limit {}, actual {}", rule.limit, rule.actual)));
+      cases += fmt::format("\n    <failure message=\"{}\">",
+                           Xml(fmt::format("limit {}, actual {}", rule.limit, rule.actual)));
       for (const std::string& row : rule.rows) cases += Xml(row) + '\n';
       if (rule.left_out > 0) cases += fmt::format("and {} more\n", rule.left_out);
       cases += "</failure>\n  ";
@@ -45,7 +55,8 @@ Result<void> WriteJunit(const CheckAnswer& answer, const std::string& path) {
   }
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-       << fmt::format("<testsuite name=\"tlparse check {}\" tests=\"{}\" failures=\"{}\">\n", Xml(answer.run), answer.rules.size(), failures)
+       << fmt::format("<testsuite name=\"tlparse check {}\" tests=\"{}\" failures=\"{}\">\n",
+                      Xml(answer.run), answer.rules.size(), failures)
        << cases << "</testsuite>\n";
   file.close();
   if (!file) return Fail(ErrorCode::kIo, fmt::format("cannot write '{}'", path));
@@ -55,7 +66,8 @@ Result<void> WriteJunit(const CheckAnswer& answer, const std::string& path) {
 void Print(const CheckAnswer& answer) {
   PrintHeading(fmt::format("run {}", answer.run));
   Table table({{"check"}, {"limit"}, {"actual"}, {"result"}});
-  for (const CheckRule& rule : answer.rules) table.Add({rule.name, rule.limit, rule.actual, rule.is_ok ? "ok" : "FAILED"});
+  for (const CheckRule& rule : answer.rules)
+    table.Add({rule.name, rule.limit, rule.actual, rule.is_ok ? "ok" : "FAILED"});
   table.Print();
   for (const CheckRule& rule : answer.rules) {
     if (rule.is_ok) continue;
@@ -67,9 +79,21 @@ void Print(const CheckAnswer& answer) {
 
 JsonWriter ToJson(const CheckAnswer& answer) {
   JsonWriter json;
-  json.BeginObject().Key("run").String(answer.run).Key("is_ok").Bool(answer.IsOk()).Key("rules").BeginArray();
+  json.BeginObject()
+      .Key("run")
+      .String(answer.run)
+      .Key("is_ok")
+      .Bool(answer.IsOk())
+      .Key("rules")
+      .BeginArray();
   for (const CheckRule& rule : answer.rules) {
-    json.BeginObject().Key("name").String(rule.name).Key("is_ok").Bool(rule.is_ok).Key("limit").String(rule.limit);
+    json.BeginObject()
+        .Key("name")
+        .String(rule.name)
+        .Key("is_ok")
+        .Bool(rule.is_ok)
+        .Key("limit")
+        .String(rule.limit);
     json.Key("actual").String(rule.actual).Key("rows").BeginArray();
     for (const std::string& row : rule.rows) json.String(row);
     json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(rule.left_out)).EndObject();
@@ -81,7 +105,10 @@ JsonWriter ToJson(const CheckAnswer& answer) {
 }  // namespace
 
 int RunCheckCommand(std::span<const std::string> arguments) {
-  Arguments app("Budgets for CI: exits with 1 and names what offends if the run is not within them. Counts are those of the worst rank.", "check");
+  Arguments app(
+      "Budgets for CI: exits with 1 and names what offends if the run is not within them. Counts "
+      "are those of the worst rank.",
+      "check");
   AnswerArguments common;
   CheckBudget budget;
   std::optional<std::string> against, junit;
@@ -89,13 +116,19 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   app.Add("--run", budget.run, "the run of this name (default: the latest)");
   app.Add("--max-recompiles", budget.max_recompiles, "recompiles of a rank");
   app.Add("--max-graph-breaks", budget.max_graph_breaks, "graph breaks of a rank");
-  app.Add("--max-cache-misses", budget.max_cache_misses, "cache misses of a rank, in all layers; guard misses count");
-  app.Add("--min-cache-hit-rate", budget.min_cache_hit_rate, "hits of all lookups that hit or missed, 0 to 1").Between(0.0, 1.0);
+  app.Add("--max-cache-misses", budget.max_cache_misses,
+          "cache misses of a rank, in all layers; guard misses count");
+  app.Add("--min-cache-hit-rate", budget.min_cache_hit_rate,
+          "hits of all lookups that hit or missed, 0 to 1")
+      .Between(0.0, 1.0);
   app.Add("--max-compile-seconds", budget.max_compile_seconds, "compile time of a rank");
   app.Flag("--no-failures", budget.no_failures, "no compile fails");
   app.Flag("--no-divergence", budget.no_divergence, "all ranks compile the same thing");
-  app.Flag("--notes-are-divergence", budget.notes_are_divergence, "with --no-divergence: differences by design count as well");
-  app.Add("--against", against, "no more recompiles, graph breaks, cache misses and failures than this run (database, DB:run or logs)");
+  app.Flag("--notes-are-divergence", budget.notes_are_divergence,
+           "with --no-divergence: differences by design count as well");
+  app.Add("--against", against,
+          "no more recompiles, graph breaks, cache misses and failures than this run (database, "
+          "DB:run or logs)");
   app.Add("--junit", junit, "write the result to this file as JUnit XML");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
@@ -105,13 +138,17 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   if (against) {
     Result<AnswerInput> other = OpenAnswerInput(*against);
     if (!other) return ReportError(other.error());
-    Result<std::vector<CheckRule>> rules = CheckAgainst(*database, budget.run, other->database, other->run);
+    Result<std::vector<CheckRule>> rules =
+        CheckAgainst(*database, budget.run, other->database, other->run);
     if (!rules) return ReportError(rules.error());
     answer->rules.insert(answer->rules.end(), rules->begin(), rules->end());
   }
-  if (answer->rules.empty()) return ReportError({ErrorCode::kUsage, "check needs a budget, e.g. --no-failures; see 'tlparse check --help'"});
+  if (answer->rules.empty())
+    return ReportError({ErrorCode::kUsage,
+                        "check needs a budget, e.g. --no-failures; see 'tlparse check --help'"});
   if (junit) {
-    if (Result<void> written = WriteJunit(*answer, *junit); !written) return ReportError(written.error());
+    if (Result<void> written = WriteJunit(*answer, *junit); !written)
+      return ReportError(written.error());
   }
   if (common.json) {
     PrintJson(ToJson(*answer));

@@ -1,9 +1,9 @@
 // tlparse collectives <db>: which rank schedules its collectives differently, where, and how.
 #include "analysis/collectives.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "cli/commands.h"
 #include "cli/rank_answer.h"
@@ -12,39 +12,55 @@
 namespace tlparse {
 namespace {
 
-std::string Place(std::int64_t ordinal) { return ordinal < 0 ? std::string("(none)") : fmt::format("#{}", ordinal + 1); }
+std::string Place(std::int64_t ordinal) {
+  return ordinal < 0 ? std::string("(none)") : fmt::format("#{}", ordinal + 1);
+}
 
 void PrintMismatch(const CollectiveAnswer& answer, const CollectiveMismatch& mismatch) {
-  PrintWrapped(fmt::format("{} in {}", Name(mismatch.kind), answer.graphs.Title(answer.job, mismatch.graph_slot)), 4, 6);
+  PrintWrapped(fmt::format("{} in {}", Name(mismatch.kind),
+                           answer.graphs.Title(answer.job, mismatch.graph_slot)),
+               4, 6);
   if (mismatch.kind == MismatchKind::kOrder) {
     const auto print = [](std::int64_t ordinal, const std::string& here, const std::string& there) {
-      PrintWrapped(fmt::format("at {}: here {}, there {}", Place(ordinal), here.empty() ? "(none)" : here, there.empty() ? "(none)" : there), 6, 8);
+      PrintWrapped(fmt::format("at {}: here {}, there {}", Place(ordinal),
+                               here.empty() ? "(none)" : here, there.empty() ? "(none)" : there),
+                   6, 8);
     };
     print(mismatch.against_ordinal, mismatch.instead, mismatch.against_item);
     print(mismatch.ordinal, mismatch.item, mismatch.against_instead);
     return;
   }
   PrintWrapped(fmt::format("here {} {}", Place(mismatch.ordinal), mismatch.item), 6, 8);
-  PrintWrapped(fmt::format("there {} {}", Place(mismatch.against_ordinal), mismatch.against_item), 6, 8);
+  PrintWrapped(fmt::format("there {} {}", Place(mismatch.against_ordinal), mismatch.against_item),
+               6, 8);
   if (!mismatch.reason.empty()) PrintWrapped(mismatch.reason, 6, 8);
 }
 
 void Print(const CollectiveAnswer& answer, bool all) {
   const Job& job = answer.job;
-  PrintHeading(fmt::format("run {}: {}", job.run_name(), Count(job.participants().size(), "participant")));
+  PrintHeading(
+      fmt::format("run {}: {}", job.run_name(), Count(job.participants().size(), "participant")));
   if (answer.classes.size() == 1) {
     const CollectiveClass& one = answer.classes.front();
-    PrintWrapped(one.collectives + one.waits == 0 ? "no collectives in this run's graphs"
-                                                  : fmt::format("{}: the same {} and {}", RanksText(job, one.ranks),
-                                                                Count(one.collectives, "collective"), Count(one.waits, "wait")), 0, 2);
+    PrintWrapped(one.collectives + one.waits == 0
+                     ? "no collectives in this run's graphs"
+                     : fmt::format("{}: the same {} and {}", RanksText(job, one.ranks),
+                                   Count(one.collectives, "collective"), Count(one.waits, "wait")),
+                 0, 2);
   }
   for (std::size_t i = 0; i < answer.classes.size(); ++i) {
     const CollectiveClass& one = answer.classes[i];
     if (answer.classes.size() > 1) {
-      PrintWrapped(fmt::format("{}: {}, {}{}", RanksText(job, one.ranks), Count(one.collectives, "collective"), Count(one.waits, "wait"),
-                               i == 0 ? (answer.has_majority ? " (the majority)" : " (no majority: compared with the lowest rank)") : ""), 0, 2);
+      PrintWrapped(fmt::format("{}: {}, {}{}", RanksText(job, one.ranks),
+                               Count(one.collectives, "collective"), Count(one.waits, "wait"),
+                               i == 0 ? (answer.has_majority
+                                             ? " (the majority)"
+                                             : " (no majority: compared with the lowest rank)")
+                                      : ""),
+                   0, 2);
     }
-    const std::size_t most = all ? one.mismatches.size() : std::min<std::size_t>(one.mismatches.size(), 5);
+    const std::size_t most =
+        all ? one.mismatches.size() : std::min<std::size_t>(one.mismatches.size(), 5);
     if (most > 0) PrintWrapped("first divergence:", 2, 4);
     for (std::size_t j = 0; j < most; ++j) PrintMismatch(answer, one.mismatches[j]);
     const std::size_t more = one.mismatches.size() - most + one.left_out;
@@ -52,46 +68,90 @@ void Print(const CollectiveAnswer& answer, bool all) {
     for (const std::string& note : one.notes) PrintWrapped("note: " + note, 2, 4);
   }
   for (const CollectiveParity& parity : answer.parity) {
-    const std::string where = fmt::format("{} of {}", answer.graphs.Title(job, parity.graph_slot), RanksText(job, parity.ranks));
-    if (parity.differs) PrintWrapped(fmt::format("scheduler and generated code differ in {}: {}", where, parity.first_difference), 0, 2);
+    const std::string where = fmt::format("{} of {}", answer.graphs.Title(job, parity.graph_slot),
+                                          RanksText(job, parity.ranks));
+    if (parity.differs)
+      PrintWrapped(fmt::format("scheduler and generated code differ in {}: {}", where,
+                               parity.first_difference),
+                   0, 2);
     if (parity.missing_waits > 0) {
-      PrintWrapped(fmt::format("note: {} without a wait in {}", Count(parity.missing_waits, "collective"), where), 0, 2);
+      PrintWrapped(fmt::format("note: {} without a wait in {}",
+                               Count(parity.missing_waits, "collective"), where),
+                   0, 2);
     }
   }
   if (!answer.from_code_only.empty()) {
-    PrintWrapped(fmt::format("note: {} logged no schedule (cache hit, or a version without it): compared through the generated code",
-                             RanksText(job, answer.from_code_only)), 0, 2);
+    PrintWrapped(fmt::format("note: {} logged no schedule (cache hit, or a version without it): "
+                             "compared through the generated code",
+                             RanksText(job, answer.from_code_only)),
+                 0, 2);
   }
 }
 
 JsonWriter ToJson(const CollectiveAnswer& answer) {
-  const auto place = [](std::int64_t ordinal) { return ordinal < 0 ? std::nullopt : std::optional(ordinal); };
+  const auto place = [](std::int64_t ordinal) {
+    return ordinal < 0 ? std::nullopt : std::optional(ordinal);
+  };
   JsonWriter json;
   json.BeginObject().Key("run").String(answer.job.run_name());
   json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
-  json.Key("has_divergence").Bool(answer.HasDivergence()).Key("has_majority").Bool(answer.has_majority).Key("classes").BeginArray();
+  json.Key("has_divergence")
+      .Bool(answer.HasDivergence())
+      .Key("has_majority")
+      .Bool(answer.has_majority)
+      .Key("classes")
+      .BeginArray();
   for (const CollectiveClass& one : answer.classes) {
     json.BeginObject().Key("ranks");
     WriteRanks(json, answer.job, one.ranks);
-    json.Key("collectives").Int(static_cast<std::int64_t>(one.collectives)).Key("waits").Int(static_cast<std::int64_t>(one.waits));
+    json.Key("collectives")
+        .Int(static_cast<std::int64_t>(one.collectives))
+        .Key("waits")
+        .Int(static_cast<std::int64_t>(one.waits));
     json.Key("mismatches").BeginArray();
     for (const CollectiveMismatch& mismatch : one.mismatches) {
-      json.BeginObject().Key("kind").String(Name(mismatch.kind)).Key("graph").String(answer.graphs.Title(answer.job, mismatch.graph_slot));
-      json.Key("ordinal").OptionalInt(place(mismatch.ordinal)).Key("against_ordinal").OptionalInt(place(mismatch.against_ordinal));
-      json.Key("item").OptionalString(NonEmpty(mismatch.item)).Key("against_item").OptionalString(NonEmpty(mismatch.against_item));
-      json.Key("instead").OptionalString(NonEmpty(mismatch.instead)).Key("against_instead").OptionalString(NonEmpty(mismatch.against_instead));
+      json.BeginObject()
+          .Key("kind")
+          .String(Name(mismatch.kind))
+          .Key("graph")
+          .String(answer.graphs.Title(answer.job, mismatch.graph_slot));
+      json.Key("ordinal")
+          .OptionalInt(place(mismatch.ordinal))
+          .Key("against_ordinal")
+          .OptionalInt(place(mismatch.against_ordinal));
+      json.Key("item")
+          .OptionalString(NonEmpty(mismatch.item))
+          .Key("against_item")
+          .OptionalString(NonEmpty(mismatch.against_item));
+      json.Key("instead")
+          .OptionalString(NonEmpty(mismatch.instead))
+          .Key("against_instead")
+          .OptionalString(NonEmpty(mismatch.against_instead));
       json.Key("reason").OptionalString(NonEmpty(mismatch.reason)).EndObject();
     }
-    json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out)).Key("notes").BeginArray();
+    json.EndArray()
+        .Key("left_out")
+        .Int(static_cast<std::int64_t>(one.left_out))
+        .Key("notes")
+        .BeginArray();
     for (const std::string& note : one.notes) json.String(note);
     json.EndArray().EndObject();
   }
   json.EndArray().Key("parity").BeginArray();
   for (const CollectiveParity& parity : answer.parity) {
-    json.BeginObject().Key("graph").String(answer.graphs.Title(answer.job, parity.graph_slot)).Key("ranks");
+    json.BeginObject()
+        .Key("graph")
+        .String(answer.graphs.Title(answer.job, parity.graph_slot))
+        .Key("ranks");
     WriteRanks(json, answer.job, parity.ranks);
-    json.Key("scheduled").Int(static_cast<std::int64_t>(parity.scheduled)).Key("generated").Int(static_cast<std::int64_t>(parity.generated));
-    json.Key("missing_waits").Int(static_cast<std::int64_t>(parity.missing_waits)).Key("differs").Bool(parity.differs);
+    json.Key("scheduled")
+        .Int(static_cast<std::int64_t>(parity.scheduled))
+        .Key("generated")
+        .Int(static_cast<std::int64_t>(parity.generated));
+    json.Key("missing_waits")
+        .Int(static_cast<std::int64_t>(parity.missing_waits))
+        .Key("differs")
+        .Bool(parity.differs);
     json.Key("first_difference").OptionalString(NonEmpty(parity.first_difference)).EndObject();
   }
   json.EndArray().Key("from_code_only");
@@ -103,10 +163,14 @@ JsonWriter ToJson(const CollectiveAnswer& answer) {
 }  // namespace
 
 int RunCollectives(std::span<const std::string> arguments) {
-  Arguments app("Which rank schedules its collectives differently, where, and how; scheduler against generated code.", "collectives");
+  Arguments app(
+      "Which rank schedules its collectives differently, where, and how; scheduler against "
+      "generated code.",
+      "collectives");
   CollectiveOptions options;
-  return RunRankAnswer(app, arguments, "every mismatch", options.run,
-                       [&](Database& database) { return AnalyzeCollectives(database, options); }, ToJson, Print);
+  return RunRankAnswer(
+      app, arguments, "every mismatch", options.run,
+      [&](Database& database) { return AnalyzeCollectives(database, options); }, ToJson, Print);
 }
 
 }  // namespace tlparse

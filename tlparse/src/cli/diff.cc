@@ -1,10 +1,9 @@
 // tlparse diff A B: what changed between two runs, or two ranks.
-#include "analysis/diff_runs.h"
+#include <fmt/format.h>
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
+#include "analysis/diff_runs.h"
 #include "cli/answer.h"
 #include "cli/answer_input.h"
 #include "cli/command.h"
@@ -14,35 +13,53 @@
 namespace tlparse {
 namespace {
 
-std::string Microseconds(const std::optional<std::int64_t>& us) { return us ? HumanDuration(static_cast<double>(*us) / 1e6) : "–"; }
+std::string Microseconds(const std::optional<std::int64_t>& us) {
+  return us ? HumanDuration(static_cast<double>(*us) / 1e6) : "–";
+}
 
 std::string Change(const PhaseChange& phase) {
   if (!phase.a_us || !phase.b_us || *phase.a_us == 0) return "";
-  return fmt::format("{:+.0f} %", 100.0 * static_cast<double>(*phase.b_us - *phase.a_us) / static_cast<double>(*phase.a_us));
+  return fmt::format("{:+.0f} %", 100.0 * static_cast<double>(*phase.b_us - *phase.a_us) /
+                                      static_cast<double>(*phase.a_us));
 }
 
 void PrintTexts(const char* heading, const std::vector<std::string>& texts, std::size_t most) {
   if (texts.empty()) return;
-  for (std::size_t i = 0; i < texts.size() && i < most; ++i) PrintWrapped(fmt::format("{}: {}", heading, Shorten(texts[i], 240)), 4, 6);
-  if (texts.size() > most) PrintWrapped(fmt::format("{}: and {} more (--all)", heading, texts.size() - most), 4, 6);
+  for (std::size_t i = 0; i < texts.size() && i < most; ++i)
+    PrintWrapped(fmt::format("{}: {}", heading, Shorten(texts[i], 240)), 4, 6);
+  if (texts.size() > most)
+    PrintWrapped(fmt::format("{}: and {} more (--all)", heading, texts.size() - most), 4, 6);
 }
 
 void PrintCache(const CacheChange& cache) {
-  PrintWrapped(fmt::format("{}: {} → {}{}", cache.title, cache.a_state.empty() ? "no lookup" : cache.a_state, cache.b_state.empty() ? "no lookup" : cache.b_state,
-                           cache.has_same_key ? ", the same key: storage state" : ""), 4, 6);
+  PrintWrapped(
+      fmt::format("{}: {} → {}{}", cache.title, cache.a_state.empty() ? "no lookup" : cache.a_state,
+                  cache.b_state.empty() ? "no lookup" : cache.b_state,
+                  cache.has_same_key ? ", the same key: storage state" : ""),
+      4, 6);
   for (const Cause& cause : cache.causes) {
     PrintWrapped(fmt::format("{}: {}{}", Title(cause.kind), cause.text,
-                             cause.explained.empty() ? "" : fmt::format("; explains {}", Count(cause.explained.size(), "more component"))), 6, 8);
+                             cause.explained.empty()
+                                 ? ""
+                                 : fmt::format("; explains {}",
+                                               Count(cause.explained.size(), "more component"))),
+                 6, 8);
   }
   if (!cache.fallback.empty()) PrintWrapped(cache.fallback, 6, 8);
 }
 
 void PrintCompile(const CompileChange& change, bool all) {
   const std::size_t most = all ? 100000 : 3;
-  std::string title = change.a_label == change.b_label ? change.b_label : fmt::format("{} → {}", change.a_label, change.b_label);
+  std::string title = change.a_label == change.b_label
+                          ? change.b_label
+                          : fmt::format("{} → {}", change.a_label, change.b_label);
   PrintWrapped(fmt::format("{} {}", title, change.function), 0, 2);
-  if (change.a_status != change.b_status) PrintWrapped(fmt::format("status: {} → {}", change.a_status, change.b_status), 4, 6);
-  if (!change.has_same_graph) PrintWrapped("graph differs" + (change.graph_difference.empty() ? "" : ": " + change.graph_difference), 4, 6);
+  if (change.a_status != change.b_status)
+    PrintWrapped(fmt::format("status: {} → {}", change.a_status, change.b_status), 4, 6);
+  if (!change.has_same_graph)
+    PrintWrapped(
+        "graph differs" + (change.graph_difference.empty() ? "" : ": " + change.graph_difference),
+        4, 6);
   PrintTexts("new recompile", change.new_recompiles, most);
   PrintTexts("recompile gone", change.vanished_recompiles, most);
   PrintTexts("new graph break", change.new_graph_breaks, most);
@@ -53,7 +70,8 @@ void PrintCompile(const CompileChange& change, bool all) {
   PrintTexts("new kernel", change.new_kernels, most);
   PrintTexts("kernel gone", change.vanished_kernels, most);
   for (const CodeChange& code : change.codes) {
-    PrintWrapped(fmt::format("generated code differs{}", code.title.empty() ? "" : ": " + code.title), 4, 6);
+    PrintWrapped(
+        fmt::format("generated code differs{}", code.title.empty() ? "" : ": " + code.title), 4, 6);
     if (code.diff.empty()) continue;
     const std::string text = Printable(code.diff, true);
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -63,13 +81,18 @@ void PrintCompile(const CompileChange& change, bool all) {
 void Print(const DiffAnswer& answer, bool all) {
   PrintHeading(fmt::format("a: {}", answer.a_title));
   PrintHeading(fmt::format("b: {}", answer.b_title));
-  if (answer.a_torch_version != answer.b_torch_version) PrintWrapped(fmt::format("torch {} → {}", answer.a_torch_version, answer.b_torch_version), 0, 2);
+  if (answer.a_torch_version != answer.b_torch_version)
+    PrintWrapped(fmt::format("torch {} → {}", answer.a_torch_version, answer.b_torch_version), 0,
+                 2);
   if (answer.a_python_version != answer.b_python_version) {
-    PrintWrapped(fmt::format("Python {} → {}", Shorten(answer.a_python_version, 40), Shorten(answer.b_python_version, 40)), 0, 2);
+    PrintWrapped(fmt::format("Python {} → {}", Shorten(answer.a_python_version, 40),
+                             Shorten(answer.b_python_version, 40)),
+                 0, 2);
   }
   using Align = Table::Align;
   Table table({{"phase"}, {"a", Align::kRight}, {"b", Align::kRight}, {"change", Align::kRight}});
-  for (const PhaseChange& phase : answer.phases) table.Add({phase.phase, Microseconds(phase.a_us), Microseconds(phase.b_us), Change(phase)});
+  for (const PhaseChange& phase : answer.phases)
+    table.Add({phase.phase, Microseconds(phase.a_us), Microseconds(phase.b_us), Change(phase)});
   table.Print();
   std::size_t equal = 0;
   for (const CompileChange& change : answer.compiles) {
@@ -81,8 +104,10 @@ void Print(const DiffAnswer& answer, bool all) {
   }
   for (const bool is_b : {false, true}) {
     for (const UnmatchedCompile& compile : is_b ? answer.only_b : answer.only_a) {
-      PrintWrapped(fmt::format("only in {}: {} {} ({}, {})", is_b ? "b" : "a", compile.label, compile.function, compile.status,
-                               HumanDuration(static_cast<double>(compile.duration_us) / 1e6)), 0, 2);
+      PrintWrapped(fmt::format("only in {}: {} {} ({}, {})", is_b ? "b" : "a", compile.label,
+                               compile.function, compile.status,
+                               HumanDuration(static_cast<double>(compile.duration_us) / 1e6)),
+                   0, 2);
       PrintTexts("recompiled because", compile.recompile_reasons, 3);
     }
   }
@@ -97,15 +122,36 @@ void WriteTexts(JsonWriter& json, std::string_view key, const std::vector<std::s
 void WritePhases(JsonWriter& json, const std::vector<PhaseChange>& phases) {
   json.Key("phases").BeginArray();
   for (const PhaseChange& phase : phases) {
-    json.BeginObject().Key("phase").String(phase.phase).Key("a_us").OptionalInt(phase.a_us).Key("b_us").OptionalInt(phase.b_us).EndObject();
+    json.BeginObject()
+        .Key("phase")
+        .String(phase.phase)
+        .Key("a_us")
+        .OptionalInt(phase.a_us)
+        .Key("b_us")
+        .OptionalInt(phase.b_us)
+        .EndObject();
   }
   json.EndArray();
 }
 
 void WriteCompile(JsonWriter& json, const CompileChange& change) {
-  json.BeginObject().Key("a_label").String(change.a_label).Key("b_label").String(change.b_label).Key("function").String(change.function);
-  json.Key("a_status").String(change.a_status).Key("b_status").String(change.b_status).Key("is_equal").Bool(change.IsEqual());
-  json.Key("has_same_graph").Bool(change.has_same_graph).Key("graph_difference").OptionalString(NonEmpty(change.graph_difference));
+  json.BeginObject()
+      .Key("a_label")
+      .String(change.a_label)
+      .Key("b_label")
+      .String(change.b_label)
+      .Key("function")
+      .String(change.function);
+  json.Key("a_status")
+      .String(change.a_status)
+      .Key("b_status")
+      .String(change.b_status)
+      .Key("is_equal")
+      .Bool(change.IsEqual());
+  json.Key("has_same_graph")
+      .Bool(change.has_same_graph)
+      .Key("graph_difference")
+      .OptionalString(NonEmpty(change.graph_difference));
   WritePhases(json, change.phases);
   WriteTexts(json, "new_recompiles", change.new_recompiles);
   WriteTexts(json, "vanished_recompiles", change.vanished_recompiles);
@@ -117,8 +163,15 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
   WriteTexts(json, "vanished_kernels", change.vanished_kernels);
   json.Key("caches").BeginArray();
   for (const CacheChange& cache : change.caches) {
-    json.BeginObject().Key("lookup").String(cache.title).Key("a_state").OptionalString(NonEmpty(cache.a_state));
-    json.Key("b_state").OptionalString(NonEmpty(cache.b_state)).Key("has_same_key").Bool(cache.has_same_key);
+    json.BeginObject()
+        .Key("lookup")
+        .String(cache.title)
+        .Key("a_state")
+        .OptionalString(NonEmpty(cache.a_state));
+    json.Key("b_state")
+        .OptionalString(NonEmpty(cache.b_state))
+        .Key("has_same_key")
+        .Bool(cache.has_same_key);
     json.Key("fallback").OptionalString(NonEmpty(cache.fallback)).Key("causes").BeginArray();
     for (const Cause& cause : cache.causes) {
       json.BeginObject();
@@ -129,7 +182,12 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
   }
   json.EndArray().Key("codes").BeginArray();
   for (const CodeChange& code : change.codes) {
-    json.BeginObject().Key("graph").String(code.title).Key("diff").OptionalString(NonEmpty(code.diff)).EndObject();
+    json.BeginObject()
+        .Key("graph")
+        .String(code.title)
+        .Key("diff")
+        .OptionalString(NonEmpty(code.diff))
+        .EndObject();
   }
   json.EndArray().EndObject();
 }
@@ -137,10 +195,28 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
 void WriteComparison(JsonWriter& json, const RankComparison& one) {
   const DiffAnswer& answer = one.diff;
   json.BeginObject().Key("pair_count").Int(static_cast<std::int64_t>(one.count));
-  json.Key("a_ranks").String(one.a_ranks).Key("b_ranks").String(one.b_ranks).Key("a_rank").String(answer.a_rank).Key("b_rank").String(answer.b_rank);
-  json.Key("a").String(answer.a_title).Key("b").String(answer.b_title).Key("is_equal").Bool(answer.IsEqual());
-  json.Key("a_torch_version").String(answer.a_torch_version).Key("b_torch_version").String(answer.b_torch_version);
-  json.Key("a_python_version").String(answer.a_python_version).Key("b_python_version").String(answer.b_python_version);
+  json.Key("a_ranks")
+      .String(one.a_ranks)
+      .Key("b_ranks")
+      .String(one.b_ranks)
+      .Key("a_rank")
+      .String(answer.a_rank)
+      .Key("b_rank")
+      .String(answer.b_rank);
+  json.Key("a")
+      .String(answer.a_title)
+      .Key("b")
+      .String(answer.b_title)
+      .Key("is_equal")
+      .Bool(answer.IsEqual());
+  json.Key("a_torch_version")
+      .String(answer.a_torch_version)
+      .Key("b_torch_version")
+      .String(answer.b_torch_version);
+  json.Key("a_python_version")
+      .String(answer.a_python_version)
+      .Key("b_python_version")
+      .String(answer.b_python_version);
   WritePhases(json, answer.phases);
   json.Key("compiles").BeginArray();
   for (const CompileChange& change : answer.compiles) WriteCompile(json, change);
@@ -148,7 +224,13 @@ void WriteComparison(JsonWriter& json, const RankComparison& one) {
   for (const bool is_b : {false, true}) {
     json.Key(is_b ? "only_b" : "only_a").BeginArray();
     for (const UnmatchedCompile& compile : is_b ? answer.only_b : answer.only_a) {
-      json.BeginObject().Key("label").String(compile.label).Key("function").String(compile.function).Key("status").String(compile.status);
+      json.BeginObject()
+          .Key("label")
+          .String(compile.label)
+          .Key("function")
+          .String(compile.function)
+          .Key("status")
+          .String(compile.status);
       json.Key("duration_us").Int(compile.duration_us);
       WriteTexts(json, "recompile_reasons", compile.recompile_reasons);
       json.EndObject();
@@ -163,7 +245,11 @@ JsonWriter ToJson(const RunComparison& answer) {
   json.BeginObject().Key("is_equal").Bool(answer.IsEqual()).Key("comparisons").BeginArray();
   for (const RankComparison& one : answer.comparisons) WriteComparison(json, one);
   json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(answer.left_out));
-  json.Key("only_a_ranks").OptionalString(NonEmpty(answer.only_a_ranks)).Key("only_b_ranks").OptionalString(NonEmpty(answer.only_b_ranks)).EndObject();
+  json.Key("only_a_ranks")
+      .OptionalString(NonEmpty(answer.only_a_ranks))
+      .Key("only_b_ranks")
+      .OptionalString(NonEmpty(answer.only_b_ranks))
+      .EndObject();
   return json;
 }
 
@@ -172,13 +258,19 @@ void PrintAll(const RunComparison& answer, bool all) {
     const RankComparison& one = answer.comparisons[i];
     if (i > 0) std::fputc('\n', stdout);
     if (one.count > 1) {
-      const std::string ranks = one.a_ranks == one.b_ranks ? one.a_ranks : fmt::format("{} of a and {} of b", one.a_ranks, one.b_ranks);
-      PrintHeading(fmt::format("ranks {}: alike on each side; compared: {}{}", ranks, one.diff.a_rank,
-                               one.diff.a_rank == one.diff.b_rank ? "" : " and " + one.diff.b_rank));
+      const std::string ranks = one.a_ranks == one.b_ranks
+                                    ? one.a_ranks
+                                    : fmt::format("{} of a and {} of b", one.a_ranks, one.b_ranks);
+      PrintHeading(
+          fmt::format("ranks {}: alike on each side; compared: {}{}", ranks, one.diff.a_rank,
+                      one.diff.a_rank == one.diff.b_rank ? "" : " and " + one.diff.b_rank));
     }
     Print(one.diff, all);
   }
-  if (answer.left_out > 0) PrintWrapped(fmt::format("and {} not compared: use --rank", Count(answer.left_out, "more pair of classes")), 0, 2);
+  if (answer.left_out > 0)
+    PrintWrapped(fmt::format("and {} not compared: use --rank",
+                             Count(answer.left_out, "more pair of classes")),
+                 0, 2);
   if (!answer.only_a_ranks.empty()) PrintWrapped("ranks only in a: " + answer.only_a_ranks, 0, 2);
   if (!answer.only_b_ranks.empty()) PrintWrapped("ranks only in b: " + answer.only_b_ranks, 0, 2);
 }
@@ -186,29 +278,42 @@ void PrintAll(const RunComparison& answer, bool all) {
 }  // namespace
 
 int RunDiff(std::span<const std::string> arguments) {
-  Arguments app("What changed between two runs: compile time by phase, recompiles, graph breaks, caches and why, guards, kernels, code. "
-               "Each side is a database, DB:run, an output directory, a log or a directory of logs.", "diff");
+  Arguments app(
+      "What changed between two runs: compile time by phase, recompiles, graph breaks, caches and "
+      "why, guards, kernels, code. "
+      "Each side is a database, DB:run, an output directory, a log or a directory of logs.",
+      "diff");
   std::vector<std::string> inputs, ranks;
   DiffOptions options;
   bool as_json = false, all = false;
   app.Add("inputs", inputs, "the two sides; one, if two --rank name them").Required().Times(1, 2);
-  app.Add("--rank", ranks, "the rank of each side (default: one of each class of ranks that did the same); twice for two ranks of one run").OneValueEach();
+  app.Add("--rank", ranks,
+          "the rank of each side (default: one of each class of ranks that did the same); twice "
+          "for two ranks of one run")
+      .OneValueEach();
   app.Flag("--code", options.with_code, "unified diffs of the generated codes");
   app.Flag("--all", all, "every guard and kernel");
   app.Flag("--json", as_json, "JSON (schemas/json/answers/diff.schema.json)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  if (inputs.size() == 1 && ranks.size() != 2) return ReportError({ErrorCode::kUsage, "diff needs two sides, or one and two --rank"});
-  if (ranks.size() > 2) return ReportError({ErrorCode::kUsage, "diff compares two sides: --rank may be given twice at most"});
+  if (inputs.size() == 1 && ranks.size() != 2)
+    return ReportError({ErrorCode::kUsage, "diff needs two sides, or one and two --rank"});
+  if (ranks.size() > 2)
+    return ReportError(
+        {ErrorCode::kUsage, "diff compares two sides: --rank may be given twice at most"});
   Result<AnswerInput> a = OpenAnswerInput(inputs.front());
   if (!a) return ReportError(a.error());
-  const auto rank = [&](std::size_t side) { return ranks.empty() ? std::nullopt : std::optional(ranks[std::min(side, ranks.size() - 1)]); };
+  const auto rank = [&](std::size_t side) {
+    return ranks.empty() ? std::nullopt : std::optional(ranks[std::min(side, ranks.size() - 1)]);
+  };
   Result<RunComparison> answer = Fail(ErrorCode::kInternal, "nothing compared");
   if (inputs.size() == 1) {
-    answer = AnalyzeRunDiff({&a->database, a->run, rank(0)}, {&a->database, a->run, rank(1)}, options);
+    answer =
+        AnalyzeRunDiff({&a->database, a->run, rank(0)}, {&a->database, a->run, rank(1)}, options);
   } else {
     Result<AnswerInput> b = OpenAnswerInput(inputs.back());
     if (!b) return ReportError(b.error());
-    answer = AnalyzeRunDiff({&a->database, a->run, rank(0)}, {&b->database, b->run, rank(1)}, options);
+    answer =
+        AnalyzeRunDiff({&a->database, a->run, rank(0)}, {&b->database, b->run, rank(1)}, options);
   }
   if (!answer) return ReportError(answer.error());
   if (as_json) {

@@ -1,9 +1,10 @@
-// tlparse execution <db>: in which order ranks ran their graphs, how far estimates are apart, where output tensors differ.
+// Tlparse execution <db>: in which order ranks ran their graphs, how far estimates are apart, where
+// output tensors differ.
 #include "analysis/execution.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "cli/commands.h"
 #include "cli/rank_answer.h"
@@ -23,67 +24,98 @@ std::string Joined(const std::vector<std::string>& texts) {
 void PrintOrder(const ExecutionAnswer& answer, bool all) {
   const Job& job = answer.job;
   if (answer.classes.empty()) {
-    PrintWrapped("no execution order in this run: run it in torch._inductor.debug.record_and_log_graph_execution_order()", 0, 2);
+    PrintWrapped(
+        "no execution order in this run: run it in "
+        "torch._inductor.debug.record_and_log_graph_execution_order()",
+        0, 2);
     return;
   }
   for (std::size_t i = 0; i < answer.classes.size(); ++i) {
     const ExecutionClass& one = answer.classes[i];
-    PrintWrapped(fmt::format("{}: ran {}{}", RanksText(job, one.ranks), Count(one.executions, "graph"),
-                             answer.classes.size() == 1 ? ", in the same order"
-                             : i > 0                    ? ""
-                             : answer.has_majority      ? " (the majority)"
-                                                        : " (no majority: compared with the lowest rank)"), 0, 2);
-    if (one.unlabelled > 0) PrintWrapped(fmt::format("{} of them from the cache, without a compile id: taken to agree", one.unlabelled), 2, 4);
-    const std::size_t most = all ? one.differences.size() : std::min<std::size_t>(one.differences.size(), 5);
+    PrintWrapped(
+        fmt::format("{}: ran {}{}", RanksText(job, one.ranks), Count(one.executions, "graph"),
+                    answer.classes.size() == 1 ? ", in the same order"
+                    : i > 0                    ? ""
+                    : answer.has_majority      ? " (the majority)"
+                                               : " (no majority: compared with the lowest rank)"),
+        0, 2);
+    if (one.unlabelled > 0)
+      PrintWrapped(fmt::format("{} of them from the cache, without a compile id: taken to agree",
+                               one.unlabelled),
+                   2, 4);
+    const std::size_t most =
+        all ? one.differences.size() : std::min<std::size_t>(one.differences.size(), 5);
     for (std::size_t j = 0; j < most; ++j) {
       const OrderDifference& difference = one.differences[j];
-      PrintWrapped(fmt::format("{}at #{}{}", j == 0 ? "first divergence " : "", difference.position + 1,
-                               difference.is_moved ? ": the same graphs in another order" : ""), 2, 4);
+      PrintWrapped(
+          fmt::format("{}at #{}{}", j == 0 ? "first divergence " : "", difference.position + 1,
+                      difference.is_moved ? ": the same graphs in another order" : ""),
+          2, 4);
       PrintWrapped("here: " + Joined(difference.ran), 4, 6);
       PrintWrapped("there: " + Joined(difference.against_ran), 4, 6);
     }
     const std::size_t more = one.differences.size() - most + one.left_out;
     if (more > 0) PrintWrapped(fmt::format("and {} more (--all)", more), 2, 4);
   }
-  if (!answer.without_order.empty()) PrintWrapped(fmt::format("{} logged no execution order", RanksText(job, answer.without_order)), 0, 2);
+  if (!answer.without_order.empty())
+    PrintWrapped(fmt::format("{} logged no execution order", RanksText(job, answer.without_order)),
+                 0, 2);
 }
 
 void PrintOps(const ExecutionAnswer& answer, bool all) {
   for (const TensorDivergence& divergence : answer.tensors) {
-    PrintWrapped(fmt::format("{} ≠ {}: output tensors differ in {}", RanksText(answer.job, divergence.ranks),
-                             RanksText(answer.job, divergence.against), answer.graphs.Title(answer.job, divergence.graph_slot)), 0, 2);
-    const std::size_t most = all ? divergence.ops.size() : std::min<std::size_t>(divergence.ops.size(), 5);
+    PrintWrapped(
+        fmt::format("{} ≠ {}: output tensors differ in {}", RanksText(answer.job, divergence.ranks),
+                    RanksText(answer.job, divergence.against),
+                    answer.graphs.Title(answer.job, divergence.graph_slot)),
+        0, 2);
+    const std::size_t most =
+        all ? divergence.ops.size() : std::min<std::size_t>(divergence.ops.size(), 5);
     for (std::size_t i = 0; i < most; ++i) {
       const TensorDivergence::Op& op = divergence.ops[i];
-      PrintWrapped(fmt::format("{}: {} → {}", op.name, op.against_text.empty() ? "(no such op)" : op.against_text,
-                               op.text.empty() ? "(no such op)" : op.text), 4, 6);
+      PrintWrapped(fmt::format("{}: {} → {}", op.name,
+                               op.against_text.empty() ? "(no such op)" : op.against_text,
+                               op.text.empty() ? "(no such op)" : op.text),
+                   4, 6);
     }
     const std::size_t more = divergence.ops.size() - most + divergence.left_out;
     if (more > 0) PrintWrapped(fmt::format("and {} more (--all)", more), 4, 6);
   }
   if (answer.runtimes.empty()) {
     if (answer.graphs_with_estimates > 0) {
-      PrintWrapped(fmt::format("estimated runtimes agree in {}", Count(answer.graphs_with_estimates, "graph")), 0, 2);
+      PrintWrapped(fmt::format("estimated runtimes agree in {}",
+                               Count(answer.graphs_with_estimates, "graph")),
+                   0, 2);
     }
     return;
   }
   std::fputc('\n', stdout);
   PrintHeading("estimated runtime by rank, widest first");
   using Align = Table::Align;
-  Table table({{"graph"}, {"least", Align::kRight}, {"ranks"}, {"most", Align::kRight}, {"ranks"}, {"widest op"}});
-  const std::size_t most = all ? answer.runtimes.size() : std::min<std::size_t>(answer.runtimes.size(), 10);
+  Table table({{"graph"},
+               {"least", Align::kRight},
+               {"ranks"},
+               {"most", Align::kRight},
+               {"ranks"},
+               {"widest op"}});
+  const std::size_t most =
+      all ? answer.runtimes.size() : std::min<std::size_t>(answer.runtimes.size(), 10);
   for (std::size_t i = 0; i < most; ++i) {
     const RuntimeSpread& spread = answer.runtimes[i];
-    table.Add({answer.graphs.Title(answer.job, spread.graph_slot), Nanoseconds(spread.lowest_ns), answer.job.FormatRanks(spread.lowest_ranks),
-               Nanoseconds(spread.highest_ns), answer.job.FormatRanks(spread.highest_ranks),
-               spread.ops.empty() ? std::string() : fmt::format("{}: {} → {}", spread.ops[0].name, Nanoseconds(spread.ops[0].lowest_ns),
-                                                                Nanoseconds(spread.ops[0].highest_ns))});
+    table.Add({answer.graphs.Title(answer.job, spread.graph_slot), Nanoseconds(spread.lowest_ns),
+               answer.job.FormatRanks(spread.lowest_ranks), Nanoseconds(spread.highest_ns),
+               answer.job.FormatRanks(spread.highest_ranks),
+               spread.ops.empty() ? std::string()
+                                  : fmt::format("{}: {} → {}", spread.ops[0].name,
+                                                Nanoseconds(spread.ops[0].lowest_ns),
+                                                Nanoseconds(spread.ops[0].highest_ns))});
   }
   table.Print();
 }
 
 void Print(const ExecutionAnswer& answer, bool all) {
-  PrintHeading(fmt::format("run {}: {}", answer.job.run_name(), Count(answer.job.participants().size(), "participant")));
+  PrintHeading(fmt::format("run {}: {}", answer.job.run_name(),
+                           Count(answer.job.participants().size(), "participant")));
   PrintOrder(answer, all);
   PrintOps(answer, all);
 }
@@ -92,14 +124,27 @@ JsonWriter ToJson(const ExecutionAnswer& answer) {
   JsonWriter json;
   json.BeginObject().Key("run").String(answer.job.run_name());
   json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
-  json.Key("has_divergence").Bool(answer.HasDivergence()).Key("has_majority").Bool(answer.has_majority).Key("classes").BeginArray();
+  json.Key("has_divergence")
+      .Bool(answer.HasDivergence())
+      .Key("has_majority")
+      .Bool(answer.has_majority)
+      .Key("classes")
+      .BeginArray();
   for (const ExecutionClass& one : answer.classes) {
     json.BeginObject().Key("ranks");
     WriteRanks(json, answer.job, one.ranks);
-    json.Key("executions").Int(static_cast<std::int64_t>(one.executions)).Key("unlabelled").Int(static_cast<std::int64_t>(one.unlabelled));
+    json.Key("executions")
+        .Int(static_cast<std::int64_t>(one.executions))
+        .Key("unlabelled")
+        .Int(static_cast<std::int64_t>(one.unlabelled));
     json.Key("differences").BeginArray();
     for (const OrderDifference& difference : one.differences) {
-      json.BeginObject().Key("position").Int(difference.position).Key("against_position").Int(difference.against_position).Key("ran");
+      json.BeginObject()
+          .Key("position")
+          .Int(difference.position)
+          .Key("against_position")
+          .Int(difference.against_position)
+          .Key("ran");
       WriteStrings(json, difference.ran);
       json.Key("against_ran");
       WriteStrings(json, difference.against_ran);
@@ -111,26 +156,41 @@ JsonWriter ToJson(const ExecutionAnswer& answer) {
   WriteRanks(json, answer.job, answer.without_order);
   json.Key("runtimes").BeginArray();
   for (const RuntimeSpread& spread : answer.runtimes) {
-    json.BeginObject().Key("graph").String(answer.graphs.Title(answer.job, spread.graph_slot)).Key("lowest_ns").Real(spread.lowest_ns);
+    json.BeginObject()
+        .Key("graph")
+        .String(answer.graphs.Title(answer.job, spread.graph_slot))
+        .Key("lowest_ns")
+        .Real(spread.lowest_ns);
     json.Key("lowest_ranks");
     WriteRanks(json, answer.job, spread.lowest_ranks);
     json.Key("highest_ns").Real(spread.highest_ns).Key("highest_ranks");
     WriteRanks(json, answer.job, spread.highest_ranks);
     json.Key("ops").BeginArray();
     for (const RuntimeSpread::Op& op : spread.ops) {
-      json.BeginObject().Key("name").String(op.name).Key("lowest_ns").Real(op.lowest_ns).Key("highest_ns").Real(op.highest_ns).EndObject();
+      json.BeginObject()
+          .Key("name")
+          .String(op.name)
+          .Key("lowest_ns")
+          .Real(op.lowest_ns)
+          .Key("highest_ns")
+          .Real(op.highest_ns)
+          .EndObject();
     }
     json.EndArray().EndObject();
   }
   json.EndArray().Key("tensors").BeginArray();
   for (const TensorDivergence& divergence : answer.tensors) {
-    json.BeginObject().Key("graph").String(answer.graphs.Title(answer.job, divergence.graph_slot)).Key("ranks");
+    json.BeginObject()
+        .Key("graph")
+        .String(answer.graphs.Title(answer.job, divergence.graph_slot))
+        .Key("ranks");
     WriteRanks(json, answer.job, divergence.ranks);
     json.Key("against");
     WriteRanks(json, answer.job, divergence.against);
     json.Key("has_majority").Bool(divergence.has_majority).Key("ops").BeginArray();
     for (const TensorDivergence::Op& op : divergence.ops) {
-      json.BeginObject().Key("name").String(op.name).Key("outputs").OptionalString(NonEmpty(op.text));
+      json.BeginObject().Key("name").String(op.name).Key("outputs").OptionalString(
+          NonEmpty(op.text));
       json.Key("against_outputs").OptionalString(NonEmpty(op.against_text)).EndObject();
     }
     json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(divergence.left_out)).EndObject();
@@ -142,10 +202,14 @@ JsonWriter ToJson(const ExecutionAnswer& answer) {
 }  // namespace
 
 int RunExecution(std::span<const std::string> arguments) {
-  Arguments app("In which order ranks ran their graphs, how far estimated runtimes are apart, where output tensors differ.", "execution");
+  Arguments app(
+      "In which order ranks ran their graphs, how far estimated runtimes are apart, where output "
+      "tensors differ.",
+      "execution");
   ExecutionOptions options;
-  return RunRankAnswer(app, arguments, "every difference", options.run,
-                       [&](Database& database) { return AnalyzeExecution(database, options); }, ToJson, Print);
+  return RunRankAnswer(
+      app, arguments, "every difference", options.run,
+      [&](Database& database) { return AnalyzeExecution(database, options); }, ToJson, Print);
 }
 
 }  // namespace tlparse

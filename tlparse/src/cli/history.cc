@@ -21,7 +21,8 @@ constexpr char kQuery[] =
 std::string Time(const Statement& row, int column) {
   if (row.IsNull(column)) return "";
   const std::int64_t us = row.Int(column);
-  return fmt::format("{:%H:%M:%S}.{:03}", fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)), us / 1000 % 1000);
+  return fmt::format("{:%H:%M:%S}.{:03}", fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)),
+                     us / 1000 % 1000);
 }
 
 std::string Duration(const Statement& row, int column) {
@@ -31,30 +32,48 @@ std::string Duration(const Statement& row, int column) {
 // One line of what happened in the compile besides its times.
 std::string Remarks(const Statement& row, const std::function<int(std::string_view)>& at) {
   std::string remarks;
-  const auto add = [&](const std::string& remark) { remarks += (remarks.empty() ? "" : "; ") + remark; };
+  const auto add = [&](const std::string& remark) {
+    remarks += (remarks.empty() ? "" : "; ") + remark;
+  };
   if (!row.IsNull(at("fail_type"))) add(fmt::format("{}", row.Text(at("fail_type"))));
-  if (row.Int(at("graph_breaks")) > 0) add(fmt::format("{} graph breaks", row.Int(at("graph_breaks"))));
-  if (!row.IsNull(at("recompile_reason"))) add(fmt::format("recompiles {}", row.Text(at("recompile_reason"))));
+  if (row.Int(at("graph_breaks")) > 0)
+    add(fmt::format("{} graph breaks", row.Int(at("graph_breaks"))));
+  if (!row.IsNull(at("recompile_reason")))
+    add(fmt::format("recompiles {}", row.Text(at("recompile_reason"))));
   return remarks;
 }
 
 Result<void> PrintHistory(Statement& row, const RunFilter& runs) {
   std::map<std::string, int, std::less<>> columns;
-  for (int column = 0; column < row.column_count(); ++column) columns[std::string(row.ColumnName(column))] = column;
-  const std::function<int(std::string_view)> at = [&](std::string_view name) { return columns.find(name)->second; };
+  for (int column = 0; column < row.column_count(); ++column)
+    columns[std::string(row.ColumnName(column))] = column;
+  const std::function<int(std::string_view)> at = [&](std::string_view name) {
+    return columns.find(name)->second;
+  };
   using Align = Table::Align;
-  Table table = runs.MakeTable({{"rank"}, {"compile"}, {"start (UTC)"}, {"function"}, {"status"}, {"total", Align::kRight},
-                                {"dynamo", Align::kRight}, {"inductor", Align::kRight}, {"backward", Align::kRight},
-                                {"graphs", Align::kRight}, {"caches"}, {"remarks"}});
+  Table table = runs.MakeTable({{"rank"},
+                                {"compile"},
+                                {"start (UTC)"},
+                                {"function"},
+                                {"status"},
+                                {"total", Align::kRight},
+                                {"dynamo", Align::kRight},
+                                {"inductor", Align::kRight},
+                                {"backward", Align::kRight},
+                                {"graphs", Align::kRight},
+                                {"caches"},
+                                {"remarks"}});
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
     std::string label(row.Text(at("label")));
     if (row.Int(at("generation")) > 0) label += fmt::format(" #{}", row.Int(at("generation")) + 1);
-    runs.Add(table, Cell(row, at("run")),
-             {Cell(row, at("rank")), label, Time(row, at("start_time_us")), Cell(row, at("function")), Cell(row, at("status")),
-              Duration(row, at("duration_us")), Duration(row, at("dynamo_us")), Duration(row, at("inductor_us")),
-              Duration(row, at("backward_duration_us")), Cell(row, at("graphs")), Cell(row, at("caches")), Remarks(row, at)});
+    runs.Add(
+        table, Cell(row, at("run")),
+        {Cell(row, at("rank")), label, Time(row, at("start_time_us")), Cell(row, at("function")),
+         Cell(row, at("status")), Duration(row, at("duration_us")), Duration(row, at("dynamo_us")),
+         Duration(row, at("inductor_us")), Duration(row, at("backward_duration_us")),
+         Cell(row, at("graphs")), Cell(row, at("caches")), Remarks(row, at)});
   }
   if (table.empty()) {
     std::puts("no compiles in this database");
@@ -67,7 +86,10 @@ Result<void> PrintHistory(Statement& row, const RunFilter& runs) {
 }  // namespace
 
 int RunHistory(std::span<const std::string> arguments) {
-  Arguments app("The compiles in order of time: when, how long by phase, status, graph breaks, recompiles and why, caches.", "history");
+  Arguments app(
+      "The compiles in order of time: when, how long by phase, status, graph breaks, recompiles "
+      "and why, caches.",
+      "history");
   AnswerArguments common;
   std::optional<std::int64_t> rank;
   RunFilter run;
@@ -80,9 +102,11 @@ int RunHistory(std::span<const std::string> arguments) {
   Result<Statement> statement = database->Prepare(kQuery);
   if (!statement) return ReportError(statement.error());
   statement->Bind(1, rank);
-  if (Result<void> bound = run.Bind(*database, 2, *statement); !bound) return ReportError(bound.error());
+  if (Result<void> bound = run.Bind(*database, 2, *statement); !bound)
+    return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "compiles");
-  if (Result<void> printed = PrintHistory(*statement, run); !printed) return ReportError(printed.error());
+  if (Result<void> printed = PrintHistory(*statement, run); !printed)
+    return ReportError(printed.error());
   return kExitDone;
 }
 

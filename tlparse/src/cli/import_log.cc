@@ -12,21 +12,26 @@ namespace tlparse {
 namespace {
 
 constexpr char kQuery[] =
-    "SELECT i.id, r.name AS run, f.path, i.line, i.byte_offset, i.severity, i.code, i.message, i.advice, i.line_count, i.record_id, i.text "
+    "SELECT i.id, r.name AS run, f.path, i.line, i.byte_offset, i.severity, i.code, i.message, "
+    "i.advice, i.line_count, i.record_id, i.text "
     "FROM import_log i JOIN run r ON r.id = i.run_id LEFT JOIN log_file f ON f.id = i.log_file_id "
     "WHERE (?1 IS NULL OR i.severity = ?1) AND (?2 IS NULL OR r.id = ?2) "
-    "ORDER BY i.run_id, CASE i.severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, i.log_file_id, i.line, i.id";
+    "ORDER BY i.run_id, CASE i.severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, "
+    "i.log_file_id, i.line, i.id";
 
 // Every finding on a line, and each code's advice once, below them.
 Result<void> PrintFindings(Statement& row, const RunFilter& runs) {
   std::map<std::string, std::string, std::less<>> advice;
-  Table table = runs.MakeTable({{"severity"}, {"code"}, {"where"}, {"lines", Table::Align::kRight}, {"message"}});
+  Table table = runs.MakeTable(
+      {{"severity"}, {"code"}, {"where"}, {"lines", Table::Align::kRight}, {"message"}});
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
     std::string where = Cell(row, 2);
     if (!row.IsNull(3)) where += fmt::format(":{}", row.Int(3));
-    runs.Add(table, Cell(row, 1), {Cell(row, 5), Cell(row, 6), where, row.Int(9) == 1 ? "" : Cell(row, 9), Cell(row, 7)});
+    runs.Add(
+        table, Cell(row, 1),
+        {Cell(row, 5), Cell(row, 6), where, row.Int(9) == 1 ? "" : Cell(row, 9), Cell(row, 7)});
     advice.emplace(row.Text(6), row.Text(8));
   }
   if (table.empty()) {
@@ -42,12 +47,14 @@ Result<void> PrintFindings(Statement& row, const RunFilter& runs) {
 }  // namespace
 
 int RunImportLog(std::span<const std::string> arguments) {
-  Arguments app("What was dropped, odd or damaged in the logs, where, and what to do about it.", "import-log");
+  Arguments app("What was dropped, odd or damaged in the logs, where, and what to do about it.",
+                "import-log");
   AnswerArguments common;
   std::optional<std::string> severity;
   RunFilter run;
   AddAnswerArguments(app, common);
-  app.Add("--severity", severity, "only: error, warning or info").OneOf({"error", "warning", "info"});
+  app.Add("--severity", severity, "only: error, warning or info")
+      .OneOf({"error", "warning", "info"});
   run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
@@ -55,9 +62,11 @@ int RunImportLog(std::span<const std::string> arguments) {
   Result<Statement> statement = database->Prepare(kQuery);
   if (!statement) return ReportError(statement.error());
   if (severity) statement->Bind(1, std::string_view(*severity));
-  if (Result<void> bound = run.Bind(*database, 2, *statement); !bound) return ReportError(bound.error());
+  if (Result<void> bound = run.Bind(*database, 2, *statement); !bound)
+    return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "findings");
-  if (Result<void> printed = PrintFindings(*statement, run); !printed) return ReportError(printed.error());
+  if (Result<void> printed = PrintFindings(*statement, run); !printed)
+    return ReportError(printed.error());
   return kExitDone;
 }
 

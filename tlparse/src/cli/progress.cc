@@ -28,17 +28,22 @@ void ProgressLine::Show(const ImportProgress& progress) {
   last_ = now;
   const double elapsed = Seconds(now - start_).count();
   const double rate = static_cast<double>(progress.bytes_done) / elapsed;
-  std::string line = fmt::format("{} records, {}", progress.records, HumanBytes(progress.bytes_done));
+  std::string line =
+      fmt::format("{} records, {}", progress.records, HumanBytes(progress.bytes_done));
   if (progress.bytes_total > 0) {
     line += fmt::format(" of {} ({:.0f} %)", HumanBytes(progress.bytes_total),
-                        100.0 * static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes_total));
+                        100.0 * static_cast<double>(progress.bytes_done) /
+                            static_cast<double>(progress.bytes_total));
   }
   line += fmt::format(", {}/s", HumanBytes(static_cast<std::int64_t>(rate)));
   if (progress.bytes_total > progress.bytes_done && rate > 0) {
-    line += fmt::format(", {} left", HumanDuration(static_cast<double>(progress.bytes_total - progress.bytes_done) / rate));
+    line += fmt::format(
+        ", {} left",
+        HumanDuration(static_cast<double>(progress.bytes_total - progress.bytes_done) / rate));
   }
   if (log_count_ > 1) line += "  " + Printable(progress.path);
-  std::fprintf(stderr, "\r\x1b[K%.*s", Terminal::Err().width > 1 ? Terminal::Err().width - 1 : 79, line.c_str());
+  std::fprintf(stderr, "\r\x1b[K%.*s", Terminal::Err().width > 1 ? Terminal::Err().width - 1 : 79,
+               line.c_str());
   std::fflush(stderr);
   is_shown_ = true;
 }

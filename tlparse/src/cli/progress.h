@@ -8,7 +8,8 @@
 
 namespace tlparse {
 
-// Shows nothing in the first half second, then a few times a second; erased by the destructor. Not thread-safe.
+// Shows nothing in the first half second, then a few times a second; erased by the destructor. Not
+// thread-safe.
 class ProgressLine {
  public:
   explicit ProgressLine(std::size_t log_count);

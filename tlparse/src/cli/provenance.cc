@@ -11,16 +11,22 @@ namespace {
 
 // Kernels with their nodes and source lines, narrowed down from one of three ends.
 constexpr char kSelect[] =
-    "SELECT k.rank, k.label, k.direction, k.kernel, k.debug_handle, k.code_line, k.post_grad_nodes, k.pre_grad_nodes, k.file, k.line, "
-    "k.function, k.code, k.basis, k.stack_ordinal, k.kernel_id, k.graph_id, k.compile_id, r.name AS run FROM kernel_provenance k "
-    "JOIN compile c ON c.id = k.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
+    "SELECT k.rank, k.label, k.direction, k.kernel, k.debug_handle, k.code_line, "
+    "k.post_grad_nodes, k.pre_grad_nodes, k.file, k.line, "
+    "k.function, k.code, k.basis, k.stack_ordinal, k.kernel_id, k.graph_id, k.compile_id, r.name "
+    "AS run FROM kernel_provenance k "
+    "JOIN compile c ON c.id = k.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f "
+    "ON f.id = p.log_file_id "
     "JOIN run r ON r.id = f.run_id WHERE "
     "(?1 IS NULL OR k.kernel = ?1 OR k.kernel || ':' || k.debug_handle = ?1 OR k.kernel GLOB ?1)"
     // A source line matches if any frame of a stack of the kernel is there, not only the innermost.
-    " AND (?2 IS NULL OR EXISTS (SELECT 1 FROM kernel_source s WHERE s.kernel_id = k.kernel_id AND s.stack_ordinal = k.stack_ordinal"
+    " AND (?2 IS NULL OR EXISTS (SELECT 1 FROM kernel_source s WHERE s.kernel_id = k.kernel_id AND "
+    "s.stack_ordinal = k.stack_ordinal"
     "   AND (?3 IS NULL OR s.line = ?3) AND (s.file = ?2 OR s.file LIKE '%/' || ?2)))"
-    " AND (?4 IS NULL OR EXISTS (SELECT 1 FROM kernel_node_row n WHERE n.kernel_id = k.kernel_id AND n.post_grad_node = ?4)"
-    "   OR EXISTS (SELECT 1 FROM kernel_node_row n JOIN graph g ON g.id = k.graph_id JOIN node_mapping_row m ON"
+    " AND (?4 IS NULL OR EXISTS (SELECT 1 FROM kernel_node_row n WHERE n.kernel_id = k.kernel_id "
+    "AND n.post_grad_node = ?4)"
+    "   OR EXISTS (SELECT 1 FROM kernel_node_row n JOIN graph g ON g.id = k.graph_id JOIN "
+    "node_mapping_row m ON"
     "     m.content_id = g.provenance_content_id AND m.post_grad_node = n.post_grad_node"
     "     WHERE n.kernel_id = k.kernel_id AND m.pre_grad_node = ?4))"
     " AND (?5 IS NULL OR k.rank = ?5) AND (?6 IS NULL OR r.id = ?6)"
@@ -34,14 +40,22 @@ struct Source {
 Source ParseSource(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon + 1 == text.size() ||
-      text.find_first_not_of("0123456789", colon + 1) != std::string::npos || text.size() - colon > 10) {
+      text.find_first_not_of("0123456789", colon + 1) != std::string::npos ||
+      text.size() - colon > 10) {
     return {text, std::nullopt};
   }
   return {text.substr(0, colon), std::stoll(text.substr(colon + 1))};
 }
 
 Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
-  Table table = runs.MakeTable({{"rank"}, {"compile"}, {"graph"}, {"kernel"}, {"post-grad nodes"}, {"pre-grad nodes"}, {"source"}, {"code"}});
+  Table table = runs.MakeTable({{"rank"},
+                                {"compile"},
+                                {"graph"},
+                                {"kernel"},
+                                {"post-grad nodes"},
+                                {"pre-grad nodes"},
+                                {"source"},
+                                {"code"}});
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
@@ -50,7 +64,8 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
     std::string source;
     if (!row.IsNull(8)) source = fmt::format("{}:{} {}", row.Text(8), row.Int(9), row.Text(10));
     runs.Add(table, Cell(row, 17),
-             {Cell(row, 0), Cell(row, 1), Cell(row, 2), kernel, Cell(row, 6), Cell(row, 7), source, Cell(row, 11)});
+             {Cell(row, 0), Cell(row, 1), Cell(row, 2), kernel, Cell(row, 6), Cell(row, 7), source,
+              Cell(row, 11)});
   }
   if (table.empty()) return false;
   table.Print();
@@ -60,14 +75,16 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
 }  // namespace
 
 int RunProvenance(std::span<const std::string> arguments) {
-  Arguments app("Which Python lines a kernel comes from, and which kernels a line or node became.", "provenance");
+  Arguments app("Which Python lines a kernel comes from, and which kernels a line or node became.",
+                "provenance");
   AnswerArguments common;
   std::optional<std::string> kernel, source, node;
   std::optional<std::int64_t> rank;
   RunFilter run;
   AddAnswerArguments(app, common);
   app.Add("--kernel", kernel, "a kernel by name, name:handle or pattern (*)");
-  app.Add("--source", source, "a Python line, FILE:LINE; FILE may be the end of a path; without LINE the whole file");
+  app.Add("--source", source,
+          "a Python line, FILE:LINE; FILE may be the end of a path; without LINE the whole file");
   app.Add("--node", node, "a post-grad or pre-grad graph node");
   app.Add("--rank", rank, "only this rank");
   run.AddTo(app);
@@ -82,11 +99,13 @@ int RunProvenance(std::span<const std::string> arguments) {
   statement->Bind(3, place.line);
   if (node) statement->Bind(4, std::string_view(*node));
   statement->Bind(5, rank);
-  if (Result<void> bound = run.Bind(*database, 6, *statement); !bound) return ReportError(bound.error());
+  if (Result<void> bound = run.Bind(*database, 6, *statement); !bound)
+    return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "kernels");
   Result<bool> printed = PrintProvenance(*statement, run);
   if (!printed) return ReportError(printed.error());
-  if (!*printed) std::puts(kernel || source || node ? "no kernel matches" : "no kernels in this database");
+  if (!*printed)
+    std::puts(kernel || source || node ? "no kernel matches" : "no kernels in this database");
   return kExitDone;
 }
 

@@ -1,4 +1,5 @@
-// What the commands that answer about the ranks of one run do alike: --run, --all, --json, the database; then ask, and print.
+// What the commands that answer about the ranks of one run do alike: --run, --all, --json, the
+// database; then ask, and print.
 #pragma once
 
 #include <span>
@@ -9,11 +10,12 @@
 
 namespace tlparse {
 
-// `app` has the options of the command itself. `run` is set before `analyze(database)` is called; its answer goes to `to_json(answer)` or
-// `print(answer, all)`. Returns the exit code.
+// `app` has the options of the command itself. `run` is set before `analyze(database)` is called;
+// its answer goes to `to_json(answer)` or `print(answer, all)`. Returns the exit code.
 template <typename Analyze, typename ToJson, typename Print>
-int RunRankAnswer(Arguments& app, std::span<const std::string> arguments, const std::string& help_of_all, std::string& run,
-                  const Analyze& analyze, const ToJson& to_json, const Print& print) {
+int RunRankAnswer(Arguments& app, std::span<const std::string> arguments,
+                  const std::string& help_of_all, std::string& run, const Analyze& analyze,
+                  const ToJson& to_json, const Print& print) {
   AnswerArguments common;
   bool all = false;
   AddAnswerArguments(app, common);

@@ -1,9 +1,9 @@
 #include "cli/rank_output.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
-
-#include <fmt/format.h>
 
 #include "cli/terminal.h"
 
@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::size_t kMostBytes = 4096;
 
-int LineWidth() { return std::clamp(Terminal::Out().width == 0 ? 80 : Terminal::Out().width, 40, 120); }
+int LineWidth() {
+  return std::clamp(Terminal::Out().width == 0 ? 80 : Terminal::Out().width, 40, 120);
+}
 
 // A prefix of at most kMostBytes that does not end within a character.
 std::string_view Cut(std::string_view text) {
@@ -22,7 +24,8 @@ std::string_view Cut(std::string_view text) {
   return text.substr(0, end);
 }
 
-void WriteSide(JsonWriter& json, std::string_view side, const std::optional<std::string>& hash, const std::optional<std::string>& value) {
+void WriteSide(JsonWriter& json, std::string_view side, const std::optional<std::string>& hash,
+               const std::optional<std::string>& value) {
   json.Key(fmt::format("{}_hash", side)).OptionalString(hash);
   json.Key(fmt::format("{}_value", side));
   if (value) {
@@ -37,7 +40,8 @@ void WriteSide(JsonWriter& json, std::string_view side, const std::optional<std:
 std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks) {
   constexpr std::size_t kMostBytesOfRanks = 60;
   std::string text = job.FormatRanks(ranks);
-  if (const std::size_t comma = text.rfind(',', kMostBytesOfRanks); text.size() > kMostBytesOfRanks && comma != std::string::npos) {
+  if (const std::size_t comma = text.rfind(',', kMostBytesOfRanks);
+      text.size() > kMostBytesOfRanks && comma != std::string::npos) {
     text = fmt::format("{},… ({} in all)", text.substr(0, comma), ranks.size());
   }
   const bool has_rank = std::any_of(ranks.begin(), ranks.end(), [&](RankIndex rank) {
@@ -47,22 +51,37 @@ std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks) {
 }
 
 void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& ranks) {
-  json.BeginObject().Key("count").Int(static_cast<std::int64_t>(ranks.size())).Key("ranks").String(job.FormatRanks(ranks)).EndObject();
+  json.BeginObject()
+      .Key("count")
+      .Int(static_cast<std::int64_t>(ranks.size()))
+      .Key("ranks")
+      .String(job.FormatRanks(ranks))
+      .EndObject();
 }
 
 void WriteDifference(JsonWriter& json, const ComponentDifference& difference) {
   json.BeginObject().Key("name").String(difference.name);
   WriteSide(json, "a", difference.a_hash, difference.a_value);
   WriteSide(json, "b", difference.b_hash, difference.b_value);
-  json.Key("is_cut").Bool(difference.a_value.value_or("").size() > kMostBytes || difference.b_value.value_or("").size() > kMostBytes);
+  json.Key("is_cut").Bool(difference.a_value.value_or("").size() > kMostBytes ||
+                          difference.b_value.value_or("").size() > kMostBytes);
   json.Key("cause").String(Name(difference.cause)).EndObject();
 }
 
 void WriteCause(JsonWriter& json, const Cause& cause) {
-  json.Key("cause").String(Name(cause.kind)).Key("title").String(Title(cause.kind)).Key("is_note").Bool(IsNote(cause.kind));
+  json.Key("cause")
+      .String(Name(cause.kind))
+      .Key("title")
+      .String(Title(cause.kind))
+      .Key("is_note")
+      .Bool(IsNote(cause.kind));
   json.Key("text").String(cause.text).Key("differences").BeginArray();
   for (const ComponentDifference& difference : cause.differences) WriteDifference(json, difference);
-  json.EndArray().Key("explained_count").Int(static_cast<std::int64_t>(cause.explained.size())).Key("explained").BeginArray();
+  json.EndArray()
+      .Key("explained_count")
+      .Int(static_cast<std::int64_t>(cause.explained.size()))
+      .Key("explained")
+      .BeginArray();
   for (const ComponentDifference& difference : cause.explained) WriteDifference(json, difference);
   json.EndArray();
 }
@@ -73,7 +92,9 @@ void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings) {
   json.EndArray();
 }
 
-std::optional<std::string> NonEmpty(const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); }
+std::optional<std::string> NonEmpty(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
 
 void PrintWrapped(std::string_view text, int first_indent, int indent) {
   const int width = LineWidth();
@@ -91,7 +112,8 @@ void PrintWrapped(std::string_view text, int first_indent, int indent) {
     if (end == std::string::npos) end = printable.size();
     // A word that fits on no line (a long list of ranks, a path) is cut where it may be.
     const auto room = static_cast<std::size_t>(width - std::max(first_indent, indent));
-    if (end - at > room && DisplayWidth(std::string_view(printable).substr(at, end - at)) > static_cast<int>(room)) {
+    if (end - at > room &&
+        DisplayWidth(std::string_view(printable).substr(at, end - at)) > static_cast<int>(room)) {
       const std::size_t comma = printable.rfind(',', at + room - 1);
       end = comma == std::string::npos || comma <= at ? end : comma + 1;
     }
@@ -111,6 +133,8 @@ void PrintHeading(std::string_view text) {
   std::fwrite(line.data(), 1, line.size(), stdout);
 }
 
-std::string Count(std::size_t count, std::string_view what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string Count(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 }  // namespace tlparse

@@ -16,9 +16,11 @@ namespace tlparse {
 std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks);
 // {"count": 5, "ranks": "0-3,6"}
 void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& ranks);
-// An object with name, hashes and values; values of more than 4,096 bytes are cut and "is_cut" says so.
+// An object with name, hashes and values; values of more than 4,096 bytes are cut and "is_cut" says
+// so.
 void WriteDifference(JsonWriter& json, const ComponentDifference& difference);
-// Members cause, title, note, text, differences, explained_count, explained of an object that is open.
+// Members cause, title, note, text, differences, explained_count, explained of an object that is
+// open.
 void WriteCause(JsonWriter& json, const Cause& cause);
 
 // ["a", "b"]
@@ -26,7 +28,8 @@ void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings);
 // Nothing for an empty string: null in JSON.
 std::optional<std::string> NonEmpty(const std::string& text);
 
-// Prints `text` (made printable) in lines of at most the terminal's width (80 if there is none), the first with `first_indent`, others with `indent`.
+// Prints `text` (made printable) in lines of at most the terminal's width (80 if there is none),
+// the first with `first_indent`, others with `indent`.
 void PrintWrapped(std::string_view text, int first_indent, int indent);
 // The same in bold, at the left.
 void PrintHeading(std::string_view text);

@@ -1,9 +1,9 @@
 // tlparse ranks <db>: one screen for a job of several ranks.
 #include "analysis/ranks.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "cli/commands.h"
 #include "cli/rank_answer.h"
@@ -15,56 +15,81 @@ namespace {
 void PrintAspects(const RankClass& one, bool all) {
   constexpr std::size_t kMost = 6;
   const std::size_t most = all ? one.aspects.size() : std::min(one.aspects.size(), kMost);
-  for (std::size_t i = 0; i < most; ++i) PrintWrapped(fmt::format("{}: {}", one.aspects[i].area, one.aspects[i].text), 4, 6);
-  if (most < one.aspects.size()) PrintWrapped(fmt::format("and {} more (--all)", one.aspects.size() - most), 4, 6);
+  for (std::size_t i = 0; i < most; ++i)
+    PrintWrapped(fmt::format("{}: {}", one.aspects[i].area, one.aspects[i].text), 4, 6);
+  if (most < one.aspects.size())
+    PrintWrapped(fmt::format("and {} more (--all)", one.aspects.size() - most), 4, 6);
 }
 
 void PrintClasses(const RanksAnswer& answer, bool all) {
   const Job& job = answer.job();
   constexpr std::size_t kMostClasses = 12;
   if (answer.classes.size() == 1) {
-    PrintWrapped(fmt::format("{} compiled the same thing; compile time {} (median)", RanksText(job, answer.classes[0].ranks),
-                             HumanDuration(answer.classes[0].median_compile_s)), 0, 2);
+    PrintWrapped(fmt::format("{} compiled the same thing; compile time {} (median)",
+                             RanksText(job, answer.classes[0].ranks),
+                             HumanDuration(answer.classes[0].median_compile_s)),
+                 0, 2);
     return;
   }
-  const std::size_t most = all ? answer.classes.size() : std::min(answer.classes.size(), kMostClasses);
+  const std::size_t most =
+      all ? answer.classes.size() : std::min(answer.classes.size(), kMostClasses);
   for (std::size_t i = 0; i < most; ++i) {
     const RankClass& one = answer.classes[i];
-    const char* role = i > 0 ? "" : answer.has_majority ? ", the majority" : ", compared with as the lowest rank: there is no majority";
-    PrintWrapped(fmt::format("{} ({}{}): compile time {} (median)", RanksText(job, one.ranks), Count(one.ranks.size(), "rank"), role,
-                             HumanDuration(one.median_compile_s)), 0, 2);
+    const char* role = i > 0 ? ""
+                       : answer.has_majority
+                           ? ", the majority"
+                           : ", compared with as the lowest rank: there is no majority";
+    PrintWrapped(
+        fmt::format("{} ({}{}): compile time {} (median)", RanksText(job, one.ranks),
+                    Count(one.ranks.size(), "rank"), role, HumanDuration(one.median_compile_s)),
+        0, 2);
     PrintAspects(one, all);
   }
-  if (most < answer.classes.size()) PrintWrapped(fmt::format("and {} more classes (--all)", answer.classes.size() - most), 0, 2);
+  if (most < answer.classes.size())
+    PrintWrapped(fmt::format("and {} more classes (--all)", answer.classes.size() - most), 0, 2);
 }
 
 void Print(const RanksAnswer& answer, bool all) {
   const Job& job = answer.job();
-  PrintHeading(fmt::format("run {}: {}, {}, {}", job.run_name(), Count(job.participants().size(), "participant"),
-                           Count(job.slots().size(), "compile"), Count(answer.cache.lookups.lookups().size(), "cache lookup")));
+  PrintHeading(fmt::format("run {}: {}, {}, {}", job.run_name(),
+                           Count(job.participants().size(), "participant"),
+                           Count(job.slots().size(), "compile"),
+                           Count(answer.cache.lookups.lookups().size(), "cache lookup")));
   for (const SameKeyCode& odd : answer.cache.same_key_codes) {
-    PrintWrapped(fmt::format("ERROR: one cache key, two generated codes: {} ({} and {}); see 'tlparse cache'", odd.key, RanksText(job, odd.ranks),
-                             RanksText(job, odd.other_ranks)), 0, 2);
+    PrintWrapped(
+        fmt::format(
+            "ERROR: one cache key, two generated codes: {} ({} and {}); see 'tlparse cache'",
+            odd.key, RanksText(job, odd.ranks), RanksText(job, odd.other_ranks)),
+        0, 2);
   }
   PrintClasses(answer, all);
   if (answer.slowest && answer.slowest->compile_s > 1.05 * answer.slowest->median_s) {
     const SlowestRank& slowest = *answer.slowest;
-    std::string text = fmt::format("slowest: {}, {} against {} (median)", RanksText(job, {slowest.rank}), HumanDuration(slowest.compile_s),
-                                   HumanDuration(slowest.median_s));
-    if (!slowest.compile.empty()) text += fmt::format("; {} takes {} longer", slowest.compile, HumanDuration(slowest.compile_excess_s));
+    std::string text =
+        fmt::format("slowest: {}, {} against {} (median)", RanksText(job, {slowest.rank}),
+                    HumanDuration(slowest.compile_s), HumanDuration(slowest.median_s));
+    if (!slowest.compile.empty())
+      text += fmt::format("; {} takes {} longer", slowest.compile,
+                          HumanDuration(slowest.compile_excess_s));
     if (!slowest.reason.empty()) text += ": " + slowest.reason;
     PrintWrapped(text, 0, 2);
   }
   if (!answer.missing_ranks.empty()) {
-    PrintWrapped(fmt::format("no log of {} {} (of {})", answer.missing_ranks.size() == 1 ? "rank" : "ranks", FormatRankRanges(answer.missing_ranks),
-                             Count(static_cast<std::size_t>(answer.world_size), "rank")), 0, 2);
+    PrintWrapped(
+        fmt::format("no log of {} {} (of {})", answer.missing_ranks.size() == 1 ? "rank" : "ranks",
+                    FormatRankRanges(answer.missing_ranks),
+                    Count(static_cast<std::size_t>(answer.world_size), "rank")),
+        0, 2);
   }
-  if (!answer.extra_logs.empty()) PrintWrapped("further logs of a rank: " + job.FormatRanks(answer.extra_logs), 0, 2);
-  if (!answer.without_compiles.empty()) PrintWrapped("no compile in the log of " + RanksText(job, answer.without_compiles), 0, 2);
+  if (!answer.extra_logs.empty())
+    PrintWrapped("further logs of a rank: " + job.FormatRanks(answer.extra_logs), 0, 2);
+  if (!answer.without_compiles.empty())
+    PrintWrapped("no compile in the log of " + RanksText(job, answer.without_compiles), 0, 2);
   constexpr std::size_t kMostNotes = 5;
   const std::size_t most = all ? answer.notes.size() : std::min(answer.notes.size(), kMostNotes);
   for (std::size_t i = 0; i < most; ++i) PrintWrapped("note: " + answer.notes[i], 0, 2);
-  if (most < answer.notes.size()) PrintWrapped(fmt::format("and {} more notes (--all)", answer.notes.size() - most), 0, 2);
+  if (most < answer.notes.size())
+    PrintWrapped(fmt::format("and {} more notes (--all)", answer.notes.size() - most), 0, 2);
 }
 
 JsonWriter ToJson(const RanksAnswer& answer) {
@@ -73,26 +98,50 @@ JsonWriter ToJson(const RanksAnswer& answer) {
   json.BeginObject().Key("run").String(job.run_name());
   json.Key("participants").Int(static_cast<std::int64_t>(job.participants().size()));
   json.Key("compiles").Int(static_cast<std::int64_t>(job.slots().size()));
-  json.Key("has_divergence").Bool(answer.HasDivergence()).Key("has_majority").Bool(answer.has_majority).Key("classes").BeginArray();
+  json.Key("has_divergence")
+      .Bool(answer.HasDivergence())
+      .Key("has_majority")
+      .Bool(answer.has_majority)
+      .Key("classes")
+      .BeginArray();
   for (const RankClass& one : answer.classes) {
     json.BeginObject().Key("ranks");
     WriteRanks(json, job, one.ranks);
     json.Key("median_compile_s").Real(one.median_compile_s).Key("aspects").BeginArray();
-    for (const RankAspect& aspect : one.aspects) json.BeginObject().Key("area").String(aspect.area).Key("text").String(aspect.text).EndObject();
+    for (const RankAspect& aspect : one.aspects)
+      json.BeginObject()
+          .Key("area")
+          .String(aspect.area)
+          .Key("text")
+          .String(aspect.text)
+          .EndObject();
     json.EndArray().EndObject();
   }
-  json.EndArray().Key("same_key_codes").Int(static_cast<std::int64_t>(answer.cache.same_key_codes.size())).Key("slowest");
+  json.EndArray()
+      .Key("same_key_codes")
+      .Int(static_cast<std::int64_t>(answer.cache.same_key_codes.size()))
+      .Key("slowest");
   if (answer.slowest) {
     const SlowestRank& slowest = *answer.slowest;
-    json.BeginObject().Key("rank").String(job.participants()[static_cast<std::size_t>(slowest.rank)].name).Key("compile_s").Real(slowest.compile_s);
-    json.Key("median_s").Real(slowest.median_s).Key("compile").OptionalString(NonEmpty(slowest.compile));
+    json.BeginObject()
+        .Key("rank")
+        .String(job.participants()[static_cast<std::size_t>(slowest.rank)].name)
+        .Key("compile_s")
+        .Real(slowest.compile_s);
+    json.Key("median_s")
+        .Real(slowest.median_s)
+        .Key("compile")
+        .OptionalString(NonEmpty(slowest.compile));
     json.Key("compile_excess_s").Real(slowest.compile_excess_s);
     json.Key("reason").OptionalString(NonEmpty(slowest.reason)).EndObject();
   } else {
     json.Null();
   }
   json.Key("world_size").Int(answer.world_size).Key("missing_ranks").BeginObject().Key("count");
-  json.Int(static_cast<std::int64_t>(answer.missing_ranks.size())).Key("ranks").String(FormatRankRanges(answer.missing_ranks)).EndObject();
+  json.Int(static_cast<std::int64_t>(answer.missing_ranks.size()))
+      .Key("ranks")
+      .String(FormatRankRanges(answer.missing_ranks))
+      .EndObject();
   json.Key("extra_logs");
   WriteRanks(json, job, answer.extra_logs);
   json.Key("without_compiles");
@@ -106,11 +155,17 @@ JsonWriter ToJson(const RanksAnswer& answer) {
 }  // namespace
 
 int RunRanks(std::span<const std::string> arguments) {
-  Arguments app("One screen for a job: which ranks compiled the same thing, what sets the others apart, the slowest, the missing.", "ranks");
+  Arguments app(
+      "One screen for a job: which ranks compiled the same thing, what sets the others apart, the "
+      "slowest, the missing.",
+      "ranks");
   RanksOptions options;
-  app.Add("--world-size", options.world_size, "how many ranks there should be (default: the highest rank + 1)").Positive();
-  return RunRankAnswer(app, arguments, "every class, aspect and note", options.run,
-                       [&](Database& database) { return AnalyzeRanks(database, options); }, ToJson, Print);
+  app.Add("--world-size", options.world_size,
+          "how many ranks there should be (default: the highest rank + 1)")
+      .Positive();
+  return RunRankAnswer(
+      app, arguments, "every class, aspect and note", options.run,
+      [&](Database& database) { return AnalyzeRanks(database, options); }, ToJson, Print);
 }
 
 }  // namespace tlparse

@@ -10,21 +10,30 @@ namespace tlparse {
 namespace {
 
 constexpr char kQuery[] =
-    "SELECT r.name AS run, c.rank, c.label, c.function, c.file, c.line, m.prior_label, m.ordinal, m.guard, m.reason, m.user_file, "
+    "SELECT r.name AS run, c.rank, c.label, c.function, c.file, c.line, m.prior_label, m.ordinal, "
+    "m.guard, m.reason, m.user_file, "
     "m.user_line, c.status, m.compile_id, m.prior_compile_id, m.record_id "
     "FROM recompile m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.id = c.process_id "
     "JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = f.run_id "
     "WHERE (?1 IS NULL OR c.rank = ?1) AND (?2 IS NULL OR r.id = ?2) "
-    "ORDER BY f.run_id, c.rank, c.process_id, c.frame_id, c.frame_compile_id, m.record_id, m.ordinal";
+    "ORDER BY f.run_id, c.rank, c.process_id, c.frame_id, c.frame_compile_id, m.record_id, "
+    "m.ordinal";
 
 Result<void> PrintRecompiles(Statement& row, const RunFilter& runs) {
-  Table table = runs.MakeTable({{"rank"}, {"compile"}, {"function"}, {"after"}, {"guard that failed"}, {"where"}, {"status"}});
+  Table table = runs.MakeTable({{"rank"},
+                                {"compile"},
+                                {"function"},
+                                {"after"},
+                                {"guard that failed"},
+                                {"where"},
+                                {"status"}});
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
     const std::string guard = row.IsNull(8) ? Cell(row, 9) : Cell(row, 8);
     const std::string where = row.IsNull(10) ? "" : fmt::format("{}:{}", row.Text(10), row.Int(11));
-    runs.Add(table, Cell(row, 0), {Cell(row, 1), Cell(row, 2), Cell(row, 3), Cell(row, 6), guard, where, Cell(row, 12)});
+    runs.Add(table, Cell(row, 0),
+             {Cell(row, 1), Cell(row, 2), Cell(row, 3), Cell(row, 6), guard, where, Cell(row, 12)});
   }
   if (table.empty()) {
     std::puts("no recompiles");
@@ -37,7 +46,10 @@ Result<void> PrintRecompiles(Statement& row, const RunFilter& runs) {
 }  // namespace
 
 int RunRecompiles(std::span<const std::string> arguments) {
-  Arguments app("Why frames were compiled again: each earlier compile that was tried and the guard that failed.", "recompiles");
+  Arguments app(
+      "Why frames were compiled again: each earlier compile that was tried and the guard that "
+      "failed.",
+      "recompiles");
   AnswerArguments common;
   std::optional<std::int64_t> rank;
   RunFilter run;
@@ -50,9 +62,11 @@ int RunRecompiles(std::span<const std::string> arguments) {
   Result<Statement> statement = database->Prepare(kQuery);
   if (!statement) return ReportError(statement.error());
   statement->Bind(1, rank);
-  if (Result<void> bound = run.Bind(*database, 2, *statement); !bound) return ReportError(bound.error());
+  if (Result<void> bound = run.Bind(*database, 2, *statement); !bound)
+    return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "recompiles");
-  if (Result<void> printed = PrintRecompiles(*statement, run); !printed) return ReportError(printed.error());
+  if (Result<void> printed = PrintRecompiles(*statement, run); !printed)
+    return ReportError(printed.error());
   return kExitDone;
 }
 

@@ -31,7 +31,8 @@ Result<void> PrintTable(Statement& statement) {
     ASSIGN_OR_RETURN(const bool has_row, statement.Step());
     if (!has_row) break;
     std::vector<std::string> cells;
-    for (int column = 0; column < statement.column_count(); ++column) cells.push_back(Cell(statement, column));
+    for (int column = 0; column < statement.column_count(); ++column)
+      cells.push_back(Cell(statement, column));
     table.Add(std::move(cells));
   }
   if (!columns.empty()) table.Print();

@@ -9,8 +9,10 @@ namespace tlparse {
 
 std::string_view StatusOf(const CompileState& compile) {
   if (compile.is_failed) return "failed";
-  if (!compile.has_metrics) return compile.is_synthetic && compile.has_output_graph ? "ok" : "unfinished";
-  if (!compile.has_output_graph) return compile.has_start && compile.has_guarded_code ? "empty" : "skipped";
+  if (!compile.has_metrics)
+    return compile.is_synthetic && compile.has_output_graph ? "ok" : "unfinished";
+  if (!compile.has_output_graph)
+    return compile.has_start && compile.has_guarded_code ? "empty" : "skipped";
   return compile.max_attempt > 0 ? "restarted" : "ok";
 }
 
@@ -18,12 +20,13 @@ void TypingStage::AddCompileRows(CompileState& compile, const ProcessState& proc
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
-  rows_->Add(compile_table_, compile.id, process.id, process.rank, compile.ids.compiled_autograd_id, compile.ids.frame_id,
-             compile.ids.frame_compile_id, compile.label, compile.is_synthetic, StaticText{StatusOf(compile)},
-             compile.start_time_us, compile.duration_us, compile.backward_duration_us, text_or_null(compile.function),
+  rows_->Add(compile_table_, compile.id, process.id, process.rank, compile.ids.compiled_autograd_id,
+             compile.ids.frame_id, compile.ids.frame_compile_id, compile.label,
+             compile.is_synthetic, StaticText{StatusOf(compile)}, compile.start_time_us,
+             compile.duration_us, compile.backward_duration_us, text_or_null(compile.function),
              text_or_null(compile.file), compile.line, compile.generation,
-             compile.stack_id == 0 ? std::nullopt : std::optional(compile.stack_id), compile.first_record_id,
-             compile.last_record_id);
+             compile.stack_id == 0 ? std::nullopt : std::optional(compile.stack_id),
+             compile.first_record_id, compile.last_record_id);
   for (const auto& [attempt, reason] : compile.restart_reasons) {
     rows_->Add(attempt_table_, compile.id, attempt, text_or_null(reason));
   }
@@ -31,7 +34,8 @@ void TypingStage::AddCompileRows(CompileState& compile, const ProcessState& proc
 
 namespace {
 
-// Compiles that PyTorch refused (recompile limit) have no name in the log; their frame's earlier compiles have.
+// Compiles that PyTorch refused (recompile limit) have no name in the log; their frame's earlier
+// compiles have.
 void NameByFrame(ProcessState& process) {
   std::unordered_map<std::int64_t, const CompileState*> named;
   for (const std::unique_ptr<CompileState>& compile : process.compiles) {
@@ -68,7 +72,8 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
     state.rank_source = "file_name";
   }
   NameByFrame(state);
-  for (const std::unique_ptr<CompileState>& compile : state.compiles) graphs_.CloseAll(*compile, *this);
+  for (const std::unique_ptr<CompileState>& compile : state.compiles)
+    graphs_.CloseAll(*compile, *this);
   for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors()) {
     if (Result<void> ended = ingestor->ProcessEnded(state, *this); !ended) {
       Log(ImportCode::kBadPayload, ended.error().message);
@@ -81,30 +86,37 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
   }
   const std::string_view basis = process.clock.basis();
   if (basis == "file_mtime") {
-    Log(ImportCode::kTimeFromFile, fmt::format("process {}: year from the file's modification time, zone taken as UTC", state.pid));
+    Log(ImportCode::kTimeFromFile,
+        fmt::format("process {}: year from the file's modification time, zone taken as UTC",
+                    state.pid));
   } else if (basis == "none") {
     Log(ImportCode::kUncalibratedTime, fmt::format("process {}: no event or file time", state.pid));
   }
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
-  rows_->Add(process_table_, state.id, log_file_id_, state.pid, state.rank, text_or_null(state.rank_source), state.is_thread_id,
-             text_or_null(state.torch_version), text_or_null(state.python_version), process.clock.utc_offset_s(),
-             StaticText{basis}, process.clock.shift_us(), process.first_record_id,
-             process.last_record_id);
+  rows_->Add(process_table_, state.id, log_file_id_, state.pid, state.rank,
+             text_or_null(state.rank_source), state.is_thread_id, text_or_null(state.torch_version),
+             text_or_null(state.python_version), process.clock.utc_offset_s(), StaticText{basis},
+             process.clock.shift_us(), process.first_record_id, process.last_record_id);
   return MakeRoom(next_batch);
 }
 
-Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows, const NextBatch& next_batch) {
+Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
+                                  const NextBatch& next_batch) {
   rows_ = &rows;
-  for (const std::unique_ptr<Process>& process : processes_->processes()) RETURN_IF_ERROR(EndProcess(*process, next_batch));
+  for (const std::unique_ptr<Process>& process : processes_->processes())
+    RETURN_IF_ERROR(EndProcess(*process, next_batch));
   const std::int64_t record_count = next_record_id_ - file_first_record_id_;
   const bool has_records = record_count > 0;
   const bool has_contents = contents_.next_id() > file_first_content_id_;
-  const auto when = [](bool condition, std::int64_t value) { return condition ? std::optional(value) : std::nullopt; };
-  rows_->Add(log_file_table_, log_file_id_, run_id_, file_.path, result.size_bytes, record_count, result.line_count,
-             result.compression, result.content_hash, file_.name_rank, when(has_records, file_first_record_id_),
-             when(has_records, next_record_id_ - 1), when(has_contents, file_first_content_id_),
+  const auto when = [](bool condition, std::int64_t value) {
+    return condition ? std::optional(value) : std::nullopt;
+  };
+  rows_->Add(log_file_table_, log_file_id_, run_id_, file_.path, result.size_bytes, record_count,
+             result.line_count, result.compression, result.content_hash, file_.name_rank,
+             when(has_records, file_first_record_id_), when(has_records, next_record_id_ - 1),
+             when(has_contents, file_first_content_id_),
              when(has_contents, contents_.next_id() - 1));
   graphs_.EndFile();
   processes_.reset();

@@ -15,14 +15,16 @@ struct ImportProgress {
   std::int64_t bytes_done = 0;   // of the files as they are on disk
   std::int64_t bytes_total = 0;  // -1: unknown (standard input)
   std::int64_t records = 0;
-  std::string_view path;         // being read
+  std::string_view path;  // being read
 };
 
 struct ImportOptions {
   std::string database_path;
-  // Row of `run`. One call makes one run; a run of that name that exists already gets the logs that are new or have changed.
+  // Row of `run`. One call makes one run; a run of that name that exists already gets the logs that
+  // are new or have changed.
   std::string run_name;
-  // False: `database_path` is replaced when everything has succeeded. True: it is added to (made if it does not exist), in one transaction.
+  // False: `database_path` is replaced when everything has succeeded. True: it is added to (made if
+  // it does not exist), in one transaction.
   bool append = false;
   // Called now and then by the calling thread.
   std::function<void(const ImportProgress&)> on_progress;
@@ -33,16 +35,18 @@ struct ImportSummary {
   std::int64_t log_count = 0;        // read now
   std::int64_t unchanged_count = 0;  // were in the run already, byte for byte
   std::int64_t record_count = 0;
-  std::int64_t size_bytes = 0;       // decompressed
-  std::int64_t error_count = 0;      // import_log rows of this run
+  std::int64_t size_bytes = 0;   // decompressed
+  std::int64_t error_count = 0;  // import_log rows of this run
   std::int64_t warning_count = 0;
   std::int64_t info_count = 0;
 };
 
-// Reads `logs` in their order. `skipped` become import_log rows. The database is complete or untouched: a failure or a kill leaves
-// either the old one or none. Damage in a log is a row of import_log, never a failure.
-// kNotFound, kIo: a log cannot be opened. kDatabase: writing failed (disk full). Uses two threads besides the caller's.
-Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped,
+// Reads `logs` in their order. `skipped` become import_log rows. The database is complete or
+// untouched: a failure or a kill leaves either the old one or none. Damage in a log is a row of
+// import_log, never a failure. kNotFound, kIo: a log cannot be opened. kDatabase: writing failed
+// (disk full). Uses two threads besides the caller's.
+Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs,
+                                 const std::vector<SkippedFile>& skipped,
                                  const ImportOptions& options);
 
 }  // namespace tlparse

@@ -1,4 +1,5 @@
-// Three stages over a fixed pool of windows: read and verify (own thread) → type (the caller's thread) → write (own thread).
+// Three stages over a fixed pool of windows: read and verify (own thread) → type (the caller's
+// thread) → write (own thread).
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +17,8 @@
 
 namespace tlparse {
 
-// A queue between two threads. Close() ends it: pops give what is left, then nothing; pushes are dropped.
+// A queue between two threads. Close() ends it: pops give what is left, then nothing; pushes are
+// dropped.
 template <typename T>
 class Channel {
  public:
@@ -64,15 +66,20 @@ class Pipeline {
     std::string_view path;
   };
   // All outlive the pipeline. The writer's database must not be touched while Run runs.
-  Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables, RecordReader::Shared& shared);
+  Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables,
+           RecordReader::Shared& shared);
 
   struct Hooks {
     std::function<void(const Progress&)> on_progress;  // on the caller's thread; may be empty
-    // On the reading thread when all is read, while the last windows are still typed and written: rows that depend on reading
-    // alone. Calls `write` with what fills a batch, as often as it likes; false: stop, writing has failed.
-    std::function<Result<void>(const std::function<bool(const std::function<void(RowBatch&)>&)>& write)> after_reading;
+    // On the reading thread when all is read, while the last windows are still typed and written:
+    // rows that depend on reading alone. Calls `write` with what fills a batch, as often as it
+    // likes; false: stop, writing has failed.
+    std::function<Result<void>(
+        const std::function<bool(const std::function<void(RowBatch&)>&)>& write)>
+        after_reading;
   };
-  // Reads `files` in order into rows. Stops at the first error that is not the log's: a file that cannot be opened, a full disk.
+  // Reads `files` in order into rows. Stops at the first error that is not the log's: a file that
+  // cannot be opened, a full disk.
   Result<void> Run(std::vector<PipelineFile> files, const Hooks& hooks);
 
  private:
@@ -93,7 +100,8 @@ class Pipeline {
   void AfterReading(const Hooks& hooks);
   std::optional<Error> ReadFile(PipelineFile& file, std::size_t index, std::int64_t& bytes_before);
   void Write();
-  // The rows of the file's end; `slot` is its last window at first, and at last the batch that is not handed over yet.
+  // The rows of the file's end; `slot` is its last window at first, and at last the batch that is
+  // not handed over yet.
   Result<void> EndFile(SlotPointer& slot);
 
   TypingStage& typing_;

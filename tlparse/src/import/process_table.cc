@@ -18,21 +18,26 @@ constexpr std::int64_t kQuarterHourUs = 900'000'000;
 bool StandsAlone(const LogRecord& record) {
   constexpr std::array<std::string_view, 4> kKinds = {"str", "link", "dump_file", "chromium_event"};
   constexpr std::array<std::string_view, 8> kArtifacts = {
-      "graph_execution", "inductor_graph_execution", "torch_version",         "compile_worker_status",
-      "dynamo_cache_entries", "dynamo_cache_bypass",  "native_dsl_compile", "compile_worker_sidecar_death"};
+      "graph_execution",       "inductor_graph_execution",    "torch_version",
+      "compile_worker_status", "dynamo_cache_entries",        "dynamo_cache_bypass",
+      "native_dsl_compile",    "compile_worker_sidecar_death"};
   const Envelope& envelope = record.envelope;
-  if (envelope.kind == "artifact") return std::find(kArtifacts.begin(), kArtifacts.end(), envelope.name) != kArtifacts.end();
+  if (envelope.kind == "artifact")
+    return std::find(kArtifacts.begin(), kArtifacts.end(), envelope.name) != kArtifacts.end();
   return std::find(kKinds.begin(), kKinds.end(), envelope.kind) != kKinds.end();
 }
 
-// Records that only a compile writes: they open a stretch even where the log carries no ids and no stacks at all.
+// Records that only a compile writes: they open a stretch even where the log carries no ids and no
+// stacks at all.
 bool OpensStretch(const Envelope& envelope) {
-  return envelope.kind == "dynamo_start" || envelope.kind == "inductor_output_code" || envelope.kind == "dynamo_cpp_guards_str" ||
+  return envelope.kind == "dynamo_start" || envelope.kind == "inductor_output_code" ||
+         envelope.kind == "dynamo_cpp_guards_str" ||
          (envelope.kind.ends_with("_graph") && envelope.kind != "compiled_autograd_graph") ||
          envelope.kind.ends_with("compilation_metrics");
 }
 
-// Whether the record is the first one of a compile that reuses the label of `compile` (after torch._dynamo.reset()).
+// Whether the record is the first one of a compile that reuses the label of `compile` (after
+// torch._dynamo.reset()).
 bool BeginsAgain(const CompileState& compile, const LogRecord& record) {
   if (!compile.has_start && !compile.has_metrics) return false;
   const Envelope& envelope = record.envelope;
@@ -40,9 +45,11 @@ bool BeginsAgain(const CompileState& compile, const LogRecord& record) {
   if (envelope.kind == "dynamo_start") return true;
   if (envelope.kind == "artifact") return envelope.name == "recompile_reasons";
   if (envelope.kind != "chromium_event") return false;
-  // B of "dynamo". The name is the first member, a token a line or all in one; this is asked of every event.
+  // B of "dynamo". The name is the first member, a token a line or all in one; this is asked of
+  // every event.
   const std::string_view payload = record.raw_payload;
-  return (payload.starts_with("\t{\n\t\"name\": \"dynamo\"") || payload.starts_with("\t{\"name\": \"dynamo\"")) &&
+  return (payload.starts_with("\t{\n\t\"name\": \"dynamo\"") ||
+          payload.starts_with("\t{\"name\": \"dynamo\"")) &&
          payload.find("\"ph\": \"B\"") != std::string_view::npos;
 }
 
@@ -61,7 +68,8 @@ void ProcessClock::Note(PrefixTimeUs time, std::int64_t epoch_us, IngestContext:
   if (basis != IngestContext::TimeBasis::kChromiumEvent) {
     if (coarse_ || !(coarse_ = Calibrate(time, epoch_us))) return;
     coarse_shift_us_ = ToEpochUs(*coarse_, time) - local_us;
-    coarse_basis_ = basis == IngestContext::TimeBasis::kCacheEventTime ? "cache_event_time" : "compilation_metrics";
+    coarse_basis_ = basis == IngestContext::TimeBasis::kCacheEventTime ? "cache_event_time"
+                                                                       : "compilation_metrics";
     return;
   }
   if (!event_) {
@@ -70,8 +78,10 @@ void ProcessClock::Note(PrefixTimeUs time, std::int64_t epoch_us, IngestContext:
   }
   const std::int64_t drift_us = epoch_us - (local_us + zone_change_us_ + event_shift_us_);
   if (std::abs(drift_us) < kQuarterHourUs) return;
-  // The local clock jumped by whole quarters of an hour: summer time began or ended while the job ran.
-  const std::int64_t quarters = (drift_us + (drift_us > 0 ? kQuarterHourUs / 2 : -kQuarterHourUs / 2)) / kQuarterHourUs;
+  // The local clock jumped by whole quarters of an hour: summer time began or ended while the job
+  // ran.
+  const std::int64_t quarters =
+      (drift_us + (drift_us > 0 ? kQuarterHourUs / 2 : -kQuarterHourUs / 2)) / kQuarterHourUs;
   if (std::abs(quarters) <= 8) zone_change_us_ += quarters * kQuarterHourUs;
 }
 
@@ -93,11 +103,13 @@ std::string_view ProcessClock::basis() const {
 }
 
 Process& ProcessTable::Make(const LogRecord& record, std::int64_t pid) {
-  auto process = std::make_unique<Process>(Process{{}, ProcessClock(record.prefix.time_us, mtime_us_, has_mtime_)});
+  auto process = std::make_unique<Process>(
+      Process{{}, ProcessClock(record.prefix.time_us, mtime_us_, has_mtime_)});
   process->state.id = next_process_id_++;
   process->state.pid = record.prefix.pid;
   process->state.is_thread_id = record.prefix.pid > kMaxPid;
-  // Whether it is a child of that process or a stranger in a merged file cannot be told; a stranger defines its own strings.
+  // Whether it is a child of that process or a stranger in a merged file cannot be told; a stranger
+  // defines its own strings.
   if (current_ != nullptr) process->state.parent = &current_->state;
   processes_.push_back(std::move(process));
   latest_[pid] = processes_.back().get();
@@ -114,7 +126,8 @@ Process& ProcessTable::For(const LogRecord& record, std::int64_t record_id, bool
 Process& ProcessTable::Find(const LogRecord& record, bool* rank_conflict) {
   *rank_conflict = false;
   const std::int64_t pid = record.prefix.pid > kMaxPid ? -1 : record.prefix.pid;
-  const std::optional<std::int64_t> rank = record.envelope.rank ? record.envelope.rank : record.prefix.rank;
+  const std::optional<std::int64_t> rank =
+      record.envelope.rank ? record.envelope.rank : record.prefix.rank;
   const std::string_view source = record.envelope.rank ? "record" : "prefix";
   const auto latest = latest_.find(pid);
   if (latest == latest_.end()) {
@@ -144,7 +157,8 @@ Process& ProcessTable::Find(const LogRecord& record, bool* rank_conflict) {
   return made;
 }
 
-CompileState& ProcessTable::MakeCompile(Process& process, const CompileIds& ids, std::string label, std::int64_t record_id) {
+CompileState& ProcessTable::MakeCompile(Process& process, const CompileIds& ids, std::string label,
+                                        std::int64_t record_id) {
   auto compile = std::make_unique<CompileState>();
   compile->id = next_compile_id_++;
   compile->ids = ids;
@@ -157,7 +171,8 @@ CompileState& ProcessTable::MakeCompile(Process& process, const CompileIds& ids,
   return *slot;
 }
 
-CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record, std::int64_t record_id) {
+CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record,
+                                       std::int64_t record_id) {
   const Envelope& envelope = record.envelope;
   const CompileIds ids{envelope.compiled_autograd_id, envelope.frame_id, envelope.frame_compile_id};
   CompileState* compile = nullptr;
@@ -165,7 +180,8 @@ CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record
     const bool stands_alone = StandsAlone(record);
     const bool opens = (envelope.has_stack && !stands_alone) || OpensStretch(envelope);
     if (opens && process.synthetic == nullptr) {
-      process.synthetic = &MakeCompile(process, ids, fmt::format("unknown_{}", record.line), record_id);
+      process.synthetic =
+          &MakeCompile(process, ids, fmt::format("unknown_{}", record.line), record_id);
       process.synthetic->is_synthetic = true;
     }
     // Events and context-free records inside the stretch belong to it as well.
@@ -173,7 +189,8 @@ CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record
   } else {
     const std::string label = ids.Label();
     compile = process.state.FindCompile(label);
-    if (compile == nullptr || BeginsAgain(*compile, record)) compile = &MakeCompile(process, ids, label, record_id);
+    if (compile == nullptr || BeginsAgain(*compile, record))
+      compile = &MakeCompile(process, ids, label, record_id);
   }
   if (compile == nullptr) return nullptr;
   compile->last_record_id = record_id;
@@ -182,7 +199,8 @@ CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record
     compile->restart_reasons.try_emplace(*envelope.attempt);
   }
   if (envelope.kind == "dynamo_start") compile->has_start = true;
-  if (envelope.kind.ends_with("_graph") || envelope.kind == "inductor_output_code") compile->has_output_graph = true;
+  if (envelope.kind.ends_with("_graph") || envelope.kind == "inductor_output_code")
+    compile->has_output_graph = true;
   return compile;
 }
 

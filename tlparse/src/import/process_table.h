@@ -16,7 +16,8 @@
 
 namespace tlparse {
 
-// How a process's prefix times become times since the epoch. Until an event tells, the year is guessed from the file's time.
+// How a process's prefix times become times since the epoch. Until an event tells, the year is
+// guessed from the file's time.
 class ProcessClock {
  public:
   ProcessClock(PrefixTimeUs first, std::int64_t file_mtime_us, bool has_mtime);
@@ -52,12 +53,18 @@ struct Process {
 class ProcessTable {
  public:
   // `next_process_id` and `next_compile_id` are counters of the load.
-  ProcessTable(std::int64_t& next_process_id, std::int64_t& next_compile_id, std::int64_t file_mtime_us, bool has_mtime)
-      : next_process_id_(next_process_id), next_compile_id_(next_compile_id), mtime_us_(file_mtime_us), has_mtime_(has_mtime) {}
+  ProcessTable(std::int64_t& next_process_id, std::int64_t& next_compile_id,
+               std::int64_t file_mtime_us, bool has_mtime)
+      : next_process_id_(next_process_id),
+        next_compile_id_(next_compile_id),
+        mtime_us_(file_mtime_us),
+        has_mtime_(has_mtime) {}
 
-  // The process that wrote the record. Sets *rank_conflict if the record's rank made a second process for its pid.
+  // The process that wrote the record. Sets *rank_conflict if the record's rank made a second
+  // process for its pid.
   Process& For(const LogRecord& record, std::int64_t record_id, bool* rank_conflict);
-  // The compile the record belongs to, made if need be; nullptr: none. Updates what the envelope alone tells.
+  // The compile the record belongs to, made if need be; nullptr: none. Updates what the envelope
+  // alone tells.
   CompileState* CompileFor(Process& process, const LogRecord& record, std::int64_t record_id);
   // A record without ids ended the open synthetic compile.
   static void EndSynthetic(Process& process) { process.synthetic = nullptr; }
@@ -67,15 +74,17 @@ class ProcessTable {
  private:
   Process& Find(const LogRecord& record, bool* rank_conflict);
   Process& Make(const LogRecord& record, std::int64_t pid);
-  CompileState& MakeCompile(Process& process, const CompileIds& ids, std::string label, std::int64_t record_id);
+  CompileState& MakeCompile(Process& process, const CompileIds& ids, std::string label,
+                            std::int64_t record_id);
 
   std::int64_t& next_process_id_;
   std::int64_t& next_compile_id_;
   std::int64_t mtime_us_;
   bool has_mtime_;
   std::vector<std::unique_ptr<Process>> processes_;
-  Process* current_ = nullptr;                         // wrote the latest record
-  std::unordered_map<std::int64_t, Process*> latest_;  // by pid: the process that records without rank belong to
+  Process* current_ = nullptr;  // wrote the latest record
+  // by pid: the process that records without rank belong to
+  std::unordered_map<std::int64_t, Process*> latest_;
 };
 
 }  // namespace tlparse

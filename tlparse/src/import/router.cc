@@ -17,7 +17,8 @@ Router::Router(TableSet& tables) {
       const bool is_artifact = key.starts_with(kArtifactPrefix);
       if (is_artifact) key.remove_prefix(kArtifactPrefix.size());
       if (const std::size_t star = key.find('*'); star != std::string_view::npos) {
-        (is_artifact ? artifact_patterns_ : kind_patterns_).push_back({key.substr(0, star), key.substr(star + 1), ingestor});
+        (is_artifact ? artifact_patterns_ : kind_patterns_)
+            .push_back({key.substr(0, star), key.substr(star + 1), ingestor});
       } else {
         (is_artifact ? artifacts_ : kinds_).emplace(key, ingestor);
       }
@@ -33,8 +34,8 @@ Router::Router(TableSet& tables) {
 Ingestor* Router::FindArtifact(std::string_view name) const {
   if (auto found = artifacts_.find(name); found != artifacts_.end()) return found->second;
   for (const Pattern& pattern : artifact_patterns_) {
-    if (name.size() >= pattern.prefix.size() + pattern.suffix.size() && name.starts_with(pattern.prefix) &&
-        name.ends_with(pattern.suffix)) {
+    if (name.size() >= pattern.prefix.size() + pattern.suffix.size() &&
+        name.starts_with(pattern.prefix) && name.ends_with(pattern.suffix)) {
       return pattern.ingestor;
     }
   }

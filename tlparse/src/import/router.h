@@ -15,7 +15,8 @@ class Router {
  public:
   explicit Router(TableSet& tables);
 
-  // The owner of a record, by its kind and (for artifacts) its name; nullptr: unknown. `name_id` stands for the name in a cache.
+  // The owner of a record, by its kind and (for artifacts) its name; nullptr: unknown. `name_id`
+  // stands for the name in a cache.
   Ingestor* Find(std::string_view kind, std::string_view name, TextId name_id);
   const std::vector<std::unique_ptr<Ingestor>>& ingestors() const { return ingestors_; }
 

@@ -46,14 +46,18 @@ Result<void> TypingStage::Load(Database& database) {
   RETURN_IF_ERROR(texts_.Load(database));
   RETURN_IF_ERROR(contents_.Load(database));
   RETURN_IF_ERROR(stacks_.Load(database));
-  for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors()) RETURN_IF_ERROR(ingestor->Load(database));
-  next_ids_.resize(tables_.tables().size(), 1);  // tables may have been declared since this was made
+  for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors())
+    RETURN_IF_ERROR(ingestor->Load(database));
+  // Tables may have been declared since this was made
+  next_ids_.resize(tables_.tables().size(), 1);
   for (std::size_t table = 0; table < tables_.tables().size(); ++table) {
     const std::string& name = tables_.tables()[table].name;
     ASSIGN_OR_RETURN(const std::int64_t has_id,
-                     database.QueryInt(fmt::format("SELECT count(*) FROM pragma_table_info('{}') WHERE name = 'id'", name)));
+                     database.QueryInt(fmt::format(
+                         "SELECT count(*) FROM pragma_table_info('{}') WHERE name = 'id'", name)));
     if (has_id == 0) continue;
-    ASSIGN_OR_RETURN(const std::int64_t last, database.QueryInt(fmt::format("SELECT max(id) FROM \"{}\"", name)));
+    ASSIGN_OR_RETURN(const std::int64_t last,
+                     database.QueryInt(fmt::format("SELECT max(id) FROM \"{}\"", name)));
     next_ids_[table] = last + 1;
   }
   next_record_id_ = first_record_id_ = next_ids_[record_table_];
@@ -74,7 +78,8 @@ std::int64_t TypingStage::BeginFile(const FileInfo& file) {
   log_file_id_ = NextId(log_file_table_);
   file_first_record_id_ = next_record_id_;
   file_first_content_id_ = contents_.next_id();
-  processes_ = std::make_unique<ProcessTable>(next_process_id_, next_compile_id_, file.mtime_us, file.has_mtime);
+  processes_ = std::make_unique<ProcessTable>(next_process_id_, next_compile_id_, file.mtime_us,
+                                              file.has_mtime);
   reported_unknown_.clear();
   reported_once_.clear();
   ForgetKept();
@@ -95,12 +100,14 @@ void TypingStage::AddFindings(const Window& window, std::int64_t first_record_id
     if (finding.line > 0) place.line = finding.line;
     if (finding.byte_offset >= 0) place.byte_offset = finding.byte_offset;
     if (finding.record >= 0) place.record_id = first_record_id + finding.record;
-    import_log_.Add(*rows_, log_file_id_, place, finding.code, finding.message, finding.text, finding.line_count);
+    import_log_.Add(*rows_, log_file_id_, place, finding.code, finding.message, finding.text,
+                    finding.line_count);
   }
 }
 
 void TypingStage::LogSkippedFile(const SkippedFile& file, RowBatch& rows) {
-  import_log_.Add(rows, std::nullopt, {}, ImportCode::kSkippedFile, fmt::format("{}: {}", file.path, file.reason));
+  import_log_.Add(rows, std::nullopt, {}, ImportCode::kSkippedFile,
+                  fmt::format("{}: {}", file.path, file.reason));
 }
 
 void TypingStage::TypeRecord(const LogRecord& record) {
@@ -132,7 +139,8 @@ void TypingStage::TypeRecord(const LogRecord& record) {
     if (Result<simdjson::dom::element> metadata = Metadata(); metadata) {
       std::string_view text;
       std::int64_t id = 0;
-      if (metadata->at(0).get(text) == simdjson::SUCCESS && metadata->at(1).get(id) == simdjson::SUCCESS) {
+      if (metadata->at(0).get(text) == simdjson::SUCCESS &&
+          metadata->at(1).get(id) == simdjson::SUCCESS) {
         const auto [entry, is_new] = process_->state.strings.try_emplace(id, text);
         if (!is_new && entry->second != text) {
           Log(ImportCode::kRedefinedString, fmt::format("string {} was '{}'", id, entry->second));
@@ -146,12 +154,14 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   AddRecordRow(record, local_us_);
   ReportEnvelope(record, rank_conflict);
 
-  if (Ingestor* ingestor = router_.Find(record_.kind, record_.name, name_id_); ingestor != nullptr) {
+  if (Ingestor* ingestor = router_.Find(record_.kind, record_.name, name_id_);
+      ingestor != nullptr) {
     Ingest(*ingestor);
   } else if (record_.kind != "str") {
     ReportUnknown(record);
   }
-  if (record_.compile != nullptr && record_.compile->is_synthetic && record_.kind.ends_with("compilation_metrics")) {
+  if (record_.compile != nullptr && record_.compile->is_synthetic &&
+      record_.kind.ends_with("compilation_metrics")) {
     ProcessTable::EndSynthetic(*process_);
   }
 }
@@ -183,39 +193,49 @@ void TypingStage::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
   }
   const std::optional<StaticText> metadata =
       envelope.metadata.empty() ? std::nullopt : std::optional(StaticText{envelope.metadata});
-  // Bytes that are not text cannot stand in a TEXT column; the finding kRepairedJson says that the envelope is not as in the log.
+  // Bytes that are not text cannot stand in a TEXT column; the finding kRepairedJson says that the
+  // envelope is not as in the log.
   std::string_view envelope_text = record.envelope_json;
-  if (envelope.was_repaired && !IsTextSafe(envelope_text)) envelope_text = rows_->arena().Copy(SanitizeUtf8(envelope_text));
+  if (envelope.was_repaired && !IsTextSafe(envelope_text))
+    envelope_text = rows_->arena().Copy(SanitizeUtf8(envelope_text));
   if (record_.compile != nullptr && kind_id_ > kTextCreateUnbackedSymbol) {
     rows_->Add(compile_record_table_, record_.compile->id, record_.id);
   }
-  const auto id_or_null = [](std::int64_t id) { return id == 0 ? std::nullopt : std::optional(id); };
-  rows_->Add(record_table_, record_.id, process_->state.id, nullptr, record.line, record.byte_offset, local_us,
-             Text(record.prefix.path), record.prefix.source_line, id_or_null(kind_id_), id_or_null(name_id_),
-             record_.compile_row_id(), record_.attempt,
-             OptionalText(record_.subgraph_name), id_or_null(record.payload_id), record.payload_state, stack_id, user_stack_id,
-             StaticText{envelope_text}, metadata);
+  const auto id_or_null = [](std::int64_t id) {
+    return id == 0 ? std::nullopt : std::optional(id);
+  };
+  rows_->Add(record_table_, record_.id, process_->state.id, nullptr, record.line,
+             record.byte_offset, local_us, Text(record.prefix.path), record.prefix.source_line,
+             id_or_null(kind_id_), id_or_null(name_id_), record_.compile_row_id(), record_.attempt,
+             OptionalText(record_.subgraph_name), id_or_null(record.payload_id),
+             record.payload_state, stack_id, user_stack_id, StaticText{envelope_text}, metadata);
 }
 
 void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
   const Envelope& envelope = record.envelope;
   if (record_.kind.empty()) {
-    Log(envelope.has_several_keys ? ImportCode::kSeveralRecordKeys : ImportCode::kNoRecordKey, "the record has no kind");
+    Log(envelope.has_several_keys ? ImportCode::kSeveralRecordKeys : ImportCode::kNoRecordKey,
+        "the record has no kind");
   }
   if (!envelope.bad_member.empty()) {
     Log(ImportCode::kBadEnvelopeMember, fmt::format("'{}' has a wrong type", envelope.bad_member));
   }
-  if (rank_conflict) Log(ImportCode::kRankConflict, fmt::format("pid {} now writes as rank {}", record.prefix.pid, *envelope.rank));
+  if (rank_conflict)
+    Log(ImportCode::kRankConflict,
+        fmt::format("pid {} now writes as rank {}", record.prefix.pid, *envelope.rank));
   if (envelope.was_repaired) Log(ImportCode::kRepairedJson, "the envelope is not strict JSON");
-  if (record_.kind == "artifact" && record_.name.data() == nullptr) Log(ImportCode::kUnnamedArtifact, "an artifact without a name");
-  if (record.payload_state == LogRecord::Payload::kCrRemoved && reported_once_.insert("cr").second) {
+  if (record_.kind == "artifact" && record_.name.data() == nullptr)
+    Log(ImportCode::kUnnamedArtifact, "an artifact without a name");
+  if (record.payload_state == LogRecord::Payload::kCrRemoved &&
+      reported_once_.insert("cr").second) {
     Log(ImportCode::kCrRemoved, "payload lines end in CR LF (first of this file)");
   }
 }
 
 void TypingStage::ReportUnknown(const LogRecord& record) {
   (void)record;
-  if (record_.kind.empty() || (record_.kind == "artifact" && record_.name.data() == nullptr)) return;
+  if (record_.kind.empty() || (record_.kind == "artifact" && record_.name.data() == nullptr))
+    return;
   const bool is_artifact = record_.kind == "artifact";
   if (!reported_unknown_.insert(is_artifact ? name_id_ : kind_id_).second) return;
   Log(is_artifact ? ImportCode::kUnknownArtifact : ImportCode::kUnknownRecordKind,
@@ -232,7 +252,8 @@ Result<simdjson::dom::element> TypingStage::EnvelopeRoot() {
 Result<simdjson::dom::element> TypingStage::ParseEnvelope() {
   simdjson::dom::element root;
   if (!log_record_->envelope.was_repaired &&
-      metadata_parser_.parse(record_.envelope.data(), record_.envelope.size(), false).get(root) == simdjson::SUCCESS) {
+      metadata_parser_.parse(record_.envelope.data(), record_.envelope.size(), false).get(root) ==
+          simdjson::SUCCESS) {
     return root;
   }
   Result<RepairedJson> repaired = RepairJson(record_.envelope);
@@ -248,7 +269,8 @@ Result<simdjson::dom::element> TypingStage::Metadata() {
   ASSIGN_OR_RETURN(simdjson::dom::element root, EnvelopeRoot());
   simdjson::dom::object object;
   simdjson::dom::element value;
-  if (root.get(object) != simdjson::SUCCESS || object.at_key(record_.kind).get(value) != simdjson::SUCCESS) {
+  if (root.get(object) != simdjson::SUCCESS ||
+      object.at_key(record_.kind).get(value) != simdjson::SUCCESS) {
     return Fail(ErrorCode::kBadJson, "the record has no metadata");
   }
   return value;
@@ -257,11 +279,14 @@ Result<simdjson::dom::element> TypingStage::Metadata() {
 std::int64_t TypingStage::Stack(std::string_view member, bool in_metadata) {
   Result<simdjson::dom::element> root = in_metadata ? Metadata() : EnvelopeRoot();
   simdjson::dom::element frames;
-  if (!root || root->at_key(member).get(frames) != simdjson::SUCCESS || !frames.is_array()) return 0;
+  if (!root || root->at_key(member).get(frames) != simdjson::SUCCESS || !frames.is_array())
+    return 0;
   std::optional<std::int64_t> unresolved;
   Result<std::int64_t> stack = stacks_.Stack(*rows_, process_->state, frames, &unresolved);
-  if (unresolved && reported_once_.insert(fmt::format("string {} {}", process_->state.id, *unresolved)).second) {
-    Log(ImportCode::kUnresolvedString, fmt::format("string {} is not defined (first use)", *unresolved));
+  if (unresolved &&
+      reported_once_.insert(fmt::format("string {} {}", process_->state.id, *unresolved)).second) {
+    Log(ImportCode::kUnresolvedString,
+        fmt::format("string {} is not defined (first use)", *unresolved));
   }
   if (!stack) {
     Log(ImportCode::kBadMetadata, stack.error().message);
@@ -293,9 +318,12 @@ Result<simdjson::dom::element> TypingStage::PayloadJson() {
   }
   simdjson::dom::element root;
   // Arena blocks and windows have readable bytes behind them, so the text is parsed in place.
-  if (payload_parser_.parse(text.data(), text.size(), false).get(root) == simdjson::SUCCESS) return root;
+  if (payload_parser_.parse(text.data(), text.size(), false).get(root) == simdjson::SUCCESS)
+    return root;
   Result<RepairedJson> repaired = RepairJson(text);
-  if (!repaired) return Fail(ErrorCode::kBadJson, fmt::format("the payload is not JSON: {}", repaired.error().message));
+  if (!repaired)
+    return Fail(ErrorCode::kBadJson,
+                fmt::format("the payload is not JSON: {}", repaired.error().message));
   if (payload_parser_.parse(WithoutBigIntegers(repaired->text)).get(root) != simdjson::SUCCESS) {
     return Fail(ErrorCode::kBadJson, "the payload is not JSON");
   }
@@ -313,10 +341,12 @@ std::string_view TypingStage::KeptPayload(std::int64_t payload_id) {
   return found == kept_payloads_.end() ? std::string_view() : found->second;
 }
 void TypingStage::KeepPayload() {
-  if (record_.payload_id == 0 || !kept_payloads_.try_emplace(record_.payload_id, Payload()).second) return;
+  if (record_.payload_id == 0 || !kept_payloads_.try_emplace(record_.payload_id, Payload()).second)
+    return;
   kept_order_.push_back(record_.payload_id);
   kept_bytes_ += Payload().size();
-  // Bounded whatever the log: of very many open lookups the oldest lose their components, not their rows.
+  // Bounded whatever the log: of very many open lookups the oldest lose their components, not their
+  // rows.
   while (kept_bytes_ > kMaxKeptBytes && kept_order_.size() > 1) {
     const std::int64_t oldest = kept_order_.front();
     kept_order_.pop_front();
@@ -329,7 +359,8 @@ void TypingStage::ReleasePayload(std::int64_t payload_id) {
   kept_bytes_ -= found->second.size();
   kept_payloads_.erase(found);
   // Ids of released payloads leave the queue from its front, so that it stays as short as the map.
-  while (!kept_order_.empty() && !kept_payloads_.contains(kept_order_.front())) kept_order_.pop_front();
+  while (!kept_order_.empty() && !kept_payloads_.contains(kept_order_.front()))
+    kept_order_.pop_front();
 }
 
 void TypingStage::NoteTime(std::int64_t epoch_us, TimeBasis basis) {

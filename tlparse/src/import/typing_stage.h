@@ -1,5 +1,5 @@
-// The middle of the pipeline: records of a window become rows of every table. Single-threaded; strictly in log order, so that ids and
-// joins do not depend on the machine.
+// The middle of the pipeline: records of a window become rows of every table. Single-threaded;
+// strictly in log order, so that ids and joins do not depend on the machine.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,8 @@ class TypingStage final : public IngestContext {
   // Declares every table of the load in `tables`, which outlives the stage.
   explicit TypingStage(TableSet& tables);
 
-  // For an existing database: takes over ids and contents. For a new one: the rows every database starts with.
+  // For an existing database: takes over ids and contents. For a new one: the rows every database
+  // starts with.
   Result<void> Load(Database& database);
   void AddInitialRows(RowBatch& rows);
 
@@ -60,8 +61,9 @@ class TypingStage final : public IngestContext {
   Result<void> Type(Window& window, RowBatch& rows);
   // Hands the full batch over to be written, and gives the next one; nullptr: writing has failed.
   using NextBatch = std::function<RowBatch*()>;
-  // Rows known only at the end of a file: processes, compiles, graphs, the file itself. They are many where a file has many
-  // compiles, so they go into as many batches as they fill, `rows` first.
+  // Rows known only at the end of a file: processes, compiles, graphs, the file itself. They are
+  // many where a file has many compiles, so they go into as many batches as they fill, `rows`
+  // first.
   Result<void> EndFile(const FileResult& result, RowBatch& rows, const NextBatch& next_batch);
   void LogSkippedFile(const SkippedFile& file, RowBatch& rows);
 
@@ -107,8 +109,8 @@ class TypingStage final : public IngestContext {
   GraphTracker graphs_;
   ImportLog import_log_;
   Router router_;
-  TableId run_table_, log_file_table_, process_table_, payload_table_, record_table_, compile_table_, attempt_table_,
-      compile_record_table_;
+  TableId run_table_, log_file_table_, process_table_, payload_table_, record_table_,
+      compile_table_, attempt_table_, compile_record_table_;
   std::vector<std::int64_t> next_ids_;  // by table
 
   std::int64_t run_id_ = 0;

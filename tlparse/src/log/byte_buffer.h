@@ -1,4 +1,5 @@
-// Bytes that grow without being zeroed first, with readable slack behind them (simdjson reads past the end).
+// Bytes that grow without being zeroed first, with readable slack behind them (simdjson reads past
+// the end).
 #pragma once
 
 #include <cstddef>

@@ -40,7 +40,9 @@ std::optional<GlogPrefix> ParseGlogPrefix(std::string_view line) {
     line.remove_prefix(rank->length);
   }
   // "V1121 08:30:01.123000 4": level, 20 characters of time, a space, a digit.
-  if (line.size() < 24 || std::strchr("VIWEC", line[0]) == nullptr || line[0] == '\0' || line[21] != ' ') return std::nullopt;
+  if (line.size() < 24 || std::strchr("VIWEC", line[0]) == nullptr || line[0] == '\0' ||
+      line[21] != ' ')
+    return std::nullopt;
   const std::optional<PrefixTimeUs> time = ParsePrefixTime(line.substr(1, 20));
   if (!time && !HasPrefixTimeShape(line.substr(1, 20))) return std::nullopt;
   prefix.has_time = time.has_value();
@@ -51,11 +53,15 @@ std::optional<GlogPrefix> ParseGlogPrefix(std::string_view line) {
   if (!pid || at >= line.size() || line[at] != ' ') return std::nullopt;
   prefix.pid = *pid;
   const std::size_t path_begin = ++at;
-  // The path may hold anything, "C:\x.py:12] {" too: it ends at the first ":<digits>] {" after at least one character.
-  for (std::size_t close = path_begin + 1; (close = line.find("] {", close)) != std::string_view::npos; ++close) {
+  // The path may hold anything, "C:\x.py:12] {" too: it ends at the first ":<digits>] {" after at
+  // least one character.
+  for (std::size_t close = path_begin + 1;
+       (close = line.find("] {", close)) != std::string_view::npos; ++close) {
     std::size_t digits = close;
     while (digits > path_begin && IsDigit(line[digits - 1])) --digits;
-    if (digits == close || digits < path_begin + 2 || line[digits - 1] != ':' || close - digits > 18) continue;
+    if (digits == close || digits < path_begin + 2 || line[digits - 1] != ':' ||
+        close - digits > 18)
+      continue;
     prefix.path = line.substr(path_begin, digits - 1 - path_begin);
     std::size_t number = digits;
     prefix.source_line = *Digits(line, number);

@@ -13,7 +13,7 @@ namespace tlparse {
 
 struct GlogPrefix {
   std::optional<std::int64_t> rank;  // of "[rankN]:"
-  bool has_time = true;      // false: there is no such date or time of day (month 13), time_us is 0
+  bool has_time = true;  // false: there is no such date or time of day (month 13), time_us is 0
   PrefixTimeUs time_us = 0;
   std::int64_t pid = 0;
   std::string_view path;

@@ -18,7 +18,9 @@ std::uint64_t Mask64(const char* bytes, char c) {
   std::uint64_t mask = 0;
   for (int part = 0; part < 4; ++part) {
     const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 16 * part));
-    mask |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(block, pattern)))) << (16 * part);
+    mask |= static_cast<std::uint64_t>(
+                static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(block, pattern))))
+            << (16 * part);
   }
   return mask;
 #else
@@ -58,7 +60,8 @@ std::int64_t FindChunks(std::string_view bytes, std::vector<ChunkStart>& starts)
     }
     line += CountBits(newlines);
   };
-  for (; at + 64 <= bytes.size(); at += 64) handle(Mask64(bytes.data() + at, '\n'), Mask64(bytes.data() + at, '\t'));
+  for (; at + 64 <= bytes.size(); at += 64)
+    handle(Mask64(bytes.data() + at, '\n'), Mask64(bytes.data() + at, '\t'));
   if (at < bytes.size()) {
     char tail[64];
     std::memset(tail, '\t', sizeof tail);  // what lies behind the end starts nothing

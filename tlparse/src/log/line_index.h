@@ -1,4 +1,5 @@
-// Finds where chunks begin: a chunk is a line that does not start with a TAB, with the TAB lines that follow it.
+// Finds where chunks begin: a chunk is a line that does not start with a TAB, with the TAB lines
+// that follow it.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,8 @@ struct ChunkStart {
   std::int64_t line;   // 0-based line in the window
 };
 
-// Appends the chunk starts of `bytes` to `starts`; the first byte always starts a chunk. Returns the number of LFs.
-// Only LF ends a line: payloads contain CR, NUL, U+2028 (reference 1.4).
+// Appends the chunk starts of `bytes` to `starts`; the first byte always starts a chunk. Returns
+// the number of LFs. Only LF ends a line: payloads contain CR, NUL, U+2028 (reference 1.4).
 std::int64_t FindChunks(std::string_view bytes, std::vector<ChunkStart>& starts);
 
 // The first line of a chunk, without its LF or CR LF.

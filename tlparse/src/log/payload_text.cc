@@ -13,8 +13,9 @@ namespace tlparse {
 
 namespace {
 
-// Copies from `from` to `to` up to and including the first LF, or up to `end`; returns the number of bytes. Most payload lines are
-// shorter than 32 bytes (events are printed a token a line), where calls of memchr and memcpy cost more than the copy itself.
+// Copies from `from` to `to` up to and including the first LF, or up to `end`; returns the number
+// of bytes. Most payload lines are shorter than 32 bytes (events are printed a token a line), where
+// calls of memchr and memcpy cost more than the copy itself.
 std::size_t CopyLine(const char* from, const char* end, char* to) {
 #if defined(__SSE2__)
   const __m128i newline = _mm_set1_epi8('\n');
@@ -30,8 +31,10 @@ std::size_t CopyLine(const char* from, const char* end, char* to) {
   }
   return static_cast<std::size_t>(end - from);
 #else
-  const char* newline = static_cast<const char*>(std::memchr(from, '\n', static_cast<std::size_t>(end - from)));
-  const std::size_t length = static_cast<std::size_t>((newline == nullptr ? end : newline + 1) - from);
+  const char* newline =
+      static_cast<const char*>(std::memchr(from, '\n', static_cast<std::size_t>(end - from)));
+  const std::size_t length =
+      static_cast<std::size_t>((newline == nullptr ? end : newline + 1) - from);
   std::memcpy(to, from, length);
   return length;
 #endif

@@ -17,10 +17,12 @@ constexpr std::size_t kWindowBytes = RecordReader::kWindowBytes;
 constexpr std::size_t kMaxForeignBytes = 64 << 10;
 
 std::int64_t CountLines(std::string_view text) {
-  return std::count(text.begin(), text.end(), '\n') + (!text.empty() && text.back() != '\n' ? 1 : 0);
+  return std::count(text.begin(), text.end(), '\n') +
+         (!text.empty() && text.back() != '\n' ? 1 : 0);
 }
 
-Finding MakeFinding(ImportCode code, std::int64_t line, std::int64_t byte_offset, std::string message) {
+Finding MakeFinding(ImportCode code, std::int64_t line, std::int64_t byte_offset,
+                    std::string message) {
   Finding finding;
   finding.code = code;
   finding.line = line;
@@ -48,7 +50,8 @@ void Window::Clear() {
   ends_file = false;
 }
 
-RecordReader::RecordReader(std::unique_ptr<InputStream> input, Shared& shared, std::size_t window_bytes, std::size_t max_record_bytes)
+RecordReader::RecordReader(std::unique_ptr<InputStream> input, Shared& shared,
+                           std::size_t window_bytes, std::size_t max_record_bytes)
     : input_(std::move(input)),
       shared_(shared),
       window_bytes_(window_bytes),
@@ -82,7 +85,8 @@ Result<bool> RecordReader::Next(Window& window) {
     is_done_ = true;
     window.ends_file = true;
     if (!input_error_.empty()) {
-      window.findings.push_back(MakeFinding(ImportCode::kDamagedInput, line_count_, window_offset_, input_error_));
+      window.findings.push_back(
+          MakeFinding(ImportCode::kDamagedInput, line_count_, window_offset_, input_error_));
     }
   }
   return true;
@@ -112,8 +116,9 @@ std::size_t RecordReader::Fill(Window& window) {
     const std::size_t cut = FindCut(bytes.view(), chunks_);
     if (cut != 0) return cut;
     if (bytes.size() >= max_record_bytes_) {
-      window.findings.push_back(MakeFinding(ImportCode::kLineTooLong, window_line_ + 1, window_offset_,
-                                            fmt::format("a record of more than {} bytes was cut here", max_record_bytes_)));
+      window.findings.push_back(MakeFinding(
+          ImportCode::kLineTooLong, window_line_ + 1, window_offset_,
+          fmt::format("a record of more than {} bytes was cut here", max_record_bytes_)));
       return bytes.size();
     }
     target = std::min(max_record_bytes_, bytes.size() + bytes.size() / 2 + 1);
@@ -125,7 +130,8 @@ void RecordReader::Split(Window& window, std::size_t end) {
   std::size_t index = 0;
   for (; index < chunks_.size() && chunks_[index].offset < end; ++index) {
     const std::size_t begin = chunks_[index].offset;
-    const std::size_t stop = index + 1 < chunks_.size() ? std::min(chunks_[index + 1].offset, end) : end;
+    const std::size_t stop =
+        index + 1 < chunks_.size() ? std::min(chunks_[index + 1].offset, end) : end;
     const std::string_view chunk = bytes.substr(begin, stop - begin);
     const std::int64_t line = window_line_ + chunks_[index].line + 1;
     if (const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(chunk))) {
@@ -134,7 +140,8 @@ void RecordReader::Split(Window& window, std::size_t end) {
       AddForeign(window, chunk, line);
     }
   }
-  for (const auto& [record, payload] : torn_) window.records[record].raw_payload = payload.Join(window.arena);
+  for (const auto& [record, payload] : torn_)
+    window.records[record].raw_payload = payload.Join(window.arena);
   torn_.clear();
   latest_of_rank_.clear();
   open_record_.reset();
@@ -144,16 +151,19 @@ void RecordReader::Split(Window& window, std::size_t end) {
   line_count_ = window_line_ + (!bytes.empty() && bytes.back() != '\n' ? 1 : 0);
 }
 
-void RecordReader::AddHeader(Window& window, std::string_view chunk, const GlogPrefix& prefix, std::int64_t line) {
+void RecordReader::AddHeader(Window& window, std::string_view chunk, const GlogPrefix& prefix,
+                             std::int64_t line) {
   const std::int64_t offset = window_offset_ + (chunk.data() - window.bytes.data());
-  // Payload lines from here on are not those of the record before; ranks are apart only where every line has its "[rankN]:".
+  // Payload lines from here on are not those of the record before; ranks are apart only where every
+  // line has its "[rankN]:".
   open_record_.reset();
   if (!prefix.rank) latest_of_rank_.clear();
   if (prefix.rank) latest_of_rank_.erase(*prefix.rank);
   const Envelope* envelope = parser_.Parse(prefix.json);
   if (envelope == nullptr) {
-    Finding finding = MakeFinding(ImportCode::kBrokenHeader, line, offset,
-                                  "the header's JSON is damaged; the line and its payload lines are kept as text");
+    Finding finding = MakeFinding(
+        ImportCode::kBrokenHeader, line, offset,
+        "the header's JSON is damaged; the line and its payload lines are kept as text");
     finding.text = chunk.ends_with('\n') ? chunk.substr(0, chunk.size() - 1) : chunk;
     finding.line_count = CountLines(chunk);
     window.findings.push_back(std::move(finding));
@@ -167,8 +177,9 @@ void RecordReader::AddHeader(Window& window, std::string_view chunk, const GlogP
   record.envelope_json = prefix.json;
   SetTime(window, record);
   record.envelope = *envelope;
-  for (std::string_view* text : {&record.envelope.kind, &record.envelope.name, &record.envelope.subgraph_name,
-                                 &record.envelope.metadata, &record.envelope.bad_member}) {
+  for (std::string_view* text :
+       {&record.envelope.kind, &record.envelope.name, &record.envelope.subgraph_name,
+        &record.envelope.metadata, &record.envelope.bad_member}) {
     if (text->data() != nullptr) *text = window.arena.Copy(*text);
   }
   const std::size_t line_end = chunk.find('\n');
@@ -185,7 +196,8 @@ bool RecordReader::AddTorn(Window& window, std::size_t index, std::string_view l
   const LogRecord& record = window.records[index];
   if (!record.envelope.payload_hash) return false;
   if (lines.ends_with('\n')) lines.remove_suffix(1);
-  return torn_.try_emplace(index, record.raw_payload, *record.envelope.payload_hash).first->second.Add(lines);
+  return torn_.try_emplace(index, record.raw_payload, *record.envelope.payload_hash)
+      .first->second.Add(lines);
 }
 
 // A record without a possible time gets that of its neighbour.
@@ -211,12 +223,14 @@ void RecordReader::AddForeign(Window& window, std::string_view chunk, std::int64
   if (const std::optional<RankPrefix> rank = ParseRankPrefix(chunk);
       rank && rank->length < chunk.size() && chunk[rank->length] == '\t') {
     const auto record = latest_of_rank_.find(rank->rank);
-    if (record != latest_of_rank_.end() && AddTorn(window, record->second, chunk.substr(rank->length))) return;
+    if (record != latest_of_rank_.end() &&
+        AddTorn(window, record->second, chunk.substr(rank->length)))
+      return;
   }
   std::string_view text = chunk;
   const std::size_t line_end = chunk.find('\n');
-  if (!is_orphan && line_end != std::string_view::npos && line_end + 1 < chunk.size() && open_record_ &&
-      AddTorn(window, *open_record_, chunk.substr(line_end + 1))) {
+  if (!is_orphan && line_end != std::string_view::npos && line_end + 1 < chunk.size() &&
+      open_record_ && AddTorn(window, *open_record_, chunk.substr(line_end + 1))) {
     text = chunk.substr(0, line_end + 1);
   }
   const ImportCode code = is_orphan ? ImportCode::kPayloadWithoutRecord : ImportCode::kForeignLine;
@@ -232,13 +246,15 @@ void RecordReader::AddForeign(Window& window, std::string_view chunk, std::int64
     }
   }
   Finding finding = MakeFinding(
-      code, line, offset, is_orphan ? "payload lines without a record" : "lines that are not part of the trace");
+      code, line, offset,
+      is_orphan ? "payload lines without a record" : "lines that are not part of the trace");
   finding.text = text;
   finding.line_count = line_count;
   window.findings.push_back(std::move(finding));
 }
 
-void RecordReader::FindCandidates(Window& window, std::vector<std::pair<std::size_t, std::size_t>>& repeats) {
+void RecordReader::FindCandidates(Window& window,
+                                  std::vector<std::pair<std::size_t, std::size_t>>& repeats) {
   std::unordered_map<Md5Digest, std::size_t, DigestHasher> pending;
   for (std::size_t index = 0; index < window.records.size(); ++index) {
     LogRecord& record = window.records[index];
@@ -247,7 +263,9 @@ void RecordReader::FindCandidates(Window& window, std::vector<std::pair<std::siz
     std::uint64_t fingerprint = 0;
     bool was_known = false;
     if (claimed) {
-      fingerprint = XXH3_64bits_withSeed(record.raw_payload.data(), record.raw_payload.size(), shared_.fingerprint_seed) | 1;
+      fingerprint = XXH3_64bits_withSeed(record.raw_payload.data(), record.raw_payload.size(),
+                                         shared_.fingerprint_seed) |
+                    1;
       const PayloadIndex::Entry* known = shared_.index->Find(*claimed);
       if (known != nullptr && known->fingerprint == fingerprint) {
         record.payload_state = LogRecord::Payload::kOk;
@@ -273,7 +291,8 @@ void RecordReader::FindCandidates(Window& window, std::vector<std::pair<std::siz
   }
 }
 
-Result<void> RecordReader::Settle(Window& window, const Candidate& candidate, std::string_view content, Md5Digest md5) {
+Result<void> RecordReader::Settle(Window& window, const Candidate& candidate,
+                                  std::string_view content, Md5Digest md5) {
   LogRecord& record = window.records[candidate.record];
   const std::optional<Md5Digest>& claimed = record.envelope.payload_hash;
   bool removed_cr = candidate.removed_cr;
@@ -290,10 +309,11 @@ Result<void> RecordReader::Settle(Window& window, const Candidate& candidate, st
   }
   const bool is_verified = claimed && md5 == *claimed;
   record.payload_state = !record.envelope.names_payload ? LogRecord::Payload::kUnhashed
-                         : !is_verified ? LogRecord::Payload::kMismatch
-                         : removed_cr   ? LogRecord::Payload::kCrRemoved
-                                        : LogRecord::Payload::kOk;
-  // A verified payload that was unknown a moment ago can only have come in with an oddity of this window.
+                         : !is_verified                 ? LogRecord::Payload::kMismatch
+                         : removed_cr                   ? LogRecord::Payload::kCrRemoved
+                                                        : LogRecord::Payload::kOk;
+  // A verified payload that was unknown a moment ago can only have come in with an oddity of this
+  // window.
   if (!is_verified || candidate.was_known || window_is_odd_) {
     window_is_odd_ |= !is_verified;
     if (const PayloadIndex::Entry* known = shared_.index->Find(md5); known != nullptr) {
@@ -306,9 +326,11 @@ Result<void> RecordReader::Settle(Window& window, const Candidate& candidate, st
   record.payload_md5 = md5;
   record.payload = content;
   record.payload_is_text = IsTextSafe(content);
-  // Only verified bytes may stand for their hash in later comparisons; with CRs removed the raw bytes are not the content.
+  // Only verified bytes may stand for their hash in later comparisons; with CRs removed the raw
+  // bytes are not the content.
   const bool is_plain = record.payload_state == LogRecord::Payload::kOk;
-  return shared_.index->Insert({md5, is_plain ? candidate.fingerprint : 0, static_cast<std::uint32_t>(record.payload_id)});
+  return shared_.index->Insert(
+      {md5, is_plain ? candidate.fingerprint : 0, static_cast<std::uint32_t>(record.payload_id)});
 }
 
 Result<void> RecordReader::Verify(Window& window) {
@@ -329,7 +351,8 @@ Result<void> RecordReader::Verify(Window& window) {
   for (std::size_t index = 0; index < window.records.size(); ++index) {
     const LogRecord& record = window.records[index];
     const bool is_last = is_at_end_ && carry_.size() == 0 && index + 1 == window.records.size();
-    Finding finding = MakeFinding(ImportCode::kPayloadMismatch, record.line, record.byte_offset, {});
+    Finding finding =
+        MakeFinding(ImportCode::kPayloadMismatch, record.line, record.byte_offset, {});
     finding.record = static_cast<std::int64_t>(index);
     if (record.payload_state == LogRecord::Payload::kMismatch && !record.envelope.payload_hash) {
       finding.code = ImportCode::kBadPayloadHash;

@@ -15,8 +15,12 @@ namespace {
 struct Chunks {
   std::string_view bytes;
   const std::vector<ChunkStart>& starts;
-  std::size_t Offset(std::size_t index) const { return index < starts.size() ? starts[index].offset : bytes.size(); }
-  std::string_view Text(std::size_t index) const { return bytes.substr(Offset(index), Offset(index + 1) - Offset(index)); }
+  std::size_t Offset(std::size_t index) const {
+    return index < starts.size() ? starts[index].offset : bytes.size();
+  }
+  std::string_view Text(std::size_t index) const {
+    return bytes.substr(Offset(index), Offset(index + 1) - Offset(index));
+  }
 };
 
 // A record of an aggregated log whose payload lines do not follow it at once.
@@ -30,10 +34,12 @@ bool IsWaiting(std::string_view chunk) {
   return !has_lines && FirstLine(chunk).find("\"has_payload\"") != std::string_view::npos;
 }
 
-// As FindCut, for the chunks first … last of which the headers have "[rankN]:": `cut` is in front of the last header.
+// As FindCut, for the chunks first … last of which the headers have "[rankN]:": `cut` is in front
+// of the last header.
 std::size_t CutOfRanks(const Chunks& chunks, std::size_t first, std::size_t last, std::size_t cut) {
   std::vector<TornRecord> torn;
-  std::unordered_map<std::int64_t, std::size_t> latest;  // rank → the one of `torn` that its lines belong to
+  // Rank → the one of `torn` that its lines belong to
+  std::unordered_map<std::int64_t, std::size_t> latest;
   for (std::size_t index = first; index <= last; ++index) {
     const std::string_view text = chunks.Text(index);
     const std::optional<RankPrefix> rank = ParseRankPrefix(text);
@@ -66,16 +72,20 @@ std::size_t FindCut(std::string_view bytes, const std::vector<ChunkStart>& start
   std::size_t index = last + 1;
   while (index > 0) {
     --index;
-    // A line that is not all there yet is a header if it begins like one; else it may be foreign, and the record before it is open.
+    // A line that is not all there yet is a header if it begins like one; else it may be foreign,
+    // and the record before it is open.
     if (const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(chunks.Text(index)))) {
       if (!cut) cut = chunks.Offset(index);
-      if (!prefix->rank) return *cut == chunks.Offset(index) ? *cut : CutOfRanks(chunks, index, last, *cut);
+      if (!prefix->rank)
+        return *cut == chunks.Offset(index) ? *cut : CutOfRanks(chunks, index, last, *cut);
     }
-    // From here to the end everything is foreign; a record's own payload lines do not count, however long they are.
+    // From here to the end everything is foreign; a record's own payload lines do not count,
+    // however long they are.
     if (bytes.size() - chunks.Offset(index) >= kMaxTornBytes) break;
   }
   if (cut) return CutOfRanks(chunks, index, last, *cut);
-  // Only foreign lines for a while: nothing before the last one can still grow. TAB lines of no record need not stay together.
+  // Only foreign lines for a while: nothing before the last one can still grow. TAB lines of no
+  // record need not stay together.
   return chunks.Offset(last) == 0 && is_whole ? bytes.rfind('\n') + 1 : chunks.Offset(last);
 }
 

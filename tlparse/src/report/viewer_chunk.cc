@@ -18,8 +18,8 @@ void AppendInt(std::int64_t value, std::string& out) {
 
 }  // namespace
 
-Result<void> ChunkWriter::AddTable(Database& database, std::string_view name, const std::string& sql,
-                                   const ViewerParameters& parameters) {
+Result<void> ChunkWriter::AddTable(Database& database, std::string_view name,
+                                   const std::string& sql, const ViewerParameters& parameters) {
   ASSIGN_OR_RETURN(Statement* const kept, database.PrepareKept(sql));
   Statement& statement = *kept;
   for (const auto& [parameter, value] : parameters) {

@@ -104,12 +104,14 @@ Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
   if (spec.range == ChunkRange::kCompiles || spec.range == ChunkRange::kProcess) {
     ASSIGN_OR_RETURN(
         Statement* const kept,
-        database_->PrepareKept(
-            spec.range == ChunkRange::kCompiles
-                ? "SELECT min(c.first_record_id), max(c.last_record_id) FROM compile c CROSS JOIN process p ON p.id = "
-                  "c.process_id JOIN log_file f ON f.id = p.log_file_id WHERE c.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"
-                : "SELECT p.first_record_id, p.last_record_id FROM process p JOIN log_file f ON f.id = p.log_file_id "
-                  "WHERE p.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"));
+        database_->PrepareKept(spec.range == ChunkRange::kCompiles
+                                   ? "SELECT min(c.first_record_id), max(c.last_record_id) FROM "
+                                     "compile c CROSS JOIN process p ON p.id = "
+                                     "c.process_id JOIN log_file f ON f.id = p.log_file_id WHERE "
+                                     "c.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"
+                                   : "SELECT p.first_record_id, p.last_record_id FROM process p "
+                                     "JOIN log_file f ON f.id = p.log_file_id "
+                                     "WHERE p.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"));
     Statement& range = *kept;
     range.Bind(1, first);
     range.Bind(2, last);

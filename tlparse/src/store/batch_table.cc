@@ -21,7 +21,8 @@ struct Cursor : sqlite3_vtab_cursor {
   std::size_t columns;
 };
 
-int Connect(sqlite3* database, void* source, int, const char* const*, sqlite3_vtab** table, char**) {
+int Connect(sqlite3* database, void* source, int, const char* const*, sqlite3_vtab** table,
+            char**) {
   auto* made = new Table();
   made->source = static_cast<BatchSource*>(source);
   std::string declaration = "CREATE TABLE x(";
@@ -91,7 +92,8 @@ int Rowid(sqlite3_vtab_cursor*, sqlite3_int64* rowid) {
 
 sqlite3_module MakeModule() {
   sqlite3_module module{};
-  module.xConnect = Connect;  // xCreate stays null: the table exists without CREATE VIRTUAL TABLE, by its module's name
+  module.xConnect = Connect;  // xCreate stays null: the table exists without CREATE VIRTUAL TABLE,
+                              // by its module's name
   module.xBestIndex = BestIndex;
   module.xDisconnect = Disconnect;
   module.xOpen = OpenCursor;
@@ -116,12 +118,16 @@ Result<std::unique_ptr<BatchWriter>> BatchWriter::Make(Database& database, const
     auto source = std::make_unique<BatchSource>();
     source->columns = table.columns;
     const std::string module = "batch_" + table.name;
-    if (sqlite3_create_module(database.handle(), module.c_str(), &kModule, source.get()) != SQLITE_OK) {
-      return Fail(ErrorCode::kInternal, fmt::format("cannot register {}: {}", module, sqlite3_errmsg(database.handle())));
+    if (sqlite3_create_module(database.handle(), module.c_str(), &kModule, source.get()) !=
+        SQLITE_OK) {
+      return Fail(ErrorCode::kInternal,
+                  fmt::format("cannot register {}: {}", module, sqlite3_errmsg(database.handle())));
     }
-    Result<Statement> insert =
-        database.Prepare(fmt::format("INSERT INTO \"{}\" SELECT * FROM \"{}\"", table.name, module));
-    if (!insert) return Fail(ErrorCode::kInternal, fmt::format("table {}: {}", table.name, insert.error().message));
+    Result<Statement> insert = database.Prepare(
+        fmt::format("INSERT INTO \"{}\" SELECT * FROM \"{}\"", table.name, module));
+    if (!insert)
+      return Fail(ErrorCode::kInternal,
+                  fmt::format("table {}: {}", table.name, insert.error().message));
     writer->inserts_.push_back(std::move(*insert));
     writer->sources_.push_back(std::move(source));
   }
@@ -133,12 +139,14 @@ Result<void> BatchWriter::Insert(const RowBatch& batch) {
     const std::vector<Cell>& cells = batch.cells(static_cast<TableId>(index));
     if (cells.empty()) continue;
     if (cells.size() % sources_[index]->columns != 0) {
-      return Fail(ErrorCode::kInternal, fmt::format("a row of {} has too few or too many values", tables_.tables()[index].name));
+      return Fail(ErrorCode::kInternal, fmt::format("a row of {} has too few or too many values",
+                                                    tables_.tables()[index].name));
     }
     sources_[index]->cells = &cells;
     if (Result<void> inserted = inserts_[index].Run(); !inserted) {
       return Fail(ErrorCode::kDatabase,
-                  fmt::format("cannot write table {}: {}", tables_.tables()[index].name, inserted.error().message));
+                  fmt::format("cannot write table {}: {}", tables_.tables()[index].name,
+                              inserted.error().message));
     }
   }
   return {};

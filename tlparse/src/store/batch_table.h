@@ -1,5 +1,6 @@
-// Inserts a RowBatch with one statement per table: `INSERT INTO t SELECT * FROM batch_t`, where batch_t is a virtual table over
-// the batch's cells. Cheaper than binding and stepping every row (SQLite runs one program over all of them, and text is not copied).
+// Inserts a RowBatch with one statement per table: `INSERT INTO t SELECT * FROM batch_t`, where
+// batch_t is a virtual table over the batch's cells. Cheaper than binding and stepping every row
+// (SQLite runs one program over all of them, and text is not copied).
 #pragma once
 
 #include <memory>
@@ -15,14 +16,15 @@ struct BatchSource;
 
 class BatchWriter {
  public:
-  // `database` has all tables of `tables`, each with the number of columns given there (kInternal otherwise).
-  // Both must outlive the writer.
+  // `database` has all tables of `tables`, each with the number of columns given there (kInternal
+  // otherwise). Both must outlive the writer.
   static Result<std::unique_ptr<BatchWriter>> Make(Database& database, const TableSet& tables);
   ~BatchWriter();
   BatchWriter(const BatchWriter&) = delete;
   BatchWriter& operator=(const BatchWriter&) = delete;
 
-  // Inserts all rows. kDatabase with the table's name if SQLite refuses one (disk full, wrong type).
+  // Inserts all rows. kDatabase with the table's name if SQLite refuses one (disk full, wrong
+  // type).
   Result<void> Insert(const RowBatch& batch);
 
  private:

@@ -8,8 +8,8 @@ namespace tlparse {
 
 namespace {
 constexpr std::array<std::string_view, 11> kNames = {
-    "graph",    "code",       "code_kernels",    "guard_tree",     "schedule", "op_list", "op_estimate",
-    "provenance", "execution_order", "triton_kernels", "text"};
+    "graph",       "code",       "code_kernels",    "guard_tree",     "schedule", "op_list",
+    "op_estimate", "provenance", "execution_order", "triton_kernels", "text"};
 static_assert(static_cast<std::size_t>(ContentKind::kText) + 1 == kNames.size());
 
 std::uint64_t PayloadKey(ContentKind kind, std::int64_t payload_id) {
@@ -33,7 +33,8 @@ Result<void> ContentRegistry::Load(Database& database) {
     }
     if (contents.Int(0) >= next_) next_ = contents.Int(0) + 1;
   }
-  ASSIGN_OR_RETURN(Statement links, database.Prepare("SELECT payload_id, content_id FROM payload_content"));
+  ASSIGN_OR_RETURN(Statement links,
+                   database.Prepare("SELECT payload_id, content_id FROM payload_content"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, links.Step());
     if (!has_row) return {};
@@ -43,7 +44,8 @@ Result<void> ContentRegistry::Load(Database& database) {
   }
 }
 
-ContentId ContentRegistry::Intern(RowBatch& rows, ContentKind kind, const Hash128& hash, std::int64_t record_id) {
+ContentId ContentRegistry::Intern(RowBatch& rows, ContentKind kind, const Hash128& hash,
+                                  std::int64_t record_id) {
   const auto [entry, is_new] = ids_.try_emplace(Key{hash, kind}, next_);
   if (is_new) {
     ++next_;
@@ -52,14 +54,16 @@ ContentId ContentRegistry::Intern(RowBatch& rows, ContentKind kind, const Hash12
   return {entry->second, is_new};
 }
 
-std::optional<std::int64_t> ContentRegistry::OfPayload(ContentKind kind, std::int64_t payload_id) const {
+std::optional<std::int64_t> ContentRegistry::OfPayload(ContentKind kind,
+                                                       std::int64_t payload_id) const {
   if (payload_id == 0) return std::nullopt;
   auto found = of_payload_.find(PayloadKey(kind, payload_id));
   if (found == of_payload_.end()) return std::nullopt;
   return found->second;
 }
 
-void ContentRegistry::LinkPayload(RowBatch& rows, ContentKind kind, std::int64_t payload_id, std::int64_t content_id) {
+void ContentRegistry::LinkPayload(RowBatch& rows, ContentKind kind, std::int64_t payload_id,
+                                  std::int64_t content_id) {
   if (payload_id == 0) return;
   if (of_payload_.emplace(PayloadKey(kind, payload_id), content_id).second) {
     rows.Add(payload_content_, payload_id, content_id);

@@ -1,4 +1,5 @@
-// Derived content: what payloads say once addresses, timings and paths are removed, each distinct one stored once.
+// Derived content: what payloads say once addresses, timings and paths are removed, each distinct
+// one stored once.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ enum class ContentKind : std::uint8_t {
   kProvenance,      // kernel_row, kernel_node_row, node_mapping_row, kernel_source_row
   kExecutionOrder,  // graph_execution_row
   kTritonKernels,   // triton_kernel_row
-  kText,            // any other payload, normalised (fx_graph_runnable, torch._functorch.config, …)
+  kText,  // any other payload, normalised (fx_graph_runnable, torch._functorch.config, …)
 };
 std::string_view Name(ContentKind kind);
 
@@ -47,9 +48,11 @@ class ContentRegistry {
   // The content of that kind and hash (of the normalised form).
   ContentId Intern(RowBatch& rows, ContentKind kind, const Hash128& hash, std::int64_t record_id);
 
-  // What an earlier record with this payload was found to be; saves parsing repeated payloads. payload_id 0 is never known.
+  // What an earlier record with this payload was found to be; saves parsing repeated payloads.
+  // payload_id 0 is never known.
   std::optional<std::int64_t> OfPayload(ContentKind kind, std::int64_t payload_id) const;
-  void LinkPayload(RowBatch& rows, ContentKind kind, std::int64_t payload_id, std::int64_t content_id);
+  void LinkPayload(RowBatch& rows, ContentKind kind, std::int64_t payload_id,
+                   std::int64_t content_id);
 
   std::int64_t next_id() const { return next_; }
 
@@ -68,7 +71,8 @@ class ContentRegistry {
   TableId payload_content_;
   std::int64_t next_ = 1;
   std::unordered_map<Key, std::int64_t, KeyHasher> ids_;
-  std::unordered_map<std::uint64_t, std::int64_t> of_payload_;  // (payload id << 8 | kind) → content id
+  // (payload id << 8 | kind) → content id
+  std::unordered_map<std::uint64_t, std::int64_t> of_payload_;
 };
 
 }  // namespace tlparse

@@ -7,19 +7,25 @@
 
 namespace tlparse {
 
-void Statement::Bind(int index, std::int64_t value) { sqlite3_bind_int64(statement_.get(), index, value); }
-void Statement::Bind(int index, double value) { sqlite3_bind_double(statement_.get(), index, value); }
+void Statement::Bind(int index, std::int64_t value) {
+  sqlite3_bind_int64(statement_.get(), index, value);
+}
+void Statement::Bind(int index, double value) {
+  sqlite3_bind_double(statement_.get(), index, value);
+}
 void Statement::Bind(int index, std::string_view text) {
-  sqlite3_bind_text64(statement_.get(), index, text.data() == nullptr ? "" : text.data(), text.size(), SQLITE_STATIC,
-                      SQLITE_UTF8);
+  sqlite3_bind_text64(statement_.get(), index, text.data() == nullptr ? "" : text.data(),
+                      text.size(), SQLITE_STATIC, SQLITE_UTF8);
 }
 void Statement::BindBlob(int index, std::string_view bytes) {
-  sqlite3_bind_blob64(statement_.get(), index, bytes.data() == nullptr ? "" : bytes.data(), bytes.size(), SQLITE_STATIC);
+  sqlite3_bind_blob64(statement_.get(), index, bytes.data() == nullptr ? "" : bytes.data(),
+                      bytes.size(), SQLITE_STATIC);
 }
 void Statement::BindNull(int index) { sqlite3_bind_null(statement_.get(), index); }
 
 Error Statement::LastError() const {
-  return Error{ErrorCode::kDatabase, fmt::format("SQLite: {}", sqlite3_errmsg(sqlite3_db_handle(statement_.get())))};
+  return Error{ErrorCode::kDatabase,
+               fmt::format("SQLite: {}", sqlite3_errmsg(sqlite3_db_handle(statement_.get())))};
 }
 
 Result<bool> Statement::Step() {
@@ -47,14 +53,19 @@ std::string_view Statement::ColumnName(int column) const {
   const char* name = sqlite3_column_name(statement_.get(), column);
   return name == nullptr ? std::string_view() : name;
 }
-int Statement::ColumnType(int column) const { return sqlite3_column_type(statement_.get(), column); }
-std::int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+int Statement::ColumnType(int column) const {
+  return sqlite3_column_type(statement_.get(), column);
+}
+std::int64_t Statement::Int(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
 double Statement::Real(int column) const { return sqlite3_column_double(statement_.get(), column); }
 
 std::string_view Statement::Text(int column) const {
   const void* bytes = sqlite3_column_blob(statement_.get(), column);
   if (bytes == nullptr) return {};
-  return {static_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+  return {static_cast<const char*>(bytes),
+          static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
 }
 std::optional<std::int64_t> Statement::OptionalInt(int column) const {
   return IsNull(column) ? std::nullopt : std::optional(Int(column));
@@ -68,20 +79,25 @@ std::optional<std::string> Statement::OptionalText(int column) const {
 
 namespace {
 
-// Bulk load: nobody else sees the file before it is renamed, so there is nothing to roll back. The small page cache keeps
-// the pages being filled in the processor's cache; 16 KB pages are what measured best for payloads of this size.
+// Bulk load: nobody else sees the file before it is renamed, so there is nothing to roll back. The
+// small page cache keeps the pages being filled in the processor's cache; 16 KB pages are what
+// measured best for payloads of this size.
 constexpr char kBulkLoadPragmas[] =
-    "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+    "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA "
+    "locking_mode = EXCLUSIVE;"
     "PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;";
 constexpr char kAppendPragmas[] =
-    "PRAGMA journal_mode = DELETE; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;";
-constexpr char kReadPragmas[] = "PRAGMA query_only = ON; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
+    "PRAGMA journal_mode = DELETE; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384; PRAGMA "
+    "temp_store = MEMORY;";
+constexpr char kReadPragmas[] =
+    "PRAGMA query_only = ON; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
     "PRAGMA mmap_size = 2147418112;";
 
 }  // namespace
 
 Result<Database> Database::Open(const std::string& path, Mode mode) {
-  // SQLite counts its memory under one lock, for which the threads of a report would wait. Nobody reads the count.
+  // SQLite counts its memory under one lock, for which the threads of a report would wait. Nobody
+  // reads the count.
   [[maybe_unused]] static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   int flags = SQLITE_OPEN_NOMUTEX;
   flags |= mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
@@ -89,7 +105,8 @@ Result<Database> Database::Open(const std::string& path, Mode mode) {
   if (mode != Mode::kBulkLoad && access(path.c_str(), R_OK) != 0) {
     return Fail(access(path.c_str(), F_OK) != 0 ? ErrorCode::kNotFound : ErrorCode::kIo,
                 fmt::format("cannot open the database '{}': {}", path,
-                            access(path.c_str(), F_OK) != 0 ? "there is no such file" : "it is not readable"));
+                            access(path.c_str(), F_OK) != 0 ? "there is no such file"
+                                                            : "it is not readable"));
   }
   sqlite3* connection = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
@@ -101,24 +118,27 @@ Result<Database> Database::Open(const std::string& path, Mode mode) {
     Result<void> check = CheckSchema(database);
     if (!check) {
       if (check.error().code == ErrorCode::kDatabase) {
-        return Fail(ErrorCode::kNotATrace, fmt::format("'{}' is not a database: {}", path, sqlite3_errmsg(connection)));
+        return Fail(ErrorCode::kNotATrace,
+                    fmt::format("'{}' is not a database: {}", path, sqlite3_errmsg(connection)));
       }
       return tl::unexpected<Error>(std::move(check).error());
     }
   }
-  RETURN_IF_ERROR(database.Execute(mode == Mode::kBulkLoad   ? kBulkLoadPragmas
+  RETURN_IF_ERROR(database.Execute(mode == Mode::kBulkLoad ? kBulkLoadPragmas
                                    : mode == Mode::kAppend ? kAppendPragmas
                                                            : kReadPragmas));
   return database;
 }
 
 Error Database::LastError(std::string_view doing) const {
-  return Error{ErrorCode::kDatabase, fmt::format("{} '{}': {}", doing, path_, sqlite3_errmsg(connection_.get()))};
+  return Error{ErrorCode::kDatabase,
+               fmt::format("{} '{}': {}", doing, path_, sqlite3_errmsg(connection_.get()))};
 }
 
 Result<Statement> Database::Prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(connection_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) {
+  if (sqlite3_prepare_v2(connection_.get(), sql.data(), static_cast<int>(sql.size()), &statement,
+                         nullptr) != SQLITE_OK) {
     return Fail(ErrorCode::kDatabase, fmt::format("SQL: {}", sqlite3_errmsg(connection_.get())));
   }
   return Statement(statement);

@@ -1,4 +1,5 @@
-// A thin owner of an SQLite connection and its statements. SQLite's codes become Errors here and nowhere else.
+// A thin owner of an SQLite connection and its statements. SQLite's codes become Errors here and
+// nowhere else.
 #pragma once
 
 #include <sqlite3.h>
@@ -41,7 +42,8 @@ class Statement {
   // Columns of the current row, 0-based. Views live until the next Step or Reset.
   int column_count() const;
   std::string_view ColumnName(int column) const;
-  int ColumnType(int column) const;  // SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_BLOB, SQLITE_NULL
+  // SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_BLOB, SQLITE_NULL
+  int ColumnType(int column) const;
   bool IsNull(int column) const { return ColumnType(column) == SQLITE_NULL; }
   std::int64_t Int(int column) const;
   double Real(int column) const;
@@ -67,9 +69,11 @@ class Statement {
 class Database {
  public:
   enum class Mode {
-    kReadOnly,  // must exist and be a tlparse database of a schema version we know (kNotATrace otherwise)
+    kReadOnly,  // must exist and be a tlparse database of a schema version we know (kNotATrace
+                // otherwise)
     kBulkLoad,  // new file, no journal: whoever loads it renames it when done
-    kAppend,    // existing tlparse database, rollback journal: a killed process leaves the old content
+    kAppend,    // existing tlparse database, rollback journal: a killed process leaves the old
+                // content
   };
   static Result<Database> Open(const std::string& path, Mode mode);
 
@@ -77,8 +81,8 @@ class Database {
   Database& operator=(Database&&) = default;
 
   Result<Statement> Prepare(std::string_view sql);
-  // The same, kept for the next time, reset and with its earlier bindings. Not to be used while an earlier use goes on. Lives as
-  // long as the database.
+  // The same, kept for the next time, reset and with its earlier bindings. Not to be used while an
+  // earlier use goes on. Lives as long as the database.
   Result<Statement*> PrepareKept(const std::string& sql);
   // One or several statements without parameters; rows are dropped.
   Result<void> Execute(std::string_view sql);
@@ -95,7 +99,8 @@ class Database {
   struct Closer {
     void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
   };
-  Database(sqlite3* connection, std::string path) : connection_(connection), path_(std::move(path)) {}
+  Database(sqlite3* connection, std::string path)
+      : connection_(connection), path_(std::move(path)) {}
   Error LastError(std::string_view doing) const;
 
   std::unique_ptr<sqlite3, Closer> connection_;

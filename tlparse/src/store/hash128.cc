@@ -1,10 +1,9 @@
 #include "store/hash128.h"
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <array>
-
-#include <fmt/format.h>
 
 namespace tlparse {
 
@@ -13,7 +12,9 @@ Hash128 HashBytes(std::string_view bytes) {
   return {hash.low64, hash.high64};
 }
 
-std::string ToHex(const Hash128& hash) { return fmt::format("{:016x}{:016x}", hash.high, hash.low); }
+std::string ToHex(const Hash128& hash) {
+  return fmt::format("{:016x}{:016x}", hash.high, hash.low);
+}
 
 std::optional<Hash128> FromHex(std::string_view hex) {
   if (hex.size() != 32) return std::nullopt;
@@ -27,7 +28,9 @@ std::optional<Hash128> FromHex(std::string_view hex) {
   return Hash128{halves[1], halves[0]};
 }
 
-SequenceHash::SequenceHash() : state_(XXH3_createState()) { XXH3_128bits_reset(static_cast<XXH3_state_t*>(state_)); }
+SequenceHash::SequenceHash() : state_(XXH3_createState()) {
+  XXH3_128bits_reset(static_cast<XXH3_state_t*>(state_));
+}
 SequenceHash::~SequenceHash() { XXH3_freeState(static_cast<XXH3_state_t*>(state_)); }
 
 void SequenceHash::Add(std::string_view part) {

@@ -20,7 +20,8 @@ struct Hash128Hasher {
 
 Hash128 HashBytes(std::string_view bytes);
 std::string ToHex(const Hash128& hash);  // 32 lower-case characters
-std::optional<Hash128> FromHex(std::string_view hex);  // the inverse; nothing if it is not 32 such characters
+// the inverse; nothing if it is not 32 such characters
+std::optional<Hash128> FromHex(std::string_view hex);
 
 // Hash of a sequence of parts: parts are told apart ("ab","c" differs from "a","bc").
 class SequenceHash {

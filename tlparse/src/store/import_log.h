@@ -18,8 +18,9 @@ class ImportLog {
     next_id_ = next_id;
   }
   // `text` is what no record keeps; empty: NULL. It is copied.
-  void Add(RowBatch& rows, std::optional<std::int64_t> log_file_id, const ImportPlace& place, ImportCode code,
-           std::string_view message, std::string_view text = {}, std::int64_t line_count = 1);
+  void Add(RowBatch& rows, std::optional<std::int64_t> log_file_id, const ImportPlace& place,
+           ImportCode code, std::string_view message, std::string_view text = {},
+           std::int64_t line_count = 1);
 
  private:
   TableId table_;

@@ -1,5 +1,5 @@
-// Rows on their way into SQLite: collected by table while a window of the log is understood, inserted by the writer
-// thread with one statement per table.
+// Rows on their way into SQLite: collected by table while a window of the log is understood,
+// inserted by the writer thread with one statement per table.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ struct Cell {
   Type type;
 };
 
-// Text that outlives the batch's arena users without being copied: the window's or arena's own bytes, or a literal.
+// Text that outlives the batch's arena users without being copied: the window's or arena's own
+// bytes, or a literal.
 struct StaticText {
   std::string_view text;
 };
@@ -40,10 +41,12 @@ class RowBatch;
 // A table that rows are added to; made once by TableSet::Use.
 using TableId = std::uint16_t;
 
-// The tables of a load, in a fixed order. One per load, built before the threads start, then read-only.
+// The tables of a load, in a fixed order. One per load, built before the threads start, then
+// read-only.
 class TableSet {
  public:
-  // Rows for `table` have `columns` values, in the order of CREATE TABLE. Calling it again gives the same id.
+  // Rows for `table` have `columns` values, in the order of CREATE TABLE. Calling it again gives
+  // the same id.
   TableId Use(std::string_view table, std::size_t columns);
   struct Table {
     std::string name;
@@ -60,8 +63,9 @@ class RowBatch {
  public:
   explicit RowBatch(const TableSet& tables) : rows_(tables.tables().size()) {}
 
-  // Adds a row. Values: integers, bool, double, string_view (copied into the arena), StaticText, StaticAny, nullptr (NULL),
-  // and std::optional of those. The number of values must be the table's columns (checked by the writer).
+  // Adds a row. Values: integers, bool, double, string_view (copied into the arena), StaticText,
+  // StaticAny, nullptr (NULL), and std::optional of those. The number of values must be the table's
+  // columns (checked by the writer).
   template <typename... Values>
   void Add(TableId table, const Values&... values) {
     std::vector<Cell>& cells = rows_[table];

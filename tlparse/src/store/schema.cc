@@ -8,7 +8,9 @@
 namespace tlparse {
 
 Result<void> AddImportCodes(Database& database) {
-  ASSIGN_OR_RETURN(Statement insert, database.Prepare("INSERT INTO import_code VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"));
+  ASSIGN_OR_RETURN(
+      Statement insert,
+      database.Prepare("INSERT INTO import_code VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"));
   for (int code = 1; code < static_cast<int>(ImportCode::kCount); ++code) {
     const ImportCodeInfo& info = Info(static_cast<ImportCode>(code));
     insert.Bind(1, std::int64_t{code});
@@ -21,8 +23,8 @@ Result<void> AddImportCodes(Database& database) {
 }
 
 Result<void> CreateSchema(Database& database) {
-  RETURN_IF_ERROR(database.Execute(
-      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion)));
+  RETURN_IF_ERROR(database.Execute(fmt::format(
+      "PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion)));
   for (const char* script : SchemaScripts()) RETURN_IF_ERROR(database.Execute(script));
   return AddImportCodes(database);
 }
@@ -32,14 +34,16 @@ Result<void> CreateIndexes(Database& database) { return database.Execute(IndexSc
 Result<void> CheckSchema(Database& database) {
   ASSIGN_OR_RETURN(const std::int64_t application, database.QueryInt("PRAGMA application_id"));
   if (application != kApplicationId) {
-    return Fail(ErrorCode::kNotATrace, fmt::format("'{}' is an SQLite database, but not one that tlparse wrote",
-                                                   database.path()));
+    return Fail(
+        ErrorCode::kNotATrace,
+        fmt::format("'{}' is an SQLite database, but not one that tlparse wrote", database.path()));
   }
   ASSIGN_OR_RETURN(const std::int64_t version, database.QueryInt("PRAGMA user_version"));
   if (version != kSchemaVersion) {
-    return Fail(ErrorCode::kNotATrace,
-                fmt::format("'{}' has schema version {}, this tlparse knows {}: ingest the logs again", database.path(),
-                            version, kSchemaVersion));
+    return Fail(
+        ErrorCode::kNotATrace,
+        fmt::format("'{}' has schema version {}, this tlparse knows {}: ingest the logs again",
+                    database.path(), version, kSchemaVersion));
   }
   return {};
 }

@@ -10,7 +10,8 @@ namespace tlparse {
 
 class Database;
 
-// PRAGMA user_version of the databases this program writes and reads. Columns may be added without a new version.
+// PRAGMA user_version of the databases this program writes and reads. Columns may be added without
+// a new version.
 inline constexpr std::int64_t kSchemaVersion = 2;
 // PRAGMA application_id: "TLPR".
 inline constexpr std::int64_t kApplicationId = 0x544C5052;
@@ -20,11 +21,13 @@ std::span<const char* const> SchemaScripts();
 // CREATE INDEX, for after the load.
 const char* IndexScript();
 
-// Adds the codes that this program knows and the database, written by an earlier one of the same version, does not.
+// Adds the codes that this program knows and the database, written by an earlier one of the same
+// version, does not.
 Result<void> AddImportCodes(Database& database);
 // Makes all tables and views in an empty database, and fills import_code.
 Result<void> CreateSchema(Database& database);
-// CREATE VIEW and CREATE INDEX that are not there yet are not made here: a database of the same version has them.
+// CREATE VIEW and CREATE INDEX that are not there yet are not made here: a database of the same
+// version has them.
 Result<void> CreateIndexes(Database& database);
 // kNotATrace unless the database is ours and of a version we know.
 Result<void> CheckSchema(Database& database);

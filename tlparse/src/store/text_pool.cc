@@ -11,8 +11,11 @@ namespace tlparse {
 
 namespace {
 constexpr std::string_view kFixedTexts[] = {
-    "chromium_event", "str",           "describe_storage", "describe_tensor",       "describe_source",
-    "expression_created", "create_symbol", "create_unbacked_symbol", "artifact",
+    "chromium_event",   "str",
+    "describe_storage", "describe_tensor",
+    "describe_source",  "expression_created",
+    "create_symbol",    "create_unbacked_symbol",
+    "artifact",
 };
 }
 
@@ -37,9 +40,11 @@ void TextPool::AddFixedRows(RowBatch& rows) {
 TextId TextPool::Id(RowBatch& rows, std::string_view text) {
   if (text.empty() || text.size() > sizeof Recent::text) return Find(rows, text);
   const std::size_t mix = text.size() * 31 + static_cast<unsigned char>(text.back()) * 7 +
-                          static_cast<unsigned char>(text[text.size() / 2]) * 13 + static_cast<unsigned char>(text.front());
+                          static_cast<unsigned char>(text[text.size() / 2]) * 13 +
+                          static_cast<unsigned char>(text.front());
   Recent& recent = recent_[mix % recent_.size()];
-  if (recent.size == text.size() && std::memcmp(recent.text, text.data(), text.size()) == 0) return recent.id;
+  if (recent.size == text.size() && std::memcmp(recent.text, text.data(), text.size()) == 0)
+    return recent.id;
   recent.id = Find(rows, text);
   recent.size = static_cast<std::uint8_t>(text.size());
   std::memcpy(recent.text, text.data(), text.size());

@@ -17,8 +17,8 @@ class Database;
 
 using TextId = std::int64_t;
 
-// Record keys with fixed ids, so that SQL can name them: ids 1 … 8 come by the thousand in a log and are left out of the
-// table `compile_record_row`.
+// Record keys with fixed ids, so that SQL can name them: ids 1 … 8 come by the thousand in a log
+// and are left out of the table `compile_record_row`.
 enum FixedText : TextId {
   kTextChromiumEvent = 1,
   kTextStr = 2,
@@ -32,9 +32,10 @@ enum FixedText : TextId {
   kFirstFreeText = 33,
 };
 
-// Gives every distinct string an id. Remembers 128-bit hashes, not the strings: memory is about 40 bytes a string.
-// Strings that are not valid UTF-8 are stored with U+FFFD instead (and share an id if equal after that). A NUL inside a name stays:
-// the name is what the log says, and SQL compares all of it.
+// Gives every distinct string an id. Remembers 128-bit hashes, not the strings: memory is about 40
+// bytes a string. Strings that are not valid UTF-8 are stored with U+FFFD instead (and share an id
+// if equal after that). A NUL inside a name stays: the name is what the log says, and SQL compares
+// all of it.
 class TextPool {
  public:
   explicit TextPool(TableSet& tables) : table_(tables.Use("text", 2)) {}
@@ -46,7 +47,8 @@ class TextPool {
 
   // The id of `text`; a string not seen before becomes a row of `rows`.
   TextId Id(RowBatch& rows, std::string_view text);
-  std::optional<TextId> OptionalId(RowBatch& rows, std::string_view text) {  // nothing for the empty string
+  // Nothing for the empty string
+  std::optional<TextId> OptionalId(RowBatch& rows, std::string_view text) {
     if (text.empty()) return std::nullopt;
     return Id(rows, text);
   }

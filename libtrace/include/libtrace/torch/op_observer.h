@@ -8,8 +8,9 @@
 // Emits `inductor_runtime_and_tensor_meta` (every op once: estimated runtime, shape, stride, dtype
 // and device of its outputs) and `libtrace_measured_runtime` (count, total, least and most of each
 // op), which join by name. An op is what was called with the same name, tensors and graph node; a
-// name that stands for several gets `_1`, `_2`, … from the second on, as FX names nodes; a CudaActivity that watches
-// meanwhile attributes kernels to it. Built on at::RecordFunction; when tracing is off nothing is registered.
+// name that stands for several gets `_1`, `_2`, … from the second on, as FX names nodes; a
+// CudaActivity that watches meanwhile attributes kernels to it. Built on at::RecordFunction; when
+// tracing is off nothing is registered.
 #pragma once
 
 #include <cstdint>

@@ -9,10 +9,11 @@ namespace tlparse {
 
 namespace {
 
-// Artifacts that came before their instant are forgotten after this many others: no known version writes them in that order, so
-// what piles up are lookups without any instant.
+// Artifacts that came before their instant are forgotten after this many others: no known version
+// writes them in that order, so what piles up are lookups without any instant.
 constexpr std::size_t kMaxEarlyArtifacts = 16;
-// The artifact follows its instant at once; an instant that so many others have followed has none. Its payload is given up.
+// The artifact follows its instant at once; an instant that so many others have followed has none.
+// Its payload is given up.
 constexpr std::size_t kMaxOpenInstants = 64;
 
 CacheLookups& Lookups(ProcessState& process) {
@@ -46,23 +47,28 @@ std::optional<CacheEventName> ParseCacheEventName(std::string_view name) {
   return std::nullopt;
 }
 
-void NoteInstantCacheEvent(const Record& record, std::string_view name, const simdjson::dom::object& args, IngestContext& context) {
+void NoteInstantCacheEvent(const Record& record, std::string_view name,
+                           const simdjson::dom::object& args, IngestContext& context) {
   const std::optional<CacheEventName> parsed = ParseCacheEventName(name);
   if (!parsed || !parsed->state || record.process == nullptr) return;
   CacheInstant instant;
-  instant.lookup = {std::string(parsed->layer), *parsed->state, std::string(StringOf(args, "key")), std::nullopt};
+  instant.lookup = {std::string(parsed->layer), *parsed->state, std::string(StringOf(args, "key")),
+                    std::nullopt};
   simdjson::dom::element time;
-  if (args.at_key("cache_event_time").get(time) == simdjson::SUCCESS) instant.lookup.event_time_ns = AsInt(time);
+  if (args.at_key("cache_event_time").get(time) == simdjson::SUCCESS)
+    instant.lookup.event_time_ns = AsInt(time);
 
   CacheLookups& lookups = Lookups(*record.process);
-  if (auto early = std::find(lookups.artifacts.begin(), lookups.artifacts.end(), instant.lookup); early != lookups.artifacts.end()) {
+  if (auto early = std::find(lookups.artifacts.begin(), lookups.artifacts.end(), instant.lookup);
+      early != lookups.artifacts.end()) {
     lookups.artifacts.erase(early);
     return;
   }
   instant.record_id = record.id;
   instant.compile_id = record.compile_row_id();
   if (parsed->layer == "fx_graph") {
-    if (const GraphState* graph = context.graphs().Current(record, true)) instant.graph_id = graph->id;
+    if (const GraphState* graph = context.graphs().Current(record, true))
+      instant.graph_id = graph->id;
   }
   if (instant.lookup.state == CacheState::kDisabled) {
     lookups.settled.push_back(std::move(instant));
@@ -89,7 +95,8 @@ bool TakeInstant(ProcessState& process, const CacheLookupId& lookup, IngestConte
     return true;
   }
   lookups.artifacts.push_back(lookup);
-  if (lookups.artifacts.size() > kMaxEarlyArtifacts) lookups.artifacts.erase(lookups.artifacts.begin());
+  if (lookups.artifacts.size() > kMaxEarlyArtifacts)
+    lookups.artifacts.erase(lookups.artifacts.begin());
   return false;
 }
 

@@ -1,8 +1,9 @@
 // Cache lookups of one process while its log is read.
 //
-// A lookup shows up as an artifact (fx_graph_cache_hit, …) and, when it was made by a compile, as an instant chromium event of
-// nearly the same name just before it; lookups inside an AOTAutograd hit have the artifact only, disabled caches the instant
-// only. One lookup is one row: an instant makes one only if no artifact of the same lookup turns up before the process ends.
+// A lookup shows up as an artifact (fx_graph_cache_hit, …) and, when it was made by a compile, as
+// an instant chromium event of nearly the same name just before it; lookups inside an AOTAutograd
+// hit have the artifact only, disabled caches the instant only. One lookup is one row: an instant
+// makes one only if no artifact of the same lookup turns up before the process ends.
 #pragma once
 
 #include <simdjson.h>
@@ -70,7 +71,8 @@ struct CacheEvent {
 struct CacheInstant {
   CacheLookupId lookup;
   std::int64_t record_id = 0;
-  std::int64_t payload_id = 0;  // kept (IngestContext::KeepPayload); 0: nothing in it that `lookup` does not have
+  // Kept (IngestContext::KeepPayload); 0: nothing in it that `lookup` does not have
+  std::int64_t payload_id = 0;
   std::optional<std::int64_t> compile_id;
   std::optional<std::int64_t> graph_id;
 };
@@ -78,34 +80,36 @@ struct CacheInstant {
 // An FX lookup whose AOTAutograd lookup is not known yet.
 struct PendingFxEvent {
   CacheEvent event;
-  std::string aot_number;  // "7" of the AOT id 7_forward; "" if the code does not tell
-  bool is_forward = false;   // of a graph that has a backward
+  std::string aot_number;   // "7" of the AOT id 7_forward; "" if the code does not tell
+  bool is_forward = false;  // of a graph that has a backward
   bool is_backward = false;
 };
 
-// FX lookups and the AOTAutograd lookup around them, of one compile and subgraph. The order differs by version: PyTorch from 2.9
-// on writes a missed AOT lookup before its FX lookups, earlier ones after them; a hit always comes after (reference section 5.3).
-// A lazy backward comes long after; DDP's parts of one compile run their backwards in reverse.
+// FX lookups and the AOTAutograd lookup around them, of one compile and subgraph. The order differs
+// by version: PyTorch from 2.9 on writes a missed AOT lookup before its FX lookups, earlier ones
+// after them; a hit always comes after (reference section 5.3). A lazy backward comes long after;
+// DDP's parts of one compile run their backwards in reverse.
 struct LookupScope {
-  std::int64_t open_aot_id = 0;       // a miss or bypass whose FX lookups follow; 0: none
+  std::int64_t open_aot_id = 0;  // a miss or bypass whose FX lookups follow; 0: none
   std::int64_t latest_aot_id = 0;
   bool pending_was_compiled = false;  // one of `pending` had an instant
   std::vector<PendingFxEvent> pending;
   std::map<std::string, std::int64_t, std::less<>> parent_by_aot_number;
-  std::vector<std::int64_t> awaits_backward;       // AOT lookups with a forward, latest last
-  std::unordered_set<std::int64_t> has_backward;   // of those, the ones that have got theirs
+  std::vector<std::int64_t> awaits_backward;      // AOT lookups with a forward, latest last
+  std::unordered_set<std::int64_t> has_backward;  // of those, the ones that have got theirs
 };
 
 struct CacheLookups {
-  std::vector<CacheInstant> instants;   // whose artifact may still come; the latest few
-  std::vector<CacheInstant> settled;    // that have none
+  std::vector<CacheInstant> instants;    // whose artifact may still come; the latest few
+  std::vector<CacheInstant> settled;     // that have none
   std::vector<CacheLookupId> artifacts;  // without instant so far; the latest few
   std::map<std::pair<const CompileState*, std::string>, LookupScope> scopes;
 };
 
-// To be called for every instant chromium event (ph "i"); does nothing unless it tells of a cache lookup. `args` is the event's
-// member of that name.
-void NoteInstantCacheEvent(const Record& record, std::string_view name, const simdjson::dom::object& args, IngestContext& context);
+// To be called for every instant chromium event (ph "i"); does nothing unless it tells of a cache
+// lookup. `args` is the event's member of that name.
+void NoteInstantCacheEvent(const Record& record, std::string_view name,
+                           const simdjson::dom::object& args, IngestContext& context);
 
 // The artifact of a lookup has come: forgets its instant. True if there was one.
 bool TakeInstant(ProcessState& process, const CacheLookupId& lookup, IngestContext& context);

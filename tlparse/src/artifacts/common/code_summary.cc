@@ -19,7 +19,8 @@ bool IsNameCharacter(char c) {
 // The identifier at the start of `text`, with dots if `is_dotted`.
 std::string_view LeadingName(std::string_view text, bool is_dotted = false) {
   std::size_t end = 0;
-  while (end < text.size() && (IsNameCharacter(text[end]) || (is_dotted && text[end] == '.'))) ++end;
+  while (end < text.size() && (IsNameCharacter(text[end]) || (is_dotted && text[end] == '.')))
+    ++end;
   return text.substr(0, end);
 }
 
@@ -31,8 +32,8 @@ std::vector<std::string> SplitNames(std::string_view list) {
 
 bool IsCollective(std::string_view op) {
   static constexpr std::array<std::string_view, 5> kNamespaces = {
-      "torch.ops._c10d_functional.", "torch.ops._c10d_functional_autograd.", "torch.ops.c10d_functional.", "torch.ops.c10d.",
-      "torch.ops.symm_mem."};
+      "torch.ops._c10d_functional.", "torch.ops._c10d_functional_autograd.",
+      "torch.ops.c10d_functional.", "torch.ops.c10d.", "torch.ops.symm_mem."};
   for (const std::string_view prefix : kNamespaces) {
     if (op.starts_with(prefix)) return true;
   }
@@ -103,7 +104,8 @@ class Summarizer {
       block_ = Block::kMapping;
     } else if (text.starts_with(" Graph fragment:")) {
       block_ = Block::kFragment;
-    } else if (const std::size_t nodes = text.substr(0, 64).find(kSourceNodes); nodes != std::string_view::npos) {
+    } else if (const std::size_t nodes = text.substr(0, 64).find(kSourceNodes);
+               nodes != std::string_view::npos) {
       source_nodes_ = SplitNames(text.substr(nodes + kSourceNodes.size()));
     }
   }
@@ -115,8 +117,11 @@ class Summarizer {
       for (const std::string_view post : SplitArguments(text.substr(arrow + 4))) {
         summary_.node_mapping.emplace_back(text.substr(0, arrow), post);
       }
-    } else if (text.starts_with("%")) {  // "%add : [num_users=1] = call_function[target=…](…)"; placeholders are no nodes of a kernel
-      if (text.find("] = call_") == std::string_view::npos && text.find(" = call_") == std::string_view::npos) return;
+    } else if (text.starts_with("%")) {  // "%add : [num_users=1] = call_function[target=…](…)";
+                                         // placeholders are no nodes of a kernel
+      if (text.find("] = call_") == std::string_view::npos &&
+          text.find(" = call_") == std::string_view::npos)
+        return;
       post_grad_nodes_.emplace_back(LeadingName(text.substr(1)));
     }
   }
@@ -143,7 +148,8 @@ class Summarizer {
   void SkipString(std::string_view line, std::string_view& rest) {
     constexpr std::string_view kQuotes = "'''";
     const std::size_t open = line.find(kQuotes);
-    if (open == std::string_view::npos || line.find(kQuotes, open + 3) != std::string_view::npos) return;
+    if (open == std::string_view::npos || line.find(kQuotes, open + 3) != std::string_view::npos)
+      return;
     const std::size_t close = rest.find(kQuotes);
     if (close == std::string_view::npos) return;
     std::string_view skipped = rest.substr(0, close);
@@ -153,7 +159,8 @@ class Summarizer {
       ++line_;
       skipped.remove_prefix(newline + 1);
     }
-    NextLine(rest = rest.substr(close));  // what follows the quotes on their line: device_str='cuda')
+    // What follows the quotes on their line: device_str='cuda')
+    NextLine(rest = rest.substr(close));
     ++line_;
   }
 
@@ -161,7 +168,8 @@ class Summarizer {
     // "buf2 = torch.ops.…(…)": the call is what counts.
     std::string_view call = line;
     const std::string_view target = LeadingName(line);
-    if (!target.empty() && line.substr(target.size()).starts_with(" = ")) call = line.substr(target.size() + 3);
+    if (!target.empty() && line.substr(target.size()).starts_with(" = "))
+      call = line.substr(target.size() + 3);
     const std::string_view name = KernelName(call);
     if (has_collectives_) {
       if (IsCollective(name)) {
@@ -185,8 +193,8 @@ class Summarizer {
       kernel.name = name;
       kernel.line = line_;
       AddKernel(std::move(kernel));
-    } else if (!line.starts_with("stream") && !line.starts_with("raw_stream") && !line.starts_with("with ") &&
-               !line.starts_with("torch.cuda.")) {
+    } else if (!line.starts_with("stream") && !line.starts_with("raw_stream") &&
+               !line.starts_with("with ") && !line.starts_with("torch.cuda.")) {
       source_nodes_.clear();  // the comment was about something that is no kernel
     }
   }
@@ -196,7 +204,8 @@ class Summarizer {
     source_nodes_.clear();
     if (const auto found = definition_.find(kernel.name); found != definition_.end()) {
       Defined& defined = definitions_[found->second];
-      if (kernel.source_nodes.empty() && !defined.is_called) kernel.source_nodes = defined.source_nodes;
+      if (kernel.source_nodes.empty() && !defined.is_called)
+        kernel.source_nodes = defined.source_nodes;
       if (!defined.is_called) kernel.post_grad_nodes = defined.post_grad_nodes;
       defined.is_called = true;
     }
@@ -219,7 +228,8 @@ class Summarizer {
     constexpr std::string_view kCheck = "AOTI_TORCH_ERROR_CODE_CHECK(";
     constexpr std::string_view kLaunch = "launchKernel(kernels.";
     constexpr std::string_view kCallTriton = "call_triton_";
-    if (call.starts_with("extern_kernels.") || call.starts_with("torch.ops.") || call.starts_with("aten.")) {
+    if (call.starts_with("extern_kernels.") || call.starts_with("torch.ops.") ||
+        call.starts_with("aten.")) {
       const std::string_view name = LeadingName(call, true);
       return call.substr(name.size()).starts_with("(") ? name : std::string_view();
     }
@@ -254,9 +264,11 @@ class Summarizer {
     }
     if (parts.size() > 1) {
       const std::string_view inside = arguments.substr(0, length);
-      collective.arguments = TrimEnd(inside.substr(static_cast<std::size_t>(parts[1].data() - inside.data())));
+      collective.arguments =
+          TrimEnd(inside.substr(static_cast<std::size_t>(parts[1].data() - inside.data())));
       const std::string_view last = parts.back();
-      if (last.size() >= 2 && (last[0] == '\'' || last[0] == '"')) collective.group_name = last.substr(1, last.size() - 2);
+      if (last.size() >= 2 && (last[0] == '\'' || last[0] == '"'))
+        collective.group_name = last.substr(1, last.size() - 2);
     }
     summary_.collectives.push_back(std::move(collective));
   }
@@ -265,9 +277,9 @@ class Summarizer {
   std::int64_t line_ = 0;
   CodeSummary summary_;
   Block block_ = Block::kNone;
-  std::vector<std::string> source_nodes_;     // of the comments above the line being read
+  std::vector<std::string> source_nodes_;  // of the comments above the line being read
   std::vector<std::string> post_grad_nodes_;
-  bool is_awaiting_call_ = false;             // of the last kernel
+  bool is_awaiting_call_ = false;  // of the last kernel
   std::unordered_map<std::string_view, std::size_t> definition_;
   std::vector<Defined> definitions_;
   bool has_collectives_ = false;
@@ -279,7 +291,8 @@ class Summarizer {
 std::size_t CodeSummary::size_bytes() const {
   std::size_t size = sizeof *this;
   for (const CodeKernel& kernel : kernels) {
-    size += sizeof kernel + kernel.name.size() + 48 * (kernel.source_nodes.size() + kernel.post_grad_nodes.size());
+    size += sizeof kernel + kernel.name.size() +
+            48 * (kernel.source_nodes.size() + kernel.post_grad_nodes.size());
   }
   return size + 96 * node_mapping.size() + (sizeof(CodeCollective) + 128) * collectives.size();
 }
@@ -296,7 +309,8 @@ CodeSummary SummarizeCode(std::string_view code) { return Summarizer(code).Run()
 
 std::pair<std::string_view, std::optional<std::int64_t>> SplitDebugHandle(std::string_view kernel) {
   const std::size_t colon = kernel.rfind(':');
-  if (colon == std::string_view::npos || colon + 1 == kernel.size() || kernel[colon + 1] == '-') return {kernel, std::nullopt};
+  if (colon == std::string_view::npos || colon + 1 == kernel.size() || kernel[colon + 1] == '-')
+    return {kernel, std::nullopt};
   std::int64_t handle = 0;
   const char* end = kernel.data() + kernel.size();
   const auto [parsed, error] = std::from_chars(kernel.data() + colon + 1, end, handle);

@@ -1,5 +1,6 @@
-// What generated code says about its kernels and collectives: the Python wrapper of inductor_output_code
-// (torch/_inductor/codegen/wrapper.py) and the C++ of AOTInductor (cpp_wrapper_cpu.py, cpp_wrapper_gpu.py).
+// What generated code says about its kernels and collectives: the Python wrapper of
+// inductor_output_code (torch/_inductor/codegen/wrapper.py) and the C++ of AOTInductor
+// (cpp_wrapper_cpu.py, cpp_wrapper_gpu.py).
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,15 @@ namespace tlparse {
 
 // One call of a kernel, in the order of the code; then kernels that are defined but never called.
 struct CodeKernel {
-  std::string name;                    // cpp_fused_add_0, triton_poi_fused_add_0, extern_kernels.mm, torch.ops.aten.sort.stable
+  std::string name;  // cpp_fused_add_0, triton_poi_fused_add_0, extern_kernels.mm,
+                     // torch.ops.aten.sort.stable
   std::optional<std::int64_t> handle;  // from "# [Provenance debug handles] name:handle"
   std::int64_t line = 0;               // 1-based line of the call; 0: not found
-  // "# Topologically Sorted Source Nodes: [a, b], Original ATen: [...]": nodes of the pre-grad graph.
+  // "# Topologically Sorted Source Nodes: [a, b], Original ATen: [...]": nodes of the pre-grad
+  // graph.
   std::vector<std::string> source_nodes;
-  // "# Graph fragment:" above the definition: nodes of the post-grad graph. Only on the first call of a kernel.
+  // "# Graph fragment:" above the definition: nodes of the post-grad graph. Only on the first call
+  // of a kernel.
   std::vector<std::string> post_grad_nodes;
 };
 

@@ -47,7 +47,9 @@ std::vector<std::string_view> SplitArguments(std::string_view text, std::size_t*
   }
   if (length != nullptr) *length = at < text.size() ? at : std::string_view::npos;
   const std::size_t end = std::min(at, text.size());
-  if (const std::string_view last = Trim(text.substr(std::min(begin, end), end - std::min(begin, end))); !last.empty()) {
+  if (const std::string_view last =
+          Trim(text.substr(std::min(begin, end), end - std::min(begin, end)));
+      !last.empty()) {
     parts.push_back(last);
   }
   return parts;
@@ -84,7 +86,8 @@ void CodeTensors::Note(std::string_view line) {
     if (parts.size() < 2 || parts[0].size() < 2 || parts[1].size() < 2) return;
     const std::vector<std::string_view> names = SplitArguments(parts[0].substr(1));
     const std::vector<std::string_view> shapes = SplitArguments(parts[1].substr(1));
-    for (std::size_t index = 0; index < std::min(names.size(), shapes.size()); ++index) tensors_[names[index]].shape = shapes[index];
+    for (std::size_t index = 0; index < std::min(names.size(), shapes.size()); ++index)
+      tensors_[names[index]].shape = shapes[index];
   } else if (line.starts_with(kMetadata)) {
     const std::vector<std::string_view> parts = SplitArguments(line.substr(kMetadata.size()));
     if (parts.size() >= 4) tensors_[parts[0]] = {parts[1], DtypeOf(parts[3])};
@@ -110,7 +113,8 @@ TensorInfo CodeTensors::Of(std::string_view expression) const {
   constexpr std::string_view kReinterpret = "reinterpret_tensor(";
   expression = Trim(expression);
   if (expression.starts_with(kReinterpret)) {
-    const std::vector<std::string_view> parts = SplitArguments(expression.substr(kReinterpret.size()));
+    const std::vector<std::string_view> parts =
+        SplitArguments(expression.substr(kReinterpret.size()));
     if (parts.size() < 2) return {};
     const auto base = tensors_.find(parts[0]);
     return {parts[1], base == tensors_.end() ? std::string_view() : base->second.dtype};

@@ -8,8 +8,9 @@
 
 namespace tlparse {
 
-// Splits "a, (b, c), 'd, e'" at the commas of the outermost level; parts are trimmed, an empty last one is dropped. Stops at the
-// bracket that closes the list; `length`, if given, becomes the position of that bracket (npos: never closed).
+// Splits "a, (b, c), 'd, e'" at the commas of the outermost level; parts are trimmed, an empty last
+// one is dropped. Stops at the bracket that closes the list; `length`, if given, becomes the
+// position of that bracket (npos: never closed).
 std::vector<std::string_view> SplitArguments(std::string_view text, std::size_t* length = nullptr);
 
 // "(8, s0)" → `[8, "s0"]`; "" if it is no tuple or list.
@@ -23,7 +24,8 @@ struct TensorInfo {
 
 class CodeTensors {
  public:
-  // A line of the wrapper, trimmed: an allocation, an alias ("buf4 = buf0; del buf0  # reuse") or an assertion.
+  // A line of the wrapper, trimmed: an allocation, an alias ("buf4 = buf0; del buf0  # reuse") or
+  // an assertion.
   void Note(std::string_view line);
   // A variable, or "reinterpret_tensor(buf0, (8, 2), (2, 1), 0)".
   TensorInfo Of(std::string_view expression) const;

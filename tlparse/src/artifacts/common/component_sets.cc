@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t kHashLength = 51;
 constexpr std::size_t kMaxBlock = 64;
 
-// Bit 0: a base32 character of a hash; bit 1: a character of a name. A log holds millions of each, so they are looked up.
+// Bit 0: a base32 character of a hash; bit 1: a character of a name. A log holds millions of each,
+// so they are looked up.
 constexpr std::uint8_t kBase32 = 1;
 constexpr std::uint8_t kNameCharacter = 2;
 constexpr std::array<std::uint8_t, 256> kCharacters = [] {
@@ -23,11 +24,14 @@ constexpr std::array<std::uint8_t, 256> kCharacters = [] {
   for (unsigned c = 0; c < 256; ++c) {
     const bool is_lower = c >= 'a' && c <= 'z';
     if (is_lower || (c >= '2' && c <= '7')) table[c] |= kBase32;
-    if (is_lower || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_') table[c] |= kNameCharacter;
+    if (is_lower || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_')
+      table[c] |= kNameCharacter;
   }
   return table;
 }();
-bool IsNameCharacter(char c) { return (kCharacters[static_cast<unsigned char>(c)] & kNameCharacter) != 0; }
+bool IsNameCharacter(char c) {
+  return (kCharacters[static_cast<unsigned char>(c)] & kNameCharacter) != 0;
+}
 bool IsBase32(std::string_view text) {
   std::uint8_t all = kBase32;
   for (const char c : text) all &= kCharacters[static_cast<unsigned char>(c)];
@@ -40,12 +44,16 @@ std::string_view Prefix(std::string_view name) { return name.substr(0, name.find
 std::size_t BlockEnd(const std::vector<Component>& components, std::size_t begin) {
   const std::string_view prefix = Prefix(components[begin].name);
   std::size_t end = begin + 1;
-  while (end < components.size() && end - begin < kMaxBlock && Prefix(components[end].name) == prefix) ++end;
+  while (end < components.size() && end - begin < kMaxBlock &&
+         Prefix(components[end].name) == prefix)
+    ++end;
   return end;
 }
 
-// Names and hashes, which are what a key is made of. Names hold no newline in PyTorch's logs; a hash never does.
-Hash128 HashOf(const std::vector<Component>& components, std::size_t begin, std::size_t end, std::string& buffer) {
+// Names and hashes, which are what a key is made of. Names hold no newline in PyTorch's logs; a
+// hash never does.
+Hash128 HashOf(const std::vector<Component>& components, std::size_t begin, std::size_t end,
+               std::string& buffer) {
   buffer.clear();
   for (std::size_t index = begin; index < end; ++index) {
     buffer += components[index].name;
@@ -72,7 +80,8 @@ Hash128 HashOf(TextId name, std::string_view text, std::int64_t number = 0) {
 
 // Of the same bytes, where they are stored for a set with another device index.
 Hash128 Beside(const Hash128& hash, std::int64_t device) {
-  return HashOf({static_cast<std::int64_t>(hash.low), static_cast<std::int64_t>(hash.high), device});
+  return HashOf(
+      {static_cast<std::int64_t>(hash.low), static_cast<std::int64_t>(hash.high), device});
 }
 
 }  // namespace
@@ -80,7 +89,8 @@ Hash128 Beside(const Hash128& hash, std::int64_t device) {
 std::optional<Component> ParseComponent(std::string_view line, bool is_hashed) {
   Component component;
   if (is_hashed) {
-    if (line.size() < kHashLength + 3 || line[0] != '[' || line[kHashLength + 1] != ']' || line[kHashLength + 2] != ' ') {
+    if (line.size() < kHashLength + 3 || line[0] != '[' || line[kHashLength + 1] != ']' ||
+        line[kHashLength + 2] != ' ') {
       return std::nullopt;
     }
     component.hash = line.substr(1, kHashLength);
@@ -114,9 +124,10 @@ ComponentSets::ComponentSets(TableSet& tables)
       cache_key_(tables.Use("cache_key", 2)),
       cache_key_set_(tables.Use("cache_key_set", 3)) {}
 
-// The text may have another hash for the same device in another process, where a part of the value does not show: then it is another
-// component with the same text.
-std::int64_t ComponentSets::StoreTemplate(RowBatch& rows, TextId name, std::string_view text, std::int64_t device, std::string_view hash) {
+// The text may have another hash for the same device in another process, where a part of the value
+// does not show: then it is another component with the same text.
+std::int64_t ComponentSets::StoreTemplate(RowBatch& rows, TextId name, std::string_view text,
+                                          std::int64_t device, std::string_view hash) {
   const Hash128 own = HashBytes(hash);
   for (std::int64_t which = 0;; ++which) {
     const auto [entry, is_new] = templates_.try_emplace(HashOf(name, text, which), next_component_);
@@ -124,17 +135,21 @@ std::int64_t ComponentSets::StoreTemplate(RowBatch& rows, TextId name, std::stri
       ++next_component_;
       rows.Add(component_, entry->second, name, nullptr, SafeText(rows, text));
     }
-    const auto [known, is_new_device] = template_hashes_.try_emplace(HashOf({entry->second, device}), own);
+    const auto [known, is_new_device] =
+        template_hashes_.try_emplace(HashOf({entry->second, device}), own);
     if (is_new_device) rows.Add(component_hash_, entry->second, device, hash);
     if (known->second == own) return entry->second;
   }
 }
 
-ComponentSets::Stored ComponentSets::StoreComponent(RowBatch& rows, TextPool& texts, const Component& component, std::int64_t& device) {
+ComponentSets::Stored ComponentSets::StoreComponent(RowBatch& rows, TextPool& texts,
+                                                    const Component& component,
+                                                    std::int64_t& device) {
   const TextId name = texts.Id(rows, component.name);
   Hash128 key = HashOf(name, component.hash);
   auto known = components_.find(key);
-  if (known != components_.end() && known->second.device != kNone && device != kNone && known->second.device != device) {
+  if (known != components_.end() && known->second.device != kNone && device != kNone &&
+      known->second.device != device) {
     key = Beside(key, kVerbatim);
     known = components_.find(key);
   }
@@ -156,7 +171,9 @@ ComponentSets::Stored ComponentSets::StoreComponent(RowBatch& rows, TextPool& te
   return stored;
 }
 
-ComponentSets::Place ComponentSets::AppendToList(RowBatch& rows, const std::vector<std::int64_t>& ids, std::int64_t device) {
+ComponentSets::Place ComponentSets::AppendToList(RowBatch& rows,
+                                                 const std::vector<std::int64_t>& ids,
+                                                 std::int64_t device) {
   if (open_list_ == 0) {
     open_list_ = next_list_++;
     open_length_ = 0;
@@ -166,12 +183,15 @@ ComponentSets::Place ComponentSets::AppendToList(RowBatch& rows, const std::vect
   return place;
 }
 
-ComponentSets::Place ComponentSets::StoreBlock(RowBatch& rows, TextPool& texts, const std::vector<Component>& components,
-                                               std::size_t begin, std::size_t end, std::int64_t& device) {
+ComponentSets::Place ComponentSets::StoreBlock(RowBatch& rows, TextPool& texts,
+                                               const std::vector<Component>& components,
+                                               std::size_t begin, std::size_t end,
+                                               std::int64_t& device) {
   thread_local std::string buffer;
   Hash128 hash = HashOf(components, begin, end, buffer);
   auto found = blocks_.find(hash);
-  if (found != blocks_.end() && found->second.device != kNone && device != kNone && found->second.device != device) {
+  if (found != blocks_.end() && found->second.device != kNone && device != kNone &&
+      found->second.device != device) {
     hash = Beside(hash, device);
     found = blocks_.find(hash);
   }
@@ -188,7 +208,8 @@ ComponentSets::Place ComponentSets::StoreBlock(RowBatch& rows, TextPool& texts, 
     if (stored.device != kNone) block_device = stored.device;
     ids.push_back(stored.id);
   }
-  if (block_device == kNone) return blocks_.emplace(hash, AppendToList(rows, ids, kNone)).first->second;
+  if (block_device == kNone)
+    return blocks_.emplace(hash, AppendToList(rows, ids, kNone)).first->second;
   const Hash128 by_ids = HashOf(ids);
   auto same = template_blocks_.find(by_ids);
   if (same == template_blocks_.end()) {
@@ -196,10 +217,12 @@ ComponentSets::Place ComponentSets::StoreBlock(RowBatch& rows, TextPool& texts, 
   } else {
     open_list_ = 0;
   }
-  return blocks_.emplace(hash, Place{same->second.list_id, same->second.ordinal, block_device}).first->second;
+  return blocks_.emplace(hash, Place{same->second.list_id, same->second.ordinal, block_device})
+      .first->second;
 }
 
-KeySet ComponentSets::Intern(RowBatch& rows, TextPool& texts, const std::vector<Component>& components, bool has_key) {
+KeySet ComponentSets::Intern(RowBatch& rows, TextPool& texts,
+                             const std::vector<Component>& components, bool has_key) {
   thread_local std::string buffer;
   const Hash128 hash = HashOf(components, 0, components.size(), buffer);
   const Hash128 key = has_key ? hash : Beside(hash, kVerbatim);
@@ -217,8 +240,9 @@ KeySet ComponentSets::Intern(RowBatch& rows, TextPool& texts, const std::vector<
   for (std::size_t begin = 0; begin < components.size();) {
     const std::size_t end = BlockEnd(components, begin);
     const Place place = StoreBlock(rows, texts, components, begin, end, device);
-    const bool continues_run = !runs.empty() && place.list_id == runs.back().place.list_id &&
-                               place.ordinal == runs.back().place.ordinal + static_cast<std::int64_t>(runs.back().length);
+    const bool continues_run =
+        !runs.empty() && place.list_id == runs.back().place.list_id &&
+        place.ordinal == runs.back().place.ordinal + static_cast<std::int64_t>(runs.back().length);
     if (continues_run) {
       runs.back().length += end - begin;
     } else {
@@ -226,12 +250,15 @@ KeySet ComponentSets::Intern(RowBatch& rows, TextPool& texts, const std::vector<
     }
     begin = end;
   }
-  for (const Run& run : runs) identity.insert(identity.end(), {run.place.list_id, run.place.ordinal, static_cast<std::int64_t>(run.length)});
+  for (const Run& run : runs)
+    identity.insert(identity.end(),
+                    {run.place.list_id, run.place.ordinal, static_cast<std::int64_t>(run.length)});
   const auto [stored, is_new] = stored_sets_.try_emplace(HashOf(identity), next_set_);
   if (is_new) {
     ++next_set_;
     rows.Add(set_, stored->second, ToHex(hash), components.size());
-    for (const Run& run : runs) rows.Add(run_, stored->second, run.begin, run.length, run.place.list_id, run.place.ordinal);
+    for (const Run& run : runs)
+      rows.Add(run_, stored->second, run.begin, run.length, run.place.list_id, run.place.ordinal);
   }
   const KeySet set{stored->second, device >= 0 ? std::optional(device) : std::nullopt};
   sets_.emplace(key, set);
@@ -246,12 +273,14 @@ std::optional<std::int64_t> ComponentSets::KeyId(RowBatch& rows, std::string_vie
 }
 
 void ComponentSets::LinkKey(RowBatch& rows, std::int64_t key_id, const KeySet& set) {
-  const std::uint64_t pair = static_cast<std::uint64_t>(set.set_id) << 32 | static_cast<std::uint64_t>(key_id);
+  const std::uint64_t pair =
+      static_cast<std::uint64_t>(set.set_id) << 32 | static_cast<std::uint64_t>(key_id);
   if (links_.insert(pair).second) rows.Add(cache_key_set_, key_id, set.set_id, set.device_index);
 }
 
 Result<void> ComponentSets::LoadComponents(Database& database) {
-  ASSIGN_OR_RETURN(Statement stored, database.Prepare("SELECT id, name_id, hash, value FROM component ORDER BY id"));
+  ASSIGN_OR_RETURN(Statement stored,
+                   database.Prepare("SELECT id, name_id, hash, value FROM component ORDER BY id"));
   std::unordered_map<std::int64_t, TextId> name_of_template;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, stored.Step());
@@ -263,9 +292,12 @@ Result<void> ComponentSets::LoadComponents(Database& database) {
       continue;
     }
     name_of_template.emplace(id, name);
-    for (std::int64_t which = 0; !templates_.try_emplace(HashOf(name, stored.Text(3), which), id).second;) ++which;
+    for (std::int64_t which = 0;
+         !templates_.try_emplace(HashOf(name, stored.Text(3), which), id).second;)
+      ++which;
   }
-  ASSIGN_OR_RETURN(Statement hashes, database.Prepare("SELECT component_id, device_index, hash FROM component_hash"));
+  ASSIGN_OR_RETURN(Statement hashes,
+                   database.Prepare("SELECT component_id, device_index, hash FROM component_hash"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, hashes.Step());
     if (!has_row) break;
@@ -273,7 +305,8 @@ Result<void> ComponentSets::LoadComponents(Database& database) {
     template_hashes_.emplace(HashOf({id, device}), HashBytes(hashes.Text(2)));
     components_.insert_or_assign(HashOf(name_of_template[id], hashes.Text(2)), Stored{id, device});
   }
-  ASSIGN_OR_RETURN(next_component_, database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component"));
+  ASSIGN_OR_RETURN(next_component_,
+                   database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component"));
   return {};
 }
 
@@ -308,24 +341,30 @@ Result<void> ComponentSets::LoadLists(Database& database) {
     }
     list.clear();
   };
-  ASSIGN_OR_RETURN(next_list_, database.QueryInt("SELECT coalesce(max(list_id), 0) + 1 FROM component_list_row"));
-  ASSIGN_OR_RETURN(Statement members,
-                   database.Prepare("SELECT l.list_id, t.text, c.hash, l.component_id FROM component_list_row l "
-                                    "JOIN component c ON c.id = l.component_id JOIN text t ON t.id = c.name_id "
-                                    "ORDER BY l.list_id, l.ordinal"));
+  ASSIGN_OR_RETURN(next_list_, database.QueryInt(
+                                   "SELECT coalesce(max(list_id), 0) + 1 FROM component_list_row"));
+  ASSIGN_OR_RETURN(
+      Statement members,
+      database.Prepare("SELECT l.list_id, t.text, c.hash, l.component_id FROM component_list_row l "
+                       "JOIN component c ON c.id = l.component_id JOIN text t ON t.id = c.name_id "
+                       "ORDER BY l.list_id, l.ordinal"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, members.Step());
     if (!has_row || members.Int(0) != list_id) add_blocks();
     if (!has_row) return {};
     list_id = members.Int(0);
-    list.push_back({std::string(members.Text(1)), std::string(members.Text(2)), members.Int(3), members.IsNull(2)});
+    list.push_back({std::string(members.Text(1)), std::string(members.Text(2)), members.Int(3),
+                    members.IsNull(2)});
   }
 }
 
 Result<void> ComponentSets::LoadSets(Database& database) {
-  ASSIGN_OR_RETURN(next_set_, database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component_set"));
-  ASSIGN_OR_RETURN(Statement runs, database.Prepare("SELECT set_id, list_id, list_ordinal, length FROM component_run "
-                                                    "ORDER BY set_id, ordinal"));
+  ASSIGN_OR_RETURN(next_set_,
+                   database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component_set"));
+  ASSIGN_OR_RETURN(
+      Statement runs,
+      database.Prepare("SELECT set_id, list_id, list_ordinal, length FROM component_run "
+                       "ORDER BY set_id, ordinal"));
   std::vector<std::int64_t> identity;
   std::int64_t set_id = 0;
   while (true) {
@@ -349,11 +388,13 @@ Result<void> ComponentSets::LoadKeys(Database& database) {
     if (!has_row) break;
     keys_.emplace(HashBytes(keys.Text(1)), keys.Int(0));
   }
-  ASSIGN_OR_RETURN(Statement links, database.Prepare("SELECT key_id, component_set_id FROM cache_key_set"));
+  ASSIGN_OR_RETURN(Statement links,
+                   database.Prepare("SELECT key_id, component_set_id FROM cache_key_set"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, links.Step());
     if (!has_row) return {};
-    links_.insert(static_cast<std::uint64_t>(links.Int(1)) << 32 | static_cast<std::uint64_t>(links.Int(0)));
+    links_.insert(static_cast<std::uint64_t>(links.Int(1)) << 32 |
+                  static_cast<std::uint64_t>(links.Int(0)));
   }
 }
 

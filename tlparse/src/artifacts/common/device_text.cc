@@ -6,7 +6,8 @@
 namespace tlparse {
 namespace {
 
-constexpr std::array<std::string_view, 7> kDeviceTypes = {"cuda", "xpu", "hpu", "mtia", "npu", "hip", "privateuseone"};
+constexpr std::array<std::string_view, 7> kDeviceTypes = {"cuda", "xpu", "hpu",          "mtia",
+                                                          "npu",  "hip", "privateuseone"};
 constexpr std::size_t kMostDigits = 5;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -14,7 +15,8 @@ bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
 
 // The number that `digits` is, if writing it gives the same digits.
 std::optional<std::int64_t> PlainNumber(std::string_view digits) {
-  if (digits.empty() || digits.size() > kMostDigits || (digits.size() > 1 && digits[0] == '0')) return std::nullopt;
+  if (digits.empty() || digits.size() > kMostDigits || (digits.size() > 1 && digits[0] == '0'))
+    return std::nullopt;
   std::int64_t number = 0;
   for (const char c : digits) {
     if (!IsDigit(c)) return std::nullopt;
@@ -29,7 +31,8 @@ std::size_t DevicePrefix(std::string_view text, std::size_t at) {
   if (at > 0 && IsWord(text[at - 1])) return 0;
   const std::string_view rest = text.substr(at);
   for (const std::string_view type : kDeviceTypes) {
-    if (rest.starts_with(type) && rest.size() > type.size() && rest[type.size()] == ':') return type.size() + 1;
+    if (rest.starts_with(type) && rest.size() > type.size() && rest[type.size()] == ':')
+      return type.size() + 1;
   }
   constexpr std::string_view kIndex = "index=";
   // Only inside device(type='cuda', index=3).
@@ -40,7 +43,8 @@ std::size_t DevicePrefix(std::string_view text, std::size_t at) {
 std::optional<DeviceText> TakeDeviceIndex(std::string_view name, std::string_view value) {
   if (name == "default_cuda_device_index") {
     const std::optional<std::int64_t> number = PlainNumber(value);
-    return number ? std::optional(DeviceText{std::string(kDevicePlaceholder), *number}) : std::nullopt;
+    return number ? std::optional(DeviceText{std::string(kDevicePlaceholder), *number})
+                  : std::nullopt;
   }
   std::optional<DeviceText> result;
   std::size_t copied = 0;

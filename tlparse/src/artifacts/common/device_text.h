@@ -1,5 +1,6 @@
-// The index of a device in the text of a cache key's component: "cuda:3", "device(type='cuda', index=3)". Every rank of a GPU job
-// has its own, so such texts are stored once, with a placeholder where the index was.
+// The index of a device in the text of a cache key's component: "cuda:3", "device(type='cuda',
+// index=3)". Every rank of a GPU job has its own, so such texts are stored once, with a placeholder
+// where the index was.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +14,16 @@ namespace tlparse {
 // U+FFFC (object replacement character), char(65532) in SQL.
 inline constexpr std::string_view kDevicePlaceholder = "\xEF\xBF\xBC";
 
-// Length of "cuda:" (or another type) or "index=" at `at` where a device index may follow; 0: none may.
+// Length of "cuda:" (or another type) or "index=" at `at` where a device index may follow; 0: none
+// may.
 std::size_t DevicePrefix(std::string_view text, std::size_t at);
 
 struct DeviceText {
-  std::string text;           // with the placeholder for the index
+  std::string text;  // with the placeholder for the index
   std::int64_t device_index;
 };
-// Nothing if `value` names no device, or several, or cannot be put together again from what would be stored. `name` is the component's:
-// default_cuda_device_index is nothing but the index.
+// Nothing if `value` names no device, or several, or cannot be put together again from what would
+// be stored. `name` is the component's: default_cuda_device_index is nothing but the index.
 std::optional<DeviceText> TakeDeviceIndex(std::string_view name, std::string_view value);
 // The inverse.
 std::string PutDeviceIndex(std::string_view text, std::int64_t device_index);

@@ -69,7 +69,8 @@ class Scanner {
     return at_ != begin;
   }
 
-  // A number of up to 18 digits without exponent: those fit a 64-bit integer, and one division gives the double.
+  // A number of up to 18 digits without exponent: those fit a 64-bit integer, and one division
+  // gives the double.
   bool Number(double& result) {
     Space();
     const bool is_negative = at_ < end_ && *at_ == '-';
@@ -92,7 +93,9 @@ class Scanner {
   }
 
   bool Literal(std::string_view word) {
-    if (static_cast<std::size_t>(end_ - at_) < word.size() || std::string_view(at_, word.size()) != word) return false;
+    if (static_cast<std::size_t>(end_ - at_) < word.size() ||
+        std::string_view(at_, word.size()) != word)
+      return false;
     at_ += word.size();
     return true;
   }
@@ -101,12 +104,18 @@ class Scanner {
     Space();
     if (at_ == end_ || depth > kMaxDepth) return false;
     switch (*at_) {
-      case '"': return SkipString();
-      case '{': return Object([this, depth](std::string_view) { return Skip(depth + 1); });
-      case '[': return Array(depth);
-      case 't': return Literal("true");
-      case 'f': return Literal("false");
-      case 'n': return Literal("null");
+      case '"':
+        return SkipString();
+      case '{':
+        return Object([this, depth](std::string_view) { return Skip(depth + 1); });
+      case '[':
+        return Array(depth);
+      case 't':
+        return Literal("true");
+      case 'f':
+        return Literal("false");
+      case 'n':
+        return Literal("null");
       default: {
         double ignored = 0;
         return Number(ignored);

@@ -1,5 +1,5 @@
-// A quick look at a chromium event: most of a log's records are events, and a whole JSON parse of each (numbers above all) costs more
-// than everything else that is done with them.
+// A quick look at a chromium event: most of a log's records are events, and a whole JSON parse of
+// each (numbers above all) costs more than everything else that is done with them.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,9 @@ struct ScannedEvent {
   std::string_view compile_label;  // args.compile_id; empty: none
 };
 
-// Scans `text`, the payload of a chromium_event. Nothing unless it is one strict JSON object with name, ts and ph, without repeated
-// members among those and without escapes in the strings above: then parse it as JSON to find out what it is. The text must be valid UTF-8.
+// Scans `text`, the payload of a chromium_event. Nothing unless it is one strict JSON object with
+// name, ts and ph, without repeated members among those and without escapes in the strings above:
+// then parse it as JSON to find out what it is. The text must be valid UTF-8.
 std::optional<ScannedEvent> ScanEvent(std::string_view text);
 
 }  // namespace tlparse

@@ -11,15 +11,19 @@ namespace tlparse {
 namespace {
 
 bool IsNameStart(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 bool IsNameCharacter(char c) { return IsNameStart(c) || (c >= '0' && c <= '9'); }
 
-// "torch._C._nn.linear" of "torch._C._nn.linear(a, b);  a = None"; an expression that is no call up to the clean-ups.
+// "torch._C._nn.linear" of "torch._C._nn.linear(a, b);  a = None"; an expression that is no call up
+// to the clean-ups.
 std::string_view OperationOf(std::string_view expression) {
   std::size_t end = 0;
-  while (end < expression.size() && (IsNameCharacter(expression[end]) || expression[end] == '.')) ++end;
-  if (end > 0 && end < expression.size() && expression[end] == '(') return expression.substr(0, end);
+  while (end < expression.size() && (IsNameCharacter(expression[end]) || expression[end] == '.'))
+    ++end;
+  if (end > 0 && end < expression.size() && expression[end] == '(')
+    return expression.substr(0, end);
   return TrimEnd(expression.substr(0, expression.find(";  ")));
 }
 
@@ -54,13 +58,16 @@ bool ParseSourceComment(std::string_view line, SourceLine& source) {
   line.remove_prefix(file + 7);
   const std::size_t code = line.find(", code: ");
   std::string_view place = line.substr(0, code);
-  source.code = code == std::string_view::npos ? std::string_view() : TrimEnd(line.substr(code + 8));
+  source.code =
+      code == std::string_view::npos ? std::string_view() : TrimEnd(line.substr(code + 8));
   // "<path>:<line> in <function>": the path may hold " in " and colons.
-  for (std::size_t in = place.find(" in "); in != std::string_view::npos; in = place.find(" in ", in + 1)) {
+  for (std::size_t in = place.find(" in "); in != std::string_view::npos;
+       in = place.find(" in ", in + 1)) {
     std::size_t digits = in;
     while (digits > 0 && place[digits - 1] >= '0' && place[digits - 1] <= '9') --digits;
     if (digits == in || digits < 2 || place[digits - 1] != ':') continue;
-    if (std::from_chars(place.data() + digits, place.data() + in, source.line).ec != std::errc()) continue;
+    if (std::from_chars(place.data() + digits, place.data() + in, source.line).ec != std::errc())
+      continue;
     source.file = place.substr(0, digits - 1);
     source.function = place.substr(in + 4);
     return true;
@@ -101,23 +108,28 @@ std::uint64_t GraphNodes::HashOf(const SourceLine& source) {
   const Hash128 file = HashBytes(source.file);
   const Hash128 function = HashBytes(source.function);
   const Hash128 code = HashBytes(source.code);
-  const std::uint64_t parts[] = {file.low, static_cast<std::uint64_t>(source.line), function.low, code.low};
+  const std::uint64_t parts[] = {file.low, static_cast<std::uint64_t>(source.line), function.low,
+                                 code.low};
   return HashBytes({reinterpret_cast<const char*>(parts), sizeof parts}).low;
 }
 
-GraphNodes::GraphNodes(const ParsedGraph& graph, const std::vector<Source>& sources) : sources_(sources) {
+GraphNodes::GraphNodes(const ParsedGraph& graph, const std::vector<Source>& sources)
+    : sources_(sources) {
   for (const ParsedGraph::Node& node : graph.nodes) {
     if (node.source < 0 || names_.size() + node.name.size() > UINT32_MAX) continue;
-    entries_.push_back({static_cast<std::uint32_t>(names_.size()), static_cast<std::uint32_t>(node.name.size()),
+    entries_.push_back({static_cast<std::uint32_t>(names_.size()),
+                        static_cast<std::uint32_t>(node.name.size()),
                         static_cast<std::uint32_t>(node.source)});
     names_ += node.name;
   }
-  std::stable_sort(entries_.begin(), entries_.end(), [this](const Entry& a, const Entry& b) { return NameOf(a) < NameOf(b); });
+  std::stable_sort(entries_.begin(), entries_.end(),
+                   [this](const Entry& a, const Entry& b) { return NameOf(a) < NameOf(b); });
 }
 
 const GraphNodes::Source* GraphNodes::Find(std::string_view node) const {
-  const auto entry = std::lower_bound(entries_.begin(), entries_.end(), node,
-                                      [this](const Entry& a, std::string_view name) { return NameOf(a) < name; });
+  const auto entry =
+      std::lower_bound(entries_.begin(), entries_.end(), node,
+                       [this](const Entry& a, std::string_view name) { return NameOf(a) < name; });
   if (entry == entries_.end() || NameOf(*entry) != node) return nullptr;
   return &sources_[entry->source];
 }

@@ -1,4 +1,5 @@
-// Nodes of a printed FX graph, each with the source line that the comment above it names (torch/fx/graph.py, _python_code):
+// Nodes of a printed FX graph, each with the source line that the comment above it names
+// (torch/fx/graph.py, _python_code):
 //
 //     # File: /home/u/m.py:15 in forward, code: h = F.gelu(self.a(x))
 //     linear: "f32[3, 10]cpu" = torch._C._nn.linear(l_x_, w);  w = None
@@ -47,8 +48,8 @@ class GraphNodes {
   struct Source {
     TextId file = 0;
     std::int64_t line = 0;
-    TextId function = 0;  // 0: none
-    TextId code = 0;      // 0: none
+    TextId function = 0;     // 0: none
+    TextId code = 0;         // 0: none
     std::uint64_t hash = 0;  // of the texts: ids differ by database
     bool operator==(const Source&) const = default;
   };
@@ -56,7 +57,9 @@ class GraphNodes {
   // Of several nodes of one name the first counts. Nodes without a source are left out.
   GraphNodes(const ParsedGraph& graph, const std::vector<Source>& sources);
   const Source* Find(std::string_view node) const;
-  std::size_t size_bytes() const { return names_.size() + entries_.size() * sizeof(Entry) + sources_.size() * sizeof(Source); }
+  std::size_t size_bytes() const {
+    return names_.size() + entries_.size() * sizeof(Entry) + sources_.size() * sizeof(Source);
+  }
 
  private:
   struct Entry {
@@ -64,14 +67,17 @@ class GraphNodes {
     std::uint32_t size;
     std::uint32_t source;
   };
-  std::string_view NameOf(const Entry& entry) const { return std::string_view(names_).substr(entry.begin, entry.size); }
+  std::string_view NameOf(const Entry& entry) const {
+    return std::string_view(names_).substr(entry.begin, entry.size);
+  }
   std::string names_;
   std::vector<Entry> entries_;  // by name
   std::vector<Source> sources_;
 };
 
-// The nodes of the graphs used last, by content id: what kernels are joined with when their graph closes. Bounded: a lazy
-// backward may come so late that its graph is forgotten; its kernels then have only the sources their artifacts give.
+// The nodes of the graphs used last, by content id: what kernels are joined with when their graph
+// closes. Bounded: a lazy backward may come so late that its graph is forgotten; its kernels then
+// have only the sources their artifacts give.
 class GraphNodePool {
  public:
   explicit GraphNodePool(std::size_t max_bytes = 12 << 20) : max_bytes_(max_bytes) {}

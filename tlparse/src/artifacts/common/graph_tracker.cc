@@ -31,11 +31,14 @@ void Forget(GraphState& graph) {
   graph.provenance_texts.reset();
 }
 
-std::optional<std::int64_t> NonZero(std::int64_t id) { return id == 0 ? std::nullopt : std::optional(id); }
+std::optional<std::int64_t> NonZero(std::int64_t id) {
+  return id == 0 ? std::nullopt : std::optional(id);
+}
 
 }  // namespace
 
-// Segments that nothing ends stay open so long: more than a merged log of as many ranks can have open at once.
+// Segments that nothing ends stay open so long: more than a merged log of as many ranks can have
+// open at once.
 constexpr std::size_t kMaxOpen = 2048;
 
 GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
@@ -80,7 +83,8 @@ GraphState* GraphTracker::CurrentOrOpen(const Record& record, IngestContext& con
   return graph == nullptr && record.compile != nullptr ? &Open(record, context) : graph;
 }
 
-GraphState& GraphTracker::ForOutputCode(const Record& record, std::string_view aot_id, IngestContext& context) {
+GraphState& GraphTracker::ForOutputCode(const Record& record, std::string_view aot_id,
+                                        IngestContext& context) {
   GraphState* graph = Current(record);
   if (graph != nullptr && graph->code_record_id != 0) {
     const bool is_again = (!aot_id.empty() && graph->aot_id == aot_id) ||
@@ -92,20 +96,23 @@ GraphState& GraphTracker::ForOutputCode(const Record& record, std::string_view a
     graph->code_record_id = record.id;
     graph->code_payload_id = record.payload_id;
     graph->aot_id = aot_id;
-    if (const Direction direction = DirectionOf(aot_id); direction != Direction::kUnknown) graph->direction = direction;
+    if (const Direction direction = DirectionOf(aot_id); direction != Direction::kUnknown)
+      graph->direction = direction;
   }
   return *graph;
 }
 
 GraphState& GraphTracker::ForCacheEvent(const Record& record, IngestContext& context) {
   GraphState* graph = Current(record, true);
-  if (graph == nullptr || (!graph->is_open && graph->has_cache_artifact)) graph = &Open(record, context);
+  if (graph == nullptr || (!graph->is_open && graph->has_cache_artifact))
+    graph = &Open(record, context);
   graph->has_cache_artifact = true;
   if (record.compile != nullptr) Close(*record.compile, *graph, context);
   return *graph;
 }
 
-// Closed graphs whose code and provenance texts stay at hand for an artifact that comes late: memory must not grow with the log.
+// Closed graphs whose code and provenance texts stay at hand for an artifact that comes late:
+// memory must not grow with the log.
 constexpr std::size_t kMaxRemembered = 64;
 
 void GraphTracker::Close(CompileState& compile, GraphState& graph, IngestContext&) {
@@ -126,11 +133,13 @@ void GraphTracker::CloseAll(CompileState& compile, IngestContext& context) {
   }
 }
 
-void GraphTracker::SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward) {
+void GraphTracker::SetDirection(CompileState& compile, std::string_view cache_key,
+                                bool is_backward) {
   if (compile.graphs.empty()) return;
   GraphState* graph = compile.graphs.back().get();
   if (!cache_key.empty()) {
-    const std::size_t oldest = compile.graphs.size() - std::min(compile.graphs.size(), kRecentGraphs);
+    const std::size_t oldest =
+        compile.graphs.size() - std::min(compile.graphs.size(), kRecentGraphs);
     for (std::size_t index = compile.graphs.size(); index-- > oldest;) {
       if (compile.graphs[index]->cache_key != cache_key) continue;
       graph = compile.graphs[index].get();
@@ -140,7 +149,8 @@ void GraphTracker::SetDirection(CompileState& compile, std::string_view cache_ke
   if (is_backward) {
     graph->direction = Direction::kBackward;
   } else if (graph->direction == Direction::kUnknown || graph->direction == Direction::kBackward) {
-    graph->direction = Direction::kForward;  // "not backward" leaves a forward or inference graph as its AOT id says
+    graph->direction = Direction::kForward;  // "not backward" leaves a forward or inference graph
+                                             // as its AOT id says
   }
 }
 
@@ -150,8 +160,9 @@ void GraphTracker::WriteRows(CompileState& compile, IngestContext& context) {
     return value.empty() ? std::nullopt : std::optional<StaticText>(SafeText(rows, value));
   };
   for (const std::unique_ptr<GraphState>& graph : compile.graphs) {
-    rows.Add(graph_, graph->id, compile.id, graph->ordinal, text(Name(graph->direction)), text(graph->subgraph_name),
-             text(graph->aot_id), text(graph->cache_key), NonZero(graph->record_id), NonZero(graph->code_record_id),
+    rows.Add(graph_, graph->id, compile.id, graph->ordinal, text(Name(graph->direction)),
+             text(graph->subgraph_name), text(graph->aot_id), text(graph->cache_key),
+             NonZero(graph->record_id), NonZero(graph->code_record_id),
              NonZero(graph->provenance_content_id));
   }
 }

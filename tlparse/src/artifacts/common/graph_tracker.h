@@ -1,6 +1,7 @@
-// Splits the records of a compile into graphs (reference section 7.3): a segment opens with fx_graph_runnable (on a 2.6 cache hit
-// with inductor_output_code) and closes with fx_graph_cache_*, the instant event of that name, the E event inductor_compile, the
-// next opener, or the end of the compile.
+// Splits the records of a compile into graphs (reference section 7.3): a segment opens with
+// fx_graph_runnable (on a 2.6 cache hit with inductor_output_code) and closes with
+// fx_graph_cache_*, the instant event of that name, the E event inductor_compile, the next opener,
+// or the end of the compile.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +15,33 @@
 
 namespace tlparse {
 
-// Graphs live as long as their compile. A record outside any compile gets a GraphState with id 0 that stands for no graph and is
-// forgotten at the next such call.
+// Graphs live as long as their compile. A record outside any compile gets a GraphState with id 0
+// that stands for no graph and is forgotten at the next such call.
 class GraphTracker {
  public:
   explicit GraphTracker(TableSet& tables) : graph_(tables.Use("graph", 10)) {}
 
   // The record opens a new segment; an open one of the same subgraph is closed first.
   GraphState& Open(const Record& record, IngestContext& context);
-  // The segment the record belongs to: the open one, else (with `or_last`) the latest closed one of the same subgraph; nullptr if
-  // there is none or the record has no compile.
+  // The segment the record belongs to: the open one, else (with `or_last`) the latest closed one of
+  // the same subgraph; nullptr if there is none or the record has no compile.
   GraphState* Current(const Record& record, bool or_last = false);
-  // The same with `or_last`, opened if the compile has none: what tells of a graph where no record opens one (other compilers than
-  // Inductor, AOTInductor packages that are loaded). nullptr only if the record has no compile.
+  // The same with `or_last`, opened if the compile has none: what tells of a graph where no record
+  // opens one (other compilers than Inductor, AOTInductor packages that are loaded). nullptr only
+  // if the record has no compile.
   GraphState* CurrentOrOpen(const Record& record, IngestContext& context);
-  // Open() unless a segment is open that has no output code yet, or this very code (it can be logged again): what
-  // inductor_output_code asks for. Notes the code's record, payload, AOT id and the direction that the id tells.
+  // Open() unless a segment is open that has no output code yet, or this very code (it can be
+  // logged again): what inductor_output_code asks for. Notes the code's record, payload, AOT id and
+  // the direction that the id tells.
   GraphState& ForOutputCode(const Record& record, std::string_view aot_id, IngestContext& context);
-  // The segment that an fx_graph_cache_* artifact ends: the open one, else the latest one if it has no such artifact yet (events
-  // may have closed it), else a new one. It is closed by this call.
+  // The segment that an fx_graph_cache_* artifact ends: the open one, else the latest one if it has
+  // no such artifact yet (events may have closed it), else a new one. It is closed by this call.
   GraphState& ForCacheEvent(const Record& record, IngestContext& context);
   void Close(CompileState& compile, GraphState& graph, IngestContext& context);
   // Closes every open segment of the compile.
   void CloseAll(CompileState& compile, IngestContext& context);
-  // inductor_compile's E event: tells the direction of the graph with that key, else of the latest one.
+  // inductor_compile's E event: tells the direction of the graph with that key, else of the latest
+  // one.
   void SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward);
   // The states of a file's graphs are about to go.
   void EndFile() {

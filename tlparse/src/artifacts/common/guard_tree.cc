@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view kComment = "  # ";
 
-// Where the first comment begins outside of quotes; npos if there is none. A quote that is never closed (an apostrophe in the
-// source line) does not count.
+// Where the first comment begins outside of quotes; npos if there is none. A quote that is never
+// closed (an apostrophe in the source line) does not count.
 std::size_t FindComment(std::string_view text) {
   char quote = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -35,7 +35,8 @@ std::size_t FindComment(std::string_view text) {
 bool ParsePlace(std::string_view text, GuardLine& line) {
   std::string_view hint;
   constexpr std::string_view kHint = " (HINT: ";
-  if (const std::size_t at = text.find(kHint); at != std::string_view::npos && text.ends_with(')')) {
+  if (const std::size_t at = text.find(kHint);
+      at != std::string_view::npos && text.ends_with(')')) {
     hint = text.substr(at + kHint.size(), text.size() - at - kHint.size() - 1);
     text = text.substr(0, at);
   }
@@ -98,7 +99,8 @@ std::vector<GuardLine> ParseGuardTree(std::string_view text) {
     const std::string_view rest = line.substr(2 * depth);
     if (!rest.starts_with("+- ")) {
       // A check that spans lines goes on; blank lines and the latency end the tree.
-      if (!lines.empty() && !TrimEnd(line).empty() && !line.starts_with("Guard latency = ") && !line.starts_with("TREE_GUARD_MANAGER")) {
+      if (!lines.empty() && !TrimEnd(line).empty() && !line.starts_with("Guard latency = ") &&
+          !line.starts_with("TREE_GUARD_MANAGER")) {
         rests.back() = Span(rests.back().data() == nullptr ? line : rests.back(), line);
       }
       continue;
@@ -109,9 +111,13 @@ std::vector<GuardLine> ParseGuardTree(std::string_view text) {
     const std::size_t colon = body.find(": ");
     const std::size_t blank = body.find(' ');
     // "KeyValueManager pair at index=0" has no colon.
-    const std::size_t end = colon != std::string_view::npos && (blank == std::string_view::npos || colon < blank) ? colon : blank;
+    const std::size_t end =
+        colon != std::string_view::npos && (blank == std::string_view::npos || colon < blank)
+            ? colon
+            : blank;
     guard.kind = TrimEnd(body.substr(0, end));
-    const std::size_t skip = end == std::string_view::npos ? body.size() : end + (end == colon ? 2 : 1);
+    const std::size_t skip =
+        end == std::string_view::npos ? body.size() : end + (end == colon ? 2 : 1);
     lines.push_back(guard);
     rests.push_back(body.substr(skip));
   }

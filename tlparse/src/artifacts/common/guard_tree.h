@@ -1,9 +1,11 @@
-// The text of a guard tree (dynamo_cpp_guards_str; built in torch/_dynamo/guards.py from torch/csrc/dynamo/guards.cpp):
+// The text of a guard tree (dynamo_cpp_guards_str; built in torch/_dynamo/guards.py from
+// torch/csrc/dynamo/guards.cpp):
 //
 //     TREE_GUARD_MANAGER:
 //     +- RootGuardManager
-//     | +- GuardManager: source=L['x'], accessed_by=FrameLocalsGuardAccessor(key='x', framelocals_idx=0)
-//     | | +- TYPE_MATCH: ___check_type_id(L['x'], 129836096)  # return x + 1  # m.py:7 in forward (HINT: type MLP)
+//     | +- GuardManager: source=L['x'], accessed_by=FrameLocalsGuardAccessor(key='x',
+//     framelocals_idx=0) | | +- TYPE_MATCH: ___check_type_id(L['x'], 129836096)  # return x + 1  #
+//     m.py:7 in forward (HINT: type MLP)
 #pragma once
 
 #include <cstdint>
@@ -17,8 +19,10 @@ namespace tlparse {
 struct GuardLine {
   std::size_t depth = 0;        // number of "| " in front
   std::string_view kind;        // GuardManager, TYPE_MATCH, …
-  std::string_view expression;  // what stands behind the kind, without the comment; lines that continue it included
-  std::string_view source;      // L['x']: of the line itself or the nearest manager above that names one; "" if there is none
+  std::string_view expression;  // what stands behind the kind, without the comment; lines that
+                                // continue it included
+  std::string_view source;  // L['x']: of the line itself or the nearest manager above that names
+                            // one; "" if there is none
   // The comment; empty where there is none.
   std::string_view user_code;
   std::string_view user_file;  // cut on the left by PyTorch to about 30 characters
@@ -30,8 +34,8 @@ struct GuardLine {
 // Text that is no tree gives no lines. Linear in the size of the text.
 std::vector<GuardLine> ParseGuardTree(std::string_view text);
 
-// The comment of one guard, also of a recompile reason: "expression  # code  # file:line in function (HINT: …)". Sets expression
-// and the user members of `line`.
+// The comment of one guard, also of a recompile reason: "expression  # code  # file:line in
+// function (HINT: …)". Sets expression and the user members of `line`.
 void ParseGuardComment(std::string_view text, GuardLine& line);
 
 }  // namespace tlparse

@@ -1,5 +1,6 @@
-// Members of a JSON object that may be missing, null or of another type than the kind of record promises.
-// Views live as long as the parsed document (see IngestContext::Metadata and PayloadJson).
+// Members of a JSON object that may be missing, null or of another type than the kind of record
+// promises. Views live as long as the parsed document (see IngestContext::Metadata and
+// PayloadJson).
 #pragma once
 
 #include <simdjson.h>
@@ -20,14 +21,15 @@ inline std::optional<std::int64_t> AsInt(const simdjson::dom::element& element) 
   std::int64_t integer = 0;
   if (element.get(integer) == simdjson::SUCCESS) return integer;
   double real = 0;
-  if (element.get(real) == simdjson::SUCCESS && std::nearbyint(real) == real && std::fabs(real) < 9.2e18) {
+  if (element.get(real) == simdjson::SUCCESS && std::nearbyint(real) == real &&
+      std::fabs(real) < 9.2e18) {
     return static_cast<std::int64_t>(real);
   }
   return std::nullopt;
 }
 
-// Reads members by name. A member that is missing or null gives nothing; one of the wrong type gives nothing and an
-// import_log row, so that one odd member does not cost the others.
+// Reads members by name. A member that is missing or null gives nothing; one of the wrong type
+// gives nothing and an import_log row, so that one odd member does not cost the others.
 class JsonMembers {
  public:
   // `code` is kBadMetadata or kBadPayload, depending on where the object came from.
@@ -37,13 +39,20 @@ class JsonMembers {
   // Nothing if missing or null.
   std::optional<simdjson::dom::element> Any(std::string_view name) const {
     simdjson::dom::element element;
-    if (object_.at_key(name).get(element) != simdjson::SUCCESS || element.is_null()) return std::nullopt;
+    if (object_.at_key(name).get(element) != simdjson::SUCCESS || element.is_null())
+      return std::nullopt;
     return element;
   }
-  std::optional<std::string_view> String(std::string_view name) const { return Get<std::string_view>(name, "a string"); }
+  std::optional<std::string_view> String(std::string_view name) const {
+    return Get<std::string_view>(name, "a string");
+  }
   std::optional<bool> Bool(std::string_view name) const { return Get<bool>(name, "true or false"); }
-  std::optional<double> Number(std::string_view name) const { return Get<double>(name, "a number"); }
-  std::optional<simdjson::dom::array> Array(std::string_view name) const { return Get<simdjson::dom::array>(name, "a list"); }
+  std::optional<double> Number(std::string_view name) const {
+    return Get<double>(name, "a number");
+  }
+  std::optional<simdjson::dom::array> Array(std::string_view name) const {
+    return Get<simdjson::dom::array>(name, "a list");
+  }
   std::optional<simdjson::dom::object> Object(std::string_view name) const {
     return Get<simdjson::dom::object>(name, "an object");
   }
@@ -79,7 +88,8 @@ class JsonMembers {
 inline Result<simdjson::dom::object> PayloadObject(IngestContext& context) {
   ASSIGN_OR_RETURN(const simdjson::dom::element payload, context.PayloadJson());
   simdjson::dom::object object;
-  if (payload.get(object) != simdjson::SUCCESS) return Fail(ErrorCode::kBadJson, "the payload is not a JSON object");
+  if (payload.get(object) != simdjson::SUCCESS)
+    return Fail(ErrorCode::kBadJson, "the payload is not a JSON object");
   return object;
 }
 
@@ -87,7 +97,8 @@ inline Result<simdjson::dom::object> PayloadObject(IngestContext& context) {
 inline Result<simdjson::dom::object> MetadataObject(IngestContext& context) {
   ASSIGN_OR_RETURN(const simdjson::dom::element metadata, context.Metadata());
   simdjson::dom::object object;
-  if (metadata.get(object) != simdjson::SUCCESS) return Fail(ErrorCode::kBadJson, "the metadata is not a JSON object");
+  if (metadata.get(object) != simdjson::SUCCESS)
+    return Fail(ErrorCode::kBadJson, "the metadata is not a JSON object");
   return object;
 }
 

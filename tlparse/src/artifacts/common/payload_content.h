@@ -14,8 +14,9 @@ namespace tlparse {
 using Normalizer = std::string_view (*)(std::string_view text, std::string& buffer);
 
 // Nothing without a payload. `buffer` is scratch.
-inline std::optional<std::int64_t> PayloadContent(ContentKind kind, Normalizer normalize, const Record& record,
-                                                  IngestContext& context, std::string& buffer) {
+inline std::optional<std::int64_t> PayloadContent(ContentKind kind, Normalizer normalize,
+                                                  const Record& record, IngestContext& context,
+                                                  std::string& buffer) {
   if (record.payload_id == 0) return std::nullopt;
   if (const auto known = context.contents().OfPayload(kind, record.payload_id)) return known;
   const Hash128 hash = HashBytes(normalize(context.Payload(), buffer));

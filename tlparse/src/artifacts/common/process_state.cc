@@ -19,11 +19,16 @@ std::optional<std::int64_t> TakeNumber(std::string_view& text) {
 
 std::string_view Name(Direction direction) {
   switch (direction) {
-    case Direction::kForward: return "forward";
-    case Direction::kBackward: return "backward";
-    case Direction::kInference: return "inference";
-    case Direction::kJoint: return "joint";
-    case Direction::kUnknown: break;
+    case Direction::kForward:
+      return "forward";
+    case Direction::kBackward:
+      return "backward";
+    case Direction::kInference:
+      return "inference";
+    case Direction::kJoint:
+      return "joint";
+    case Direction::kUnknown:
+      break;
   }
   return "";
 }

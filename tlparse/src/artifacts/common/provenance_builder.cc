@@ -9,13 +9,15 @@ namespace tlparse {
 
 namespace {
 
-// Limits against hostile input, far above what a graph has: without a handle a name stands for all calls of the kernel, and a
-// kernel's nodes and their sources multiply.
+// Limits against hostile input, far above what a graph has: without a handle a name stands for all
+// calls of the kernel, and a kernel's nodes and their sources multiply.
 constexpr std::size_t kMaxCallsOfName = 256;
 constexpr std::size_t kMaxStacks = 1024;
 constexpr std::size_t kMaxSourcesOfNode = 256;
 
-std::string Clean(std::string_view text) { return IsTextSafe(text) ? std::string(text) : SanitizeUtf8(text); }
+std::string Clean(std::string_view text) {
+  return IsTextSafe(text) ? std::string(text) : SanitizeUtf8(text);
+}
 
 template <typename T>
 void SortUnique(std::vector<T>& values) {
@@ -23,11 +25,14 @@ void SortUnique(std::vector<T>& values) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
-bool IsCaretLine(std::string_view line) { return line.find_first_not_of(" ~^") == std::string_view::npos; }
+bool IsCaretLine(std::string_view line) {
+  return line.find_first_not_of(" ~^") == std::string_view::npos;
+}
 
 void AddStack(Provenance::Kernel& kernel, std::vector<Provenance::Frame> stack) {
   if (stack.empty() || kernel.stacks.size() >= kMaxStacks) return;
-  if (std::find(kernel.stacks.begin(), kernel.stacks.end(), stack) == kernel.stacks.end()) kernel.stacks.push_back(std::move(stack));
+  if (std::find(kernel.stacks.begin(), kernel.stacks.end(), stack) == kernel.stacks.end())
+    kernel.stacks.push_back(std::move(stack));
 }
 
 }  // namespace
@@ -54,7 +59,8 @@ Hash128 Provenance::Hash() const {
   return hash.Digest();
 }
 
-std::size_t ProvenanceBuilder::AddKernel(std::string_view name, std::optional<std::int64_t> handle) {
+std::size_t ProvenanceBuilder::AddKernel(std::string_view name,
+                                         std::optional<std::int64_t> handle) {
   const std::size_t index = result_.kernels.size();
   Kernel kernel;
   kernel.name = Clean(name);
@@ -71,7 +77,8 @@ void ProvenanceBuilder::AddCode(const CodeSummary& code) {
     result_.kernels[index].code_line = called.line;
     extras_[index] = {called.source_nodes, called.post_grad_nodes};
   }
-  for (const auto& [pre, post] : code.node_mapping) code_mapping_.emplace_back(Clean(post), Clean(pre));
+  for (const auto& [pre, post] : code.node_mapping)
+    code_mapping_.emplace_back(Clean(post), Clean(pre));
   code_kernels_ = result_.kernels.size();
 }
 
@@ -148,7 +155,8 @@ void ProvenanceBuilder::AddNodeMappings(const simdjson::dom::object& mappings) {
     }
   } else if (mappings.at_key("postToCppCode").get(member) == simdjson::SUCCESS) {
     ForEachPair(member, [this](std::string_view node, std::string_view kernel) {
-      for (const std::size_t index : KernelsOf(kernel)) result_.kernels[index].post_grad_nodes.push_back(Clean(node));
+      for (const std::size_t index : KernelsOf(kernel))
+        result_.kernels[index].post_grad_nodes.push_back(Clean(node));
     });
   }
   if (mappings.at_key("postToPre").get(member) == simdjson::SUCCESS) {
@@ -181,8 +189,10 @@ void ProvenanceBuilder::AddPostToPre(const simdjson::dom::object& nodes) {
   }
 }
 
-// A node without from_node is a root: it was there before any pass. simdjson bounds the depth of documents at 1,024.
-void ProvenanceBuilder::AddRoots(const std::string& post, const simdjson::dom::object& node, int depth) {
+// A node without from_node is a root: it was there before any pass. simdjson bounds the depth of
+// documents at 1,024.
+void ProvenanceBuilder::AddRoots(const std::string& post, const simdjson::dom::object& node,
+                                 int depth) {
   simdjson::dom::array origins;
   bool has_origin = false;
   if (depth < 1024 && node.at_key("from_node").get(origins) == simdjson::SUCCESS) {
@@ -235,14 +245,16 @@ std::vector<Provenance::Frame> ProvenanceBuilder::ParseTraceback(std::string_vie
   }
   std::vector<Provenance::Frame> frames;
   for (const SourceLine& line : lines) {
-    frames.push_back({context_.Text(line.file), line.line, context_.OptionalText(line.function).value_or(0),
+    frames.push_back({context_.Text(line.file), line.line,
+                      context_.OptionalText(line.function).value_or(0),
                       context_.OptionalText(line.code).value_or(0), GraphNodes::HashOf(line)});
   }
   return frames;
 }
 
 // For a kernel without stack traces: the lines that the graphs' comments name above its nodes.
-void ProvenanceBuilder::AddSources(std::size_t index, const GraphNodes* pre_grad, const GraphNodes* post_grad) {
+void ProvenanceBuilder::AddSources(std::size_t index, const GraphNodes* pre_grad,
+                                   const GraphNodes* post_grad) {
   Kernel& kernel = result_.kernels[index];
   const auto add = [&kernel](const GraphNodes* graph, std::string_view node) {
     const GraphNodes::Source* source = graph == nullptr ? nullptr : graph->Find(node);
@@ -250,17 +262,21 @@ void ProvenanceBuilder::AddSources(std::size_t index, const GraphNodes* pre_grad
     return source != nullptr;
   };
   for (const std::string& post : kernel.post_grad_nodes) {
-    auto mapped = std::lower_bound(result_.node_mapping.begin(), result_.node_mapping.end(), std::pair(post, std::string()));
+    auto mapped = std::lower_bound(result_.node_mapping.begin(), result_.node_mapping.end(),
+                                   std::pair(post, std::string()));
     bool is_found = false;
-    for (std::size_t count = 0; mapped != result_.node_mapping.end() && mapped->first == post && count < kMaxSourcesOfNode; ++count) {
+    for (std::size_t count = 0;
+         mapped != result_.node_mapping.end() && mapped->first == post && count < kMaxSourcesOfNode;
+         ++count) {
       is_found |= add(pre_grad, mapped->second);
       ++mapped;
     }
     if (!is_found) add(post_grad, post);
   }
   if (!kernel.stacks.empty()) {
-    kernel.basis = extras_[index].comment_post_nodes == kernel.post_grad_nodes ? Provenance::Basis::kCodeComments
-                                                                               : Provenance::Basis::kNodeMappings;
+    kernel.basis = extras_[index].comment_post_nodes == kernel.post_grad_nodes
+                       ? Provenance::Basis::kCodeComments
+                       : Provenance::Basis::kNodeMappings;
     return;
   }
   kernel.basis = Provenance::Basis::kCodeComments;
@@ -282,8 +298,10 @@ Provenance ProvenanceBuilder::Finish(const GraphNodes* pre_grad, const GraphNode
   for (std::size_t index = 0; index < result_.kernels.size(); ++index) {
     if (result_.kernels[index].stacks.empty()) AddSources(index, pre_grad, post_grad);
   }
-  std::stable_sort(result_.kernels.begin() + static_cast<std::ptrdiff_t>(code_kernels_), result_.kernels.end(),
-                   [](const Kernel& a, const Kernel& b) { return std::pair(a.name, a.handle) < std::pair(b.name, b.handle); });
+  std::stable_sort(result_.kernels.begin() + static_cast<std::ptrdiff_t>(code_kernels_),
+                   result_.kernels.end(), [](const Kernel& a, const Kernel& b) {
+                     return std::pair(a.name, a.handle) < std::pair(b.name, b.handle);
+                   });
   return std::move(result_);
 }
 

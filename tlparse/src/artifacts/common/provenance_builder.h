@@ -1,5 +1,6 @@
-// Puts together which kernel computes which post-grad nodes, which pre-grad nodes those come from, and which lines of the user's
-// code: from the provenance artifacts of all generations (reference 4.5), the generated code's comments and the graphs' comments.
+// Puts together which kernel computes which post-grad nodes, which pre-grad nodes those come from,
+// and which lines of the user's code: from the provenance artifacts of all generations
+// (reference 4.5), the generated code's comments and the graphs' comments.
 #pragma once
 
 #include <simdjson.h>
@@ -19,7 +20,11 @@
 namespace tlparse {
 
 struct Provenance {
-  enum class Basis : std::uint8_t { kKernelStackTraces, kNodeMappings, kCodeComments };  // kernel_source_row.basis
+  enum class Basis : std::uint8_t {
+    kKernelStackTraces,
+    kNodeMappings,
+    kCodeComments
+  };  // kernel_source_row.basis
   using Frame = GraphNodes::Source;
   struct Kernel {
     std::string name;
@@ -29,29 +34,34 @@ struct Provenance {
     Basis basis = Basis::kKernelStackTraces;
     std::vector<std::vector<Frame>> stacks;  // each once; outermost frame first
   };
-  std::vector<Kernel> kernels;                                    // in order of the code, then by name
-  std::vector<std::pair<std::string, std::string>> node_mapping;  // (post-grad, pre-grad), sorted, each once
+  std::vector<Kernel> kernels;  // in order of the code, then by name
+  // (post-grad, pre-grad), sorted, each once
+  std::vector<std::pair<std::string, std::string>> node_mapping;
   bool empty() const { return kernels.empty() && node_mapping.empty(); }
   Hash128 Hash() const;
 };
 
-// One use per graph: Add… in any order (the code first, if there is any), then Finish. All texts are made fit for SQLite.
+// One use per graph: Add… in any order (the code first, if there is any), then Finish. All texts
+// are made fit for SQLite.
 class ProvenanceBuilder {
  public:
   explicit ProvenanceBuilder(IngestContext& context) : context_(context) {}
 
   void AddCode(const CodeSummary& code);
-  // inductor_provenance_tracking_node_mappings: {"cppCodeToPost": {kernel: [node]}, "postToPre": {node: [node]}, …}; where one of
-  // these is missing, its inverse is used.
+  // inductor_provenance_tracking_node_mappings: {"cppCodeToPost": {kernel: [node]}, "postToPre":
+  // {node: [node]}, …}; where one of these is missing, its inverse is used.
   void AddNodeMappings(const simdjson::dom::object& mappings);
-  // inductor_triton_kernel_to_post_grad_nodes, inductor_generated_kernel_to_post_grad_nodes: {kernel: [node]}.
+  // inductor_triton_kernel_to_post_grad_nodes, inductor_generated_kernel_to_post_grad_nodes:
+  // {kernel: [node]}.
   void AddKernelNodes(const simdjson::dom::object& kernels);
-  // inductor_post_to_pre_grad_nodes: {post: [{name, from_node: [the same, recursive]}]}: the roots are the pre-grad nodes.
+  // inductor_post_to_pre_grad_nodes: {post: [{name, from_node: [the same, recursive]}]}: the roots
+  // are the pre-grad nodes.
   void AddPostToPre(const simdjson::dom::object& nodes);
   // inductor_provenance_tracking_kernel_stack_traces: {kernel: [traceback text]}.
   void AddStackTraces(const simdjson::dom::object& kernels);
 
-  // `pre_grad` and `post_grad` may be nullptr: the source lines of the graphs' nodes, for kernels without stack traces.
+  // `pre_grad` and `post_grad` may be nullptr: the source lines of the graphs' nodes, for kernels
+  // without stack traces.
   Provenance Finish(const GraphNodes* pre_grad, const GraphNodes* post_grad);
 
   // Members left out because they have another type than the format says.
@@ -78,7 +88,8 @@ class ProvenanceBuilder {
   std::size_t code_kernels_ = 0;
   std::unordered_map<std::string, std::vector<std::size_t>> by_name_;
   std::vector<std::size_t> found_;
-  std::vector<std::pair<std::string, std::string>> code_mapping_;  // (post-grad, pre-grad) by the code's comments
+  // (post-grad, pre-grad) by the code's comments
+  std::vector<std::pair<std::string, std::string>> code_mapping_;
   std::int64_t odd_count_ = 0;
 };
 

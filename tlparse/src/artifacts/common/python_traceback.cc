@@ -7,17 +7,20 @@ namespace tlparse {
 namespace {
 
 constexpr std::string_view kTraceback = "Traceback (most recent call last):";
-constexpr std::string_view kDuringHandling = "During handling of the above exception, another exception occurred:";
-constexpr std::string_view kDirectCause = "The above exception was the direct cause of the following exception:";
+constexpr std::string_view kDuringHandling =
+    "During handling of the above exception, another exception occurred:";
+constexpr std::string_view kDirectCause =
+    "The above exception was the direct cause of the following exception:";
 constexpr std::string_view kFromUserCode = "from user code:";
 
 bool IsTypeCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Where the lines of the last traceback of a chain begin; npos if there is none. A traceback counts when it is the first one or
-// follows one of the two sentences: a message may quote other tracebacks.
+// Where the lines of the last traceback of a chain begin; npos if there is none. A traceback counts
+// when it is the first one or follows one of the two sentences: a message may quote other
+// tracebacks.
 std::size_t FindLastTraceback(std::string_view text) {
   std::size_t found = std::string_view::npos;
   bool may_begin = true;
@@ -64,7 +67,8 @@ std::optional<PythonFrame> ParseFrameLine(std::string_view line) {
   constexpr std::string_view kLine = "\", line ";
   constexpr std::string_view kIn = ", in ";
   const std::size_t begin = line.find_first_not_of(' ');
-  if (begin == std::string_view::npos || line.substr(begin, kFile.size()) != kFile) return std::nullopt;
+  if (begin == std::string_view::npos || line.substr(begin, kFile.size()) != kFile)
+    return std::nullopt;
   line.remove_prefix(begin + kFile.size());
   const std::size_t quote = line.find(kLine);
   if (quote == std::string_view::npos) return std::nullopt;
@@ -79,7 +83,8 @@ std::optional<PythonFrame> ParseFrameLine(std::string_view line) {
 }
 
 bool IsUserFile(std::string_view file) {
-  for (std::string_view part : {"/site-packages/", "/dist-packages/", "/torch/_", "/lib/python3", "\\site-packages\\", "\\Lib\\"}) {
+  for (std::string_view part : {"/site-packages/", "/dist-packages/", "/torch/_", "/lib/python3",
+                                "\\site-packages\\", "\\Lib\\"}) {
     if (file.find(part) != std::string_view::npos) return false;
   }
   return !file.empty() && file[0] != '<' && file.substr(0, 6) != "torch/" && !IsGeneratedFile(file);
@@ -112,17 +117,20 @@ TracebackSummary SummarizeTraceback(std::string_view text) {
   std::size_t type_end = 0;
   while (type_end < exception.size() && IsTypeCharacter(exception[type_end])) ++type_end;
   summary.type = exception.substr(0, type_end);
-  if (const std::size_t dot = summary.type.rfind('.'); dot != std::string_view::npos) summary.type.remove_prefix(dot + 1);
+  if (const std::size_t dot = summary.type.rfind('.'); dot != std::string_view::npos)
+    summary.type.remove_prefix(dot + 1);
   std::string_view message = exception.substr(type_end);
   if (message.substr(0, 2) == ": ") message.remove_prefix(2);
   summary.message = TrimEnd(message);
 
-  if (const std::size_t marker = summary.message.rfind(kFromUserCode); marker != std::string_view::npos) {
+  if (const std::size_t marker = summary.message.rfind(kFromUserCode);
+      marker != std::string_view::npos) {
     const std::string_view user_code = summary.message.substr(marker);
     summary.user_frame = LastFrame(user_code, true);
     if (!summary.user_frame) summary.user_frame = LastFrame(user_code);
   }
-  if (!summary.user_frame) summary.user_frame = LastFrame(frames.substr(0, frames.size() - exception.size()), true);
+  if (!summary.user_frame)
+    summary.user_frame = LastFrame(frames.substr(0, frames.size() - exception.size()), true);
   if (!summary.user_frame) summary.user_frame = LastFrame(summary.message, true);
   return summary;
 }

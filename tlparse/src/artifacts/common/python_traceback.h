@@ -1,4 +1,5 @@
-// Python traceback text (traceback.format_exc and friends): which exception it ends with and where in the user's code it arose.
+// Python traceback text (traceback.format_exc and friends): which exception it ends with and where
+// in the user's code it arose.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +21,21 @@ std::optional<PythonFrame> ParseFrameLine(std::string_view line);
 // The innermost (last) frame of a stack; with `user_only` the last one whose file is the user's.
 std::optional<PythonFrame> LastFrame(std::string_view text, bool user_only = false);
 
-// Whether the file is neither part of PyTorch nor of Python's library nor of an installed package, nor generated.
+// Whether the file is neither part of PyTorch nor of Python's library nor of an installed package,
+// nor generated.
 bool IsUserFile(std::string_view file);
 
 struct TracebackSummary {
-  std::string_view type;     // exception class without its module; "" if the text holds no traceback
+  std::string_view type;  // exception class without its module; "" if the text holds no traceback
   std::string_view message;  // all lines of it, without white space at the end
-  // The innermost frame whose file is the user's: below "from user code:" (Dynamo appends it to the message), else of the
-  // traceback, else of what the message quotes. Where nothing below "from user code:" is the user's, its innermost frame.
+  // The innermost frame whose file is the user's: below "from user code:" (Dynamo appends it to the
+  // message), else of the traceback, else of what the message quotes. Where nothing below "from
+  // user code:" is the user's, its innermost frame.
   std::optional<PythonFrame> user_frame;
 };
 
-// The exception that `text` ends with: of chained tracebacks the last. Linear in the length of the text.
+// The exception that `text` ends with: of chained tracebacks the last. Linear in the length of the
+// text.
 TracebackSummary SummarizeTraceback(std::string_view text);
 
 // Helpers for texts of lines. NextLine takes the first line off `text` (without its LF).

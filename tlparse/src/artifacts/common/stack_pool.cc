@@ -39,7 +39,9 @@ std::string_view StringOf(const simdjson::dom::object& object, std::string_view 
 }  // namespace
 
 Result<void> StackPool::Load(Database& database) {
-  ASSIGN_OR_RETURN(Statement frames, database.Prepare("SELECT id, parent_id, file, line, function, code FROM stack_frame"));
+  ASSIGN_OR_RETURN(
+      Statement frames,
+      database.Prepare("SELECT id, parent_id, file, line, function, code FROM stack_frame"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, frames.Step());
     if (!has_row) return {};
@@ -65,15 +67,18 @@ std::int64_t StackPool::Child(RowBatch& rows, std::int64_t parent_id, const Fram
   if (!frame.function.empty()) function = SafeText(rows, frame.function);
   std::optional<StaticText> code;
   if (!frame.code.empty()) code = SafeText(rows, frame.code);
-  const std::optional<std::int64_t> parent = parent_id == 0 ? std::nullopt : std::optional(parent_id);
+  const std::optional<std::int64_t> parent =
+      parent_id == 0 ? std::nullopt : std::optional(parent_id);
   rows.Add(table_, entry->second, parent, file, frame.line, function, code);
   return entry->second;
 }
 
-Result<std::int64_t> StackPool::Stack(RowBatch& rows, const ProcessState& process, const simdjson::dom::element& frames,
+Result<std::int64_t> StackPool::Stack(RowBatch& rows, const ProcessState& process,
+                                      const simdjson::dom::element& frames,
                                       std::optional<std::int64_t>* unresolved) {
   simdjson::dom::array list;
-  if (frames.get(list) != simdjson::SUCCESS) return Fail(ErrorCode::kBadJson, "a stack is not a list of frames");
+  if (frames.get(list) != simdjson::SUCCESS)
+    return Fail(ErrorCode::kBadJson, "a stack is not a list of frames");
   std::int64_t id = 0;
   for (const simdjson::dom::element element : list) {
     simdjson::dom::object object;
@@ -85,7 +90,8 @@ Result<std::int64_t> StackPool::Stack(RowBatch& rows, const ProcessState& proces
       std::string_view text;
       if (member.get(text) == simdjson::SUCCESS) {
         frame.file = text;
-      } else if (const std::optional<std::int64_t> string_id = AsInt(member); string_id && *string_id != -1) {
+      } else if (const std::optional<std::int64_t> string_id = AsInt(member);
+                 string_id && *string_id != -1) {
         frame.file = process.String(*string_id);
         if (!frame.file) {
           unknown = "<unknown:" + std::to_string(*string_id) + ">";
