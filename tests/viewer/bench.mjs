@@ -1,11 +1,13 @@
 // How long people wait: first view, interactions, scrolling, from the browser's own performance timeline. Prints a table; judges nothing.
 //   node bench.mjs <report directory>…      (tests/bench/bench_viewer.py makes the reports and sets the environment of support.mjs)
+// The reports are walked in turn, BENCH_PASSES times (3), so that two builds of the page are compared in the same minutes.
+// BENCH_WAYS=file leaves out the server; BENCH_RANGE=1 prints the least and the greatest time beside the median.
 import { readdirSync, statSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import path from 'node:path';
 import { launch, openPage, pageUrl, serve, settle, visit } from './support.mjs';
 
-const passes = 3;
+const passes = Number(process.env.BENCH_PASSES ?? 3);
 const results = new Map(); // what: Map of column: values
 
 function note(column, what, value) {
@@ -21,44 +23,58 @@ function median(values) {
 }
 
 async function firstView(browser, base, column) {
-  for (let i = 0; i < 2 * passes; i++) {
+  for (let i = 0; i < 2; i++) {
     const { page, context } = await openPage(browser, base);
     await page.goto(base);
     await page.waitForFunction(() => performance.getEntriesByName('first-view').length > 0, null, { timeout: 120_000 });
-    // The first of them starts the browser's processes.
-    if (i > 0) note(column, 'first view, ms', await page.evaluate(() => performance.getEntriesByName('first-view')[0].startTime));
+    note(column, 'first view, ms', await page.evaluate(() => performance.getEntriesByName('first-view')[0].startTime));
     await context.close();
   }
 }
 
 // From an input to the frame that shows what was asked for, in ms: the longest event that the browser noted (it does so from 16 ms on,
-// in steps of 8), or the time until `there` matches and nothing says it is loading, if that is longer.
-async function interaction(page, there, act) {
-  await page.evaluate((selector) => {
-    window.watched = { longest: 0, start: 0 };
+// in steps of 8), or the time from the last input until `there` matches (and says `text`) and nothing says it is loading, if that is longer.
+async function interaction(page, there, act, text) {
+  await page.evaluate(([selector, wanted]) => {
+    window.watched = { longest: 0, start: 0, shown: undefined };
     window.watcher?.disconnect();
     window.watcher = new PerformanceObserver((list) => {
       for (const entry of list.getEntries()) window.watched.longest = Math.max(window.watched.longest, entry.duration);
     });
     window.watcher.observe({ type: 'event', durationThreshold: 16 });
-    const isShown = () => document.querySelector(selector) && !document.querySelector('.loading');
-    window.watched.shown = new Promise((resolve) => {
-      const look = () => requestAnimationFrame(isShown() ? resolve : look);
-      const begin = (event) => {
-        for (const type of ['click', 'keydown', 'wheel']) window.removeEventListener(type, begin, true);
-        window.watched.start = event.timeStamp;
-        requestAnimationFrame(look);
-      };
-      for (const type of ['click', 'keydown', 'wheel']) window.addEventListener(type, begin, true);
-    });
-  }, there);
+    const isShown = () => {
+      const element = document.querySelector(selector);
+      return element && (wanted === undefined || element.textContent === wanted) && !document.querySelector('.loading');
+    };
+    const { watched } = window;
+    const begin = (event) => {
+      watched.start = event.timeStamp;
+      watched.shown = undefined;
+      const isLast = () => watched.start === event.timeStamp;
+      // The frame after the one that shows it: by then that one was drawn.
+      const end = (now) => isLast() && (watched.shown = now);
+      const look = () => isLast() && requestAnimationFrame(isShown() ? end : look);
+      requestAnimationFrame(look);
+    };
+    window.forget?.();
+    const types = ['click', 'keydown', 'wheel'];
+    for (const type of types) window.addEventListener(type, begin, true);
+    window.forget = () => types.forEach((type) => window.removeEventListener(type, begin, true));
+  }, [there, text]);
   await act();
+  await page.waitForFunction(() => window.watched.shown !== undefined, null, { timeout: 120_000 });
   // Events are reported a while after their frame.
   return page.evaluate(async () => {
-    const shown = await window.watched.shown;
     await new Promise((resolve) => setTimeout(resolve, 400));
-    return Math.max(window.watched.longest, shown - window.watched.start);
+    return Math.max(window.watched.longest, window.watched.shown - window.watched.start);
   });
+}
+
+// What a view says of what it found: typing is measured until that is said.
+const says = 'main [role=status], main .empty';
+async function statusOf(page, base, hash) {
+  await visit(page, base, hash);
+  return page.locator(says).first().textContent();
 }
 
 // A click as the mouse makes it: locator.click() runs scripts in the page between pressing and releasing, which would be counted.
@@ -97,13 +113,21 @@ async function noteScroll(page, column, what, selector) {
 }
 
 async function walk(browser, base, column) {
+  const expected = { filter: '-empty for', search: 'fused' };
+  for (const [what, hash] of [['filter', '#/compiles?q='], ['search', '#/search?q=']]) {
+    const { page, context } = await openPage(browser, base);
+    expected[what] = await statusOf(page, base, hash + encodeURIComponent(expected[what]));
+    await context.close();
+  }
   const { page, context } = await openPage(browser, base);
   await visit(page, base, '#/');
-  const report = async (what, there, act) => note(column, `${what}, ms`, await interaction(page, there, act));
+  await page.waitForTimeout(1000); // people look before they click; meanwhile the page loads and draws ahead
+  const report = async (what, there, act, text) => note(column, `${what}, ms`, await interaction(page, there, act, text));
   await report('open the compiles', '[aria-label=Compiles] .grid-row', () => click(page, page.getByRole('link', { name: /^Compiles/ }).first()));
   await report('sort by function', '[aria-sort=ascending]', () => click(page, page.getByRole('button', { name: 'Function' })));
-  await report('type a filter', '.grid-row, .empty', () => page.getByLabel('Filter compiles').pressSequentially('-empty for', { delay: 30 }));
+  await report('type a filter', says, () => page.getByLabel('Filter compiles').pressSequentially('-empty for', { delay: 30 }), expected.filter);
   await page.getByLabel('Filter compiles').fill('');
+  await page.waitForFunction(() => /^[\d,]+ compiles?$/.test(document.querySelector('main [role=status]').textContent));
   await noteScroll(page, column, 'scroll the compiles', '.grid');
   // The rows of the top are there two frames later.
   await page.evaluate(() => {
@@ -131,36 +155,43 @@ async function walk(browser, base, column) {
     await report('zoom the timeline', '.timeline', () => page.mouse.wheel(0, -300));
     await report('find events', '.timeline', () => page.getByRole('searchbox', { name: 'Find events by name' }).pressSequentially('backend', { delay: 30 }));
   }
-  await report('search', '.hits, .empty', () => page.getByRole('searchbox', { name: /Search compiles/ }).pressSequentially('fused', { delay: 30 }));
+  await report('search', says, () => page.getByRole('searchbox', { name: /Search compiles/ }).pressSequentially('fused', { delay: 30 }), expected.search);
   await context.close();
 }
 
 function printTable(columns) {
-  const cell = (values) => (values ? (values[0] < 10 ? median(values).toFixed(2) : median(values).toFixed(0)) : '–');
+  const round = (value) => value.toFixed(value < 10 ? 2 : 0);
+  const range = (values) => (process.env.BENCH_RANGE && values.length > 1 ? ` (${round(Math.min(...values))}–${round(Math.max(...values))})` : '');
+  const cell = (values) => (values ? round(median(values)) + range(values) : '–');
   console.log(`\n| | ${columns.join(' | ')} |\n|---|${columns.map(() => '---').join('|')}|`);
   for (const [what, cells] of results) console.log(`| ${what} | ${columns.map((column) => cell(cells.get(column))).join(' | ')} |`);
 }
 
 const load = () => loadavg()[0].toFixed(1);
 const before = load();
-const columns = [];
+const columns = new Map(); // name: address
+const servers = [];
 const browser = await launch();
 for (const directory of process.argv.slice(2)) {
   const size = (file) => statSync(path.join(directory, file)).size;
-  const server = await serve(directory);
-  for (const [way, base] of [['file', pageUrl(directory)], ['served', server.url]]) {
-    const column = `${path.basename(directory)}, ${way}`;
-    columns.push(column);
-    if (way === 'file') {
-      note(column, 'page and data before the first view, MB', (size('index.html') + size('data/index.js') + size('data/compiles.js') + size('data/findings.js')) / 1e6);
-      note(column, 'all data, MB', readdirSync(path.join(directory, 'data')).reduce((sum, file) => sum + size(`data/${file}`), 0) / 1e6);
-    }
-    await firstView(browser, base, column);
-    for (let i = 0; i < passes; i++) await walk(browser, base, column);
-    console.error(`measured ${column}`);
-  }
-  await server.stop();
+  const name = path.basename(directory);
+  columns.set(`${name}, file`, pageUrl(directory));
+  note(`${name}, file`, 'page and data before the first view, MB', (size('index.html') + size('data/index.js') + size('data/compiles.js') + size('data/findings.js')) / 1e6);
+  note(`${name}, file`, 'all data, MB', readdirSync(path.join(directory, 'data')).reduce((sum, file) => sum + size(`data/${file}`), 0) / 1e6);
+  if (process.env.BENCH_WAYS === 'file') continue;
+  servers.push(await serve(directory));
+  columns.set(`${name}, served`, servers.at(-1).url);
 }
+// The first page starts the browser's processes.
+await (await openPage(browser, 'about:blank')).page.goto([...columns.values()][0]);
+for (let i = 0; i < passes; i++) {
+  for (const [column, base] of columns) {
+    await firstView(browser, base, column);
+    await walk(browser, base, column);
+  }
+  console.error(`walk ${i + 1} of ${passes}`);
+}
+for (const server of servers) await server.stop();
 await browser.close();
-printTable(columns);
-console.log(`\nMedians of ${passes} walks (first view: ${2 * passes - 1}); ${cpus().length} cores; load ${before} before, ${load()} after.`);
+printTable([...columns.keys()]);
+console.log(`\nMedians of ${passes} walks (first view: ${2 * passes}); ${cpus().length} cores; load ${before} before, ${load()} after.`);
