@@ -146,6 +146,43 @@ test('the grid is walked with the keyboard', async () => {
   assert.ok(second.startsWith(await page.locator('.compile-id').innerText()));
 });
 
+test('sorting and filtering a table puts the right rows into it', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('diverge_order')), '#/compiles');
+  const column = async (name) => {
+    const at = (await page.locator('.grid-head > div').allInnerTexts()).findIndex((title) => title.startsWith(name));
+    await settle(page);
+    return page.locator('.grid-row').evaluateAll((rows, i) => rows.map((row) => row.children[i].textContent), at);
+  };
+  const before = await column('Function');
+  await page.getByRole('button', { name: 'Function' }).click();
+  const known = before.filter((name) => name !== '');
+  const sorted = [...known.sort(), ...before.filter((name) => name === '')]; // what is unknown comes last
+  assert.deepEqual(await column('Function'), sorted);
+  await page.getByRole('button', { name: 'Function' }).click();
+  assert.deepEqual(await column('Function'), [...known.reverse(), ...before.filter((name) => name === '')]);
+  await page.getByRole('button', { name: 'Rank' }).click();
+  const ranks = (await column('Rank')).map(Number);
+  assert.deepEqual(ranks, [...ranks].sort((a, b) => b - a));
+  // Letters in quick succession all arrive, and the list is of the last of them.
+  const box = page.getByLabel('Filter compiles');
+  await box.pressSequentially('rank:2');
+  await page.waitForURL(/q=rank%3A2$/);
+  assert.equal(await box.inputValue(), 'rank:2');
+  assert.deepEqual([...new Set(await column('Rank'))], ['2']);
+  // What the row says is what it opens.
+  const id = (await column('Id'))[1];
+  await page.locator('.grid-row').nth(1).click();
+  await settle(page);
+  assert.equal(await page.locator('.compile-id').innerText(), id);
+  await page.goBack();
+  await settle(page);
+  assert.equal(await box.inputValue(), 'rank:2');
+  await box.fill('constructor:x');
+  await page.getByText('No compile matches').waitFor();
+  assert.deepEqual(problems, []);
+});
+
 test('two texts side by side: before and after a pass, and of two ranks', async () => {
   const { page, problems } = await openPage(browser, 'file:');
   await visit(page, pageUrl(reportOf('tlparse_meta')), '#/compile/1');

@@ -2,8 +2,9 @@ import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import './style.css';
 import { isServed } from './data/chunks';
-import { loadAhead, useModel, type Model } from './data/model';
+import { loadAhead, loadBlock, useModel, type Model } from './data/model';
 import { bytes, count, plural, ranges } from './lib/format';
+import { behindFrame, whenIdle } from './lib/schedule';
 import { CompilePage } from './pages/compile';
 import { CompilesPage } from './pages/compiles';
 import { DiffPage } from './pages/diff';
@@ -16,8 +17,9 @@ import { RanksPage } from './pages/ranks';
 import { SearchPage } from './pages/search';
 import { SqlPage } from './pages/sql';
 import { TimelinePage } from './pages/timeline';
-import { go, href, parseRoute, useRoute, type Route } from './route';
+import { followLinks, go, href, parseRoute, useRoute, type Route } from './route';
 import { Empty, Waiting } from './ui/bits';
+import { memo } from './ui/virtual';
 
 const pages: { key: string; title: string; shown?: boolean }[] = [
   { key: 'overview', title: 'Overview' },
@@ -67,6 +69,19 @@ function Page({ model, route }: { model: Model; route: Route }) {
   }
 }
 
+// Draws what is likely to be asked for where nobody sees it, a view in each idle moment: of code that runs for the first time the browser
+// has more to do than run it, and on busy cores that takes longer than the view itself.
+async function drawAhead(model: Model): Promise<void> {
+  const first = model.compiles[0];
+  if (first) await loadBlock('compile', first.id).catch(() => undefined);
+  const unseen = document.createElement('div');
+  for (const hash of ['#/compiles', '#/compiles?sort=function', '#/compiles?q=a', `#/compile/${first?.id}`, '#/ranks', '#/search?q=a', '#/search?q=ab']) {
+    await new Promise<void>(whenIdle);
+    render(<Page model={model} route={parseRoute(hash)} />, unseen);
+  }
+  render(null, unseen);
+}
+
 type Theme = 'auto' | 'light' | 'dark';
 
 function readTheme(): Theme {
@@ -78,7 +93,7 @@ function readTheme(): Theme {
   }
 }
 
-function ThemeButton() {
+const ThemeButton = memo(() => {
   const [theme, setTheme] = useState(readTheme);
   useEffect(() => {
     document.documentElement.dataset.theme = theme;
@@ -95,10 +110,12 @@ function ThemeButton() {
       <span class="unseen">Colours: {theme}</span>
     </button>
   );
-}
+});
 
-function SearchBox() {
+const SearchBox = memo(() => {
   const input = useRef<HTMLInputElement>(null);
+  // A letter is seen before what it finds.
+  const later = useRef(behindFrame((text: string) => show(text))).current;
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const typing = (event.target as Element).closest?.('input,textarea,select');
@@ -112,6 +129,7 @@ function SearchBox() {
     return () => window.removeEventListener('keydown', onKey);
   }, []);
   const show = (text: string) => {
+    later.cancel();
     const target = href(['search'], { q: text });
     // One step of history per search, not per letter.
     if (parseRoute(location.hash).path[0] === 'search') {
@@ -126,7 +144,7 @@ function SearchBox() {
       type="search"
       placeholder="Search compiles, kernels, artifacts   /"
       aria-label="Search compiles, functions, kernels and artifacts"
-      onInput={(event) => event.currentTarget.value && show(event.currentTarget.value)}
+      onInput={(event) => (event.currentTarget.value ? later.run(event.currentTarget.value) : later.cancel())}
       onKeyDown={(event) => {
         if (event.key === 'Enter' && event.currentTarget.value) show(event.currentTarget.value);
         if (event.key === 'Escape') event.currentTarget.blur();
@@ -134,9 +152,9 @@ function SearchBox() {
       }}
     />
   );
-}
+});
 
-function RunName({ model }: { model: Model }) {
+const RunName = memo(({ model }: { model: Model }) => {
   const ranks = model.processes.flatMap((process) => (process.rank === null ? [] : [process.rank]));
   const versions = [...new Set(model.processes.flatMap((process) => process.torchVersion ?? []))];
   const run = model.index.run;
@@ -167,7 +185,7 @@ function RunName({ model }: { model: Model }) {
       <span class="quiet">{facts.join(' · ')}</span>
     </div>
   );
-}
+});
 
 function App() {
   const route = useRoute();
@@ -181,7 +199,7 @@ function App() {
     // For the benchmark: the first view is there after the next frame.
     if (!model.value) return;
     requestAnimationFrame(() => performance.mark('first-view'));
-    loadAhead(model.value);
+    void loadAhead(model.value).then((isLoaded) => (isLoaded ? drawAhead(model.value!) : undefined));
   }, [hasModel]);
   useEffect(() => {
     window.scrollTo(0, 0);
@@ -218,4 +236,5 @@ function App() {
 
 const root = document.getElementById('page')!;
 root.textContent = '';
+followLinks();
 render(<App />, root);

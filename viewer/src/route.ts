@@ -28,8 +28,21 @@ export function href(path: (string | number)[], query: Query = {}): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}${search ? `?${search}` : ''}`;
 }
 
+// Shows a view at once: the browser tells of its own changes of the address a task and often a frame later.
 export function go(target: string): void {
   location.hash = target;
+  window.dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
+// The same for links, as far as they are followed in this window.
+export function followLinks(): void {
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const target = (event.target as Element).closest?.('a')?.getAttribute('href');
+    if (!target?.startsWith('#')) return;
+    event.preventDefault();
+    go(target);
+  });
 }
 
 // Changes the query of the current view. `push` makes a step that "back" returns from; typing in a filter does not.
@@ -39,7 +52,7 @@ export function setQuery(changes: Query, push = false): void {
   Object.assign(query, changes);
   const target = href(route.path, query);
   if (target === location.hash) return;
-  if (push) location.hash = target;
+  if (push) go(target);
   else {
     history.replaceState(null, '', target);
     window.dispatchEvent(new HashChangeEvent('hashchange'));

@@ -1,5 +1,6 @@
 // What to look at first, worst first.
 import { headline, place, plural, shorten } from '../lib/format';
+import { remember } from '../lib/remember';
 import { href } from '../route';
 import type { Chunks } from './chunks';
 import type { Model } from './model';
@@ -26,7 +27,7 @@ export function attention(model: Model, findings: Chunks['findings'] | undefined
     });
   }
   if (findings && model.processes.length > 1) {
-    const apart = divergences(model, findings);
+    const apart = divergences(findings, model);
     const unranked = apart.filter((item) => item.isUnranked).length;
     items.push(...apart.filter((item) => !item.isUnranked));
     if (unranked > 0) items.push({ tone: 'note', title: `${plural(unranked, 'difference')} of logs without a rank`, detail: withoutRank, link: href(['ranks']) });
@@ -85,7 +86,7 @@ function isUnranked(participants: string | null): boolean {
 
 // What sets ranks apart, from the answers of the analysis: one item per cause, by-design differences left out, those of
 // logs without a rank last.
-export function divergences(model: Model, findings: Chunks['findings']): Attention[] {
+export const divergences = remember((findings: Chunks['findings'], model: Model): Attention[] => {
   const items: Attention[] = [];
   // The tone of what sets `a` apart from `b`.
   const between = (a: string | null, b: string | null): Pick<Attention, 'tone' | 'isUnranked'> => (isUnranked(a) || isUnranked(b) ? { tone: 'note', isUnranked: true } : { tone: 'bad' });
@@ -143,4 +144,4 @@ export function divergences(model: Model, findings: Chunks['findings']): Attenti
     else if (notes.kind[i] === 'slowest' && model.processes.length > 1) items.push({ tone: 'note', title: 'Slowest rank', detail: text ?? '', link: href(['ranks']) });
   });
   return [...items.filter((item) => !item.isUnranked), ...items.filter((item) => item.isUnranked)];
-}
+});

@@ -117,12 +117,6 @@ export function load<S extends Stem>(stem: S, part?: string | number): Promise<C
   return entry.promise as Promise<Chunks[S]>;
 }
 
-// Safari has no requestIdleCallback.
-export function whenIdle(act: () => void): void {
-  if (typeof requestIdleCallback === 'function') requestIdleCallback(act);
-  else setTimeout(act, 50);
-}
-
 // What is already here, without waiting.
 export function loaded<S extends Stem>(stem: S, part?: string | number): Chunks[S] | undefined {
   return entries.get(part === undefined ? stem : `${stem}/${part}`)?.value as Chunks[S] | undefined;

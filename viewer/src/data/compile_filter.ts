@@ -1,6 +1,6 @@
 // Which compiles a typed filter matches.
 import { parseFilter } from '../lib/filter';
-import type { Compile } from './model';
+import { cacheStates, type Compile } from './model';
 
 const searchTexts = new WeakMap<Compile, string>();
 // What the words of a filter are looked for in.
@@ -13,18 +13,18 @@ export function searchText(compile: Compile): string {
   return text;
 }
 
+const columns: Record<string, ((compile: Compile) => string) | undefined> = Object.assign(Object.create(null), {
+  id: (compile: Compile) => compile.label,
+  status: (compile: Compile) => compile.status,
+  rank: (compile: Compile) => String(compile.rank ?? ''),
+  function: (compile: Compile) => (compile.function ?? '').toLowerCase(),
+  file: (compile: Compile) => (compile.file ?? '').toLowerCase(),
+  frame: (compile: Compile) => String(compile.frameId ?? ''),
+  cache: (compile: Compile) => cacheStates.filter((state) => compile.cache[state] > 0).join(' '),
+});
+
 export function filterCompiles(compiles: Compile[], query: string): Compile[] {
   if (!query) return compiles;
   const filter = parseFilter(query);
-  return compiles.filter((compile) =>
-    filter.matches(searchText(compile), {
-      id: compile.label,
-      status: compile.status,
-      rank: String(compile.rank ?? ''),
-      function: (compile.function ?? '').toLowerCase(),
-      file: (compile.file ?? '').toLowerCase(),
-      frame: String(compile.frameId ?? ''),
-      cache: (Object.entries(compile.cache) as [string, number][]).filter(([, value]) => value > 0).map(([state]) => state).join(' '),
-    }),
-  );
+  return compiles.filter((compile) => filter.matches(searchText(compile), (key) => columns[key]?.(compile)));
 }

@@ -1,5 +1,6 @@
 // The run as objects: what the pages ask for, joined from the chunks index and compiles.
-import { load, loaded, useAsync, whenIdle, type Chunks, type Pending, type Stem } from './chunks';
+import { whenIdle } from '../lib/schedule';
+import { load, loaded, useAsync, type Chunks, type Pending, type Stem } from './chunks';
 
 export interface Compile {
   id: number;
@@ -194,15 +195,14 @@ export async function loadModel(): Promise<Model> {
   return (model ??= build(index, compiles));
 }
 
-// Loads what most pages ask for while nobody waits; not of a run so large that it would hold up what is asked for.
-export function loadAhead(model: Model): void {
-  if (model.compiles.length > 20_000) return;
-  const stems: Stem[] = ['findings', 'problems', 'cache', 'graphs', 'kernels'];
-  const next = () => {
-    const stem = stems.shift();
-    if (stem) void load(stem).then(() => whenIdle(next), () => undefined);
-  };
-  whenIdle(next);
+// Loads what most pages ask for while nobody waits; not of a run so large that it would hold up what is asked for. Tells whether it did.
+export async function loadAhead(model: Model): Promise<boolean> {
+  if (model.compiles.length > 20_000) return false;
+  for (const stem of ['findings', 'problems', 'cache', 'graphs', 'kernels', 'schedules'] as Stem[]) {
+    await new Promise<void>(whenIdle);
+    await load(stem).catch(() => undefined);
+  }
+  return true;
 }
 
 export function useModel(): Pending<Model> {

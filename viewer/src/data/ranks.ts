@@ -1,6 +1,8 @@
 // Ranks side by side: which compiles are the same piece of work, and which ranks did the same.
 import type { Chunks } from './chunks';
-import { load, whenIdle } from './chunks';
+import { remember } from '../lib/remember';
+import { whenIdle } from '../lib/schedule';
+import { load } from './chunks';
 import type { CacheState, Compile, Model, Process } from './model';
 
 // One compile as the ranks of the job see it.
@@ -38,7 +40,7 @@ export interface Lookup {
   deviceIndex: number | null; // that the components name
 }
 
-export function lookupsOf(cache: Chunks['cache']): Map<number, Lookup[]> {
+export const lookupsOf = remember((cache: Chunks['cache']): Map<number, Lookup[]> => {
   const byCompile = new Map<number, Lookup[]>();
   const t = cache.cache_event;
   t.id.forEach((id, row) => {
@@ -50,7 +52,7 @@ export function lookupsOf(cache: Chunks['cache']): Map<number, Lookup[]> {
     else byCompile.set(compileId, [lookup]);
   });
   return byCompile;
-}
+});
 
 const badness: Record<CacheState, number> = { hit: 0, disabled: 1, bypass: 2, guard_miss: 3, miss: 4 };
 export function worstState(lookups: Lookup[]): CacheState | null {

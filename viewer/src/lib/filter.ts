@@ -1,7 +1,7 @@
 // Filters as people type them: words that must all occur; key:value asks one column, -word excludes.
 
 export interface Filter {
-  matches: (texts: string, columns: Record<string, string>) => boolean;
+  matches: (texts: string, column: (key: string) => string | undefined) => boolean;
 }
 
 export function parseFilter(query: string): Filter {
@@ -13,9 +13,9 @@ export function parseFilter(query: string): Filter {
     return { negative, key: keyed?.[1], text: unquote(keyed ? keyed[2] : body) };
   });
   return {
-    matches: (texts, columns) =>
+    matches: (texts, columnOf) =>
       terms.every((term) => {
-        const column = term.key === undefined ? undefined : columns[term.key];
+        const column = term.key === undefined ? undefined : columnOf(term.key);
         const hit = column === undefined ? texts.includes(term.key ? `${term.key}:${term.text}` : term.text) : column.split(' ').includes(term.text) || (term.text.length > 0 && column.includes(term.text) && !/^\d+$/.test(term.text));
         return hit !== term.negative;
       }),

@@ -46,6 +46,10 @@ export function place(file: string | null, line: number | null): string {
   return `${baseName(file)}${line === null ? '' : `:${line}`}`;
 }
 
+export function wholePlace(file: string | null, line: number | null): string {
+  return file ? `${file}${line === null ? '' : `:${line}`}` : '';
+}
+
 export function baseName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1) || path;
 }

@@ -8,6 +8,7 @@ import { count, duration, headline, plural, shorten, utc } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { TextPane } from '../ui/artifact_view';
 import { CacheTag, CompileLink, Place, Stack, Waiting } from '../ui/bits';
+import { FilterBox } from '../ui/filter_box';
 import { Grid, type Column } from '../ui/virtual';
 
 export interface Context {
@@ -273,7 +274,7 @@ export function Guards({ contentId, route }: { contentId: number; route: Route }
         }));
         const filter = parseFilter(query);
         const isManager = (row: GuardRow) => /Manager$/.test(row.kind);
-        const rows = all.filter((row) => (withManagers || !isManager(row)) && (!query || filter.matches(`${row.kind} ${row.expression} ${row.source} ${row.file}:${row.line} ${row.code}`.toLowerCase(), { kind: row.kind.toLowerCase() })));
+        const rows = all.filter((row) => (withManagers || !isManager(row)) && (!query || filter.matches(`${row.kind} ${row.expression} ${row.source} ${row.file}:${row.line} ${row.code}`.toLowerCase(), (key) => (key === 'kind' ? row.kind.toLowerCase() : undefined))));
         const columns: Column<GuardRow>[] = [
           { key: 'kind', title: 'Guard', width: 'minmax(150px, 1fr)', cell: (row) => <span style={{ paddingLeft: withManagers ? `${Math.min(row.depth, 20) * 10}px` : 0 }}>{row.kind}</span> },
           { key: 'expression', title: 'Check', width: 'minmax(240px, 4fr)', cell: (row) => <code title={shorten(row.expression, 2000)}>{shorten(row.expression, 400)}</code> },
@@ -283,7 +284,7 @@ export function Guards({ contentId, route }: { contentId: number; route: Route }
         return (
           <div class="artifact">
             <div class="toolbar">
-              <input type="search" class="filter" placeholder="Filter guards: words, kind:tensor_match" aria-label="Filter guards" value={query} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+              <FilterBox label="Filter guards" placeholder="Filter guards: words, kind:tensor_match" value={query} onFilter={(q) => setQuery({ q })} />
               <label>
                 <input type="checkbox" checked={withManagers} onChange={(event) => setQuery({ managers: event.currentTarget.checked ? 1 : null })} /> tree
               </label>
@@ -321,7 +322,7 @@ export function Metrics({ context }: { context: Context }) {
             {chunk.metric.kind[row]}
           </a>
         ))}
-        <input type="search" class="filter" placeholder="Filter metrics" aria-label="Filter metrics" value={context.route.query.get('q') ?? ''} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <FilterBox label="Filter metrics" placeholder="Filter metrics" value={context.route.query.get('q') ?? ''} onFilter={(q) => setQuery({ q })} />
       </div>
       <dl class="metrics">
         {short.map(([name, value]) => (

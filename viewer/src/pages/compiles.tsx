@@ -2,9 +2,10 @@ import { useMemo } from 'preact/hooks';
 import { useChunk } from '../data/chunks';
 import { filterCompiles } from '../data/compile_filter';
 import { loadBlock, type Compile, type Model } from '../data/model';
-import { count, duration, plural, shorten } from '../lib/format';
+import { count, duration, place, plural, shorten, wholePlace } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
-import { CacheSummary, CompileLink, PhaseBar, Place, Status, Tabs, Waiting } from '../ui/bits';
+import { CacheSummary, CompileLink, PhaseBar, Status, Tabs, Waiting } from '../ui/bits';
+import { FilterBox } from '../ui/filter_box';
 import { Grid, sortRows, type Column } from '../ui/virtual';
 import { Problems, Recompiles } from './compiles_problems';
 import { StackTree } from './compiles_stacks';
@@ -14,8 +15,8 @@ function compileColumns(model: Model, slowest: number): Column<Compile>[] {
   const columns: Column<Compile>[] = [
     { key: 'id', title: 'Id', width: '76px', cell: (c) => <CompileLink compile={c} />, sort: (c) => c.id, hint: 'Compile id as PyTorch prints it: frame/compile of that frame' },
     { key: 'rank', title: 'Rank', width: '52px', align: 'right', cell: (c) => model.processById.get(c.processId)?.shortName, sort: (c) => c.rank ?? c.processId },
-    { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', cell: (c) => <code title={c.function ?? ''}>{c.function && shorten(c.function, 200)}</code>, sort: (c) => c.function },
-    { key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', cell: (c) => <Place file={c.file} line={c.line} />, sort: (c) => `${c.file ?? ''}:${String(c.line ?? 0).padStart(8, '0')}` },
+    { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', class: 'mono', cell: (c) => c.function && shorten(c.function, 200), about: (c) => c.function ?? '', sort: (c) => c.function },
+    { key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', class: 'place', cell: (c) => place(c.file, c.line), about: (c) => wholePlace(c.file, c.line), sort: (c) => `${c.file ?? ''}:${String(c.line ?? 0).padStart(8, '0')}` },
     { key: 'status', title: 'Status', width: '92px', cell: (c) => <Status status={c.status} />, sort: (c) => c.status },
     { key: 'start', title: 'Start', width: '78px', align: 'right', cell: (c) => (c.startUs === null ? '' : duration(c.startUs)), sort: (c) => c.startUs, hint: 'Since the first compile of the run' },
     { key: 'duration', title: 'Time', width: '78px', align: 'right', cell: (c) => duration(c.durationUs), sort: (c) => c.durationUs },
@@ -39,14 +40,7 @@ function CompileTable({ model, route }: { model: Model; route: Route }) {
   return (
     <>
       <div class="toolbar">
-        <input
-          type="search"
-          class="filter"
-          aria-label="Filter compiles"
-          placeholder="Filter: words, -word, status:failed, rank:3, cache:miss"
-          value={query}
-          onInput={(event) => setQuery({ q: event.currentTarget.value })}
-        />
+        <FilterBox label="Filter compiles" placeholder="Filter: words, -word, status:failed, rank:3, cache:miss" value={query} onFilter={(q) => setQuery({ q })} />
         <span class="quiet" role="status">
           {rows.length === model.compiles.length ? plural(rows.length, 'compile') : `${count(rows.length)} of ${plural(model.compiles.length, 'compile')}`}
         </span>

@@ -6,6 +6,7 @@ import { parseFilter } from '../lib/filter';
 import { headline, plural, shorten } from '../lib/format';
 import { setQuery, type Route } from '../route';
 import { CompileLink, Empty, Place } from '../ui/bits';
+import { FilterBox } from '../ui/filter_box';
 import { Grid, type Column } from '../ui/virtual';
 
 interface Problem {
@@ -35,7 +36,7 @@ export function Problems({ model, chunk, tab, route }: { model: Model; chunk: Ch
   const all = useMemo(() => problemsOf(model, chunk, tab), [model, chunk, tab]);
   const rows = useMemo(() => {
     const filter = parseFilter(query);
-    return query ? all.filter((row) => filter.matches(`${row.text} ${row.file}:${row.line} ${row.kind} ${row.compile ? searchText(row.compile) : ''}`.toLowerCase(), { kind: row.kind.toLowerCase() })) : all;
+    return query ? all.filter((row) => filter.matches(`${row.text} ${row.file}:${row.line} ${row.kind} ${row.compile ? searchText(row.compile) : ''}`.toLowerCase(), (key) => (key === 'kind' ? row.kind.toLowerCase() : undefined))) : all;
   }, [all, query]);
   const selected = route.query.get('row');
   const open = all.find((row) => row.key === selected);
@@ -50,7 +51,7 @@ export function Problems({ model, chunk, tab, route }: { model: Model; chunk: Ch
   return (
     <>
       <div class="toolbar">
-        <input type="search" class="filter" aria-label="Filter" placeholder="Filter" value={route.query.get('q') ?? ''} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <FilterBox label="Filter" placeholder="Filter" value={route.query.get('q') ?? ''} onFilter={(q) => setQuery({ q })} />
         <span class="quiet">{rows.length === all.length ? '' : `${rows.length} of ${all.length}`}</span>
       </div>
       <Grid
@@ -109,12 +110,12 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
   }, [model, chunk]);
   if (chains.length === 0) return <Empty>No recompiles: every frame was compiled once, or the log does not say why it was compiled again.</Empty>;
   const filter = parseFilter(query);
-  const shown = chains.filter((chain) => !query || filter.matches(`${searchText(chain.first)} ${chain.edges.map((edge) => `${edge.reason} ${edge.file}`).join(' ')}`.toLowerCase(), { rank: String(chain.first.rank ?? ''), function: (chain.first.function ?? '').toLowerCase() }));
+  const shown = chains.filter((chain) => !query || filter.matches(`${searchText(chain.first)} ${chain.edges.map((edge) => `${edge.reason} ${edge.file}`).join(' ')}`.toLowerCase(), (key) => (key === 'rank' ? String(chain.first.rank ?? '') : key === 'function' ? (chain.first.function ?? '').toLowerCase() : undefined)));
   const limit = 60;
   return (
     <>
       <div class="toolbar">
-        <input type="search" class="filter" aria-label="Filter recompiles" placeholder="Filter: function, guard, rank:3" value={query} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <FilterBox label="Filter recompiles" placeholder="Filter: function, guard, rank:3" value={query} onFilter={(q) => setQuery({ q })} />
         <span class="quiet">
           {plural(shown.length, 'frame')} compiled again{shown.length > limit ? `, the first ${limit} are shown` : ''}
         </span>

@@ -5,6 +5,7 @@ import { buildTrie, severityClass, trieRows, type TrieRow } from '../data/stack_
 import { count, plural } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { Place } from '../ui/bits';
+import { FilterBox } from '../ui/filter_box';
 import { Grid, type Column } from '../ui/virtual';
 
 export function StackTree({ model, route }: { model: Model; route: Route }) {
@@ -60,7 +61,7 @@ export function StackTree({ model, route }: { model: Model; route: Route }) {
   return (
     <>
       <div class="toolbar">
-        <input type="search" class="filter" aria-label="Filter compiles" placeholder="Filter: words, status:failed, rank:3" value={query} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <FilterBox label="Filter compiles" placeholder="Filter: words, status:failed, rank:3" value={query} onFilter={(q) => setQuery({ q })} />
         <span class="legend">
           {severityClass.map((name) => (
             <span>

@@ -5,6 +5,7 @@ import { parseFilter } from '../lib/filter';
 import { baseName, count, plural, shorten } from '../lib/format';
 import { setQuery, type Route } from '../route';
 import { Empty } from '../ui/bits';
+import { FilterBox } from '../ui/filter_box';
 import { Grid, type Column } from '../ui/virtual';
 
 interface Entry {
@@ -18,6 +19,11 @@ interface Entry {
   message: string;
   advice: string;
   text: string | null;
+  searched?: string; // what the words of a filter are looked for in, once they were
+}
+
+function searchText(entry: Entry): string {
+  return (entry.searched ??= `${entry.code} ${entry.message} ${entry.file}:${entry.line} ${entry.text ?? ''}`.toLowerCase());
 }
 
 const blockRows = 4096;
@@ -48,6 +54,14 @@ function useEntries(model: Model): { entries: Entry[]; done: boolean; error?: st
   return state;
 }
 
+const columns: Column<Entry>[] = [
+  { key: 'severity', title: 'Severity', width: '80px', cell: (row) => <span class={`tag severity-${row.severity}`}>{row.severity}</span> },
+  { key: 'code', title: 'Code', width: 'minmax(140px, 1fr)', class: 'mono', cell: (row) => row.code },
+  { key: 'message', title: 'What', width: 'minmax(260px, 4fr)', cell: (row) => shorten(row.message, 300), about: (row) => row.message },
+  { key: 'file', title: 'Log', width: 'minmax(120px, 1fr)', cell: (row) => baseName(row.file), about: (row) => row.file },
+  { key: 'line', title: 'Line', width: '84px', align: 'right', cell: (row) => count(row.line) },
+];
+
 export function ImportLogPage({ model, route }: { model: Model; route: Route }) {
   const { entries, done, error } = useEntries(model);
   const severity = route.query.get('severity');
@@ -55,16 +69,9 @@ export function ImportLogPage({ model, route }: { model: Model; route: Route }) 
   const selected = Number(route.query.get('row'));
   const rows = useMemo(() => {
     const filter = parseFilter(query);
-    return entries.filter((entry) => (!severity || entry.severity === severity) && (!query || filter.matches(`${entry.code} ${entry.message} ${entry.file}:${entry.line} ${entry.text ?? ''}`.toLowerCase(), { code: entry.code.toLowerCase(), file: entry.file.toLowerCase(), severity: entry.severity })));
+    return entries.filter((entry) => (!severity || entry.severity === severity) && (!query || filter.matches(searchText(entry), (key) => (key === 'code' ? entry.code.toLowerCase() : key === 'file' ? entry.file.toLowerCase() : key === 'severity' ? entry.severity : undefined))));
   }, [entries, severity, query]);
   const open = entries.find((entry) => entry.id === selected);
-  const columns: Column<Entry>[] = [
-    { key: 'severity', title: 'Severity', width: '80px', cell: (row) => <span class={`tag severity-${row.severity}`}>{row.severity}</span> },
-    { key: 'code', title: 'Code', width: 'minmax(140px, 1fr)', cell: (row) => <code>{row.code}</code> },
-    { key: 'message', title: 'What', width: 'minmax(260px, 4fr)', cell: (row) => <span title={row.message}>{shorten(row.message, 300)}</span> },
-    { key: 'file', title: 'Log', width: 'minmax(120px, 1fr)', cell: (row) => <span title={row.file}>{baseName(row.file)}</span> },
-    { key: 'line', title: 'Line', width: '84px', align: 'right', cell: (row) => count(row.line) },
-  ];
   const severities = ['error', 'warning', 'info'];
   const total = (name: string) => model.index.import_code.entries.reduce<number>((sum, value, i) => sum + (model.index.import_code.severity[i] === name ? value! : 0), 0);
   return (
@@ -84,7 +91,7 @@ export function ImportLogPage({ model, route }: { model: Model; route: Route }) 
             </button>
           ))}
         </span>
-        <input type="search" class="filter" placeholder="Filter: words, code:…, file:…" aria-label="Filter the import log" value={query} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <FilterBox label="Filter the import log" placeholder="Filter: words, code:…, file:…" value={query} onFilter={(q) => setQuery({ q })} />
         <span class="quiet" role="status">
           {!done ? 'loading…' : rows.length === entries.length ? '' : `${count(rows.length)} of ${count(entries.length)}`}
         </span>

@@ -7,6 +7,7 @@ import { baseName, count, plural, shorten } from '../lib/format';
 import { languageOf } from '../lib/highlight';
 import { href, setQuery, type Route } from '../route';
 import { CompileLink, Empty, Waiting } from '../ui/bits';
+import { FilterBox } from '../ui/filter_box';
 import { TextView } from '../ui/text_view';
 import { Grid, type Column } from '../ui/virtual';
 
@@ -291,7 +292,7 @@ function GraphTable({ model, rows, route }: { model: Model; rows: GraphRow[]; ro
   return (
     <>
       <div class="toolbar">
-        <input type="search" class="filter" placeholder="Filter graphs" aria-label="Filter graphs" value={route.query.get('q') ?? ''} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <FilterBox label="Filter graphs" placeholder="Filter graphs" value={route.query.get('q') ?? ''} onFilter={(q) => setQuery({ q })} />
         <span class="quiet">{plural(shown.length, 'graph')} with kernels</span>
       </div>
       <Grid label="Graphs" rows={shown} columns={columns} rowKey={(row) => row.id} rowHref={(row) => href(['provenance', row.id])} height={shown.length > 18 ? 'calc(100vh - 190px)' : undefined} empty={rows.length === 0 ? 'No graph of this log has kernels: nothing reached Inductor’s code generation. Set INDUCTOR_PROVENANCE=1 (PyTorch 2.9 and later) for node mappings.' : 'No graph matches.'} />

@@ -1,45 +1,48 @@
-import { useMemo } from 'preact/hooks';
 import { divergences, withoutRank } from '../data/attention';
 import { useChunk, type Chunks } from '../data/chunks';
 import type { Model, Process } from '../data/model';
 import { classesOf, collectiveSequences, executionSequences, lookupsOf } from '../data/ranks';
 import { duration, plural, shorten } from '../lib/format';
+import { remember } from '../lib/remember';
 import { href, setQuery, type Route } from '../route';
 import { Section, Tabs, Waiting } from '../ui/bits';
 import { AttentionItems } from '../ui/findings';
 import { Sequences, names } from '../ui/sequences';
 import { Matrix } from './ranks_cache';
 
+// Of each aspect, the classes of ranks that agree.
+const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache: Chunks['cache']) => {
+  const lookups = lookupsOf(cache);
+  const withCompiles = new Map<Process, number[]>();
+  for (const process of model.processes) withCompiles.set(process, []);
+  for (const compile of model.compiles) withCompiles.get(model.processById.get(compile.processId)!)?.push(compile.id);
+  const busy = [...withCompiles].filter(([, ids]) => ids.length > 0);
+  const by = (describe: (process: Process, ids: number[]) => string) => {
+    const groups = new Map<string, Process[]>();
+    for (const [process, ids] of busy) {
+      const key = describe(process, ids);
+      const known = groups.get(key);
+      if (known) known.push(process);
+      else groups.set(key, [process]);
+    }
+    return [...groups.values()].sort((a, b) => b.length - a.length);
+  };
+  const collectives = collectiveSequences(model, schedules, false);
+  const executions = executionSequences(model, schedules);
+  const compileOf = (id: number) => model.compileById.get(id)!;
+  return [
+    { name: 'PyTorch version', link: href([]), groups: by((process) => process.torchVersion ?? '') },
+    { name: 'Compiles: ids and functions', link: href(['compiles'], { sort: 'function' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).function}`).join('|')) },
+    { name: 'Outcome of each compile', link: href(['compiles'], { sort: '-status' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).status}`).join('|')) },
+    { name: 'Cache states', link: href(['ranks'], { tab: 'cache', mixed: 1 }), groups: by((_, ids) => ids.map((id) => (lookups.get(id) ?? []).map((lookup) => lookup.layer + lookup.state).join(',')).join('|')) },
+    { name: 'Cache keys', link: href(['ranks'], { tab: 'cache' }), groups: by((_, ids) => ids.map((id) => (lookups.get(id) ?? []).map((lookup) => lookup.key).join(',')).join('|')) },
+    { name: 'Collectives', link: href(['ranks'], { tab: 'collectives' }), groups: collectives.size === 0 ? null : by((process) => collectives.get(process)?.items.join('|') ?? '') },
+    { name: 'Execution order', link: href(['ranks'], { tab: 'execution' }), groups: executions.size === 0 ? null : by((process) => executions.get(process)?.items.join('|') ?? '') },
+  ];
+});
+
 function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cache']; schedules: Chunks['schedules'] }) {
-  const lookups = useMemo(() => lookupsOf(cache), [cache]);
-  const aspects = useMemo(() => {
-    const withCompiles = new Map<Process, number[]>();
-    for (const process of model.processes) withCompiles.set(process, []);
-    for (const compile of model.compiles) withCompiles.get(model.processById.get(compile.processId)!)?.push(compile.id);
-    const busy = [...withCompiles].filter(([, ids]) => ids.length > 0);
-    const by = (describe: (process: Process, ids: number[]) => string) => {
-      const groups = new Map<string, Process[]>();
-      for (const [process, ids] of busy) {
-        const key = describe(process, ids);
-        const known = groups.get(key);
-        if (known) known.push(process);
-        else groups.set(key, [process]);
-      }
-      return [...groups.values()].sort((a, b) => b.length - a.length);
-    };
-    const collectives = collectiveSequences(model, schedules, false);
-    const executions = executionSequences(model, schedules);
-    const compileOf = (id: number) => model.compileById.get(id)!;
-    return [
-      { name: 'PyTorch version', link: href([]), groups: by((process) => process.torchVersion ?? '') },
-      { name: 'Compiles: ids and functions', link: href(['compiles'], { sort: 'function' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).function}`).join('|')) },
-      { name: 'Outcome of each compile', link: href(['compiles'], { sort: '-status' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).status}`).join('|')) },
-      { name: 'Cache states', link: href(['ranks'], { tab: 'cache', mixed: 1 }), groups: by((_, ids) => ids.map((id) => (lookups.get(id) ?? []).map((lookup) => lookup.layer + lookup.state).join(',')).join('|')) },
-      { name: 'Cache keys', link: href(['ranks'], { tab: 'cache' }), groups: by((_, ids) => ids.map((id) => (lookups.get(id) ?? []).map((lookup) => lookup.key).join(',')).join('|')) },
-      { name: 'Collectives', link: href(['ranks'], { tab: 'collectives' }), groups: collectives.size === 0 ? null : by((process) => collectives.get(process)?.items.join('|') ?? '') },
-      { name: 'Execution order', link: href(['ranks'], { tab: 'execution' }), groups: executions.size === 0 ? null : by((process) => executions.get(process)?.items.join('|') ?? '') },
-    ];
-  }, [model, cache, schedules]);
+  const aspects = aspectsOf(schedules, model, cache);
   return (
     <table class="plain classes">
       <thead>
@@ -75,7 +78,7 @@ function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cac
 
 // What sets ranks apart, and the classes of ranks that did the same.
 function Apart({ model, findings }: { model: Model; findings: Chunks['findings'] }) {
-  const items = divergences(model, findings);
+  const items = divergences(findings, model);
   const classes = findings.rank_class;
   const aspects = findings.aspect;
   const notes = findings.note.text.filter((_, i) => findings.note.kind[i] === 'note');

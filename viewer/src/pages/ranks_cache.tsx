@@ -7,6 +7,7 @@ import { compareKeys, loadKeysAhead, lookupsOf, slotsOf, worstState, type Compon
 import { count, plural, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { CacheTag, CompileLink, Empty, Waiting, cacheNames, cacheSigns } from '../ui/bits';
+import { FilterBox } from '../ui/filter_box';
 import { memo, useWindow } from '../ui/virtual';
 
 // Why the key of a compile differs from those of most ranks: the first cause that is not by design.
@@ -72,7 +73,7 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
             ))}
           </select>
         </label>
-        <input type="search" class="filter" placeholder="Filter compiles" aria-label="Filter compiles" value={route.query.get('q') ?? ''} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <FilterBox label="Filter compiles" placeholder="Filter compiles" value={route.query.get('q') ?? ''} onFilter={(q) => setQuery({ q })} />
         <label>
           <input type="checkbox" checked={onlyMixed} onChange={(event) => setQuery({ mixed: event.currentTarget.checked ? 1 : null })} /> only where ranks differ ({mixed})
         </label>
@@ -149,7 +150,7 @@ const MatrixLine = memo(({ row: { slot, byProcess, isMixed }, at, first, process
 function MatrixGrid({ rows, processes, chosen, causes, route }: { rows: MatrixRow[]; processes: Process[]; chosen: { compileId: number; processId: number } | null; causes: Map<number, string>; route: Route }) {
   const box = useRef<HTMLDivElement>(null);
   const seen = useWindow(box, rowHeight, rows.length);
-  const { first, last } = useWindow(box, cell, processes.length, true);
+  const { first, last } = useWindow(box, cell, processes.length, { horizontal: true });
   const shown = useMemo(() => processes.slice(first, last), [processes, first, last]);
   const link = href(['ranks'], { ...Object.fromEntries(route.query), tab: 'cache', event: null, with: null, compile: null });
   const focusCell = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {

@@ -1,8 +1,10 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import { filterCompiles } from '../data/compile_filter';
 import type { Compile, Model } from '../data/model';
 import { count, plural, shorten } from '../lib/format';
+import { remember } from '../lib/remember';
+import { useSteps } from '../lib/schedule';
 import { href, type Route } from '../route';
 import { CompileLink, Empty, Place, Section, Status, Waiting } from '../ui/bits';
 import { memo } from '../ui/virtual';
@@ -19,7 +21,7 @@ interface KernelHit {
 }
 
 // The kernels of graphs that were compiled here, with the text that is searched, made once.
-function listKernels(model: Model, kernels: Chunks['kernels'], graphs: Chunks['graphs']): (KernelHit & { text: string })[] {
+const listKernels = remember((kernels: Chunks['kernels'], model: Model, graphs: Chunks['graphs']): (KernelHit & { text: string })[] => {
   const t = kernels.kernel;
   const uses = new Map<number, number[]>();
   graphs.graph.provenance_content_id.forEach((content, i) => {
@@ -36,7 +38,9 @@ function listKernels(model: Model, kernels: Chunks['kernels'], graphs: Chunks['g
     const compileId = graphs.graph.compile_id[rows[0]];
     return { name, handle, id: id!, graphId: graphs.graph.id[rows[0]]!, compile: compileId === null ? undefined : model.compileById.get(compileId), graphs: rows.length, text: `${name}:${handle ?? ''}`.toLowerCase() };
   });
-}
+});
+
+const listArtifacts = remember(({ artifact: t }: Chunks['kernels']) => t.title.map((title, i) => ({ title: title ?? '', text: (title ?? '').toLowerCase(), compileId: t.compile_id[i], recordId: t.record_id[i], records: t.records[i] ?? 0, compiles: t.compiles[i] ?? 0 })));
 
 // Typing changes few of the hits: those that stay are not drawn again.
 const CompileHit = memo(({ compile, process }: { compile: Compile; process: string | undefined }) => (
@@ -66,9 +70,8 @@ function Results({ model, kernels, graphs, query }: { model: Model; kernels: Chu
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const isHit = (text: string) => words.every((word) => text.includes(word));
   const compiles = useMemo(() => filterCompiles(model.compiles, query), [model, query]);
-  const allKernels = useMemo(() => listKernels(model, kernels, graphs), [model, kernels, graphs]);
-  const found = useMemo(() => allKernels.filter((kernel) => isHit(kernel.text)), [allKernels, query]);
-  const artifacts = kernels.artifact.title.map((title, i) => ({ title: title ?? '', compileId: kernels.artifact.compile_id[i], recordId: kernels.artifact.record_id[i], records: kernels.artifact.records[i] ?? 0, compiles: kernels.artifact.compiles[i] ?? 0 })).filter((artifact) => isHit(artifact.title.toLowerCase()));
+  const found = useMemo(() => listKernels(kernels, model, graphs).filter((kernel) => isHit(kernel.text)), [kernels, query]);
+  const artifacts = useMemo(() => listArtifacts(kernels).filter((artifact) => isHit(artifact.text)), [kernels, query]);
   const keys = useMemo(() => {
     const rows: number[] = [];
     if (words.length === 0 || words.some((word) => word.length <= 5)) return rows;
@@ -77,6 +80,7 @@ function Results({ model, kernels, graphs, query }: { model: Model; kernels: Chu
     });
     return rows;
   }, [graphs, query]);
+  const shown = useSteps(query, 14, limit); // the sections' first
   const total = compiles.length + found.length + artifacts.length + keys.length;
   if (total === 0) return <Empty>Nothing is called “{shorten(query, 200)}”: compiles (id, function, file), kernels, artifacts and cache keys were searched. The text of graphs and code is searched on their own pages.</Empty>;
   return (
@@ -87,7 +91,7 @@ function Results({ model, kernels, graphs, query }: { model: Model; kernels: Chu
       {compiles.length > 0 && (
         <Section title="Compiles" aside={compiles.length > limit && <a href={href(['compiles'], { q: query })}>all {count(compiles.length)}</a>}>
           <ul class="hits">
-            {compiles.slice(0, limit).map((compile) => (
+            {compiles.slice(0, shown).map((compile) => (
               <CompileHit key={compile.id} compile={compile} process={model.processes.length > 1 ? model.processById.get(compile.processId)?.name : undefined} />
             ))}
           </ul>
@@ -96,7 +100,7 @@ function Results({ model, kernels, graphs, query }: { model: Model; kernels: Chu
       {found.length > 0 && (
         <Section title="Kernels">
           <ul class="hits">
-            {found.slice(0, limit).map((kernel) => (
+            {found.slice(0, shown).map((kernel) => (
               <KernelRow key={kernel.id} kernel={kernel} />
             ))}
           </ul>
@@ -105,7 +109,7 @@ function Results({ model, kernels, graphs, query }: { model: Model; kernels: Chu
       {artifacts.length > 0 && (
         <Section title="Artifacts and records">
           <ul class="hits">
-            {artifacts.slice(0, limit).map((artifact) => (
+            {artifacts.slice(0, shown).map((artifact) => (
               <li>
                 {artifact.compileId === null ? <span>{artifact.title}</span> : <a href={href(['compile', artifact.compileId], { record: artifact.recordId })}>{artifact.title}</a>}{' '}
                 <span class="quiet">
@@ -119,7 +123,7 @@ function Results({ model, kernels, graphs, query }: { model: Model; kernels: Chu
       {keys.length > 0 && (
         <Section title="Cache keys">
           <ul class="hits">
-            {keys.map((i) => {
+            {keys.slice(0, shown).map((i) => {
               const compile = model.compileById.get(graphs.graph.compile_id[i]!);
               return (
                 <li>
@@ -135,16 +139,13 @@ function Results({ model, kernels, graphs, query }: { model: Model; kernels: Chu
 }
 
 export function SearchPage({ model, route }: { model: Model; route: Route }) {
-  const typed = route.query.get('q') ?? '';
-  // Effects run behind a frame: a letter is seen before what it finds, and of letters in a row only the last is searched for.
-  const [query, setQuery] = useState(typed);
-  useEffect(() => setQuery(typed), [typed]);
+  const query = route.query.get('q') ?? '';
   const kernels = useChunk('kernels');
   const graphs = useChunk('graphs');
   return (
     <div class="page">
       <h1>
-        Search <span class="quiet">{shorten(typed, 200)}</span>
+        Search <span class="quiet">{shorten(query, 200)}</span>
       </h1>
       {query.trim() === '' ? <Empty>Type in the search box above: / takes you there.</Empty> : <Waiting pending={kernels}>{(value) => <Waiting pending={graphs}>{(other) => <Results model={model} kernels={value} graphs={other} query={query} />}</Waiting>}</Waiting>}
     </div>

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Pending } from '../data/chunks';
 import type { CacheState, Compile, Frame } from '../data/model';
-import { duration, place } from '../lib/format';
+import { duration, place, wholePlace } from '../lib/format';
 import { href } from '../route';
 
 const statusWords: Record<string, string> = {
@@ -81,7 +81,7 @@ export function CompileLink({ compile, children, query }: { compile: Compile; ch
 export function Place({ file, line }: { file: string | null; line: number | null }) {
   if (!file) return null;
   return (
-    <span class="place" title={`${file}${line === null ? '' : `:${line}`}`}>
+    <span class="place" title={wholePlace(file, line)}>
       {place(file, line)}
     </span>
   );

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Compile, Model } from '../data/model';
 import { duration } from '../lib/format';
-import { href } from '../route';
+import { go, href } from '../route';
 import { phases } from './bits';
 
 const labelWidth = 92;
@@ -100,7 +100,7 @@ export function CompileChart({ model }: { model: Model }) {
         onMouseLeave={() => setHover(null)}
         onClick={(event) => {
           const hit = barAt(event);
-          if (hit) location.hash = href(['compile', hit.bar.compile.id]);
+          if (hit) go(href(['compile', hit.bar.compile.id]));
         }}
         class={hover ? 'pointing' : ''}
       />

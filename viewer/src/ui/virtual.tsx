@@ -1,16 +1,24 @@
 // Lists that draw only what is seen: a list of 100,000 rows costs as much as one of fifty.
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { whenIdle } from '../lib/schedule';
+import { go } from '../route';
 
 export interface Window {
   first: number;
   last: number; // behind the last
 }
 
-// Which rows of a scrolled box are seen; of `horizontal` ones, which columns. The first frame draws what a window can show, or `most`
-// rows; the next one adds what is missing and some rows around, for scrolling.
-export function useWindow(box: { current: HTMLElement | null }, rowHeight: number, rows: number, horizontal = false, most = Infinity): Window {
+interface WindowOptions {
+  horizontal?: boolean;
+  most?: number; // rows of the first frame
+}
+
+// Which rows of a scrolled box are seen, and some around them, for scrolling; of `horizontal` ones, which columns. The first frame draws
+// what a window can show; the next one adds what is missing, and an idle moment the rows around.
+export function useWindow(box: { current: HTMLElement | null }, rowHeight: number, rows: number, { horizontal = false, most = Infinity }: WindowOptions = {}): Window & { seen: Window } {
   const [seen, setSeen] = useState(() => ({ first: 0, last: Math.min(most, Math.ceil((horizontal ? window.innerWidth : window.innerHeight - aboveLists) / rowHeight)) }));
+  const [around, setAround] = useState(0);
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -19,28 +27,50 @@ export function useWindow(box: { current: HTMLElement | null }, rowHeight: numbe
       frame = 0;
       const start = horizontal ? element.scrollLeft : element.scrollTop;
       const length = horizontal ? element.clientWidth : element.clientHeight;
-      const first = Math.floor(start / rowHeight) - margin;
-      const last = Math.ceil((start + length) / rowHeight) + margin;
+      const first = Math.floor(start / rowHeight);
+      const last = Math.ceil((start + length) / rowHeight);
       setSeen((old) => (old.first === first && old.last === last ? old : { first, last }));
     };
     const schedule = () => {
       if (!frame) frame = requestAnimationFrame(read);
     };
-    element.addEventListener('scroll', schedule, { passive: true });
+    const scrolled = () => {
+      setAround(margin);
+      schedule();
+    };
+    element.addEventListener('scroll', scrolled, { passive: true });
     const observer = new ResizeObserver(schedule); // which also tells the first size
     observer.observe(element);
+    const forget = whenIdle(() => setAround(margin));
     return () => {
-      element.removeEventListener('scroll', schedule);
+      element.removeEventListener('scroll', scrolled);
       observer.disconnect();
       if (frame) cancelAnimationFrame(frame);
+      forget();
     };
   }, [rows === 0]);
   const last = Math.min(rows, seen.last);
-  return { first: Math.max(0, Math.min(last - margin, seen.first)), last };
+  const first = Math.max(0, Math.min(last - margin, seen.first));
+  return { first: Math.max(0, first - around), last: Math.min(rows, last + around), seen: { first, last } };
 }
 
 const margin = 8; // rows
 const aboveLists = 100; // pixels that the bar of the page and the tools of a list take at least
+
+// The rows that a list shows where its rows have become others: the first `few` of those that are seen at once, the rest of them a frame
+// later, those around when nobody waits; until then what was there.
+function useTurn<Row>(rows: Row[], few: number): (i: number, seen: Window) => Row | undefined {
+  const [turn, setTurn] = useState({ rows, step: 2 });
+  const before = useRef(rows);
+  const step = turn.rows === rows ? turn.step : 0;
+  if (step === 2) before.current = rows;
+  useEffect(() => {
+    if (turn.rows === rows) return;
+    setTurn({ rows, step: 1 });
+    return whenIdle(() => setTurn({ rows, step: 2 }));
+  }, [rows]);
+  return (i, seen) => (step === 2 || (i >= seen.first && i < (step === 1 ? seen.last : seen.first + few)) ? rows[i] : before.current[i]);
+}
 
 // A component that is drawn again only if one of its properties has become another.
 export function memo<Props extends object>(draw: (props: Props) => ComponentChildren) {
@@ -60,7 +90,9 @@ export interface Column<Row> {
   width: string; // a track of the grid
   align?: 'right' | 'left';
   hint?: string;
+  class?: string; // of its cells
   cell: (row: Row) => ComponentChildren;
+  about?: (row: Row) => string; // what pointing at the cell tells
   // What the column is sorted by; without it, it cannot be.
   sort?: (row: Row) => number | string | null;
 }
@@ -82,19 +114,21 @@ interface GridProps<Row> {
 }
 
 const rowHeight = 26;
+const atOnce = 12; // rows of many cells: what fills half a screen is there a frame sooner
 
 export function sortRows<Row>(rows: Row[], columns: Column<Row>[], sort: string): Row[] {
   const descending = sort.startsWith('-');
   const by = columns.find((column) => column.key === sort.replace(/^-/, ''))?.sort;
   if (!by) return rows;
-  const keyed = rows.map((row, i) => ({ row, i, key: by(row) }));
-  keyed.sort((a, b) => {
-    // What is unknown comes last, whatever the direction.
-    if (a.key === null || b.key === null) return a.key === b.key ? a.i - b.i : a.key === null ? 1 : -1;
-    const order = a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
-    return order === 0 ? a.i - b.i : descending ? -order : order;
-  });
-  return keyed.map((entry) => entry.row);
+  // Places among the different keys, and from them one number per row, which the browser sorts without asking this script.
+  const keys = rows.map(by);
+  const different = [...new Set(keys)].filter((key) => key !== null);
+  if (typeof different[0] === 'number') different.sort((a, b) => (a as number) - (b as number));
+  else different.sort();
+  const places = new Map<number | string | null, number>(different.map((key, i) => [key, descending ? different.length - i : i]));
+  // What is unknown comes last, whatever the direction.
+  const order = Float64Array.from(keys, (key, i) => (places.get(key) ?? different.length + 1) * rows.length + i).sort();
+  return Array.from(order, (place) => rows[place % rows.length]);
 }
 
 interface GridRowProps {
@@ -104,13 +138,13 @@ interface GridRowProps {
   isActive: boolean;
   classes: string;
   columns: Column<any>[];
-  template: string;
 }
 
-const GridRow = memo(({ id, row, at, isActive, classes, columns, template }: GridRowProps) => (
-  <div id={id} role="row" aria-rowindex={at + 2} aria-selected={isActive} class={`grid-row ${classes}`} style={{ top: `${at * rowHeight}px`, gridTemplateColumns: template }}>
+// Most of what a table costs is the number of its elements: a cell of text is one.
+const GridRow = memo(({ id, row, at, isActive, classes, columns }: GridRowProps) => (
+  <div id={id} role="row" aria-rowindex={at + 2} aria-selected={isActive} class={`grid-row ${classes}`} style={{ top: `${at * rowHeight}px` }}>
     {columns.map((column) => (
-      <div role="gridcell" class={column.align === 'right' ? 'right' : undefined}>
+      <div role="gridcell" class={column.align === 'right' ? 'right' : column.class} title={column.about?.(row)}>
         {column.cell(row)}
       </div>
     ))}
@@ -120,7 +154,8 @@ const GridRow = memo(({ id, row, at, isActive, classes, columns, template }: Gri
 export function Grid<Row>(props: GridProps<Row>) {
   const { rows, columns } = props;
   const box = useRef<HTMLDivElement>(null);
-  const seen = useWindow(box, rowHeight, rows.length, false, 14); // rows of many cells: the upper half is there a frame sooner
+  const rowAt = useTurn(rows, atOnce);
+  const drawn = useWindow(box, rowHeight, rows.length, { most: atOnce });
   const [active, setActive] = useState(-1);
   const id = useRef(`grid-${Math.random().toString(36).slice(2)}`).current;
   const template = columns.map((column) => column.width).join(' ');
@@ -143,7 +178,7 @@ export function Grid<Row>(props: GridProps<Row>) {
 
   const open = (row: Row) => {
     props.onSelect?.(row);
-    if (props.rowHref) location.hash = props.rowHref(row);
+    if (props.rowHref) go(props.rowHref(row));
   };
   const onKeyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 400) / rowHeight) - 2);
@@ -171,10 +206,12 @@ export function Grid<Row>(props: GridProps<Row>) {
 
   if (rows.length === 0) return <div class="empty">{props.empty}</div>;
   const lines = [];
-  for (let i = seen.first; i < seen.last; i++) {
-    const key = props.rowKey(rows[i]);
-    const classes = `${i === active ? 'active' : ''} ${key === props.selected ? 'selected' : ''} ${props.rowClass?.(rows[i]) ?? ''}`;
-    lines.push(<GridRow key={key} id={`${id}-${i}`} row={rows[i]} at={i} isActive={i === active} classes={classes} columns={columns} template={template} />);
+  for (let i = drawn.first; i < drawn.last; i++) {
+    const row = rowAt(i, drawn.seen);
+    if (row === undefined) continue;
+    const classes = `${i === active ? 'active' : ''} ${props.rowKey(row) === props.selected ? 'selected' : ''} ${props.rowClass?.(row) ?? ''}`;
+    // By its place, so that sorting and filtering put other texts into the elements that are there.
+    lines.push(<GridRow key={i} id={`${id}-${i}`} row={row} at={i} isActive={i === active} classes={classes} columns={columns} />);
   }
   return (
     <div
@@ -182,13 +219,13 @@ export function Grid<Row>(props: GridProps<Row>) {
       role="grid"
       aria-label={props.label}
       aria-rowcount={rows.length + 1}
-      aria-activedescendant={active >= seen.first && active < seen.last ? `${id}-${active}` : undefined}
+      aria-activedescendant={active >= drawn.first && active < drawn.last ? `${id}-${active}` : undefined}
       tabIndex={0}
       ref={box}
       onKeyDown={onKeyDown}
-      style={{ height: props.height ?? `${Math.min(rows.length + 1.2, 24) * rowHeight}px` }}
+      style={{ height: props.height ?? `${Math.min(rows.length + 1.2, 24) * rowHeight}px`, '--columns': template }}
     >
-      <div role="row" aria-rowindex={1} class="grid-head" style={{ gridTemplateColumns: template }}>
+      <div role="row" aria-rowindex={1} class="grid-head">
         {columns.map((column) => {
           const direction = props.sort === column.key ? 'ascending' : props.sort === `-${column.key}` ? 'descending' : undefined;
           return (
