@@ -41,17 +41,19 @@ TEST_CASE("RankFromFileName knows the names that PyTorch gives and no others", "
   CHECK(rank("dedicated_log_torch_trace_rank_7_abcdefgh.log.zst") == 7);
   CHECK(rank("dedicated_log_torch_trace_rank_3.log") == 3);
   CHECK(rank("dedicated_log_torch_trace_abcdefgh.log") == -1);
-  CHECK(rank("dedicated_log_torch_trace_rank_1_a.log") == -1);
+  CHECK(rank("dedicated_log_torch_trace_rank_1_a.log") == 1);  // renamed by somebody
+  CHECK(rank("dedicated_log_torch_trace_rank_5_second try.log.gz") == 5);
+  CHECK(rank("dedicated_log_torch_trace_rank_1a_bcdef.log") == -1);
   CHECK(rank("dedicated_log_torch_trace_rank_99999999999.log") == -1);
   CHECK(IsTraceFileName("dedicated_log_torch_trace_abcdefgh.log"));
-  CHECK(IsTraceFileName("dedicated_log_torch_trace_rank_1_a.log"));  // 8 characters, no rank
+  CHECK(IsTraceFileName("dedicated_log_torch_trace_rank_1_a.log"));
   CHECK(IsTraceFileName("a/b/dedicated_log_torch_trace_rank_99999999999.log"));
   for (const char* name :
        {"", "dedicated_log_torch_trace_.log", "dedicated_log_torch_trace_abcdefg.log",
         "dedicated_log_torch_trace_abcdefghi.log", "dedicated_log_torch_trace_ABCDEFGH.log",
         "dedicated_log_torch_trace_abcdefgh.txt", "dedicated_log_torch_trace_abcdefgh.log.bz2",
         "xdedicated_log_torch_trace_abcdefgh.log", "dedicated_log_torch_trace_abcdefgh.log/x",
-        "dedicated_log_torch_trace_rank_.log", "dedicated_log_torch_trace_rank_1_abcdefghi.log"}) {
+        "dedicated_log_torch_trace_rank_.log", "dedicated_log_torch_trace_rank_1abcdefgh.log"}) {
     INFO(name);
     CHECK_FALSE(IsTraceFileName(name));
     CHECK(rank(name) == -1);
@@ -143,6 +145,21 @@ TEST_CASE("FindLogs follows links but enters nothing twice", "[find_logs]") {
   CHECK(ReasonFor(*found, "b") == "it was already found under another name");
   CHECK(ReasonFor(*found, "z.log") == "it was already found under another name");
   CHECK_THAT(ReasonFor(*found, "dangling"), Catch::Matchers::StartsWith("it cannot be read: "));
+}
+
+TEST_CASE("FindLogs does not search what tlparse wrote", "[find_logs]") {
+  const TempDirectory directory;
+  directory.Write("dedicated_log_torch_trace_rank_0_abcdefgh.log", kHeader);
+  directory.Write("tl_out/.tlparse-output", "");
+  directory.Write("tl_out/payloads/0.txt", kHeader);
+  directory.Write("other_out/payloads/0.txt", kHeader);
+  const auto found = FindLogs(directory.path());
+  REQUIRE(found);
+  CHECK(NamesOf(*found, directory) ==
+        std::vector<std::string>{"dedicated_log_torch_trace_rank_0_abcdefgh.log",
+                                 "other_out/payloads/0.txt"});
+  CHECK(found->skipped.size() == 1);
+  CHECK(ReasonFor(*found, "tl_out") == "it is an output directory of tlparse");
 }
 
 TEST_CASE("FindLogs looks into compressed files", "[find_logs]") {

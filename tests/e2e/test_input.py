@@ -98,6 +98,20 @@ class Input(harness.EndToEnd):
         self.assertEqual([os.path.basename(path) for path, in
                           harness.rows(database, "SELECT path FROM log_file")], ["new.log"])
 
+    def test_latest_is_one_log_and_all_ranks_are_several(self):
+        self.write("job/a.log", self.data)
+        done = self.tlparse("--latest", "--all-ranks-html", "job", expect=2)
+        self.assert_one_line_of_complaint(done)
+        self.assertIn("--latest", done.stderr)
+
+    def test_output_inside_the_input(self):
+        self.write("job/a.log", self.data)
+        for _ in range(2):
+            self.tlparse("job", "-o", "job/out", "--overwrite")
+        self.assertEqual(harness.rows(
+            self.path("job", "out", "trace.db"),
+            "SELECT count(*) FROM import_log WHERE code = 'skipped_file'"), [[1]])
+
     def test_unreadable(self):
         self.write("empty/README.md", b"nothing here\n")
         for arguments in (["no_such_file"], ["no_such_dir/"], ["empty"], ["--latest", "empty"],

@@ -14,6 +14,7 @@
 
 #include "base/glog_time.h"
 #include "base/input.h"
+#include "base/output_marker.h"
 
 namespace tlparse {
 namespace {
@@ -65,9 +66,8 @@ TraceName ParseTraceName(std::string_view path) {
   std::string_view rest = name;
   if (ConsumePrefix(rest, "rank_")) {
     const std::string_view digits = ConsumeDigits(rest);
-    if (!digits.empty() && (rest.empty() || (ConsumePrefix(rest, "_") && is_suffix(rest)))) {
-      return {true, digits};
-    }
+    // People rename logs: what follows the rank need not be what PyTorch wrote.
+    if (!digits.empty() && (rest.empty() || rest.front() == '_')) return {true, digits};
   }
   return {is_suffix(name), {}};
 }
@@ -96,6 +96,12 @@ std::string ReasonToSkip(const std::string& path) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return "no record of a structured trace begins in its first 64 kB";
+}
+
+bool IsOutputOfOurs(const std::string& directory) {
+  struct stat status {};
+  const std::string marker = directory + "/" + std::string(kMarkerFileName);
+  return ::lstat(marker.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 // Walks through a directory and those below it, without recursion.
@@ -145,6 +151,7 @@ class Search {
       return Skip(path, "it was already found under another name");
     }
     if (S_ISDIR(status.st_mode)) {
+      if (IsOutputOfOurs(path)) return Skip(path, "it is an output directory of tlparse");
       const Result<void> entered = Enter(path);
       if (!entered) Skip(path, entered.error().message.substr(path.size() + 2));
       return;

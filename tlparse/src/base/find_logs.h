@@ -33,12 +33,13 @@ struct FoundLogs {
 // with its subdirectories: a file counts if its name is one that PyTorch gives
 // (torch/_logging/_internal.py) or, whatever its name, if the first 64 kB (after gzip or zstd) hold
 // the header line of a record. Symbolic links are followed; a directory or file that was already
-// reached by another path is not entered twice. Order: rank (unranked last), then path.
+// reached by another path is not entered twice, and below `path` no output directory of tlparse is
+// entered. Order: rank (unranked last), then path.
 // kNotFound or kIo if `path` itself cannot be read; what cannot be read below it is
 // `skipped`.
 Result<FoundLogs> FindLogs(const std::string& path);
 
-// The N of `dedicated_log_torch_trace_rank_<N>_<8 characters>.log` or
+// The N of `dedicated_log_torch_trace_rank_<N>_<anything>.log` (PyTorch: 8 characters) or
 // `dedicated_log_torch_trace_rank_<N>.log`, also with .gz or .zst; directories are ignored.
 std::optional<int> RankFromFileName(std::string_view path);
 

@@ -240,6 +240,10 @@ int RunIngest(std::span<const std::string> arguments) {
     }
     options.inputs.emplace_back(trace);
   }
+  if (options.all_ranks_html && options.latest) {
+    std::fputs("tlparse: --all-ranks-html wants every rank, --latest a single log; leave one of the two out\n", stderr);
+    return kExitUsage;
+  }
   Result<int> code = Run(options);
   return code ? *code : ReportError(code.error());
 }

@@ -7,12 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/output_marker.h"
 #include "base/result.h"
 
 namespace tlparse {
-
-// A file that tells a directory of ours from any other; --overwrite deletes no other.
-inline constexpr std::string_view kMarkerFileName = ".tlparse-output";
 
 // An open file descriptor, closed at the end.
 class FileDescriptor {
