@@ -57,6 +57,15 @@ class Output(harness.EndToEnd):
         self.assertEqual(list(lines[0]), ["string_table"])
         self.assertEqual(len(lines) - 1, 1334 - 843 - 47)  # without chromium events and str
 
+    def test_custom_header(self):
+        header = "<p class='ours'>job 7 &amp; its ranks</p>"
+        for arguments in ([], ["--all-ranks-html"]):
+            self.tlparse(self.log, "-o", "out", "--overwrite", "--custom-header-html", header,
+                         *arguments)
+            for page in ("index.html", "files.html"):
+                if os.path.exists(self.path("out", page)):  # files.html: only with the viewer
+                    self.assertIn(header.encode(), self.content(os.path.join("out", page)), page)
+
     def test_existing_directory_needs_overwrite(self):
         self.tlparse(self.log, "-o", "out")
         before = os.stat(self.path("out", "trace.db")).st_mtime_ns

@@ -58,7 +58,7 @@ void Describe(Arguments& app, Options& options) {
   app.Flag("-e,--export", options.export_report, "report on a torch.export: what stood in the way, guards, expressions");
   app.Flag("-i,--inductor-provenance", options.inductor_provenance, "pages that join graphs, generated code and source lines");
   app.Flag("--all-ranks-html", options.all_ranks_html, "a directory per rank even for one log");
-  app.Add("--custom-header-html", options.custom_header_html, "HTML put at the top of the index page");
+  app.Add("--custom-header-html", options.custom_header_html, "HTML put at the top of the index pages");
   app.Flag("-v,--verbose", options.verbose, "say what was ingested and how fast");
   app.Flag("--browser", options.browser, "open the report in a browser");
   app.Flag("--serve", options.serve, "then serve the report over HTTP on this machine (see 'tlparse serve')");

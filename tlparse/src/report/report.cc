@@ -41,7 +41,7 @@ class Reporter {
     // fill up what is left.
     if (options_.viewer) {
       pool_.Add([this, run_id](Database& database) {
-        return AddViewerTasks(pool_, database, root_, run_id);
+        return AddViewerTasks(pool_, database, root_, run_id, options_.custom_header_html);
       });
     }
     for (std::size_t i = 0; i < participants_.size(); ++i) {

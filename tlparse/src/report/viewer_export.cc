@@ -158,10 +158,23 @@ Result<void> WriteTexts(Database& database, const TextSet& texts, const Director
   return has_group ? WriteChunk(data, file, "text/" + prefix, group.Finish()) : Result<void>();
 }
 
+Result<void> WritePage(const Directory& directory, std::string_view header_html) {
+  constexpr std::string_view kBody = "<body>";
+  const std::string_view page = ViewerPage();
+  const std::size_t body = page.find(kBody);
+  const std::size_t top = body == page.npos ? 0 : body + kBody.size();
+  FileWriter file;
+  RETURN_IF_ERROR(file.Open(directory, "index.html"));
+  file.Append(page.substr(0, top));
+  file.Append(header_html);
+  file.Append(page.substr(top));
+  return file.Close();
+}
+
 }  // namespace
 
 Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory& directory,
-                            std::int64_t run_id) {
+                            std::int64_t run_id, std::string_view header_html) {
   // Shared by the tasks, which outlive this one.
   struct Job {
     ViewerData viewer;
@@ -192,10 +205,7 @@ Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory&
       return WriteChunk(job->data, file, name, json);
     });
   }
-  FileWriter file;
-  RETURN_IF_ERROR(file.Open(directory, "index.html"));
-  file.Append(ViewerPage());
-  return file.Close();
+  return WritePage(directory, header_html);
 }
 
 }  // namespace tlparse
