@@ -96,3 +96,15 @@ TEST_CASE("MemberText gives the last of repeated members and nothing for absent 
   CHECK(MemberText(object, "b") == "2");
   CHECK(MemberText(object, "c").empty());
 }
+
+TEST_CASE("A record key that no JSON path can name brings its metadata along", "[envelope]") {
+  CHECK(Parsed(R"({"dynamo_start": {"x": 1}})").envelope->metadata.empty());
+  CHECK(Parsed(R"({"a b.c[0]": {"x": 1}})").envelope->metadata.empty());
+  const Parsed nul(R"({"a\u0000b": {"x": 1.50}, "rank": 0})");
+  CHECK(nul.envelope->kind == std::string_view("a\0b", 3));
+  CHECK(nul.envelope->metadata == R"({"x": 1.50})");
+  CHECK(Parsed(R"({"rank": 0, "a\"b": [1, "\\"] })").envelope->metadata == R"([1, "\\"])");
+  CHECK(Parsed(R"({"\u00e9": 5})").envelope->metadata == "5");
+  CHECK_FALSE(Parsed(R"({"\u00e9": 5})").envelope->was_repaired);
+  CHECK(Parsed(R"({"\ud800": NaN})").envelope->metadata == "null");
+}

@@ -1,5 +1,6 @@
 #include "log/envelope.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -47,6 +48,20 @@ std::size_t SkipValue(std::string_view text, std::size_t at) {
   return at;
 }
 
+// What stands between the quotes of a member's name, and what it means.
+bool IsName(std::string_view raw, std::string_view name) {
+  if (raw.find('\\') == std::string_view::npos) return raw == name;
+  simdjson::dom::parser parser;
+  std::string_view meant;
+  const simdjson::padded_string quoted(std::string("\"").append(raw).append("\""));
+  return parser.parse(quoted).get(meant) == simdjson::SUCCESS && meant == name;
+}
+
+// Whether SQLite finds the member `name` by the path $."name".
+bool CanBeInPath(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
+}
+
 bool IsInteger(const element& value) { return value.type() == element_type::INT64; }
 
 }  // namespace
@@ -68,7 +83,7 @@ std::string_view MemberText(std::string_view object, std::string_view key) {
     skip_space();
     const std::size_t begin = at;
     at = SkipValue(object, at);
-    if (name == key) {
+    if (IsName(name, key)) {
       found = object.substr(begin, at - begin);
       while (!found.empty() && std::strchr(" \t\r\n", found.back()) != nullptr) found.remove_suffix(1);
     }
@@ -112,7 +127,11 @@ const Envelope* EnvelopeParser::Parse(std::string_view json) {
   element root;
   if (parser_.parse(json.data(), json.size(), false).get(root) == simdjson::SUCCESS) {
     if (root.type() != element_type::OBJECT) return nullptr;
-    if (!HasDuplicateMembers(root)) return Read(root) ? &envelope_ : nullptr;
+    if (!HasDuplicateMembers(root)) {
+      if (!Read(root)) return nullptr;
+      if (!CanBeInPath(envelope_.kind)) envelope_.metadata = MemberText(json, envelope_.kind);
+      return &envelope_;
+    }
   }
   return ParseRepaired(json) ? &envelope_ : nullptr;
 }

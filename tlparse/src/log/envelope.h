@@ -30,7 +30,7 @@ struct Envelope {
   bool is_trivial = false;         // the metadata is {}
   // Not strict JSON as it stands (NaN, lone surrogate, duplicate member, …): `metadata` is the strict form of the record key's value.
   bool was_repaired = false;
-  std::string_view metadata;
+  std::string_view metadata;       // set also if no JSON path of SQLite can name the record key; otherwise empty
   std::string_view bad_member;     // name of the first member of a wrong type
 };
 
