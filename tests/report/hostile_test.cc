@@ -143,5 +143,31 @@ TEST_CASE("hostile text: every line of raw.jsonl is JSON") {
   CHECK(count > 100);
 }
 
+TEST_CASE("damaged bytes in a payload do not spoil what is written for many") {
+  const TextLog log;
+  std::string text;
+  for (const char* name : {"good", "b\xcc\xff", "cut \xe2\x82"}) {
+    text += LogRecordText("{\"chromium_event\": {}, \"rank\": 0}",
+                          (std::string("{\"name\": \"") + name +
+                           "\", \"ts\": 1732178701123000.0, \"ph\": \"i\", \"pid\": 0}")
+                              .c_str());
+  }
+  text += LogRecordText(
+      "{\"artifact\": {\"name\": \"inductor_collective_schedule\", \"encoding\": \"json\"}, "
+      "\"rank\": 0, \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0}",
+      "[\"all_reduce\", \"b\xcc\xff\"]");
+  ReportOptions options;
+  options.rank_directories = true;
+  const ReportOf report({log.Path("damaged.log", text)}, options);
+  simdjson::dom::parser parser;
+  for (const char* file : {"chromium_events.json", "rank_0/chromium_events.json"}) {
+    CAPTURE(file);
+    CHECK(parser.parse(report.File(file)).get_array().value().size() == 3);
+  }
+  const simdjson::dom::array graphs =
+      parser.parse(report.File("collective_schedules.json")).get_array().value();
+  CHECK(graphs.at(0)["ops"].get_array().value().size() == 2);
+}
+
 }  // namespace
 }  // namespace tlparse

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "base/utf8.h"
 #include "report/entry_file.h"
 #include "report/json_format.h"
 #include "report/record_scan.h"
@@ -62,7 +63,10 @@ Result<void> WriteEvents(Database& database, const Directory& directory,
     ASSIGN_OR_RETURN(const bool has_row, scan.Step());
     if (!has_row) break;
     event.clear();
-    if (!AppendJson(rows.Text(0), JsonLayout::kCompact, event)) continue;
+    // Damaged bytes in one event would make the whole file unreadable.
+    const bool is_text = rows.ColumnType(0) == SQLITE_TEXT;
+    const std::string repaired = is_text ? std::string() : SanitizeUtf8(rows.Text(0));
+    if (!AppendJson(is_text ? rows.Text(0) : repaired, JsonLayout::kCompact, event)) continue;
     out.Append(is_first ? "\n" : ",\n");
     out.Append(event);
     is_first = false;

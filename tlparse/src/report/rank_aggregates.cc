@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/utf8.h"
 #include "report/entry_file.h"
 #include "report/file_name.h"
 #include "report/html.h"
@@ -129,8 +130,8 @@ Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
     for (const ArtifactOfGraph& schedule : facts[i].schedules) {
       ASSIGN_OR_RETURN(const std::string_view payload, payloads.Content(schedule.payload_id));
       ops.clear();
-      const bool is_list =
-          AppendJson(payload, JsonLayout::kCompact, ops) && ops.front() == '[' && ops != "[]";
+      const bool is_list = AppendJson(SanitizeUtf8(payload), JsonLayout::kCompact, ops) &&
+                           ops.front() == '[' && ops != "[]";
       if (!is_list) continue;
       RETURN_IF_ERROR(
           file.Add(fmt::format("{{\"rank\":{},\"graph\":{},\"ops\":{}}}", RankText(participants[i]),
