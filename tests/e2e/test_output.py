@@ -3,6 +3,8 @@
 
 import json
 import os
+import pty
+import subprocess
 import unittest
 
 import harness
@@ -21,6 +23,33 @@ class Output(harness.EndToEnd):
         self.assertIn("tl_out", line)
         self.assertNotIn("\x1b", line)
         self.assertEqual(harness.tree(self.folder)[0].split(os.sep)[0], "tl_out")
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+    def test_answer_that_cannot_be_written(self):
+        self.tlparse(self.log, "-o", "out")
+        for arguments in (["history"], ["sql", "SELECT * FROM record", "--json"]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([harness.TLPARSE, arguments[0], "out", *arguments[1:]],
+                                      cwd=self.folder, stdout=full, stderr=subprocess.PIPE,
+                                      check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"standard output", done.stderr)
+
+    def test_json_on_a_terminal(self):
+        self.write("odd.log", b'V1121 08:30:01.000000 7 a.py:1] {"graph_dump": '
+                              b'{"name": "\\u009b31m \\u007f \\u202eabc \\u00e9"}}\n')
+        self.tlparse("odd.log", "-o", "out")
+        command = ["sql", "out", "SELECT metadata ->> '$.name' AS name FROM record", "--json"]
+        piped = self.tlparse(*command).stdout
+        ours, theirs = pty.openpty()
+        done = subprocess.run([harness.TLPARSE, *command], cwd=self.folder, stdout=theirs, check=False)
+        os.close(theirs)
+        shown = os.read(ours, 65536).decode("utf-8")
+        os.close(ours)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(json.loads(shown), json.loads(piped))
+        for character in "\x9b\x7f\u202e":
+            self.assertNotIn(character, shown)
 
     def test_db_only(self):
         self.tlparse(self.log, "-o", "out", "--db-only")

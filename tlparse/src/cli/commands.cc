@@ -49,7 +49,12 @@ Result<Database> OpenAnswerDatabase(const std::string& path) {
 }
 
 void PrintJson(const JsonWriter& json) {
-  std::fwrite(json.text().data(), 1, json.text().size(), stdout);
+  if (Terminal::Out().is_terminal) {
+    const std::string text = PrintableJson(json.text());
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  } else {
+    std::fwrite(json.text().data(), 1, json.text().size(), stdout);
+  }
   std::fputc('\n', stdout);
 }
 

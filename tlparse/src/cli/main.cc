@@ -6,20 +6,33 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/terminal.h"
+
+namespace {
+
+int Run(const std::vector<std::string>& arguments) {
+  if (!arguments.empty()) {
+    for (const tlparse::Command& command : tlparse::Commands()) {
+      if (arguments.front() == command.name) return command.run(std::span(arguments).subspan(1));
+    }
+  }
+  return tlparse::RunIngest(arguments);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   try {
-    if (!arguments.empty()) {
-      for (const tlparse::Command& command : tlparse::Commands()) {
-        if (arguments.front() == command.name) return command.run(std::span(arguments).subspan(1));
-      }
-    }
-    return tlparse::RunIngest(arguments);
+    const int code = Run(arguments);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    // A full disk: half an answer must not look like a whole one.
+    std::fputs("tlparse: standard output could not be written to its end\n", stderr);
+    return code == tlparse::kExitInternal ? code : tlparse::kExitUsage;
   } catch (const std::bad_alloc&) {
     std::fputs("tlparse: not enough memory\n", stderr);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "tlparse: internal error: %s\n", error.what());
+    std::fprintf(stderr, "tlparse: internal error: %s\n", tlparse::Printable(error.what()).c_str());
   }
   return tlparse::kExitInternal;
 }

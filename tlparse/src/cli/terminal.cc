@@ -111,6 +111,23 @@ std::string Printable(std::string_view text, bool keep_newlines) {
   return result;
 }
 
+std::string PrintableJson(std::string_view json) {
+  const std::string safe = SanitizeUtf8(json);
+  std::string result;
+  result.reserve(safe.size());
+  for (std::size_t at = 0; at < safe.size();) {
+    const std::size_t begin = at;
+    const char32_t c = NextCodePoint(safe, at);
+    // A control character below 0x20 in JSON is white space between tokens.
+    if (c >= 0x20 && IsHostile(c)) {
+      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      result.append(safe, begin, at - begin);
+    }
+  }
+  return result;
+}
+
 int DisplayWidth(std::string_view text) {
   int width = 0;
   for (std::size_t at = 0; at < text.size();) {

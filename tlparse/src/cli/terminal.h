@@ -26,6 +26,9 @@ std::string Styled(std::string_view text, Style style);
 // drive the terminal. Newlines become ⏎ unless `keep_newlines`.
 std::string Printable(std::string_view text, bool keep_newlines = false);
 
+// JSON for a terminal: what Printable would escape is escaped as JSON does, so the value stays the same.
+std::string PrintableJson(std::string_view json);
+
 // A table with a heading line. Columns are as wide as needed; on a terminal that is too narrow the widest give way, ending in "…".
 class Table {
  public:
