@@ -55,6 +55,20 @@ class Killed(harness.EndToEnd):
         self.tlparse(*arguments)
         self.check(self.path("new.db"), self.log)
 
+    def test_ended_by_a_signal_that_can_be_caught(self):
+        arguments = [self.log, "-o", "out", "--overwrite"]
+        duration = self.duration(arguments)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) * 2:
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            process = subprocess.Popen([harness.TLPARSE, *arguments], cwd=self.folder,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(self.random.uniform(0.02, duration / 2))
+            process.send_signal(number)
+            self.assertIn(process.wait(), (-number, 0))
+            # No temporary database is left, neither beside the output nor in it.
+            self.assertLessEqual(set(os.listdir(self.folder)), {"logs", "out"})
+            self.assertEqual([name for name in harness.tree(self.folder) if ".tmp" in name], [])
+
     def test_database_with_another_run(self):
         old_log = harness.bundled("mlp_train")
         self.tlparse(old_log, "--run", "old", "--db", "old.db", "--db-only")

@@ -11,5 +11,6 @@ set(TLPARSE_BASE_SOURCES
   md5_lanes.cc
   payload_index.cc
   payload_run.cc
+  remove_on_signal.cc
   utf8.cc
 )

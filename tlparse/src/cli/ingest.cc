@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/remove_on_signal.h"
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -194,6 +195,8 @@ Result<int> Run(const Options& options) {
   if (has_directory) RETURN_IF_ERROR(CheckOutputDirectory(options.output, options.overwrite));
   const std::string loaded = options.database.value_or(TemporaryDatabase(options));
   RETURN_IF_ERROR(MakeParent(loaded));
+  std::optional<RemoveOnSignal> remove_loaded;  // until it stands where it belongs
+  if (!options.database) remove_loaded.emplace(loaded);
   const auto start = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded));
   Say(options, summary, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
@@ -206,6 +209,7 @@ Result<int> Run(const Options& options) {
         directory = Fail(ErrorCode::kIo, fmt::format("cannot write '{}': {}", final_path, std::strerror(errno)));
       }
     }
+    remove_loaded.reset();
     if (!directory) {
       if (!options.database) unlink(loaded.c_str());
       return tl::unexpected<Error>(std::move(directory).error());

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/payload_index.h"
+#include "base/remove_on_signal.h"
 #include "import/empty_database.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
@@ -220,9 +221,10 @@ class Load {
 
 Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped,
                                     const ImportOptions& options) {
-  // Under another name until it is complete; a process that is killed leaves at most this file.
+  // Under another name until it is complete; a process that is killed (SIGKILL) leaves at most this file.
   const std::string temporary = fmt::format("{}.{}.tmp", options.database_path, getpid());
   unlink(temporary.c_str());
+  const RemoveOnSignal remove_temporary(temporary);
   const auto import = [&]() -> Result<ImportSummary> {
     RETURN_IF_ERROR(WriteEmptyDatabase(temporary));
     ASSIGN_OR_RETURN(Database database, Database::Open(temporary, Database::Mode::kBulkLoad));

@@ -1,0 +1,54 @@
+#include "base/remove_on_signal.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <mutex>
+#include <utility>
+
+namespace tlparse {
+namespace {
+
+constexpr std::array kSignals = {SIGHUP, SIGINT, SIGTERM};
+
+// Read by the handler, which may do little: no locks, no memory.
+std::array<std::atomic<const char*>, 4> paths{};
+static_assert(std::atomic<const char*>::is_always_lock_free);
+
+void RemoveAndDie(int signal) {
+  for (const std::atomic<const char*>& path : paths) {
+    if (const char* name = path.load(); name != nullptr) unlink(name);
+  }
+  // The handler is reset (SA_RESETHAND), so this is the end, with the status of the signal.
+  raise(signal);
+}
+
+void Install() {
+  for (const int signal : kSignals) {
+    struct sigaction action {};
+    if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;
+    action.sa_handler = RemoveAndDie;
+    action.sa_flags = SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+}  // namespace
+
+RemoveOnSignal::RemoveOnSignal(std::string path) : path_(std::move(path)), slot_(paths.size()) {
+  static std::once_flag installed;
+  std::call_once(installed, Install);
+  for (std::size_t slot = 0; slot < paths.size() && slot_ == paths.size(); ++slot) {
+    const char* free = nullptr;
+    if (paths[slot].compare_exchange_strong(free, path_.c_str())) slot_ = slot;
+  }
+}
+
+RemoveOnSignal::~RemoveOnSignal() {
+  if (slot_ < paths.size()) paths[slot_].store(nullptr);
+}
+
+}  // namespace tlparse
