@@ -1,34 +1,51 @@
 #include "analysis/compile_facts.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 namespace tlparse {
 namespace {
 
-// Runs `sql` with the compile's id and gives each row to `take`.
-template <typename Take>
-Result<void> ForEachRow(Database& database, const char* sql, std::int64_t compile_id, const Take& take) {
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare(sql));
-  rows.Bind(1, compile_id);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    take(rows);
-  }
-}
+// What is asked of every compile; each question is prepared once, as the compiles may be thousands.
+class Questions {
+ public:
+  explicit Questions(Database& database) : database_(database) {}
 
-Result<void> LoadEvents(Database& database, CompileFacts& facts) {
-  RETURN_IF_ERROR(ForEachRow(database, "SELECT reason FROM recompile WHERE compile_id = ? ORDER BY record_id, ordinal", facts.id,
+  // Runs `sql`, a literal, with one parameter and gives each row to `take`.
+  template <typename Take>
+  Result<void> ForEachRow(const char* sql, std::int64_t parameter, const Take& take) {
+    auto known = prepared_.find(sql);
+    if (known == prepared_.end()) {
+      ASSIGN_OR_RETURN(Statement rows, database_.Prepare(sql));
+      known = prepared_.emplace(sql, std::move(rows)).first;
+    }
+    Statement& rows = known->second;
+    rows.Bind(1, parameter);
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      if (!has_row) return {};
+      take(rows);
+    }
+  }
+
+ private:
+  Database& database_;
+  std::unordered_map<const char*, Statement> prepared_;
+};
+
+Result<void> LoadEvents(Questions& questions, CompileFacts& facts) {
+  RETURN_IF_ERROR(questions.ForEachRow("SELECT reason FROM recompile WHERE compile_id = ? ORDER BY record_id, ordinal", facts.id,
                              [&](Statement& row) { facts.recompile_reasons.emplace_back(row.Text(0)); }));
-  RETURN_IF_ERROR(ForEachRow(database, "SELECT reason, user_file, user_line FROM graph_break WHERE compile_id = ? ORDER BY record_id",
+  RETURN_IF_ERROR(questions.ForEachRow("SELECT reason, user_file, user_line FROM graph_break WHERE compile_id = ? ORDER BY record_id",
                              facts.id, [&](Statement& row) {
                                const std::string_view reason = row.Text(0);
                                facts.graph_breaks.push_back(fmt::format("{}{}", reason.substr(0, reason.find('\n')),
                                                                         row.IsNull(1) ? "" : fmt::format(" at {}:{}", row.Text(1), row.Int(2))));
                              }));
-  return ForEachRow(database,
+  return questions.ForEachRow(
                     "SELECT sum(dynamo_us), sum(aot_autograd_us), sum(inductor_us), sum(code_gen_us), sum(triton_us), sum(backward_us) "
                     "FROM compilation_metric_row WHERE compile_id = ?", facts.id, [&](Statement& row) {
                       static constexpr const char* kPhases[] = {"dynamo", "aot_autograd", "inductor", "code_gen", "triton", "backward"};
@@ -38,22 +55,22 @@ Result<void> LoadEvents(Database& database, CompileFacts& facts) {
                     });
 }
 
-Result<void> LoadContents(Database& database, CompileFacts& facts) {
-  RETURN_IF_ERROR(ForEachRow(database, "SELECT DISTINCT normalized_expression FROM guard WHERE compile_id = ?", facts.id,
+Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
+  RETURN_IF_ERROR(questions.ForEachRow("SELECT DISTINCT normalized_expression FROM guard WHERE compile_id = ?", facts.id,
                              [&](Statement& row) { facts.guards.emplace_back(row.Text(0)); }));
   std::sort(facts.guards.begin(), facts.guards.end());
-  RETURN_IF_ERROR(ForEachRow(database, "SELECT k.name FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id "
+  RETURN_IF_ERROR(questions.ForEachRow("SELECT k.name FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id "
                                        "WHERE g.compile_id = ?", facts.id, [&](Statement& row) { facts.kernels.emplace_back(row.Text(0)); }));
   std::sort(facts.kernels.begin(), facts.kernels.end());
   std::map<std::string, int> count;
-  RETURN_IF_ERROR(ForEachRow(database, "SELECT coalesce(g.direction, ''), c.hash, o.record_id FROM output_code_row o "
+  RETURN_IF_ERROR(questions.ForEachRow("SELECT coalesce(g.direction, ''), c.hash, o.record_id FROM output_code_row o "
                                        "JOIN content c ON c.id = o.content_id LEFT JOIN graph g ON g.id = o.graph_id "
                                        "WHERE o.compile_id = ? ORDER BY o.record_id", facts.id, [&](Statement& row) {
                                std::string title(row.Text(0));
                                if (const int n = ++count[title]; n > 1) title += fmt::format("{}{}", title.empty() ? "" : " ", n);
                                facts.codes.push_back({std::move(title), std::string(row.Text(1)), row.Int(2)});
                              }));
-  return ForEachRow(database,
+  return questions.ForEachRow(
                     "SELECT l.text, e.state, coalesce(g.direction, ''), k.key, b.text, u.text, "
                     "  coalesce(max(x.component_set_id), e.component_set_id), x.device_index "
                     "FROM cache_event_row e LEFT JOIN cache_key_set x ON x.key_id = e.key_id "
@@ -75,6 +92,7 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
   result.title = job.HasSeveral() ? fmt::format("{}, {}{}", job.run_name(), who.rank ? "rank " : "", who.name) : job.run_name();
   result.torch_version = who.torch_version;
   result.python_version = who.python_version;
+  Questions questions(database);
   for (const JobCompile& compile : job.compiles()) {
     if (compile.participant != participant) continue;
     CompileFacts facts;
@@ -85,14 +103,16 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     facts.status = job.string(compile.status_id);
     facts.graph_content = compile.graph_content;
     if (compile.graph_content != 0) {
-      ASSIGN_OR_RETURN(facts.graph_hash, database.QueryText(fmt::format("SELECT hash FROM content WHERE id = {}", compile.graph_content)));
+      RETURN_IF_ERROR(questions.ForEachRow("SELECT hash FROM content WHERE id = ?", compile.graph_content,
+                                           [&](Statement& row) { facts.graph_hash = row.Text(0); }));
     }
     facts.phases_us["total"] = compile.duration_us + compile.backward_duration_us;
-    RETURN_IF_ERROR(LoadEvents(database, facts));
-    RETURN_IF_ERROR(LoadContents(database, facts));
-    ASSIGN_OR_RETURN(facts.functorch_config_payload, database.QueryInt(fmt::format(
-        "SELECT r.payload_id FROM compile_record_row m JOIN record_row r ON r.id = m.record_id WHERE m.compile_id = {} AND "
-        "r.name_id = (SELECT id FROM text WHERE text = 'torch._functorch.config') ORDER BY r.id LIMIT 1", compile.id)));
+    RETURN_IF_ERROR(LoadEvents(questions, facts));
+    RETURN_IF_ERROR(LoadContents(questions, facts));
+    RETURN_IF_ERROR(questions.ForEachRow(
+        "SELECT r.payload_id FROM compile_record_row m JOIN record_row r ON r.id = m.record_id WHERE m.compile_id = ? AND "
+        "r.name_id = (SELECT id FROM text WHERE text = 'torch._functorch.config') ORDER BY r.id LIMIT 1", compile.id,
+        [&](Statement& row) { facts.functorch_config_payload = row.Int(0); }));
     result.compiles.push_back(std::move(facts));
   }
   return result;
