@@ -61,6 +61,7 @@ if [ "$set_name" = full ]; then
   need_command sqlite3 sqlite3
   need_command zstd zstd
   need_command clang++ clang
+  need_command clang-format clang-format
   need_command redis-server redis-server
   need_command chromium chromium
   need_package catch2 libgloo-dev libhiredis-dev libtorch-dev python3-jsonschema

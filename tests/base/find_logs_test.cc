@@ -66,7 +66,8 @@ TEST_CASE("IsTraceHeaderLine follows the grammar", "[find_logs]") {
            R"([rank12]:I1121 08:30:01.123000 4242 torch/x.py:28] {)",
            R"(V0402 22:22:05.000001 140144363024384 /a b/x.py:1] {})",
            R"(V1121 08:30:01.123000     42 C:\x.py:12] {})",
-           R"(V1321 08:30:01.123000 4242 torch/x.py:28] {})",  // an odd date is no reason to lose it
+           R"(V1321 08:30:01.123000 4242 torch/x.py:28] {})",  // an odd date is no reason to lose
+                                                               // it
            R"(V1121 08:30:01.123000 42 a] {b:c] {:7] {})",
            "V1121 08:30:01.123000 42 /x.py:7] {}\r",
        }) {

@@ -69,8 +69,9 @@ TEST_CASE("A member of a wrong type is empty and named", "[envelope]") {
 }
 
 TEST_CASE("NaN, lone surrogates and large integers do not cost the record", "[envelope]") {
-  for (const char* json : {R"({"x": {"v": NaN}, "rank": 1})", R"({"x": {"v": "\ud800"}, "rank": 1})",
-                           R"({"x": {"v": 123456789012345678901234567890}, "rank": 1})"}) {
+  for (const char* json :
+       {R"({"x": {"v": NaN}, "rank": 1})", R"({"x": {"v": "\ud800"}, "rank": 1})",
+        R"({"x": {"v": 123456789012345678901234567890}, "rank": 1})"}) {
     CAPTURE(json);
     const Parsed parsed(json);
     REQUIRE(parsed.envelope != nullptr);
@@ -83,14 +84,16 @@ TEST_CASE("A parser that failed reads the next envelope", "[envelope]") {
   EnvelopeParser parser;
   const std::string bad = std::string("{\"x\": ") + std::string(simdjson::SIMDJSON_PADDING, '\0');
   CHECK(parser.Parse({bad.data(), 6}) == nullptr);
-  const std::string good = std::string("{\"x\": 1}") + std::string(simdjson::SIMDJSON_PADDING, '\0');
+  const std::string good =
+      std::string("{\"x\": 1}") + std::string(simdjson::SIMDJSON_PADDING, '\0');
   const Envelope* envelope = parser.Parse({good.data(), 8});
   REQUIRE(envelope != nullptr);
   CHECK(envelope->kind == "x");
   CHECK(envelope->bad_member.empty());
 }
 
-TEST_CASE("MemberText gives the last of repeated members and nothing for absent ones", "[envelope]") {
+TEST_CASE("MemberText gives the last of repeated members and nothing for absent ones",
+          "[envelope]") {
   const std::string_view object = R"({"a": {"b": [1, "}"]}, "b": 1, "b": 2})";
   CHECK(MemberText(object, "a") == R"({"b": [1, "}"]})");
   CHECK(MemberText(object, "b") == "2");

@@ -37,6 +37,22 @@ def below(folder, *endings):
                 yield os.path.join(directory, name)
 
 
+class Format(unittest.TestCase):
+    def test_sources_are_as_clang_format_leaves_them(self):
+        # Versions disagree about details; Debian 12's is the one that counts.
+        program = shutil.which("clang-format-14") or shutil.which("clang-format")
+        if program is None:
+            self.skipTest("no clang-format")
+        version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+        if " 14." not in version:
+            self.skipTest("clang-format 14 is wanted, here is " + version.strip())
+        sources = [path for folder in ("libtrace", "tlparse", "tests")
+                   for path in below(os.path.join(ROOT, folder), ".h", ".cc")]
+        done = subprocess.run([program, "--dry-run", "-Werror", *sources], capture_output=True, text=True, check=False)
+        wrong = sorted({line.split(":")[0] for line in done.stderr.splitlines() if "[-Wclang-format" in line})
+        self.assertEqual([], [os.path.relpath(path, ROOT) for path in wrong], "run clang-format -i on these")
+
+
 class Stages(unittest.TestCase):
     def test_a_stage_includes_itself_and_those_before_it(self):
         self.assertEqual(sorted(STAGES), sorted(os.listdir(SOURCES)), "a folder without a place in the order")

@@ -37,59 +37,84 @@ class Questions {
 };
 
 Result<void> LoadEvents(Questions& questions, CompileFacts& facts) {
-  RETURN_IF_ERROR(questions.ForEachRow("SELECT reason FROM recompile WHERE compile_id = ? ORDER BY record_id, ordinal", facts.id,
-                             [&](Statement& row) { facts.recompile_reasons.emplace_back(row.Text(0)); }));
-  RETURN_IF_ERROR(questions.ForEachRow("SELECT reason, user_file, user_line FROM graph_break WHERE compile_id = ? ORDER BY record_id",
-                             facts.id, [&](Statement& row) {
-                               const std::string_view reason = row.Text(0);
-                               facts.graph_breaks.push_back(fmt::format("{}{}", reason.substr(0, reason.find('\n')),
-                                                                        row.IsNull(1) ? "" : fmt::format(" at {}:{}", row.Text(1), row.Int(2))));
-                             }));
+  RETURN_IF_ERROR(questions.ForEachRow(
+      "SELECT reason FROM recompile WHERE compile_id = ? ORDER BY record_id, ordinal", facts.id,
+      [&](Statement& row) { facts.recompile_reasons.emplace_back(row.Text(0)); }));
+  RETURN_IF_ERROR(questions.ForEachRow(
+      "SELECT reason, user_file, user_line FROM graph_break WHERE compile_id = ? ORDER BY "
+      "record_id",
+      facts.id, [&](Statement& row) {
+        const std::string_view reason = row.Text(0);
+        facts.graph_breaks.push_back(
+            fmt::format("{}{}", reason.substr(0, reason.find('\n')),
+                        row.IsNull(1) ? "" : fmt::format(" at {}:{}", row.Text(1), row.Int(2))));
+      }));
   return questions.ForEachRow(
-                    "SELECT sum(dynamo_us), sum(aot_autograd_us), sum(inductor_us), sum(code_gen_us), sum(triton_us), sum(backward_us) "
-                    "FROM compilation_metric_row WHERE compile_id = ?", facts.id, [&](Statement& row) {
-                      static constexpr const char* kPhases[] = {"dynamo", "aot_autograd", "inductor", "code_gen", "triton", "backward"};
-                      for (int i = 0; i < 6; ++i) {
-                        if (!row.IsNull(i)) facts.phases_us[kPhases[i]] = row.Int(i);
-                      }
-                    });
+      "SELECT sum(dynamo_us), sum(aot_autograd_us), sum(inductor_us), sum(code_gen_us), "
+      "sum(triton_us), sum(backward_us) "
+      "FROM compilation_metric_row WHERE compile_id = ?",
+      facts.id, [&](Statement& row) {
+        static constexpr const char* kPhases[] = {"dynamo",   "aot_autograd", "inductor",
+                                                  "code_gen", "triton",       "backward"};
+        for (int i = 0; i < 6; ++i) {
+          if (!row.IsNull(i)) facts.phases_us[kPhases[i]] = row.Int(i);
+        }
+      });
 }
 
 Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
-  RETURN_IF_ERROR(questions.ForEachRow("SELECT DISTINCT normalized_expression FROM guard WHERE compile_id = ?", facts.id,
-                             [&](Statement& row) { facts.guards.emplace_back(row.Text(0)); }));
+  RETURN_IF_ERROR(questions.ForEachRow(
+      "SELECT DISTINCT normalized_expression FROM guard WHERE compile_id = ?", facts.id,
+      [&](Statement& row) { facts.guards.emplace_back(row.Text(0)); }));
   std::sort(facts.guards.begin(), facts.guards.end());
-  RETURN_IF_ERROR(questions.ForEachRow("SELECT k.name FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id "
-                                       "WHERE g.compile_id = ?", facts.id, [&](Statement& row) { facts.kernels.emplace_back(row.Text(0)); }));
+  RETURN_IF_ERROR(questions.ForEachRow(
+      "SELECT k.name FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id "
+      "WHERE g.compile_id = ?",
+      facts.id, [&](Statement& row) { facts.kernels.emplace_back(row.Text(0)); }));
   std::sort(facts.kernels.begin(), facts.kernels.end());
   std::map<std::string, int> count;
-  RETURN_IF_ERROR(questions.ForEachRow("SELECT coalesce(g.direction, ''), c.hash, o.record_id FROM output_code_row o "
-                                       "JOIN content c ON c.id = o.content_id LEFT JOIN graph g ON g.id = o.graph_id "
-                                       "WHERE o.compile_id = ? ORDER BY o.record_id", facts.id, [&](Statement& row) {
-                               std::string title(row.Text(0));
-                               if (const int n = ++count[title]; n > 1) title += fmt::format("{}{}", title.empty() ? "" : " ", n);
-                               facts.codes.push_back({std::move(title), std::string(row.Text(1)), row.Int(2)});
-                             }));
+  RETURN_IF_ERROR(questions.ForEachRow(
+      "SELECT coalesce(g.direction, ''), c.hash, o.record_id FROM output_code_row o "
+      "JOIN content c ON c.id = o.content_id LEFT JOIN graph g ON g.id = o.graph_id "
+      "WHERE o.compile_id = ? ORDER BY o.record_id",
+      facts.id, [&](Statement& row) {
+        std::string title(row.Text(0));
+        if (const int n = ++count[title]; n > 1)
+          title += fmt::format("{}{}", title.empty() ? "" : " ", n);
+        facts.codes.push_back({std::move(title), std::string(row.Text(1)), row.Int(2)});
+      }));
   return questions.ForEachRow(
-                    "SELECT l.text, e.state, coalesce(g.direction, ''), k.key, b.text, u.text, "
-                    "  coalesce(max(x.component_set_id), e.component_set_id), x.device_index "
-                    "FROM cache_event_row e LEFT JOIN cache_key_set x ON x.key_id = e.key_id "
-                    "  AND x.component_set_id = coalesce(e.component_set_id, x.component_set_id) LEFT JOIN text l ON l.id = e.layer_id LEFT JOIN cache_key k ON k.id = e.key_id "
-                    "LEFT JOIN text b ON b.id = e.bypass_reason_id LEFT JOIN text u ON u.id = e.guard_expression_id "
-                    "LEFT JOIN graph g ON g.id = e.graph_id WHERE e.compile_id = ? GROUP BY e.id ORDER BY e.record_id", facts.id, [&](Statement& row) {
-                      static constexpr const char* kStates[] = {"hit", "miss", "guard_miss", "bypass", "disabled"};
-                      facts.lookups.push_back({std::string(row.Text(0)), kStates[std::clamp<std::int64_t>(row.Int(1), 0, 4)],
-                                               std::string(row.Text(2)), std::string(row.Text(3)), std::string(row.Text(4)),
-                                               std::string(row.Text(5)), {row.Int(6), row.OptionalInt(7)}});
-                    });
+      "SELECT l.text, e.state, coalesce(g.direction, ''), k.key, b.text, u.text, "
+      "  coalesce(max(x.component_set_id), e.component_set_id), x.device_index "
+      "FROM cache_event_row e LEFT JOIN cache_key_set x ON x.key_id = e.key_id "
+      "  AND x.component_set_id = coalesce(e.component_set_id, x.component_set_id) LEFT JOIN text "
+      "l ON l.id = e.layer_id LEFT JOIN cache_key k ON k.id = e.key_id "
+      "LEFT JOIN text b ON b.id = e.bypass_reason_id LEFT JOIN text u ON u.id = "
+      "e.guard_expression_id "
+      "LEFT JOIN graph g ON g.id = e.graph_id WHERE e.compile_id = ? GROUP BY e.id ORDER BY "
+      "e.record_id",
+      facts.id, [&](Statement& row) {
+        static constexpr const char* kStates[] = {"hit", "miss", "guard_miss", "bypass",
+                                                  "disabled"};
+        facts.lookups.push_back({std::string(row.Text(0)),
+                                 kStates[std::clamp<std::int64_t>(row.Int(1), 0, 4)],
+                                 std::string(row.Text(2)),
+                                 std::string(row.Text(3)),
+                                 std::string(row.Text(4)),
+                                 std::string(row.Text(5)),
+                                 {row.Int(6), row.OptionalInt(7)}});
+      });
 }
 
 }  // namespace
 
-Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job, RankIndex participant) {
+Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job,
+                                              RankIndex participant) {
   const JobParticipant& who = job.participants()[static_cast<std::size_t>(participant)];
   ParticipantFacts result;
-  result.title = job.HasSeveral() ? fmt::format("{}, {}{}", job.run_name(), who.rank ? "rank " : "", who.name) : job.run_name();
+  result.title = job.HasSeveral()
+                     ? fmt::format("{}, {}{}", job.run_name(), who.rank ? "rank " : "", who.name)
+                     : job.run_name();
   result.torch_version = who.torch_version;
   result.python_version = who.python_version;
   Questions questions(database);
@@ -103,16 +128,19 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     facts.status = job.string(compile.status_id);
     facts.graph_content = compile.graph_content;
     if (compile.graph_content != 0) {
-      RETURN_IF_ERROR(questions.ForEachRow("SELECT hash FROM content WHERE id = ?", compile.graph_content,
-                                           [&](Statement& row) { facts.graph_hash = row.Text(0); }));
+      RETURN_IF_ERROR(
+          questions.ForEachRow("SELECT hash FROM content WHERE id = ?", compile.graph_content,
+                               [&](Statement& row) { facts.graph_hash = row.Text(0); }));
     }
     facts.phases_us["total"] = compile.duration_us + compile.backward_duration_us;
     RETURN_IF_ERROR(LoadEvents(questions, facts));
     RETURN_IF_ERROR(LoadContents(questions, facts));
     RETURN_IF_ERROR(questions.ForEachRow(
-        "SELECT r.payload_id FROM compile_record_row m JOIN record_row r ON r.id = m.record_id WHERE m.compile_id = ? AND "
-        "r.name_id = (SELECT id FROM text WHERE text = 'torch._functorch.config') ORDER BY r.id LIMIT 1", compile.id,
-        [&](Statement& row) { facts.functorch_config_payload = row.Int(0); }));
+        "SELECT r.payload_id FROM compile_record_row m JOIN record_row r ON r.id = m.record_id "
+        "WHERE m.compile_id = ? AND "
+        "r.name_id = (SELECT id FROM text WHERE text = 'torch._functorch.config') ORDER BY r.id "
+        "LIMIT 1",
+        compile.id, [&](Statement& row) { facts.functorch_config_payload = row.Int(0); }));
     result.compiles.push_back(std::move(facts));
   }
   return result;

@@ -52,7 +52,8 @@ class Table {
   const Slot* begin() const { return slots_.get(); }
   const Slot* end() const { return slots_.get() + capacity_; }
 
-  // The taken slots, ascending by key, in place: the table is good for nothing but Clear() afterwards.
+  // The taken slots, ascending by key, in place: the table is good for nothing but Clear()
+  // afterwards.
   std::span<const Slot> Sort() {
     Slot* const begin = slots_.get();
     Slot* const end = std::partition(begin, begin + capacity_,

@@ -13,17 +13,30 @@ namespace {
 // In the order of --help. A new command is a file, a declaration in commands.h and a row here.
 constexpr Command kCommands[] = {
     {"sql", "<db> \"SELECT …\"", "run any query", &RunSql},
-    {"history", "<db>", "the compiles: when, how long by phase, status, graph breaks, recompiles, caches", &RunHistory},
-    {"ranks", "<db> [--all]", "one screen for a job: classes of ranks, what sets them apart, the slowest, the missing", &RunRanks},
-    {"cache", "<db> [--rank R] [--all]", "what the caches answered, where ranks' keys differ and why, what the caches were worth", &RunCache},
-    {"collectives", "<db> [--all]", "which rank schedules its collectives differently, where, and how", &RunCollectives},
-    {"execution", "<db> [--all]", "order of execution, spread of estimated runtimes, output tensors, rank against rank", &RunExecution},
-    {"diff", "<a> <b> [--code]", "what changed between two runs or two ranks (databases, DB:run, logs, directories)", &RunDiff},
-    {"check", "<db> --no-failures …", "budgets for CI: exit code 1 and what offends", &RunCheckCommand},
+    {"history", "<db>",
+     "the compiles: when, how long by phase, status, graph breaks, recompiles, caches",
+     &RunHistory},
+    {"ranks", "<db> [--all]",
+     "one screen for a job: classes of ranks, what sets them apart, the slowest, the missing",
+     &RunRanks},
+    {"cache", "<db> [--rank R] [--all]",
+     "what the caches answered, where ranks' keys differ and why, what the caches were worth",
+     &RunCache},
+    {"collectives", "<db> [--all]",
+     "which rank schedules its collectives differently, where, and how", &RunCollectives},
+    {"execution", "<db> [--all]",
+     "order of execution, spread of estimated runtimes, output tensors, rank against rank",
+     &RunExecution},
+    {"diff", "<a> <b> [--code]",
+     "what changed between two runs or two ranks (databases, DB:run, logs, directories)", &RunDiff},
+    {"check", "<db> --no-failures …", "budgets for CI: exit code 1 and what offends",
+     &RunCheckCommand},
     {"recompiles", "<db>", "why frames were compiled again", &RunRecompiles},
-    {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]", "from a kernel to its Python line and back", &RunProvenance},
+    {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]",
+     "from a kernel to its Python line and back", &RunProvenance},
     {"import-log", "<db>", "what was dropped, odd or damaged in the logs", &RunImportLog},
-    {"serve", "<db> [--port N] [--host ADDRESS]", "the report as a page over HTTP, with the database and an SQL console behind it", &RunServe},
+    {"serve", "<db> [--port N] [--host ADDRESS]",
+     "the report as a page over HTTP, with the database and an SQL console behind it", &RunServe},
 };
 
 }  // namespace
@@ -36,12 +49,16 @@ int ReportError(const Error& error) {
 }
 
 Result<Database> OpenAnswerDatabase(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     const std::string inside = path + "/trace.db";
     if (stat(inside.c_str(), &status) != 0) {
-      return Fail(ErrorCode::kNotFound, fmt::format("the directory '{}' has no trace.db: give an output directory of tlparse or a "
-                                                    "database", path));
+      return Fail(
+          ErrorCode::kNotFound,
+          fmt::format(
+              "the directory '{}' has no trace.db: give an output directory of tlparse or a "
+              "database",
+              path));
     }
     return Database::Open(inside, Database::Mode::kReadOnly);
   }

@@ -46,31 +46,42 @@ struct Options {
 };
 
 void Describe(Arguments& app, Options& options) {
-  app.Add("input", options.inputs, "logs, directories of logs, or - for standard input; gzip and zstd are recognised");
+  app.Add("input", options.inputs,
+          "logs, directories of logs, or - for standard input; gzip and zstd are recognised");
   app.Add("-o,--output", options.output, "output directory").ShowDefault();
-  app.Flag("--overwrite", options.overwrite, "replace the output directory, if an earlier tlparse wrote it");
+  app.Flag("--overwrite", options.overwrite,
+           "replace the output directory, if an earlier tlparse wrote it");
   app.Flag("--db-only", options.db_only, "write the database and no report");
-  app.Add("--db", options.database, "add to this database instead of writing trace.db in the output directory");
+  app.Add("--db", options.database,
+          "add to this database instead of writing trace.db in the output directory");
   app.Add("--run", options.run, "name of the run in the database (default: the input's path)");
   app.Flag("--latest", options.latest, "of each directory only the log that was written last");
   app.Flag("--strict", options.strict, "exit with 1 if the import log holds an error or a warning");
-  app.Flag("--strict-compile-id", options.strict_compile_id, "exit with 1 if a record that belongs to a compile has no compile id");
+  app.Flag("--strict-compile-id", options.strict_compile_id,
+           "exit with 1 if a record that belongs to a compile has no compile id");
   app.Flag("-p,--plain-text", options.plain_text, "generated code as .txt instead of HTML");
-  app.Flag("-e,--export", options.export_report, "report on a torch.export: what stood in the way, guards, expressions");
-  app.Flag("-i,--inductor-provenance", options.inductor_provenance, "pages that join graphs, generated code and source lines");
+  app.Flag("-e,--export", options.export_report,
+           "report on a torch.export: what stood in the way, guards, expressions");
+  app.Flag("-i,--inductor-provenance", options.inductor_provenance,
+           "pages that join graphs, generated code and source lines");
   app.Flag("--all-ranks-html", options.all_ranks_html, "a directory per rank even for one log");
-  app.Add("--custom-header-html", options.custom_header_html, "HTML put at the top of the index pages");
+  app.Add("--custom-header-html", options.custom_header_html,
+          "HTML put at the top of the index pages");
   app.Flag("-v,--verbose", options.verbose, "say what was ingested and how fast");
   app.Flag("--browser", options.browser, "open the report in a browser");
-  app.Flag("--serve", options.serve, "then serve the report over HTTP on this machine (see 'tlparse serve')");
+  app.Flag("--serve", options.serve,
+           "then serve the report over HTTP on this machine (see 'tlparse serve')");
   app.Add("--port", options.port, "port of --serve");
   app.Flag("--no-browser", options.no_browser, "open no browser (the default)");
   app.SetVersion("-V,--version", std::string("tlparse ") + kVersion);
   std::string commands = "Subcommands, each with --help and --json:\n";
   for (const Command& command : Commands()) {
-    commands += fmt::format("  tlparse {} {}\n      {}\n", command.name, command.usage, command.summary);
+    commands +=
+        fmt::format("  tlparse {} {}\n      {}\n", command.name, command.usage, command.summary);
   }
-  app.SetFooter(commands + "\nExit codes: 0 done, 1 the answer is no (check, --strict), 2 usage or unreadable input, 3 internal error.");
+  app.SetFooter(commands +
+                "\nExit codes: 0 done, 1 the answer is no (check, --strict), 2 usage or unreadable "
+                "input, 3 internal error.");
 }
 
 Result<FoundLogs> FindInputs(const Options& options) {
@@ -81,7 +92,7 @@ Result<FoundLogs> FindInputs(const Options& options) {
       continue;
     }
     std::string path = input;
-    struct stat status{};
+    struct stat status {};
     if (options.latest && stat(input.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
       ASSIGN_OR_RETURN(path, LatestLog(input));
     }
@@ -92,13 +103,16 @@ Result<FoundLogs> FindInputs(const Options& options) {
   // The same path twice is one log.
   std::vector<FoundLog> logs;
   for (FoundLog& log : found.logs) {
-    const bool is_known = std::any_of(logs.begin(), logs.end(), [&](const FoundLog& known) { return known.path == log.path; });
+    const bool is_known = std::any_of(
+        logs.begin(), logs.end(), [&](const FoundLog& known) { return known.path == log.path; });
     if (!is_known) logs.push_back(std::move(log));
   }
   found.logs = std::move(logs);
   if (found.logs.empty()) {
-    return Fail(ErrorCode::kNotFound, fmt::format("no structured trace in '{}'; TORCH_TRACE=<directory> makes PyTorch write one",
-                                                  options.inputs.front()));
+    return Fail(
+        ErrorCode::kNotFound,
+        fmt::format("no structured trace in '{}'; TORCH_TRACE=<directory> makes PyTorch write one",
+                    options.inputs.front()));
   }
   return found;
 }
@@ -114,33 +128,42 @@ Result<void> MakeParent(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   std::error_code error;
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
-  if (error) return Fail(ErrorCode::kIo, fmt::format("cannot make the directory '{}': {}", parent.string(), error.message()));
+  if (error)
+    return Fail(ErrorCode::kIo, fmt::format("cannot make the directory '{}': {}", parent.string(),
+                                            error.message()));
   return {};
 }
 
-Result<ImportSummary> Import(const Options& options, const FoundLogs& found, const std::string& database) {
+Result<ImportSummary> Import(const Options& options, const FoundLogs& found,
+                             const std::string& database) {
   ImportOptions import;
   import.database_path = database;
   import.append = options.database.has_value();
-  import.run_name = options.run.value_or(options.inputs.front() == "-" ? "stdin" : options.inputs.front());
+  import.run_name =
+      options.run.value_or(options.inputs.front() == "-" ? "stdin" : options.inputs.front());
   ProgressLine progress(found.logs.size());
-  import.on_progress = [&](const ImportProgress& state) { progress.Show(state); };
-  return ImportLogs(found.logs, found.skipped, import);
-}
+  import.on_progress = [&](const ImportProgress& state) { progress.Show(state);
+};
+return ImportLogs(found.logs, found.skipped, import);
+}  // namespace
 
 Result<std::int64_t> RecordsWithoutCompileId(Database& database, std::int64_t run_id) {
-  return database.QueryInt(fmt::format(
-      "SELECT count(*) FROM compile c JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
-      "WHERE c.is_synthetic = 1 AND f.run_id = {}", run_id));
+  return database.QueryInt(
+      fmt::format("SELECT count(*) FROM compile c JOIN process p ON p.id = c.process_id JOIN "
+                  "log_file f ON f.id = p.log_file_id "
+                  "WHERE c.is_synthetic = 1 AND f.run_id = {}",
+                  run_id));
 }
 
 void Say(const Options& options, const ImportSummary& summary, double seconds) {
   if (!options.verbose) return;
   std::fprintf(stderr, "%s\n",
-               fmt::format("{} records of {} logs ({}) in {}, {:.0f} MB/s; import log: {} errors, {} warnings, {} infos",
-                           summary.record_count, summary.log_count, HumanBytes(summary.size_bytes), HumanDuration(seconds),
-                           static_cast<double>(summary.size_bytes) / 1e6 / std::max(seconds, 1e-9), summary.error_count,
-                           summary.warning_count, summary.info_count)
+               fmt::format("{} records of {} logs ({}) in {}, {:.0f} MB/s; import log: {} errors, "
+                           "{} warnings, {} infos",
+                           summary.record_count, summary.log_count, HumanBytes(summary.size_bytes),
+                           HumanDuration(seconds),
+                           static_cast<double>(summary.size_bytes) / 1e6 / std::max(seconds, 1e-9),
+                           summary.error_count, summary.warning_count, summary.info_count)
                    .c_str());
 }
 
@@ -148,16 +171,20 @@ void Say(const Options& options, const ImportSummary& summary, double seconds) {
 int Judge(const Options& options, Database& database, const ImportSummary& summary) {
   int code = kExitDone;
   if (options.strict && summary.error_count + summary.warning_count > 0) {
-    std::fprintf(stderr, "tlparse: --strict: the import log holds %lld errors and %lld warnings; see 'tlparse import-log %s'\n",
-                 static_cast<long long>(summary.error_count), static_cast<long long>(summary.warning_count),
-                 Printable(database.path()).c_str());
+    std::fprintf(stderr,
+                 "tlparse: --strict: the import log holds %lld errors and %lld warnings; see "
+                 "'tlparse import-log %s'\n",
+                 static_cast<long long>(summary.error_count),
+                 static_cast<long long>(summary.warning_count), Printable(database.path()).c_str());
     code = kExitNo;
   }
   if (options.strict_compile_id) {
     Result<std::int64_t> count = RecordsWithoutCompileId(database, summary.run_id);
     if (!count) return ReportError(count.error());
     if (*count > 0) {
-      std::fprintf(stderr, "tlparse: --strict-compile-id: %lld stretches of records have no compile id\n", static_cast<long long>(*count));
+      std::fprintf(stderr,
+                   "tlparse: --strict-compile-id: %lld stretches of records have no compile id\n",
+                   static_cast<long long>(*count));
       code = kExitNo;
     }
   }
@@ -171,7 +198,8 @@ void OpenBrowser(const std::string& page) {
   _exit(127);
 }
 
-Result<void> Report(const Options& options, const Directory& directory, Database& database, std::int64_t run_id) {
+Result<void> Report(const Options& options, const Directory& directory, Database& database,
+                    std::int64_t run_id) {
   ReportOptions report;
   report.plain_text = options.plain_text;
   report.export_report = options.export_report;
@@ -184,7 +212,8 @@ Result<void> Report(const Options& options, const Directory& directory, Database
   if (report.viewer) report.root_index_name = kPlainIndexName;
   ASSIGN_OR_RETURN(const ReportSummary summary, WriteReport(database, directory, report));
   if (options.verbose) {
-    std::fprintf(stderr, "%lld files in %lld directories\n", static_cast<long long>(summary.files), static_cast<long long>(summary.logs));
+    std::fprintf(stderr, "%lld files in %lld directories\n", static_cast<long long>(summary.files),
+                 static_cast<long long>(summary.logs));
   }
   return {};
 }
@@ -199,14 +228,16 @@ Result<int> Run(const Options& options) {
   if (!options.database) remove_loaded.emplace(loaded);
   const auto start = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded));
-  Say(options, summary, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  Say(options, summary,
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   std::string final_path = loaded;
   if (has_directory) {
     Result<Directory> directory = CreateOutputDirectory(options.output, options.overwrite);
     if (directory && !options.database) {
       final_path = directory->path() + "/trace.db";
       if (rename(loaded.c_str(), final_path.c_str()) != 0) {
-        directory = Fail(ErrorCode::kIo, fmt::format("cannot write '{}': {}", final_path, std::strerror(errno)));
+        directory = Fail(ErrorCode::kIo,
+                         fmt::format("cannot write '{}': {}", final_path, std::strerror(errno)));
       }
     }
     remove_loaded.reset();
@@ -224,12 +255,13 @@ Result<int> Run(const Options& options) {
   const int judged = Judge(options, database, summary);
   if (!options.serve) return judged;
   std::fflush(stdout);
-  std::vector<std::string> arguments = {options.db_only || options.database ? final_path : options.output};
+  std::vector<std::string> arguments = {options.db_only || options.database ? final_path
+                                                                            : options.output};
   if (options.port) arguments.insert(arguments.end(), {"--port", *options.port});
   return RunServe(arguments);
 }
 
-}  // namespace
+}  // namespace tlparse
 
 int RunIngest(std::span<const std::string> arguments) {
   Arguments app("Ingest structured traces of PyTorch (TORCH_TRACE) into SQLite, and report.");
@@ -239,13 +271,19 @@ int RunIngest(std::span<const std::string> arguments) {
   if (options.inputs.empty()) {
     const char* trace = std::getenv("TORCH_TRACE");
     if (!options.latest || trace == nullptr || *trace == '\0') {
-      std::fputs("tlparse: no input; give a log, a directory of logs, or - for standard input (see 'tlparse --help')\n", stderr);
+      std::fputs(
+          "tlparse: no input; give a log, a directory of logs, or - for standard input (see "
+          "'tlparse --help')\n",
+          stderr);
       return kExitUsage;
     }
     options.inputs.emplace_back(trace);
   }
   if (options.all_ranks_html && options.latest) {
-    std::fputs("tlparse: --all-ranks-html wants every rank, --latest a single log; leave one of the two out\n", stderr);
+    std::fputs(
+        "tlparse: --all-ranks-html wants every rank, --latest a single log; leave one of the two "
+        "out\n",
+        stderr);
     return kExitUsage;
   }
   Result<int> code = Run(options);

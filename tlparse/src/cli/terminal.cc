@@ -25,7 +25,8 @@ Terminal Probe(int descriptor) {
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr && std::atoi(columns) > 0) {
     terminal.width = std::atoi(columns);
   } else if (terminal.is_terminal) {
-    terminal.width = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    terminal.width =
+        ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
   }
   return terminal;
 }
@@ -36,26 +37,32 @@ char32_t NextCodePoint(std::string_view text, std::size_t& at) {
   const unsigned char first = byte(at);
   const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
   char32_t value = length == 1 ? first : first & (0x7F >> length);
-  for (std::size_t index = 1; index < length; ++index) value = value << 6 | (byte(at + index) & 0x3F);
+  for (std::size_t index = 1; index < length; ++index)
+    value = value << 6 | (byte(at + index) & 0x3F);
   at += length;
   return value;
 }
 
 bool IsWide(char32_t c) {
-  return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) || (c >= 0xAC00 && c <= 0xD7A3) ||
-         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
-         (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) || (c >= 0x20000 && c <= 0x3FFFD);
+  return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
+         (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
+         (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
+         (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) ||
+         (c >= 0x20000 && c <= 0x3FFFD);
 }
 
-bool IsCombining(char32_t c) { return (c >= 0x300 && c <= 0x36F) || c == 0x200B || c == 0x200D || (c >= 0xFE00 && c <= 0xFE0F); }
+bool IsCombining(char32_t c) {
+  return (c >= 0x300 && c <= 0x36F) || c == 0x200B || c == 0x200D || (c >= 0xFE00 && c <= 0xFE0F);
+}
 
 // Characters that change how the terminal shows what follows.
 bool IsHostile(char32_t c) {
-  return c < 0x20 || c == 0x7F || (c >= 0x80 && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) ||
-         c == 0x200E || c == 0x200F || c == 0x2028 || c == 0x2029;
+  return c < 0x20 || c == 0x7F || (c >= 0x80 && c < 0xA0) || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2066 && c <= 0x2069) || c == 0x200E || c == 0x200F || c == 0x2028 || c == 0x2029;
 }
 
-// The longest prefix of `text` that takes at most `width` columns, with "…" if something is missing.
+// The longest prefix of `text` that takes at most `width` columns, with "…" if something is
+// missing.
 std::string Fit(const std::string& text, int width) {
   if (DisplayWidth(text) <= width) return text;
   std::string result;
@@ -103,7 +110,8 @@ std::string Printable(std::string_view text, bool keep_newlines) {
     } else if (c == '\t') {
       result += keep_newlines ? "\t" : " ";
     } else if (IsHostile(c)) {
-      result += c < 0x100 ? fmt::format("\\x{:02x}", static_cast<unsigned>(c)) : fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+      result += c < 0x100 ? fmt::format("\\x{:02x}", static_cast<unsigned>(c))
+                          : fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
       result.append(safe, begin, at - begin);
     }
@@ -147,11 +155,15 @@ void Table::Print() const {
   std::vector<int> widths;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     int width = DisplayWidth(columns_[column].heading);
-    for (const std::vector<std::string>& row : rows_) width = std::max(width, DisplayWidth(row[column]));
+    for (const std::vector<std::string>& row : rows_)
+      width = std::max(width, DisplayWidth(row[column]));
     widths.push_back(width);
   }
   const int limit = Terminal::Out().width;
-  const auto total = [&] { return std::accumulate(widths.begin(), widths.end(), 0) + kGap * static_cast<int>(widths.size() - 1); };
+  const auto total = [&] {
+    return std::accumulate(widths.begin(), widths.end(), 0) +
+           kGap * static_cast<int>(widths.size() - 1);
+  };
   while (limit > 0 && total() > limit) {
     auto widest = std::max_element(widths.begin(), widths.end());
     if (*widest <= kMinColumn) break;
@@ -161,7 +173,8 @@ void Table::Print() const {
     std::string line;
     for (std::size_t column = 0; column < columns_.size(); ++column) {
       const std::string cell = limit > 0 ? Fit(cells[column], widths[column]) : cells[column];
-      const std::string padding(static_cast<std::size_t>(std::max(0, widths[column] - DisplayWidth(cell))), ' ');
+      const std::string padding(
+          static_cast<std::size_t>(std::max(0, widths[column] - DisplayWidth(cell))), ' ');
       const bool is_last = column + 1 == columns_.size();
       if (columns_[column].align == Align::kRight) line += padding;
       line += is_heading ? Styled(cell, Style::kBold) : cell;

@@ -1,8 +1,8 @@
 #include "import/importer.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -15,11 +15,11 @@
 
 #include "base/payload_index.h"
 #include "base/remove_on_signal.h"
+#include "base/version.h"
 #include "import/empty_database.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
 #include "store/schema.h"
-#include "base/version.h"
 
 namespace tlparse {
 
@@ -44,11 +44,13 @@ FileInfo InfoOf(const FoundLog& log) {
   FileInfo info;
   info.path = log.path;
   if (log.rank) info.name_rank = *log.rank;
-  struct stat status{};
-  const bool is_file = log.path != "-" && stat(log.path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  struct stat status {};
+  const bool is_file =
+      log.path != "-" && stat(log.path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
   if (is_file) {
     info.has_mtime = true;
-    info.mtime_us = static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000 + status.st_mtim.tv_nsec / 1000;
+    info.mtime_us = static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000 +
+                    status.st_mtim.tv_nsec / 1000;
   } else {
     info.mtime_us = std::chrono::duration_cast<std::chrono::microseconds>(
                         std::chrono::system_clock::now().time_since_epoch())
@@ -72,16 +74,19 @@ class Load {
     if (release_.joinable()) release_.join();
   }
 
-  Result<ImportSummary> Run(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped) {
+  Result<ImportSummary> Run(const std::vector<FoundLog>& logs,
+                            const std::vector<SkippedFile>& skipped) {
     ASSIGN_OR_RETURN(writer_, BatchWriter::Make(database_, tables_));
     ASSIGN_OR_RETURN(const bool run_exists, FindRun());
     // Rows of earlier states of these logs go before anything is taken over from the database.
     std::vector<PipelineFile> files;
     std::int64_t bytes_total = 0;
     for (const FoundLog& log : logs) {
-      if (run_exists && log.path == "-") RETURN_IF_ERROR(RemoveLog(database_, summary_.run_id, log.path));
+      if (run_exists && log.path == "-")
+        RETURN_IF_ERROR(RemoveLog(database_, summary_.run_id, log.path));
       if (run_exists && log.path != "-") {
-        ASSIGN_OR_RETURN(const bool is_unchanged, ReplaceChangedLog(database_, summary_.run_id, log.path));
+        ASSIGN_OR_RETURN(const bool is_unchanged,
+                         ReplaceChangedLog(database_, summary_.run_id, log.path));
         if (is_unchanged) {
           ++summary_.unchanged_count;
           continue;
@@ -94,11 +99,13 @@ class Load {
     summary_.log_count = static_cast<std::int64_t>(files.size());
     Pipeline::Hooks hooks;
     hooks.on_progress = [&](const Pipeline::Progress& progress) {
-      if (options_.on_progress) options_.on_progress({progress.bytes_done, bytes_total, progress.records, progress.path});
+      if (options_.on_progress)
+        options_.on_progress({progress.bytes_done, bytes_total, progress.records, progress.path});
     };
     hooks.after_reading = [&](const auto& write) { return WriteHashes(write); };
     RETURN_IF_ERROR(Pipeline(*typing_, *writer_, tables_, shared_).Run(std::move(files), hooks));
-    if (summary_.unchanged_count == 0 || summary_.log_count > 0) RETURN_IF_ERROR(LogSkipped(skipped));
+    if (summary_.unchanged_count == 0 || summary_.log_count > 0)
+      RETURN_IF_ERROR(LogSkipped(skipped));
     return Finish();
   }
 
@@ -131,9 +138,11 @@ class Load {
 
   // Payloads of an existing database, ascending by hash.
   Result<void> LoadHashes() {
-    ASSIGN_OR_RETURN(const std::int64_t last, database_.QueryInt("SELECT max(id) FROM payload_row"));
+    ASSIGN_OR_RETURN(const std::int64_t last,
+                     database_.QueryInt("SELECT max(id) FROM payload_row"));
     shared_.next_payload_id = last + 1;
-    ASSIGN_OR_RETURN(Statement hashes, database_.Prepare("SELECT hash, id FROM payload_hash ORDER BY hash"));
+    ASSIGN_OR_RETURN(Statement hashes,
+                     database_.Prepare("SELECT hash, id FROM payload_hash ORDER BY hash"));
     std::optional<Error> error;
     RETURN_IF_ERROR(index_->AddSortedRun([&](PayloadIndex::Entry& entry) {
       Result<bool> step = hashes.Step();
@@ -149,14 +158,16 @@ class Load {
   }
 
   // In ascending order, so that the table is filled from left to right.
-  Result<void> WriteHashes(const std::function<bool(const std::function<void(RowBatch&)>&)>& write) {
+  Result<void> WriteHashes(
+      const std::function<bool(const std::function<void(RowBatch&)>&)>& write) {
     constexpr std::size_t kRows = 20'000;
     std::vector<PayloadIndex::Entry> entries;
     bool goes_on = true;
     const auto flush = [&] {
       goes_on = goes_on && write([&](RowBatch& rows) {
-        for (const PayloadIndex::Entry& entry : entries) rows.Add(hash_table_, ToHex(entry.md5), entry.id);
-      });
+                  for (const PayloadIndex::Entry& entry : entries)
+                    rows.Add(hash_table_, ToHex(entry.md5), entry.id);
+                });
       entries.clear();
     };
     RETURN_IF_ERROR(index_->ForEachSorted([&](const PayloadIndex::Entry& entry) {
@@ -174,13 +185,17 @@ class Load {
   }
 
   Result<ImportSummary> Finish() {
-    // Giving back a hundred thousand small pieces of memory takes a while: meanwhile the indexes are made.
+    // Giving back a hundred thousand small pieces of memory takes a while: meanwhile the indexes
+    // are made.
     release_ = std::thread([typing = std::move(typing_), index = std::move(index_)]() mutable {
       typing.reset();
       index.reset();
     });
     if (is_new_) RETURN_IF_ERROR(CreateIndexes(database_));
-    ASSIGN_OR_RETURN(Statement totals, database_.Prepare("SELECT total(record_count), total(size_bytes) FROM log_file WHERE run_id = ?"));
+    ASSIGN_OR_RETURN(
+        Statement totals,
+        database_.Prepare(
+            "SELECT total(record_count), total(size_bytes) FROM log_file WHERE run_id = ?"));
     totals.Bind(1, summary_.run_id);
     ASSIGN_OR_RETURN(const bool has_totals, totals.Step());
     if (has_totals) {
@@ -188,8 +203,10 @@ class Load {
       summary_.size_bytes = totals.Int(1);
       totals.Reset();
     }
-    ASSIGN_OR_RETURN(Statement findings,
-                     database_.Prepare("SELECT severity, count(*) FROM import_log WHERE run_id = ? GROUP BY severity"));
+    ASSIGN_OR_RETURN(
+        Statement findings,
+        database_.Prepare(
+            "SELECT severity, count(*) FROM import_log WHERE run_id = ? GROUP BY severity"));
     findings.Bind(1, summary_.run_id);
     while (true) {
       ASSIGN_OR_RETURN(const bool has_row, findings.Step());
@@ -200,8 +217,10 @@ class Load {
                                : summary_.info_count) = findings.Int(1);
     }
     if (summary_.record_count == 0 && summary_.error_count == 0) {
-      return Fail(ErrorCode::kNotATrace, "no record of a structured trace was found in the input; TORCH_TRACE=<directory> makes "
-                                         "PyTorch write one");
+      return Fail(
+          ErrorCode::kNotATrace,
+          "no record of a structured trace was found in the input; TORCH_TRACE=<directory> makes "
+          "PyTorch write one");
     }
     return summary_;
   }
@@ -219,9 +238,11 @@ class Load {
   std::thread release_;
 };
 
-Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped,
+Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs,
+                                    const std::vector<SkippedFile>& skipped,
                                     const ImportOptions& options) {
-  // Under another name until it is complete; a process that is killed (SIGKILL) leaves at most this file.
+  // Under another name until it is complete; a process that is killed (SIGKILL) leaves at most this
+  // file.
   const std::string temporary = fmt::format("{}.{}.tmp", options.database_path, getpid());
   unlink(temporary.c_str());
   const RemoveOnSignal remove_temporary(temporary);
@@ -236,15 +257,18 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs, const std
   };
   Result<ImportSummary> summary = import();
   if (summary && rename(temporary.c_str(), options.database_path.c_str()) != 0) {
-    summary = Fail(ErrorCode::kIo, fmt::format("cannot write '{}': {}", options.database_path, std::strerror(errno)));
+    summary = Fail(ErrorCode::kIo, fmt::format("cannot write '{}': {}", options.database_path,
+                                               std::strerror(errno)));
   }
   if (!summary) unlink(temporary.c_str());
   return summary;
 }
 
-Result<ImportSummary> ImportIntoExisting(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped,
+Result<ImportSummary> ImportIntoExisting(const std::vector<FoundLog>& logs,
+                                         const std::vector<SkippedFile>& skipped,
                                          const ImportOptions& options) {
-  ASSIGN_OR_RETURN(Database database, Database::Open(options.database_path, Database::Mode::kAppend));
+  ASSIGN_OR_RETURN(Database database,
+                   Database::Open(options.database_path, Database::Mode::kAppend));
   RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   Result<ImportSummary> summary = [&]() -> Result<ImportSummary> {
     RETURN_IF_ERROR(AddImportCodes(database));
@@ -261,7 +285,8 @@ Result<ImportSummary> ImportIntoExisting(const std::vector<FoundLog>& logs, cons
 
 }  // namespace
 
-Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs, const std::vector<SkippedFile>& skipped,
+Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs,
+                                 const std::vector<SkippedFile>& skipped,
                                  const ImportOptions& options) {
   // Open every log before anything is written: a wrong name should not cost an hour.
   for (const FoundLog& log : logs) {
@@ -270,7 +295,8 @@ Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs, const std::v
                   fmt::format("cannot read '{}': {}", log.path, std::strerror(errno)));
     }
   }
-  if (options.append && access(options.database_path.c_str(), F_OK) == 0) return ImportIntoExisting(logs, skipped, options);
+  if (options.append && access(options.database_path.c_str(), F_OK) == 0)
+    return ImportIntoExisting(logs, skipped, options);
   return ImportIntoNew(logs, skipped, options);
 }
 

@@ -6,9 +6,11 @@
 namespace tlparse {
 
 namespace {
-// Windows in flight. Enough that a stage that falls behind for a moment does not stop the others; each takes about 8 MB.
+// Windows in flight. Enough that a stage that falls behind for a moment does not stop the others;
+// each takes about 8 MB.
 constexpr int kSlots = 6;
-// Batches for the rows of a file's end. Not of those slots: the reader may hold all of them for the next file.
+// Batches for the rows of a file's end. Not of those slots: the reader may hold all of them for the
+// next file.
 constexpr int kSpareSlots = 2;
 
 // For tools that show threads.
@@ -16,13 +18,15 @@ void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
 
 }  // namespace
 
-Pipeline::Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables, RecordReader::Shared& shared)
+Pipeline::Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables,
+                   RecordReader::Shared& shared)
     : typing_(typing), writer_(writer), shared_(shared) {
   for (int slot = 0; slot < kSlots; ++slot) free_.Push(std::make_unique<Slot>(tables, false));
   for (int slot = 0; slot < kSpareSlots; ++slot) spare_.Push(std::make_unique<Slot>(tables, true));
 }
 
-std::optional<Error> Pipeline::ReadFile(PipelineFile& file, std::size_t index, std::int64_t& bytes_before) {
+std::optional<Error> Pipeline::ReadFile(PipelineFile& file, std::size_t index,
+                                        std::int64_t& bytes_before) {
   if (file.input == nullptr) {
     Result<std::unique_ptr<InputStream>> input = OpenInput(file.info.path);
     if (!input) return input.error();
@@ -41,8 +45,8 @@ std::optional<Error> Pipeline::ReadFile(PipelineFile& file, std::size_t index, s
     window.bytes_done = bytes_before + reader.input().compressed_bytes_read();
     const bool ends = !*next || window.window.ends_file;
     if (ends) {
-      window.result = FileResult{reader.bytes_read(), reader.line_count(), std::string(reader.input().compression()),
-                                 reader.ContentHash()};
+      window.result = FileResult{reader.bytes_read(), reader.line_count(),
+                                 std::string(reader.input().compression()), reader.ContentHash()};
     }
     const std::int64_t bytes_done = window.bytes_done;
     read_.Push(std::move(*slot));
@@ -60,7 +64,8 @@ void Pipeline::Read(std::vector<PipelineFile>& files) {
     try {
       error = ReadFile(files[index], index, bytes_before);
     } catch (const std::bad_alloc&) {
-      error = Error{ErrorCode::kIo, fmt::format("not enough memory for a record of '{}'", files[index].info.path)};
+      error = Error{ErrorCode::kIo,
+                    fmt::format("not enough memory for a record of '{}'", files[index].info.path)};
     }
     if (error) {
       std::optional<SlotPointer> slot = free_.Pop();
@@ -144,7 +149,8 @@ Result<void> Pipeline::Run(std::vector<PipelineFile> files, const Hooks& hooks) 
       error = typed.error();
       break;
     }
-    if (hooks.on_progress) hooks.on_progress({bytes_done, typing_.record_count(), paths_[*current]});
+    if (hooks.on_progress)
+      hooks.on_progress({bytes_done, typing_.record_count(), paths_[*current]});
     typed_.Push(std::move(*slot));
   }
   if (error) free_.Close();  // nobody takes what is read: the reader must not wait for space

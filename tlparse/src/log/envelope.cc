@@ -59,7 +59,8 @@ bool IsName(std::string_view raw, std::string_view name) {
 
 // Whether SQLite finds the member `name` by the path $."name".
 bool CanBeInPath(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
 }
 
 bool IsInteger(const element& value) { return value.type() == element_type::INT64; }
@@ -72,7 +73,9 @@ std::string_view MemberText(std::string_view object, std::string_view key) {
   if (at == std::string_view::npos) return found;
   ++at;
   const auto skip_space = [&] {
-    while (at < object.size() && std::strchr(" \t\r\n,", object[at]) != nullptr && object[at] != '\0') ++at;
+    while (at < object.size() && std::strchr(" \t\r\n,", object[at]) != nullptr &&
+           object[at] != '\0')
+      ++at;
   };
   for (skip_space(); at < object.size() && object[at] == '"'; skip_space()) {
     const std::size_t name_begin = at + 1;
@@ -85,7 +88,8 @@ std::string_view MemberText(std::string_view object, std::string_view key) {
     at = SkipValue(object, at);
     if (IsName(name, key)) {
       found = object.substr(begin, at - begin);
-      while (!found.empty() && std::strchr(" \t\r\n", found.back()) != nullptr) found.remove_suffix(1);
+      while (!found.empty() && std::strchr(" \t\r\n", found.back()) != nullptr)
+        found.remove_suffix(1);
     }
   }
   return found;
@@ -102,7 +106,9 @@ std::string WithoutBigIntegers(std::string_view json) {
       at = end;
     } else if (IsDigit(json[at])) {
       std::size_t end = at;
-      while (end < json.size() && (IsDigit(json[end]) || std::strchr(".eE+-", json[end]) != nullptr)) ++end;
+      while (end < json.size() &&
+             (IsDigit(json[end]) || std::strchr(".eE+-", json[end]) != nullptr))
+        ++end;
       std::string number(json.substr(at, end - at));
       const bool is_integer = number.find_first_of(".eE") == std::string::npos;
       // Beyond double's range a number says no more than "huge".
@@ -143,7 +149,8 @@ bool EnvelopeParser::ParseRepaired(std::string_view json) {
   element root;
   simdjson::error_code error = parser_.parse(repaired_).get(root);
   if (error != simdjson::SUCCESS) error = parser_.parse(WithoutBigIntegers(repaired_)).get(root);
-  if (error != simdjson::SUCCESS || root.type() != element_type::OBJECT || !Read(root)) return false;
+  if (error != simdjson::SUCCESS || root.type() != element_type::OBJECT || !Read(root))
+    return false;
   envelope_.was_repaired = true;
   if (!envelope_.kind.empty()) envelope_.metadata = MemberText(repaired_, envelope_.kind);
   return true;
@@ -153,7 +160,8 @@ bool EnvelopeParser::Read(const element& root) {
   simdjson::dom::object object;
   if (root.get(object) != simdjson::SUCCESS) return false;
   element metadata;
-  const auto integer = [&](const simdjson::dom::key_value_pair& field, std::optional<std::int64_t>& target) {
+  const auto integer = [&](const simdjson::dom::key_value_pair& field,
+                           std::optional<std::int64_t>& target) {
     if (IsInteger(field.value)) {
       target = field.value.get_int64().value_unsafe();
     } else if (!field.value.is_null() && envelope_.bad_member.empty()) {
@@ -161,7 +169,8 @@ bool EnvelopeParser::Read(const element& root) {
     }
   };
   const auto string = [&](const simdjson::dom::key_value_pair& field, std::string_view& target) {
-    if (field.value.get(target) != simdjson::SUCCESS && !field.value.is_null() && envelope_.bad_member.empty()) {
+    if (field.value.get(target) != simdjson::SUCCESS && !field.value.is_null() &&
+        envelope_.bad_member.empty()) {
       envelope_.bad_member = field.key;
     }
   };

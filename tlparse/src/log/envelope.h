@@ -1,4 +1,5 @@
-// The JSON object of a header line (reference 2): which record it is, whose, and what payload it names.
+// The JSON object of a header line (reference 2): which record it is, whose, and what payload it
+// names.
 #pragma once
 
 #include <simdjson.h>
@@ -15,7 +16,8 @@ namespace tlparse {
 // Members that are not present, null, or of a wrong type are empty.
 struct Envelope {
   std::string_view kind;  // the record key; empty: none or several candidates
-  std::string_view name;  // metadata.name of an artifact; no data: it has none (a name may be empty)
+  std::string_view
+      name;  // metadata.name of an artifact; no data: it has none (a name may be empty)
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> compiled_autograd_id;
   std::optional<std::int64_t> frame_id;
@@ -23,22 +25,24 @@ struct Envelope {
   std::optional<std::int64_t> attempt;
   std::string_view subgraph_name;
   std::optional<Md5Digest> payload_hash;
-  bool names_payload = false;      // has_payload is there (payload_hash empty: it is no MD5)
-  bool has_stack = false;          // envelope member `stack`, a list
-  bool has_metadata_stack = false; // metadata.stack or metadata.user_stack
+  bool names_payload = false;       // has_payload is there (payload_hash empty: it is no MD5)
+  bool has_stack = false;           // envelope member `stack`, a list
+  bool has_metadata_stack = false;  // metadata.stack or metadata.user_stack
   bool has_several_keys = false;
-  bool is_trivial = false;         // the metadata is {}
-  // Not strict JSON as it stands (NaN, lone surrogate, duplicate member, …): `metadata` is the strict form of the record key's value.
+  bool is_trivial = false;  // the metadata is {}
+  // Not strict JSON as it stands (NaN, lone surrogate, duplicate member, …): `metadata` is the
+  // strict form of the record key's value.
   bool was_repaired = false;
-  std::string_view metadata;       // set also if no JSON path of SQLite can name the record key; otherwise empty
-  std::string_view bad_member;     // name of the first member of a wrong type
+  std::string_view
+      metadata;  // set also if no JSON path of SQLite can name the record key; otherwise empty
+  std::string_view bad_member;  // name of the first member of a wrong type
 };
 
 // Parses header JSON. Single-threaded; one instance per thread.
 class EnvelopeParser {
  public:
-  // `json` must be readable for SIMDJSON_PADDING bytes behind its end. The views of the result live until the next call.
-  // Nothing if the text is no JSON object even after repair.
+  // `json` must be readable for SIMDJSON_PADDING bytes behind its end. The views of the result live
+  // until the next call. Nothing if the text is no JSON object even after repair.
   const Envelope* Parse(std::string_view json);
 
  private:
@@ -50,11 +54,12 @@ class EnvelopeParser {
   std::string repaired_;
 };
 
-// The text of the value of top-level member `key` of `object`, a strict JSON object; empty if there is none. With repeated keys: the last.
+// The text of the value of top-level member `key` of `object`, a strict JSON object; empty if there
+// is none. With repeated keys: the last.
 std::string_view MemberText(std::string_view object, std::string_view key);
 
-// `json` (strict) with numbers that simdjson 3.0 cannot take (integers over 64 bits, floats out of range) spelt as floating point
-// numbers within range; their exact text is lost.
+// `json` (strict) with numbers that simdjson 3.0 cannot take (integers over 64 bits, floats out of
+// range) spelt as floating point numbers within range; their exact text is lost.
 std::string WithoutBigIntegers(std::string_view json);
 
 }  // namespace tlparse

@@ -91,7 +91,8 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
   RETURN_IF_ERROR(AddBlocks(
       database, "compile",
       fmt::format(
-          "SELECT c.id, 500 + 1500 * (SELECT count(*) FROM compile_record_row m WHERE m.compile_id = c.id)"
+          "SELECT c.id, 500 + 1500 * (SELECT count(*) FROM compile_record_row m WHERE m.compile_id "
+          "= c.id)"
           " + 20000 * (SELECT count(*) FROM compilation_metric_row m WHERE m.compile_id = c.id)"
           " FROM compile c WHERE c.process_id IN {} ORDER BY c.id",
           ProcessesOf(run_id)),

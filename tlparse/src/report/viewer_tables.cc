@@ -7,7 +7,8 @@ namespace tlparse {
 namespace {
 
 constexpr std::string_view kPreamble =
-    "WITH RECURSIVE run_process(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id"
+    "WITH RECURSIVE run_process(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = "
+    "p.log_file_id"
     " WHERE f.run_id = :run),"
     " run_compile(id) AS (SELECT id FROM compile WHERE process_id IN run_process),"
     " used_frame(id) AS (SELECT value FROM json_each(:stacks) UNION"
@@ -45,8 +46,9 @@ std::vector<ViewerChunkSpec> MakeSpecs() {
   std::vector<ViewerChunkSpec> specs;
   for (const auto& [name, range] : kChunks) {
     const auto scripts = ViewerScripts();
-    const auto script = std::find_if(scripts.begin(), scripts.end(),
-                                     [stem = name](const ViewerScript& s) { return s.name == stem; });
+    const auto script =
+        std::find_if(scripts.begin(), scripts.end(),
+                     [stem = name](const ViewerScript& s) { return s.name == stem; });
     if (script != scripts.end()) specs.push_back({name, range, ParseTables(script->text)});
   }
   return specs;

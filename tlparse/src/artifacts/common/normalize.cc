@@ -13,7 +13,8 @@ namespace {
 bool IsLowerHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
 bool IsBase32(char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); }
 
-// Indices of devices in the order in which a text names them. More than 16 different ones keep their own number.
+// Indices of devices in the order in which a text names them. More than 16 different ones keep
+// their own number.
 class DeviceOrdinals {
  public:
   void Rewrite(std::string_view text, std::size_t begin, std::size_t end, TextRewriter& rewriter) {
@@ -27,8 +28,10 @@ class DeviceOrdinals {
     }
     const auto ordinal = static_cast<int>(known - seen_.begin());
     if (ordinal == index) return;
-    const char digits[2] = {static_cast<char>('0' + ordinal / 10), static_cast<char>('0' + ordinal % 10)};
-    rewriter.Replace(begin, end, ordinal < 10 ? std::string_view(digits + 1, 1) : std::string_view(digits, 2));
+    const char digits[2] = {static_cast<char>('0' + ordinal / 10),
+                            static_cast<char>('0' + ordinal % 10)};
+    rewriter.Replace(begin, end,
+                     ordinal < 10 ? std::string_view(digits + 1, 1) : std::string_view(digits, 2));
   }
 
  private:
@@ -43,39 +46,49 @@ std::size_t RewriteAddress(std::string_view text, std::size_t at, TextRewriter& 
   std::size_t end = at + 2;
   while (end < text.size() && end - at <= 18 && IsLowerHex(text[end])) ++end;
   const std::size_t digits = end - at - 2;
-  // Nine digits and more are beyond the constants that code contains; repr() writes any length after " at ".
+  // Nine digits and more are beyond the constants that code contains; repr() writes any length
+  // after " at ".
   if (digits > 16 || digits == 0 || (digits < 9 && !EndsWithAt(text, at, " at "))) return at + 1;
   rewriter.Replace(at + 2, end, "<addr>");
   return end;
 }
 
-constexpr BytePair kCuda{'a', ':'};   // cuda:3, mtia:3
-constexpr BytePair kXpu{'u', ':'};    // xpu:3, hpu:3, npu:3
-constexpr BytePair kIndex{'x', '='};  // device(type='cuda', index=3), DeviceProperties(type='cuda', index=3, …)
-std::size_t RewriteDevice(std::string_view text, std::size_t at, DeviceOrdinals& devices, TextRewriter& rewriter) {
+constexpr BytePair kCuda{'a', ':'};  // cuda:3, mtia:3
+constexpr BytePair kXpu{'u', ':'};   // xpu:3, hpu:3, npu:3
+constexpr BytePair kIndex{
+    'x', '='};  // device(type='cuda', index=3), DeviceProperties(type='cuda', index=3, …)
+std::size_t RewriteDevice(std::string_view text, std::size_t at, DeviceOrdinals& devices,
+                          TextRewriter& rewriter) {
   const std::size_t begin = at + 2;
   const std::size_t end = DigitsEnd(text, begin);
   if (end == begin) return at + 1;
-  const bool is_device = text[at] == 'a'   ? EndsWithAt(text, begin, "cuda:") || EndsWithAt(text, begin, "mtia:")
-                         : text[at] == 'u' ? at > 0 && (text[at - 1] == 'p') : EndsWithAt(text, begin, "', index=");
+  const bool is_device = text[at] == 'a'
+                             ? EndsWithAt(text, begin, "cuda:") || EndsWithAt(text, begin, "mtia:")
+                         : text[at] == 'u' ? at > 0 && (text[at - 1] == 'p')
+                                           : EndsWithAt(text, begin, "', index=");
   if (!is_device) return at + 1;
   devices.Rewrite(text, begin, end, rewriter);
   return end;
 }
 
 constexpr BytePair kCacheFile{'/', 'c'};
-// …/ab/cab<49 more base32 characters>: a file of PyTorch's code cache; the stem is made from its text.
+// …/ab/cab<49 more base32 characters>: a file of PyTorch's code cache; the stem is made from its
+// text.
 std::size_t RewriteCachePath(std::string_view text, std::size_t at, TextRewriter& rewriter) {
-  if (at < 3 || at + 40 > text.size() || text[at - 3] != '/' || text[at - 2] != text[at + 2] || text[at - 1] != text[at + 3]) {
+  if (at < 3 || at + 40 > text.size() || text[at - 3] != '/' || text[at - 2] != text[at + 2] ||
+      text[at - 1] != text[at + 3]) {
     return at + 1;
   }
   std::size_t end = at + 1;
   while (end < text.size() && IsBase32(text[end])) ++end;
   if (end - at < 40) return at + 1;
   std::size_t begin = at - 3;
-  // A path ends at what separates words in code; long ones are cut, so that hostile text cannot make this quadratic.
+  // A path ends at what separates words in code; long ones are cut, so that hostile text cannot
+  // make this quadratic.
   const std::size_t limit = std::max(rewriter.copied(), at > 4096 ? at - 4096 : std::size_t{0});
-  while (begin > limit && std::string_view(" \t\n\"'(<,=").find(text[begin - 1]) == std::string_view::npos) --begin;
+  while (begin > limit &&
+         std::string_view(" \t\n\"'(<,=").find(text[begin - 1]) == std::string_view::npos)
+    --begin;
   rewriter.Replace(begin, end, "<cache>");
   return end;
 }
@@ -110,7 +123,9 @@ std::string_view WithoutGraphId(std::string_view text) {
   std::size_t digits = end;
   while (digits > 0 && IsDigit(text[digits - 1])) --digits;
   if (digits < end && EndsWithAt(text, digits, "# graph id: ")) {
-    end = text.substr(0, digits - std::string_view("# graph id: ").size()).find_last_not_of(kBlank) + 1;
+    end =
+        text.substr(0, digits - std::string_view("# graph id: ").size()).find_last_not_of(kBlank) +
+        1;
   }
   return text.substr(0, end);
 }
@@ -127,15 +142,17 @@ std::size_t RewriteProvenance(std::string_view text, std::size_t at, TextRewrite
   return end;
 }
 
-constexpr BytePair kStream{'a', 'm'};         // stream3, get_raw_stream(3)
-constexpr BytePair kDeviceGuard{'d', '('};    // torch.cuda._DeviceGuard(3)
-constexpr BytePair kSetDevice{'e', '('};      // torch.cuda.set_device(3)
-std::size_t RewriteStream(std::string_view text, std::size_t at, DeviceOrdinals& devices, TextRewriter& rewriter) {
+constexpr BytePair kStream{'a', 'm'};       // stream3, get_raw_stream(3)
+constexpr BytePair kDeviceGuard{'d', '('};  // torch.cuda._DeviceGuard(3)
+constexpr BytePair kSetDevice{'e', '('};    // torch.cuda.set_device(3)
+std::size_t RewriteStream(std::string_view text, std::size_t at, DeviceOrdinals& devices,
+                          TextRewriter& rewriter) {
   std::size_t begin = at + 2;
   if (text[at] == 'a') {
     if (!EndsWithAt(text, begin, "stream")) return at + 1;
     if (begin < text.size() && text[begin] == '(') ++begin;
-  } else if (!EndsWithAt(text, begin, "_DeviceGuard(") && !EndsWithAt(text, begin, "cuda.set_device(")) {
+  } else if (!EndsWithAt(text, begin, "_DeviceGuard(") &&
+             !EndsWithAt(text, begin, "cuda.set_device(")) {
     return at + 1;
   }
   const std::size_t end = DigitsEnd(text, begin);
@@ -149,11 +166,15 @@ std::size_t RewriteObjectId(std::string_view text, std::size_t at, TextRewriter&
   constexpr std::size_t kFewestDigits = 7;
   if (at + kFewestDigits >= text.size() || !IsDigit(text[at + kFewestDigits])) return at + 1;
   const std::size_t end = DigitsEnd(text, at + 1);
-  if (end - at - 1 < kFewestDigits || end == text.size() || text[end] != ')' || at == 0 || text[at - 1] != ',') return end;
-  // The guard's name stands before it on the line; looking back has a limit, so that hostile text cannot make this quadratic.
+  if (end - at - 1 < kFewestDigits || end == text.size() || text[end] != ')' || at == 0 ||
+      text[at - 1] != ',')
+    return end;
+  // The guard's name stands before it on the line; looking back has a limit, so that hostile text
+  // cannot make this quadratic.
   const std::size_t window = at > 2048 ? at - 2048 : 0;
   std::string_view before = text.substr(window, at - window);
-  if (const std::size_t newline = before.rfind('\n'); newline != std::string_view::npos) before.remove_prefix(newline + 1);
+  if (const std::size_t newline = before.rfind('\n'); newline != std::string_view::npos)
+    before.remove_prefix(newline + 1);
   if (before.find("___check_") == std::string_view::npos) return end;
   std::size_t blanks = end + 1;
   while (blanks < text.size() && text[blanks] == ' ') ++blanks;
@@ -161,15 +182,18 @@ std::size_t RewriteObjectId(std::string_view text, std::size_t at, TextRewriter&
   return blanks;
 }
 
-// "torch._dynamo.config.repro_ignore = {'b', 'a'}": sets are printed in an order that differs by process. Other lines stay.
+// "torch._dynamo.config.repro_ignore = {'b', 'a'}": sets are printed in an order that differs by
+// process. Other lines stay.
 std::string WithSortedSet(std::string_view line) {
   const std::size_t open = line.find(" = {'");
-  if (open == std::string_view::npos || !line.ends_with("'}") || line.find("': ") != std::string_view::npos) {
+  if (open == std::string_view::npos || !line.ends_with("'}") ||
+      line.find("': ") != std::string_view::npos) {
     return std::string(line);
   }
   std::vector<std::string_view> members;
   std::string_view rest = line.substr(open + 5, line.size() - open - 7);
-  for (std::size_t comma; (comma = rest.find("', '")) != std::string_view::npos; rest.remove_prefix(comma + 4)) {
+  for (std::size_t comma; (comma = rest.find("', '")) != std::string_view::npos;
+       rest.remove_prefix(comma + 4)) {
     members.push_back(rest.substr(0, comma));
   }
   members.push_back(rest);
@@ -182,8 +206,8 @@ std::string WithSortedSet(std::string_view line) {
   return sorted + "}";
 }
 
-// The lines "torch.….config.… = …" that begin at `begin`, in an order of their own: PyTorch's differs by process. `end` becomes
-// where they end (the LF of the last one).
+// The lines "torch.….config.… = …" that begin at `begin`, in an order of their own: PyTorch's
+// differs by process. `end` becomes where they end (the LF of the last one).
 std::string SortedSettings(std::string_view text, std::size_t begin, std::size_t& end) {
   std::vector<std::string> lines;
   while (StartsWithAt(text, begin, "torch.")) {
@@ -197,13 +221,14 @@ std::string SortedSettings(std::string_view text, std::size_t begin, std::size_t
   return sorted;
 }
 
-constexpr BytePair kLineO{'\n', 'o'};        // os.environ[…]
-constexpr BytePair kLineT{'\n', 't'};        // torch._dynamo.config.… = …
-constexpr BytePair kFakeRank{'k', '\''};     // 'rank': 0
+constexpr BytePair kLineO{'\n', 'o'};     // os.environ[…]
+constexpr BytePair kLineT{'\n', 't'};     // torch._dynamo.config.… = …
+constexpr BytePair kFakeRank{'k', '\''};  // 'rank': 0
 std::size_t RewriteRunnable(std::string_view text, std::size_t at, TextRewriter& rewriter) {
   if (text[at] == 'k') {
     const std::size_t end = DigitsEnd(text, at + 4);
-    if (!EndsWithAt(text, at + 2, "'rank'") || !StartsWithAt(text, at + 2, ": ") || end == at + 4) return at + 1;
+    if (!EndsWithAt(text, at + 2, "'rank'") || !StartsWithAt(text, at + 2, ": ") || end == at + 4)
+      return at + 1;
     rewriter.Replace(at + 4, end, "0");
     return end;
   }
@@ -232,10 +257,14 @@ std::string_view NormalizeGraph(std::string_view text, std::string& buffer) {
   constexpr std::array kPairs = {kAddress, kCuda, kXpu, kIndex, kEvalWithKey, kNumberedName};
   ScanPairs(text, kPairs, [&](std::size_t at) {
     switch (text[at]) {
-      case '0': return RewriteAddress(text, at, rewriter);
-      case '>': return RewriteEvalWithKey(text, at, rewriter);
-      case '_': return RewriteNumberedName(text, at, rewriter);
-      default: return RewriteDevice(text, at, devices, rewriter);
+      case '0':
+        return RewriteAddress(text, at, rewriter);
+      case '>':
+        return RewriteEvalWithKey(text, at, rewriter);
+      case '_':
+        return RewriteNumberedName(text, at, rewriter);
+      default:
+        return RewriteDevice(text, at, devices, rewriter);
     }
   });
   return rewriter.Finish();
@@ -248,17 +277,24 @@ std::string_view NormalizeCode(std::string_view text, std::string& buffer) {
   if (const std::size_t at = text.substr(0, 256).find(kAotId); at != std::string_view::npos) {
     rewriter.Replace(at + kAotId.size(), DigitsEnd(text, at + kAotId.size()), "");
   }
-  constexpr std::array kPairs = {kAddress, kCacheFile, kProvenance, kCuda, kXpu, kIndex, kStream, kDeviceGuard, kSetDevice};
+  constexpr std::array kPairs = {kAddress, kCacheFile, kProvenance,  kCuda,     kXpu,
+                                 kIndex,   kStream,    kDeviceGuard, kSetDevice};
   ScanPairs(text, kPairs, [&](std::size_t at) {
     switch (text[at]) {
-      case '0': return RewriteAddress(text, at, rewriter);
-      case '/': return RewriteCachePath(text, at, rewriter);
-      case '[': return RewriteProvenance(text, at, rewriter);
+      case '0':
+        return RewriteAddress(text, at, rewriter);
+      case '/':
+        return RewriteCachePath(text, at, rewriter);
+      case '[':
+        return RewriteProvenance(text, at, rewriter);
       case 'u':
-      case 'x': return RewriteDevice(text, at, devices, rewriter);
+      case 'x':
+        return RewriteDevice(text, at, devices, rewriter);
       case 'a':
-        return text[at + 1] == ':' ? RewriteDevice(text, at, devices, rewriter) : RewriteStream(text, at, devices, rewriter);
-      default: return RewriteStream(text, at, devices, rewriter);
+        return text[at + 1] == ':' ? RewriteDevice(text, at, devices, rewriter)
+                                   : RewriteStream(text, at, devices, rewriter);
+      default:
+        return RewriteStream(text, at, devices, rewriter);
     }
   });
   return rewriter.Finish();
@@ -275,10 +311,14 @@ std::string_view NormalizeGuards(std::string_view text, std::string& buffer) {
   constexpr std::array kPairs = {kAddress, kCuda, kXpu, kIndex, kNumberedName, kObjectId};
   ScanPairs(text, kPairs, [&](std::size_t at) {
     switch (text[at]) {
-      case '0': return RewriteAddress(text, at, rewriter);
-      case '_': return RewriteNumberedName(text, at, rewriter);
-      case ' ': return RewriteObjectId(text, at, rewriter);
-      default: return RewriteDevice(text, at, devices, rewriter);
+      case '0':
+        return RewriteAddress(text, at, rewriter);
+      case '_':
+        return RewriteNumberedName(text, at, rewriter);
+      case ' ':
+        return RewriteObjectId(text, at, rewriter);
+      default:
+        return RewriteDevice(text, at, devices, rewriter);
     }
   });
   return rewriter.Finish();
@@ -287,14 +327,19 @@ std::string_view NormalizeGuards(std::string_view text, std::string& buffer) {
 std::string_view NormalizeRunnable(std::string_view text, std::string& buffer) {
   TextRewriter rewriter(text, buffer);
   DeviceOrdinals devices;
-  constexpr std::array kPairs = {kAddress, kCacheFile, kCuda, kXpu, kIndex, kLineO, kLineT, kFakeRank};
+  constexpr std::array kPairs = {kAddress, kCacheFile, kCuda,  kXpu,
+                                 kIndex,   kLineO,     kLineT, kFakeRank};
   ScanPairs(text, kPairs, [&](std::size_t at) {
     switch (text[at]) {
-      case '0': return RewriteAddress(text, at, rewriter);
-      case '/': return RewriteCachePath(text, at, rewriter);
+      case '0':
+        return RewriteAddress(text, at, rewriter);
+      case '/':
+        return RewriteCachePath(text, at, rewriter);
       case '\n':
-      case 'k': return RewriteRunnable(text, at, rewriter);
-      default: return RewriteDevice(text, at, devices, rewriter);
+      case 'k':
+        return RewriteRunnable(text, at, rewriter);
+      default:
+        return RewriteDevice(text, at, devices, rewriter);
     }
   });
   return rewriter.Finish();
@@ -306,9 +351,12 @@ std::string_view NormalizeText(std::string_view text, std::string& buffer) {
   constexpr std::array kPairs = {kAddress, kCacheFile, kCuda, kXpu, kIndex};
   ScanPairs(text, kPairs, [&](std::size_t at) {
     switch (text[at]) {
-      case '0': return RewriteAddress(text, at, rewriter);
-      case '/': return RewriteCachePath(text, at, rewriter);
-      default: return RewriteDevice(text, at, devices, rewriter);
+      case '0':
+        return RewriteAddress(text, at, rewriter);
+      case '/':
+        return RewriteCachePath(text, at, rewriter);
+      default:
+        return RewriteDevice(text, at, devices, rewriter);
     }
   });
   return rewriter.Finish();
