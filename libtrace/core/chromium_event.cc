@@ -60,19 +60,21 @@ void EmitInstant(std::string_view name, ArgsBuilder args, CallSite location) noe
   if (IsEnabled()) EmitEvent({name, 'i', {}, {}}, args, location);
 }
 
-void TimedSpan::Begin(std::string_view name, std::string_view fn_name,
-                      const CallSite& location) noexcept {
+TimedSpan::Active* TimedSpan::Begin(std::string_view name, std::string_view fn_name,
+                                    const CallSite& location) noexcept {
+  Active* active = nullptr;
   try {
-    active_ = new Active{std::string(name), std::string(fn_name), {}, location};
+    active = new Active{std::string(name), std::string(fn_name), {}, location};
   } catch (...) {  // no memory: no span
-    return;
+    return nullptr;
   }
-  EmitEvent({active_->name, 'B', active_->fn_name, {}}, {}, location);
+  EmitEvent({active->name, 'B', active->fn_name, {}}, {}, location);
+  return active;
 }
 
-void TimedSpan::End() noexcept {
-  const std::unique_ptr<Active> active(std::exchange(active_, nullptr));
-  if (active == nullptr || !IsEnabled()) return;
+void TimedSpan::Finish(Active* ended) noexcept {
+  const std::unique_ptr<Active> active(ended);
+  if (!IsEnabled()) return;
   EmitEvent({active->name, 'E', active->fn_name, active->args}, {}, active->location);
 }
 

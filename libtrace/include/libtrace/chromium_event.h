@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "libtrace/trace.h"
 
@@ -27,19 +28,41 @@ class TimedSpan {
   // `fn_name` is what PyTorch adds to phases (args.fn_name of both events); may be empty.
   explicit TimedSpan(std::string_view name, std::string_view fn_name = {},
                      CallSite location = CallSite::Current()) noexcept {
-    if (IsEnabled()) Begin(name, fn_name, location);
+    if (IsEnabled()) [[unlikely]]
+      active_ = Begin(name, fn_name, CallSite(location));
   }
-  ~TimedSpan() {
-    if (active_ != nullptr) End();
-  }
+  ~TimedSpan() { End(); }
   TimedSpan(const TimedSpan&) = delete;
   TimedSpan& operator=(const TimedSpan&) = delete;
 
   // Adds an arg to the E event.
   template <class T>
   void Arg(std::string_view name, const T& value) noexcept {
-    if (active_ == nullptr) return;
-    std::string& args = active_->args;
+    if (active_ != nullptr) [[unlikely]]
+      Append(name, value, active_->args);
+  }
+  // Writes the E event now; the destructor then does nothing.
+  void End() noexcept {
+    if (active_ != nullptr) [[unlikely]]
+      Finish(std::exchange(active_, nullptr));
+  }
+
+ private:
+  struct Active {
+    std::string name{};
+    std::string fn_name{};
+    std::string args{};  // `, "name": value` pieces
+    CallSite location{};
+  };
+
+  // Static: a span that is off need not be in memory.
+  static Active* Begin(std::string_view name, std::string_view fn_name,
+                       const CallSite& location) noexcept;
+  static void Finish(Active* active) noexcept;
+  // Not inlined: a span that is off would save registers for it.
+  template <class T>
+  [[gnu::noinline]] static void Append(std::string_view name, const T& value,
+                                       std::string& args) noexcept {
     const size_t size = args.size();
     try {
       args += ", ";
@@ -50,18 +73,6 @@ class TimedSpan {
       args.resize(size);
     }
   }
-  // Writes the E event now; the destructor then does nothing.
-  void End() noexcept;
-
- private:
-  struct Active {
-    std::string name{};
-    std::string fn_name{};
-    std::string args{};  // `, "name": value` pieces
-    CallSite location{};
-  };
-
-  void Begin(std::string_view name, std::string_view fn_name, const CallSite& location) noexcept;
 
   Active* active_ = nullptr;  // owned; null = tracing was off
 };

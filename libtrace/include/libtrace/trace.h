@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "libtrace/call_site.h"
@@ -148,6 +149,14 @@ void EmitRecord(std::string_view key, MetadataBuilder metadata, PayloadBuilder p
                 const EmitOptions& options, const CallSite& location) noexcept;
 void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuilder payload,
                   const EmitOptions& options, const CallSite& location) noexcept;
+
+// The templates below copy what they pass on once tracing is found to be on: what is passed by
+// reference itself would be built in memory before the level is tested. A builder is copied if it
+// is a small closure that the caller does not see again.
+template <class F>
+using Builder = std::conditional_t<!std::is_lvalue_reference_v<F> && !std::is_const_v<F> &&
+                                       std::is_trivially_copyable_v<F> && sizeof(F) <= 64,
+                                   F, std::add_lvalue_reference_t<F>>;
 }  // namespace detail
 
 // Emits one record; `location` becomes its prefix. `metadata(MetadataWriter&)` writes one value, {}
@@ -157,13 +166,20 @@ void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuild
 template <class Metadata>
 void Emit(std::string_view key, Metadata&& metadata, const EmitOptions& options = {},
           CallSite location = CallSite::Current()) noexcept {
-  if (IsEnabled()) detail::EmitRecord(key, metadata, {}, options, location);
+  if (IsEnabled()) [[unlikely]] {
+    detail::Builder<Metadata> build = metadata;
+    detail::EmitRecord(key, build, {}, EmitOptions(options), CallSite(location));
+  }
 }
 template <class Metadata, class Payload>
 requires std::is_invocable_v<Payload&, libtrace::Payload&>
 void Emit(std::string_view key, Metadata&& metadata, Payload&& payload,
           const EmitOptions& options = {}, CallSite location = CallSite::Current()) noexcept {
-  if (IsEnabled()) detail::EmitRecord(key, metadata, payload, options, location);
+  if (IsEnabled()) [[unlikely]] {
+    detail::Builder<Metadata> build = metadata;
+    detail::Builder<Payload> build_payload = payload;
+    detail::EmitRecord(key, build, build_payload, EmitOptions(options), CallSite(location));
+  }
 }
 
 // Emits a record of kind `artifact`. Names of your own need a prefix of your own; encoding is
@@ -172,7 +188,10 @@ template <class Payload>
 void EmitArtifact(std::string_view name, std::string_view encoding, Payload&& payload,
                   const EmitOptions& options = {},
                   CallSite location = CallSite::Current()) noexcept {
-  if (IsEnabled()) detail::EmitArtifact(name, encoding, payload, options, location);
+  if (IsEnabled()) [[unlikely]] {
+    detail::Builder<Payload> build = payload;
+    detail::EmitArtifact(name, encoding, build, EmitOptions(options), CallSite(location));
+  }
 }
 
 // The same with a JSON payload written by `build(JsonWriter&)`.
@@ -180,13 +199,16 @@ template <class Build>
 void EmitJsonArtifact(std::string_view name, JsonStyle style, Build&& build,
                       const EmitOptions& options = {},
                       CallSite location = CallSite::Current()) noexcept {
-  if (!IsEnabled()) return;
-  auto payload = [&](Payload& target) {
-    JsonWriter json(target.text(), style);
-    build(json);
-    json.Finish();
-  };
-  detail::EmitArtifact(name, format::kEncodingJson, payload, options, location);
+  if (IsEnabled()) [[unlikely]] {
+    detail::Builder<Build> builder = build;
+    auto payload = [&](Payload& target) {
+      JsonWriter json(target.text(), style);
+      builder(json);
+      json.Finish();
+    };
+    detail::EmitArtifact(name, format::kEncodingJson, payload, EmitOptions(options),
+                         CallSite(location));
+  }
 }
 
 }  // namespace libtrace
