@@ -60,7 +60,7 @@ void PutEntry(const PendingRecord& record, char* at) {
 const char* TakeEntry(const char* at, PendingRecord& record, bool& has_payload) {
   Entry entry;
   at = Take(at, &entry, sizeof entry);
-  record.name.assign(at, entry.name_size);
+  record.name = {at, entry.name_size};
   at += entry.name_size;
   record.header.assign(at, entry.header_size);
   at += entry.header_size;

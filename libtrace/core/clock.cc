@@ -56,12 +56,12 @@ int32_t UtcOffsetS(int64_t unix_s) noexcept {
 
 void ResetUtcOffset() noexcept { g_offset.store(-1); }
 
-void AppendPrefixTime(int64_t unix_us, std::string& out) {
+void PutPrefixTime(int64_t unix_us, char* to) {
   // "V1121 08:30:01." changes once a second.
   thread_local struct {
     int64_t second = -1;
     int32_t offset_s = 0;
-    char text[24];
+    char text[kPrefixTimeSize + 2];
   } cache;
   const int64_t second = unix_us / 1'000'000;
   const int32_t offset_s = UtcOffsetS(second);
@@ -70,7 +70,7 @@ void AppendPrefixTime(int64_t unix_us, std::string& out) {
     int64_t month = 0, day = 0;
     MonthAndDay(local / 86'400, month, day);
     const int64_t in_day = local % 86'400;
-    std::memcpy(cache.text, "V0000 00:00:00.000000 ", 22);
+    std::memcpy(cache.text, "V0000 00:00:00.000000 ", kPrefixTimeSize);
     cache.text[0] = format::kTraceLevel;
     PutDigits(cache.text + 1, 2, month);
     PutDigits(cache.text + 3, 2, day);
@@ -80,8 +80,8 @@ void AppendPrefixTime(int64_t unix_us, std::string& out) {
     cache.second = second;
     cache.offset_s = offset_s;
   }
-  PutDigits(cache.text + 15, 6, unix_us % 1'000'000);
-  out.append(cache.text, 22);
+  std::memcpy(to, cache.text, kPrefixTimeSize);
+  PutDigits(to + 15, 6, unix_us % 1'000'000);
 }
 
 }  // namespace libtrace::detail

@@ -1,8 +1,8 @@
 // Time, and the part of a record's prefix that depends on it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
 
 namespace libtrace::detail {
 
@@ -17,7 +17,8 @@ int32_t UtcOffsetS(int64_t unix_s) noexcept;
 // Forgets the offset: the zone may have been changed.
 void ResetUtcOffset() noexcept;
 
-// Appends `V1121 08:30:01.123000 ` in local time.
-void AppendPrefixTime(int64_t unix_us, std::string& out);
+// Writes `V1121 08:30:01.123000 ` in local time.
+inline constexpr size_t kPrefixTimeSize = 22;
+void PutPrefixTime(int64_t unix_us, char* to);
 
 }  // namespace libtrace::detail

@@ -1,4 +1,7 @@
+#include <array>
+#include <cstring>
 #include <exception>
+#include <memory>
 #include <new>
 
 #include "core/busy.h"
@@ -12,10 +15,34 @@ namespace libtrace {
 namespace detail {
 namespace {
 
+// What a site writes each time: the prefix after its time, and the record key. Found by comparing
+// texts, not addresses: a caller may use memory again for another name.
+struct SiteText {
+  const Trace* trace = nullptr;  // whose process id and source root are in it; null = none
+  uint32_t line = 0;
+  std::string file{};
+  std::string key{};
+  std::string text{};  // `1234 dir/file.cc:12] {"key": `
+};
+
+// Rank and ids of the last record within a compile.
+struct ContextText {
+  std::optional<uint32_t> rank{};
+  CompileId compile_id{};
+  uint32_t attempt = 0;
+  std::string text{};  // "" = none
+};
+
+struct TextCache {
+  std::array<SiteText, 16> sites;
+  ContextText context;
+};
+
 // Memory of one emission, reused by the thread.
 struct Scratch {
   PendingRecord record;
   FramedRecord framed;
+  std::unique_ptr<TextCache> texts;  // null if it is for one emission only
   bool is_in_use = false;
 };
 
@@ -36,7 +63,9 @@ class ScratchLease {
   ScratchLease() {
     if (t_scratch == nullptr && !t_is_thread_ending) {
       thread_local ScratchOwner owner;
-      t_scratch = new Scratch;
+      auto scratch = std::make_unique<Scratch>();
+      scratch->texts = std::make_unique<TextCache>();
+      t_scratch = scratch.release();
     }
     is_shared_ = t_scratch != nullptr && !t_scratch->is_in_use;
     scratch_ = is_shared_ ? t_scratch : new Scratch;
@@ -59,7 +88,7 @@ class ScratchLease {
   ScratchLease(const ScratchLease&) = delete;
   ScratchLease& operator=(const ScratchLease&) = delete;
 
-  Scratch* operator->() { return scratch_; }
+  Scratch& operator*() { return *scratch_; }
 
  private:
   Scratch* scratch_;
@@ -120,18 +149,46 @@ void AppendStack(const Trace& trace, const EmitOptions& options, const CallSite&
   MetadataWriter(record.header, record.interned_names).Frames(frames);
 }
 
+void AppendCompile(std::optional<uint32_t> rank, const Context& context, std::string& out) {
+  if (rank) AppendNumber(format::kRank, *rank, out);
+  AppendIds(context.compile_id, out);
+  AppendNumber(format::kAttempt, context.attempt, out);
+}
+
+// The same, spelled only when something has changed.
+void AppendCompile(std::optional<uint32_t> rank, const Context& context, ContextText& last,
+                   std::string& out) {
+  if (!last.text.empty() && last.attempt == context.attempt && last.rank == rank &&
+      last.compile_id == context.compile_id) {
+    out += last.text;
+    return;
+  }
+  last.text.clear();  // stays so if there is no memory
+  last.rank = rank;
+  last.compile_id = context.compile_id;
+  last.attempt = context.attempt;
+  const size_t start = out.size();
+  AppendCompile(rank, context, out);
+  last.text.assign(out, start);
+}
+
 void AppendContext(const Trace& trace, const EmitOptions& options, const CallSite& location,
-                   PendingRecord& record) {
-  if (const std::optional<uint32_t> rank = Rank())
-    AppendNumber(format::kRank, *rank, record.header);
+                   TextCache* texts, PendingRecord& record) {
+  const std::optional<uint32_t> rank = Rank();
   const Context& context = CurrentContext();
   if (!context.compile_id.empty()) {
-    AppendIds(context.compile_id, record.header);
-    AppendNumber(format::kAttempt, context.attempt, record.header);
-  } else if (options.compile_id && !options.compile_id->empty()) {
-    AppendIds(*options.compile_id, record.header);
-  } else if (options.expects_compile_id) {
-    AppendStack(trace, options, location, record);
+    if (texts != nullptr) {
+      AppendCompile(rank, context, texts->context, record.header);
+    } else {
+      AppendCompile(rank, context, record.header);
+    }
+  } else {
+    if (rank) AppendNumber(format::kRank, *rank, record.header);
+    if (options.compile_id && !options.compile_id->empty()) {
+      AppendIds(*options.compile_id, record.header);
+    } else if (options.expects_compile_id) {
+      AppendStack(trace, options, location, record);
+    }
   }
   if (!context.subgraph_name.empty()) {
     record.header.append(", \"").append(format::kSubgraphName).append("\": ");
@@ -139,26 +196,59 @@ void AppendContext(const Trace& trace, const EmitOptions& options, const CallSit
   }
 }
 
-void Build(const Trace& trace, std::string_view key, MetadataBuilder metadata,
+// False, and nothing appended, if `key` cannot be a record's.
+bool AppendSite(const Trace& trace, std::string_view key, const CallSite& location,
+                std::string& out) {
+  if (key.empty() || format::IsReservedKey(key) || key == format::kStr) return false;
+  out.append(trace.pid_text).append(" ");
+  AppendPath(location.file, trace.options.source_root, out);
+  out.append(":").append(std::to_string(location.line)).append(format::kPrefixEnd).append("{");
+  AppendJsonString(key, out);
+  out += ": ";
+  return true;
+}
+
+// The same, spelled only if the site is new or its place was taken by another.
+bool AppendSite(const Trace& trace, std::string_view key, const CallSite& location,
+                TextCache& texts, std::string& out) {
+  constexpr size_t kMaxSize = 512;  // of what is kept for a site
+  const char* const file = location.file == nullptr ? "" : location.file;
+  SiteText& site = texts.sites[(location.line * 31 + key.size()) % texts.sites.size()];
+  if (site.trace != &trace || site.line != location.line || site.key != key ||
+      std::strcmp(site.file.c_str(), file) != 0) {
+    const size_t start = out.size();
+    if (!AppendSite(trace, key, location, out)) return false;
+    if (out.size() - start > kMaxSize || std::strlen(file) > kMaxSize) return true;
+    site.trace = nullptr;
+    site.line = location.line;
+    site.file = file;
+    site.key = key;
+    site.text.assign(out, start);
+    site.trace = &trace;
+    return true;
+  }
+  out += site.text;
+  return true;
+}
+
+// False if `key` cannot be a record's.
+bool Build(const Trace& trace, std::string_view key, MetadataBuilder metadata,
            PayloadBuilder payload, const EmitOptions& options, const CallSite& location,
-           PendingRecord& record) {
+           TextCache* texts, PendingRecord& record) {
   record.time_us = NowUs();
   std::string& header = record.header;
-  AppendPrefixTime(record.time_us, header);
-  header.append(trace.pid_text).append(" ");
-  AppendPath(location.file, trace.options.source_root, header);
-  header.append(":").append(std::to_string(location.line)).append(format::kPrefixEnd);
-  header += '{';
-  AppendJsonString(key, header);
-  header += ": ";
+  const bool is_key = texts != nullptr ? AppendSite(trace, key, location, *texts, header)
+                                       : AppendSite(trace, key, location, header);
+  if (!is_key) return false;
   {
     MetadataWriter writer(header, record.interned_names);
     if (metadata) metadata(writer);
     writer.Finish();
     if (!writer.wrote_anything()) header += "{}";
   }
-  if (options.with_context) AppendContext(trace, options, location, record);
+  if (options.with_context) AppendContext(trace, options, location, texts, record);
   if (payload) payload(record.payload);
+  return true;
 }
 
 // `name` is what a loss of the record is counted under.
@@ -171,18 +261,20 @@ void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder meta
     trace->ledger.LostReentrant();
     return;
   }
-  if (key.empty() || format::IsReservedKey(key) || key == format::kStr) {
-    trace->ledger.Lost(LossKind::kBadRecordKey, key, "a record key is empty or reserved");
-    trace->ledger.Report();
-    return;
-  }
+  LossKind kind = LossKind::kBuilderFailed;
   const char* message = nullptr;
   try {
-    ScratchLease scratch;
-    scratch->record.name = name;
+    ScratchLease lease;
+    Scratch& scratch = *lease;
+    scratch.record.name = name;
     try {
-      Build(*trace, key, metadata, payload, options, location, scratch->record);
-      trace->Submit(scratch->record, scratch->framed);
+      if (Build(*trace, key, metadata, payload, options, location, scratch.texts.get(),
+                scratch.record)) {
+        trace->Submit(scratch.record, scratch.framed);
+      } else {
+        kind = LossKind::kBadRecordKey;
+        message = "a record key is empty or reserved";
+      }
     } catch (const std::bad_alloc&) {
       message = "no memory to build a record; it is lost and counted";
     } catch (...) {
@@ -192,7 +284,7 @@ void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder meta
     message = "no memory to build a record; it is lost and counted";
   }
   if (message != nullptr) {
-    trace->ledger.Lost(LossKind::kBuilderFailed, name, message);
+    trace->ledger.Lost(kind, name, message);
     trace->ledger.Report();
   }
 }

@@ -1,5 +1,6 @@
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "core/utf8.h"
 #include "libtrace/json.h"
@@ -48,9 +49,62 @@ void AppendControl(unsigned char c, std::string& out) {
 
 bool IsPlain(unsigned char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 
+constexpr uint64_t kOnes = 0x0101010101010101;
+
+// Whether all of eight characters are plain. A subtraction that borrows from the next character
+// only makes that one look worse, and happens only if this one is not plain.
+bool IsPlain(uint64_t word) {
+  const auto zero = [](uint64_t x) { return x - kOnes; };  // high bit where a character is 0
+  const uint64_t bad = word | (word - kOnes * 0x20) | (word + kOnes) | zero(word ^ kOnes * '"') |
+                       zero(word ^ kOnes * '\\');
+  return (bad & kOnes * 0x80) == 0;
+}
+
+uint64_t LoadWord(const char* from) {
+  uint64_t word;
+  std::memcpy(&word, from, sizeof word);
+  return word;
+}
+
+// Whether nothing of `text` needs an escape.
+bool IsPlain(std::string_view text) {
+  constexpr size_t kSize = sizeof(uint64_t);
+  if (text.size() < kSize) {
+    if (text.size() >= 4) {
+      uint32_t halves[2];
+      std::memcpy(&halves[0], text.data(), 4);
+      std::memcpy(&halves[1], text.data() + text.size() - 4, 4);
+      return IsPlain(uint64_t{halves[1]} << 32 | halves[0]);
+    }
+    for (const char c : text) {
+      if (!IsPlain(static_cast<unsigned char>(c))) return false;
+    }
+    return true;
+  }
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at <= end - kSize; at += kSize) {
+    if (!IsPlain(LoadWord(at))) return false;
+  }
+  return IsPlain(LoadWord(end - kSize));
+}
+// `before`, the quoted `text` and `after`; the text needs no escape.
+void AppendPlain(std::string_view before, std::string_view text, std::string_view after,
+                 std::string& out) {
+  const size_t size = out.size();
+  out.resize(size + before.size() + text.size() + after.size() + 2);  // all at once
+  char* at = out.data() + size;
+  for (const char c : before) *at++ = c;
+  *at++ = '"';
+  if (!text.empty()) std::memcpy(at, text.data(), text.size());
+  at += text.size();
+  *at++ = '"';
+  for (const char c : after) *at++ = c;
+}
+
 }  // namespace
 
 void AppendJsonString(std::string_view text, std::string& out) {
+  if (IsPlain(text)) return AppendPlain({}, text, {}, out);
   out += '"';
   size_t offset = 0;
   while (offset < text.size()) {
@@ -81,16 +135,13 @@ bool JsonWriter::BreaksLines() const {
          (style_ == JsonStyle::kLinePerElement && depth_ == 1);
 }
 
-void JsonWriter::Separator() {
-  if (depth_ == 0) return;
+std::string_view JsonWriter::Separator() {
+  if (depth_ == 0) return {};
   const uint64_t bit = uint64_t{1} << (depth_ - 1);
   const bool is_first = (has_element_ & bit) == 0;
   has_element_ |= bit;
-  if (BreaksLines()) {
-    *out_ += is_first ? "\n" : ",\n";
-  } else if (!is_first) {
-    *out_ += ", ";
-  }
+  if (BreaksLines()) return is_first ? "\n" : ",\n";
+  return is_first ? "" : ", ";
 }
 
 void JsonWriter::BeforeValue() {
@@ -105,7 +156,7 @@ void JsonWriter::BeforeValue() {
   }
   if (depth_ == 0 && wrote_anything())
     *out_ += ' ';  // two values at the top: never happens in ours
-  Separator();
+  out_->append(Separator());
 }
 
 void JsonWriter::Open(char bracket, bool is_object) {
@@ -156,9 +207,14 @@ JsonWriter& JsonWriter::Key(std::string_view name) {
   if (skipped_depth_ > 0) return *this;
   if (depth_ == 0 || (is_object_ >> (depth_ - 1) & 1) == 0) return *this;
   if (after_key_) Null();
-  Separator();
-  AppendJsonString(name, *out_);
-  *out_ += ": ";
+  const std::string_view separator = Separator();
+  if (IsPlain(name)) {
+    AppendPlain(separator, name, ": ", *out_);
+  } else {
+    out_->append(separator);
+    AppendJsonString(name, *out_);
+    *out_ += ": ";
+  }
   after_key_ = true;
   return *this;
 }

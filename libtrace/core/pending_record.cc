@@ -93,7 +93,9 @@ bool FramedRecord::AppendPayloadLines(std::string_view payload) {
 }
 
 void FramedRecord::Frame(const PendingRecord& record, bool& was_repaired) {
-  payload_offset_ = record.header.size() + record.interned_names.size() * kMaxIdDigits + kTailSize;
+  PutPrefixTime(record.time_us, time_);
+  payload_offset_ = kPrefixTimeSize + record.header.size() +
+                    record.interned_names.size() * kMaxIdDigits + kTailSize;
   end_ = payload_offset_;
   hash_.clear();
   was_repaired = false;
@@ -128,9 +130,11 @@ std::string_view FramedRecord::Finish(std::string_view header) {
   }
   put("}\n");
   const auto tail_size = static_cast<size_t>(at - tail);
-  const size_t start = payload_offset_ - header.size() - tail_size;
-  std::memcpy(buffer_.get() + start, header.data(), header.size());
-  std::memcpy(buffer_.get() + start + header.size(), tail, tail_size);
+  const size_t start = payload_offset_ - tail_size - header.size() - kPrefixTimeSize;
+  char* const to = buffer_.get() + start;
+  std::memcpy(to, time_, kPrefixTimeSize);
+  std::memcpy(to + kPrefixTimeSize, header.data(), header.size());
+  std::memcpy(to + kPrefixTimeSize + header.size(), tail, tail_size);
   return {buffer_.get() + start, end_ - start};
 }
 

@@ -7,17 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "core/clock.h"
 #include "libtrace/trace.h"
 
 namespace libtrace::detail {
 
 using InternedName = MetadataWriter::InternedName;
 
-// What is known when the record is emitted. Interned ids, payload hash and payload lines are added
-// when it is written: ids belong to a file, and hashing can be done by the thread that writes.
+// What is known when the record is emitted. The time's text, interned ids, payload hash and payload
+// lines are added when it is written: ids belong to a file, and the rest can be done by the thread
+// that writes.
 struct PendingRecord {
-  std::string name;    // record key or artifact name, for the loss ledger
-  std::string header;  // prefix and envelope, up to but without has_payload and the last brace
+  std::string_view name;  // record key or artifact name, for the loss ledger
+  std::string header;     // prefix after its time, envelope up to has_payload or the last brace
   std::vector<InternedName> interned_names;  // by ascending offset into `header`
   int64_t time_us = 0;
   Payload payload;
@@ -26,11 +28,12 @@ struct PendingRecord {
 // Bytes of a record with room in front for a header that grows by its interned ids.
 class FramedRecord {
  public:
-  // Hashes the payload and lays its lines out; broken UTF-8 is replaced. May throw std::bad_alloc.
+  // Spells the time, hashes the payload and lays its lines out; broken UTF-8 is replaced. May throw
+  // std::bad_alloc.
   void Frame(const PendingRecord& record, bool& was_repaired);
   // Estimate of the whole record, before Finish.
   size_t size_bytes() const { return end_; }
-  // Puts `header` (complete, without the last brace) before the payload; valid until the next call.
+  // Puts time and `header` (with its ids) before the payload; valid until the next call.
   std::string_view Finish(std::string_view header);
   // Gives the buffer back to the system if it has grown beyond what is worth keeping.
   void Shrink();
@@ -43,6 +46,7 @@ class FramedRecord {
   size_t capacity_ = 0;
   size_t payload_offset_ = 0;
   size_t end_ = 0;    // used part of buffer_
+  char time_[kPrefixTimeSize]{};
   std::string hash_;  // "" = no payload
 };
 

@@ -145,8 +145,8 @@ void RecordWriter::WriteBytes(std::string_view bytes) {
 }
 
 std::string RecordWriter::OwnPrefix(int line) const {
-  std::string prefix;
-  AppendPrefixTime(record_time_us_, prefix);
+  std::string prefix(kPrefixTimeSize, ' ');
+  PutPrefixTime(record_time_us_, prefix.data());
   return prefix.append(pid_text_)
       .append(" libtrace/core/record_writer.cc:")
       .append(std::to_string(line))

@@ -22,6 +22,21 @@ TEST_CASE("AppendJsonString writes ASCII only", "[json]") {
   CHECK(Quoted(std::string("\0", 1)) == R"("\u0000")");
 }
 
+TEST_CASE("AppendJsonString sees what needs an escape wherever it stands", "[json]") {
+  for (size_t size = 1; size <= 20; ++size) {
+    for (size_t place = 0; place < size; ++place) {
+      for (int c = 0; c < 0x80; ++c) {
+        std::string text(size, 'x');
+        text[place] = static_cast<char>(c);
+        const bool is_plain = c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+        if ((Quoted(text) == '"' + text + '"') != is_plain) FAIL(size << " " << place << " " << c);
+        text[place] = static_cast<char>(c | 0x80);
+        if (Quoted(text) == '"' + text + '"') FAIL(size << " " << place << " " << (c | 0x80));
+      }
+    }
+  }
+}
+
 TEST_CASE("AppendJsonString replaces what is not UTF-8", "[json]") {
   CHECK(Quoted("a\xFFz") == R"("a\ufffdz")");
   CHECK(Quoted("\xC3") == R"("\ufffd")");

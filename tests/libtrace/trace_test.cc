@@ -53,6 +53,60 @@ TEST_CASE("A record has the prefix of its call site and the members in order", "
   CHECK(record.prefix.find("trace_test.cc:" + std::to_string(line) + "] ") != std::string::npos);
 }
 
+TEST_CASE("What a thread keeps of a site and a compile follows every change", "[trace]") {
+  // The same memory for every name, as a caller in another language may do.
+  char file[] = "a.cc";
+  char key[] = "key_a";
+  const CallSite site{file, "f", 7};
+  const auto emit = [&] {
+    Emit(
+        std::string_view(key), [](MetadataWriter&) {}, {}, site);
+  };
+  std::vector<std::string> seen;
+  const auto take = [&](MemoryTrace& trace) {
+    for (const LoggedRecord& record : trace.records()) {
+      if (record.Has("\"key_"))
+        seen.push_back(record.prefix.substr(record.prefix.rfind(' ', record.prefix.size() - 2)) +
+                       record.envelope);
+    }
+  };
+  const std::string ids = R"("frame_id": 4, "frame_compile_id": )";
+  {
+    MemoryTrace trace;
+    CompileScope scope(CompileId::Frame(4));
+    emit();
+    emit();
+    key[4] = 'b';
+    emit();
+    file[0] = 'b';
+    emit();
+    scope.Restart();
+    emit();
+    SetRank(1);
+    emit();
+    const CompileScope inner(CompileId::Frame(4, 1));
+    emit();
+    take(trace);
+  }
+  {
+    Options options;
+    options.source_root = "b";
+    MemoryTrace trace(options);
+    const CompileScope scope(CompileId::Frame(4, 1));
+    emit();
+    take(trace);
+  }
+  CHECK(seen == std::vector<std::string>{
+                    R"( a.cc:7] {"key_a": {}, )" + ids + R"(0, "attempt": 0})",
+                    R"( a.cc:7] {"key_a": {}, )" + ids + R"(0, "attempt": 0})",
+                    R"( a.cc:7] {"key_b": {}, )" + ids + R"(0, "attempt": 0})",
+                    R"( b.cc:7] {"key_b": {}, )" + ids + R"(0, "attempt": 0})",
+                    R"( b.cc:7] {"key_b": {}, )" + ids + R"(0, "attempt": 1})",
+                    R"( b.cc:7] {"key_b": {}, "rank": 1, )" + ids + R"(0, "attempt": 1})",
+                    R"( b.cc:7] {"key_b": {}, "rank": 1, )" + ids + R"(1, "attempt": 0})",
+                    R"( .cc:7] {"key_b": {}, )" + ids + R"(1, "attempt": 0})"});
+}
+
 /// time() reads a clock that only moves with the kernel's tick: it can be behind the record's.
 time_t Now() {
   return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());

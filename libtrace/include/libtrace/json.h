@@ -132,7 +132,7 @@ class JsonWriter {
 
   void Open(char bracket, bool is_object);
   void Close(char bracket, bool is_object);
-  void Separator();
+  std::string_view Separator();  // to be written before the next key or element
   bool BreaksLines() const;
 
   std::string* out_;
