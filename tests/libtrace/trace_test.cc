@@ -108,9 +108,7 @@ TEST_CASE("What a thread keeps of a site and a compile follows every change", "[
 }
 
 /// time() reads a clock that only moves with the kernel's tick: it can be behind the record's.
-time_t Now() {
-  return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-}
+time_t Now() { return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()); }
 
 TEST_CASE("The prefix has local time", "[trace]") {
   for (const char* zone : {"Asia/Kathmandu", "America/New_York", "UTC"}) {
