@@ -1,5 +1,8 @@
 #include "libtrace/torch/op_observer.h"
 
+#include <ATen/core/Tensor.h>
+#include <ATen/record_function.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -8,9 +11,6 @@
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
-
-#include <ATen/core/Tensor.h>
-#include <ATen/record_function.h>
 
 #include "libtrace/cuda/cuda_activity.h"
 #include "libtrace/torch/cost_model.h"
@@ -86,7 +86,8 @@ struct Tensors {
     fact.dtype = tensor.scalar_type();
     fact.device_type = device.type();
     fact.device_index = device.index();
-    uint64_t h = Mix(hash, dimensions << 16 | static_cast<uint64_t>(fact.dtype) << 8 | static_cast<uint64_t>(fact.device_type));
+    uint64_t h = Mix(hash, dimensions << 16 | static_cast<uint64_t>(fact.dtype) << 8 |
+                               static_cast<uint64_t>(fact.device_type));
     const int64_t* const strides = fact.is_strided ? impl.strides().data() : nullptr;
     for (size_t d = 0; d < dimensions; ++d) {  // few: a call of memcpy would cost more
       fact.shape[d] = sizes[d];
@@ -116,7 +117,8 @@ std::vector<TensorMeta> Describe(const Tensors& tensors) {
   for (uint32_t i = 0; i < tensors.count; ++i) {
     const Facts& fact = tensors.facts[i];
     result[i].shape.assign(fact.shape.begin(), fact.shape.begin() + fact.dimension_count);
-    if (fact.is_strided) result[i].stride.assign(fact.stride.begin(), fact.stride.begin() + fact.dimension_count);
+    if (fact.is_strided)
+      result[i].stride.assign(fact.stride.begin(), fact.stride.begin() + fact.dimension_count);
     result[i].dtype = DtypeName(fact.dtype);
     result[i].device = c10::Device(fact.device_type, fact.device_index).str();
   }
@@ -169,7 +171,8 @@ struct OpObserver::Impl {
 
 namespace {
 
-// One op that runs on this thread. Frames are reused: watching allocates only when it goes deeper than before.
+// One op that runs on this thread. Frames are reused: watching allocates only when it goes deeper
+// than before.
 struct Frame {
   int64_t start_ns = 0;
   std::shared_ptr<OpObserver::Impl> observer;  // of all threads; null = the op is not watched
@@ -178,7 +181,8 @@ struct Frame {
   Tensors inputs;
 };
 
-// Ops that began and have not ended, innermost last. libtorch calls OnEnd for each OnStart, on the same thread.
+// Ops that began and have not ended, innermost last. libtorch calls OnEnd for each OnStart, on the
+// same thread.
 struct ThreadFrames {
   std::vector<std::unique_ptr<Frame>> frames;
   size_t depth = 0;
@@ -187,8 +191,8 @@ struct ThreadFrames {
 template <bool kIsGlobal>
 thread_local ThreadFrames thread_frames;
 
-// Callbacks are plain function pointers: whom they belong to is found here. One observer per thread and one for all
-// may be watching; a second one does nothing.
+// Callbacks are plain function pointers: whom they belong to is found here. One observer per thread
+// and one for all may be watching; a second one does nothing.
 thread_local std::shared_ptr<OpObserver::Impl> thread_observer;
 std::mutex global_mutex;
 std::shared_ptr<OpObserver::Impl> global_observer;
@@ -234,7 +238,8 @@ void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
 }
 
 bool IsView(const std::string& name, const Tensors& inputs, const Tensors& outputs) {
-  if (inputs.count == 0 || outputs.count == 0 || name.ends_with('_') || name.ends_with("out")) return false;
+  if (inputs.count == 0 || outputs.count == 0 || name.ends_with('_') || name.ends_with("out"))
+    return false;
   for (uint32_t o = 0; o < outputs.count; ++o) {
     const void* storage = outputs.facts[o].storage;
     if (storage == nullptr || storage != inputs.facts[0].storage) return false;
@@ -380,7 +385,9 @@ uint64_t OpObserver::lost_count() const {
 const std::string* CurrentNode() noexcept { return current_node; }
 void SetCurrentNode(const std::string* name) noexcept { current_node = name; }
 
-NodeScope::NodeScope(const std::string* name) noexcept : previous_(current_node) { current_node = name; }
+NodeScope::NodeScope(const std::string* name) noexcept : previous_(current_node) {
+  current_node = name;
+}
 NodeScope::~NodeScope() { current_node = previous_; }
 
 }  // namespace libtrace
