@@ -45,7 +45,7 @@ class FramedRecord {
   std::unique_ptr<char[]> buffer_;  // not a string: that would clear it before it is filled
   size_t capacity_ = 0;
   size_t payload_offset_ = 0;
-  size_t end_ = 0;    // used part of buffer_
+  size_t end_ = 0;  // used part of buffer_
   char time_[kPrefixTimeSize]{};
   std::string hash_;  // "" = no payload
 };
