@@ -58,6 +58,11 @@ void RecordWriter::Write(const PendingRecord& record, FramedRecord& framed) noex
     if (was_repaired) counters_.repaired_payload_count.fetch_add(1, std::memory_order_relaxed);
     const BusyScope busy;
     const std::lock_guard lock(mutex_);
+    if (only_thread_ != std::thread::id() && only_thread_ != std::this_thread::get_id()) {
+      // Not reported from here: the host's callback may be gone by now.
+      return ledger_.Lost(LossKind::kNotWrittenAtExit, record.name,
+                          "the process ends; records of its other threads are lost");
+    }
     if (!is_closed_) WriteLocked(record, framed);
   } catch (const OpenFailed& error) {
     kind = LossKind::kOpenFailed;
@@ -195,15 +200,24 @@ void RecordWriter::SetRank(std::optional<uint32_t> rank) noexcept {
   trace_sink_->SetRank(rank);
 }
 
+std::unique_lock<std::mutex> RecordWriter::LockSoon() noexcept {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  for (int i = 0; !lock.try_lock() && i < kMaxCloseWaitMs; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return lock;
+}
+
+void RecordWriter::LeaveToThisThread() noexcept {
+  if (t_is_busy) return;
+  const BusyScope busy;
+  if (const auto lock = LockSoon()) only_thread_ = std::this_thread::get_id();
+}
+
 void RecordWriter::Close() noexcept {
   if (t_is_busy) return;
   const BusyScope busy;
-  std::unique_lock lock(mutex_, std::defer_lock);
-  for (int i = 0; !lock.try_lock(); ++i) {
-    if (i == kMaxCloseWaitMs) return;  // a write hangs: its file stays open
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  if (is_closed_) return;
+  const auto lock = LockSoon();
+  if (!lock || is_closed_) return;  // without the lock: a write hangs, its file stays open
   is_closed_ = true;
   record_time_us_ = NowUs();
   if (is_begun_ && ledger_.has_unlogged()) WriteLosses();

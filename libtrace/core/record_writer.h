@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 
 #include "core/loss_ledger.h"
@@ -32,6 +33,9 @@ class RecordWriter {
   // `framed` is scratch memory of the calling thread.
   void Write(const PendingRecord& record, FramedRecord& framed) noexcept;
   void SetRank(std::optional<uint32_t> rank) noexcept;
+  // The process ends in the calling thread, and the kernel cuts what others write just then:
+  // waits for a write under way (2 s at most), and drops and counts what other threads bring later.
+  void LeaveToThisThread() noexcept;
   // Writes what was lost, flushes, and ignores everything that comes later.
   void Close() noexcept;
   std::string path() noexcept;
@@ -41,6 +45,8 @@ class RecordWriter {
   TraceSink* trace_sink() const { return trace_sink_; }
 
  private:
+  // Not held if it could not be had within 2 s.
+  std::unique_lock<std::mutex> LockSoon() noexcept;
   void WriteLocked(const PendingRecord& record, FramedRecord& framed);
   void BeginRecord(uint64_t size_bytes);
   std::string WithIds(const PendingRecord& record);
@@ -63,6 +69,7 @@ class RecordWriter {
   bool is_identified_ = false;
   bool is_begun_ = false;  // of a sink that is not a TraceSink
   bool is_closed_ = false;
+  std::thread::id only_thread_{};  // whose records are written; none = everybody's
 };
 
 }  // namespace libtrace::detail

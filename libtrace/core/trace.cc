@@ -59,6 +59,12 @@ void AtExit() {
   }
 }
 
+// After the handlers of atexit and the destructors of static objects, which may wait for threads
+// that have something to say.
+[[gnu::destructor]] void AtVeryEnd() {
+  if (Trace* const trace = g_trace.load()) trace->writer.LeaveToThisThread();
+}
+
 void RegisterHandlersOnce() {
   static const bool once = [] {
     pthread_atfork(nullptr, nullptr, AfterForkInChild);

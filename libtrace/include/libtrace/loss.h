@@ -19,7 +19,8 @@ enum class LossKind {
   kPayloadTooLarge,   // the record is there, without its payload
   kReentrant,         // emitted by a signal handler or a sink in the middle of an emission
   kBadRecordKey,      // reserved or empty record key
-  kNotWrittenAtExit,  // queue was not empty when the time for it was over
+  kNotWrittenAtExit,  // queue not empty when its time was over; of other threads, after the
+                      // destructors of static objects
   kBadOption,         // not a loss: an option or variable was not understood
 };
 inline constexpr int kLossKindCount = 9;
