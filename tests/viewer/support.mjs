@@ -95,7 +95,7 @@ export async function visit(page, base, hash) {
 }
 
 export async function settle(page) {
-  await page.waitForFunction(() => document.querySelector('main') && !document.querySelector('.loading') && !/loading…|comparing ranks…|loading \d/.test(document.querySelector('main').textContent));
+  await page.waitForFunction(() => document.querySelector('main:not([aria-busy])') && !document.querySelector('.loading') && !/loading…|comparing ranks…|loading \d/.test(document.querySelector('main').textContent));
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }
 

@@ -1,8 +1,8 @@
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import './style.css';
-import { isServed } from './data/chunks';
-import { loadAhead, loadBlock, useModel, type Model } from './data/model';
+import { isServed, loaded } from './data/chunks';
+import { blockOf, loadAhead, loadBlock, loadText, loadedText, useModel, type Model } from './data/model';
 import { bytes, count, plural, ranges } from './lib/format';
 import { behindFrame, whenIdle } from './lib/schedule';
 import { CompilePage } from './pages/compile';
@@ -67,6 +67,19 @@ function Page({ model, route }: { model: Model; route: Route }) {
         </Empty>
       );
   }
+}
+
+// Loads what a compile's view shows, or the text of one of its records.
+function prepareRoute({ path, query }: Route): Promise<unknown> | undefined {
+  const index = loaded('index');
+  const id = Number(path[1]);
+  if (path[0] !== 'compile' || !index || !Number.isInteger(id)) return undefined;
+  const block = loaded('compile', blockOf(index, 'compile', id));
+  const record = block?.record.id.indexOf(Number(query.get('record'))) ?? -1;
+  const hash = record < 0 ? null : block!.record.payload_hash[record];
+  const text = hash === null ? null : { hash, sizeBytes: block!.record.size_bytes[record] ?? 0 };
+  if (!block) return loadBlock('compile', id);
+  return text && !loadedText(text) ? loadText(text) : undefined;
 }
 
 // Draws what is likely to be asked for where nobody sees it, a view in each idle moment: of code that runs for the first time the browser
@@ -236,5 +249,5 @@ function App() {
 
 const root = document.getElementById('page')!;
 root.textContent = '';
-followLinks();
+followLinks(prepareRoute);
 render(<App />, root);

@@ -28,20 +28,54 @@ export function href(path: (string | number)[], query: Query = {}): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}${search ? `?${search}` : ''}`;
 }
 
+let askedFor = 0; // views, of which the last counts
+
 // Shows a view at once: the browser tells of its own changes of the address a task and often a frame later.
 export function go(target: string): void {
+  askedFor++;
+  document.querySelector('main')?.removeAttribute('aria-busy');
   location.hash = target;
   window.dispatchEvent(new HashChangeEvent('hashchange'));
 }
 
-// The same for links, as far as they are followed in this window.
-export function followLinks(): void {
-  document.addEventListener('click', (event) => {
-    if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+type Prepare = (route: Route) => Promise<unknown> | undefined;
+let prepare: Prepare | undefined;
+
+// Shows a view with its data, if they are not long in coming: the view of before is drawn over once, not by a half empty one first.
+export function open(target: string): void {
+  const ready = prepare?.(parseRoute(target));
+  if (!ready) return go(target);
+  const asked = ++askedFor;
+  const pathOf = () => parseRoute(location.hash).path.join('/');
+  const from = pathOf();
+  const main = document.querySelector('main');
+  const show = () => {
+    if (asked !== askedFor) return;
+    if (pathOf() === from) go(target);
+    else main?.removeAttribute('aria-busy'); // somebody went back meanwhile
+  };
+  main?.setAttribute('aria-busy', 'true');
+  void Promise.race([ready.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, 80))]).then(show);
+}
+
+// Follows links as far as they are followed in this window. `prepareRoute` loads what a view needs, from when the mouse goes down on it;
+// it tells nothing if all is there.
+export function followLinks(prepareRoute: Prepare): void {
+  prepare = prepareRoute;
+  const targetOf = (event: MouseEvent): string | undefined => {
+    if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return undefined;
     const target = (event.target as Element).closest?.('a')?.getAttribute('href');
-    if (!target?.startsWith('#')) return;
+    return target?.startsWith('#') ? target : undefined;
+  };
+  document.addEventListener('pointerdown', (event) => {
+    const target = targetOf(event);
+    if (target) prepareRoute(parseRoute(target))?.catch(() => undefined);
+  });
+  document.addEventListener('click', (event) => {
+    const target = targetOf(event);
+    if (!target) return;
     event.preventDefault();
-    go(target);
+    open(target);
   });
 }
 

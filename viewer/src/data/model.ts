@@ -268,14 +268,17 @@ export async function loadText(ref: TextRef): Promise<LoadedText> {
   return findText(await load('text', textPart(index, ref)), ref.hash);
 }
 
+// What is already here, without waiting.
+export function loadedText(ref: TextRef): LoadedText | undefined {
+  const index = loaded('index');
+  const chunk = index && loaded('text', textPart(index, ref));
+  return chunk && findText(chunk, ref.hash);
+}
+
 export function useText(ref: TextRef | null): Pending<LoadedText> {
   return useAsync(
     ref && ref.hash,
     () => loadText(ref!),
-    () => {
-      const index = loaded('index');
-      const chunk = index && ref ? loaded('text', textPart(index, ref)) : undefined;
-      return chunk && ref ? findText(chunk, ref.hash) : undefined;
-    },
+    () => (ref ? loadedText(ref) : undefined),
   );
 }

@@ -2,7 +2,7 @@
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { whenIdle } from '../lib/schedule';
-import { go } from '../route';
+import { open as openView } from '../route';
 
 export interface Window {
   first: number;
@@ -114,7 +114,9 @@ interface GridProps<Row> {
 }
 
 const rowHeight = 26;
-const atOnce = 12; // rows of many cells: what fills half a screen is there a frame sooner
+// Rows of many cells: those of the top are there a frame sooner, of a new list and of one that has become another.
+const atFirst = 8;
+const atOnce = 12;
 
 export function sortRows<Row>(rows: Row[], columns: Column<Row>[], sort: string): Row[] {
   const descending = sort.startsWith('-');
@@ -155,7 +157,7 @@ export function Grid<Row>(props: GridProps<Row>) {
   const { rows, columns } = props;
   const box = useRef<HTMLDivElement>(null);
   const rowAt = useTurn(rows, atOnce);
-  const drawn = useWindow(box, rowHeight, rows.length, { most: atOnce });
+  const drawn = useWindow(box, rowHeight, rows.length, { most: atFirst });
   const [active, setActive] = useState(-1);
   const id = useRef(`grid-${Math.random().toString(36).slice(2)}`).current;
   const template = columns.map((column) => column.width).join(' ');
@@ -178,7 +180,7 @@ export function Grid<Row>(props: GridProps<Row>) {
 
   const open = (row: Row) => {
     props.onSelect?.(row);
-    if (props.rowHref) go(props.rowHref(row));
+    if (props.rowHref) openView(props.rowHref(row));
   };
   const onKeyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 400) / rowHeight) - 2);
