@@ -2,10 +2,10 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -27,17 +27,16 @@ constexpr size_t kMaxDimensions = 8;
 thread_local const std::string* current_node = nullptr;
 
 int64_t NowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 // Everything of one tensor that is kept, of fixed size.
 struct Facts {
   std::array<int64_t, kMaxDimensions> shape;
   std::array<int64_t, kMaxDimensions> stride;
-  uint64_t size_bytes;
-  const void* storage;
+  int64_t element_count;
   int8_t dimension_count;
   at::ScalarType dtype;
   c10::DeviceType device_type;
@@ -62,59 +61,92 @@ uint64_t HashOf(std::string_view name) {
   return Mix(hash, rest);
 }
 
+// One odd factor per size and stride: their products do not wait for each other, as Mix would.
+constexpr std::array<uint64_t, 2 * kMaxDimensions> kFactors = [] {
+  std::array<uint64_t, 2 * kMaxDimensions> factors{};
+  uint64_t state = 0;
+  for (uint64_t& factor : factors) {
+    state += 0x9e3779b97f4a7c15ULL;
+    factor = Mix(Mix(state, state >> 30), state >> 27) | 1;
+  }
+  return factors;
+}();
+
+// Everything by which tensors are told apart; kept in `fact` too if that is not null.
+inline uint64_t HashOf(const at::TensorImpl& impl, Facts* fact) {
+  const c10::IntArrayRef sizes = impl.sizes();
+  const size_t dimensions = std::min(sizes.size(), kMaxDimensions);
+  const bool is_strided = impl.layout() == at::kStrided;
+  const int64_t* const strides = is_strided ? impl.strides().data() : nullptr;
+  const at::ScalarType dtype = c10::typeMetaToScalarType(impl.dtype());
+  const c10::Device device = impl.device();
+  uint64_t sum =
+      dimensions << 16 | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(device.type());
+  for (size_t d = 0; d < dimensions; ++d) {
+    sum += static_cast<uint64_t>(sizes[d]) * kFactors[d];
+    if (fact != nullptr) fact->shape[d] = sizes[d];
+    if (strides == nullptr) continue;
+    sum += static_cast<uint64_t>(strides[d]) * kFactors[kMaxDimensions + d];
+    if (fact != nullptr) fact->stride[d] = strides[d];
+  }
+  if (fact != nullptr) {
+    fact->element_count = impl.numel();
+    fact->dimension_count = static_cast<int8_t>(dimensions);
+    fact->is_strided = is_strided;
+    fact->dtype = dtype;
+    fact->device_type = device.type();
+    fact->device_index = device.index();
+  }
+  return sum;
+}
+
+// Calls `use(tensor)` for the tensors of a value.
+template <class Use>
+void ForEachTensor(const c10::IValue& value, const Use& use) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (tensor.defined()) use(*tensor.unsafeGetTensorImpl());
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (tensor.defined()) use(*tensor.unsafeGetTensorImpl());
+    }
+  } else if (value.isList()) {  // List[Optional[Tensor]] of index()
+    for (const c10::IValue& element : value.toListRef()) {
+      if (element.isTensor() && element.toTensor().defined())
+        use(*element.toTensor().unsafeGetTensorImpl());
+    }
+  }
+}
+
+// Of the first tensors of an op's inputs or outputs.
+struct TensorHash {
+  uint32_t count = 0;
+  uint64_t hash = 0;
+
+  void Add(const at::TensorImpl& impl, Facts* fact = nullptr) {
+    ++count;
+    hash = Mix(hash, HashOf(impl, fact));
+  }
+};
+
+const void* StorageOf(const at::TensorImpl& impl) {
+  return impl.has_storage() ? impl.storage().unsafeGetStorageImpl() : nullptr;
+}
+
 struct Tensors {
   std::array<Facts, kMaxTensors> facts;
-  uint32_t count = 0;
-  uint64_t hash = 0;  // of everything by which ops are told apart
+  TensorHash seen;
+  const void* first_storage = nullptr;
 
-  void Clear() {
-    count = 0;
-    hash = 0;
-  }
-
-  void Add(const at::Tensor& tensor) {
-    if (count == kMaxTensors || !tensor.defined()) return;
-    Facts& fact = facts[count++];
-    const at::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-    const c10::Device device = impl.device();
-    const c10::IntArrayRef sizes = impl.sizes();
-    const size_t dimensions = std::min(sizes.size(), kMaxDimensions);
-    fact.dimension_count = static_cast<int8_t>(dimensions);
-    fact.is_strided = impl.layout() == at::kStrided;
-    fact.size_bytes = static_cast<uint64_t>(impl.numel()) * impl.itemsize();
-    fact.storage = impl.has_storage() ? impl.storage().unsafeGetStorageImpl() : nullptr;
-    fact.dtype = tensor.scalar_type();
-    fact.device_type = device.type();
-    fact.device_index = device.index();
-    uint64_t h = Mix(hash, dimensions << 16 | static_cast<uint64_t>(fact.dtype) << 8 |
-                               static_cast<uint64_t>(fact.device_type));
-    const int64_t* const strides = fact.is_strided ? impl.strides().data() : nullptr;
-    for (size_t d = 0; d < dimensions; ++d) {  // few: a call of memcpy would cost more
-      fact.shape[d] = sizes[d];
-      h = Mix(h, static_cast<uint64_t>(sizes[d]));
-      if (strides == nullptr) continue;
-      fact.stride[d] = strides[d];
-      h = Mix(h, static_cast<uint64_t>(strides[d]));
-    }
-    hash = h;
-  }
-
-  void Add(const c10::IValue& value) {
-    if (value.isTensor()) {
-      Add(value.toTensor());
-    } else if (value.isTensorList()) {
-      for (const at::Tensor& tensor : value.toTensorVector()) Add(tensor);
-    } else if (value.isList()) {  // List[Optional[Tensor]] of index()
-      for (const c10::IValue& element : value.toListRef()) {
-        if (element.isTensor()) Add(element.toTensor());
-      }
-    }
+  void Add(const at::TensorImpl& impl) {
+    if (seen.count == 0) first_storage = StorageOf(impl);
+    if (seen.count < kMaxTensors) seen.Add(impl, &facts[seen.count]);
   }
 };
 
 std::vector<TensorMeta> Describe(const Tensors& tensors) {
-  std::vector<TensorMeta> result(tensors.count);
-  for (uint32_t i = 0; i < tensors.count; ++i) {
+  std::vector<TensorMeta> result(tensors.seen.count);
+  for (uint32_t i = 0; i < tensors.seen.count; ++i) {
     const Facts& fact = tensors.facts[i];
     result[i].shape.assign(fact.shape.begin(), fact.shape.begin() + fact.dimension_count);
     if (fact.is_strided)
@@ -126,10 +158,11 @@ std::vector<TensorMeta> Describe(const Tensors& tensors) {
 }
 
 std::vector<OpTensor> Sizes(const Tensors& tensors) {
-  std::vector<OpTensor> result(tensors.count);
-  for (uint32_t i = 0; i < tensors.count; ++i) {
+  std::vector<OpTensor> result(tensors.seen.count);
+  for (uint32_t i = 0; i < tensors.seen.count; ++i) {
     const Facts& fact = tensors.facts[i];
-    result[i] = {{fact.shape.data(), static_cast<size_t>(fact.dimension_count)}, fact.size_bytes};
+    result[i] = {{fact.shape.data(), static_cast<size_t>(fact.dimension_count)},
+                 static_cast<uint64_t>(fact.element_count) * c10::elementSize(fact.dtype)};
   }
   return result;
 }
@@ -164,7 +197,7 @@ struct OpObserver::Impl {
   uint64_t lost_count = 0;
 
   void Count(const at::RecordFunction& function, const Tensors& inputs, int64_t duration_ns);
-  void Add(std::string_view name, const Tensors& inputs, const Tensors& outputs);
+  void Add(std::string_view name, const Tensors& inputs, const std::vector<c10::IValue>& outputs);
   double EstimateNs(const Op& op) const { return MeasuredRoofline().EstimateNs(op.cost); }
   std::vector<std::string> Names() const;
 };
@@ -211,8 +244,11 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
     observer = frame.observer.get();
   }
   if (observer == nullptr || (thread.depth > 1 && !observer->options.nested_ops)) return nullptr;
-  frame.inputs.Clear();
-  for (const c10::IValue& value : function.inputs()) frame.inputs.Add(value);
+  frame.inputs.seen = {};
+  frame.inputs.first_storage = nullptr;
+  for (const c10::IValue& value : function.inputs()) {
+    ForEachTensor(value, [&](const at::TensorImpl& tensor) { frame.inputs.Add(tensor); });
+  }
   frame.is_watched = true;
   frame.is_launching = detail::is_watching_cuda.load(std::memory_order_relaxed) &&
                        detail::PushCudaLaunch(function.name(), current_node);
@@ -237,25 +273,32 @@ void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
   }
 }
 
-bool IsView(const std::string& name, const Tensors& inputs, const Tensors& outputs) {
-  if (inputs.count == 0 || outputs.count == 0 || name.ends_with('_') || name.ends_with("out"))
-    return false;
-  for (uint32_t o = 0; o < outputs.count; ++o) {
-    const void* storage = outputs.facts[o].storage;
-    if (storage == nullptr || storage != inputs.facts[0].storage) return false;
+bool IsView(const std::string& name, const Tensors& inputs,
+            const std::vector<c10::IValue>& outputs) {
+  if (inputs.first_storage == nullptr || name.ends_with('_') || name.ends_with("out")) return false;
+  bool is_view = false;
+  bool is_other = false;
+  for (const c10::IValue& value : outputs) {
+    ForEachTensor(value, [&](const at::TensorImpl& tensor) {
+      (StorageOf(tensor) == inputs.first_storage ? is_view : is_other) = true;
+    });
   }
-  return true;
+  return is_view && !is_other;
 }
 
 }  // namespace
 
 void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& inputs,
                              int64_t duration_ns) {
-  Tensors outputs;
-  for (const c10::IValue& value : function.outputs()) outputs.Add(value);
+  TensorHash outputs;
+  for (const c10::IValue& value : function.outputs()) {
+    ForEachTensor(value, [&](const at::TensorImpl& tensor) {
+      if (outputs.count < kMaxTensors) outputs.Add(tensor);
+    });
+  }
   const std::string_view name = function.name();
   uint64_t hash = Mix(HashOf(name), reinterpret_cast<uintptr_t>(current_node));
-  hash = Mix(Mix(Mix(hash, inputs.hash), outputs.count), outputs.hash);
+  hash = Mix(Mix(hash, inputs.seen.hash), outputs.hash + outputs.count);
 
   std::unique_lock lock(mutex, std::defer_lock);
   if (options.all_threads) lock.lock();
@@ -267,7 +310,7 @@ void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& 
         ++lost_count;
         return;
       }
-      Add(name, inputs, outputs);
+      Add(name, inputs, function.outputs());
       place = index.emplace(hash, ops.size() - 1).first;
     }
     last = {hash, place->second + 1};
@@ -279,13 +322,18 @@ void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& 
   op.max_ns = std::max(op.max_ns, duration_ns);
 }
 
-void OpObserver::Impl::Add(std::string_view name, const Tensors& inputs, const Tensors& outputs) {
+void OpObserver::Impl::Add(std::string_view name, const Tensors& inputs,
+                           const std::vector<c10::IValue>& output_values) {
+  Tensors outputs;
+  for (const c10::IValue& value : output_values) {
+    ForEachTensor(value, [&](const at::TensorImpl& tensor) { outputs.Add(tensor); });
+  }
   Op op;
   op.name = name;
   if (current_node != nullptr) op.node = *current_node;
   op.outputs = Describe(outputs);
   op.is_collective = name.starts_with("c10d::") || name.starts_with("_c10d_functional::");
-  op.cost = CostOf(name, Sizes(inputs), Sizes(outputs), IsView(op.name, inputs, outputs));
+  op.cost = CostOf(name, Sizes(inputs), Sizes(outputs), IsView(op.name, inputs, output_values));
   ops.push_back(std::move(op));
 }
 
