@@ -11,30 +11,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/plain_bytes.h"
 #include "base/utf8.h"
 
 namespace tlparse {
 
 namespace {
-
-// Bit i: byte i of the 16 must be escaped.
-unsigned SpecialBytes(const char* bytes) {
-#ifdef __SSE2__
-  const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-  const __m128i special =
-      _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
-                                _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))),
-                   _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1F)), block));
-  return static_cast<unsigned>(_mm_movemask_epi8(special));
-#else
-  unsigned mask = 0;
-  for (unsigned i = 0; i < 16; ++i) {
-    const auto c = static_cast<unsigned char>(bytes[i]);
-    mask |= static_cast<unsigned>(c == '"' || c == '\\' || c < 0x20) << i;
-  }
-  return mask;
-#endif
-}
 
 char* WriteEscape(char c, char* to) {
   constexpr char kHex[] = "0123456789abcdef";
@@ -61,13 +43,12 @@ char* WriteEscape(char c, char* to) {
   }
 }
 
-constexpr std::size_t kBlock = 16;
 constexpr std::size_t kBuffer = 4096;
 
 #ifdef __SSE2__
 
-// For each mask of the bytes to be escaped among 8: where the bytes of the result come from;
-// kInserted: a backslash.
+// For each mask of the bytes to be escaped among 8: where the bytes of the result come from
+// (kInserted: a backslash), and how many they are.
 constexpr char kInserted = -128;
 constexpr std::array<std::array<char, 16>, 256> kSpread = [] {
   std::array<std::array<char, 16>, 256> spread{};
@@ -81,6 +62,13 @@ constexpr std::array<std::array<char, 16>, 256> kSpread = [] {
   return spread;
 }();
 
+constexpr std::array<unsigned char, 256> kSpreadSize = [] {
+  std::array<unsigned char, 256> sizes{};
+  for (unsigned mask = 0; mask < 256; ++mask)
+    sizes[mask] = static_cast<unsigned char>(8 + std::popcount(mask));
+  return sizes;
+}();
+
 // The low 8 bytes of `letters` with backslashes where `mask` says; stores 16 bytes.
 __attribute__((target("ssse3"), always_inline)) inline char* Spread(__m128i letters, unsigned mask,
                                                                     char* to) {
@@ -89,7 +77,7 @@ __attribute__((target("ssse3"), always_inline)) inline char* Spread(__m128i lett
       _mm_and_si128(_mm_cmplt_epi8(places, _mm_setzero_si128()), _mm_set1_epi8('\\'));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
                    _mm_or_si128(_mm_shuffle_epi8(letters, places), inserted));
-  return to + 8 + std::popcount(mask);
+  return to + kSpreadSize[mask];
 }
 
 // Escapes whole blocks without a branch per character, as long as all their escapes are of two
@@ -100,7 +88,7 @@ __attribute__((target("ssse3"))) std::size_t EscapeBlocks(std::string_view text,
                                                           const char* full) {
   const __m128i backslash = _mm_set1_epi8('\\');
   std::size_t taken = 0;
-  for (; taken + kBlock <= text.size() && to < full; taken += kBlock) {
+  for (; taken + kBlockBytes <= text.size() && to < full; taken += kBlockBytes) {
     const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + taken));
     const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1F)), block);
     const __m128i named =
@@ -108,7 +96,7 @@ __attribute__((target("ssse3"))) std::size_t EscapeBlocks(std::string_view text,
     const auto mask = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(control, named)));
     if (mask == 0) {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to), block);
-      to += kBlock;
+      to += kBlockBytes;
       continue;
     }
     const __m128i line = _mm_cmpeq_epi8(block, _mm_set1_epi8('\n'));
@@ -141,28 +129,15 @@ bool HasShuffle() { return false; }
 #endif
 
 void AppendEscaped(std::string_view text, std::string& out) {
-  std::array<char, kBuffer + 6 * kBlock> buffer;
+  std::array<char, kBuffer + 6 * kBlockBytes> buffer;
   char* to = buffer.data();
   const bool by_block = HasShuffle();
   const char* at = text.data();
   const char* const end = at + text.size();
-  std::array<char, kBlock> tail;
   while (at != end) {
     if (by_block)
       at += EscapeBlocks({at, static_cast<std::size_t>(end - at)}, to, buffer.data() + kBuffer);
-    std::size_t size = static_cast<std::size_t>(end - at);
-    const char* block = at;
-    if (size < kBlock) {
-      std::fill(std::copy(at, end, tail.begin()), tail.end(), ' ');
-      block = tail.data();
-    }
-    const auto plain =
-        static_cast<std::size_t>(std::countr_zero(SpecialBytes(block) | 1U << kBlock));
-    std::memcpy(to, block, kBlock);
-    size = std::min(size, plain);
-    to += size;
-    at += size;
-    if (size == plain && plain < kBlock && at != end) to = WriteEscape(*at++, to);
+    if (at != end && CopyPlain<JsonSpecialBytes>(at, end, to)) to = WriteEscape(*at++, to);
     if (to - buffer.data() >= static_cast<std::ptrdiff_t>(kBuffer)) {
       out.append(buffer.data(), to);
       to = buffer.data();

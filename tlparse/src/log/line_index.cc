@@ -60,8 +60,10 @@ std::int64_t FindChunks(std::string_view bytes, std::vector<ChunkStart>& starts)
     }
     line += CountBits(newlines);
   };
-  for (; at + 64 <= bytes.size(); at += 64)
-    handle(Mask64(bytes.data() + at, '\n'), Mask64(bytes.data() + at, '\t'));
+  for (; at + 64 <= bytes.size(); at += 64) {
+    const std::uint64_t newlines = Mask64(bytes.data() + at, '\n');
+    if (newlines != 0 || after_newline) handle(newlines, Mask64(bytes.data() + at, '\t'));
+  }
   if (at < bytes.size()) {
     char tail[64];
     std::memset(tail, '\t', sizeof tail);  // what lies behind the end starts nothing

@@ -1,10 +1,11 @@
 #include "report/json_format.h"
 
 #include <array>
-#include <cstdint>
-#include <cstring>
+#include <bit>
+#include <cstddef>
 
 #include "base/json_writer.h"
+#include "base/plain_bytes.h"
 #include "report/output_directory.h"
 
 namespace tlparse {
@@ -16,25 +17,11 @@ constexpr std::size_t kMaxIndentedDepth = 32;
 struct StringSink {
   std::string& text;
   void Append(std::string_view bytes) { text += bytes; }
-  void Append(char byte) { text += byte; }
 };
 
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-
-// Whether one of the 8 bytes is a quote, a backslash or a control character.
-bool HasSpecial(const char* bytes) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, bytes, sizeof word);
-  constexpr std::uint64_t kOnes = 0x0101010101010101;
-  constexpr std::uint64_t kTops = 0x8080808080808080;
-  const std::uint64_t quote = word ^ (kOnes * '"');
-  const std::uint64_t backslash = word ^ (kOnes * '\\');
-  return (((quote - kOnes) & ~quote) | ((backslash - kOnes) & ~backslash) |
-          ((word - kOnes * 0x20) & ~word)) &
-         kTops;
-}
 
 const char* SkipSpace(const char* at, const char* end) {
   while (at != end && IsSpace(*at)) ++at;
@@ -44,7 +31,11 @@ const char* SkipSpace(const char* at, const char* end) {
 // `at` stands behind the opening quote; returns the place behind the closing one, or nullptr.
 const char* SkipString(const char* at, const char* end) {
   while (true) {
-    while (end - at >= 8 && !HasSpecial(at)) at += 8;
+    while (end - at >= static_cast<std::ptrdiff_t>(kBlockBytes)) {
+      const unsigned special = JsonSpecialBytes(at);
+      at += special == 0 ? static_cast<int>(kBlockBytes) : std::countr_zero(special);
+      if (special != 0) break;
+    }
     if (at == end) return nullptr;
     const char c = *at++;
     if (c == '"') return at;
@@ -122,11 +113,13 @@ class Formatter {
       // A value has ended; so may have the containers around it.
       while (true) {
         at_ = SkipSpace(at_, end_);
-        if (depth_ == 0) return at_ == end_;
+        if (depth_ == 0) {
+          Flush();
+          return at_ == end_;
+        }
         if (at_ == end_) return false;
         if (*at_ == ',') {
-          ++at_;
-          out_.Append(',');
+          KeepTo(at_ + 1);
           NewLine();
           if (in_object_[depth_] && !Name()) return false;
           break;
@@ -134,7 +127,7 @@ class Formatter {
         if (*at_ != (in_object_[depth_] ? '}' : ']')) return false;
         --depth_;
         NewLine();
-        out_.Append(*at_++);
+        KeepTo(at_ + 1);
       }
     }
   }
@@ -148,16 +141,15 @@ class Formatter {
     if (*at_ != '{' && *at_ != '[') {
       const char* const end = SkipScalar(at_, end_);
       if (end == nullptr) return false;
-      out_.Append(std::string_view(at_, static_cast<std::size_t>(end - at_)));
-      at_ = end;
+      KeepTo(end);
       return true;
     }
     const bool is_object = *at_ == '{';
-    out_.Append(*at_++);
+    KeepTo(at_ + 1);
     at_ = SkipSpace(at_, end_);
     if (at_ == end_) return false;
     if (*at_ == (is_object ? '}' : ']')) {
-      out_.Append(*at_++);
+      KeepTo(at_ + 1);
       return true;
     }
     if (++depth_ >= kMaxDepth) return false;
@@ -172,11 +164,16 @@ class Formatter {
     if (at_ == end_ || *at_ != '"') return false;
     const char* const end = SkipString(at_ + 1, end_);
     if (end == nullptr) return false;
-    out_.Append(std::string_view(at_, static_cast<std::size_t>(end - at_)));
-    at_ = SkipSpace(end, end_);
+    KeepTo(end);
+    at_ = SkipSpace(at_, end_);
     if (at_ == end_ || *at_ != ':') return false;
-    ++at_;
-    out_.Append(layout_ == JsonLayout::kPretty ? std::string_view(": ") : std::string_view(":"));
+    KeepTo(at_ + 1);
+    if (layout_ == JsonLayout::kCompact) return true;
+    if (at_ != end_ && *at_ == ' ') {
+      KeepTo(at_ + 1);
+    } else {
+      Insert(" ");
+    }
     return true;
   }
 
@@ -187,11 +184,31 @@ class Formatter {
     // Whether a bracket's inside stands on lines of its own depends on its level alone, so that the
     // closing bracket agrees with the opening one.
     if (layout_ == JsonLayout::kCompact || depth_ > kMaxIndentedDepth) return;
-    out_.Append(kIndent.substr(0, 1 + 2 * depth_));
+    Insert(kIndent.substr(0, 1 + 2 * depth_));
+  }
+
+  // What is kept follows on what was kept before, as a rule: then both are copied at once.
+  void KeepTo(const char* end) {
+    if (at_ != kept_end_) {
+      Flush();
+      kept_ = at_;
+    }
+    kept_end_ = at_ = end;
+  }
+  void Insert(std::string_view bytes) {
+    Flush();
+    out_.Append(bytes);
+  }
+  void Flush() {
+    if (kept_ != nullptr)
+      out_.Append(std::string_view(kept_, static_cast<std::size_t>(kept_end_ - kept_)));
+    kept_ = kept_end_ = nullptr;
   }
 
   const char* at_;
   const char* end_;
+  const char* kept_ = nullptr;
+  const char* kept_end_ = nullptr;
   JsonLayout layout_;
   Sink& out_;
   std::size_t depth_ = 0;
