@@ -20,6 +20,17 @@ TEST_CASE("JSON layout: pretty") {
   CHECK(Format(" 7 ", JsonLayout::kPretty) == "7");
 }
 
+TEST_CASE("JSON layout: the blanks of the text do not matter") {
+  for (const std::string_view json :
+       {R"({"a":1,"b":[2,{"c":"d e"}]})", R"({"a": 1, "b": [2, {"c": "d e"}]})",
+        " { \"a\" : 1 ,\n\"b\":\t[ 2 , { \"c\":\n \"d e\" } ] } "}) {
+    CAPTURE(json);
+    CHECK(Format(json, JsonLayout::kCompact) == R"({"a":1,"b":[2,{"c":"d e"}]})");
+    CHECK(Format(json, JsonLayout::kPretty) ==
+          "{\n  \"a\": 1,\n  \"b\": [\n    2,\n    {\n      \"c\": \"d e\"\n    }\n  ]\n}");
+  }
+}
+
 TEST_CASE("JSON layout: compact keeps numbers and strings as they are") {
   CHECK(Format("[\n1,\n 123456789012345678901234567890 ,\r\n\t\"a b\\n\"\n]",
                JsonLayout::kCompact) == "[1,123456789012345678901234567890,\"a b\\n\"]");
@@ -85,6 +96,19 @@ TEST_CASE("lenient JSON: only long numbers outside strings are quoted") {
 TEST_CASE("JSON strings of any bytes") {
   CHECK(JsonString(std::string_view("a\"\\\n\x01", 5)) == "\"a\\\"\\\\\\n\\u0001\"");
   CHECK(JsonString("\xFF") == "\"\xEF\xBF\xBD\"");
+}
+
+TEST_CASE("HTML escapes at every offset of short and long texts") {
+  for (const std::size_t size : {1, 15, 16, 17, 40, 9000}) {
+    for (std::size_t i = 0; i<size; i += size> 40 ? 97 : 1) {
+      std::string text(size, 'x');
+      text[i] = '<';
+      CHECK(Html(text) == text.substr(0, i) + "&lt;" + text.substr(i + 1));
+    }
+    std::string quotes;
+    for (std::size_t i = 0; i < size; ++i) quotes += "&quot;";
+    CHECK(Html(std::string(size, '"')) == quotes);
+  }
 }
 
 TEST_CASE("HTML escapes") {
