@@ -3,6 +3,7 @@
 
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -68,6 +69,17 @@ class Killed(harness.EndToEnd):
             # No temporary database is left, neither beside the output nor in it.
             self.assertLessEqual(set(os.listdir(self.folder)), {"logs", "out"})
             self.assertEqual([name for name in harness.tree(self.folder) if ".tmp" in name], [])
+
+    def test_file_size_limit(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20))
+
+        for arguments in ([self.log, "-o", "out"], [self.log, "--db", "new.db", "--db-only"]):
+            done = subprocess.run([harness.TLPARSE, *arguments], cwd=self.folder, preexec_fn=limit,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("cannot write", done.stderr)
+            self.assertEqual(os.listdir(self.folder), ["logs"])
 
     def test_database_with_another_run(self):
         old_log = harness.bundled("mlp_train")
