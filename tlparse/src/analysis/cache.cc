@@ -321,39 +321,6 @@ Result<void> FindCacheClasses(Database& database, CacheAnswer& answer) {
   return ClassFinder(database, answer, std::move(comparer)).Run();
 }
 
-std::vector<CacheEconomics> SumEconomics(const LookupIndex& lookups, RankIndex participant) {
-  std::map<std::string, CacheEconomics> by_layer;
-  for (const JobLookup& lookup : lookups.lookups()) {
-    if (participant >= 0 && lookup.participant != participant) continue;
-    const std::string& layer =
-        lookups.LayerName(lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)].layer_id);
-    CacheEconomics& sums = by_layer[layer];
-    sums.layer = layer;
-    switch (lookup.state) {
-      case LookupState::kHit:
-        ++sums.hits;
-        break;
-      case LookupState::kMiss:
-        ++sums.misses;
-        break;
-      case LookupState::kGuardMiss:
-        ++sums.guard_misses;
-        break;
-      case LookupState::kBypass:
-        ++sums.bypasses;
-        break;
-      case LookupState::kDisabled:
-        ++sums.disabled;
-        break;
-    }
-    sums.time_saved_ns += lookup.time_saved_ns;
-    sums.time_taken_ns += lookup.time_taken_ns;
-  }
-  std::vector<CacheEconomics> result;
-  for (auto& [layer, sums] : by_layer) result.push_back(std::move(sums));
-  return result;
-}
-
 Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CacheAnswer answer;
@@ -361,22 +328,7 @@ Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
   ASSIGN_OR_RETURN(answer.lookups, LookupIndex::Load(database, answer.job, answer.graphs));
   RETURN_IF_ERROR(FindCacheClasses(database, answer));
-  answer.economics = SumEconomics(answer.lookups);
-  std::map<std::string, std::map<std::int64_t, std::int64_t>> reasons;
-  for (const JobLookup& lookup : answer.lookups.lookups()) {
-    if (lookup.state != LookupState::kBypass) continue;
-    ++reasons[answer.lookups.LayerName(
-        answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)].layer_id)]
-             [lookup.bypass_id];
-  }
-  for (CacheEconomics& sums : answer.economics) {
-    for (const auto& [reason, count] : reasons[sums.layer]) {
-      ASSIGN_OR_RETURN(std::string text, TextOf(database, reason));
-      sums.bypass_reasons.push_back({text.empty() ? "no reason given" : std::move(text), count});
-    }
-    std::stable_sort(sums.bypass_reasons.begin(), sums.bypass_reasons.end(),
-                     [](const auto& a, const auto& b) { return a.count > b.count; });
-  }
+  ASSIGN_OR_RETURN(answer.economics, SumEconomics(database, answer.lookups));
   if (options.with_code_check) {
     ASSIGN_OR_RETURN(answer.same_key_codes, FindSameKeyCodes(database, answer.job));
   }

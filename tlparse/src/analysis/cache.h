@@ -108,6 +108,6 @@ Result<void> FindCacheClasses(Database& database, CacheAnswer& answer);
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job);
 Result<std::vector<ClosestKey>> FindClosestKeys(Database& database, const CacheAnswer& answer,
                                                 RankIndex participant);
-std::vector<CacheEconomics> SumEconomics(const LookupIndex& lookups, RankIndex participant = -1);
+Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const LookupIndex& lookups);
 
 }  // namespace tlparse
