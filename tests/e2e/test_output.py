@@ -41,7 +41,10 @@ class Output(harness.EndToEnd):
         self.tlparse("odd.log", "-o", "out")
         command = ["sql", "out", "SELECT metadata ->> '$.name' AS name FROM record", "--json"]
         piped = self.tlparse(*command).stdout
-        ours, theirs = pty.openpty()
+        try:
+            ours, theirs = pty.openpty()
+        except OSError as error:  # a folder of debootstrap without /dev/pts
+            self.skipTest(f"no terminal here: {error}")
         done = subprocess.run([harness.TLPARSE, *command], cwd=self.folder, stdout=theirs, check=False)
         os.close(theirs)
         shown = os.read(ours, 65536).decode("utf-8")
