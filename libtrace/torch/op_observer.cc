@@ -16,13 +16,16 @@
 #include "libtrace/torch/cost_model.h"
 #include "libtrace/trace.h"
 #include "torch/current_node.h"
-#include "torch/dtype_name.h"
+#include "torch/op_tensors.h"
 
 namespace libtrace {
 namespace {
 
-constexpr size_t kMaxTensors = 6;
-constexpr size_t kMaxDimensions = 8;
+using detail::ForEachTensor;
+using detail::Mix;
+using detail::StorageOf;
+using detail::TensorHash;
+using detail::Tensors;
 
 thread_local const std::string* current_node = nullptr;
 
@@ -30,23 +33,6 @@ int64_t NowNs() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-// Everything of one tensor that is kept, of fixed size.
-struct Facts {
-  std::array<int64_t, kMaxDimensions> shape;
-  std::array<int64_t, kMaxDimensions> stride;
-  int64_t element_count;
-  int8_t dimension_count;
-  at::ScalarType dtype;
-  c10::DeviceType device_type;
-  c10::DeviceIndex device_index;
-  bool is_strided;
-};
-
-constexpr uint64_t Mix(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * 0xff51afd7ed558ccdULL;
-  return hash ^ hash >> 32;
 }
 
 uint64_t HashOf(std::string_view name) {
@@ -59,112 +45,6 @@ uint64_t HashOf(std::string_view name) {
   uint64_t rest = 0;
   for (const char c : name) rest = rest << 8 | static_cast<unsigned char>(c);
   return Mix(hash, rest);
-}
-
-// One odd factor per size and stride: their products do not wait for each other, as Mix would.
-constexpr std::array<uint64_t, 2 * kMaxDimensions> kFactors = [] {
-  std::array<uint64_t, 2 * kMaxDimensions> factors{};
-  uint64_t state = 0;
-  for (uint64_t& factor : factors) {
-    state += 0x9e3779b97f4a7c15ULL;
-    factor = Mix(Mix(state, state >> 30), state >> 27) | 1;
-  }
-  return factors;
-}();
-
-// Everything by which tensors are told apart; kept in `fact` too if that is not null.
-inline uint64_t HashOf(const at::TensorImpl& impl, Facts* fact) {
-  const c10::IntArrayRef sizes = impl.sizes();
-  const size_t dimensions = std::min(sizes.size(), kMaxDimensions);
-  const bool is_strided = impl.layout() == at::kStrided;
-  const int64_t* const strides = is_strided ? impl.strides().data() : nullptr;
-  const at::ScalarType dtype = c10::typeMetaToScalarType(impl.dtype());
-  const c10::Device device = impl.device();
-  uint64_t sum =
-      dimensions << 16 | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(device.type());
-  for (size_t d = 0; d < dimensions; ++d) {
-    sum += static_cast<uint64_t>(sizes[d]) * kFactors[d];
-    if (fact != nullptr) fact->shape[d] = sizes[d];
-    if (strides == nullptr) continue;
-    sum += static_cast<uint64_t>(strides[d]) * kFactors[kMaxDimensions + d];
-    if (fact != nullptr) fact->stride[d] = strides[d];
-  }
-  if (fact != nullptr) {
-    fact->element_count = impl.numel();
-    fact->dimension_count = static_cast<int8_t>(dimensions);
-    fact->is_strided = is_strided;
-    fact->dtype = dtype;
-    fact->device_type = device.type();
-    fact->device_index = device.index();
-  }
-  return sum;
-}
-
-// Calls `use(tensor)` for the tensors of a value.
-template <class Use>
-void ForEachTensor(const c10::IValue& value, const Use& use) {
-  if (value.isTensor()) {
-    const at::Tensor& tensor = value.toTensor();
-    if (tensor.defined()) use(*tensor.unsafeGetTensorImpl());
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      if (tensor.defined()) use(*tensor.unsafeGetTensorImpl());
-    }
-  } else if (value.isList()) {  // List[Optional[Tensor]] of index()
-    for (const c10::IValue& element : value.toListRef()) {
-      if (element.isTensor() && element.toTensor().defined())
-        use(*element.toTensor().unsafeGetTensorImpl());
-    }
-  }
-}
-
-// Of the first tensors of an op's inputs or outputs.
-struct TensorHash {
-  uint32_t count = 0;
-  uint64_t hash = 0;
-
-  void Add(const at::TensorImpl& impl, Facts* fact = nullptr) {
-    ++count;
-    hash = Mix(hash, HashOf(impl, fact));
-  }
-};
-
-const void* StorageOf(const at::TensorImpl& impl) {
-  return impl.has_storage() ? impl.storage().unsafeGetStorageImpl() : nullptr;
-}
-
-struct Tensors {
-  std::array<Facts, kMaxTensors> facts;
-  TensorHash seen;
-  const void* first_storage = nullptr;
-
-  void Add(const at::TensorImpl& impl) {
-    if (seen.count == 0) first_storage = StorageOf(impl);
-    if (seen.count < kMaxTensors) seen.Add(impl, &facts[seen.count]);
-  }
-};
-
-std::vector<TensorMeta> Describe(const Tensors& tensors) {
-  std::vector<TensorMeta> result(tensors.seen.count);
-  for (uint32_t i = 0; i < tensors.seen.count; ++i) {
-    const Facts& fact = tensors.facts[i];
-    result[i].shape.assign(fact.shape.begin(), fact.shape.begin() + fact.dimension_count);
-    if (fact.is_strided)
-      result[i].stride.assign(fact.stride.begin(), fact.stride.begin() + fact.dimension_count);
-    result[i].dtype = DtypeName(fact.dtype);
-    result[i].device = c10::Device(fact.device_type, fact.device_index).str();
-  }
-  return result;
-}
-
-std::vector<OpTensor> Sizes(const Tensors& tensors) {
-  std::vector<OpTensor> result(tensors.seen.count);
-  for (uint32_t i = 0; i < tensors.seen.count; ++i) {
-    const Facts& fact = tensors.facts[i];
-    result[i] = {{fact.shape.data(), static_cast<size_t>(fact.dimension_count)},
-                 static_cast<uint64_t>(fact.element_count) * c10::elementSize(fact.dtype)};
-  }
-  return result;
 }
 
 struct Op {
@@ -244,8 +124,7 @@ std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function)
     observer = frame.observer.get();
   }
   if (observer == nullptr || (thread.depth > 1 && !observer->options.nested_ops)) return nullptr;
-  frame.inputs.seen = {};
-  frame.inputs.first_storage = nullptr;
+  frame.inputs.Clear();
   for (const c10::IValue& value : function.inputs()) {
     ForEachTensor(value, [&](const at::TensorImpl& tensor) { frame.inputs.Add(tensor); });
   }
@@ -292,9 +171,7 @@ void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& 
                              int64_t duration_ns) {
   TensorHash outputs;
   for (const c10::IValue& value : function.outputs()) {
-    ForEachTensor(value, [&](const at::TensorImpl& tensor) {
-      if (outputs.count < kMaxTensors) outputs.Add(tensor);
-    });
+    ForEachTensor(value, [&](const at::TensorImpl& tensor) { outputs.Add(tensor, nullptr); });
   }
   const std::string_view name = function.name();
   uint64_t hash = Mix(HashOf(name), reinterpret_cast<uintptr_t>(current_node));

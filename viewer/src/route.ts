@@ -31,7 +31,7 @@ export function href(path: (string | number)[], query: Query = {}): string {
 let askedFor = 0; // views, of which the last counts
 
 // Shows a view at once: the browser tells of its own changes of the address a task and often a frame later.
-export function go(target: string): void {
+function show(target: string): void {
   askedFor++;
   document.querySelector('main')?.removeAttribute('aria-busy');
   location.hash = target;
@@ -42,20 +42,20 @@ type Prepare = (route: Route) => Promise<unknown> | undefined;
 let prepare: Prepare | undefined;
 
 // Shows a view with its data, if they are not long in coming: the view of before is drawn over once, not by a half empty one first.
-export function open(target: string): void {
+export function go(target: string): void {
   const ready = prepare?.(parseRoute(target));
-  if (!ready) return go(target);
+  if (!ready) return show(target);
   const asked = ++askedFor;
   const pathOf = () => parseRoute(location.hash).path.join('/');
   const from = pathOf();
   const main = document.querySelector('main');
-  const show = () => {
+  const showIfStillAsked = () => {
     if (asked !== askedFor) return;
-    if (pathOf() === from) go(target);
+    if (pathOf() === from) show(target);
     else main?.removeAttribute('aria-busy'); // somebody went back meanwhile
   };
   main?.setAttribute('aria-busy', 'true');
-  void Promise.race([ready.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, 80))]).then(show);
+  void Promise.race([ready.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, 80))]).then(showIfStillAsked);
 }
 
 // Follows links as far as they are followed in this window. `prepareRoute` loads what a view needs, from when the mouse goes down on it;
@@ -75,7 +75,7 @@ export function followLinks(prepareRoute: Prepare): void {
     const target = targetOf(event);
     if (!target) return;
     event.preventDefault();
-    open(target);
+    go(target);
   });
 }
 
@@ -86,7 +86,7 @@ export function setQuery(changes: Query, push = false): void {
   Object.assign(query, changes);
   const target = href(route.path, query);
   if (target === location.hash) return;
-  if (push) go(target);
+  if (push) show(target);
   else {
     history.replaceState(null, '', target);
     window.dispatchEvent(new HashChangeEvent('hashchange'));

@@ -1,3 +1,4 @@
+// Finding and copying what needs no escape, 16 bytes at a time.
 #pragma once
 
 #ifdef __SSE2__
@@ -12,11 +13,9 @@
 
 namespace tlparse {
 
-// Text is looked at in blocks of 16 bytes. A mask tells which bytes of one are special, bit i: byte
-// i.
 inline constexpr std::size_t kBlockBytes = 16;
 
-// Of `kChars`, and of the bytes below `kControls`.
+// Bit i: byte i of the block at `bytes` is one of `kChars` or below `kControls`.
 template <char kControls, char... kChars>
 unsigned SpecialBytes(const char* bytes) {
 #ifdef __SSE2__
@@ -40,8 +39,8 @@ unsigned SpecialBytes(const char* bytes) {
 // What cannot stand in a JSON string as it is.
 inline unsigned JsonSpecialBytes(const char* bytes) { return SpecialBytes<0x20, '"', '\\'>(bytes); }
 
-// Copies what comes before the next special byte, a block at most, and moves both places on;
-// whether `at` is at a special byte now. A whole block is written at `to`.
+// Copies what comes before the next special byte, a block at most, and moves both places on. True:
+// `at` is at a special byte now. Needs room for a whole block at `to`.
 template <unsigned (*kSpecialBytes)(const char*)>
 bool CopyPlain(const char*& at, const char* end, char*& to) {
   std::array<char, kBlockBytes> tail;

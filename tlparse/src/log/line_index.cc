@@ -3,31 +3,19 @@
 #include <bit>
 #include <cstring>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "base/plain_bytes.h"
 
 namespace tlparse {
 
 namespace {
 
-// Bit i of the result: bytes[i] == c, for 64 bytes.
-std::uint64_t Mask64(const char* bytes, char c) {
-#if defined(__SSE2__)
-  const __m128i pattern = _mm_set1_epi8(c);
+// Bit i of the result: bytes[i] == kChar, for 64 bytes.
+template <char kChar>
+std::uint64_t Mask64(const char* bytes) {
   std::uint64_t mask = 0;
-  for (int part = 0; part < 4; ++part) {
-    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 16 * part));
-    mask |= static_cast<std::uint64_t>(
-                static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(block, pattern))))
-            << (16 * part);
-  }
+  for (std::size_t at = 0; at < 64; at += kBlockBytes)
+    mask |= std::uint64_t{SpecialBytes<0, kChar>(bytes + at)} << at;
   return mask;
-#else
-  std::uint64_t mask = 0;
-  for (int i = 0; i < 64; ++i) mask |= static_cast<std::uint64_t>(bytes[i] == c) << i;
-  return mask;
-#endif
 }
 
 // std::popcount without an instruction set for it is a call into the compiler's library.
@@ -61,14 +49,14 @@ std::int64_t FindChunks(std::string_view bytes, std::vector<ChunkStart>& starts)
     line += CountBits(newlines);
   };
   for (; at + 64 <= bytes.size(); at += 64) {
-    const std::uint64_t newlines = Mask64(bytes.data() + at, '\n');
-    if (newlines != 0 || after_newline) handle(newlines, Mask64(bytes.data() + at, '\t'));
+    const std::uint64_t newlines = Mask64<'\n'>(bytes.data() + at);
+    if (newlines != 0 || after_newline) handle(newlines, Mask64<'\t'>(bytes.data() + at));
   }
   if (at < bytes.size()) {
     char tail[64];
     std::memset(tail, '\t', sizeof tail);  // what lies behind the end starts nothing
     std::memcpy(tail, bytes.data() + at, bytes.size() - at);
-    handle(Mask64(tail, '\n'), Mask64(tail, '\t'));
+    handle(Mask64<'\n'>(tail), Mask64<'\t'>(tail));
   }
   return line;
 }

@@ -42,38 +42,40 @@ unsigned HtmlSpecialBytes(const char* bytes) {
   return SpecialBytes<1, '&', '<', '>', '"', '\''>(bytes);
 }
 
-// Writes at most 8 bytes.
+constexpr std::size_t kMaxEntityBytes = 6;
+
 char* WriteEntity(char c, char* to) {
-  const auto write = [to](const char(&entity)[9], std::size_t size) {
-    std::memcpy(to, entity, 8);
-    return to + size;
+  const auto write = [to]<std::size_t kSize>(const char(&entity)[kSize]) {
+    static_assert(kSize - 1 <= kMaxEntityBytes);
+    std::memcpy(to, entity, kSize - 1);
+    return to + kSize - 1;
   };
   switch (c) {
     case '&':
-      return write("&amp;   ", 5);
+      return write("&amp;");
     case '<':
-      return write("&lt;    ", 4);
+      return write("&lt;");
     case '>':
-      return write("&gt;    ", 4);
+      return write("&gt;");
     case '"':
-      return write("&quot;  ", 6);
+      return write("&quot;");
     case '\'':
-      return write("&#39;   ", 5);
+      return write("&#39;");
     default:
-      return write("\xEF\xBF\xBD     ", 3);
+      return write("\xEF\xBF\xBD");
   }
 }
 
 template <typename Append>
 void EscapeInto(std::string_view text, Append append) {
-  std::array<char, 4096> buffer;
-  char* const full = buffer.data() + buffer.size() - kBlockBytes - 8;
+  constexpr std::size_t kBuffer = 4096;
+  std::array<char, kBuffer + kBlockBytes + kMaxEntityBytes> buffer;
   char* to = buffer.data();
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at != end) {
     if (CopyPlain<HtmlSpecialBytes>(at, end, to)) to = WriteEntity(*at++, to);
-    if (to < full) continue;
+    if (to < buffer.data() + kBuffer) continue;
     append({buffer.data(), to});
     to = buffer.data();
   }

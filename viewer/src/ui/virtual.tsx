@@ -2,7 +2,7 @@
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { whenIdle } from '../lib/schedule';
-import { open as openView } from '../route';
+import { go } from '../route';
 
 export interface Window {
   first: number;
@@ -180,7 +180,7 @@ export function Grid<Row>(props: GridProps<Row>) {
 
   const open = (row: Row) => {
     props.onSelect?.(row);
-    if (props.rowHref) openView(props.rowHref(row));
+    if (props.rowHref) go(props.rowHref(row));
   };
   const onKeyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 400) / rowHeight) - 2);
