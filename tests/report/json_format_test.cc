@@ -3,6 +3,7 @@
 #include "report/html.h"
 #include "report/lenient_json.h"
 #include "tests/catch2.h"
+#include "tests/report/report_fixture.h"
 
 namespace tlparse {
 namespace {
@@ -109,6 +110,19 @@ TEST_CASE("HTML escapes at every offset of short and long texts") {
     for (std::size_t i = 0; i < size; ++i) quotes += "&quot;";
     CHECK(Html(std::string(size, '"')) == quotes);
   }
+}
+
+TEST_CASE("HTML between tags keeps quotes; lines are numbered from 1") {
+  const TempDirectory directory;
+  auto output = CreateOutputDirectory(directory.path() + "/out", false);
+  REQUIRE(output);
+  FileWriter out;
+  REQUIRE(out.Open(*output, "lines.html"));
+  AppendNumberedLines("a < \"b\" & 'c'\n\nd>", out);
+  REQUIRE(out.Close());
+  CHECK(ReadFile(directory.path() + "/out/lines.html") ==
+        "<pre class=\"code\"><span id=L1>a &lt; \"b\" &amp; 'c'</span><span id=L2></span>"
+        "<span id=L3>d&gt;</span></pre>\n");
 }
 
 TEST_CASE("HTML escapes") {

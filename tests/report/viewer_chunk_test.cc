@@ -11,8 +11,8 @@ struct Stacks : ScratchDatabase {
   Stacks() {
     const Result<void> filled = database.Execute(
         "INSERT INTO text VALUES (101, 'a.py'), (102, 'a \"quoted\" <name>');"
-        "INSERT INTO stack_frame (id, parent_id, line) VALUES (7, NULL, 70), (8, 7, 80), (9, 7, "
-        "90)");
+        "INSERT INTO stack_frame (id, parent_id, file, line) VALUES (6, NULL, NULL, 60), "
+        "(7, NULL, NULL, 70), (8, 7, 'a.py', 80), (9, 7, NULL, 90)");
     if (!filled) throw std::runtime_error(filled.error().message);
   }
 };
@@ -32,21 +32,20 @@ TEST_CASE("Numbers, texts and ids of texts become columns", "[viewer_chunk]") {
         "\"texts\":{\"file\":[0,2,0,null],\"name\":[1,null,0,1]}}}}\n");
 }
 
-TEST_CASE("Later tables know the stacks of earlier ones", "[viewer_chunk]") {
+TEST_CASE("Frames are those of the stacks of earlier tables, and their callers", "[viewer_chunk]") {
   Stacks stacks;
   ChunkWriter writer;
   REQUIRE(writer.AddTable(stacks.database, "record",
                           "SELECT column1 AS stack_id, column2 AS user_stack_id, 0 AS \"|\" "
-                          "FROM (VALUES (8, NULL), (NULL, 7), (8, 7))",
+                          "FROM (VALUES (8, NULL), (NULL, 8), (6, 404))",
                           {}));
-  const std::string frames =
-      "SELECT id, line, 0 AS \"|\" FROM stack_frame WHERE id IN (SELECT value FROM "
-      "json_each(:stacks)) ORDER BY id";
-  REQUIRE(writer.AddTable(stacks.database, "frame", frames, {}));
-  CHECK(writer.Finish().find("\"frame\":{\"rows\":2,\"numbers\":{\"id\":[7,8],\"line\":[70,80]}") !=
-        std::string::npos);
+  REQUIRE(writer.AddFrames(stacks.database, "frame"));
+  CHECK(writer.Finish().find(
+            "\"frame\":{\"rows\":3,\"numbers\":{\"id\":[6,7,8],\"parent_id\":[null,null,7],"
+            "\"line\":[60,70,80]},\"texts\":{\"file\":[null,null,0],\"function\":[null,null,null],"
+            "\"code\":[null,null,null]}") != std::string::npos);
   // Another document begins without any.
-  REQUIRE(writer.AddTable(stacks.database, "frame", frames, {}));
+  REQUIRE(writer.AddFrames(stacks.database, "frame"));
   CHECK(writer.Finish().find("\"frame\":{\"rows\":0") != std::string::npos);
 }
 

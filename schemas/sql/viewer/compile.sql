@@ -1,19 +1,14 @@
 -- Records, texts of graphs, metrics, … of compiles :first … :last.
 
 -- table: record
-SELECT r.id, r.compile_id, r.line, r.byte_offset, r.time_us - :origin AS time_us, r.attempt, r.source_line, p.size_bytes,
-  r.stack_id, r.user_stack_id,
+SELECT id, compile_id, line, byte_offset, time_us, attempt, source_line, size_bytes, stack_id, user_stack_id,
   0 AS "|",
-  w.kind_id AS "kind@text", w.name_id AS "name@text", w.subgraph_id AS "subgraph_name@text", r.payload_hash,
-  r.payload_state, w.source_file_id AS "source_file@text",
-  CASE WHEN w.metadata IS NULL THEN r.envelope END AS envelope, w.metadata
-FROM record_row w
-  CROSS JOIN record r ON r.id = w.id
-  LEFT JOIN payload_row p ON p.id = w.payload_id
-WHERE w.id BETWEEN :first_record AND :last_record
-  AND w.compile_id BETWEEN :first AND :last
-  AND w.kind_id IS NOT 1 -- chromium_event
-ORDER BY w.id;
+  "kind@text", "name@text", "subgraph_name@text", payload_hash, payload_state, "source_file@text", envelope, metadata
+FROM shown_record
+WHERE id BETWEEN :first_record AND :last_record
+  AND compile_id BETWEEN :first AND :last
+  AND kind_id IS NOT 1 -- chromium_event
+ORDER BY id;
 
 -- table: attempt
 SELECT compile_id, attempt, 0 AS "|", restart_reason
@@ -64,7 +59,3 @@ WHERE record_id BETWEEN :first_record AND :last_record
 ORDER BY record_id, ordinal;
 
 -- table: frame
-SELECT s.id, s.parent_id, s.line, 0 AS "|", s.file, s.function, s.code
-FROM used_frame u
-  JOIN stack_frame s ON s.id = u.id
-ORDER BY s.id;

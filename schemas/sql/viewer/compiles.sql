@@ -39,7 +39,3 @@ WHERE c.process_id IN run_process
 ORDER BY c.id;
 
 -- table: frame
-SELECT s.id, s.parent_id, s.line, 0 AS "|", s.file, s.function, s.code
-FROM used_frame u
-  JOIN stack_frame s ON s.id = u.id
-ORDER BY s.id;

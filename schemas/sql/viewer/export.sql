@@ -21,7 +21,3 @@ WHERE t.stage_id IN (SELECT id FROM text WHERE text = 'exported_program')
 ORDER BY r.id;
 
 -- table: frame
-SELECT s.id, s.parent_id, s.line, 0 AS "|", s.file, s.function, s.code
-FROM used_frame u
-  JOIN stack_frame s ON s.id = u.id
-ORDER BY s.id;

@@ -35,16 +35,7 @@ FROM (
     WHERE provenance_content_id IS NOT NULL
       AND compile_id IN run_compile)
   UNION ALL SELECT 'collectives', (SELECT count(DISTINCT content_id) FROM collective WHERE process_id IN run_process)
-  UNION ALL SELECT 'executions', (SELECT count(*) FROM graph_execution WHERE process_id IN run_process)
-  UNION ALL SELECT 'export_records', (
-    SELECT count(*)
-    FROM record_row
-    WHERE kind_id IN (
-        SELECT id FROM text WHERE text IN (
-          'guard_added', 'guard_added_fast', 'propagate_real_tensors', 'propagate_real_tensors_provenance',
-          'guard_on_data_dependent_error', 'missing_fake_kernel', 'mismatched_fake_kernel', 'exported_program',
-          'create_unbacked_symbol'))
-      AND process_id IN run_process));
+  UNION ALL SELECT 'executions', (SELECT count(*) FROM graph_execution WHERE process_id IN run_process));
 
 -- table: cache_state
 SELECT count(*) AS events, count(DISTINCT process_id) AS processes, 0 AS "|", layer, state

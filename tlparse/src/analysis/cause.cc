@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 
 #include "analysis/component_index.h"
 #include "analysis/text_diff.h"
+#include "base/ascii.h"
 #include "store/hash128.h"
 
 namespace tlparse {
@@ -55,15 +55,17 @@ bool IsConfigName(std::string_view name) {
          base == "pre_grad_custom_pass";
 }
 
-// Digits removed: two graphs that differ in sizes only have equal forms.
+// Every number made 0: two graphs that differ in sizes only have equal forms.
 std::string WithoutNumbers(std::string_view text) {
   std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) {
-      result += text[i];
-    } else if (result.empty() || result.back() != '0') {
-      result += '0';
-    }
+  for (std::size_t at = 0; at < text.size();) {
+    const auto kept_end =
+        std::find_if(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), IsDigit);
+    const auto end = static_cast<std::size_t>(kept_end - text.begin());
+    result += text.substr(at, end - at);
+    at = end;
+    if (at < text.size()) result += '0';
+    while (at < text.size() && IsDigit(text[at])) ++at;
   }
   return result;
 }

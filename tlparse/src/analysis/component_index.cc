@@ -1,22 +1,25 @@
 #include "analysis/component_index.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "artifacts/common/device_text.h"
+#include "base/ascii.h"
 
 namespace tlparse {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-// Length of "rank_", "rank-", "rank=" or "rank" at `at`, where a number may follow it; else 0. Only
-// texts with a path get here.
-std::size_t RankPrefix(std::string_view text, std::size_t at) {
+// Where the next number of a rank begins, at `from` or behind it: that of "rank_3", "rank-3" or
+// "rank3". npos if there is none. Only for texts with a path.
+std::size_t FindRankInPath(std::string_view text, std::size_t from) {
   constexpr std::string_view kRank = "rank";
-  if (!text.substr(at).starts_with(kRank)) return 0;
-  const std::size_t next = at + kRank.size();
-  return next < text.size() && (text[next] == '_' || text[next] == '-') ? kRank.size() + 1
-                                                                        : kRank.size();
+  for (std::size_t at = text.find(kRank, from); at != std::string_view::npos;
+       at = text.find(kRank, at + 1)) {
+    std::size_t number = at + kRank.size();
+    if (number < text.size() && (text[number] == '_' || text[number] == '-')) ++number;
+    if (number < text.size() && IsDigit(text[number])) return number;
+  }
+  return std::string_view::npos;
 }
 
 Hash128 Add(Hash128 a, const Hash128& b) {
@@ -42,31 +45,28 @@ DesignNeutral NeutralizeDesign(std::string_view name, std::string_view value) {
   const bool has_path = value.find('/') != std::string_view::npos;
   std::vector<std::string_view> devices;  // in order of appearance
   std::size_t copied = 0;
-  for (std::size_t at = 0; at < value.size(); ++at) {
-    const char c = value[at];
-    if (c < 'c' || c > 'x') continue;  // first letters of what is looked for
-    const std::size_t device_prefix = DevicePrefix(value, at);
-    const std::size_t prefix = device_prefix != 0 ? device_prefix
-                               : has_path         ? RankPrefix(value, at)
-                                                  : 0;
-    if (prefix == 0) continue;
-    std::size_t end = at + prefix;
+  std::size_t device = FindDeviceIndex(value, 0);
+  std::size_t rank = has_path ? FindRankInPath(value, 0) : std::string_view::npos;
+  while (true) {
+    const std::size_t begin = std::min(device, rank);
+    if (begin == std::string_view::npos) break;
+    std::size_t end = begin;
     while (end < value.size() && IsDigit(value[end])) ++end;
-    if (end == at + prefix) continue;
-    const std::string_view number = value.substr(at + prefix, end - at - prefix);
-    result.text += value.substr(copied, at + prefix - copied);
-    if (device_prefix != 0) {
+    const std::string_view number = value.substr(begin, end - begin);
+    result.text += value.substr(copied, begin - copied);
+    result.text += '#';
+    copied = end;
+    if (begin == device) {
       result.has_device = true;
       std::size_t ordinal = 0;
       while (ordinal < devices.size() && devices[ordinal] != number) ++ordinal;
       if (ordinal == devices.size()) devices.push_back(number);
-      result.text += '#' + std::to_string(ordinal);
+      result.text += std::to_string(ordinal);
+      device = FindDeviceIndex(value, end);
     } else {
       result.has_rank_path = true;
-      result.text += '#';
+      rank = FindRankInPath(value, end);
     }
-    copied = end;
-    at = end - 1;
   }
   result.text += value.substr(copied);
   return result;
@@ -172,11 +172,11 @@ Result<std::vector<KeyComponent>> ComponentIndex::Expand(std::int64_t set_id) {
     if (!has_row) return components;
     const auto list = lists_.find(runs_.Int(1));
     if (list == lists_.end()) continue;
-    for (std::int64_t i = 0; i < runs_.Int(0); ++i) {
-      const std::int64_t id =
-          list_components_[list->second.begin + static_cast<std::size_t>(runs_.Int(2) + i)];
+    const auto first =
+        list_components_.begin() + static_cast<std::ptrdiff_t>(list->second.begin) + runs_.Int(2);
+    std::for_each(first, first + runs_.Int(0), [&](std::int64_t id) {
       components.push_back({id, components_[static_cast<std::size_t>(id)].name_id});
-    }
+    });
   }
 }
 

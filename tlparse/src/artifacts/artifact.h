@@ -59,6 +59,9 @@ class IngestContext {
   // The payload without its tabs; empty if there is none. Valid until Ingest returns. For a
   // repeated payload this costs a copy: ask contents().OfPayload first.
   virtual std::string_view Payload() = 0;
+  // The same, to be parsed as JSON: a repeated payload is given as it stands in the log, since TABs
+  // before its lines are white space there. If it is no JSON, look at Payload.
+  virtual std::string_view PayloadToParse() = 0;
   // The payload as JSON (repaired if need be). Valid until the next call of PayloadJson. kBadJson
   // if it is not JSON, or larger than 32 MiB (an import_log row kPayloadTooLarge has been written
   // then).

@@ -104,7 +104,7 @@ class ChromiumEvent final : public Ingestor {
 
  private:
   Result<Event> Parse(IngestContext& context, std::string& repaired_args) {
-    const std::string_view text = context.Payload();
+    const std::string_view text = context.PayloadToParse();
     // Instants and inductor_compile are asked for their arguments; of everything else the few
     // members below are all that is needed.
     if (const std::optional<ScannedEvent> scanned = ScanEvent(text);
@@ -119,7 +119,7 @@ class ChromiumEvent final : public Ingestor {
     }
     element root;
     if (parser_.parse(text.data(), text.size(), false).get(root) != simdjson::SUCCESS) {
-      Result<RepairedJson> repaired = RepairJson(text);
+      Result<RepairedJson> repaired = RepairJson(context.Payload());
       if (!repaired)
         return Fail(ErrorCode::kBadJson, "the event is not JSON: " + repaired.error().message);
       repaired_args = std::string(MemberText(repaired->text, "args"));

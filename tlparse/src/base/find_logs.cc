@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/glog_time.h"
 #include "base/input.h"
 #include "base/output_marker.h"
@@ -22,8 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kProbeBytes = 64 << 10;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool IsSuffixCharacter(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || c == '_'; }
 

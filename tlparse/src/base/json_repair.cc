@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace tlparse {
@@ -22,8 +23,6 @@ namespace {
 constexpr std::size_t kMaxDepth = 1023;
 // Names of so few members are compared with each other; more are sorted.
 constexpr std::size_t kFewMembers = 8;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // By length first: names of equal length are rare enough to make most comparisons cheap.
 bool ShorterOrLess(std::string_view a, std::string_view b) {

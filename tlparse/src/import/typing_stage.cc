@@ -310,8 +310,14 @@ std::string_view TypingStage::Payload() {
   return *payload_;
 }
 
+std::string_view TypingStage::PayloadToParse() {
+  const bool is_as_logged = !payload_ && !log_record_->payload_is_new &&
+                            log_record_->payload_state == LogRecord::Payload::kOk;
+  return is_as_logged ? log_record_->raw_payload : Payload();
+}
+
 Result<simdjson::dom::element> TypingStage::PayloadJson() {
-  const std::string_view text = Payload();
+  const std::string_view text = PayloadToParse();
   if (text.size() > kMaxJsonBytes) {
     Log(ImportCode::kPayloadTooLarge, fmt::format("the payload has {} bytes", text.size()));
     return Fail(ErrorCode::kBadJson, "the payload is too large to be parsed");
@@ -320,7 +326,7 @@ Result<simdjson::dom::element> TypingStage::PayloadJson() {
   // Arena blocks and windows have readable bytes behind them, so the text is parsed in place.
   if (payload_parser_.parse(text.data(), text.size(), false).get(root) == simdjson::SUCCESS)
     return root;
-  Result<RepairedJson> repaired = RepairJson(text);
+  Result<RepairedJson> repaired = RepairJson(Payload());
   if (!repaired)
     return Fail(ErrorCode::kBadJson,
                 fmt::format("the payload is not JSON: {}", repaired.error().message));

@@ -72,6 +72,7 @@ class TypingStage final : public IngestContext {
   // IngestContext
   Result<simdjson::dom::element> Metadata() override;
   std::string_view Payload() override;
+  std::string_view PayloadToParse() override;
   Result<simdjson::dom::element> PayloadJson() override;
   std::string_view KeptPayload(std::int64_t payload_id) override;
   void KeepPayload() override;

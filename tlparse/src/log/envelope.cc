@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/ascii.h"
 #include "base/json_repair.h"
 
 namespace tlparse {
@@ -13,8 +14,6 @@ namespace {
 
 using simdjson::dom::element;
 using simdjson::dom::element_type;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // End of the string that starts at `at` (on its quote): the position behind the closing quote.
 std::size_t SkipString(std::string_view text, std::size_t at) {

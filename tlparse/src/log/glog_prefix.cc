@@ -2,11 +2,11 @@
 
 #include <cstring>
 
+#include "base/ascii.h"
+
 namespace tlparse {
 
 namespace {
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Digits from `at`; nothing if there is none or they exceed 18 digits.
 std::optional<std::int64_t> Digits(std::string_view text, std::size_t& at) {

@@ -13,37 +13,41 @@
 namespace tlparse {
 namespace {
 
-// The place of the only top-level member "pid": a number, in a compact JSON object; npos if that is
-// not plain to see.
-std::size_t FindPid(std::string_view event, std::size_t& end) {
+// Where the number of the last top-level member "pid" stands in a compact JSON object; empty if
+// that is not plain to see.
+std::string_view FindPid(std::string_view event) {
   constexpr std::string_view kPid = "\"pid\":";
-  const std::size_t at = event.find(kPid);
-  if (at == std::string_view::npos || event.find(kPid, at + 1) != std::string_view::npos) {
-    return std::string_view::npos;
-  }
+  const std::size_t at = event.rfind(kPid);
+  if (at == std::string_view::npos) return {};
   const std::size_t start = at + kPid.size();
-  end = event.find_first_not_of("0123456789", start);
-  if (end == start || end == std::string_view::npos) return std::string_view::npos;
+  const std::size_t end = event.find_first_not_of("0123456789", start);
   // At the top level if all that closes after it is the event itself.
-  return event.find_first_of("{}[]", end) == event.size() - 1 ? start : std::string_view::npos;
+  if (end == std::string_view::npos || event.find_first_of("{}[]", end) != event.size() - 1)
+    return {};
+  return event.substr(start, end - start);
 }
 
-void SetPid(std::string& event, std::int64_t rank, simdjson::dom::parser& parser) {
-  std::size_t end = 0;
-  const std::size_t start = FindPid(event, end);
-  if (start != std::string::npos) {
-    event.replace(start, end - start, std::to_string(rank));
-    return;
-  }
+// The event with the rank for its pid, member by member.
+std::string WithPid(std::string_view event, std::int64_t rank, simdjson::dom::parser& parser) {
   simdjson::dom::object members;
-  if (parser.parse(event).get(members) != simdjson::SUCCESS) return;
+  if (parser.parse(event).get(members) != simdjson::SUCCESS) return std::string(event);
   std::string changed = "{";
   for (const auto member : members) {
     if (member.key == "pid") continue;
     changed += JsonString(member.key);
     changed += ':' + std::string(simdjson::minify(member.value)) + ',';
   }
-  event = changed + fmt::format("\"pid\":{}}}", rank);
+  return changed + fmt::format("\"pid\":{}}}", rank);
+}
+
+Result<void> AddWithPid(std::string_view event, std::int64_t rank, simdjson::dom::parser& parser,
+                        EntryFile& all) {
+  const std::string_view pid = FindPid(event);
+  if (pid.empty()) return all.Add(WithPid(event, rank, parser));
+  const fmt::format_int digits(rank);
+  const auto start = static_cast<std::size_t>(pid.data() - event.data());
+  return all.AddPieces(
+      {event.substr(0, start), {digits.data(), digits.size()}, event.substr(start + pid.size())});
 }
 
 // Events of one participant, to its own file and to that of all (nullptr: there is none).
@@ -71,8 +75,8 @@ Result<void> WriteEvents(Database& database, const Directory& directory,
     out.Append(event);
     is_first = false;
     if (all == nullptr) continue;
-    if (participant.rank) SetPid(event, *participant.rank, parser);
-    RETURN_IF_ERROR(all->Add(event));
+    RETURN_IF_ERROR(participant.rank ? AddWithPid(event, *participant.rank, parser, *all)
+                                     : all->Add(event));
   }
   out.Append(is_first ? "]" : "\n]");
   return out.Close();

@@ -1,6 +1,7 @@
 // A JSON array with one entry a line, in the root of the output directory.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,11 +16,12 @@ class EntryFile {
  public:
   EntryFile(const Directory& root, std::string name) : root_(root), name_(std::move(name)) {}
 
-  Result<void> Add(std::string_view entry) {
+  Result<void> Add(std::string_view entry) { return AddPieces({entry}); }
+  Result<void> AddPieces(std::initializer_list<std::string_view> pieces) {
     if (!is_open_) RETURN_IF_ERROR(out_.Open(root_, name_));
     out_.Append(is_open_ ? ",\n" : "[\n");
     is_open_ = true;
-    out_.Append(entry);
+    for (const std::string_view piece : pieces) out_.Append(piece);
     return {};
   }
 

@@ -16,7 +16,7 @@ namespace {
 
 void AppendCell(std::string_view text, FileWriter& out) {
   out.Append("<td><pre>");
-  AppendHtml(text, out);
+  AppendHtmlText(text, out);
   out.Append("</pre></td>");
 }
 
@@ -94,7 +94,7 @@ Result<void> WriteFailures(const ReportContext& context, const TreePlan& plan) {
     } else {
       label.Bind(1, failure.compile_id);
       ASSIGN_OR_RETURN(const bool has_label, label.Step());
-      if (has_label) AppendHtml(label.Text(0), out);
+      if (has_label) AppendHtmlText(label.Text(0), out);
       label.Reset();
     }
     out.Append("</td>");

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
+#include "base/ascii.h"
 #include "base/md5.h"
 #include "base/utf8.h"
 
@@ -27,7 +27,7 @@ bool IsDeviceName(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kDevices = {"con", "prn", "aux", "nul"};
   if (std::find(kDevices.begin(), kDevices.end(), base) != kDevices.end()) return true;
   return base.size() == 4 && (base.starts_with("com") || base.starts_with("lpt")) &&
-         std::isdigit(static_cast<unsigned char>(base[3])) != 0;
+         IsDigit(base[3]);
 }
 
 // The longest prefix of at most `size` bytes that ends between two characters.
@@ -100,7 +100,7 @@ std::string UrlFromPath(std::string_view path) {
   url.reserve(path.size());
   for (const char c : path) {
     const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0 || std::string_view("-_.~/").find(c) != std::string_view::npos) {
+    if (IsAlphanumeric(c) || std::string_view("-_.~/").find(c) != std::string_view::npos) {
       url += c;
     } else {
       url += '%';

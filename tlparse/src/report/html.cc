@@ -30,15 +30,16 @@ constexpr std::string_view kStyle =
     "text-align:left;vertical-align:top}th{background:#8882}\n"
     "td pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}\n"
     ".code span{display:block}.code span:target{background:#fd06}\n"
-    ".code span::before{content:attr(data-n);display:inline-block;width:4ch;text-align:right;"
-    "margin-right:1.5ch;color:#888}\n"
+    ".code span::before{counter-increment:line;content:counter(line);display:inline-block;"
+    "width:4ch;text-align:right;margin-right:1.5ch;color:#888}\n"
     ".stack ul{list-style:none;padding-left:2ch;margin:0;border-left:1px solid #8884}\n"
     ".stack li{white-space:pre}.stack li ul{white-space:normal}.quiet{color:#888}\n"
     ".ok{color:#1a7f37}.restarted{color:#9a6700}.empty,.skipped,.unfinished{color:#888}"
     ".failed{color:#cf222e;font-weight:bold}\n"
     "</style>\n";
 
-unsigned HtmlSpecialBytes(const char* bytes) {
+unsigned SpecialInText(const char* bytes) { return SpecialBytes<1, '&', '<', '>'>(bytes); }
+unsigned SpecialInAttribute(const char* bytes) {
   return SpecialBytes<1, '&', '<', '>', '"', '\''>(bytes);
 }
 
@@ -66,7 +67,7 @@ char* WriteEntity(char c, char* to) {
   }
 }
 
-template <typename Append>
+template <unsigned (*kSpecialBytes)(const char*), typename Append>
 void EscapeInto(std::string_view text, Append append) {
   constexpr std::size_t kBuffer = 4096;
   std::array<char, kBuffer + kBlockBytes + kMaxEntityBytes> buffer;
@@ -74,7 +75,7 @@ void EscapeInto(std::string_view text, Append append) {
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at != end) {
-    if (CopyPlain<HtmlSpecialBytes>(at, end, to)) to = WriteEntity(*at++, to);
+    if (CopyPlain<kSpecialBytes>(at, end, to)) to = WriteEntity(*at++, to);
     if (to < buffer.data() + kBuffer) continue;
     append({buffer.data(), to});
     to = buffer.data();
@@ -84,17 +85,13 @@ void EscapeInto(std::string_view text, Append append) {
 
 }  // namespace
 
-void AppendHtml(std::string_view text, FileWriter& out) {
-  EscapeInto(text, [&](std::string_view piece) { out.Append(piece); });
-}
-
-void AppendHtml(std::string_view text, std::string& out) {
-  EscapeInto(text, [&](std::string_view piece) { out += piece; });
+void AppendHtmlText(std::string_view text, FileWriter& out) {
+  EscapeInto<SpecialInText>(text, [&](std::string_view piece) { out.Append(piece); });
 }
 
 std::string Html(std::string_view text) {
   std::string result;
-  AppendHtml(text, result);
+  EscapeInto<SpecialInAttribute>(text, [&](std::string_view piece) { result += piece; });
   return result;
 }
 
@@ -108,13 +105,13 @@ void AppendPageStart(std::string_view title, std::string_view header_html, FileW
     out.Append("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
   }
   out.Append("<title>");
-  AppendHtml(title, out);
+  AppendHtmlText(title, out);
   out.Append("</title>\n");
   out.Append(kStyle);
   out.Append("</head>\n<body>\n");
   out.Append(header_html);
   out.Append("<h1>");
-  AppendHtml(title, out);
+  AppendHtmlText(title, out);
   out.Append("</h1>\n");
 }
 
@@ -129,14 +126,11 @@ void AppendNumberedLines(std::string_view text, FileWriter& out) {
   out.Append("<pre class=\"code\">");
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const fmt::format_int formatted(number);
-    const std::string_view digits(formatted.data(), formatted.size());
-    out.Append("<span id=\"L");
-    out.Append(digits);
-    out.Append("\" data-n=\"");
-    out.Append(digits);
-    out.Append("\">");
-    AppendHtml(text.substr(0, end), out);
+    const fmt::format_int digits(number);
+    out.Append("<span id=L");
+    out.Append({digits.data(), digits.size()});
+    out.Append('>');
+    AppendHtmlText(text.substr(0, end), out);
     out.Append("</span>");
     text.remove_prefix(std::min(end + 1, text.size()));
   }

@@ -1,4 +1,4 @@
-// HTML of the plain pages. Everything that comes from a log goes through AppendHtml.
+// HTML of the plain pages. Everything that comes from a log goes through AppendHtmlText or Html.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace tlparse {
 
 class FileWriter;
 
-// Appends `text` with & < > " ' escaped: for text and for quoted attribute values. Bytes that are
-// not UTF-8 are kept (browsers show U+FFFD); NUL becomes U+FFFD.
-void AppendHtml(std::string_view text, FileWriter& out);
-void AppendHtml(std::string_view text, std::string& out);
+// Bytes that are not UTF-8 are kept by both (browsers show U+FFFD); NUL becomes U+FFFD.
+// `text` with & < > escaped: to stand between tags, never in an attribute.
+void AppendHtmlText(std::string_view text, FileWriter& out);
+// With & < > " ' escaped: for quoted attribute values too.
 std::string Html(std::string_view text);
 
 // <!DOCTYPE html> … <body>, with our style and the title as heading. `title` is plain text.

@@ -209,7 +209,7 @@ void AppendArtifacts(const TreePlan& plan, FileWriter& out) {
       out.Append(fmt::format("<span id=\"k{}\"></span>", Html(UrlFromPath(label))));
     }
     last_label = label;
-    AppendHtml(key.key == "[-/-]" ? "[-/-] (no compile id)" : key.key, out);
+    AppendHtmlText(key.key == "[-/-]" ? "[-/-] (no compile id)" : key.key, out);
     out.Append("</h3>\n<ul>\n");
     for (const std::uint32_t index : key.files) AppendArtifact(plan, plan.files[index], out);
     out.Append("</ul>\n");
@@ -231,9 +231,9 @@ Result<void> AppendFakeKernels(const ReportContext& context, FileWriter& out) {
     if (!has_row) return {};
     out.Append(rows.Text(0) == "missing_fake_kernel" ? "<li>an operator has no fake kernel: <code>"
                                                      : "<li>a fake kernel is wrong: <code>");
-    AppendHtml(rows.Text(1), out);
+    AppendHtmlText(rows.Text(1), out);
     out.Append("</code> ");
-    AppendHtml(rows.Text(2), out);
+    AppendHtmlText(rows.Text(2), out);
     out.Append("</li>\n");
   }
 }
@@ -268,7 +268,7 @@ Result<void> WriteIndexPage(const ReportContext& context, const TreePlan& plan) 
   AppendPageStart(fmt::format("PyTorch compile report: {}", context.participant.title),
                   context.options.custom_header_html, out);
   out.Append("<p>");
-  AppendHtml(context.participant.log_path, out);
+  AppendHtmlText(context.participant.log_path, out);
   out.Append("</p>\n<ul>\n");
   out.Append(
       fmt::format("<li><a href=\"failures_and_restarts.html\">{} failures and restarts</a>"

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 
+#include "base/ascii.h"
 #include "base/json_writer.h"
 #include "base/plain_bytes.h"
 #include "report/output_directory.h"
@@ -20,7 +21,6 @@ struct StringSink {
 };
 
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 const char* SkipSpace(const char* at, const char* end) {

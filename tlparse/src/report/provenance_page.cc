@@ -53,7 +53,7 @@ class ProvenanceWriter {
   Result<void> AppendKernel() {
     const std::int64_t kernel = kernels_.Int(0);
     out_.Append("<tr><td><code>");
-    AppendHtml(kernels_.Text(1), out_);
+    AppendHtmlText(kernels_.Text(1), out_);
     if (!kernels_.IsNull(2)) out_.Append(fmt::format(":{}", kernels_.Int(2)));
     out_.Append("</code></td><td>");
     if (!kernels_.IsNull(3)) out_.Append(std::to_string(kernels_.Int(3)));
@@ -64,9 +64,9 @@ class ProvenanceWriter {
     while (true) {
       ASSIGN_OR_RETURN(const bool has_source, sources_.Step());
       if (!has_source) break;
-      AppendHtml(fmt::format("{}:{} in {}\n    {}\n", sources_.Text(0), sources_.Int(1),
-                             sources_.Text(2), sources_.Text(3)),
-                 out_);
+      AppendHtmlText(fmt::format("{}:{} in {}\n    {}\n", sources_.Text(0), sources_.Int(1),
+                                 sources_.Text(2), sources_.Text(3)),
+                     out_);
     }
     out_.Append("</pre></td></tr>\n");
     return {};
@@ -79,7 +79,7 @@ class ProvenanceWriter {
       if (!has_node) return {};
       const std::string node(nodes_.Text(0));
       out_.Append("<div><code>");
-      AppendHtml(node, out_);
+      AppendHtmlText(node, out_);
       out_.Append("</code>");
       origins_.Bind(1, graph);
       origins_.Bind(2, std::string_view(node));
@@ -88,7 +88,7 @@ class ProvenanceWriter {
         ASSIGN_OR_RETURN(const bool has_origin, origins_.Step());
         if (!has_origin) break;
         out_.Append(separator);
-        AppendHtml(origins_.Text(0), out_);
+        AppendHtmlText(origins_.Text(0), out_);
         separator = ", ";
       }
       out_.Append("</div>");

@@ -32,12 +32,12 @@ void AppendMembers(const simdjson::dom::object& object, FileWriter& out) {
     if (member.value.is_null() || member.key == "stack" || member.key == "user_stack") continue;
     const std::string text = ValueText(member.value);
     out.Append("<tr><th>");
-    AppendHtml(member.key, out);
+    AppendHtmlText(member.key, out);
     out.Append("</th><td>");
     const bool is_long = text.size() > kFoldedBytes;
     if (is_long) out.Append(fmt::format("<details><summary>{} bytes</summary>", text.size()));
     out.Append("<pre>");
-    AppendHtml(text, out);
+    AppendHtmlText(text, out);
     out.Append(is_long ? "</pre></details></td></tr>\n" : "</pre></td></tr>\n");
   }
   out.Append("</table>\n");
@@ -83,7 +83,7 @@ Result<void> RecordPages::AppendMetadataPage(std::int64_t record_id, std::string
       AppendMembers(members, out);
     } else {
       out.Append("<pre>");
-      AppendHtml(record_.Text(1), out);
+      AppendHtmlText(record_.Text(1), out);
       out.Append("</pre>\n");
     }
     ASSIGN_OR_RETURN(const auto user_stack, stacks_.Stack(record_.Int(3)));
@@ -105,8 +105,8 @@ void AppendGuardsPage(std::string_view payload, std::string_view title, FileWrit
     for (const simdjson::dom::element guard : guards) {
       simdjson::dom::element code;
       out.Append("<li><code>");
-      AppendHtml(ValueText(guard.at_key("code").get(code) == simdjson::SUCCESS ? code : guard),
-                 out);
+      AppendHtmlText(ValueText(guard.at_key("code").get(code) == simdjson::SUCCESS ? code : guard),
+                     out);
       out.Append("</code></li>\n");
     }
     out.Append("</ul>\n");
@@ -123,13 +123,13 @@ void AppendStackTracesPage(std::string_view payload, std::string_view title, Fil
   if (parser.parse(payload.data(), payload.size()).get(kernels) == simdjson::SUCCESS) {
     for (const auto kernel : kernels) {
       out.Append("<h2>");
-      AppendHtml(kernel.key, out);
+      AppendHtmlText(kernel.key, out);
       out.Append("</h2>\n");
       simdjson::dom::array stacks;
       if (kernel.value.get(stacks) != simdjson::SUCCESS) continue;
       for (const simdjson::dom::element stack : stacks) {
         out.Append("<pre>");
-        AppendHtml(WithLineBreaks(ValueText(stack)), out);
+        AppendHtmlText(WithLineBreaks(ValueText(stack)), out);
         out.Append("</pre>\n");
       }
     }

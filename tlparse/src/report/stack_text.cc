@@ -48,7 +48,7 @@ void AppendFrame(const StackFrame& frame, const std::string& path_to_tree, FileW
   constexpr std::string_view kGenerated = "<eval_with_key>.";
   const std::size_t mark = frame.file.find(kGenerated);
   if (mark == std::string::npos) {
-    AppendHtml(place, out);
+    AppendHtmlText(place, out);
   } else {
     const std::string id = frame.file.substr(mark + kGenerated.size());
     const std::string digits = id.substr(0, id.find_first_not_of("0123456789"));
@@ -56,10 +56,10 @@ void AppendFrame(const StackFrame& frame, const std::string& path_to_tree, FileW
                     fmt::format("L{}", frame.line)));
   }
   out.Append(" in ");
-  AppendHtml(frame.function, out);
+  AppendHtmlText(frame.function, out);
   if (!frame.code.empty()) {
     out.Append("  <span class=\"quiet\">");
-    AppendHtml(frame.code, out);
+    AppendHtmlText(frame.code, out);
     out.Append("</span>");
   }
 }

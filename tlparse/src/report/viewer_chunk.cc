@@ -1,8 +1,8 @@
 #include "report/viewer_chunk.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -26,9 +26,6 @@ Result<void> ChunkWriter::AddTable(Database& database, std::string_view name,
     if (const int index = sqlite3_bind_parameter_index(statement.handle(), parameter); index != 0)
       statement.Bind(index, value);
   }
-  const std::string stacks = StackList();
-  if (const int index = sqlite3_bind_parameter_index(statement.handle(), ":stacks"); index != 0)
-    statement.Bind(index, stacks);
   enum class Cell : std::uint8_t { kNumber, kStack, kMarker, kText, kTextId };
   std::vector<Cell> cells;
   std::vector<std::string_view> numbers;
@@ -57,23 +54,61 @@ Result<void> ChunkWriter::AddTable(Database& database, std::string_view name,
     if (!has_row) return {};
     for (int i = 0; i < static_cast<int>(cells.size()); ++i) {
       const Cell cell = cells[static_cast<std::size_t>(i)];
-      const int type = cell == Cell::kMarker ? SQLITE_NULL : statement.ColumnType(i);
-      if (cell == Cell::kMarker) {
-        continue;
-      } else if (type == SQLITE_NULL) {
+      if (cell == Cell::kMarker) continue;
+      sqlite3_value* const value = sqlite3_column_value(statement.handle(), i);
+      const int type = sqlite3_value_type(value);
+      if (type == SQLITE_NULL) {
         NextCell() += "null";
       } else if (cell == Cell::kText) {
         AddText(statement.Text(i));
-      } else if (cell == Cell::kTextId) {
-        RETURN_IF_ERROR(AddTextOfId(database, statement.Int(i)));
       } else if (type == SQLITE_FLOAT) {
-        AddReal(statement.Real(i));
+        AddReal(sqlite3_value_double(value));
+      } else if (const std::int64_t number = sqlite3_value_int64(value); cell == Cell::kTextId) {
+        RETURN_IF_ERROR(AddTextOfId(database, number));
       } else {
-        if (cell == Cell::kStack) stack_ids_.insert(statement.Int(i));
-        AddNumber(statement.Int(i));
+        if (cell == Cell::kStack) stack_ids_.insert(number);
+        AddNumber(number);
       }
     }
   }
+}
+
+Result<void> ChunkWriter::AddFrames(Database& database, std::string_view name) {
+  ASSIGN_OR_RETURN(
+      Statement* const frame,
+      database.PrepareKept(
+          "SELECT parent_id, line, file, function, code FROM stack_frame WHERE id = ?"));
+  struct Frame {
+    std::int64_t id;
+    std::optional<std::int64_t> parent_id, line, file, function, code;  // texts: as StringId
+  };
+  const auto string_id = [&](int column) {
+    return frame->IsNull(column)
+               ? std::nullopt
+               : std::optional(static_cast<std::int64_t>(StringId(frame->Text(column))));
+  };
+  std::vector<Frame> frames;
+  std::unordered_set<std::int64_t> known;
+  for (const std::int64_t stack_id : stack_ids_) {
+    for (std::int64_t id = stack_id; id != 0 && known.insert(id).second;
+         id = frames.back().parent_id.value_or(0)) {
+      frame->Bind(1, id);
+      ASSIGN_OR_RETURN(const bool has_row, frame->Step());
+      if (!has_row) break;
+      frames.push_back({id, frame->OptionalInt(0), frame->OptionalInt(1), string_id(2),
+                        string_id(3), string_id(4)});
+      frame->Reset();
+    }
+  }
+  std::sort(frames.begin(), frames.end(),
+            [](const Frame& a, const Frame& b) { return a.id < b.id; });
+  BeginTable(name, {"id", "parent_id", "line"}, {"file", "function", "code"});
+  for (const Frame& f : frames) {
+    for (const std::optional<std::int64_t>& cell :
+         {std::optional(f.id), f.parent_id, f.line, f.file, f.function, f.code})
+      AddNumber(cell);
+  }
+  return {};
 }
 
 void ChunkWriter::BeginTable(std::string_view name, const std::vector<std::string_view>& numbers,
@@ -88,7 +123,11 @@ void ChunkWriter::BeginTable(std::string_view name, const std::vector<std::strin
 
 std::string& ChunkWriter::NextCell() {
   Table& table = tables_.back();
-  std::string& cells = table.columns[table.next_cell++ % table.columns.size()].cells;
+  std::string& cells = table.columns[table.next_column].cells;
+  if (++table.next_column == table.columns.size()) {
+    table.next_column = 0;
+    ++table.rows;
+  }
   if (!cells.empty()) cells += ',';
   return cells;
 }
@@ -111,13 +150,21 @@ void ChunkWriter::AddReal(double value) {
   }
 }
 
+std::size_t ChunkWriter::NewStringId(std::string_view text) {
+  if (string_count_ != 0) strings_ += ',';
+  AppendJsonString(text, strings_);
+  return string_count_++;
+}
+
 std::size_t ChunkWriter::StringId(std::string_view text) {
-  const auto [entry, is_new] = string_ids_.try_emplace(HashBytes(text), string_ids_.size());
-  if (is_new) {
-    if (entry->second != 0) strings_ += ',';
-    AppendJsonString(text, strings_);
-  }
+  const auto [entry, is_new] = string_ids_.try_emplace(HashBytes(text));
+  if (is_new) entry->second = NewStringId(text);
   return entry->second;
+}
+
+void ChunkWriter::AddNewText(std::string_view text) {
+  const std::size_t id = NewStringId(text);
+  AppendInt(static_cast<std::int64_t>(id), NextCell());
 }
 
 void ChunkWriter::AddText(std::optional<std::string_view> text) {
@@ -140,17 +187,12 @@ Result<void> ChunkWriter::AddTextOfId(Database& database, std::int64_t text_id) 
   return {};
 }
 
-std::string ChunkWriter::StackList() const {
-  return fmt::format("[{}]", fmt::join(stack_ids_, ","));
-}
-
 std::string ChunkWriter::Finish() {
   std::string json = std::move(strings_);
   json += "],\"tables\":{";
   const char* separator = "";
   for (const Table& table : tables_) {
-    const std::size_t rows = table.columns.empty() ? 0 : table.next_cell / table.columns.size();
-    json += fmt::format("{}\"{}\":{{\"rows\":{}", separator, table.name, rows);
+    json += fmt::format("{}\"{}\":{{\"rows\":{}", separator, table.name, table.rows);
     for (const bool is_text : {false, true}) {
       json += is_text ? ",\"texts\":{" : ",\"numbers\":{";
       const char* comma = "";

@@ -33,10 +33,12 @@ class ChunkWriter {
 
   // Runs the query and adds its rows as a table. Columns before the one named | are numbers, those
   // behind it texts; a text column named "x@text" becomes the column x and holds ids of `text`.
-  // Parameters that the SQL does not use are ignored. :stacks is the JSON list of all values so far
-  // of columns named stack_id and user_stack_id.
+  // Parameters that the SQL does not use are ignored.
   Result<void> AddTable(Database& database, std::string_view name, const std::string& sql,
                         const ViewerParameters& parameters);
+  // The frames of the stacks that columns named stack_id and user_stack_id of tables so far name,
+  // outer ones included: id, parent_id, line, file, function, code, by id.
+  Result<void> AddFrames(Database& database, std::string_view name);
 
   // By hand: all columns first, then cell by cell in that order, row by row.
   void BeginTable(std::string_view name, const std::vector<std::string_view>& numbers,
@@ -44,6 +46,8 @@ class ChunkWriter {
   void AddNumber(std::optional<std::int64_t> value);
   void AddReal(double value);  // NaN and infinities become null: JSON has none
   void AddText(std::optional<std::string_view> text);
+  // The same for a text that is not worth looking for among those before it.
+  void AddNewText(std::string_view text);
 
   // The document. The writer is empty afterwards.
   std::string Finish();
@@ -58,15 +62,17 @@ class ChunkWriter {
   struct Table {
     std::string name;
     std::vector<Column> columns;
-    std::size_t next_cell = 0;
+    std::size_t next_column = 0;
+    std::size_t rows = 0;
   };
   std::string& NextCell();
+  std::size_t NewStringId(std::string_view text);
   std::size_t StringId(std::string_view text);
   Result<void> AddTextOfId(Database& database, std::int64_t text_id);
-  std::string StackList() const;
 
   std::vector<Table> tables_;
   std::string strings_ = kStart;  // the document as far as it is known
+  std::size_t string_count_ = 0;
   std::unordered_map<Hash128, std::size_t, Hash128Hasher> string_ids_;
   std::unordered_map<std::int64_t, std::size_t> string_ids_of_texts_;  // by id in `text`
   std::unordered_set<std::int64_t> stack_ids_;

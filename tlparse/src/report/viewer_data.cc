@@ -53,7 +53,27 @@ Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64
   }
   ViewerData data(database, found, std::move(layout));
   ASSIGN_OR_RETURN(data.origin_us_, database.QueryInt(fmt::format(kOrigin, found)));
+  RETURN_IF_ERROR(data.FindMixedProcesses());
   return data;
+}
+
+Result<void> ViewerData::FindMixedProcesses() {
+  ASSIGN_OR_RETURN(Statement rows,
+                   database_->Prepare("SELECT id, first_record_id, last_record_id FROM process "
+                                      "ORDER BY first_record_id"));
+  std::unordered_set<std::int64_t> mixed;
+  std::int64_t longest_id = 0;  // of those so far the one that ends last
+  std::int64_t longest_end = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    if (rows.Int(1) <= longest_end) mixed.insert({longest_id, rows.Int(0)});
+    if (rows.Int(2) <= longest_end) continue;
+    longest_id = rows.Int(0);
+    longest_end = rows.Int(2);
+  }
+  mixed_processes_ = std::make_shared<const std::unordered_set<std::int64_t>>(std::move(mixed));
+  return {};
 }
 
 Result<std::string> ViewerData::Chunk(std::string_view name) {
@@ -76,7 +96,8 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   ASSIGN_OR_RETURN(const ViewerParameters parameters, ParametersFor(*spec, *id));
   ChunkWriter writer;
   for (const ViewerTable& table : spec->tables) {
-    auto added = writer.AddTable(*database_, table.name, table.sql, parameters);
+    auto added = table.sql.empty() ? writer.AddFrames(*database_, table.name)
+                                   : writer.AddTable(*database_, table.name, table.sql, parameters);
     if (!added) {
       Error error = std::move(added).error();
       error.message = fmt::format("viewer chunk {}, table {}: {}", name, table.name, error.message);
@@ -96,11 +117,14 @@ Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
     first = id * width;
     last = first + width - 1;
   }
-  for (const ViewerLayout::Block& block : layout_.blocks) {
+  for (const ViewerLayout::Block& block : layout_->blocks) {
     if (block.kind == spec.name && block.first_id == id) last = block.last_id;
   }
-  ViewerParameters parameters = {
-      {":run", run_id_}, {":origin", origin_us_}, {":first", first}, {":last", last}};
+  ViewerParameters parameters = {{":run", run_id_},
+                                 {":origin", origin_us_},
+                                 {":first", first},
+                                 {":last", last},
+                                 {":is_mixed", mixed_processes_->contains(id) ? 1 : 0}};
   if (spec.range == ChunkRange::kCompiles || spec.range == ChunkRange::kProcess) {
     ASSIGN_OR_RETURN(
         Statement* const kept,
@@ -131,10 +155,10 @@ Result<void> ViewerData::AddLayout(ChunkWriter& writer) {
     writer.AddText(name);
   };
   add("origin_us", origin_us_);
-  add("text_prefix_digits", layout_.text_prefix_digits);
-  add("text_alone_bytes", layout_.text_alone_bytes);
+  add("text_prefix_digits", layout_->text_prefix_digits);
+  add("text_alone_bytes", layout_->text_alone_bytes);
   writer.BeginTable("block", {"first_id"}, {"kind"});
-  for (const ViewerLayout::Block& block : layout_.blocks) {
+  for (const ViewerLayout::Block& block : layout_->blocks) {
     writer.AddNumber(block.first_id);
     writer.AddText(block.kind);
   }
@@ -156,10 +180,34 @@ Result<std::string> ViewerData::TextChunk(std::string_view prefix) {
     if (!has_row) break;
     writer.AddNumber(statement.Int(2));
     writer.AddNumber(statement.Int(3));
-    writer.AddText(statement.Text(0));
-    writer.AddText(statement.Text(1));
+    writer.AddNewText(statement.Text(0));
+    writer.AddNewText(statement.Text(1));
   }
   return writer.Finish();
+}
+
+// Blocks of 1024 records of which one at least is an event.
+Result<void> ViewerData::AddArgumentNames(std::vector<std::string>& names) {
+  ASSIGN_OR_RETURN(
+      Statement ranges,
+      database_->Prepare(
+          "SELECT p.first_record_id / 1024, p.last_record_id / 1024 FROM process p JOIN log_file f "
+          "ON f.id = p.log_file_id WHERE f.run_id = ? ORDER BY p.first_record_id"));
+  ASSIGN_OR_RETURN(Statement event,
+                   database_->Prepare("SELECT 1 FROM chromium_event_row WHERE record_id BETWEEN "
+                                      "?1 * 1024 AND ?1 * 1024 + 1023"));
+  ranges.Bind(1, run_id_);
+  std::int64_t next = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_range, ranges.Step());
+    if (!has_range) return {};
+    for (next = std::max(next, ranges.Int(0)); next <= ranges.Int(1); ++next) {
+      event.Bind(1, next);
+      ASSIGN_OR_RETURN(const bool has_event, event.Step());
+      if (has_event) names.push_back(fmt::format("args/{}", next));
+      event.Reset();
+    }
+  }
 }
 
 Result<std::vector<std::string>> ViewerData::ChunkNames() {
@@ -175,7 +223,7 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
   for (const ViewerChunkSpec& spec : ViewerChunkSpecs()) {
     if (spec.range == ChunkRange::kNone && spec.name != "export") names.emplace_back(spec.name);
   }
-  for (const ViewerLayout::Block& block : layout_.blocks)
+  for (const ViewerLayout::Block& block : layout_->blocks)
     names.push_back(fmt::format("{}/{}", block.kind, block.first_id));
   const std::string processes = fmt::format(
       "SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {}",
@@ -183,10 +231,7 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
   RETURN_IF_ERROR(add_ids("process", processes));
   RETURN_IF_ERROR(add_ids("events", processes));
   RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component"));
-  RETURN_IF_ERROR(add_ids(
-      "args",
-      fmt::format("SELECT DISTINCT record_id / 1024 FROM chromium_event WHERE process_id IN ({})",
-                  processes)));
+  RETURN_IF_ERROR(AddArgumentNames(names));
   RETURN_IF_ERROR(
       add_ids("import_log",
               fmt::format("SELECT DISTINCT id / 4096 FROM import_log WHERE run_id = {}", run_id_)));

@@ -25,6 +25,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <utility>
 
 #include "base/result.h"
 #include "report/viewer_chunk.h"
@@ -67,20 +69,28 @@ class ViewerData {
   Result<std::vector<std::string>> ChunkNames();
 
   std::int64_t run_id() const { return run_id_; }
-  const ViewerLayout& layout() const { return layout_; }
-  void set_layout(ViewerLayout layout) { layout_ = std::move(layout); }
+  const ViewerLayout& layout() const { return *layout_; }
+  void set_layout(ViewerLayout layout) {
+    layout_ = std::make_shared<const ViewerLayout>(std::move(layout));
+  }
 
  private:
   ViewerData(Database& database, std::int64_t run_id, ViewerLayout layout)
-      : database_(&database), run_id_(run_id), layout_(std::move(layout)) {}
+      : database_(&database), run_id_(run_id) {
+    set_layout(std::move(layout));
+  }
+  Result<void> FindMixedProcesses();
   Result<ViewerParameters> ParametersFor(const ViewerChunkSpec& spec, std::int64_t id) const;
   Result<void> AddLayout(ChunkWriter& writer);
+  Result<void> AddArgumentNames(std::vector<std::string>& names);
   Result<std::string> TextChunk(std::string_view prefix);
 
   Database* database_;
   std::int64_t run_id_;
   std::int64_t origin_us_ = 0;  // times in chunks count from here
-  ViewerLayout layout_;
+  std::shared_ptr<const ViewerLayout> layout_;
+  // Processes whose records lie among those of others, by id.
+  std::shared_ptr<const std::unordered_set<std::int64_t>> mixed_processes_;
 };
 
 }  // namespace tlparse

@@ -136,8 +136,8 @@ Result<void> WriteTexts(Database& database, const TextSet& texts, const Director
     if (is_first) writer.BeginTable("text", {"size_bytes", "is_binary"}, {"hash", "content"});
     writer.AddNumber(row.Int(0));
     writer.AddNumber(row.Int(1));
-    writer.AddText(row.Text(2));
-    writer.AddText(row.Text(3));
+    writer.AddNewText(row.Text(2));
+    writer.AddNewText(row.Text(3));
   };
   while (true) {
     ASSIGN_OR_RETURN(const bool has_next, found.Step());

@@ -6,15 +6,6 @@
 namespace tlparse {
 namespace {
 
-constexpr std::string_view kPreamble =
-    "WITH RECURSIVE run_process(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = "
-    "p.log_file_id"
-    " WHERE f.run_id = :run),"
-    " run_compile(id) AS (SELECT id FROM compile WHERE process_id IN run_process),"
-    " used_frame(id) AS (SELECT value FROM json_each(:stacks) UNION"
-    " SELECT s.parent_id FROM used_frame u JOIN stack_frame s ON s.id = u.id"
-    " WHERE s.parent_id IS NOT NULL)\n";
-
 // In the order in which the page's data is written: what takes long first.
 constexpr std::pair<std::string_view, ChunkRange> kChunks[] = {
     {"index", ChunkRange::kNone},      {"compiles", ChunkRange::kNone},
@@ -28,15 +19,25 @@ constexpr std::pair<std::string_view, ChunkRange> kChunks[] = {
     {"export", ChunkRange::kNone},
 };
 
+std::string_view Script(std::string_view name) {
+  const auto scripts = ViewerScripts();
+  const auto script = std::find_if(scripts.begin(), scripts.end(),
+                                   [name](const ViewerScript& s) { return s.name == name; });
+  return script == scripts.end() ? std::string_view() : script->text;
+}
+
 std::vector<ViewerTable> ParseTables(std::string_view script) {
+  const std::string common(Script("common"));
   constexpr std::string_view kHead = "-- table: ";
   std::vector<ViewerTable> tables;
   for (std::size_t at = script.find(kHead); at != std::string_view::npos;) {
     const std::size_t next = script.find(kHead, at + kHead.size());
     const std::string_view section = script.substr(at + kHead.size(), next - at - kHead.size());
     const std::size_t line_end = section.find('\n');
+    const std::string_view query = section.substr(line_end + 1);
+    const bool is_query = query.find("SELECT") != std::string_view::npos;
     tables.push_back({std::string(section.substr(0, line_end)),
-                      std::string(kPreamble).append(section.substr(line_end + 1))});
+                      is_query ? common + std::string(query) : std::string()});
     at = next;
   }
   return tables;
@@ -45,11 +46,7 @@ std::vector<ViewerTable> ParseTables(std::string_view script) {
 std::vector<ViewerChunkSpec> MakeSpecs() {
   std::vector<ViewerChunkSpec> specs;
   for (const auto& [name, range] : kChunks) {
-    const auto scripts = ViewerScripts();
-    const auto script =
-        std::find_if(scripts.begin(), scripts.end(),
-                     [stem = name](const ViewerScript& s) { return s.name == stem; });
-    if (script != scripts.end()) specs.push_back({name, range, ParseTables(script->text)});
+    specs.push_back({name, range, ParseTables(Script(name))});
   }
   return specs;
 }

@@ -1,13 +1,14 @@
 // The SQL behind each chunk of the viewer: schemas/sql/viewer/<chunk>.sql, embedded at build time.
 //
 // A file holds one query per table, each below a line "-- table: <name>". Columns before the one
-// named | are numbers, those behind it texts. Queries may use
+// named | are numbers, those behind it texts. Before each query stands common.sql. A table without
+// a query holds the frames of the stacks that the tables above it name. Queries may use
 //   :run            the run that is shown        run_process   its processes (a column of ids)
 //   :origin         its earliest time, µs        run_compile   their compiles
+//                                                shown_record  records
 //   :first, :last   ids that the chunk's name stands for
 //   :first_record, :last_record   the records of compiles or process :first … :last lie between
-//   :stacks         the stacks of the chunk's tables so far (see ChunkWriter::AddTable)
-//                                                used_frame    their frames, outer ones included
+//   :is_mixed       1: so do records of other processes
 #pragma once
 
 #include <span>
@@ -29,7 +30,7 @@ enum class ChunkRange {
 
 struct ViewerTable {
   std::string name;
-  std::string sql;
+  std::string sql;  // empty: the frames
 };
 
 struct ViewerChunkSpec {

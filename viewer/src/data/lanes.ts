@@ -24,7 +24,9 @@ function layOut(process: Process, chunk: Chunks['events']): Lane {
   const t = chunk.event;
   const rows: number[] = [];
   for (let i = 0; i < t.rows; i++) if (t.start_us[i] !== null) rows.push(i);
-  const lane: Lane = { process, names: rows.map((i) => t.name[i] ?? ''), start: new Float64Array(rows.length), length: new Float64Array(rows.length), depth: new Uint8Array(rows.length), recordId: rows.map((i) => t.record_id[i]!), compileId: rows.map((i) => t.compile_id[i]), phase: rows.map((i) => t.phase[i] ?? ''), depths: 1, longest: new Float64Array(maxDepth), byDepth: [] };
+  // By start, what contains others first.
+  rows.sort((a, b) => t.start_us[a]! - t.start_us[b]! || (t.duration_us[b] ?? -1) - (t.duration_us[a] ?? -1));
+  const lane: Lane = { process, names: rows.map((i) => t.name[i] ?? ''), start: new Float64Array(rows.length), length: new Float64Array(rows.length), depth: new Uint8Array(rows.length), recordId: rows.map((i) => t.record_id[i]!), compileId: rows.map((i) => t.compile_id[i]), phase: rows.map((i) => String.fromCharCode(t.phase[i] ?? 0)), depths: 1, longest: new Float64Array(maxDepth), byDepth: [] };
   const open: number[] = []; // ends of the events that are open
   const lists: number[][] = [];
   rows.forEach((row, i) => {

@@ -1,7 +1,9 @@
 #include "artifacts/common/device_text.h"
 
+#include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "base/ascii.h"
 
 namespace tlparse {
 namespace {
@@ -9,9 +11,6 @@ namespace {
 constexpr std::array<std::string_view, 7> kDeviceTypes = {"cuda", "xpu", "hpu",          "mtia",
                                                           "npu",  "hip", "privateuseone"};
 constexpr std::size_t kMostDigits = 5;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 // The number that `digits` is, if writing it gives the same digits.
 std::optional<std::int64_t> PlainNumber(std::string_view digits) {
@@ -25,19 +24,24 @@ std::optional<std::int64_t> PlainNumber(std::string_view digits) {
   return number;
 }
 
+bool EndsWithType(std::string_view text) {
+  return std::any_of(kDeviceTypes.begin(), kDeviceTypes.end(), [text](std::string_view type) {
+    return text.ends_with(type) &&
+           (text.size() == type.size() || !IsWordCharacter(text[text.size() - type.size() - 1]));
+  });
+}
+
 }  // namespace
 
-std::size_t DevicePrefix(std::string_view text, std::size_t at) {
-  if (at > 0 && IsWord(text[at - 1])) return 0;
-  const std::string_view rest = text.substr(at);
-  for (const std::string_view type : kDeviceTypes) {
-    if (rest.starts_with(type) && rest.size() > type.size() && rest[type.size()] == ':')
-      return type.size() + 1;
+std::size_t FindDeviceIndex(std::string_view text, std::size_t from) {
+  for (std::size_t at = std::max<std::size_t>(from, 1); at < text.size(); ++at) {
+    const char before = text[at - 1];
+    if ((before != ':' && before != '=') || !IsDigit(text[at])) continue;
+    if (before == ':' ? EndsWithType(text.substr(0, at - 1))
+                      : text.substr(0, at).ends_with("', index="))
+      return at;
   }
-  constexpr std::string_view kIndex = "index=";
-  // Only inside device(type='cuda', index=3).
-  if (rest.starts_with(kIndex) && text.substr(0, at).ends_with("', ")) return kIndex.size();
-  return 0;
+  return std::string_view::npos;
 }
 
 std::optional<DeviceText> TakeDeviceIndex(std::string_view name, std::string_view value) {
@@ -48,22 +52,16 @@ std::optional<DeviceText> TakeDeviceIndex(std::string_view name, std::string_vie
   }
   std::optional<DeviceText> result;
   std::size_t copied = 0;
-  for (std::size_t at = 0; at < value.size(); ++at) {
-    const char c = value[at];
-    if (c < 'c' || c > 'x') continue;  // first letters of what is looked for
-    const std::size_t prefix = DevicePrefix(value, at);
-    if (prefix == 0) continue;
-    const std::size_t begin = at + prefix;
+  for (std::size_t begin = FindDeviceIndex(value, 0); begin != std::string_view::npos;
+       begin = FindDeviceIndex(value, copied)) {
     std::size_t end = begin;
     while (end < value.size() && IsDigit(value[end])) ++end;
-    if (end == begin) continue;
     const std::optional<std::int64_t> number = PlainNumber(value.substr(begin, end - begin));
     if (!number || (result && result->device_index != *number)) return std::nullopt;
     if (!result) result = DeviceText{{}, *number};
     result->text += value.substr(copied, begin - copied);
     result->text += kDevicePlaceholder;
     copied = end;
-    at = end - 1;
   }
   if (!result || value.find(kDevicePlaceholder) != std::string_view::npos) return std::nullopt;
   result->text += value.substr(copied);

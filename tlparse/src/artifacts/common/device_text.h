@@ -14,9 +14,9 @@ namespace tlparse {
 // U+FFFC (object replacement character), char(65532) in SQL.
 inline constexpr std::string_view kDevicePlaceholder = "\xEF\xBF\xBC";
 
-// Length of "cuda:" (or another type) or "index=" at `at` where a device index may follow; 0: none
-// may.
-std::size_t DevicePrefix(std::string_view text, std::size_t at);
+// Where the next number of a device begins, at `from` or behind it: that of "cuda:3" (or another
+// type) or of "device(type='cuda', index=3)". npos if there is none.
+std::size_t FindDeviceIndex(std::string_view text, std::size_t from);
 
 struct DeviceText {
   std::string text;  // with the placeholder for the index

@@ -2,13 +2,13 @@
 
 #include <cstdint>
 
+#include "base/ascii.h"
+
 namespace tlparse {
 
 namespace {
 
 constexpr int kMaxDepth = 16;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 class Scanner {
  public:

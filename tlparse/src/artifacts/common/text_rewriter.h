@@ -12,11 +12,11 @@
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
+
+#include "base/ascii.h"
 #endif
 
 namespace tlparse {
-
-inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Two neighbouring bytes worth a look. kAnyDigit as second stands for 0 … 9.
 struct BytePair {

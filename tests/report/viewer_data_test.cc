@@ -1,0 +1,52 @@
+// What the chunks of the page's data hold.
+#include "report/viewer_data.h"
+
+#include <algorithm>
+
+#include "tests/report/report_fixture.h"
+
+namespace tlparse {
+namespace {
+
+std::string Event(int pid, const std::string& name, int ts) {
+  const std::string event =
+      "{\"name\": \"" + name + "\", \"ph\": \"i\", \"ts\": " + std::to_string(ts) + "}";
+  return LogRecordText("{\"chromium_event\": {}}", event.c_str(), pid);
+}
+
+// The records and the names of a process's events, as its chunk lists them.
+std::string EventsOf(ViewerData& viewer, int process) {
+  const Result<std::string> chunk = viewer.Chunk("events/" + std::to_string(process));
+  REQUIRE(chunk);
+  const std::size_t names = chunk->find('['), ids = chunk->find("\"record_id\":");
+  return chunk->substr(names, chunk->find(']') + 1 - names) + " " +
+         chunk->substr(ids, chunk->find(']', ids) + 1 - ids);
+}
+
+TEST_CASE("The events of a process are its own, whether processes are mixed or not",
+          "[viewer_data]") {
+  const TempDirectory directory;
+  const std::string log = directory.path() + "/three.log";
+  std::ofstream(log, std::ios::binary)
+      << Event(11, "a", 1) + Event(12, "b", 2) + Event(11, "c", 3) + Event(12, "d", 4) +
+             Event(13, "e", 5) + LogRecordText("{\"str\": [\"x\", 1]}", nullptr, 13);
+  ImportOptions import;
+  import.database_path = directory.path() + "/trace.db";
+  REQUIRE(ImportLogs(
+      {FoundLog{log, std::nullopt, static_cast<std::int64_t>(std::filesystem::file_size(log))}}, {},
+      import));
+  auto database = Database::Open(import.database_path, Database::Mode::kReadOnly);
+  REQUIRE(database);
+  auto viewer = ViewerData::Open(*database, std::nullopt);
+  REQUIRE(viewer);
+  CHECK(EventsOf(*viewer, 1) == "[\"a\",\"c\"] \"record_id\":[1,3]");
+  CHECK(EventsOf(*viewer, 2) == "[\"b\",\"d\"] \"record_id\":[2,4]");
+  CHECK(EventsOf(*viewer, 3) == "[\"e\"] \"record_id\":[5]");
+  const auto names = viewer->ChunkNames();
+  REQUIRE(names);
+  CHECK(std::count(names->begin(), names->end(), "args/0") == 1);
+  CHECK(std::count(names->begin(), names->end(), "args/1") == 0);
+}
+
+}  // namespace
+}  // namespace tlparse
