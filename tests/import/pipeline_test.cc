@@ -168,7 +168,7 @@ TEST_CASE("What is written after reading is in the database, and its failure end
 TEST_CASE("A database that refuses rows ends the load at once", "[pipeline]") {
   Stages stages;
   REQUIRE(
-      stages.scratch.database.Execute("CREATE TRIGGER full BEFORE INSERT ON payload_row WHEN "
+      stages.scratch.database.Execute("CREATE TRIGGER full AFTER INSERT ON payload_row WHEN "
                                       "new.id > 1500 BEGIN SELECT raise(ABORT, 'disk full'); END"));
   std::vector<PipelineFile> files;
   files.push_back(File("a", LargeLog(60 << 20)));  // more than all windows in flight hold

@@ -53,6 +53,32 @@ TEST_CASE("A batch can be filled and inserted again and again", "[batch_table]")
         3000);
 }
 
+TEST_CASE("Rows keep their ids, in order or not", "[batch_table]") {
+  Tables with;
+  auto writer = BatchWriter::Make(with.scratch.database, with.tables);
+  REQUIRE(writer);
+  RowBatch rows(with.tables);
+  const auto insert = [&](std::initializer_list<int> ids) {
+    for (const int id : ids) rows.Add(with.names, id, std::to_string(id));
+    const Result<void> inserted = (*writer)->Insert(rows);
+    rows.Clear();
+    return inserted.has_value();
+  };
+  CHECK(insert({4, 5, 6}));
+  CHECK(insert({7, 8}));   // go on
+  CHECK(insert({12, 9}));  // do not
+  CHECK(insert({10}));     // goes on from 9, which is not the greatest
+  CHECK(insert({13}));
+  CHECK(insert({14, 16}));    // begins as if
+  CHECK_FALSE(insert({16}));  // taken
+  CHECK(with.scratch.Rows("SELECT group_concat(id), sum(name <> id) FROM name") ==
+        Lines{"4,5,6,7,8,9,10,12,13,14,16|0"});
+  // What SQLite gives is compared with what was meant.
+  CHECK(insert({17}));
+  REQUIRE(with.scratch.database.Execute("DELETE FROM name WHERE id > 9"));
+  CHECK_FALSE(insert({18}));
+}
+
 TEST_CASE("What SQLite refuses is an error that names the table", "[batch_table]") {
   Tables with;
   auto writer = BatchWriter::Make(with.scratch.database, with.tables);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tlparse {
 
 // What a virtual table reads.
@@ -107,48 +109,102 @@ sqlite3_module MakeModule() {
 }
 const sqlite3_module kModule = MakeModule();
 
+Error Registering(std::string_view module, Database& database) {
+  return {ErrorCode::kInternal,
+          fmt::format("cannot register {}: {}", module, sqlite3_errmsg(database.handle()))};
+}
+
+// Whether the table's first column is an INTEGER PRIMARY KEY named id, which SQLite fills itself.
+bool BeginsWithRowid(Database& database, const std::string& table, const Statement& columns) {
+  const char* type = nullptr;
+  int is_key = 0;
+  return columns.column_count() > 1 && columns.ColumnName(0) == "id" &&
+         sqlite3_table_column_metadata(database.handle(), nullptr, table.c_str(), "id", &type,
+                                       nullptr, nullptr, &is_key, nullptr) == SQLITE_OK &&
+         is_key != 0 && std::string_view(type) == "INTEGER";
+}
+
+// Whether the rows' ids, their first values, are last_id + 1, last_id + 2, …
+bool GoesOn(const std::vector<Cell>& cells, std::size_t columns, std::int64_t last_id) {
+  for (std::size_t i = 0; i < cells.size(); i += columns) {
+    if (cells[i].type != Cell::Type::kInt || cells[i].integer != ++last_id) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-BatchWriter::BatchWriter(const TableSet& tables) : tables_(tables) {}
+BatchWriter::BatchWriter(Database& database, const TableSet& tables)
+    : database_(database), tables_(tables) {}
 BatchWriter::~BatchWriter() = default;
 
 Result<std::unique_ptr<BatchWriter>> BatchWriter::Make(Database& database, const TableSet& tables) {
-  std::unique_ptr<BatchWriter> writer(new BatchWriter(tables));
+  std::unique_ptr<BatchWriter> writer(new BatchWriter(database, tables));
   for (const TableSet::Table& table : tables.tables()) {
-    auto source = std::make_unique<BatchSource>();
-    source->columns = table.columns;
-    const std::string module = "batch_" + table.name;
-    if (sqlite3_create_module(database.handle(), module.c_str(), &kModule, source.get()) !=
-        SQLITE_OK) {
+    if (Result<void> added = writer->AddTarget(table); !added) {
       return Fail(ErrorCode::kInternal,
-                  fmt::format("cannot register {}: {}", module, sqlite3_errmsg(database.handle())));
+                  fmt::format("table {}: {}", table.name, added.error().message));
     }
-    Result<Statement> insert = database.Prepare(
-        fmt::format("INSERT INTO \"{}\" SELECT * FROM \"{}\"", table.name, module));
-    if (!insert)
-      return Fail(ErrorCode::kInternal,
-                  fmt::format("table {}: {}", table.name, insert.error().message));
-    writer->inserts_.push_back(std::move(*insert));
-    writer->sources_.push_back(std::move(source));
   }
   return writer;
 }
 
+Result<void> BatchWriter::AddTarget(const TableSet::Table& table) {
+  Target target;
+  target.source = std::make_unique<BatchSource>();
+  target.source->columns = table.columns;
+  const std::string module = "batch_" + table.name;
+  if (sqlite3_create_module(database_.handle(), module.c_str(), &kModule, target.source.get()) !=
+      SQLITE_OK) {
+    return tl::unexpected<Error>(Registering(module, database_));
+  }
+  ASSIGN_OR_RETURN(target.insert,
+                   database_.Prepare(
+                       fmt::format("INSERT INTO \"{}\" SELECT * FROM \"{}\"", table.name, module)));
+  ASSIGN_OR_RETURN(const Statement columns,
+                   database_.Prepare(fmt::format("SELECT * FROM \"{}\"", table.name)));
+  if (BeginsWithRowid(database_, table.name, columns)) {
+    std::string to, from;
+    for (int i = 1; i < columns.column_count(); ++i) {
+      to += fmt::format("{}\"{}\"", i == 1 ? "" : ",", columns.ColumnName(i));
+      from += fmt::format("{}c{}", i == 1 ? "" : ",", i);
+    }
+    ASSIGN_OR_RETURN(target.append,
+                     database_.Prepare(fmt::format("INSERT INTO \"{}\"({}) SELECT {} FROM \"{}\"",
+                                                   table.name, to, from, module)));
+  }
+  targets_.push_back(std::move(target));
+  return {};
+}
+
 Result<void> BatchWriter::Insert(const RowBatch& batch) {
-  for (std::size_t index = 0; index < sources_.size(); ++index) {
+  for (std::size_t index = 0; index < targets_.size(); ++index) {
     const std::vector<Cell>& cells = batch.cells(static_cast<TableId>(index));
     if (cells.empty()) continue;
-    if (cells.size() % sources_[index]->columns != 0) {
-      return Fail(ErrorCode::kInternal, fmt::format("a row of {} has too few or too many values",
-                                                    tables_.tables()[index].name));
+    const std::string& table = tables_.tables()[index].name;
+    if (cells.size() % targets_[index].source->columns != 0) {
+      return Fail(ErrorCode::kInternal,
+                  fmt::format("a row of {} has too few or too many values", table));
     }
-    sources_[index]->cells = &cells;
-    if (Result<void> inserted = inserts_[index].Run(); !inserted) {
+    if (Result<void> inserted = Insert(targets_[index], cells); !inserted) {
       return Fail(ErrorCode::kDatabase,
-                  fmt::format("cannot write table {}: {}", tables_.tables()[index].name,
-                              inserted.error().message));
+                  fmt::format("cannot write table {}: {}", table, inserted.error().message));
     }
   }
+  return {};
+}
+
+Result<void> BatchWriter::Insert(Target& target, const std::vector<Cell>& cells) {
+  const std::size_t columns = target.source->columns;
+  target.source->cells = &cells;
+  const bool goes_on =
+      target.append && target.last_id != 0 && GoesOn(cells, columns, target.last_id);
+  RETURN_IF_ERROR(goes_on ? target.append->Run() : target.insert.Run());
+  if (!target.append) return {};
+  for (std::size_t i = 0; i < cells.size(); i += columns)
+    target.last_id = std::max(target.last_id, cells[i].integer);
+  if (goes_on && sqlite3_last_insert_rowid(database_.handle()) != target.last_id)
+    return Fail(ErrorCode::kInternal, "rows were removed while others were added");
   return {};
 }
 

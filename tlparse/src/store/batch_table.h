@@ -1,9 +1,13 @@
 // Inserts a RowBatch with one statement per table: `INSERT INTO t SELECT * FROM batch_t`, where
 // batch_t is a virtual table over the batch's cells. Cheaper than binding and stepping every row
-// (SQLite runs one program over all of them, and text is not copied).
+// (SQLite runs one program over all of them, and text is not copied). Rows whose ids go on from the
+// last one are inserted without them: SQLite then gives the same ids and need not look where they
+// belong.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -28,11 +32,19 @@ class BatchWriter {
   Result<void> Insert(const RowBatch& batch);
 
  private:
-  explicit BatchWriter(const TableSet& tables);
+  struct Target {
+    std::unique_ptr<BatchSource> source;
+    Statement insert;
+    std::optional<Statement> append;  // without ids; only where the first column is the rowid
+    std::int64_t last_id = 0;         // the greatest this writer has inserted; 0: none yet
+  };
+  BatchWriter(Database& database, const TableSet& tables);
+  Result<void> AddTarget(const TableSet::Table& table);
+  Result<void> Insert(Target& target, const std::vector<Cell>& cells);
 
+  Database& database_;
   const TableSet& tables_;
-  std::vector<std::unique_ptr<BatchSource>> sources_;
-  std::vector<Statement> inserts_;
+  std::vector<Target> targets_;
 };
 
 }  // namespace tlparse
