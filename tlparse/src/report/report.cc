@@ -37,20 +37,20 @@ class Reporter {
     ASSIGN_OR_RETURN(failures_, ReadFailures(database_, run_id));
     facts_.resize(participants_.size());
     const bool has_aggregates = participants_.empty() || !participants_.front().directory.empty();
-    // The pool takes what was added last: long tasks first, and the many small ones of the viewer
-    // fill up what is left.
+    // The pool takes what was added last: the longest task first, and beside it what prepares the
+    // viewer's many small ones, which fill up what is left in the end.
+    for (std::size_t i = 0; i < participants_.size(); ++i) {
+      pool_.Add([this, i](Database& database) { return Begin(database, i); });
+    }
     if (options_.viewer) {
       pool_.Add([this, run_id](Database& database) {
         return AddViewerTasks(pool_, database, root_, run_id, options_.custom_header_html);
       });
     }
-    for (std::size_t i = 0; i < participants_.size(); ++i) {
-      pool_.Add([this, i](Database& database) { return Begin(database, i); });
-    }
     pool_.Add([this, has_aggregates](Database& database) {
       return WriteChromiumEvents(database, root_, participants_, has_aggregates);
     });
-    RETURN_IF_ERROR(pool_.Run(database_, options_.threads));
+    RETURN_IF_ERROR(pool_.Run(database_.path(), options_.threads));
     if (has_aggregates) RETURN_IF_ERROR(WriteAggregates());
     ReportSummary summary;
     summary.logs = static_cast<std::int64_t>(participants_.size());

@@ -14,19 +14,21 @@ void TaskPool::Add(Task task) {
   changed_.notify_one();
 }
 
-Result<void> TaskPool::Run(Database& database, int threads) {
+void TaskPool::AddForLater(Task task) {
+  const std::lock_guard lock(mutex_);
+  later_.push_back(std::move(task));
+  changed_.notify_one();
+}
+
+Result<void> TaskPool::Run(const std::string& path, int threads) {
   constexpr int kMaxThreads = 4;  // more only wait for the file system
   if (threads <= 0) {
     threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
   }
   std::vector<std::thread> workers;
-  for (int i = 1; i < threads; ++i) {
-    workers.emplace_back([this, &database] { OpenAndWork(database); });
-  }
-  const Result<void> begun = Begin(database);
-  if (begun) Work(database);
+  for (int i = 1; i < threads; ++i) workers.emplace_back([&] { OpenAndWork(path); });
+  OpenAndWork(path);
   for (std::thread& worker : workers) worker.join();
-  if (begun) RETURN_IF_ERROR(database.Execute("COMMIT"));
   if (error_) return tl::unexpected<Error>(std::move(*error_));
   return {};
 }
@@ -34,10 +36,11 @@ Result<void> TaskPool::Run(Database& database, int threads) {
 std::optional<TaskPool::Task> TaskPool::Take() {
   std::unique_lock lock(mutex_);
   // An empty list is not the end: a running task may add more.
-  changed_.wait(lock, [this] { return !tasks_.empty() || running_ == 0 || error_; });
-  if (tasks_.empty() || error_) return std::nullopt;
-  Task task = std::move(tasks_.back());
-  tasks_.pop_back();
+  changed_.wait(lock,
+                [this] { return !tasks_.empty() || !later_.empty() || running_ == 0 || error_; });
+  if ((tasks_.empty() && later_.empty()) || error_) return std::nullopt;
+  Task task = std::move(tasks_.empty() ? later_.front() : tasks_.back());
+  tasks_.empty() ? later_.pop_front() : tasks_.pop_back();
   ++running_;
   return task;
 }
@@ -49,30 +52,20 @@ void TaskPool::Done(Result<void> result) {
   if (running_ == 0 || error_) changed_.notify_all();
 }
 
-void TaskPool::Work(Database& database) {
-  while (std::optional<Task> task = Take()) Done((*task)(database));
-}
-
-Result<void> TaskPool::Begin(Database& database) {
-  // One read transaction for all: without it every lookup would lock and unlock the file.
-  Result<void> begun = database.Execute("BEGIN");
-  if (!begun) Fail(begun.error());
-  return begun;
-}
-
 void TaskPool::Fail(Error error) {
   const std::lock_guard lock(mutex_);
   if (!error_) error_ = std::move(error);
   changed_.notify_all();
 }
 
-void TaskPool::OpenAndWork(const Database& database) {
-  Result<Database> connection = Database::Open(database.path(), Database::Mode::kReadOnly);
+void TaskPool::OpenAndWork(const std::string& path) {
+  Result<Database> connection = Database::Open(path, Database::Mode::kReadOnly);
   if (!connection) return Fail(std::move(connection).error());
-  // Every page is read about once, so a cache for each thread would only take memory.
-  Result<void> ready = connection->Execute("PRAGMA cache_size = -4096");
+  // Every page is read about once, so a cache for each thread would only take memory. One read
+  // transaction for all: without it every lookup would lock and unlock the file.
+  Result<void> ready = connection->Execute("PRAGMA cache_size = -4096; BEGIN");
   if (!ready) return Fail(std::move(ready).error());
-  if (Begin(*connection)) Work(*connection);
+  while (std::optional<Task> task = Take()) Done((*task)(*connection));
 }
 
 }  // namespace tlparse

@@ -3,9 +3,11 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -22,24 +24,26 @@ class TaskPool {
 
   // May be called by tasks, and before Run.
   void Add(Task task);
+  // The same for a task that waits until no other is left. Such are taken in order.
+  void AddForLater(Task task);
 
-  // Runs all tasks, those added meanwhile too, on `threads` threads, 0: as many as pay off (the
-  // caller's is one and uses `database`, which must not be in a transaction; the others open its
-  // file again). The first error ends it: tasks that have not begun are dropped.
-  Result<void> Run(Database& database, int threads);
+  // Runs all tasks, those added meanwhile too, on `threads` threads, the caller's among them; 0: as
+  // many as pay off. Each opens the database at `path`, and closes it before this returns: to unmap
+  // a large file takes a while, which they spend at the same time. The first error ends it: tasks
+  // that have not begun are dropped.
+  Result<void> Run(const std::string& path, int threads);
 
  private:
   // The next task, or nothing if all are done (or one has failed).
   std::optional<Task> Take();
   void Done(Result<void> result);
   void Fail(Error error);
-  Result<void> Begin(Database& database);
-  void Work(Database& database);
-  void OpenAndWork(const Database& database);
+  void OpenAndWork(const std::string& path);
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Task> tasks_;
+  std::deque<Task> later_;
   std::size_t running_ = 0;
   std::optional<Error> error_;
 };

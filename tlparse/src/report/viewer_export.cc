@@ -192,18 +192,17 @@ Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory&
   ASSIGN_OR_RETURN(const std::vector<std::string> names, viewer.ChunkNames());
   const auto job =
       std::make_shared<const Job>(Job{std::move(viewer), std::move(texts), std::move(data)});
-  const int digits = layout.text_prefix_digits;
-  for (std::int64_t group = 0; group < std::int64_t{1} << (4 * digits); ++group) {
-    pool.Add([job, prefix = fmt::format("{:0{}x}", group, digits)](Database& connection) {
-      return WriteTexts(connection, job->texts, job->data, prefix);
-    });
-  }
-  // What takes longest stands first in `names`, and the pool takes what was added last.
-  for (auto name = names.rbegin(); name != names.rend(); ++name) {
-    pool.Add([job, name = *name](Database& connection) -> Result<void> {
+  for (const std::string& name : names) {
+    pool.AddForLater([job, name](Database& connection) -> Result<void> {
       ASSIGN_OR_RETURN(const std::string json, job->viewer.On(connection).Chunk(name));
       FileWriter file;
       return WriteChunk(job->data, file, name, json);
+    });
+  }
+  const int digits = layout.text_prefix_digits;
+  for (std::int64_t group = 0; group < std::int64_t{1} << (4 * digits); ++group) {
+    pool.AddForLater([job, prefix = fmt::format("{:0{}x}", group, digits)](Database& connection) {
+      return WriteTexts(connection, job->texts, job->data, prefix);
     });
   }
   return WritePage(directory, header_html);

@@ -5,7 +5,7 @@ import { memberText } from '../lib/json';
 import { CompileLink } from '../ui/bits';
 import type { Hit } from '../ui/timeline_canvas';
 
-const cutAt = 8192; // of schemas/sql/viewer/args.sql
+const wholeBytes = 8192; // of schemas/sql/viewer/args.sql
 
 // What an event of the timeline is, with its arguments.
 export function EventDetail({ model, hit }: { model: Model; hit: Hit }) {
@@ -15,8 +15,7 @@ export function EventDetail({ model, hit }: { model: Model; hit: Hit }) {
     const { event_args: t } = await load('args', Math.floor(recordId / 1024));
     const i = t.record_id.indexOf(recordId);
     const text = t.args[i] ?? memberText(t.payload[i] ?? '', 'args') ?? '';
-    const isWhole = (t.length[i] ?? 0) <= cutAt || (t.args[i] ?? t.payload[i] ?? '').length < cutAt;
-    return isWhole ? prettyJson(text) : `${text}…\n\nThe event has ${bytes(t.length[i])}: all of it is in the file for Perfetto.`;
+    return (t.length[i] ?? 0) <= wholeBytes ? prettyJson(text) : `${text}…\n\nThe event has ${bytes(t.length[i])}: all of it is in the file for Perfetto.`;
   });
   const compile = lane.compileId[index] === null ? undefined : model.compileById.get(lane.compileId[index]!);
   const phases: Record<string, string> = { i: 'instant', B: 'never closed: the log ends inside it', X: '' };
