@@ -6,30 +6,6 @@
 
 using namespace tlparse;  // NOLINT: a test
 
-TEST_CASE("A channel keeps the order and gives what is left after it was closed", "[channel]") {
-  Channel<int> channel;
-  channel.Push(1);
-  channel.Push(2);
-  CHECK(channel.Pop() == 1);
-  channel.Close();
-  channel.Push(3);  // dropped
-  CHECK(channel.Pop() == 2);
-  CHECK_FALSE(channel.Pop());
-  CHECK_FALSE(channel.Pop());
-}
-
-TEST_CASE("A channel hands values to a thread that waits, and wakes it to end", "[channel]") {
-  Channel<int> channel;
-  std::int64_t sum = 0;
-  std::thread reader([&] {
-    while (std::optional<int> value = channel.Pop()) sum += *value;
-  });
-  for (int value = 1; value <= 10'000; ++value) channel.Push(value);
-  channel.Close();
-  reader.join();
-  CHECK(sum == 50'005'000);
-}
-
 namespace {
 
 // A pipeline into an empty database; files come from memory.

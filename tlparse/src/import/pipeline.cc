@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
+#include <new>
+#include <thread>
+
 namespace tlparse {
 
 namespace {
@@ -12,155 +16,185 @@ constexpr int kSlots = 6;
 // Batches for the rows of a file's end. Not of those slots: the reader may hold all of them for the
 // next file.
 constexpr int kSpareSlots = 2;
-
-// For tools that show threads.
-void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
-
 }  // namespace
 
 Pipeline::Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables,
                    RecordReader::Shared& shared)
     : typing_(typing), writer_(writer), shared_(shared) {
-  for (int slot = 0; slot < kSlots; ++slot) free_.Push(std::make_unique<Slot>(tables, false));
-  for (int slot = 0; slot < kSpareSlots; ++slot) spare_.Push(std::make_unique<Slot>(tables, true));
+  for (int slot = 0; slot < kSlots; ++slot) free_.push_back(std::make_unique<Slot>(tables, false));
+  for (int slot = 0; slot < kSpareSlots; ++slot)
+    spare_.push_back(std::make_unique<Slot>(tables, true));
 }
 
-std::optional<Error> Pipeline::ReadFile(PipelineFile& file, std::size_t index,
-                                        std::int64_t& bytes_before) {
-  if (file.input == nullptr) {
-    Result<std::unique_ptr<InputStream>> input = OpenInput(file.info.path);
-    if (!input) return input.error();
-    file.input = std::move(*input);
+Result<void> Pipeline::Run(std::vector<PipelineFile> files, const Hooks& hooks) {
+  files_ = std::move(files);
+  hooks_ = &hooks;
+  // Two at least: a thread that waits for a slot needs another one to empty it.
+  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 2U, 3U);
+  std::vector<std::thread> workers;
+  for (unsigned i = 1; i < threads; ++i) {
+    workers.emplace_back([this] {
+      pthread_setname_np(pthread_self(), "tlparse-ingest");  // for tools that show threads
+      Work();
+    });
   }
-  RecordReader reader(std::move(file.input), shared_);
-  while (true) {
-    std::optional<SlotPointer> slot = free_.Pop();
-    if (!slot) return std::nullopt;  // closed: writing has failed
-    Slot& window = **slot;
-    window.result.reset();
-    window.error.reset();
-    window.file = index;
-    Result<bool> next = reader.Next(window.window);
-    if (!next) return next.error();
-    window.bytes_done = bytes_before + reader.input().compressed_bytes_read();
-    const bool ends = !*next || window.window.ends_file;
-    if (ends) {
-      window.result = FileResult{reader.bytes_read(), reader.line_count(),
-                                 std::string(reader.input().compression()), reader.ContentHash()};
-    }
-    const std::int64_t bytes_done = window.bytes_done;
-    read_.Push(std::move(*slot));
-    if (ends) {
-      bytes_before = bytes_done;
-      return std::nullopt;
-    }
-  }
+  Work();
+  for (std::thread& worker : workers) worker.join();
+  if (error_) return tl::unexpected<Error>(std::move(*error_));
+  return {};
 }
 
-void Pipeline::Read(std::vector<PipelineFile>& files) {
-  std::int64_t bytes_before = 0;
-  for (std::size_t index = 0; index < files.size(); ++index) {
-    std::optional<Error> error;
-    try {
-      error = ReadFile(files[index], index, bytes_before);
-    } catch (const std::bad_alloc&) {
-      error = Error{ErrorCode::kIo,
-                    fmt::format("not enough memory for a record of '{}'", files[index].info.path)};
-    }
-    if (error) {
-      std::optional<SlotPointer> slot = free_.Pop();
-      if (slot) {
-        (*slot)->error = std::move(error);
-        read_.Push(std::move(*slot));
-      }
-      break;
-    }
+void Pipeline::Work() {
+  Lock lock(mutex_);
+  while (!error_) {
+    if (RunStage(lock)) continue;
+    const bool is_idle = !is_reading_ && !is_typing_ && !is_writing_;
+    if (is_idle && is_all_read_) break;
+    changed_.wait(lock);
   }
-  read_.Close();
+  changed_.notify_all();
 }
 
-void Pipeline::AfterReading(const Hooks& hooks) {
-  if (!hooks.after_reading) return;
-  const Result<void> done = hooks.after_reading([this](const std::function<void(RowBatch&)>& fill) {
-    std::optional<SlotPointer> slot = free_.Pop();
-    if (!slot) return false;
-    fill((*slot)->rows);
-    typed_.Push(std::move(*slot));
+bool Pipeline::RunStage(Lock& lock) {
+  if (!is_writing_ && !typed_.empty()) {
+    RunWrite(lock);
+  } else if (!is_typing_ && !read_.empty()) {
+    RunType(lock);
+  } else if (!is_reading_ && !is_all_read_ && !free_.empty()) {
+    RunRead(lock);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+template <typename Step>
+void Pipeline::Unlocked(Lock& lock, Step step) {
+  lock.unlock();
+  std::optional<Error> error;
+  try {
+    if (Result<void> done = step(); !done) error = std::move(done).error();
+  } catch (const std::bad_alloc&) {
+    error = Error{ErrorCode::kIo, "not enough memory for the log's records"};
+  }
+  lock.lock();
+  if (error && !error_) error_ = std::move(error);
+}
+
+void Pipeline::RunRead(Lock& lock) {
+  is_reading_ = true;
+  if (next_file_ < files_.size()) {
+    Unlocked(lock, [this, slot = Pop(free_)]() mutable { return Read(std::move(slot)); });
+  } else {
+    Unlocked(lock, [this] { return AfterReading(); });
+    is_all_read_ = true;
+  }
+  is_reading_ = false;
+  changed_.notify_all();
+}
+
+void Pipeline::RunType(Lock& lock) {
+  is_typing_ = true;
+  Unlocked(lock, [this, slot = Pop(read_)]() mutable { return Type(std::move(slot)); });
+  is_typing_ = false;
+  changed_.notify_all();
+}
+
+void Pipeline::RunWrite(Lock& lock) {
+  is_writing_ = true;
+  SlotPointer slot = Pop(typed_);
+  Unlocked(lock, [&] {
+    const Result<void> inserted = writer_.Insert(slot->rows);
+    slot->rows.Clear();
+    return inserted;
+  });
+  is_writing_ = false;
+  (slot->is_spare ? spare_ : free_).push_back(std::move(slot));
+  changed_.notify_all();
+}
+
+Result<void> Pipeline::Read(SlotPointer slot) {
+  PipelineFile& file = files_[next_file_];
+  if (reader_ == nullptr) {
+    if (file.input == nullptr) {
+      ASSIGN_OR_RETURN(file.input, OpenInput(file.info.path));
+    }
+    reader_ = std::make_unique<RecordReader>(std::move(file.input), shared_);
+  }
+  slot->result.reset();
+  slot->file = next_file_;
+  ASSIGN_OR_RETURN(const bool has_window, reader_->Next(slot->window));
+  slot->bytes_done = bytes_before_ + reader_->input().compressed_bytes_read();
+  if (!has_window || slot->window.ends_file) {
+    slot->result = FileResult{reader_->bytes_read(), reader_->line_count(),
+                              std::string(reader_->input().compression()), reader_->ContentHash()};
+    bytes_before_ = slot->bytes_done;
+    reader_.reset();
+    ++next_file_;
+  }
+  Push(read_, std::move(slot));
+  return {};
+}
+
+Result<void> Pipeline::AfterReading() {
+  if (!hooks_->after_reading) return {};
+  return hooks_->after_reading([this](const std::function<void(RowBatch&)>& fill) {
+    SlotPointer slot = Await(free_);
+    if (slot == nullptr) return false;
+    fill(slot->rows);
+    Push(typed_, std::move(slot));
     return true;
   });
-  if (!done) after_reading_error_ = done.error();
 }
 
-void Pipeline::Write() {
-  while (std::optional<SlotPointer> slot = typed_.Pop()) {
-    if (Result<void> inserted = writer_.Insert((*slot)->rows); !inserted) {
-      {
-        const std::lock_guard lock(error_mutex_);
-        write_error_ = inserted.error();
-      }
-      free_.Close();  // stops the reader, which ends the typing stage
-      read_.Close();
-      spare_.Close();
-      return;
-    }
-    (*slot)->rows.Clear();
-    ((*slot)->is_spare ? spare_ : free_).Push(std::move(*slot));
+Result<void> Pipeline::Type(SlotPointer slot) {
+  const FileInfo& file = files_[slot->file].info;
+  if (typed_file_ != slot->file) {
+    typing_.BeginFile(file);
+    typed_file_ = slot->file;
   }
+  RETURN_IF_ERROR(typing_.Type(slot->window, slot->rows));
+  const std::int64_t bytes_done = slot->bytes_done;
+  if (slot->result) RETURN_IF_ERROR(EndFile(slot));
+  if (hooks_->on_progress) hooks_->on_progress({bytes_done, typing_.record_count(), file.path});
+  Push(typed_, std::move(slot));
+  return {};
 }
 
 Result<void> Pipeline::EndFile(SlotPointer& slot) {
   const FileResult result = *slot->result;
   return typing_.EndFile(result, slot->rows, [&]() -> RowBatch* {
-    typed_.Push(std::move(slot));
-    std::optional<SlotPointer> next = spare_.Pop();
-    if (!next) return nullptr;
-    slot = std::move(*next);
-    return &slot->rows;
+    Push(typed_, std::move(slot));
+    slot = Await(spare_);
+    return slot == nullptr ? nullptr : &slot->rows;
   });
 }
 
-Result<void> Pipeline::Run(std::vector<PipelineFile> files, const Hooks& hooks) {
-  for (const PipelineFile& file : files) paths_.push_back(file.info.path);
-  std::thread reader([&] {
-    NameThread("tlparse-read");
-    Read(files);
-    AfterReading(hooks);
-  });
-  std::thread writer([&] {
-    NameThread("tlparse-write");
-    Write();
-  });
-  std::optional<Error> error;
-  std::optional<std::size_t> current;
-  while (std::optional<SlotPointer> slot = read_.Pop()) {
-    Slot& window = **slot;
-    if (window.error) {
-      error = std::move(window.error);
-      break;
-    }
-    if (current != window.file) {
-      typing_.BeginFile(files[window.file].info);
-      current = window.file;
-    }
-    Result<void> typed = typing_.Type(window.window, window.rows);
-    const std::int64_t bytes_done = window.bytes_done;
-    if (typed && window.result) typed = EndFile(*slot);
-    if (!typed) {
-      error = typed.error();
-      break;
-    }
-    if (hooks.on_progress)
-      hooks.on_progress({bytes_done, typing_.record_count(), paths_[*current]});
-    typed_.Push(std::move(*slot));
+Pipeline::SlotPointer Pipeline::Pop(Queue& queue) {
+  SlotPointer slot = std::move(queue.front());
+  queue.pop_front();
+  return slot;
+}
+
+void Pipeline::Push(Queue& queue, SlotPointer slot) {
+  {
+    const Lock lock(mutex_);
+    queue.push_back(std::move(slot));
   }
-  if (error) free_.Close();  // nobody takes what is read: the reader must not wait for space
-  reader.join();
-  typed_.Close();
-  writer.join();
-  if (write_error_) return tl::unexpected<Error>(*write_error_);
-  if (error) return tl::unexpected<Error>(*error);
-  if (after_reading_error_) return tl::unexpected<Error>(*after_reading_error_);
-  return {};
+  changed_.notify_all();
+}
+
+Pipeline::SlotPointer Pipeline::Await(Queue& queue) {
+  Lock lock(mutex_);
+  while (true) {
+    if (error_) return nullptr;
+    if (!queue.empty()) return Pop(queue);
+    if (!is_writing_ && !typed_.empty()) {
+      RunWrite(lock);
+    } else {
+      changed_.wait(lock);
+    }
+  }
 }
 
 }  // namespace tlparse

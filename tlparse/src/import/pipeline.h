@@ -1,5 +1,7 @@
-// Three stages over a fixed pool of windows: read and verify (own thread) → type (the caller's
-// thread) → write (own thread).
+// Three stages over a fixed pool of windows: read and verify → type → write. Each stage takes its
+// windows in order, one at a time, on whichever thread is free: threads of their own leave a core
+// idle whenever the scheduler has put two of them on the other (an eighth of the time on two
+// cores).
 #pragma once
 
 #include <condition_variable>
@@ -7,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "base/result.h"
@@ -17,45 +18,9 @@
 
 namespace tlparse {
 
-// A queue between two threads. Close() ends it: pops give what is left, then nothing; pushes are
-// dropped.
-template <typename T>
-class Channel {
- public:
-  void Push(T value) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (is_closed_) return;
-      values_.push_back(std::move(value));
-    }
-    changed_.notify_one();
-  }
-  std::optional<T> Pop() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return is_closed_ || !values_.empty(); });
-    if (values_.empty()) return std::nullopt;
-    T value = std::move(values_.front());
-    values_.pop_front();
-    return value;
-  }
-  void Close() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_closed_ = true;
-    }
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<T> values_;
-  bool is_closed_ = false;
-};
-
 struct PipelineFile {
   FileInfo info;
-  std::unique_ptr<InputStream> input;  // opened by the reading thread from info.path if null
+  std::unique_ptr<InputStream> input;  // opened from info.path if null
 };
 
 class Pipeline {
@@ -70,16 +35,16 @@ class Pipeline {
            RecordReader::Shared& shared);
 
   struct Hooks {
-    std::function<void(const Progress&)> on_progress;  // on the caller's thread; may be empty
-    // On the reading thread when all is read, while the last windows are still typed and written:
-    // rows that depend on reading alone. Calls `write` with what fills a batch, as often as it
-    // likes; false: stop, writing has failed.
+    std::function<void(const Progress&)> on_progress;  // by one thread at a time; may be empty
+    // When all is read, while the last windows are still typed and written: rows that depend on
+    // reading alone. Calls `write` with what fills a batch, as often as it likes; false: stop,
+    // writing has failed.
     std::function<Result<void>(
         const std::function<bool(const std::function<void(RowBatch&)>&)>& write)>
         after_reading;
   };
   // Reads `files` in order into rows. Stops at the first error that is not the log's: a file that
-  // cannot be opened, a full disk.
+  // cannot be opened, a full disk. Called once.
   Result<void> Run(std::vector<PipelineFile> files, const Hooks& hooks);
 
  private:
@@ -92,29 +57,59 @@ class Pipeline {
     std::size_t file = 0;
     std::int64_t bytes_done = 0;
     std::optional<FileResult> result;  // with the last window of a file
-    std::optional<Error> error;        // reading failed; the slot holds nothing else
   };
   using SlotPointer = std::unique_ptr<Slot>;
+  using Queue = std::deque<SlotPointer>;
+  using Lock = std::unique_lock<std::mutex>;
 
-  void Read(std::vector<PipelineFile>& files);
-  void AfterReading(const Hooks& hooks);
-  std::optional<Error> ReadFile(PipelineFile& file, std::size_t index, std::int64_t& bytes_before);
-  void Write();
+  // Until all is done or has failed: the stage nearest to the database that has something to do.
+  void Work();
+  bool RunStage(Lock& lock);
+  // One step of a stage, which nobody else is in; unlocked meanwhile.
+  void RunRead(Lock& lock);
+  void RunType(Lock& lock);
+  void RunWrite(Lock& lock);
+  // Runs one of the below without the lock; an error, or want of memory, ends the load.
+  template <typename Step>
+  void Unlocked(Lock& lock, Step step);
+
+  Result<void> Read(SlotPointer slot);
+  Result<void> AfterReading();
+  Result<void> Type(SlotPointer slot);
   // The rows of the file's end; `slot` is its last window at first, and at last the batch that is
   // not handed over yet.
   Result<void> EndFile(SlotPointer& slot);
 
+  static SlotPointer Pop(Queue& queue);
+  void Push(Queue& queue, SlotPointer slot);
+  // Waits for a slot of `queue`, and writes meanwhile if nobody else does. Null: the load has
+  // failed.
+  SlotPointer Await(Queue& queue);
+
   TypingStage& typing_;
   BatchWriter& writer_;
   RecordReader::Shared& shared_;
-  std::vector<std::string> paths_;
-  Channel<SlotPointer> free_;
-  Channel<SlotPointer> spare_;
-  Channel<SlotPointer> read_;
-  Channel<SlotPointer> typed_;
-  std::mutex error_mutex_;
-  std::optional<Error> write_error_;
-  std::optional<Error> after_reading_error_;
+  const Hooks* hooks_ = nullptr;
+
+  // Of the reading stage.
+  std::vector<PipelineFile> files_;
+  std::size_t next_file_ = 0;
+  std::unique_ptr<RecordReader> reader_;  // of files_[next_file_]; null: not begun
+  std::int64_t bytes_before_ = 0;         // of files already read
+  // Of the typing stage.
+  std::optional<std::size_t> typed_file_;
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  Queue free_;
+  Queue spare_;
+  Queue read_;
+  Queue typed_;
+  bool is_reading_ = false;
+  bool is_typing_ = false;
+  bool is_writing_ = false;
+  bool is_all_read_ = false;
+  std::optional<Error> error_;
 };
 
 }  // namespace tlparse
