@@ -53,26 +53,30 @@ Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64
   }
   ViewerData data(database, found, std::move(layout));
   ASSIGN_OR_RETURN(data.origin_us_, database.QueryInt(fmt::format(kOrigin, found)));
-  RETURN_IF_ERROR(data.FindMixedProcesses());
+  RETURN_IF_ERROR(data.FindLoneProcesses());
   return data;
 }
 
-Result<void> ViewerData::FindMixedProcesses() {
+Result<void> ViewerData::FindLoneProcesses() {
   ASSIGN_OR_RETURN(Statement rows,
                    database_->Prepare("SELECT id, first_record_id, last_record_id FROM process "
                                       "ORDER BY first_record_id"));
-  std::unordered_set<std::int64_t> mixed;
+  std::unordered_set<std::int64_t> lone;
   std::int64_t longest_id = 0;  // of those so far the one that ends last
   std::int64_t longest_end = 0;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
-    if (rows.Int(1) <= longest_end) mixed.insert({longest_id, rows.Int(0)});
+    if (rows.Int(1) > longest_end) {
+      lone.insert(rows.Int(0));
+    } else {
+      lone.erase(longest_id);
+    }
     if (rows.Int(2) <= longest_end) continue;
     longest_id = rows.Int(0);
     longest_end = rows.Int(2);
   }
-  mixed_processes_ = std::make_shared<const std::unordered_set<std::int64_t>>(std::move(mixed));
+  lone_processes_ = std::make_shared<const std::unordered_set<std::int64_t>>(std::move(lone));
   return {};
 }
 
@@ -124,7 +128,7 @@ Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
                                  {":origin", origin_us_},
                                  {":first", first},
                                  {":last", last},
-                                 {":is_mixed", mixed_processes_->contains(id) ? 1 : 0}};
+                                 {":is_mixed", lone_processes_->contains(id) ? 0 : 1}};
   if (spec.range == ChunkRange::kCompiles || spec.range == ChunkRange::kProcess) {
     ASSIGN_OR_RETURN(
         Statement* const kept,

@@ -79,7 +79,7 @@ class ViewerData {
       : database_(&database), run_id_(run_id) {
     set_layout(std::move(layout));
   }
-  Result<void> FindMixedProcesses();
+  Result<void> FindLoneProcesses();
   Result<ViewerParameters> ParametersFor(const ViewerChunkSpec& spec, std::int64_t id) const;
   Result<void> AddLayout(ChunkWriter& writer);
   Result<void> AddArgumentNames(std::vector<std::string>& names);
@@ -89,8 +89,8 @@ class ViewerData {
   std::int64_t run_id_;
   std::int64_t origin_us_ = 0;  // times in chunks count from here
   std::shared_ptr<const ViewerLayout> layout_;
-  // Processes whose records lie among those of others, by id.
-  std::shared_ptr<const std::unordered_set<std::int64_t>> mixed_processes_;
+  // Processes between whose records lie none of others, by id. Those that came later are not known.
+  std::shared_ptr<const std::unordered_set<std::int64_t>> lone_processes_;
 };
 
 }  // namespace tlparse
