@@ -1,7 +1,8 @@
 // Every page in Chromium, from file:// and from `tlparse serve`, on real traces. Screenshots go to <build>/tests/viewer/screenshots.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { after, before, test } from 'node:test';
 import { launch, openPage, pageUrl, reportOf, require, screenshots, serve, settle, views, visit } from './support.mjs';
 
@@ -336,4 +337,21 @@ test('SQL console: a query, its error, its address', async () => {
   await visit(there.page, server.url, '#/sql?q=SELECT%201');
   assert.equal(await there.page.getByLabel('SQL query').inputValue(), 'SELECT 1');
   assert.equal(await there.page.locator('.grid-row').count(), 0, 'a link does not run anything');
+});
+
+test('plain pages of code number their lines', async () => {
+  const report = reportOf('tlparse_meta');
+  const code = readdirSync(report, { recursive: true }).find((name) => /inductor_output_code.*\.html$/.test(name));
+  const { page, context, problems } = await openPage(browser, 'file:');
+  await page.goto(pathToFileURL(path.join(report, code)).href);
+  // The numbers are made by the style sheet: only the accessibility tree has them as text.
+  const session = await context.newCDPSession(page);
+  const { nodes } = await session.send('Accessibility.getFullAXTree');
+  const texts = nodes.filter((node) => node.role?.value === 'StaticText').map((node) => node.name.value.trim());
+  const lines = (await page.locator('.code span').allInnerTexts()).length;
+  assert.ok(lines > 3);
+  const first = texts.indexOf('1');
+  assert.deepEqual([texts.includes('3'), texts.includes(`${lines}`), texts.indexOf('2') > first], [true, true, true]);
+  await context.close();
+  assert.deepEqual(problems, []);
 });
