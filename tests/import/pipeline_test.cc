@@ -1,5 +1,7 @@
 #include "import/pipeline.h"
 
+#include <new>
+
 #include "tests/catch2.h"
 #include "tests/log/read_log.h"
 #include "tests/store/scratch_database.h"
@@ -138,6 +140,14 @@ TEST_CASE("What is written after reading is in the database, and its failure end
     const Result<void> result = stages.Run(std::move(files));
     REQUIRE_FALSE(result);
     CHECK(result.error().message == "no room");
+  }
+  SECTION("want of memory") {
+    stages.hooks.after_reading = [](const auto&) -> Result<void> { throw std::bad_alloc(); };
+    std::vector<PipelineFile> files;
+    files.push_back(File("a", LargeLog(9 << 20)));
+    const Result<void> result = stages.Run(std::move(files));
+    REQUIRE_FALSE(result);
+    CHECK(result.error().message == "not enough memory for the log's records");
   }
 }
 
