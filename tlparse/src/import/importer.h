@@ -26,7 +26,7 @@ struct ImportOptions {
   // False: `database_path` is replaced when everything has succeeded. True: it is added to (made if
   // it does not exist), in one transaction.
   bool append = false;
-  // Called now and then by the calling thread.
+  // Called now and then, by one thread at a time, not always by the caller's.
   std::function<void(const ImportProgress&)> on_progress;
 };
 
@@ -44,7 +44,7 @@ struct ImportSummary {
 // Reads `logs` in their order. `skipped` become import_log rows. The database is complete or
 // untouched: a failure or a kill leaves either the old one or none. Damage in a log is a row of
 // import_log, never a failure. kNotFound, kIo: a log cannot be opened. kDatabase: writing failed
-// (disk full). Uses two threads besides the caller's.
+// (disk full). Uses one or two threads besides the caller's.
 Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs,
                                  const std::vector<SkippedFile>& skipped,
                                  const ImportOptions& options);

@@ -1,5 +1,5 @@
-// The middle of the pipeline: records of a window become rows of every table. Single-threaded;
-// strictly in log order, so that ids and joins do not depend on the machine.
+// The middle of the pipeline: records of a window become rows of every table. One thread at
+// a time, strictly in log order, so that ids and joins do not depend on the machine.
 #pragma once
 
 #include <cstdint>

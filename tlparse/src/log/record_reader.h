@@ -64,7 +64,7 @@ struct Window {
   void Clear();
 };
 
-// Reads one file. Used by one thread.
+// Reads one file. Used by one thread at a time.
 class RecordReader {
  public:
   struct Shared {

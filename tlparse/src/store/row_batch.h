@@ -1,5 +1,5 @@
 // Rows on their way into SQLite: collected by table while a window of the log is understood,
-// inserted by the writer thread with one statement per table.
+// inserted by the writing stage with one statement per table.
 #pragma once
 
 #include <cstdint>
