@@ -69,13 +69,16 @@ bool Pipeline::RunStage(Lock& lock) {
 }
 
 template <typename Step>
-void Pipeline::Unlocked(Lock& lock, Step step) {
+void Pipeline::Unlocked(Lock& lock, const PipelineFile* file, Step step) {
   lock.unlock();
   std::optional<Error> error;
   try {
     if (Result<void> done = step(); !done) error = std::move(done).error();
   } catch (const std::bad_alloc&) {
-    error = Error{ErrorCode::kIo, "not enough memory for the log's records"};
+    error = Error{ErrorCode::kIo,
+                  file == nullptr
+                      ? std::string("not enough memory for the log's records")
+                      : fmt::format("not enough memory for the records of '{}'", file->info.path)};
   }
   lock.lock();
   if (error && !error_) error_ = std::move(error);
@@ -84,9 +87,10 @@ void Pipeline::Unlocked(Lock& lock, Step step) {
 void Pipeline::RunRead(Lock& lock) {
   is_reading_ = true;
   if (next_file_ < files_.size()) {
-    Unlocked(lock, [this, slot = Pop(free_)]() mutable { return Read(std::move(slot)); });
+    Unlocked(lock, &files_[next_file_],
+             [this, slot = Pop(free_)]() mutable { return Read(std::move(slot)); });
   } else {
-    Unlocked(lock, [this] { return AfterReading(); });
+    Unlocked(lock, nullptr, [this] { return AfterReading(); });
     is_all_read_ = true;
   }
   is_reading_ = false;
@@ -95,7 +99,9 @@ void Pipeline::RunRead(Lock& lock) {
 
 void Pipeline::RunType(Lock& lock) {
   is_typing_ = true;
-  Unlocked(lock, [this, slot = Pop(read_)]() mutable { return Type(std::move(slot)); });
+  SlotPointer slot = Pop(read_);
+  const PipelineFile* const file = &files_[slot->file];
+  Unlocked(lock, file, [&] { return Type(std::move(slot)); });
   is_typing_ = false;
   changed_.notify_all();
 }
@@ -103,7 +109,7 @@ void Pipeline::RunType(Lock& lock) {
 void Pipeline::RunWrite(Lock& lock) {
   is_writing_ = true;
   SlotPointer slot = Pop(typed_);
-  Unlocked(lock, [&] {
+  Unlocked(lock, nullptr, [&] {
     const Result<void> inserted = writer_.Insert(slot->rows);
     slot->rows.Clear();
     return inserted;

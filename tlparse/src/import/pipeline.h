@@ -69,9 +69,10 @@ class Pipeline {
   void RunRead(Lock& lock);
   void RunType(Lock& lock);
   void RunWrite(Lock& lock);
-  // Runs one of the below without the lock; an error, or want of memory, ends the load.
+  // Runs one of the below without the lock; an error, or want of memory, ends the load. `file`: the
+  // one whose records it is about, or null.
   template <typename Step>
-  void Unlocked(Lock& lock, Step step);
+  void Unlocked(Lock& lock, const PipelineFile* file, Step step);
 
   Result<void> Read(SlotPointer slot);
   Result<void> AfterReading();

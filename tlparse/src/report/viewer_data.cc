@@ -124,11 +124,10 @@ Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
   for (const ViewerLayout::Block& block : layout_->blocks) {
     if (block.kind == spec.name && block.first_id == id) last = block.last_id;
   }
-  ViewerParameters parameters = {{":run", run_id_},
-                                 {":origin", origin_us_},
-                                 {":first", first},
-                                 {":last", last},
-                                 {":is_mixed", lone_processes_->contains(id) ? 0 : 1}};
+  ViewerParameters parameters = {
+      {":run", run_id_}, {":origin", origin_us_}, {":first", first}, {":last", last}};
+  if (spec.range == ChunkRange::kProcess)
+    parameters.emplace_back(":is_mixed", lone_processes_->contains(id) ? 0 : 1);
   if (spec.range == ChunkRange::kCompiles || spec.range == ChunkRange::kProcess) {
     ASSIGN_OR_RETURN(
         Statement* const kept,

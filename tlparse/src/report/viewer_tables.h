@@ -8,7 +8,7 @@
 //                                                shown_record  records
 //   :first, :last   ids that the chunk's name stands for
 //   :first_record, :last_record   the records of compiles or process :first … :last lie between
-//   :is_mixed       0: and no records of other processes; 1: perhaps
+//   :is_mixed       0: and no records of processes other than :first; 1: perhaps
 #pragma once
 
 #include <span>

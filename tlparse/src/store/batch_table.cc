@@ -109,11 +109,6 @@ sqlite3_module MakeModule() {
 }
 const sqlite3_module kModule = MakeModule();
 
-Error Registering(std::string_view module, Database& database) {
-  return {ErrorCode::kInternal,
-          fmt::format("cannot register {}: {}", module, sqlite3_errmsg(database.handle()))};
-}
-
 // Whether the table's first column is an INTEGER PRIMARY KEY named id, which SQLite fills itself.
 bool BeginsWithRowid(Database& database, const std::string& table, const Statement& columns) {
   const char* type = nullptr;
@@ -156,7 +151,8 @@ Result<void> BatchWriter::AddTarget(const TableSet::Table& table) {
   const std::string module = "batch_" + table.name;
   if (sqlite3_create_module(database_.handle(), module.c_str(), &kModule, target.source.get()) !=
       SQLITE_OK) {
-    return tl::unexpected<Error>(Registering(module, database_));
+    return Fail(ErrorCode::kInternal,
+                fmt::format("cannot register {}: {}", module, sqlite3_errmsg(database_.handle())));
   }
   ASSIGN_OR_RETURN(target.insert,
                    database_.Prepare(

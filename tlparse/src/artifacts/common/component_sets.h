@@ -1,11 +1,9 @@
 // Cache key components: what one lookup hashed into its key, stored as little as it differs from
 // earlier lookups.
 //
-// A component line is `[<51 base32 characters>] <name>: <text>` (FxGraphHashDetails.debug_lines in
-// torch/_inductor/codecache.py); the text may span lines. A set is cut into blocks: maximal runs of
-// components whose names agree up to '[', of at most 64. A block seen before is referenced where it
-// lies; new blocks that follow each other become a new list; references that follow each other in
-// one list become one run. Order is kept exactly.
+// A set is cut into blocks: maximal runs of components whose names agree up to '[', of at most 64.
+// A block seen before is referenced where it lies; new blocks that follow each other become a new
+// list; references that follow each other in one list become one run. Order is kept exactly.
 //
 // On GPUs every rank has its own device index, and so keys and hashes of its own in everything that
 // names it. Such a component is stored once, with a placeholder for the index (device_text.h), its
@@ -21,6 +19,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "artifacts/common/component_line.h"
 #include "artifacts/common/key_set.h"
 #include "base/result.h"
 #include "store/hash128.h"
@@ -30,16 +29,6 @@
 namespace tlparse {
 
 class Database;
-
-struct Component {
-  std::string_view name;  // inductor_config[freezing]
-  std::string_view hash;  // "" if the line gives none
-  std::string_view value;
-};
-
-// Reads the first line of a component; nothing if it is none (then it continues the one before).
-// With `is_hashed` false, a line without `[hash]` is accepted.
-std::optional<Component> ParseComponent(std::string_view line, bool is_hashed = true);
 
 class ComponentSets {
  public:

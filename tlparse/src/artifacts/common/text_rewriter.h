@@ -12,9 +12,9 @@
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
+#endif
 
 #include "base/ascii.h"
-#endif
 
 namespace tlparse {
 
