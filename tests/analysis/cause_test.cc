@@ -1,6 +1,6 @@
-#include "analysis/cause.h"
+#include "analysis/ranks/cause.h"
 
-#include "analysis/component_index.h"
+#include "analysis/cache/component_index.h"
 #include "tests/catch2.h"
 
 namespace tlparse {

@@ -1,8 +1,8 @@
-#include "analysis/collectives.h"
+#include "analysis/collectives/collectives.h"
 
 #include <algorithm>
 
-#include "analysis/job.h"
+#include "analysis/ranks/job.h"
 #include "tests/catch2.h"
 
 namespace tlparse {

@@ -1,9 +1,9 @@
-#include "artifacts/common/code_summary.h"
+#include "artifacts/common/graph/code_summary.h"
 
 #include <string>
 #include <vector>
 
-#include "artifacts/common/code_tensors.h"
+#include "artifacts/common/graph/code_tensors.h"
 #include "tests/catch2.h"
 
 namespace tlparse {

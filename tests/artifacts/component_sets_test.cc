@@ -1,4 +1,4 @@
-#include "artifacts/common/component_sets.h"
+#include "artifacts/common/cache/component_sets.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "artifacts/common/device_text.h"
+#include "artifacts/common/text/device_text.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "artifacts/common/graph_nodes.h"
+#include "artifacts/common/graph/graph_nodes.h"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "artifacts/common/guard_tree.h"
+#include "artifacts/common/text/guard_tree.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "artifacts/common/normalize.h"
+#include "artifacts/common/text/normalize.h"
 
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "artifacts/common/python_traceback.h"
+#include "artifacts/common/text/python_traceback.h"
 
 #include <string>
 

@@ -24,7 +24,7 @@
 #include "base/json_repair.h"
 #include "base/md5.h"
 #include "base/md5_lanes.h"
-#include "base/payload_index.h"
+#include "log/payload_index.h"
 
 namespace {
 

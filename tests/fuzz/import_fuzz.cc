@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "base/input.h"
-#include "base/payload_index.h"
 #include "import/importer.h"
+#include "log/payload_index.h"
 #include "log/record_reader.h"
 #include "store/database.h"
 

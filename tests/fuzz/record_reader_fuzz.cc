@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/md5.h"
-#include "base/payload_index.h"
+#include "log/payload_index.h"
 #include "log/record_reader.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // Every code of import_log is provoked by a fixture, so that none can lose its way into the table
 // unseen.
-#include "base/import_code.h"
+#include "log/import_code.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "report/file_name.h"
+#include "report/tree/file_name.h"
 
 #include "base/utf8.h"
 #include "tests/catch2.h"

@@ -2,7 +2,7 @@
 #include <simdjson.h>
 
 #include "base/utf8.h"
-#include "report/json_format.h"
+#include "report/tree/json_format.h"
 #include "tests/report/report_fixture.h"
 
 namespace tlparse {

@@ -1,7 +1,7 @@
-#include "report/json_format.h"
+#include "report/tree/json_format.h"
 
-#include "report/html.h"
-#include "report/lenient_json.h"
+#include "report/tree/html.h"
+#include "report/tree/lenient_json.h"
 #include "tests/catch2.h"
 #include "tests/report/report_fixture.h"
 

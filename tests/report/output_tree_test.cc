@@ -4,7 +4,7 @@
 #include <map>
 #include <sstream>
 
-#include "report/json_format.h"
+#include "report/tree/json_format.h"
 #include "tests/report/report_fixture.h"
 
 namespace tlparse {

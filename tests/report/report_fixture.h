@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/find_logs.h"
 #include "base/md5.h"
 #include "import/importer.h"
+#include "log/find_logs.h"
 #include "report/report.h"
 #include "store/database.h"
 #include "tests/base/temp_directory.h"

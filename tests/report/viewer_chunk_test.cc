@@ -1,6 +1,5 @@
 // How a query becomes a table of the page's data.
-#include "report/viewer_chunk.h"
-
+#include "report/viewer/chunk.h"
 #include "tests/catch2.h"
 #include "tests/store/scratch_database.h"
 

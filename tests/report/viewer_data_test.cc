@@ -1,8 +1,7 @@
 // What the chunks of the page's data hold.
-#include "report/viewer_data.h"
-
 #include <algorithm>
 
+#include "report/viewer/data.h"
 #include "tests/report/report_fixture.h"
 
 namespace tlparse {

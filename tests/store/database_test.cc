@@ -1,6 +1,6 @@
 #include "store/database.h"
 
-#include "base/import_code.h"
+#include "log/import_code.h"
 #include "tests/catch2.h"
 #include "tests/store/scratch_database.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "analysis/ranks.h"
+#include "analysis/ranks/ranks.h"
 #include "analysis/read_transaction.h"
 
 namespace tlparse {

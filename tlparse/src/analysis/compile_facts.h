@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/job.h"
-#include "artifacts/common/key_set.h"
+#include "analysis/ranks/job.h"
+#include "artifacts/common/cache/key_set.h"
 #include "base/result.h"
 #include "store/database.h"
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <unordered_map>
 
+#include "analysis/diff/sequence_diff.h"
 #include "analysis/majority.h"
 #include "analysis/read_transaction.h"
-#include "analysis/sequence_diff.h"
 #include "store/hash128.h"
 
 namespace tlparse {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/job.h"
-#include "analysis/job_graphs.h"
+#include "analysis/ranks/job.h"
+#include "analysis/ranks/job_graphs.h"
 #include "base/result.h"
 
 namespace tlparse {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "analysis/job.h"
+#include "analysis/ranks/job.h"
 
 namespace tlparse {
 

@@ -4,9 +4,9 @@
 // payload is the cache's own account ("cache_info") of the lookup.
 #include <algorithm>
 
-#include "artifacts/common/cache_events.h"
-#include "artifacts/common/component_sets.h"
-#include "artifacts/common/graph_tracker.h"
+#include "artifacts/common/cache/cache_events.h"
+#include "artifacts/common/cache/component_sets.h"
+#include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/json_members.h"
 #include "store/database.h"
 

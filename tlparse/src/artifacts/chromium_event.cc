@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "artifacts/artifact.h"
-#include "artifacts/common/cache_events.h"
+#include "artifacts/common/cache/cache_events.h"
 #include "artifacts/common/event_scan.h"
-#include "artifacts/common/graph_tracker.h"
+#include "artifacts/common/graph/graph_tracker.h"
 #include "base/json_repair.h"
 #include "log/envelope.h"
 

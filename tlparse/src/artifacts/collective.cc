@@ -2,9 +2,9 @@
 // names
 // (_dump_collective_schedule in torch/_inductor/debug.py). Written on a fresh compile only;
 // collectives of cached graphs are read from the generated code (output_code.cc).
-#include "artifacts/common/graph_tracker.h"
+#include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/json_members.h"
-#include "artifacts/common/safe_text.h"
+#include "artifacts/common/text/safe_text.h"
 
 namespace tlparse {
 namespace {

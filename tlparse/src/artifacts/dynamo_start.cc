@@ -2,7 +2,7 @@
 // torch/_dynamo/convert_frame.py). The last frame of its stack is made from the code object:
 // function, file and first line of what is compiled.
 #include "artifacts/common/json_members.h"
-#include "artifacts/common/stack_pool.h"
+#include "artifacts/common/text/stack_pool.h"
 
 namespace tlparse {
 namespace {

@@ -3,7 +3,7 @@
 // (torch/_functorch/_aot_autograd), make_fx_fail_partial (the graph so far, no traceback) and
 // fx_interpreter_error (message and graph).
 #include "artifacts/common/json_members.h"
-#include "artifacts/common/python_traceback.h"
+#include "artifacts/common/text/python_traceback.h"
 
 namespace tlparse {
 namespace {

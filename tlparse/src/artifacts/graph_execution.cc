@@ -2,7 +2,7 @@
 // record_and_log_graph_execution_order ends; torch/_inductor/debug.py) and inductor_graph_execution
 // (one record per run; nightlies of August 2025).
 #include "artifacts/common/json_members.h"
-#include "artifacts/common/safe_text.h"
+#include "artifacts/common/text/safe_text.h"
 
 namespace tlparse {
 namespace {

@@ -4,11 +4,11 @@
 #include <unordered_set>
 
 #include "artifacts/artifact.h"
-#include "artifacts/common/graph_nodes.h"
-#include "artifacts/common/graph_tracker.h"
-#include "artifacts/common/normalize.h"
+#include "artifacts/common/graph/graph_nodes.h"
+#include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/payload_content.h"
-#include "artifacts/common/safe_text.h"
+#include "artifacts/common/text/normalize.h"
+#include "artifacts/common/text/safe_text.h"
 #include "store/database.h"
 
 namespace tlparse {

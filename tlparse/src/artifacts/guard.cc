@@ -2,10 +2,10 @@
 // CheckFunctionManager); dynamo_guards: a list of guards as JSON, for all guards in early logs,
 // since 2.6 for AOTAutograd's aliasing guards only.
 #include "artifacts/artifact.h"
-#include "artifacts/common/guard_tree.h"
 #include "artifacts/common/json_members.h"
-#include "artifacts/common/normalize.h"
-#include "artifacts/common/safe_text.h"
+#include "artifacts/common/text/guard_tree.h"
+#include "artifacts/common/text/normalize.h"
+#include "artifacts/common/text/safe_text.h"
 
 namespace tlparse {
 namespace {

@@ -6,12 +6,12 @@
 #include <unordered_map>
 
 #include "artifacts/artifact.h"
-#include "artifacts/common/code_summary.h"
-#include "artifacts/common/graph_tracker.h"
+#include "artifacts/common/graph/code_summary.h"
+#include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/json_members.h"
-#include "artifacts/common/normalize.h"
 #include "artifacts/common/payload_content.h"
-#include "artifacts/common/safe_text.h"
+#include "artifacts/common/text/normalize.h"
+#include "artifacts/common/text/safe_text.h"
 
 namespace tlparse {
 namespace {

@@ -5,11 +5,11 @@
 #include <unordered_set>
 
 #include "artifacts/artifact.h"
-#include "artifacts/common/code_summary.h"
-#include "artifacts/common/graph_tracker.h"
+#include "artifacts/common/graph/code_summary.h"
+#include "artifacts/common/graph/graph_tracker.h"
+#include "artifacts/common/graph/provenance_builder.h"
 #include "artifacts/common/json_members.h"
-#include "artifacts/common/provenance_builder.h"
-#include "artifacts/common/safe_text.h"
+#include "artifacts/common/text/safe_text.h"
 #include "base/json_repair.h"
 
 namespace tlparse {

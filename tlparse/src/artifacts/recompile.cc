@@ -10,7 +10,7 @@
 #include <charconv>
 
 #include "artifacts/common/json_members.h"
-#include "artifacts/common/python_traceback.h"
+#include "artifacts/common/text/python_traceback.h"
 
 namespace tlparse {
 namespace {

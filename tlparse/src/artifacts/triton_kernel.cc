@@ -2,9 +2,9 @@
 // (torch/_inductor/async_compile.py). A JSON object by kernel name.
 #include <unordered_set>
 
-#include "artifacts/common/graph_tracker.h"
+#include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/json_members.h"
-#include "artifacts/common/safe_text.h"
+#include "artifacts/common/text/safe_text.h"
 
 namespace tlparse {
 namespace {

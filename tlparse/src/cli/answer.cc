@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include "analysis/job.h"
+#include "analysis/ranks/job.h"
 #include "cli/command.h"
 
 namespace tlparse {

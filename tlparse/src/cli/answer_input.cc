@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "base/find_logs.h"
 #include "cli/command.h"
 #include "import/importer.h"
+#include "log/find_logs.h"
 
 namespace tlparse {
 namespace {

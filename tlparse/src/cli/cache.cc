@@ -1,5 +1,5 @@
 // tlparse cache <db>: what the compile caches answered, where ranks differ, and why.
-#include "analysis/cache.h"
+#include "analysis/cache/cache.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/diff_runs.h"
+#include "analysis/diff/diff_runs.h"
 #include "cli/answer.h"
 #include "cli/answer_input.h"
 #include "cli/command.h"

@@ -17,7 +17,7 @@
 #include "import/importer.h"
 #include "report/output_directory.h"
 #include "report/report.h"
-#include "report/viewer_export.h"
+#include "report/viewer/export.h"
 
 namespace tlparse {
 

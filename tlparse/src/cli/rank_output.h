@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/cause.h"
-#include "analysis/job.h"
+#include "analysis/ranks/cause.h"
+#include "analysis/ranks/job.h"
 #include "base/json_writer.h"
 
 namespace tlparse {

@@ -1,5 +1,5 @@
 // tlparse ranks <db>: one screen for a job of several ranks.
-#include "analysis/ranks.h"
+#include "analysis/ranks/ranks.h"
 
 #include <fmt/format.h>
 

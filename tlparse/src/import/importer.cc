@@ -13,12 +13,12 @@
 #include <random>
 #include <thread>
 
-#include "base/payload_index.h"
 #include "base/remove_on_signal.h"
 #include "base/version.h"
 #include "import/empty_database.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
+#include "log/payload_index.h"
 #include "store/schema.h"
 
 namespace tlparse {

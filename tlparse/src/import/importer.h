@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/find_logs.h"
 #include "base/result.h"
+#include "log/find_logs.h"
 
 namespace tlparse {
 

@@ -11,7 +11,7 @@
 
 #include "artifacts/artifact.h"
 #include "artifacts/common/process_state.h"
-#include "base/glog_time.h"
+#include "log/glog_time.h"
 #include "log/record_reader.h"
 
 namespace tlparse {

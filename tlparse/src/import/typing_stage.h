@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "artifacts/artifact.h"
-#include "artifacts/common/graph_tracker.h"
-#include "artifacts/common/stack_pool.h"
-#include "base/find_logs.h"
+#include "artifacts/common/graph/graph_tracker.h"
+#include "artifacts/common/text/stack_pool.h"
 #include "import/process_table.h"
 #include "import/router.h"
+#include "log/find_logs.h"
 #include "log/record_reader.h"
 #include "store/content_registry.h"
 #include "store/database.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/glog_time.h"
+#include "log/glog_time.h"
 
 namespace tlparse {
 

@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "base/arena.h"
-#include "base/import_code.h"
 #include "base/input.h"
-#include "base/payload_index.h"
 #include "base/result.h"
 #include "log/byte_buffer.h"
 #include "log/envelope.h"
 #include "log/glog_prefix.h"
+#include "log/import_code.h"
 #include "log/line_index.h"
+#include "log/payload_index.h"
 #include "log/payload_text.h"
 
 namespace tlparse {

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "report/file_name.h"
+#include "report/tree/file_name.h"
 
 namespace tlparse {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "report/lenient_json.h"
 #include "report/report.h"
-#include "report/tree_plan.h"
+#include "report/tree/lenient_json.h"
+#include "report/tree/tree_plan.h"
 
 namespace tlparse {
 

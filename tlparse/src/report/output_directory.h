@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/output_marker.h"
 #include "base/result.h"
+#include "log/output_marker.h"
 
 namespace tlparse {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "report/file_name.h"
+#include "report/tree/file_name.h"
 #include "store/database.h"
 
 namespace tlparse {

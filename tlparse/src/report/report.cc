@@ -4,10 +4,10 @@
 
 #include <memory>
 
-#include "report/rank_aggregates.h"
 #include "report/report_context.h"
 #include "report/task_pool.h"
-#include "report/viewer_export.h"
+#include "report/tree/rank_aggregates.h"
+#include "report/viewer/export.h"
 #include "store/database.h"
 
 namespace tlparse {

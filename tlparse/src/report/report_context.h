@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "report/failures.h"
 #include "report/output_directory.h"
 #include "report/participant.h"
 #include "report/report.h"
-#include "report/tree_plan.h"
+#include "report/tree/failures.h"
+#include "report/tree/tree_plan.h"
 
 namespace tlparse {
 

@@ -11,10 +11,10 @@
 #include <mutex>
 #include <optional>
 
-#include "report/viewer_data.h"
-#include "report/viewer_events.h"
-#include "report/viewer_export.h"
-#include "report/viewer_sql.h"
+#include "report/viewer/data.h"
+#include "report/viewer/events.h"
+#include "report/viewer/export.h"
+#include "report/viewer/sql.h"
 
 namespace tlparse {
 namespace {

@@ -2,7 +2,7 @@
 //
 //   GET  /                          the page
 //   GET  /api/chunk/<name>[?run=N]  one chunk of data, the same document as in a static page
-//   (report/viewer_data.h) GET  /api/chromium_events.json  the events of all ranks, for Perfetto
+//   (report/viewer/data.h) GET  /api/chromium_events.json  the events of all ranks, for Perfetto
 //   POST /api/sql                   {"sql": "SELECT …"}; answer:
 //   schemas/json/viewer/sql_answer.schema.json
 //

@@ -1,10 +1,10 @@
-// The rows of import_log; the findings themselves are named in base/import_code.h.
+// The rows of import_log; the findings themselves are named in log/import_code.h.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "base/import_code.h"
+#include "log/import_code.h"
 #include "store/row_batch.h"
 
 namespace tlparse {

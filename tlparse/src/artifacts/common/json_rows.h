@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "artifacts/common/json_members.h"
-#include "artifacts/common/safe_text.h"
+#include "artifacts/common/text/safe_text.h"
 
 namespace tlparse {
 

@@ -15,8 +15,8 @@ namespace tlparse {
 enum class Direction : std::uint8_t { kForward, kBackward, kInference, kJoint, kUnknown };
 std::string_view Name(Direction direction);  // "" for kUnknown
 
-struct CacheLookups;  // artifacts/common/cache_events.h
-struct CodeSummary;   // artifacts/common/code_summary.h
+struct CacheLookups;  // artifacts/common/cache/cache_events.h
+struct CodeSummary;   // artifacts/common/graph/code_summary.h
 
 // The ids of an envelope. Absent members are empty.
 struct CompileIds {

@@ -1,0 +1,113 @@
+// Why ranks differ in what their compile caches answered, and what the caches were worth. The
+// answer of `tlparse cache`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/cache/cache_lookups.h"
+#include "analysis/ranks/cause.h"
+#include "analysis/ranks/job.h"
+#include "base/result.h"
+
+namespace tlparse {
+
+// Ranks whose lookup ended the same way with the same key, up to what differs by design.
+struct CacheClass {
+  LookupState state = LookupState::kMiss;
+  std::vector<RankIndex> ranks;
+  // More than one: they differ by design, or for no reason the log shows
+  std::size_t distinct_keys = 0;
+  std::string key;  // of the lowest rank; empty: none
+  std::string bypass_reason;
+  std::string guard;  // the guard that failed
+};
+
+struct CacheLookupAnswer {
+  std::int32_t lookup_slot = 0;
+  std::vector<CacheClass> classes;  // the reference first, then by size
+  bool has_majority = true;  // false: classes are equals, compared with that of the lowest rank
+  std::vector<RankIndex> without_lookup;  // the compile is there, the lookup is not
+};
+
+// One cause, told once for all lookups where it sets the same ranks apart.
+struct CacheFinding {
+  Cause cause;
+  std::vector<RankIndex> ranks;
+  std::vector<RankIndex> against;
+  bool has_majority = true;
+  std::vector<std::int32_t> lookup_slots;
+  std::vector<std::int32_t> compile_slots;
+  std::string state;          // what the ranks got: "miss"
+  std::string against_state;  // what the others got: "hit"
+  // Where the components came from, if not from the lookups themselves (2.14 logs none for
+  // AOTAutograd).
+  std::string fallback;
+  // The first node that differs, for kGraph, and where it comes from.
+  std::string node, against_node, source;
+};
+
+// One key, two generated codes: an error of the cache, not of the job.
+struct SameKeyCode {
+  std::string key;
+  std::vector<RankIndex> ranks;  // with the first code
+  std::vector<RankIndex> other_ranks;
+  std::int64_t record_id = 0, other_record_id = 0;
+  std::string diff;  // unified, of the normalised codes; empty beyond the first hundred findings
+};
+
+// For a lookup that did not hit: the earlier key with the fewest differences.
+struct ClosestKey {
+  std::int32_t lookup = 0;    // index into LookupIndex::lookups
+  std::string earlier_title;  // the lookup that had the key
+  std::string earlier_run;    // empty: this run
+  std::size_t difference_count = 0;
+  std::vector<Cause> causes;  // empty: the very key was there before (evicted, or another store)
+};
+
+struct CacheEconomics {
+  std::string layer;
+  std::int64_t hits = 0, misses = 0, guard_misses = 0, bypasses = 0, disabled = 0;
+  std::int64_t time_saved_ns = 0;  // by hits
+  std::int64_t time_taken_ns = 0;  // by misses
+  struct Reason {
+    std::string text;
+    std::int64_t count = 0;
+  };
+  std::vector<Reason> bypass_reasons;  // most frequent first
+};
+
+struct CacheAnswer {
+  Job job;
+  JobGraphs graphs;
+  LookupIndex lookups;
+  std::vector<CacheLookupAnswer> lookup_answers;  // in the order of lookups.order()
+  std::vector<CacheFinding> findings;  // divergences first, then notes; most telling first
+  std::vector<SameKeyCode> same_key_codes;
+  std::vector<ClosestKey> closest_keys;
+  std::vector<CacheEconomics> economics;
+
+  bool HasDivergence() const;  // a finding that is no note, or same_key_codes
+};
+
+struct CacheOptions {
+  std::string run;  // empty: the latest
+  // closest earlier keys of this participant; default: where there is only one
+  std::optional<std::string> rank;
+  bool with_closest_keys = true;
+  bool with_code_check = true;
+};
+
+// Reads the database only. kNotFound: no such run or rank.
+Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options);
+
+// The parts, for answers that need more than one.
+Result<void> FindCacheClasses(Database& database, CacheAnswer& answer);
+Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job);
+Result<std::vector<ClosestKey>> FindClosestKeys(Database& database, const CacheAnswer& answer,
+                                                RankIndex participant);
+Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const LookupIndex& lookups);
+
+}  // namespace tlparse

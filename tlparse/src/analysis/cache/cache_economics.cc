@@ -1,0 +1,52 @@
+// What caches were worth, layer by layer.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "analysis/cache/cache.h"
+
+namespace tlparse {
+
+Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const LookupIndex& lookups) {
+  std::map<std::string, CacheEconomics> by_layer;
+  std::map<std::string, std::map<std::int64_t, std::int64_t>> bypass_counts;  // by text id
+  for (const JobLookup& lookup : lookups.lookups()) {
+    const std::string& layer =
+        lookups.LayerName(lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)].layer_id);
+    CacheEconomics& sums = by_layer[layer];
+    sums.layer = layer;
+    switch (lookup.state) {
+      case LookupState::kHit:
+        ++sums.hits;
+        break;
+      case LookupState::kMiss:
+        ++sums.misses;
+        break;
+      case LookupState::kGuardMiss:
+        ++sums.guard_misses;
+        break;
+      case LookupState::kBypass:
+        ++sums.bypasses;
+        ++bypass_counts[layer][lookup.bypass_id];
+        break;
+      case LookupState::kDisabled:
+        ++sums.disabled;
+        break;
+    }
+    sums.time_saved_ns += lookup.time_saved_ns;
+    sums.time_taken_ns += lookup.time_taken_ns;
+  }
+  std::vector<CacheEconomics> result;
+  for (auto& [layer, sums] : by_layer) {
+    for (const auto& [reason, count] : bypass_counts[layer]) {
+      ASSIGN_OR_RETURN(std::string text, TextOf(database, reason));
+      sums.bypass_reasons.push_back({text.empty() ? "no reason given" : std::move(text), count});
+    }
+    std::stable_sort(sums.bypass_reasons.begin(), sums.bypass_reasons.end(),
+                     [](const auto& a, const auto& b) { return a.count > b.count; });
+    result.push_back(std::move(sums));
+  }
+  return result;
+}
+
+}  // namespace tlparse

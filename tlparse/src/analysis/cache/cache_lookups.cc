@@ -1,0 +1,120 @@
+#include "analysis/cache/cache_lookups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+namespace tlparse {
+
+std::string_view Name(LookupState state) {
+  static constexpr std::array<std::string_view, 5> kNames = {"hit", "miss", "guard_miss", "bypass",
+                                                             "disabled"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+Result<std::string> TextOf(Database& database, std::int64_t text_id) {
+  if (text_id == 0) return std::string();
+  return database.QueryText("SELECT text FROM text WHERE id = ?", text_id);
+}
+
+Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
+  LookupIndex result;
+  std::unordered_multimap<std::int64_t, KeySet> sets_of_key;
+  ASSIGN_OR_RETURN(
+      Statement keys,
+      database.Prepare("SELECT key_id, component_set_id, device_index FROM cache_key_set"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, keys.Step());
+    if (!has_row) break;
+    sets_of_key.emplace(keys.Int(0), KeySet{keys.Int(1), keys.OptionalInt(2)});
+  }
+  using Place = std::tuple<std::int32_t, std::int64_t, GraphDirection, std::int32_t>;
+  std::map<Place, std::int32_t> places;
+  // Within each compile
+  std::map<std::tuple<std::int32_t, std::int64_t, GraphDirection>, std::int32_t> count;
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "SELECT id, compile_id, graph_id, layer_id, state, key_id, component_set_id, "
+          "guard_expression_id, bypass_reason_id, time_saved_ns, time_taken_ns, event_time_ns "
+          "FROM cache_event_row ORDER BY record_id"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    if (rows.IsNull(1)) {
+      ++result.unplaced_count_;
+      continue;
+    }
+    const JobCompile* compile = job.FindCompile(rows.Int(1));
+    if (compile == nullptr) continue;
+    JobLookup lookup;
+    lookup.id = rows.Int(0);
+    lookup.compile = static_cast<std::int32_t>(compile - job.compiles().data());
+    lookup.participant = compile->participant;
+    lookup.state = static_cast<LookupState>(std::clamp<std::int64_t>(rows.Int(4), 0, 4));
+    lookup.key_id = rows.Int(5);
+    lookup.set.set_id = rows.Int(6);
+    const auto [first, last] = sets_of_key.equal_range(lookup.key_id);
+    for (auto set = first; set != last; ++set) {
+      if (lookup.set.set_id == 0 || lookup.set.set_id == set->second.set_id)
+        lookup.set = set->second;
+    }
+    lookup.guard_id = rows.Int(7);
+    lookup.bypass_id = rows.Int(8);
+    lookup.time_saved_ns = rows.Int(9);
+    lookup.time_taken_ns = rows.Int(10);
+    lookup.event_time_ns = rows.Int(11);
+    const JobGraph* graph = rows.IsNull(2) ? nullptr : graphs.Find(rows.Int(2));
+    const GraphDirection direction = graph == nullptr ? GraphDirection::kUnknown : graph->direction;
+    const std::int64_t layer = rows.Int(3);
+    const std::int32_t ordinal = count[{lookup.compile, layer, direction}]++;
+    const auto [found, is_new] =
+        places.try_emplace({compile->slot, layer, direction, ordinal},
+                           static_cast<std::int32_t>(result.slots_.size()));
+    if (is_new) {
+      result.slots_.push_back({compile->slot, layer, direction, ordinal, {}});
+      if (result.layers_.count(layer) == 0) {
+        ASSIGN_OR_RETURN(result.layers_[layer], TextOf(database, layer));
+      }
+    }
+    lookup.lookup_slot = found->second;
+    result.slots_[static_cast<std::size_t>(found->second)].lookups.push_back(
+        static_cast<std::int32_t>(result.lookups_.size()));
+    result.lookups_.push_back(lookup);
+  }
+  for (std::size_t i = 0; i < result.slots_.size(); ++i) {
+    result.order_.push_back(static_cast<std::int32_t>(i));
+    std::stable_sort(result.slots_[i].lookups.begin(), result.slots_[i].lookups.end(),
+                     [&](std::int32_t a, std::int32_t b) {
+                       return result.lookups_[static_cast<std::size_t>(a)].participant <
+                              result.lookups_[static_cast<std::size_t>(b)].participant;
+                     });
+  }
+  const auto key = [&](std::int32_t index) {
+    const LookupSlot& slot = result.slots_[static_cast<std::size_t>(index)];
+    return std::tuple(job.SlotPosition(slot.slot), result.LayerName(slot.layer_id), slot.direction,
+                      slot.ordinal);
+  };
+  std::sort(result.order_.begin(), result.order_.end(),
+            [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
+  return result;
+}
+
+const std::string& LookupIndex::LayerName(std::int64_t layer_id) const {
+  static const std::string kNone;
+  const auto found = layers_.find(layer_id);
+  return found == layers_.end() ? kNone : found->second;
+}
+
+std::string LookupIndex::Title(const Job& job, std::int32_t lookup_slot) const {
+  const LookupSlot& slot = slots_[static_cast<std::size_t>(lookup_slot)];
+  std::string which(Name(slot.direction));
+  if (slot.ordinal > 0) which += fmt::format("{}{}", which.empty() ? "" : " ", slot.ordinal + 1);
+  return fmt::format("{} {}{}{}", job.slots()[static_cast<std::size_t>(slot.slot)].Title(),
+                     LayerName(slot.layer_id), which.empty() ? "" : " ", which);
+}
+
+}  // namespace tlparse

@@ -1,0 +1,66 @@
+// What differs between two cache keys: their components, or what stands in for them where the log
+// has none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/cache/cache_lookups.h"
+#include "analysis/cache/component_index.h"
+#include "analysis/ranks/cause.h"
+#include "analysis/ranks/job.h"
+
+namespace tlparse {
+
+struct KeyDifference {
+  std::vector<ComponentDifference> differences;
+  // Said aloud where components are missing: what was compared instead. Empty: the components
+  // themselves.
+  std::string fallback;
+  bool has_evidence = true;  // false: nothing to compare was in the log
+};
+
+// The differing components of two stored sets, in the order of set a, then what only b has.
+Result<std::vector<ComponentDifference>> CompareSets(ComponentIndex& index, const KeySet& a_set,
+                                                     const KeySet& b_set);
+// Only how many differ, of sets that are expanded already, whatever their device indexes.
+std::size_t CountDifferences(const std::vector<KeyComponent>& a,
+                             const std::vector<KeyComponent>& b);
+
+// Compares lookups of one job. Owns what several comparisons need.
+class KeyComparer {
+ public:
+  static Result<KeyComparer> Make(Database& database, const Job& job, const LookupIndex& lookups);
+
+  // Equal for lookups whose keys are equal up to what differs by design, as far as the log tells.
+  Result<Hash128> Evidence(const JobLookup& lookup);
+  Result<KeyDifference> Compare(const JobLookup& a, const JobLookup& b);
+  CauseContext Context(RankIndex a, RankIndex b) const;
+  ComponentIndex& index() { return index_; }
+
+ private:
+  KeyComparer(Database& database, const Job& job, const LookupIndex& lookups, ComponentIndex index,
+              Statement config)
+      : database_(&database),
+        job_(&job),
+        lookups_(&lookups),
+        index_(std::move(index)),
+        config_(std::move(config)) {}
+  // Another lookup of the same compile whose components are known; nullptr: none.
+  const JobLookup* Sibling(const JobLookup& lookup) const;
+  // Payload id of the compile's torch._functorch.config; 0: none.
+  Result<std::int64_t> FunctorchConfig(const JobLookup& lookup);
+
+  Database* database_;
+  const Job* job_;
+  const LookupIndex* lookups_;
+  ComponentIndex index_;
+  Statement config_;
+  std::unordered_map<std::int32_t, std::int32_t> sibling_of_compile_;
+  std::unordered_map<std::int64_t, std::int64_t> config_of_compile_;
+};
+
+}  // namespace tlparse

@@ -1,0 +1,299 @@
+#include "analysis/collectives/collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/diff/sequence_diff.h"
+#include "analysis/majority.h"
+#include "analysis/read_transaction.h"
+#include "store/hash128.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostMismatches = 200;
+
+// What one rank has for one graph: content ids, 0: none.
+struct Use {
+  std::int32_t graph_slot = 0;
+  std::int64_t schedule = 0;
+  std::int64_t code = 0;
+  std::int64_t Primary() const { return code != 0 ? code : schedule; }
+};
+
+// "torch.ops._c10d_functional.all_reduce_.default" → "all_reduce_".
+std::string ShortOp(std::string_view op) {
+  constexpr std::string_view kNamespaces[] = {"c10d_functional.", "c10d."};
+  for (const std::string_view name : kNamespaces) {
+    if (const std::size_t at = op.find(name); at != std::string_view::npos)
+      op.remove_prefix(at + name.size());
+  }
+  return std::string(op.substr(0, op.find('.')));
+}
+
+// The arguments without the name of the group, which is compared by itself.
+std::string WithoutGroup(std::string_view arguments, std::string_view group) {
+  for (const char quote : {'\'', '"'}) {
+    const std::string quoted = fmt::format("{}{}{}", quote, group, quote);
+    if (group.empty() || !arguments.ends_with(quoted)) continue;
+    arguments.remove_suffix(quoted.size());
+    while (!arguments.empty() && (arguments.back() == ' ' || arguments.back() == ','))
+      arguments.remove_suffix(1);
+    break;
+  }
+  return std::string(arguments);
+}
+
+class Finder {
+ public:
+  Finder(Database& database, CollectiveAnswer& answer) : database_(database), answer_(answer) {}
+  Result<void> Run();
+
+ private:
+  struct RankClass {
+    std::vector<RankIndex> ranks;
+    std::vector<Use> uses;  // in the order of the job's graphs
+  };
+  Result<void> LoadUses();
+  Result<const std::vector<CollectiveItem>*> Items(std::int64_t content_id);
+  std::vector<RankClass> Classify();
+  Result<CollectiveClass> Describe(const RankClass& reference, const RankClass& other);
+  Result<std::vector<CollectiveItem>> Flatten(const RankClass& one);
+  Result<void> FindParity();
+  std::string StateOf(RankIndex rank, std::int32_t slot) const;
+
+  Database& database_;
+  CollectiveAnswer& answer_;
+  std::vector<std::vector<Use>> uses_;  // by participant
+  std::unordered_map<std::int64_t, std::vector<CollectiveItem>> items_;
+};
+
+Result<void> Finder::LoadUses() {
+  uses_.resize(answer_.job.participants().size());
+  std::map<std::pair<RankIndex, std::int32_t>, std::size_t> index;
+  ASSIGN_OR_RETURN(Statement rows,
+                   database_.Prepare("SELECT graph_id, content_id, source FROM collective_use "
+                                     "WHERE graph_id IS NOT NULL ORDER BY record_id"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const JobGraph* graph = answer_.graphs.Find(rows.Int(0));
+    if (graph == nullptr) continue;
+    const RankIndex rank =
+        answer_.job.compiles()[static_cast<std::size_t>(graph->compile)].participant;
+    std::vector<Use>& own = uses_[static_cast<std::size_t>(rank)];
+    const auto [found, is_new] = index.try_emplace({rank, graph->graph_slot}, own.size());
+    if (is_new) own.push_back({graph->graph_slot, 0, 0});
+    (rows.Int(2) == 0 ? own[found->second].schedule : own[found->second].code) = rows.Int(1);
+  }
+  std::vector<std::size_t> position(answer_.graphs.graph_slots().size());
+  for (std::size_t i = 0; i < answer_.graphs.order().size(); ++i)
+    position[static_cast<std::size_t>(answer_.graphs.order()[i])] = i;
+  for (std::size_t rank = 0; rank < uses_.size(); ++rank) {
+    std::vector<Use>& own = uses_[rank];
+    std::sort(own.begin(), own.end(), [&](const Use& a, const Use& b) {
+      return position[static_cast<std::size_t>(a.graph_slot)] <
+             position[static_cast<std::size_t>(b.graph_slot)];
+    });
+    const bool has_schedule =
+        std::any_of(own.begin(), own.end(), [](const Use& use) { return use.schedule != 0; });
+    if (!own.empty() && !has_schedule)
+      answer_.from_code_only.push_back(static_cast<RankIndex>(rank));
+  }
+  return {};
+}
+
+Result<const std::vector<CollectiveItem>*> Finder::Items(std::int64_t content_id) {
+  const auto known = items_.find(content_id);
+  if (known != items_.end()) return &known->second;
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare("SELECT op, is_wait, arguments, group_name, shape, dtype, code_line "
+                        "FROM collective_row WHERE content_id = ? ORDER BY ordinal"));
+  rows.Bind(1, content_id);
+  std::vector<CollectiveItem>& items = items_[content_id];
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return &items;
+    const std::string group(rows.Text(3));
+    items.push_back({ShortOp(rows.Text(0)), rows.Int(1) != 0, group, std::string(rows.Text(4)),
+                     std::string(rows.Text(5)), WithoutGroup(rows.Text(2), group), rows.Int(6)});
+  }
+}
+
+std::vector<Finder::RankClass> Finder::Classify() {
+  // Schedules count only where all ranks that have the graph have one: a cache hit writes none.
+  std::vector<RankClass> classes;
+  std::unordered_map<Hash128, std::size_t, Hash128Hasher> index;
+  for (std::size_t rank = 0; rank < uses_.size(); ++rank) {
+    SequenceHash hash;
+    for (const Use& use : uses_[rank]) {
+      hash.Add(use.graph_slot);
+      hash.Add(use.Primary());
+    }
+    const auto [found, is_new] = index.try_emplace(hash.Digest(), classes.size());
+    if (is_new) classes.push_back({{}, uses_[rank]});
+    classes[found->second].ranks.push_back(static_cast<RankIndex>(rank));
+  }
+  answer_.has_majority = OrderByReference(classes);
+  return classes;
+}
+
+Result<std::vector<CollectiveItem>> Finder::Flatten(const RankClass& one) {
+  std::vector<CollectiveItem> all;
+  for (const Use& use : one.uses) {
+    ASSIGN_OR_RETURN(const std::vector<CollectiveItem>* items, Items(use.Primary()));
+    all.insert(all.end(), items->begin(), items->end());
+  }
+  return all;
+}
+
+// Why a rank has no collectives for a graph, if its compile says so.
+std::string Finder::StateOf(RankIndex rank, std::int32_t slot) const {
+  const std::int32_t compile = answer_.job.CompileOf(rank, slot);
+  if (compile < 0) return "not compiled on this side";
+  const std::string& status =
+      answer_.job.string(answer_.job.compiles()[static_cast<std::size_t>(compile)].status_id);
+  return status == "ok" || status == "restarted"
+             ? std::string()
+             : fmt::format("the compile is {} on this side", status);
+}
+
+Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankClass& other) {
+  CollectiveClass result;
+  result.ranks = other.ranks;
+  ASSIGN_OR_RETURN(const std::vector<CollectiveItem> all, Flatten(other));
+  for (const CollectiveItem& item : all) ++(item.is_wait ? result.waits : result.collectives);
+  if (&reference == &other) return result;
+  ASSIGN_OR_RETURN(const std::vector<CollectiveItem> reference_all, Flatten(reference));
+  std::string renamed;
+  if (CompareCollectives(reference_all, all, renamed).empty()) {
+    if (!renamed.empty()) result.notes.push_back("process groups have other names: " + renamed);
+    if (reference.uses.size() != other.uses.size())
+      result.notes.push_back("the same collectives in the same order, in other graphs");
+    return result;
+  }
+  // Graph by graph, in the order of the job.
+  std::map<std::int32_t, std::pair<std::int64_t, std::int64_t>> by_graph;
+  for (const Use& use : reference.uses) by_graph[use.graph_slot].first = use.Primary();
+  for (const Use& use : other.uses) by_graph[use.graph_slot].second = use.Primary();
+  for (const std::int32_t graph_slot : answer_.graphs.order()) {
+    const auto found = by_graph.find(graph_slot);
+    if (found == by_graph.end() || found->second.first == found->second.second) continue;
+    static const std::vector<CollectiveItem> kNone;
+    const std::vector<CollectiveItem>* a = &kNone;
+    const std::vector<CollectiveItem>* b = &kNone;
+    if (found->second.first != 0) {
+      ASSIGN_OR_RETURN(a, Items(found->second.first));
+    }
+    if (found->second.second != 0) {
+      ASSIGN_OR_RETURN(b, Items(found->second.second));
+    }
+    std::vector<CollectiveMismatch> mismatches = CompareCollectives(*a, *b, renamed);
+    const std::int32_t slot =
+        answer_.graphs.graph_slots()[static_cast<std::size_t>(graph_slot)].slot;
+    const std::string state = b == &kNone   ? StateOf(other.ranks.front(), slot)
+                              : a == &kNone ? StateOf(reference.ranks.front(), slot)
+                                            : "";
+    for (CollectiveMismatch& mismatch : mismatches) {
+      mismatch.graph_slot = graph_slot;
+      if (!state.empty()) {
+        mismatch.kind = MismatchKind::kState;
+        mismatch.reason = state;
+      }
+      if (result.mismatches.size() < kMostMismatches) {
+        result.mismatches.push_back(std::move(mismatch));
+      } else {
+        ++result.left_out;
+      }
+    }
+  }
+  return result;
+}
+
+Result<void> Finder::FindParity() {
+  std::map<std::pair<std::int32_t, std::pair<std::int64_t, std::int64_t>>, std::vector<RankIndex>>
+      pairs;
+  for (std::size_t rank = 0; rank < uses_.size(); ++rank) {
+    for (const Use& use : uses_[rank]) {
+      if (use.code != 0)
+        pairs[{use.graph_slot, {use.schedule, use.code}}].push_back(static_cast<RankIndex>(rank));
+    }
+  }
+  for (auto& [key, ranks] : pairs) {
+    const auto& [graph_slot, contents] = key;
+    CollectiveParity parity;
+    parity.graph_slot = graph_slot;
+    ASSIGN_OR_RETURN(const std::vector<CollectiveItem>* code, Items(contents.second));
+    std::size_t waits = 0;
+    for (const CollectiveItem& item : *code) ++(item.is_wait ? waits : parity.generated);
+    parity.missing_waits = parity.generated - std::min(parity.generated, waits);
+    if (contents.first != 0) {
+      ASSIGN_OR_RETURN(const std::vector<CollectiveItem>* schedule, Items(contents.first));
+      std::vector<std::string> a, b;
+      for (const CollectiveItem& item : *schedule) {
+        if (!item.is_wait) a.push_back(item.op);
+      }
+      for (const CollectiveItem& item : *code) {
+        if (!item.is_wait) b.push_back(item.op);
+      }
+      parity.scheduled = a.size();
+      for (const EditStep& step : AlignSequences(
+               a.size(), b.size(),
+               [&](std::size_t i, std::size_t j) { return a[i] == b[j] || a[i].empty(); })) {
+        if (step.kind == EditStep::Kind::kKeep) continue;
+        parity.differs = true;
+        parity.first_difference = step.kind == EditStep::Kind::kDelete
+                                      ? fmt::format("{} is scheduled, not in the code", a[step.a])
+                                      : fmt::format("{} is in the code, not scheduled", b[step.b]);
+        break;
+      }
+    }
+    if (parity.missing_waits == 0 && !parity.differs) continue;
+    parity.ranks = std::move(ranks);
+    answer_.parity.push_back(std::move(parity));
+  }
+  return {};
+}
+
+Result<void> Finder::Run() {
+  RETURN_IF_ERROR(LoadUses());
+  const std::vector<RankClass> classes = Classify();
+  for (const RankClass& one : classes) {
+    ASSIGN_OR_RETURN(CollectiveClass described, Describe(classes.front(), one));
+    // Contents may differ in what is no mismatch: line numbers, names of groups.
+    if (&one != &classes.front() && described.mismatches.empty()) {
+      CollectiveClass& reference = answer_.classes.front();
+      reference.ranks.insert(reference.ranks.end(), described.ranks.begin(), described.ranks.end());
+      std::sort(reference.ranks.begin(), reference.ranks.end());
+      for (const std::string& note : described.notes) {
+        reference.notes.push_back(
+            fmt::format("{}: {}", answer_.job.FormatRanks(described.ranks), note));
+      }
+      continue;
+    }
+    answer_.classes.push_back(std::move(described));
+  }
+  return FindParity();
+}
+
+}  // namespace
+
+Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer) {
+  return Finder(database, answer).Run();
+}
+
+Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+  CollectiveAnswer answer;
+  ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run));
+  ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
+  RETURN_IF_ERROR(FindCollectiveClasses(database, answer));
+  return answer;
+}
+
+}  // namespace tlparse

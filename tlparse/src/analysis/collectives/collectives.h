@@ -1,0 +1,110 @@
+// Which rank schedules its collectives differently, where, and how. The answer of `tlparse
+// collectives`.
+//
+// The collectives of a rank are those of its graphs in the order of the job's compiles, from the
+// generated code (which is there on a cache hit as well and tells sizes, dtypes and groups), else
+// from the scheduler's list (names only).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/ranks/job.h"
+#include "analysis/ranks/job_graphs.h"
+#include "base/result.h"
+
+namespace tlparse {
+
+struct CollectiveItem {
+  std::string op;  // all_reduce_, without namespace and overload; empty: unknown
+  bool is_wait = false;
+  std::string group;      // process group; empty: unknown
+  std::string shape;      // "[8, 16]"; empty: unknown
+  std::string dtype;      // empty: unknown
+  std::string arguments;  // beside tensor and group; empty: unknown or none
+  std::int64_t code_line = 0;
+  std::string Title() const;  // "all_reduce_ [8, 16] float32 'sum' group 1"
+};
+
+// In the terms of the flight recorder's analyzer (torch/distributed/flight_recorder), as far as a
+// trace knows.
+enum class MismatchKind : std::uint8_t {
+  kType,  // another collective
+  kSize,  // another shape
+  kDtype,
+  kSyntax,   // other arguments: reduction, split sizes
+  kGroup,    // another process group
+  kOrder,    // the same collective at another place
+  kMissing,  // on one side only
+  kState,    // missing because the compile did not finish, or is not there
+};
+std::string_view Name(MismatchKind kind);
+
+struct CollectiveMismatch {
+  MismatchKind kind = MismatchKind::kMissing;
+  std::int32_t graph_slot = 0;
+  std::int64_t ordinal = -1;          // of this side in the graph; -1: not there
+  std::int64_t against_ordinal = -1;  // of the others
+  std::string item;                   // empty: not there
+  std::string against_item;
+  // For kOrder: what this side has where the others have the collective, and the others where this
+  // side has it. Empty: nothing.
+  std::string instead;
+  std::string against_instead;
+  std::string reason;  // for kState
+  // One line, from the others to this side: "all_reduce_ [8] → all_reduce_ [9]"; for kOrder what
+  // stands in each other's place.
+  std::string Text() const;
+};
+
+// Ranks that schedule the same collectives.
+struct CollectiveClass {
+  std::vector<RankIndex> ranks;
+  std::size_t collectives = 0;  // without waits
+  std::size_t waits = 0;
+  // Against the reference, in order; the first is the first divergence
+  std::vector<CollectiveMismatch> mismatches;
+  std::size_t left_out = 0;  // mismatches beyond the first 200
+  // By design: said, but no mismatch.
+  std::vector<std::string> notes;
+};
+
+// Scheduler against generated code, and collectives nobody waits for, of one graph.
+struct CollectiveParity {
+  std::int32_t graph_slot = 0;
+  std::vector<RankIndex> ranks;
+  std::size_t scheduled = 0;  // without waits
+  std::size_t generated = 0;
+  // In the code; asynchronous results may be waited for in another graph
+  std::size_t missing_waits = 0;
+  bool differs = false;  // scheduled and generated names differ
+  std::string first_difference;
+};
+
+struct CollectiveAnswer {
+  Job job;
+  JobGraphs graphs;
+  std::vector<CollectiveClass> classes;  // the reference first
+  bool has_majority = true;
+  std::vector<CollectiveParity> parity;  // only graphs where something is off
+  // ranks without schedules (cache hits, 2.6): compared through their code
+  std::vector<RankIndex> from_code_only;
+  bool HasDivergence() const { return classes.size() > 1; }
+};
+
+struct CollectiveOptions {
+  std::string run;  // empty: the latest
+};
+Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options);
+// The same for a job that is loaded already; `answer` has job and graphs.
+Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer);
+
+// How two sequences of one graph differ, in order. Groups are taken for equal where they are
+// renamed throughout; `renamed_groups` says so. A pure function; the ordinals are positions.
+std::vector<CollectiveMismatch> CompareCollectives(const std::vector<CollectiveItem>& reference,
+                                                   const std::vector<CollectiveItem>& other,
+                                                   std::string& renamed_groups);
+
+}  // namespace tlparse

@@ -1,0 +1,78 @@
+// What changed between two runs, or two ranks. The answer of `tlparse diff`. Side a is the earlier
+// or the one compared with.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/compile_facts.h"
+#include "analysis/ranks/cause.h"
+#include "base/result.h"
+
+namespace tlparse {
+
+struct PhaseChange {
+  std::string phase;  // total, dynamo, aot_autograd, inductor, code_gen, triton, backward
+  std::optional<std::int64_t> a_us, b_us;
+};
+
+struct CacheChange {
+  std::string title;             // "fx_graph forward"
+  std::string a_state, b_state;  // empty: no such lookup
+  bool has_same_key = false;
+  std::vector<Cause> causes;  // why the keys differ
+  std::string fallback;       // what was compared where components are missing
+};
+
+struct CodeChange {
+  std::string title;  // "forward"
+  std::string diff;   // unified, of the normalised codes; only if asked for
+};
+
+// A compile of both sides, matched by function and graph, else by function and label, else by
+// function.
+struct CompileChange {
+  std::string a_label, b_label, function;
+  std::string a_status, b_status;
+  bool has_same_graph = true;
+  std::string graph_difference;  // first differing node
+  std::vector<PhaseChange> phases;
+  std::vector<std::string> new_recompiles, vanished_recompiles;
+  std::vector<std::string> new_graph_breaks, vanished_graph_breaks;
+  std::vector<std::string> new_guards, vanished_guards;
+  std::vector<std::string> new_kernels, vanished_kernels;
+  std::vector<CacheChange> caches;  // lookups whose state or key differs
+  std::vector<CodeChange> codes;    // graphs whose code differs
+  bool IsEqual() const;             // in everything but times
+};
+
+struct UnmatchedCompile {
+  std::string label, function, status;
+  std::vector<std::string> recompile_reasons;
+  std::int64_t duration_us = 0;
+};
+
+struct DiffAnswer {
+  std::string a_title, b_title;
+  std::string a_rank, b_rank;  // "3"; of a run with one log its name
+  std::string a_torch_version, b_torch_version, a_python_version, b_python_version;
+  std::vector<PhaseChange> phases;  // sums over all compiles
+  std::vector<CompileChange> compiles;
+  std::vector<UnmatchedCompile> only_a, only_b;
+  bool IsEqual() const;
+};
+
+struct DiffSide {
+  Database* database = nullptr;
+  std::string run;                  // empty: the latest
+  std::optional<std::string> rank;  // empty: the lowest
+};
+struct DiffOptions {
+  bool with_code = false;  // unified diffs of generated codes
+};
+// kNotFound: no such run or rank. The sides may be of one database.
+Result<DiffAnswer> AnalyzeDiff(const DiffSide& a, const DiffSide& b, const DiffOptions& options);
+
+}  // namespace tlparse

@@ -1,0 +1,136 @@
+#include "analysis/diff/diff_runs.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "analysis/ranks/ranks.h"
+#include "analysis/read_transaction.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostComparisons = 16;
+
+// The participants of a side, and the class of each.
+struct Side {
+  Job job;
+  std::vector<std::size_t> class_of;
+};
+
+Result<Side> LoadSide(const DiffSide& side) {
+  RanksOptions options;
+  options.run = side.run;
+  ASSIGN_OR_RETURN(RanksAnswer ranks, AnalyzeRanks(*side.database, options));
+  Side result;
+  result.class_of.resize(ranks.job().participants().size());
+  for (std::size_t i = 0; i < ranks.classes.size(); ++i) {
+    for (const RankIndex rank : ranks.classes[i].ranks)
+      result.class_of[static_cast<std::size_t>(rank)] = i;
+  }
+  result.job = std::move(ranks.cache.job);
+  return result;
+}
+
+using Pairs = std::vector<std::pair<RankIndex, RankIndex>>;
+
+Pairs PairRanks(const Job& a, const Job& b) {
+  Pairs pairs;
+  const auto count = [](const Job& job) {
+    return static_cast<RankIndex>(job.participants().size());
+  };
+  if (count(a) == 1 || count(b) == 1) {
+    for (RankIndex i = 0; i < std::max(count(a), count(b)); ++i)
+      pairs.emplace_back(count(a) == 1 ? 0 : i, count(b) == 1 ? 0 : i);
+    return pairs;
+  }
+  std::map<std::string, RankIndex> by_name;
+  for (RankIndex i = 0; i < count(b); ++i)
+    by_name.emplace(b.participants()[static_cast<std::size_t>(i)].name, i);
+  for (RankIndex i = 0; i < count(a); ++i) {
+    const auto other = by_name.find(a.participants()[static_cast<std::size_t>(i)].name);
+    if (other != by_name.end()) pairs.emplace_back(i, other->second);
+  }
+  // Logs without ranks have names of their own in each run: then the order of the logs says as much
+  // as there is.
+  for (RankIndex i = 0; pairs.empty() && i < std::min(count(a), count(b)); ++i)
+    pairs.emplace_back(i, i);
+  return pairs;
+}
+
+// The ranks of one side of the pairs, each once.
+std::vector<RankIndex> RanksOf(const Pairs& pairs, bool is_a) {
+  std::vector<RankIndex> ranks;
+  for (const auto& [a, b] : pairs) ranks.push_back(is_a ? a : b);
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+std::string RanksWithoutPartner(const Job& job, const std::vector<RankIndex>& paired) {
+  std::vector<RankIndex> rest;
+  for (RankIndex i = 0; i < static_cast<RankIndex>(job.participants().size()); ++i) {
+    if (!std::binary_search(paired.begin(), paired.end(), i)) rest.push_back(i);
+  }
+  return job.FormatRanks(rest);
+}
+
+}  // namespace
+
+bool RunComparison::IsEqual() const {
+  return only_a_ranks.empty() && only_b_ranks.empty() && left_out == 0 &&
+         std::all_of(comparisons.begin(), comparisons.end(),
+                     [](const RankComparison& one) { return one.diff.IsEqual(); });
+}
+
+Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
+                                     const DiffOptions& options) {
+  RunComparison result;
+  if (a.rank || b.rank) {
+    RankComparison one;
+    ASSIGN_OR_RETURN(one.diff, AnalyzeDiff(a, b, options));
+    one.count = 1;
+    one.a_ranks = one.diff.a_rank;
+    one.b_ranks = one.diff.b_rank;
+    result.comparisons.push_back(std::move(one));
+    return result;
+  }
+  ASSIGN_OR_RETURN(const ReadTransaction a_transaction, ReadTransaction::Begin(*a.database));
+  ASSIGN_OR_RETURN(const ReadTransaction b_transaction, ReadTransaction::Begin(*b.database));
+  ASSIGN_OR_RETURN(const Side a_side, LoadSide(a));
+  ASSIGN_OR_RETURN(const Side b_side, LoadSide(b));
+  const Pairs pairs = PairRanks(a_side.job, b_side.job);
+  result.only_a_ranks = RanksWithoutPartner(a_side.job, RanksOf(pairs, true));
+  result.only_b_ranks = RanksWithoutPartner(b_side.job, RanksOf(pairs, false));
+  std::map<std::pair<std::size_t, std::size_t>, Pairs> alike;
+  for (const auto& pair : pairs) {
+    alike[{a_side.class_of[static_cast<std::size_t>(pair.first)],
+           b_side.class_of[static_cast<std::size_t>(pair.second)]}]
+        .push_back(pair);
+  }
+  std::vector<const Pairs*> order;
+  for (const auto& [classes, members] : alike) order.push_back(&members);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Pairs* x, const Pairs* y) { return x->size() > y->size(); });
+  for (const Pairs* members : order) {
+    if (result.comparisons.size() == kMostComparisons) {
+      ++result.left_out;
+      continue;
+    }
+    const auto name = [](const Job& job, RankIndex rank) {
+      return job.participants()[static_cast<std::size_t>(rank)].name;
+    };
+    DiffSide a_one = a, b_one = b;
+    a_one.rank = name(a_side.job, members->front().first);
+    b_one.rank = name(b_side.job, members->front().second);
+    RankComparison one;
+    ASSIGN_OR_RETURN(one.diff, AnalyzeDiff(a_one, b_one, options));
+    one.count = members->size();
+    one.a_ranks = a_side.job.FormatRanks(RanksOf(*members, true));
+    one.b_ranks = b_side.job.FormatRanks(RanksOf(*members, false));
+    result.comparisons.push_back(std::move(one));
+  }
+  return result;
+}
+
+}  // namespace tlparse

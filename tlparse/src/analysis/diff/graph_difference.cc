@@ -1,0 +1,68 @@
+#include "analysis/diff/graph_difference.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "analysis/diff/sequence_diff.h"
+
+namespace tlparse {
+namespace {
+
+struct Node {
+  std::string name;
+  std::string operation;
+  std::string source;
+};
+
+Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id) {
+  ASSIGN_OR_RETURN(
+      Statement* const kept,
+      database.PrepareKept(
+          "SELECT n.name, n.operation, f.text, n.line, u.text, c.text FROM graph_node_row n "
+          "LEFT JOIN text f ON f.id = n.file_id LEFT JOIN text u ON u.id = n.function_id "
+          "LEFT JOIN text c ON c.id = n.code_id WHERE n.content_id = ? ORDER BY n.ordinal"));
+  Statement& rows = *kept;
+  rows.Bind(1, content_id);
+  std::vector<Node> nodes;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return nodes;
+    Node node{std::string(rows.Text(0)), std::string(rows.Text(1)), {}};
+    if (!rows.IsNull(2)) {
+      node.source = fmt::format("{}:{}", rows.Text(2), rows.Int(3));
+      if (!rows.IsNull(4)) node.source += fmt::format(" in {}", rows.Text(4));
+      if (!rows.IsNull(5)) node.source += fmt::format(": {}", rows.Text(5));
+    }
+    nodes.push_back(std::move(node));
+  }
+}
+
+std::string Title(const Node& node) {
+  return node.operation.empty() ? node.name : fmt::format("{} = {}", node.name, node.operation);
+}
+
+}  // namespace
+
+Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id,
+                                      Database& b_database, std::int64_t b_content_id) {
+  GraphDifference result;
+  if (&a_database == &b_database && a_content_id == b_content_id) return result;
+  ASSIGN_OR_RETURN(const std::vector<Node> a, LoadNodes(a_database, a_content_id));
+  ASSIGN_OR_RETURN(const std::vector<Node> b, LoadNodes(b_database, b_content_id));
+  for (const EditStep& step : AlignSequences(a.size(), b.size(), [&](std::size_t i, std::size_t j) {
+         return a[i].operation == b[j].operation &&
+                (!a[i].operation.empty() || a[i].name == b[j].name);
+       })) {
+    if (step.kind == EditStep::Kind::kKeep) continue;
+    if (!result.differs) {
+      result.differs = true;
+      if (step.a < a.size()) result.a_node = Title(a[step.a]), result.a_source = a[step.a].source;
+      if (step.b < b.size()) result.b_node = Title(b[step.b]), result.b_source = b[step.b].source;
+    }
+    ++(step.kind == EditStep::Kind::kDelete ? result.only_in_a : result.only_in_b);
+  }
+  return result;
+}
+
+}  // namespace tlparse

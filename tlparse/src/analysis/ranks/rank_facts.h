@@ -1,0 +1,65 @@
+// What ranks are classified by besides cache, collectives and execution: graphs, generated codes,
+// outcomes, graph breaks, times.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/cache/cache.h"
+#include "analysis/ranks/ranks.h"
+#include "store/hash128.h"
+
+namespace tlparse {
+
+class RankFacts {
+ public:
+  // `job` and `graphs` must outlive the facts.
+  static Result<RankFacts> Load(Database& database, const Job& job, const JobGraphs& graphs);
+
+  // Equal for ranks with equal graphs, codes, outcomes and graph breaks in all slots.
+  Hash128 Signature(RankIndex rank) const;
+  // What sets `rank` apart from `reference`, in those.
+  Result<std::vector<RankAspect>> Compare(Database& database, RankIndex reference,
+                                          RankIndex rank) const;
+
+  // The version that most ranks name; empty: none does.
+  const std::string& common_torch() const { return common_torch_; }
+  const std::string& common_python() const { return common_python_; }
+  double MedianCompileSeconds(const std::vector<RankIndex>& ranks) const;
+  // Nothing if there are fewer than two participants or no times.
+  Result<std::optional<SlowestRank>> FindSlowest(Database& database,
+                                                 const CacheAnswer& cache) const;
+
+ private:
+  RankFacts(const Job& job, const JobGraphs& graphs) : job_(&job), graphs_(&graphs) {}
+  Result<void> LoadCodes(Database& database);
+  Result<void> LoadEvents(Database& database);
+  std::string ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank, std::int32_t slot) const;
+
+  struct Code {
+    std::int32_t graph_slot;
+    std::int64_t content_id;
+    std::int64_t record_id;
+  };
+  // A failure or graph break, by what it is and where.
+  struct Event {
+    std::int32_t slot;
+    bool is_break;
+    std::int64_t kind_id, type_id, line;
+    std::int64_t reason_id;  // not compared: reasons hold addresses and ranks
+    bool operator==(const Event& other) const {
+      return slot == other.slot && is_break == other.is_break && kind_id == other.kind_id &&
+             type_id == other.type_id && line == other.line;
+    }
+  };
+  const Job* job_;
+  const JobGraphs* graphs_;
+  std::vector<std::vector<Code>> codes_;    // by participant, by graph slot
+  std::vector<std::vector<Event>> events_;  // by participant, in log order
+  std::vector<double> compile_s_;           // by participant
+  std::string common_torch_, common_python_;
+};
+
+}  // namespace tlparse

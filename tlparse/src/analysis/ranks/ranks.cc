@@ -1,0 +1,282 @@
+#include "analysis/ranks/ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "analysis/diff/graph_difference.h"
+#include "analysis/majority.h"
+#include "analysis/ranks/rank_facts.h"
+#include "analysis/read_transaction.h"
+#include "store/hash128.h"
+
+namespace tlparse {
+namespace {
+
+class RankClassifier {
+ public:
+  RankClassifier(Database& database, RanksAnswer& answer, RankFacts facts)
+      : database_(database), answer_(answer), job_(answer.cache.job), facts_(std::move(facts)) {}
+
+  Result<void> Run();
+
+ private:
+  // Index of the class that a rank is in, per answer; 0 for ranks that are in none.
+  std::vector<std::int64_t> ClassIndex(const auto& classes) const;
+  std::vector<std::set<std::int64_t>> FindingsOfRanks() const;
+  void Classify();
+  Result<void> Describe(RankClass& one);
+  void DescribeBuild(RankClass& one) const;
+  void DescribeFindings(RankClass& one) const;
+  void DescribeCollectives(RankClass& one) const;
+  void DescribeExecution(RankClass& one) const;
+  Result<void> DescribeFacts(RankClass& one);
+  bool Has(const std::vector<RankIndex>& ranks, RankIndex rank) const {
+    return std::binary_search(ranks.begin(), ranks.end(), rank);
+  }
+  const JobParticipant& Participant(RankIndex rank) const {
+    return job_.participants()[static_cast<std::size_t>(rank)];
+  }
+
+  Database& database_;
+  RanksAnswer& answer_;
+  const Job& job_;
+  RankFacts facts_;
+};
+
+std::vector<std::int64_t> RankClassifier::ClassIndex(const auto& classes) const {
+  std::vector<std::int64_t> index(job_.participants().size());
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    for (const RankIndex rank : classes[i].ranks)
+      index[static_cast<std::size_t>(rank)] = static_cast<std::int64_t>(i);
+  }
+  return index;
+}
+
+std::vector<std::set<std::int64_t>> RankClassifier::FindingsOfRanks() const {
+  std::vector<std::set<std::int64_t>> result(job_.participants().size());
+  for (std::size_t i = 0; i < answer_.cache.findings.size(); ++i) {
+    const CacheFinding& finding = answer_.cache.findings[i];
+    if (IsNote(finding.cause.kind)) continue;
+    for (const RankIndex rank : finding.ranks)
+      result[static_cast<std::size_t>(rank)].insert(static_cast<std::int64_t>(i));
+  }
+  return result;
+}
+
+void RankClassifier::Classify() {
+  const std::vector<std::int64_t> collectives = ClassIndex(answer_.collectives.classes);
+  const std::vector<std::int64_t> execution = ClassIndex(answer_.execution.classes);
+  const std::vector<std::set<std::int64_t>> findings = FindingsOfRanks();
+  std::vector<std::set<std::int64_t>> tensors(job_.participants().size());
+  for (std::size_t i = 0; i < answer_.execution.tensors.size(); ++i) {
+    for (const RankIndex rank : answer_.execution.tensors[i].ranks)
+      tensors[static_cast<std::size_t>(rank)].insert(static_cast<std::int64_t>(i));
+  }
+  const std::string& torch = facts_.common_torch();
+  const std::string& python = facts_.common_python();
+  std::unordered_map<Hash128, std::size_t, Hash128Hasher> index;
+  for (std::size_t i = 0; i < job_.participants().size(); ++i) {
+    const auto rank = static_cast<RankIndex>(i);
+    SequenceHash hash;
+    const Hash128 facts = facts_.Signature(rank);
+    hash.Add(static_cast<std::int64_t>(facts.low));
+    hash.Add(static_cast<std::int64_t>(facts.high));
+    hash.Add(Participant(rank).torch_version.empty() ? torch : Participant(rank).torch_version);
+    hash.Add(Participant(rank).python_version.empty() ? python : Participant(rank).python_version);
+    hash.Add(collectives[i]);
+    hash.Add(execution[i]);
+    for (const std::int64_t finding : findings[i]) hash.Add(finding);
+    hash.Add("tensors");
+    for (const std::int64_t tensor : tensors[i]) hash.Add(tensor);
+    const auto [found, is_new] = index.try_emplace(hash.Digest(), answer_.classes.size());
+    if (is_new) answer_.classes.emplace_back();
+    answer_.classes[found->second].ranks.push_back(rank);
+  }
+  answer_.has_majority = OrderByReference(answer_.classes);
+}
+
+void RankClassifier::DescribeBuild(RankClass& one) const {
+  const JobParticipant& a = Participant(answer_.classes.front().ranks.front());
+  const JobParticipant& b = Participant(one.ranks.front());
+  std::string text;
+  if (!a.torch_version.empty() && !b.torch_version.empty() && a.torch_version != b.torch_version) {
+    text = fmt::format("torch {} → {}", a.torch_version, b.torch_version);
+  }
+  if (!a.python_version.empty() && !b.python_version.empty() &&
+      a.python_version != b.python_version) {
+    text += fmt::format("{}Python {} → {}", text.empty() ? "" : ", ", Shorten(a.python_version, 30),
+                        Shorten(b.python_version, 30));
+  }
+  if (!text.empty()) one.aspects.push_back({"build", text});
+}
+
+void RankClassifier::DescribeFindings(RankClass& one) const {
+  const RankIndex reference = answer_.classes.front().ranks.front();
+  for (const CacheFinding& finding : answer_.cache.findings) {
+    const bool here = Has(finding.ranks, one.ranks.front()), there = Has(finding.ranks, reference);
+    if (IsNote(finding.cause.kind) || here == there) continue;
+    std::string where;
+    for (std::size_t i = 0; i < finding.compile_slots.size() && i < 3; ++i) {
+      where += (i == 0 ? "" : ", ") +
+               job_.slots()[static_cast<std::size_t>(finding.compile_slots[i])].Title();
+    }
+    if (finding.compile_slots.size() > 3)
+      where += fmt::format(" and {} more", finding.compile_slots.size() - 3);
+    if (finding.cause.kind == CauseKind::kMissingCompile) {
+      one.aspects.push_back(
+          {"compiles",
+           fmt::format("{}: {}{}", where, there ? "on the others: " : "", finding.cause.text)});
+      continue;
+    }
+    std::string text = fmt::format("{}{}: {} (in {})", there ? "on the others: " : "",
+                                   Title(finding.cause.kind), finding.cause.text, where);
+    if (!finding.source.empty()) text += "; first at " + finding.source;
+    one.aspects.push_back(
+        {finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache", std::move(text)});
+  }
+}
+
+void RankClassifier::DescribeCollectives(RankClass& one) const {
+  for (const CollectiveClass& candidate : answer_.collectives.classes) {
+    if (candidate.mismatches.empty() || !Has(candidate.ranks, one.ranks.front())) continue;
+    const CollectiveMismatch& first = candidate.mismatches.front();
+    const std::size_t count = candidate.mismatches.size() + candidate.left_out;
+    one.aspects.push_back(
+        {"collectives",
+         fmt::format("{} in {}: {}{}", Name(first.kind),
+                     answer_.cache.graphs.Title(job_, first.graph_slot), first.Text(),
+                     count > 1 ? fmt::format("; {} mismatches in all", count) : "")});
+  }
+}
+
+void RankClassifier::DescribeExecution(RankClass& one) const {
+  const auto joined = [](const std::vector<std::string>& texts) {
+    std::string text;
+    for (const std::string& part : texts) text += (text.empty() ? "" : ", ") + part;
+    return text.empty() ? std::string("(nothing)") : text;
+  };
+  for (const ExecutionClass& candidate : answer_.execution.classes) {
+    if (candidate.differences.empty() || !Has(candidate.ranks, one.ranks.front())) continue;
+    const OrderDifference& first = candidate.differences.front();
+    one.aspects.push_back(
+        {"execution", fmt::format("at #{}: ran {} where others ran {}", first.position + 1,
+                                  joined(first.ran), joined(first.against_ran))});
+  }
+  for (const TensorDivergence& divergence : answer_.execution.tensors) {
+    if (divergence.ops.empty() || !Has(divergence.ranks, one.ranks.front())) continue;
+    const TensorDivergence::Op& op = divergence.ops.front();
+    one.aspects.push_back(
+        {"tensors",
+         fmt::format("{}: {} {} → {}", answer_.cache.graphs.Title(job_, divergence.graph_slot),
+                     op.name, op.against_text.empty() ? "(none)" : op.against_text,
+                     op.text.empty() ? "(none)" : op.text)});
+  }
+}
+
+Result<void> RankClassifier::DescribeFacts(RankClass& one) {
+  const RankIndex reference = answer_.classes.front().ranks.front(), rank = one.ranks.front();
+  ASSIGN_OR_RETURN(std::vector<RankAspect> aspects, facts_.Compare(database_, reference, rank));
+  const auto has = [&](std::string_view area) {
+    return std::any_of(one.aspects.begin(), one.aspects.end(),
+                       [&](const RankAspect& aspect) { return aspect.area == area; });
+  };
+  const bool is_explained = has("graphs") || has("cache");
+  for (RankAspect& aspect : aspects) {
+    // Other graphs and other code follow from another key, which is named already.
+    if ((aspect.area == "graphs" || aspect.area == "code") && is_explained) continue;
+    one.aspects.push_back(std::move(aspect));
+  }
+  return {};
+}
+
+Result<void> RankClassifier::Describe(RankClass& one) {
+  DescribeBuild(one);
+  DescribeFindings(one);
+  RETURN_IF_ERROR(DescribeFacts(one));
+  DescribeCollectives(one);
+  DescribeExecution(one);
+  return {};
+}
+
+Result<void> RankClassifier::Run() {
+  Classify();
+  for (std::size_t i = 0; i < answer_.classes.size(); ++i) {
+    RankClass& one = answer_.classes[i];
+    one.median_compile_s = facts_.MedianCompileSeconds(one.ranks);
+    if (i > 0) RETURN_IF_ERROR(Describe(one));
+  }
+  ASSIGN_OR_RETURN(answer_.slowest, facts_.FindSlowest(database_, answer_.cache));
+  return {};
+}
+
+void FindAbsent(RanksAnswer& answer, const std::optional<std::int64_t>& world_size) {
+  const Job& job = answer.job();
+  std::set<std::int64_t> present;
+  for (std::size_t i = 0; i < job.participants().size(); ++i) {
+    const JobParticipant& participant = job.participants()[i];
+    if (participant.rank) present.insert(*participant.rank);
+    if (participant.is_extra_log) answer.extra_logs.push_back(static_cast<RankIndex>(i));
+  }
+  std::vector<char> has_compile(job.participants().size());
+  for (const JobCompile& compile : job.compiles())
+    has_compile[static_cast<std::size_t>(compile.participant)] = 1;
+  for (std::size_t i = 0; i < has_compile.size(); ++i) {
+    if (has_compile[i] == 0) answer.without_compiles.push_back(static_cast<RankIndex>(i));
+  }
+  if (!present.empty()) answer.world_size = world_size.value_or(*present.rbegin() + 1);
+  for (std::int64_t rank = 0; rank < answer.world_size; ++rank) {
+    if (present.count(rank) == 0) answer.missing_ranks.push_back(rank);
+  }
+}
+
+void AddNotes(RanksAnswer& answer) {
+  const Job& job = answer.job();
+  for (const CacheFinding& finding : answer.cache.findings) {
+    if (!IsNote(finding.cause.kind)) continue;
+    answer.notes.push_back(fmt::format("cache, {}: {}: {} ({} lookups in {} compiles)",
+                                       job.FormatRanks(finding.ranks), Title(finding.cause.kind),
+                                       finding.cause.text, finding.lookup_slots.size(),
+                                       finding.compile_slots.size()));
+  }
+  for (const CollectiveClass& one : answer.collectives.classes) {
+    for (const std::string& note : one.notes) answer.notes.push_back("collectives: " + note);
+  }
+}
+
+}  // namespace
+
+Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+  RanksAnswer answer;
+  CacheOptions cache_options;
+  cache_options.run = options.run;
+  cache_options.with_closest_keys = false;
+  ASSIGN_OR_RETURN(answer.cache, AnalyzeCache(database, cache_options));
+  // The parts work on the job that is loaded; they get it for the time being, and hand it back.
+  std::swap(answer.collectives.job, answer.cache.job);
+  std::swap(answer.collectives.graphs, answer.cache.graphs);
+  const Result<void> collectives = FindCollectiveClasses(database, answer.collectives);
+  std::swap(answer.collectives.job, answer.execution.job);
+  std::swap(answer.collectives.graphs, answer.execution.graphs);
+  RETURN_IF_ERROR(collectives);
+  Result<void> execution = FindExecutionClasses(database, answer.execution);
+  if (execution && options.with_op_differences)
+    execution = FindOpDifferences(database, answer.execution);
+  std::swap(answer.execution.job, answer.cache.job);
+  std::swap(answer.execution.graphs, answer.cache.graphs);
+  RETURN_IF_ERROR(execution);
+
+  ASSIGN_OR_RETURN(RankFacts facts,
+                   RankFacts::Load(database, answer.cache.job, answer.cache.graphs));
+  RETURN_IF_ERROR(RankClassifier(database, answer, std::move(facts)).Run());
+  FindAbsent(answer, options.world_size);
+  AddNotes(answer);
+  return answer;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,65 @@
+// One screen for a job: which ranks compiled the same thing, what sets the others apart, which was
+// slowest and why, which are missing. The answer of `tlparse ranks`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/cache/cache.h"
+#include "analysis/collectives/collectives.h"
+#include "analysis/execution.h"
+#include "base/result.h"
+
+namespace tlparse {
+
+// One thing that sets a class apart from the reference.
+struct RankAspect {
+  std::string area;  // build, compiles, graphs, cache, code, collectives, execution, tensors,
+                     // failures, graph_breaks
+  std::string text;
+};
+
+// Ranks that compiled the same thing: the same compiles, graphs, generated codes, collectives,
+// execution order, failures, and cache keys, up to what differs by design.
+struct RankClass {
+  std::vector<RankIndex> ranks;
+  std::vector<RankAspect> aspects;  // empty for the reference
+  double median_compile_s = 0;      // compile time of a rank: its compiles and their backwards
+};
+
+struct SlowestRank {
+  RankIndex rank = 0;
+  double compile_s = 0;
+  double median_s = 0;  // of all ranks
+  std::string compile;  // the compile that adds most; empty: none adds anything
+  double compile_excess_s = 0;
+  std::string reason;  // why, as far as the trace tells
+};
+
+struct RanksAnswer {
+  CacheAnswer cache;               // holds the job and its graphs
+  CollectiveAnswer collectives;    // without job and graphs: they are in `cache`
+  ExecutionAnswer execution;       // the same
+  std::vector<RankClass> classes;  // the reference first
+  bool has_majority = true;
+  std::optional<SlowestRank> slowest;  // of several ranks
+  std::vector<std::int64_t> missing_ranks;
+  std::int64_t world_size = 0;        // as given, else the highest rank + 1; 0: no ranks
+  std::vector<RankIndex> extra_logs;  // further logs of a rank
+  std::vector<RankIndex> without_compiles;
+  std::vector<std::string> notes;  // by design, or the state of a store
+
+  const Job& job() const { return cache.job; }
+  bool HasDivergence() const { return classes.size() > 1 || !cache.same_key_codes.empty(); }
+};
+
+struct RanksOptions {
+  std::string run;  // empty: the latest
+  std::optional<std::int64_t> world_size;
+  bool with_op_differences = true;
+};
+Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options);
+
+}  // namespace tlparse

@@ -1,0 +1,104 @@
+// Cache key components: what one lookup hashed into its key, stored as little as it differs from
+// earlier lookups.
+//
+// A set is cut into blocks: maximal runs of components whose names agree up to '[', of at most 64.
+// A block seen before is referenced where it lies; new blocks that follow each other become a new
+// list; references that follow each other in one list become one run. Order is kept exactly.
+//
+// On GPUs every rank has its own device index, and so keys and hashes of its own in everything that
+// names it. Such a component is stored once, with a placeholder for the index (device_text.h), its
+// hash once for each index beside it; the set is then the same for all ranks, and a key is a set
+// and a device index. A set has one device index, that of the first component that names one; a
+// component that names another or several stays as it is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "artifacts/common/cache/component_line.h"
+#include "artifacts/common/cache/key_set.h"
+#include "base/result.h"
+#include "store/hash128.h"
+#include "store/row_batch.h"
+#include "store/text_pool.h"
+
+namespace tlparse {
+
+class Database;
+
+class ComponentSets {
+ public:
+  explicit ComponentSets(TableSet& tables);
+
+  // Takes over the sets of an existing database. Call before Intern.
+  Result<void> Load(Database& database);
+
+  // The set; one not seen before becomes rows. `components` is not empty. Without a key to keep the
+  // device index, texts stay as they are.
+  KeySet Intern(RowBatch& rows, TextPool& texts, const std::vector<Component>& components,
+                bool has_key);
+  // The id of a key; one not seen before becomes a row. Nothing for the empty key.
+  std::optional<std::int64_t> KeyId(RowBatch& rows, std::string_view key);
+  // Notes that the key was made of the set (or of a part of what the log tells of it).
+  void LinkKey(RowBatch& rows, std::int64_t key_id, const KeySet& set);
+
+ private:
+  using Index = std::unordered_map<Hash128, std::int64_t, Hash128Hasher>;
+  // Device index of a set so far.
+  static constexpr std::int64_t kNone = -1;      // no component has named one
+  static constexpr std::int64_t kVerbatim = -2;  // none may be taken
+
+  struct Stored {
+    std::int64_t id;
+    std::int64_t device;  // kNone: as it is
+  };
+  struct Place {
+    std::int64_t list_id;
+    std::int64_t ordinal;
+    std::int64_t device;
+  };
+  // Each takes the device index of the set so far, and sets it if it is the first to have one.
+  Stored StoreComponent(RowBatch& rows, TextPool& texts, const Component& component,
+                        std::int64_t& device);
+  std::int64_t StoreTemplate(RowBatch& rows, TextId name, std::string_view text,
+                             std::int64_t device, std::string_view hash);
+  Place StoreBlock(RowBatch& rows, TextPool& texts, const std::vector<Component>& components,
+                   std::size_t begin, std::size_t end, std::int64_t& device);
+  Place AppendToList(RowBatch& rows, const std::vector<std::int64_t>& ids, std::int64_t device);
+  Result<void> LoadComponents(Database& database);
+  Result<void> LoadLists(Database& database);
+  Result<void> LoadSets(Database& database);
+  Result<void> LoadKeys(Database& database);
+
+  TableId component_;
+  TableId component_hash_;
+  TableId set_;
+  TableId list_row_;
+  TableId run_;
+  TableId cache_key_;
+  TableId cache_key_set_;
+  std::int64_t next_key_ = 1;
+  std::int64_t next_component_ = 1;
+  std::int64_t next_set_ = 1;
+  std::int64_t next_list_ = 1;
+  std::unordered_map<Hash128, Stored, Hash128Hasher> components_;  // by name and hash
+  Index templates_;  // by name, text and which of those
+  // by component and device index: its hash
+  std::unordered_map<Hash128, Hash128, Hash128Hasher> template_hashes_;
+  std::unordered_map<Hash128, Place, Hash128Hasher> blocks_;  // by names and hashes
+  // by component ids, of blocks with a placeholder
+  std::unordered_map<Hash128, Place, Hash128Hasher> template_blocks_;
+  std::unordered_map<Hash128, KeySet, Hash128Hasher> sets_;  // by names and hashes
+  Index stored_sets_;                                        // by runs
+  Index keys_;                                               // by text
+  std::unordered_set<std::uint64_t> links_;                  // (set id << 32 | key id)
+  // The list that new blocks of the set under way are added to.
+  std::int64_t open_list_ = 0;
+  std::int64_t open_length_ = 0;
+};
+
+}  // namespace tlparse

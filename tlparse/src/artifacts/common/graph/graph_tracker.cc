@@ -1,0 +1,170 @@
+#include "artifacts/common/graph/graph_tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "artifacts/common/text/safe_text.h"
+
+namespace tlparse {
+
+namespace {
+
+// How far back SetDirection looks for a key: its event follows the graph at once.
+constexpr std::size_t kRecentGraphs = 16;
+
+GraphState* LatestOf(const CompileState& compile, std::string_view subgraph_name) {
+  const auto found = compile.latest_graphs.find(subgraph_name);
+  return found == compile.latest_graphs.end() ? nullptr : found->second;
+}
+
+Direction DirectionOf(std::string_view aot_id) {
+  const std::string_view suffix = aot_id.substr(std::min(aot_id.find('_'), aot_id.size()));
+  if (suffix == "_forward") return Direction::kForward;
+  if (suffix == "_backward") return Direction::kBackward;
+  if (suffix == "_inference") return Direction::kInference;
+  if (suffix == "_joint") return Direction::kJoint;
+  return Direction::kUnknown;
+}
+
+void Forget(GraphState& graph) {
+  graph.code.reset();
+  graph.provenance_texts.reset();
+}
+
+std::optional<std::int64_t> NonZero(std::int64_t id) {
+  return id == 0 ? std::nullopt : std::optional(id);
+}
+
+}  // namespace
+
+// Segments that nothing ends stay open so long: more than a merged log of as many ranks can have
+// open at once.
+constexpr std::size_t kMaxOpen = 2048;
+
+GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
+  if (record.compile == nullptr) {
+    *no_graph_ = GraphState();
+    return *no_graph_;
+  }
+  CompileState& compile = *record.compile;
+  if (GraphState* previous = LatestOf(compile, record.subgraph_name)) {
+    Close(compile, *previous, context);
+    Forget(*previous);
+  }
+  auto graph = std::make_unique<GraphState>();
+  graph->id = context.NextId(graph_);
+  graph->ordinal = static_cast<std::int64_t>(compile.graphs.size());
+  graph->subgraph_name = record.subgraph_name.empty() ? compile.piece : record.subgraph_name;
+  graph->record_id = record.id;
+  graph->pre_grad_content_id = compile.pre_grad_content_id;
+  graph->aot_forward_content_id = compile.aot_forward_content_id;
+  graph->aot_backward_content_id = compile.aot_backward_content_id;
+  // What AOTAutograd printed last is compiled next; AOT id and events may correct it.
+  graph->direction = std::exchange(compile.aot_direction, Direction::kUnknown);
+  compile.graphs.push_back(std::move(graph));
+  GraphState& opened = *compile.graphs.back();
+  compile.latest_graphs[std::string(record.subgraph_name)] = &opened;
+  opened_.push_back({&compile, &opened});
+  if (opened_.size() > kMaxOpen) {
+    Close(*opened_.front().first, *opened_.front().second, context);
+    opened_.pop_front();
+  }
+  return opened;
+}
+
+GraphState* GraphTracker::Current(const Record& record, bool or_last) {
+  if (record.compile == nullptr) return nullptr;
+  GraphState* graph = LatestOf(*record.compile, record.subgraph_name);
+  return graph != nullptr && (graph->is_open || or_last) ? graph : nullptr;
+}
+
+GraphState* GraphTracker::CurrentOrOpen(const Record& record, IngestContext& context) {
+  GraphState* graph = Current(record, true);
+  return graph == nullptr && record.compile != nullptr ? &Open(record, context) : graph;
+}
+
+GraphState& GraphTracker::ForOutputCode(const Record& record, std::string_view aot_id,
+                                        IngestContext& context) {
+  GraphState* graph = Current(record);
+  if (graph != nullptr && graph->code_record_id != 0) {
+    const bool is_again = (!aot_id.empty() && graph->aot_id == aot_id) ||
+                          (record.payload_id != 0 && graph->code_payload_id == record.payload_id);
+    if (!is_again) graph = nullptr;
+  }
+  if (graph == nullptr) graph = &Open(record, context);
+  if (graph->code_record_id == 0) {
+    graph->code_record_id = record.id;
+    graph->code_payload_id = record.payload_id;
+    graph->aot_id = aot_id;
+    if (const Direction direction = DirectionOf(aot_id); direction != Direction::kUnknown)
+      graph->direction = direction;
+  }
+  return *graph;
+}
+
+GraphState& GraphTracker::ForCacheEvent(const Record& record, IngestContext& context) {
+  GraphState* graph = Current(record, true);
+  if (graph == nullptr || (!graph->is_open && graph->has_cache_artifact))
+    graph = &Open(record, context);
+  graph->has_cache_artifact = true;
+  if (record.compile != nullptr) Close(*record.compile, *graph, context);
+  return *graph;
+}
+
+// Closed graphs whose code and provenance texts stay at hand for an artifact that comes late:
+// memory must not grow with the log.
+constexpr std::size_t kMaxRemembered = 64;
+
+void GraphTracker::Close(CompileState& compile, GraphState& graph, IngestContext&) {
+  if (!graph.is_open || graph.id == 0) return;
+  graph.is_open = false;
+  if (on_close) on_close(compile, graph);
+  remembered_.push_back(&graph);
+  if (remembered_.size() > kMaxRemembered) {
+    Forget(*remembered_.front());
+    remembered_.pop_front();
+  }
+}
+
+void GraphTracker::CloseAll(CompileState& compile, IngestContext& context) {
+  for (const auto& [subgraph_name, graph] : compile.latest_graphs) {
+    Close(compile, *graph, context);
+    Forget(*graph);
+  }
+}
+
+void GraphTracker::SetDirection(CompileState& compile, std::string_view cache_key,
+                                bool is_backward) {
+  if (compile.graphs.empty()) return;
+  GraphState* graph = compile.graphs.back().get();
+  if (!cache_key.empty()) {
+    const std::size_t oldest =
+        compile.graphs.size() - std::min(compile.graphs.size(), kRecentGraphs);
+    for (std::size_t index = compile.graphs.size(); index-- > oldest;) {
+      if (compile.graphs[index]->cache_key != cache_key) continue;
+      graph = compile.graphs[index].get();
+      break;
+    }
+  }
+  if (is_backward) {
+    graph->direction = Direction::kBackward;
+  } else if (graph->direction == Direction::kUnknown || graph->direction == Direction::kBackward) {
+    graph->direction = Direction::kForward;  // "not backward" leaves a forward or inference graph
+                                             // as its AOT id says
+  }
+}
+
+void GraphTracker::WriteRows(CompileState& compile, IngestContext& context) {
+  RowBatch& rows = context.rows();
+  const auto text = [&rows](std::string_view value) {
+    return value.empty() ? std::nullopt : std::optional<StaticText>(SafeText(rows, value));
+  };
+  for (const std::unique_ptr<GraphState>& graph : compile.graphs) {
+    rows.Add(graph_, graph->id, compile.id, graph->ordinal, text(Name(graph->direction)),
+             text(graph->subgraph_name), text(graph->aot_id), text(graph->cache_key),
+             NonZero(graph->record_id), NonZero(graph->code_record_id),
+             NonZero(graph->provenance_content_id));
+  }
+}
+
+}  // namespace tlparse

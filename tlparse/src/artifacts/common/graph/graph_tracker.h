@@ -1,0 +1,67 @@
+// Splits the records of a compile into graphs (reference section 7.3): a segment opens with
+// fx_graph_runnable (on a 2.6 cache hit with inductor_output_code) and closes with
+// fx_graph_cache_*, the instant event of that name, the E event inductor_compile, the next opener,
+// or the end of the compile.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include "artifacts/artifact.h"
+#include "artifacts/common/graph/graph_nodes.h"
+
+namespace tlparse {
+
+// Graphs live as long as their compile. A record outside any compile gets a GraphState with id 0
+// that stands for no graph and is forgotten at the next such call.
+class GraphTracker {
+ public:
+  explicit GraphTracker(TableSet& tables) : graph_(tables.Use("graph", 10)) {}
+
+  // The record opens a new segment; an open one of the same subgraph is closed first.
+  GraphState& Open(const Record& record, IngestContext& context);
+  // The segment the record belongs to: the open one, else (with `or_last`) the latest closed one of
+  // the same subgraph; nullptr if there is none or the record has no compile.
+  GraphState* Current(const Record& record, bool or_last = false);
+  // The same with `or_last`, opened if the compile has none: what tells of a graph where no record
+  // opens one (other compilers than Inductor, AOTInductor packages that are loaded). nullptr only
+  // if the record has no compile.
+  GraphState* CurrentOrOpen(const Record& record, IngestContext& context);
+  // Open() unless a segment is open that has no output code yet, or this very code (it can be
+  // logged again): what inductor_output_code asks for. Notes the code's record, payload, AOT id and
+  // the direction that the id tells.
+  GraphState& ForOutputCode(const Record& record, std::string_view aot_id, IngestContext& context);
+  // The segment that an fx_graph_cache_* artifact ends: the open one, else the latest one if it has
+  // no such artifact yet (events may have closed it), else a new one. It is closed by this call.
+  GraphState& ForCacheEvent(const Record& record, IngestContext& context);
+  void Close(CompileState& compile, GraphState& graph, IngestContext& context);
+  // Closes every open segment of the compile.
+  void CloseAll(CompileState& compile, IngestContext& context);
+  // inductor_compile's E event: tells the direction of the graph with that key, else of the latest
+  // one.
+  void SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward);
+  // The states of a file's graphs are about to go.
+  void EndFile() {
+    opened_.clear();
+    remembered_.clear();
+  }
+  // Writes the rows of all graphs of the compile; called when the process ends.
+  void WriteRows(CompileState& compile, IngestContext& context);
+
+  // Called when a segment closes, for every ingestor.
+  std::function<void(CompileState&, GraphState&)> on_close;
+
+  GraphNodePool& nodes() { return nodes_; }
+
+ private:
+  std::deque<std::pair<CompileState*, GraphState*>> opened_;  // oldest first; some are closed
+  std::deque<GraphState*> remembered_;  // closed ones that are not forgotten yet, oldest first
+  TableId graph_;
+  GraphNodePool nodes_;
+  std::unique_ptr<GraphState> no_graph_ = std::make_unique<GraphState>();
+};
+
+}  // namespace tlparse

@@ -1,0 +1,128 @@
+#include "log/import_code.h"
+
+namespace tlparse {
+
+namespace {
+
+constexpr Severity kE = Severity::kError;
+constexpr Severity kW = Severity::kWarning;
+constexpr Severity kI = Severity::kInfo;
+using C = ImportCode;
+
+constexpr ImportCodeInfo kInfos[] = {
+    {C::kBrokenHeader, kE, "broken_header",
+     "The line starts like a record but its JSON is damaged: the log was cut off or two writers "
+     "shared the file. The text is kept here."},
+    {C::kPayloadMismatch, kE, "payload_mismatch",
+     "The payload's bytes do not have the MD5 that the record names: it was edited, cut or mixed "
+     "with other lines. Compare with the original log."},
+    {C::kPayloadMissing, kE, "payload_missing",
+     "The record names a payload, but no payload lines follow it: the log was cut off or "
+     "filtered."},
+    {C::kPayloadWithoutRecord, kE, "payload_without_record",
+     "Payload lines stand where no record is open: their record was lost. The text is kept here."},
+    {C::kPayloadTruncated, kE, "payload_truncated",
+     "The log ends inside this payload: the disk was full, or the file was copied while the job "
+     "ran. Copy it again."},
+    {C::kDamagedInput, kE, "damaged_input",
+     "The compressed file is cut or damaged; what could be decoded was read. Copy it again."},
+    {C::kLineTooLong, kE, "line_too_long",
+     "A record is longer than 768 MiB: it was cut there, and what follows is kept as text of "
+     "import_log."},
+    {C::kNoRecordKey, kW, "no_record_key",
+     "The envelope has no member that names its kind; it is kept with kind NULL."},
+    {C::kSeveralRecordKeys, kW, "several_record_keys",
+     "The envelope has several members that could name its kind; it is kept with kind NULL. A "
+     "newer PyTorch may have a new envelope member."},
+    {C::kBadEnvelopeMember, kW, "bad_envelope_member",
+     "A member of the envelope has a type it should not have; its value is in record.envelope."},
+    {C::kUnknownRecordKind, kI, "unknown_record_kind",
+     "This tlparse does not know the kind; it is kept whole and can be queried by record.kind."},
+    {C::kUnknownArtifact, kI, "unknown_artifact",
+     "This tlparse does not know the artifact; it is kept whole and can be queried by "
+     "record.name."},
+    {C::kBadMetadata, kW, "bad_metadata",
+     "The record's metadata is not what its kind promises; no typed row was made from it."},
+    {C::kBadPayload, kW, "bad_payload",
+     "The payload is not what its kind promises; it is kept, but typed rows are missing or "
+     "incomplete."},
+    {C::kPayloadTooLarge, kW, "payload_too_large",
+     "The JSON payload is larger than 32 MiB; it is kept, but no typed rows were made from it."},
+    {C::kUnresolvedString, kW, "unresolved_string",
+     "A stack names an interned string that this process's log does not define (forked child, or "
+     "tracing began late); shown as <unknown:id>."},
+    {C::kRedefinedString, kW, "redefined_string",
+     "An interned string id was defined twice with different texts: several processes share one "
+     "pid in this file. The later one counts from here on."},
+    {C::kUnresolvedCompile, kW, "unresolved_compile",
+     "The record points to a compile that is not in this log."},
+    {C::kOpenEvent, kW, "open_event",
+     "A timed event was begun and never ended: the process died, or the compile failed and reset "
+     "its events."},
+    {C::kOrphanEvent, kW, "orphan_event", "A timed event ended that was never begun in this log."},
+    {C::kForeignLine, kI, "foreign_line",
+     "These lines are not part of the structured trace (another log was mixed in). The text is "
+     "kept here."},
+    {C::kSkippedFile, kI, "skipped_file", "The file is not a structured trace and was left out."},
+    {C::kUncalibratedTime, kW, "uncalibrated_time",
+     "Nothing tells the year and zone of the prefix times; record.time_us is NULL for this "
+     "process."},
+    {C::kTimeFromFile, kI, "time_from_file",
+     "No record tells the year or zone: the year was taken from the file's modification time and "
+     "the zone to be UTC."},
+    {C::kUnnamedArtifact, kI, "unnamed_artifact",
+     "An artifact without a name (PyTorch 2.6's partitioner writes such); kept with name NULL."},
+    {C::kCrRemoved, kI, "cr_removed",
+     "Line ends of this file were changed to CR LF on the way; payloads are right once the CR is "
+     "removed."},
+    {C::kRepairedJson, kI, "repaired_json",
+     "The JSON held NaN, Infinity, lone surrogates or repeated members; record.metadata has the "
+     "strict form, record.envelope the original."},
+    {C::kUnhashedPayload, kI, "unhashed_payload",
+     "Payload lines follow a record that names no payload; they are kept but cannot be verified."},
+    {C::kRankConflict, kW, "rank_conflict",
+     "Records of one process name different ranks; each rank got a process row of its own."},
+    {C::kAssumedUnit, kI, "assumed_unit",
+     "The log does not say its unit reliably; op_runtime.assumed_unit says what was taken."},
+    {C::kBadPayloadHash, kW, "bad_payload_hash",
+     "has_payload is not an MD5; the payload is kept but cannot be verified."},
+    {C::kImpossibleTime, kW, "impossible_time",
+     "The record's prefix names a date or time of day that does not exist; it got the time of the "
+     "record before it (the first ones: of the one after)."},
+    {C::kAssumedState, kI, "assumed_state",
+     "A cache artifact of early 2024 names the key but not how the lookup ended; it counts as a "
+     "miss."},
+    {C::kRecordsLost, kW, "records_lost",
+     "The log is incomplete: libtrace counted records that it could not write (trace_loss says why "
+     "and when, lost_record which). "
+     "queue_full: take LIBTRACE_ASYNC=block or a larger LIBTRACE_QUEUE_BYTES; write_failed, "
+     "open_failed: the disk was full, or the directory not writable."},
+};
+static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
+
+constexpr bool InOrder() {
+  std::size_t expected = 1;
+  for (const ImportCodeInfo& info : kInfos) {
+    if (static_cast<std::size_t>(info.code) != expected++) return false;
+  }
+  return true;
+}
+static_assert(InOrder(), "kInfos is in the order of ImportCode");
+
+}  // namespace
+
+const ImportCodeInfo& Info(ImportCode code) { return kInfos[static_cast<std::size_t>(code) - 1]; }
+
+std::string_view Name(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kInfo:
+      break;
+  }
+  return "info";
+}
+
+}  // namespace tlparse

@@ -1,0 +1,125 @@
+#include "log/payload_run.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+namespace tlparse::payload_run {
+namespace {
+
+constexpr std::size_t kBlockSlots = 128;  // one page
+
+tl::unexpected<Error> FileError(const std::string& directory, int error) {
+  return Fail(ErrorCode::kIo,
+              fmt::format("{}: cannot hold a temporary file of the payload table: {}", directory,
+                          std::generic_category().message(error)));
+}
+
+}  // namespace
+
+TemporaryFile::~TemporaryFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
+    : directory_(std::move(other.directory_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_),
+      buffer_(std::move(other.buffer_)) {}
+
+Result<void> TemporaryFile::Open(const std::string& directory) {
+  directory_ = directory;
+  descriptor_ = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (descriptor_ < 0) {  // some file systems have no files without a name
+    std::string name = directory + "/.tlparse-payloads-XXXXXX";
+    descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
+    if (descriptor_ < 0) return FileError(directory_, errno);
+    ::unlink(name.c_str());
+  }
+  return {};
+}
+
+Result<void> TemporaryFile::Flush() {
+  const char* data = reinterpret_cast<const char*>(buffer_.data());
+  std::size_t rest = buffer_.size() * sizeof(Slot);
+  while (rest > 0) {
+    const ssize_t written = ::write(descriptor_, data, rest);
+    if (written < 0 && errno != EINTR) return FileError(directory_, errno);
+    if (written > 0) {
+      data += written;
+      rest -= static_cast<std::size_t>(written);
+    }
+  }
+  buffer_.clear();
+  return {};
+}
+
+bool TemporaryFile::Read(std::size_t first, std::span<Slot> slots) const {
+  char* to = reinterpret_cast<char*>(slots.data());
+  std::size_t rest = slots.size_bytes();
+  auto offset = static_cast<off_t>(first * sizeof(Slot));
+  while (rest > 0) {
+    const ssize_t count = ::pread(descriptor_, to, rest, offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    to += count;
+    offset += count;
+    rest -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+Error TemporaryFile::LastError() const { return FileError(directory_, errno).value(); }
+
+Result<SortedRun> SortedRun::Make(TemporaryFile file, const Hasher& hash, bool is_existing) {
+  SortedRun run(std::move(file), is_existing);
+  run.block_starts_.reserve(run.size() / kBlockSlots + 1);
+  Reader reader(run);
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    const Slot* const slot = reader.Next();
+    if (slot == nullptr) return tl::unexpected<Error>(run.ReadError());
+    run.filter_.Add(hash(slot->key));
+    if (i % kBlockSlots == 0) run.block_starts_.push_back(slot->key.high);
+  }
+  return run;
+}
+
+bool SortedRun::Find(const Key& key, std::uint64_t hash, Slot* found) const {
+  if (!filter_.MayContain(hash)) return false;
+  // From the last block that starts below the key's first half: with equal halves (digests may be
+  // chosen) the key can stand in any of several blocks, up to the last that does not start above.
+  const auto first = std::lower_bound(block_starts_.begin(), block_starts_.end(), key.high);
+  const auto last = std::upper_bound(first, block_starts_.end(), key.high);
+  const auto end_block = static_cast<std::size_t>(last - block_starts_.begin());
+  auto block = static_cast<std::size_t>(first - block_starts_.begin());
+  if (block > 0) --block;
+  std::array<Slot, kBlockSlots> slots;
+  for (; block < end_block; ++block) {
+    const std::size_t count = std::min(kBlockSlots, size() - block * kBlockSlots);
+    if (!file_.Read(block * kBlockSlots, std::span(slots).first(count))) return false;
+    if (slots[count - 1].key < key) continue;
+    const Slot* const at =
+        std::lower_bound(slots.data(), slots.data() + count, key,
+                         [](const Slot& slot, const Key& wanted) { return slot.key < wanted; });
+    if (at->key != key) return false;
+    *found = *at;
+    return true;
+  }
+  return false;
+}
+
+bool SortedRun::Reader::Fill() {
+  constexpr std::size_t kBufferedSlots = 1024;
+  buffer_.resize(std::min(kBufferedSlots, run_->size() - position_));
+  at_ = 0;
+  if (buffer_.empty() || run_->file_.Read(position_, buffer_)) return !buffer_.empty();
+  buffer_.clear();
+  return false;
+}
+
+}  // namespace tlparse::payload_run

@@ -1,0 +1,103 @@
+// chromium_events.json: what the compiler's timeline viewers read.
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "base/utf8.h"
+#include "report/report_context.h"
+#include "report/tree/entry_file.h"
+#include "report/tree/json_format.h"
+#include "report/tree/record_scan.h"
+#include "store/database.h"
+#include "store/text_pool.h"
+
+namespace tlparse {
+namespace {
+
+// Where the number of the last top-level member "pid" stands in a compact JSON object; empty if
+// that is not plain to see.
+std::string_view FindPid(std::string_view event) {
+  constexpr std::string_view kPid = "\"pid\":";
+  const std::size_t at = event.rfind(kPid);
+  if (at == std::string_view::npos) return {};
+  const std::size_t start = at + kPid.size();
+  const std::size_t end = event.find_first_not_of("0123456789", start);
+  // At the top level if all that closes after it is the event itself.
+  if (end == std::string_view::npos || event.find_first_of("{}[]", end) != event.size() - 1)
+    return {};
+  return event.substr(start, end - start);
+}
+
+// The event with the rank for its pid, member by member.
+std::string WithPid(std::string_view event, std::int64_t rank, simdjson::dom::parser& parser) {
+  simdjson::dom::object members;
+  if (parser.parse(event).get(members) != simdjson::SUCCESS) return std::string(event);
+  std::string changed = "{";
+  for (const auto member : members) {
+    if (member.key == "pid") continue;
+    changed += JsonString(member.key);
+    changed += ':' + std::string(simdjson::minify(member.value)) + ',';
+  }
+  return changed + fmt::format("\"pid\":{}}}", rank);
+}
+
+Result<void> AddWithPid(std::string_view event, std::int64_t rank, simdjson::dom::parser& parser,
+                        EntryFile& all) {
+  const std::string_view pid = FindPid(event);
+  if (pid.empty()) return all.Add(WithPid(event, rank, parser));
+  const fmt::format_int digits(rank);
+  const auto start = static_cast<std::size_t>(pid.data() - event.data());
+  return all.AddPieces(
+      {event.substr(0, start), {digits.data(), digits.size()}, event.substr(start + pid.size())});
+}
+
+// Events of one participant, to its own file and to that of all (nullptr: there is none).
+Result<void> WriteEvents(Database& database, const Directory& directory,
+                         const Participant& participant, FileWriter& out, EntryFile* all) {
+  ASSIGN_OR_RETURN(RecordScan scan,
+                   RecordScan::Open(database, participant, "p.content",
+                                    "CROSS JOIN payload_row p ON p.id = r.payload_id",
+                                    fmt::format("r.kind_id = {}", int{kTextChromiumEvent})));
+  const Statement& rows = scan.row();
+  RETURN_IF_ERROR(out.Open(directory, "chromium_events.json"));
+  simdjson::dom::parser parser;
+  std::string event;
+  bool is_first = true;
+  out.Append('[');
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, scan.Step());
+    if (!has_row) break;
+    event.clear();
+    // Damaged bytes in one event would make the whole file unreadable.
+    const bool is_text = rows.ColumnType(0) == SQLITE_TEXT;
+    const std::string repaired = is_text ? std::string() : SanitizeUtf8(rows.Text(0));
+    if (!AppendJson(is_text ? rows.Text(0) : repaired, JsonLayout::kCompact, event)) continue;
+    out.Append(is_first ? "\n" : ",\n");
+    out.Append(event);
+    is_first = false;
+    if (all == nullptr) continue;
+    RETURN_IF_ERROR(participant.rank ? AddWithPid(event, *participant.rank, parser, *all)
+                                     : all->Add(event));
+  }
+  out.Append(is_first ? "]" : "\n]");
+  return out.Close();
+}
+
+}  // namespace
+
+Result<void> WriteChromiumEvents(Database& database, const Directory& root,
+                                 const std::vector<Participant>& participants, bool all) {
+  EntryFile all_events(root, "chromium_events.json");
+  FileWriter out;
+  for (const Participant& participant : participants) {
+    if (participant.directory.empty()) {
+      RETURN_IF_ERROR(WriteEvents(database, root, participant, out, nullptr));
+      continue;
+    }
+    ASSIGN_OR_RETURN(const Directory directory, root.Child(participant.directory));
+    RETURN_IF_ERROR(
+        WriteEvents(database, directory, participant, out, all ? &all_events : nullptr));
+  }
+  return all_events.Close();
+}
+
+}  // namespace tlparse

@@ -1,0 +1,127 @@
+// collectives_parity.json of one participant.
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "report/tree/json_format.h"
+#include "report/tree/rank_aggregates.h"
+#include "store/database.h"
+
+namespace tlparse {
+namespace {
+
+// The family of a collective: all_gather_into_tensor and all_gather_into_tensor_coalesced count as
+// one. Empty for what is no collective.
+std::string_view Family(std::string_view op) {
+  static constexpr std::array<std::string_view, 6> kFamilies = {
+      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "reduce"};
+  for (const std::string_view family : kFamilies) {
+    if (op.find(family) != std::string_view::npos) return family;
+  }
+  return {};
+}
+
+struct Counts {
+  std::map<std::string_view, std::int64_t> by_family;
+  std::int64_t total = 0;
+  std::int64_t waits = 0;
+};
+
+// What one compile directory planned and generated.
+struct Graphs {
+  std::string_view key;
+  Counts schedule;
+  Counts code;
+};
+
+Result<void> Count(Statement& collectives, std::int64_t record_id, std::int64_t source,
+                   const std::set<std::int64_t>* only_graphs, Counts& counts) {
+  collectives.Bind(1, record_id);
+  collectives.Bind(2, source);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, collectives.Step());
+    if (!has_row) return {};
+    if (only_graphs != nullptr && !only_graphs->contains(collectives.Int(2))) continue;
+    if (collectives.Int(1) != 0) {
+      ++counts.waits;
+      continue;
+    }
+    const std::string_view family = Family(collectives.Text(0));
+    if (family.empty()) continue;
+    ++counts.by_family[family];
+    ++counts.total;
+  }
+}
+
+std::int64_t Offset(const Counts& schedule, const Counts& code) {
+  std::map<std::string_view, std::int64_t> difference = schedule.by_family;
+  for (const auto& [family, count] : code.by_family) difference[family] -= count;
+  std::int64_t offset = 0;
+  for (const auto& [family, count] : difference) offset += std::abs(count);
+  return offset;
+}
+
+}  // namespace
+
+Result<void> WriteCollectivesParity(const ReportContext& context, const TreePlan& plan) {
+  if (context.participant.directory.empty()) return {};
+  ASSIGN_OR_RETURN(Statement collectives,
+                   context.database.Prepare(
+                       "SELECT c.op, c.is_wait, coalesce(u.graph_id, 0) FROM collective_use "
+                       "u JOIN collective_row c ON c.content_id = u.content_id WHERE "
+                       "u.record_id = ? AND u.source = ?"));
+  ASSIGN_OR_RETURN(Statement graph_of, context.database.Prepare(
+                                           "SELECT coalesce(graph_id, 0) FROM collective_use WHERE "
+                                           "record_id = ? AND source = 0"));
+  // A graph from the cache has code but no schedule: only graphs with both are compared.
+  std::map<std::uint32_t, Graphs> by_directory;
+  std::set<std::int64_t> scheduled_graphs;
+  constexpr std::int64_t kSchedule = 0;
+  constexpr std::int64_t kCode = 1;
+  for (const PlannedFile& file : plan.files) {
+    if (!file.name.starts_with("inductor_collective_schedule_") || file.form != FileForm::kJson) {
+      continue;
+    }
+    graph_of.Bind(1, file.record_id);
+    ASSIGN_OR_RETURN(const bool has_use, graph_of.Step());
+    if (!has_use) continue;
+    scheduled_graphs.insert(graph_of.Int(0));
+    graph_of.Reset();
+    Graphs& graphs = by_directory[file.directory];
+    graphs.key = plan.keys[file.key].key;
+    RETURN_IF_ERROR(Count(collectives, file.record_id, kSchedule, nullptr, graphs.schedule));
+  }
+  for (const PlannedFile& file : plan.files) {
+    if (!file.name.starts_with("inductor_output_code") || file.number < 0) continue;
+    const auto graphs = by_directory.find(file.directory);
+    if (graphs == by_directory.end()) continue;
+    RETURN_IF_ERROR(
+        Count(collectives, file.record_id, kCode, &scheduled_graphs, graphs->second.code));
+  }
+  FileWriter out;
+  RETURN_IF_ERROR(out.Open(context.directory, "collectives_parity.json"));
+  out.Append(
+      "{\n  \"description\": \"Per compile directory: difference between the collectives that were "
+      "scheduled and those in the generated code, and collectives without a wait\",\n  "
+      "\"graphs\": [");
+  bool is_first = true;
+  for (const auto& [directory, graphs] : by_directory) {
+    const std::int64_t offset = Offset(graphs.schedule, graphs.code);
+    const std::int64_t missing_waits =
+        std::max<std::int64_t>(0, graphs.code.total - graphs.code.waits);
+    if (offset == 0 && missing_waits == 0) continue;
+    out.Append(
+        fmt::format("{}    {{\n      \"graph\": {},\n      \"compile_id\": {},\n      "
+                    "\"offset\": {},\n      \"missing_waits\": {}\n    }}",
+                    is_first ? "\n" : ",\n", JsonString(plan.directories[directory]),
+                    JsonString(graphs.key), offset, missing_waits));
+    is_first = false;
+  }
+  out.Append(is_first ? "]\n}" : "\n  ]\n}");
+  return out.Close();
+}
+
+}  // namespace tlparse

@@ -1,0 +1,177 @@
+#include "report/tree/rank_aggregates.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <cmath>
+#include <map>
+
+#include "base/utf8.h"
+#include "report/tree/entry_file.h"
+#include "report/tree/file_name.h"
+#include "report/tree/html.h"
+#include "report/tree/json_format.h"
+#include "report/tree/record_scan.h"
+#include "store/database.h"
+
+namespace tlparse {
+namespace {
+
+std::string RankText(const Participant& participant) {
+  return participant.rank ? std::to_string(*participant.rank) : std::string("null");
+}
+
+// One op of an estimate, as the log gives it.
+struct Op {
+  std::string name;
+  std::string estimate;  // JSON number
+};
+
+std::vector<Op> ReadOps(std::string_view payload, simdjson::dom::parser& parser) {
+  std::vector<Op> ops;
+  simdjson::dom::array list;
+  if (parser.parse(payload.data(), payload.size()).at_key("ops").get(list) != simdjson::SUCCESS) {
+    return ops;
+  }
+  for (const simdjson::dom::element element : list) {
+    std::string_view name;
+    simdjson::dom::element estimate;
+    if (element.at_key("name").get(name) != simdjson::SUCCESS) continue;
+    const bool has_number =
+        element.at_key("estimated_runtime_ns").get(estimate) == simdjson::SUCCESS &&
+        estimate.is_number();
+    ops.push_back(
+        Op{std::string(name), has_number ? std::string(simdjson::minify(estimate)) : "null"});
+  }
+  return ops;
+}
+
+Result<void> AddEstimate(const Participant& participant, const ArtifactOfGraph& artifact,
+                         PayloadReader& payloads, simdjson::dom::parser& parser, EntryFile& file) {
+  ASSIGN_OR_RETURN(const std::string_view payload, payloads.Content(artifact.payload_id));
+  const std::vector<Op> ops = ReadOps(payload, parser);
+  if (ops.empty()) return {};
+  std::string entry = fmt::format("{{\"rank\":{},\"graph\":{},\"ops\":[", RankText(participant),
+                                  JsonString(artifact.graph));
+  for (const Op& op : ops) {
+    entry += "{\"name\":";
+    entry += JsonString(op.name);
+    entry += ",\"estimated_runtime_ns\":" + op.estimate + "},";
+  }
+  entry.back() = ']';
+  return file.Add(entry + "}");
+}
+
+// The ops of one estimate one after the other, on a thread of their own. The durations are the
+// database's, which knows the unit that the log really uses.
+Result<void> AddRuntimeEvents(Statement& ops, std::int64_t pid, std::int64_t tid,
+                              const Participant& participant, const ArtifactOfGraph& artifact,
+                              EntryFile& file) {
+  ops.Bind(1, artifact.record_id);
+  std::int64_t start_us = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, ops.Step());
+    if (!has_row) return {};
+    const double estimated_ns = std::isfinite(ops.Real(1)) ? std::max(ops.Real(1), 0.0) : 0.0;
+    const auto duration_us =
+        static_cast<std::int64_t>(std::max(1.0, std::ceil(std::min(estimated_ns, 1e18) / 1000)));
+    RETURN_IF_ERROR(file.Add(fmt::format(
+        "{{\"name\":{},\"ph\":\"X\",\"ts\":{},\"dur\":{},\"pid\":{},\"tid\":{},\"cat\":\"runtime\","
+        "\"args\":{{\"graph\":{},\"rank\":{},\"runtime_ns\":{}}}}}",
+        JsonString(ops.Text(0)), start_us, duration_us, pid, tid, JsonString(artifact.graph),
+        RankText(participant), static_cast<std::int64_t>(std::min(estimated_ns, 1e18)))));
+    start_us += duration_us;
+  }
+}
+
+std::string Metadata(std::string_view name, std::int64_t pid, std::string_view thread,
+                     std::string_view argument, std::string_view value) {
+  return fmt::format("{{\"name\":\"{}\",\"ph\":\"M\",\"pid\":{}{},\"args\":{{\"{}\":{}}}}}", name,
+                     pid, thread, argument, value);
+}
+
+Result<void> AddThread(std::int64_t pid, std::int64_t tid, const std::string& graph,
+                       EntryFile& file) {
+  const std::string thread = fmt::format(",\"tid\":{}", tid);
+  RETURN_IF_ERROR(file.Add(
+      Metadata("thread_name", pid, thread, "name", JsonString(fmt::format("graph {}", graph)))));
+  return file.Add(Metadata("thread_sort_index", pid, thread, "sort_index", std::to_string(tid)));
+}
+
+}  // namespace
+
+AggregateFacts FactsOf(const ReportContext& context, const TreePlan& plan) {
+  AggregateFacts facts;
+  for (const PlannedKey& key : plan.keys) {
+    facts.files += static_cast<std::int64_t>(key.files.size());
+    facts.compiles += key.files.empty() || key.key == "[-/-]" ? 0 : 1;
+  }
+  for (const PlannedFile& file : plan.files) {
+    if (file.form != FileForm::kJson || file.payload_id == 0) continue;
+    const ArtifactOfGraph artifact{file.record_id, file.payload_id,
+                                   plan.directories[file.directory]};
+    if (file.name.starts_with("inductor_collective_schedule_")) facts.schedules.push_back(artifact);
+    if (file.name.starts_with("inductor_runtime_and_tensor_meta_")) {
+      facts.estimates.push_back(artifact);
+    }
+  }
+  facts.failures =
+      static_cast<std::int64_t>(FailuresOf(context.participant, context.failures).size());
+  return facts;
+}
+
+Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
+                                      const std::vector<Participant>& participants,
+                                      const std::vector<AggregateFacts>& facts) {
+  ASSIGN_OR_RETURN(PayloadReader payloads, PayloadReader::Open(database));
+  EntryFile file(root, "collective_schedules.json");
+  std::string ops;
+  for (std::size_t i = 0; i < participants.size(); ++i) {
+    for (const ArtifactOfGraph& schedule : facts[i].schedules) {
+      ASSIGN_OR_RETURN(const std::string_view payload, payloads.Content(schedule.payload_id));
+      ops.clear();
+      const bool is_list = AppendJson(SanitizeUtf8(payload), JsonLayout::kCompact, ops) &&
+                           ops.front() == '[' && ops != "[]";
+      if (!is_list) continue;
+      RETURN_IF_ERROR(
+          file.Add(fmt::format("{{\"rank\":{},\"graph\":{},\"ops\":{}}}", RankText(participants[i]),
+                               JsonString(schedule.graph), ops)));
+    }
+  }
+  return file.Close();
+}
+
+Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
+                                   const std::vector<Participant>& participants,
+                                   const std::vector<AggregateFacts>& facts) {
+  ASSIGN_OR_RETURN(PayloadReader payloads, PayloadReader::Open(database));
+  ASSIGN_OR_RETURN(
+      Statement ops,
+      database.Prepare("SELECT o.name, e.estimated_ns FROM op_list_use u JOIN op_row o "
+                       "ON o.content_id = u.content_id LEFT JOIN op_estimate_row e ON "
+                       "e.content_id = u.estimate_content_id AND e.ordinal = o.ordinal "
+                       "WHERE u.record_id = ? ORDER BY o.ordinal"));
+  simdjson::dom::parser parser;
+  EntryFile estimates(root, "runtime_estimations.json");
+  EntryFile trace(root, "chromium_trace_with_runtime.json");
+  for (std::size_t i = 0; i < participants.size(); ++i) {
+    if (facts[i].estimates.empty()) continue;
+    // A viewer needs a number for every participant; an unranked one gets one that no rank has.
+    const std::int64_t pid =
+        participants[i].rank.value_or(1'000'000 + static_cast<std::int64_t>(i));
+    RETURN_IF_ERROR(
+        trace.Add(Metadata("process_name", pid, "", "name", JsonString(participants[i].title))));
+    RETURN_IF_ERROR(
+        trace.Add(Metadata("process_sort_index", pid, "", "sort_index", std::to_string(pid))));
+    std::int64_t tid = 0;
+    for (const ArtifactOfGraph& artifact : facts[i].estimates) {
+      RETURN_IF_ERROR(AddEstimate(participants[i], artifact, payloads, parser, estimates));
+      RETURN_IF_ERROR(AddThread(pid, ++tid, artifact.graph, trace));
+      RETURN_IF_ERROR(AddRuntimeEvents(ops, pid, tid, participants[i], artifact, trace));
+    }
+  }
+  RETURN_IF_ERROR(estimates.Close());
+  return trace.Close();
+}
+
+}  // namespace tlparse

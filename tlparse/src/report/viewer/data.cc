@@ -1,0 +1,244 @@
+#include "report/viewer/data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "report/viewer/findings.h"
+
+namespace tlparse {
+namespace {
+
+Error NoSuchChunk(std::string_view name) {
+  return {ErrorCode::kNotFound, fmt::format("there is no chunk named '{}'", name.substr(0, 80))};
+}
+
+std::optional<std::int64_t> ParseId(std::string_view digits) {
+  std::int64_t id = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty() ||
+      digits[0] == '-')
+    return std::nullopt;
+  return id > (std::int64_t{1} << 48) ? std::nullopt
+                                      : std::optional(id);  // so that n·4096 cannot overflow
+}
+
+bool IsHexPrefix(std::string_view text) {
+  return !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+}
+
+// The earliest time of the run, so that times in chunks are short numbers.
+constexpr const char* kOrigin =
+    "WITH in_run(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE "
+    "f.run_id = {})"
+    " SELECT coalesce((SELECT min(start_time_us) FROM compile WHERE process_id IN in_run),"
+    " (SELECT CAST(min(start_us) AS INTEGER) FROM chromium_event WHERE process_id IN in_run),"
+    " (SELECT min(time_us) FROM record WHERE process_id IN in_run), 0)";
+
+}  // namespace
+
+Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64_t> run_id,
+                                    ViewerLayout layout) {
+  const std::string which =
+      run_id ? fmt::format("id = {}", *run_id) : "id = (SELECT max(id) FROM run)";
+  ASSIGN_OR_RETURN(const std::int64_t found,
+                   database.QueryInt("SELECT id FROM run WHERE " + which));
+  if (found == 0) {
+    return Fail(ErrorCode::kNotFound,
+                run_id ? fmt::format("{} holds no run {}", database.path(), *run_id)
+                       : fmt::format("{} holds no run", database.path()));
+  }
+  ViewerData data(database, found, std::move(layout));
+  ASSIGN_OR_RETURN(data.origin_us_, database.QueryInt(fmt::format(kOrigin, found)));
+  RETURN_IF_ERROR(data.FindLoneProcesses());
+  return data;
+}
+
+Result<void> ViewerData::FindLoneProcesses() {
+  ASSIGN_OR_RETURN(Statement rows,
+                   database_->Prepare("SELECT id, first_record_id, last_record_id FROM process "
+                                      "ORDER BY first_record_id"));
+  std::unordered_set<std::int64_t> lone;
+  std::int64_t longest_id = 0;  // of those so far the one that ends last
+  std::int64_t longest_end = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    if (rows.Int(1) > longest_end) {
+      lone.insert(rows.Int(0));
+    } else {
+      lone.erase(longest_id);
+    }
+    if (rows.Int(2) <= longest_end) continue;
+    longest_id = rows.Int(0);
+    longest_end = rows.Int(2);
+  }
+  lone_processes_ = std::make_shared<const std::unordered_set<std::int64_t>>(std::move(lone));
+  return {};
+}
+
+Result<std::string> ViewerData::Chunk(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  const std::string_view stem = name.substr(0, slash);
+  const std::string_view part =
+      slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
+  if (stem == "text" && IsHexPrefix(part)) return TextChunk(part);
+  if (name == "findings") return FindingsChunk(*database_, run_id_);
+  const auto specs = ViewerChunkSpecs();
+  const auto spec = std::find_if(specs.begin(), specs.end(),
+                                 [&](const ViewerChunkSpec& s) { return s.name == stem; });
+  if (spec == specs.end() ||
+      (slash == std::string_view::npos) != (spec->range == ChunkRange::kNone)) {
+    return tl::unexpected<Error>(NoSuchChunk(name));
+  }
+  std::optional<std::int64_t> id = 0;
+  if (spec->range != ChunkRange::kNone) id = ParseId(part);
+  if (!id) return tl::unexpected<Error>(NoSuchChunk(name));
+  ASSIGN_OR_RETURN(const ViewerParameters parameters, ParametersFor(*spec, *id));
+  ChunkWriter writer;
+  for (const ViewerTable& table : spec->tables) {
+    auto added = table.sql.empty() ? writer.AddFrames(*database_, table.name)
+                                   : writer.AddTable(*database_, table.name, table.sql, parameters);
+    if (!added) {
+      Error error = std::move(added).error();
+      error.message = fmt::format("viewer chunk {}, table {}: {}", name, table.name, error.message);
+      return tl::unexpected<Error>(std::move(error));
+    }
+  }
+  if (stem == "index") RETURN_IF_ERROR(AddLayout(writer));
+  return writer.Finish();
+}
+
+Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
+                                                   std::int64_t id) const {
+  std::int64_t first = id;
+  std::int64_t last = id;
+  if (spec.range == ChunkRange::kPer1024 || spec.range == ChunkRange::kPer4096) {
+    const std::int64_t width = spec.range == ChunkRange::kPer1024 ? 1024 : 4096;
+    first = id * width;
+    last = first + width - 1;
+  }
+  for (const ViewerLayout::Block& block : layout_->blocks) {
+    if (block.kind == spec.name && block.first_id == id) last = block.last_id;
+  }
+  ViewerParameters parameters = {
+      {":run", run_id_}, {":origin", origin_us_}, {":first", first}, {":last", last}};
+  if (spec.range == ChunkRange::kProcess)
+    parameters.emplace_back(":is_mixed", lone_processes_->contains(id) ? 0 : 1);
+  if (spec.range == ChunkRange::kCompiles || spec.range == ChunkRange::kProcess) {
+    ASSIGN_OR_RETURN(
+        Statement* const kept,
+        database_->PrepareKept(spec.range == ChunkRange::kCompiles
+                                   ? "SELECT min(c.first_record_id), max(c.last_record_id) FROM "
+                                     "compile c CROSS JOIN process p ON p.id = "
+                                     "c.process_id JOIN log_file f ON f.id = p.log_file_id WHERE "
+                                     "c.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"
+                                   : "SELECT p.first_record_id, p.last_record_id FROM process p "
+                                     "JOIN log_file f ON f.id = p.log_file_id "
+                                     "WHERE p.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"));
+    Statement& range = *kept;
+    range.Bind(1, first);
+    range.Bind(2, last);
+    range.Bind(3, run_id_);
+    ASSIGN_OR_RETURN(const bool has_row, range.Step());
+    // Nothing lies between 1 and 0.
+    parameters.emplace_back(":first_record", has_row ? range.OptionalInt(0).value_or(1) : 1);
+    parameters.emplace_back(":last_record", has_row ? range.OptionalInt(1).value_or(0) : 0);
+  }
+  return parameters;
+}
+
+Result<void> ViewerData::AddLayout(ChunkWriter& writer) {
+  writer.BeginTable("setting", {"value"}, {"name"});
+  const auto add = [&](std::string_view name, std::int64_t value) {
+    writer.AddNumber(value);
+    writer.AddText(name);
+  };
+  add("origin_us", origin_us_);
+  add("text_prefix_digits", layout_->text_prefix_digits);
+  add("text_alone_bytes", layout_->text_alone_bytes);
+  writer.BeginTable("block", {"first_id"}, {"kind"});
+  for (const ViewerLayout::Block& block : layout_->blocks) {
+    writer.AddNumber(block.first_id);
+    writer.AddText(block.kind);
+  }
+  return {};
+}
+
+Result<std::string> ViewerData::TextChunk(std::string_view prefix) {
+  ASSIGN_OR_RETURN(
+      Statement statement,
+      database_->Prepare("SELECT hash, content, size_bytes, typeof(content) = 'blob' FROM payload"
+                         " WHERE hash >= ?1 AND hash < ?2 ORDER BY hash"));
+  const std::string end = std::string(prefix) + "g";  // behind every hex digit
+  statement.Bind(1, prefix);
+  statement.Bind(2, end);
+  ChunkWriter writer;
+  writer.BeginTable("text", {"size_bytes", "is_binary"}, {"hash", "content"});
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+    if (!has_row) break;
+    writer.AddNumber(statement.Int(2));
+    writer.AddNumber(statement.Int(3));
+    writer.AddNewText(statement.Text(0));
+    writer.AddNewText(statement.Text(1));
+  }
+  return writer.Finish();
+}
+
+// Blocks of 1024 records of which one at least is an event.
+Result<void> ViewerData::AddArgumentNames(std::vector<std::string>& names) {
+  ASSIGN_OR_RETURN(
+      Statement ranges,
+      database_->Prepare(
+          "SELECT p.first_record_id / 1024, p.last_record_id / 1024 FROM process p JOIN log_file f "
+          "ON f.id = p.log_file_id WHERE f.run_id = ? ORDER BY p.first_record_id"));
+  ASSIGN_OR_RETURN(Statement event,
+                   database_->Prepare("SELECT 1 FROM chromium_event_row WHERE record_id BETWEEN "
+                                      "?1 * 1024 AND ?1 * 1024 + 1023"));
+  ranges.Bind(1, run_id_);
+  std::int64_t next = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_range, ranges.Step());
+    if (!has_range) return {};
+    for (next = std::max(next, ranges.Int(0)); next <= ranges.Int(1); ++next) {
+      event.Bind(1, next);
+      ASSIGN_OR_RETURN(const bool has_event, event.Step());
+      if (has_event) names.push_back(fmt::format("args/{}", next));
+      event.Reset();
+    }
+  }
+}
+
+Result<std::vector<std::string>> ViewerData::ChunkNames() {
+  std::vector<std::string> names = {"findings", "export"};  // these take longest
+  const auto add_ids = [&](std::string_view stem, const std::string& sql) -> Result<void> {
+    ASSIGN_OR_RETURN(Statement statement, database_->Prepare(sql));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+      if (!has_row) return {};
+      names.push_back(fmt::format("{}/{}", stem, statement.Int(0)));
+    }
+  };
+  for (const ViewerChunkSpec& spec : ViewerChunkSpecs()) {
+    if (spec.range == ChunkRange::kNone && spec.name != "export") names.emplace_back(spec.name);
+  }
+  for (const ViewerLayout::Block& block : layout_->blocks)
+    names.push_back(fmt::format("{}/{}", block.kind, block.first_id));
+  const std::string processes = fmt::format(
+      "SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {}",
+      run_id_);
+  RETURN_IF_ERROR(add_ids("process", processes));
+  RETURN_IF_ERROR(add_ids("events", processes));
+  RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component"));
+  RETURN_IF_ERROR(AddArgumentNames(names));
+  RETURN_IF_ERROR(
+      add_ids("import_log",
+              fmt::format("SELECT DISTINCT id / 4096 FROM import_log WHERE run_id = {}", run_id_)));
+  return names;
+}
+
+}  // namespace tlparse

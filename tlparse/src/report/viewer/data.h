@@ -1,0 +1,96 @@
+// The viewer's data, read from the SQL views. A chunk is one document that the page loads when it
+// needs it; its name says what it holds, and the same name gives the same document whether it lies
+// in tl_out/data/ or comes from `tlparse serve`:
+//
+//   index              the run, its files and processes, counts, where the other chunks begin
+//   compiles           one row per compile, and the stacks they were called from
+//   problems           failures, graph breaks, recompiles
+//   findings           what sets ranks apart and why; which compiles of different ranks are the
+//   same graphs, kernels    one row per graph; names of kernels, for the search compile/<id>
+//   records, graphs' texts, metrics, … of compiles <id> and following (see `block`) process/<id>
+//   records of one process that belong to no compile guards/<id>        guard trees, by content
+//   provenance/<id>    kernels, nodes and source lines, by content
+//   cache, sets        cache lookups; which components make up a key
+//   components/<n>     components n·4096 … n·4096+4095: name, hash, value
+//   schedules          collective schedules and execution orders of all ranks
+//   events/<id>        Chromium events of one process
+//   args/<n>           arguments of the events whose record is n·1024 … n·1024+1023
+//   import_log/<n>     rows n·4096 … n·4096+4095 of the import log
+//   export             what export and draft export recorded
+//   text/<prefix>      payloads whose hash begins so
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "base/result.h"
+#include "report/viewer/chunk.h"
+#include "report/viewer/tables.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// How chunks of variable size are cut. A served page asks for single compiles and texts; files on
+// disk are groups.
+struct ViewerLayout {
+  struct Block {
+    std::string kind;  // compile, guards, provenance
+    std::int64_t first_id = 0;
+    std::int64_t last_id = 0;
+  };
+  std::vector<Block> blocks;          // empty: every item is its own chunk
+  int text_prefix_digits = 32;        // texts whose hashes begin alike share a chunk
+  std::int64_t text_alone_bytes = 0;  // from this size on a text is its own chunk
+};
+
+class ViewerData {
+ public:
+  // `database` must outlive the object and may not be used by another thread meanwhile. Without
+  // `run_id` the latest run. kNotFound if there is no such run, or none at all.
+  static Result<ViewerData> Open(Database& database, std::optional<std::int64_t> run_id,
+                                 ViewerLayout layout = {});
+
+  // The same run and layout through another connection to the same database, for another thread.
+  ViewerData On(Database& database) const {
+    ViewerData other = *this;
+    other.database_ = &database;
+    return other;
+  }
+
+  // JSON of the chunk; kNotFound if there is none of that name. `name` may be hostile.
+  Result<std::string> Chunk(std::string_view name);
+
+  // What a static page has: every chunk name but those of texts.
+  Result<std::vector<std::string>> ChunkNames();
+
+  std::int64_t run_id() const { return run_id_; }
+  const ViewerLayout& layout() const { return *layout_; }
+  void set_layout(ViewerLayout layout) {
+    layout_ = std::make_shared<const ViewerLayout>(std::move(layout));
+  }
+
+ private:
+  ViewerData(Database& database, std::int64_t run_id, ViewerLayout layout)
+      : database_(&database), run_id_(run_id) {
+    set_layout(std::move(layout));
+  }
+  Result<void> FindLoneProcesses();
+  Result<ViewerParameters> ParametersFor(const ViewerChunkSpec& spec, std::int64_t id) const;
+  Result<void> AddLayout(ChunkWriter& writer);
+  Result<void> AddArgumentNames(std::vector<std::string>& names);
+  Result<std::string> TextChunk(std::string_view prefix);
+
+  Database* database_;
+  std::int64_t run_id_;
+  std::int64_t origin_us_ = 0;  // times in chunks count from here
+  std::shared_ptr<const ViewerLayout> layout_;
+  // Processes between whose records lie none of others, by id. Those that came later are not known.
+  std::shared_ptr<const std::unordered_set<std::int64_t>> lone_processes_;
+};
+
+}  // namespace tlparse

@@ -1,0 +1,211 @@
+#include "report/viewer/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "report/task_pool.h"
+#include "report/viewer/data.h"
+#include "store/text_pool.h"
+
+namespace tlparse {
+namespace {
+
+// A chunk file is read and parsed in one go before the page can go on: half a megabyte takes a few
+// milliseconds.
+constexpr std::int64_t kBlockBytes = 512 << 10;
+constexpr std::int64_t kTextAloneBytes = 256 << 10;
+
+// Scripts that hand their document to the page: fetch() is refused on file://, <script src> is not.
+Result<void> WriteChunk(const Directory& data, FileWriter& file, std::string_view name,
+                        std::string_view json) {
+  std::string file_name(name);
+  std::replace(file_name.begin(), file_name.end(), '/', '-');
+  RETURN_IF_ERROR(file.Open(data, file_name + ".js"));
+  file.Append(fmt::format("tlparse_chunk(\"{}\",", name));
+  file.Append(json);
+  file.Append(");\n");
+  return file.Close();
+}
+
+// Cuts the rows (id, bytes) of `sql`, ordered by id, into blocks of about kBlockBytes.
+Result<void> AddBlocks(Database& database, std::string_view kind, std::string_view sql,
+                       ViewerLayout& layout) {
+  ASSIGN_OR_RETURN(Statement statement, database.Prepare(sql));
+  std::int64_t bytes = kBlockBytes;  // so that the first row begins a block
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+    if (!has_row) return {};
+    const std::int64_t id = statement.Int(0);
+    if (bytes >= kBlockBytes) {
+      layout.blocks.push_back({std::string(kind), id, id});
+      bytes = 0;
+    }
+    layout.blocks.back().last_id = id;
+    bytes += statement.Int(1);
+  }
+}
+
+std::string ProcessesOf(std::int64_t run_id) {
+  return fmt::format(
+      "(SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {})",
+      run_id);
+}
+
+// Payloads that the page shows as texts: those of Chromium events are in the chunks args/.
+struct TextSet {
+  std::vector<bool> has;         // by payload id
+  std::int64_t small_bytes = 0;  // of those that share files
+};
+
+Result<TextSet> FindTexts(Database& database, std::int64_t run_id) {
+  TextSet texts;
+  ASSIGN_OR_RETURN(const std::int64_t last_id,
+                   database.QueryInt("SELECT max(id) FROM payload_row"));
+  texts.has.resize(static_cast<std::size_t>(last_id) + 1);
+  ASSIGN_OR_RETURN(Statement used,
+                   database.Prepare(fmt::format(
+                       "SELECT payload_id FROM record_row WHERE payload_id IS NOT NULL AND "
+                       "kind_id IS NOT {} AND process_id IN {}",
+                       int{kTextChromiumEvent}, ProcessesOf(run_id))));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, used.Step());
+    if (!has_row) break;
+    texts.has[static_cast<std::size_t>(used.Int(0))] = true;
+  }
+  ASSIGN_OR_RETURN(Statement sizes, database.Prepare("SELECT id, size_bytes FROM payload_row"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, sizes.Step());
+    if (!has_row) return texts;
+    if (texts.has[static_cast<std::size_t>(sizes.Int(0))] && sizes.Int(1) < kTextAloneBytes)
+      texts.small_bytes += sizes.Int(1);
+  }
+}
+
+Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const TextSet& texts) {
+  ViewerLayout layout;
+  // Envelopes are short but for metrics; to measure each would mean to read it.
+  RETURN_IF_ERROR(AddBlocks(
+      database, "compile",
+      fmt::format(
+          "SELECT c.id, 500 + 1500 * (SELECT count(*) FROM compile_record_row m WHERE m.compile_id "
+          "= c.id)"
+          " + 20000 * (SELECT count(*) FROM compilation_metric_row m WHERE m.compile_id = c.id)"
+          " FROM compile c WHERE c.process_id IN {} ORDER BY c.id",
+          ProcessesOf(run_id)),
+      layout));
+  RETURN_IF_ERROR(AddBlocks(database, "guards",
+                            "SELECT content_id, 150 * count(*) FROM guard_row GROUP BY content_id "
+                            "ORDER BY content_id",
+                            layout));
+  RETURN_IF_ERROR(
+      AddBlocks(database, "provenance",
+                "SELECT g.provenance_content_id, 1000 * count(*) FROM graph g JOIN kernel k ON "
+                "k.graph_id = g.id"
+                " WHERE g.id IN (SELECT min(id) FROM graph WHERE provenance_content_id IS NOT NULL"
+                " GROUP BY provenance_content_id) GROUP BY 1 ORDER BY 1",
+                layout));
+  layout.text_prefix_digits = 1;
+  for (std::int64_t group = texts.small_bytes / 16; group > kBlockBytes; group /= 16)
+    ++layout.text_prefix_digits;
+  layout.text_alone_bytes = kTextAloneBytes;
+  return layout;
+}
+
+// The texts whose hashes begin with `prefix`: one file for all, and one for each large text.
+Result<void> WriteTexts(Database& database, const TextSet& texts, const Directory& data,
+                        const std::string& prefix) {
+  ASSIGN_OR_RETURN(
+      Statement* const found_kept,
+      database.PrepareKept("SELECT id FROM payload_hash WHERE hash >= ?1 AND hash < ?2"));
+  Statement& found = *found_kept;
+  const std::string end = prefix + "g";  // behind every hex digit
+  found.Bind(1, prefix);
+  found.Bind(2, end);
+  ASSIGN_OR_RETURN(Statement* const row_kept,
+                   database.PrepareKept("SELECT size_bytes, typeof(content) = 'blob', hash, content"
+                                        " FROM payload_row WHERE id = ?"));
+  Statement& row = *row_kept;
+  FileWriter file;
+  ChunkWriter group;
+  bool has_group = false;
+  const auto add = [&row](bool is_first, ChunkWriter& writer) {
+    if (is_first) writer.BeginTable("text", {"size_bytes", "is_binary"}, {"hash", "content"});
+    writer.AddNumber(row.Int(0));
+    writer.AddNumber(row.Int(1));
+    writer.AddNewText(row.Text(2));
+    writer.AddNewText(row.Text(3));
+  };
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_next, found.Step());
+    if (!has_next) break;
+    if (!texts.has[static_cast<std::size_t>(found.Int(0))]) continue;
+    row.Reset();
+    row.Bind(1, found.Int(0));
+    ASSIGN_OR_RETURN(const bool has_row, row.Step());
+    if (!has_row) continue;
+    if (row.Int(0) < kTextAloneBytes) {
+      add(!has_group, group);
+      has_group = true;
+    } else {
+      ChunkWriter alone;
+      add(true, alone);
+      RETURN_IF_ERROR(WriteChunk(data, file, "text/" + std::string(row.Text(2)), alone.Finish()));
+    }
+  }
+  return has_group ? WriteChunk(data, file, "text/" + prefix, group.Finish()) : Result<void>();
+}
+
+Result<void> WritePage(const Directory& directory, std::string_view header_html) {
+  constexpr std::string_view kBody = "<body>";
+  const std::string_view page = ViewerPage();
+  const std::size_t body = page.find(kBody);
+  const std::size_t top = body == page.npos ? 0 : body + kBody.size();
+  FileWriter file;
+  RETURN_IF_ERROR(file.Open(directory, "index.html"));
+  file.Append(page.substr(0, top));
+  file.Append(header_html);
+  file.Append(page.substr(top));
+  return file.Close();
+}
+
+}  // namespace
+
+Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory& directory,
+                            std::int64_t run_id, std::string_view header_html) {
+  // Shared by the tasks, which outlive this one.
+  struct Job {
+    ViewerData viewer;
+    TextSet texts;
+    Directory data;
+  };
+  if (ViewerPage().empty())
+    return Fail(ErrorCode::kNotFound, "this tlparse was built without the viewer");
+  ASSIGN_OR_RETURN(ViewerData viewer, ViewerData::Open(database, run_id));
+  ASSIGN_OR_RETURN(TextSet texts, FindTexts(database, run_id));
+  ASSIGN_OR_RETURN(const ViewerLayout layout, ChooseLayout(database, run_id, texts));
+  viewer.set_layout(layout);
+  ASSIGN_OR_RETURN(Directory data, directory.Child("data"));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, viewer.ChunkNames());
+  const auto job =
+      std::make_shared<const Job>(Job{std::move(viewer), std::move(texts), std::move(data)});
+  for (const std::string& name : names) {
+    pool.AddForLater([job, name](Database& connection) -> Result<void> {
+      ASSIGN_OR_RETURN(const std::string json, job->viewer.On(connection).Chunk(name));
+      FileWriter file;
+      return WriteChunk(job->data, file, name, json);
+    });
+  }
+  const int digits = layout.text_prefix_digits;
+  for (std::int64_t group = 0; group < std::int64_t{1} << (4 * digits); ++group) {
+    pool.AddForLater([job, prefix = fmt::format("{:0{}x}", group, digits)](Database& connection) {
+      return WriteTexts(connection, job->texts, job->data, prefix);
+    });
+  }
+  return WritePage(directory, header_html);
+}
+
+}  // namespace tlparse
