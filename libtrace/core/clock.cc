@@ -1,5 +1,6 @@
 #include "core/clock.h"
 
+#include <sys/single_threaded.h>
 #include <time.h>
 
 #include <atomic>
@@ -38,23 +39,42 @@ void MonthAndDay(int64_t days, int64_t& month, int64_t& day) {
 // together.
 std::atomic<int64_t> g_offset{-1};
 
+// False in a child whose parent had threads: one of them may have held the C library's lock.
+std::atomic<bool> g_may_ask{true};
+bool g_had_threads = false;  // written before a fork, read in its child
+
+int32_t AskUtcOffsetS(int64_t unix_s) noexcept {
+  const time_t time = static_cast<time_t>(unix_s);
+  tm local{};
+  const int64_t offset = localtime_r(&time, &local) != nullptr ? local.tm_gmtoff : 0;
+  g_offset.store((unix_s / 900) << 32 | (offset & 0xFFFFFFFF), std::memory_order_relaxed);
+  return static_cast<int32_t>(offset);
+}
+
 }  // namespace
 
 int64_t NowNs() noexcept { return ReadClockNs(CLOCK_REALTIME); }
 int64_t SteadyNs() noexcept { return ReadClockNs(CLOCK_MONOTONIC); }
 
 int32_t UtcOffsetS(int64_t unix_s) noexcept {
-  const int64_t quarter = unix_s / 900;
   const int64_t seen = g_offset.load(std::memory_order_relaxed);
-  if (seen != -1 && seen >> 32 == quarter) return static_cast<int32_t>(seen & 0xFFFFFFFF);
-  const time_t time = static_cast<time_t>(unix_s);
-  tm local{};
-  const int64_t offset = localtime_r(&time, &local) != nullptr ? local.tm_gmtoff : 0;
-  g_offset.store(quarter << 32 | (offset & 0xFFFFFFFF), std::memory_order_relaxed);
-  return static_cast<int32_t>(offset);
+  if (seen != -1 && seen >> 32 == unix_s / 900) return static_cast<int32_t>(seen & 0xFFFFFFFF);
+  if (g_may_ask.load(std::memory_order_relaxed)) return AskUtcOffsetS(unix_s);
+  return seen == -1 ? 0 : static_cast<int32_t>(seen & 0xFFFFFFFF);
 }
 
-void ResetUtcOffset() noexcept { g_offset.store(-1); }
+void RefreshUtcOffset() noexcept {
+  if (g_may_ask.load(std::memory_order_relaxed)) AskUtcOffsetS(NowNs() / 1'000'000'000);
+}
+
+void PrepareClockForFork() noexcept {
+  UtcOffsetS(NowNs() / 1'000'000'000);
+  g_had_threads = __libc_single_threaded == 0;
+}
+
+void RestoreClockInChild() noexcept {
+  if (g_had_threads) g_may_ask.store(false, std::memory_order_relaxed);
+}
 
 void PutPrefixTime(int64_t unix_us, char* to) {
   // "V1121 08:30:01." changes once a second.

@@ -10,12 +10,18 @@ int64_t NowNs() noexcept;  // since the epoch, UTC
 inline int64_t NowUs() noexcept { return NowNs() / 1000; }
 int64_t SteadyNs() noexcept;  // for durations
 
-// Seconds to add to UTC for local time at `unix_s`. Asks the C library once per quarter of an hour
-// (zones change on quarters), because it takes a lock that a fork can leave locked for ever.
+// Seconds to add to UTC for local time at `unix_s`. The C library computes it under a lock that a fork
+// can leave locked for ever in the child. So it is asked at the start of a trace, before every fork,
+// and once per quarter of an hour (zones change on quarters); a child forked from a process with
+// threads never asks and keeps the offset that its parent had.
 int32_t UtcOffsetS(int64_t unix_s) noexcept;
 
-// Forgets the offset: the zone may have been changed.
-void ResetUtcOffset() noexcept;
+// Asks again, if this process may: the zone may have been changed.
+void RefreshUtcOffset() noexcept;
+
+// For pthread_atfork: before the fork, and in the child.
+void PrepareClockForFork() noexcept;
+void RestoreClockInChild() noexcept;
 
 // Writes `V1121 08:30:01.123000 ` in local time.
 inline constexpr size_t kPrefixTimeSize = 22;

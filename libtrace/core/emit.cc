@@ -255,7 +255,7 @@ bool Build(const Trace& trace, std::string_view key, MetadataBuilder metadata,
 void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder metadata,
                PayloadBuilder payload, const EmitOptions& options,
                const CallSite& location) noexcept {
-  Trace* const trace = CurrentTrace();
+  Trace* const trace = TraceForRecord();
   if (trace == nullptr) return;
   if (t_is_busy) {
     trace->ledger.LostReentrant();
@@ -270,7 +270,11 @@ void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder meta
     try {
       if (Build(*trace, key, metadata, payload, options, location, scratch.texts.get(),
                 scratch.record)) {
-        trace->Submit(scratch.record, scratch.framed);
+        Trace* target = trace;
+        // A trace that replaced this one meanwhile gets the record; after Stop() there is none.
+        while (target != nullptr && !target->Submit(scratch.record, scratch.framed)) {
+          target = CurrentTrace() == target ? nullptr : CurrentTrace();
+        }
       } else {
         kind = LossKind::kBadRecordKey;
         message = "a record key is empty or reserved";

@@ -48,7 +48,7 @@ RecordWriter::RecordWriter(std::shared_ptr<spdlog::sinks::sink> sink, std::strin
       pid_text_(std::move(pid_text)),
       ledger_(ledger) {}
 
-void RecordWriter::Write(const PendingRecord& record, FramedRecord& framed) noexcept {
+bool RecordWriter::Write(const PendingRecord& record, FramedRecord& framed) noexcept {
   LossKind kind = LossKind::kWriteFailed;
   const char* message = nullptr;
   std::string text;
@@ -60,10 +60,12 @@ void RecordWriter::Write(const PendingRecord& record, FramedRecord& framed) noex
     const std::lock_guard lock(mutex_);
     if (only_thread_ != std::thread::id() && only_thread_ != std::this_thread::get_id()) {
       // Not reported from here: the host's callback may be gone by now.
-      return ledger_.Lost(LossKind::kNotWrittenAtExit, record.name,
-                          "the process ends; records of its other threads are lost");
+      ledger_.Lost(LossKind::kNotWrittenAtExit, record.name,
+                   "the process ends; records of its other threads are lost");
+      return true;
     }
-    if (!is_closed_) WriteLocked(record, framed);
+    if (is_closed_) return false;
+    WriteLocked(record, framed);
   } catch (const OpenFailed& error) {
     kind = LossKind::kOpenFailed;
     text = error.message;
@@ -83,6 +85,7 @@ void RecordWriter::Write(const PendingRecord& record, FramedRecord& framed) noex
   framed.Shrink();
   if (message != nullptr) ledger_.Lost(kind, record.name, message);
   ledger_.Report();
+  return true;
 }
 
 void RecordWriter::WriteLocked(const PendingRecord& record, FramedRecord& framed) {

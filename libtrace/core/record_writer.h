@@ -30,8 +30,8 @@ class RecordWriter {
  public:
   RecordWriter(std::shared_ptr<spdlog::sinks::sink> sink, std::string pid_text, LossLedger& ledger);
 
-  // `framed` is scratch memory of the calling thread.
-  void Write(const PendingRecord& record, FramedRecord& framed) noexcept;
+  // `framed` is scratch memory of the calling thread. False after Close(): nothing was done.
+  bool Write(const PendingRecord& record, FramedRecord& framed) noexcept;
   void SetRank(std::optional<uint32_t> rank) noexcept;
   // The process ends in the calling thread, and the kernel cuts what others write just then:
   // waits for a write under way (2 s at most), and drops and counts what other threads bring later.
@@ -43,6 +43,7 @@ class RecordWriter {
   const WriteCounters& counters() const { return counters_; }
   // For a forked child, without touching the lock. Null for sinks that do not know how.
   TraceSink* trace_sink() const { return trace_sink_; }
+  const spdlog::sinks::sink* sink() const { return sink_.get(); }
 
  private:
   // Not held if it could not be had within 2 s.

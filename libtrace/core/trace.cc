@@ -24,6 +24,18 @@ std::atomic<Trace*> g_last_trace{nullptr};  // also after Stop; in a child its p
 std::atomic<int64_t> g_rank{kRankNotSet};   // what SetRank said
 std::mutex g_mutex;                         // starting and stopping
 
+// This thread starts or stops a trace and holds g_mutex: what it emits meanwhile (a sink's
+// constructor, a copied callback) finds tracing off instead of waiting for itself.
+constinit thread_local bool t_is_switching = false;
+class SwitchScope {
+ public:
+  SwitchScope() : lock_(g_mutex) { t_is_switching = true; }
+  ~SwitchScope() { t_is_switching = false; }
+
+ private:
+  std::lock_guard<std::mutex> lock_;
+};
+
 struct TakeSink {
   std::shared_ptr<spdlog::sinks::sink> sink;
   int level = kOff;
@@ -33,11 +45,16 @@ constinit TakeSink* g_child_sink = nullptr;
 
 int LevelOf(const Options& options) { return options.detail ? kDetail : kOn; }
 
+void BeforeFork() { PrepareClockForFork(); }
+
 // Runs in the child, alone, before fork() returns. Locks of ours may be held by threads that do not
-// exist here: nothing of the parent's trace is used again but its options.
+// exist here: nothing of the parent's trace is used again but its options. Without a trace g_level
+// stays as it was: a child forked while another thread resolved it resolves it again.
 void AfterForkInChild() {
+  RestoreClockInChild();
   new (&g_mutex) std::mutex;
   t_is_busy = false;
+  t_is_switching = false;
   Trace* const parent = g_trace.exchange(nullptr);
   if (parent == nullptr) return;
   g_level.store(kOff);
@@ -48,6 +65,11 @@ void AfterForkInChild() {
     g_level.store(kForked);
   } catch (...) {  // no memory: no trace in the child
   }
+}
+
+// When the program is loaded, not when a trace starts: a child may be the first to start one.
+[[gnu::constructor]] void RegisterForkHandlers() {
+  pthread_atfork(BeforeFork, nullptr, AfterForkInChild);
 }
 
 // The writing thread dies with the process; what is queued is written first, what comes later
@@ -65,17 +87,10 @@ void AtExit() {
   if (Trace* const trace = g_trace.load()) trace->writer.LeaveToThisThread();
 }
 
-void RegisterHandlersOnce() {
-  static const bool once = [] {
-    pthread_atfork(nullptr, nullptr, AfterForkInChild);
-    std::atexit(AtExit);
-    return true;
-  }();
-  (void)once;
-}
-
 void Begin(Options options, std::shared_ptr<spdlog::sinks::sink> sink) {
-  RegisterHandlersOnce();
+  static const int once = std::atexit(AtExit);
+  (void)once;
+  RefreshUtcOffset();
   const int level = LevelOf(options);
   auto* const trace = new Trace(std::move(options), std::move(sink));
   trace->previous = g_last_trace.load();
@@ -84,33 +99,48 @@ void Begin(Options options, std::shared_ptr<spdlog::sinks::sink> sink) {
   g_level.store(level);
 }
 
-// Holds g_mutex, so it does not call the host: that is left to the caller.
+// Calls no callback of the host: that is left to the caller, who holds no lock then.
+void Close(Trace& trace) {
+  if (trace.queue != nullptr) trace.queue->Close(trace.options.max_exit_delay);
+  trace.writer.Close();
+}
+
 Trace* EndLocked() {
   g_level.store(kOff);
   Trace* const trace = g_trace.exchange(nullptr);
-  if (trace == nullptr) return nullptr;
-  if (trace->queue != nullptr) trace->queue->Close(trace->options.max_exit_delay);
-  trace->writer.Close();
+  if (trace != nullptr) Close(*trace);
   return trace;
 }
 
-bool StartLocked(Options options) {
+// Null if `options` name neither a sink nor a directory.
+std::shared_ptr<spdlog::sinks::sink> MakeSink(const Options& options) {
+  if (options.sink != nullptr || options.directory.empty()) return options.sink;
+  FileSinkOptions file;
+  file.directory = options.directory;
+  const int64_t set = g_rank.load();
+  if (set >= 0) file.rank = static_cast<uint32_t>(set);
+  if (set == kRankNotSet) file.rank = options.rank;
+  file.rotate_size_bytes = options.rotate_size_bytes;
+  file.budget_size_bytes = options.budget_size_bytes;
+  return MakeFileSink(std::move(file));
+}
+
+// Replaces the trace that runs, without a moment in which tracing is off; sets `ended` to it.
+bool StartLocked(Options options, Trace*& ended) {
   if (!options.rank) options.rank = Options::FromEnvironment().rank;
-  std::shared_ptr<spdlog::sinks::sink> sink = options.sink;
-  if (sink == nullptr && !options.directory.empty()) {
-    FileSinkOptions file;
-    file.directory = options.directory;
-    const int64_t set = g_rank.load();
-    if (set >= 0) file.rank = static_cast<uint32_t>(set);
-    if (set == kRankNotSet) file.rank = options.rank;
-    file.rotate_size_bytes = options.rotate_size_bytes;
-    file.budget_size_bytes = options.budget_size_bytes;
-    sink = MakeFileSink(std::move(file));
+  std::shared_ptr<spdlog::sinks::sink> sink = MakeSink(options);
+  Trace* const running = g_trace.load();
+  if (sink == nullptr || (running != nullptr && running->writer.sink() == sink.get())) {
+    ended = EndLocked();  // a sink must not be called for two traces at a time
+    if (sink == nullptr) return false;
   }
-  if (sink == nullptr) return false;
   const std::string complaints = options.complaints;
   Begin(std::move(options), std::move(sink));
   if (!complaints.empty()) g_trace.load()->ledger.Warn(LossKind::kBadOption, complaints);
+  if (running != nullptr && ended == nullptr) {
+    Close(*running);
+    ended = running;
+  }
   return true;
 }
 
@@ -134,23 +164,21 @@ Trace::Trace(Options options_in, std::shared_ptr<spdlog::sinks::sink> sink)
 
 Trace* CurrentTrace() noexcept { return g_trace.load(std::memory_order_acquire); }
 
-void Trace::Submit(PendingRecord& record, FramedRecord& framed) noexcept {
+bool Trace::Submit(PendingRecord& record, FramedRecord& framed) noexcept {
   if (record.payload.is_set() && record.payload.view().size() > options.max_payload_size_bytes) {
     record.payload.Clear();
     ledger.Lost(
         LossKind::kPayloadTooLarge, record.name,
         "a payload is larger than max_payload_size_bytes; its record is written without it");
   }
-  if (queue == nullptr) {
-    writer.Write(record, framed);
-    return;
-  }
+  if (queue == nullptr) return writer.Write(record, framed);
+  bool is_taken = true;
   try {
     switch (queue->Push(record)) {
       case AsyncQueue::PushResult::kQueued:
         break;
       case AsyncQueue::PushResult::kClosed:
-        writer.Write(record, framed);
+        is_taken = writer.Write(record, framed);
         break;
       case AsyncQueue::PushResult::kFull:
         ledger.Lost(LossKind::kQueueFull, record.name,
@@ -161,27 +189,32 @@ void Trace::Submit(PendingRecord& record, FramedRecord& framed) noexcept {
     ledger.Lost(LossKind::kBuilderFailed, record.name, "no memory or no thread to queue a record");
   }
   ledger.Report();
+  return is_taken;
 }
 
 int ResolveLevel() noexcept {
-  if (t_is_busy) return kOff;
+  if (t_is_busy || t_is_switching) return kOff;
   try {
-    const std::lock_guard lock(g_mutex);
-    int level = g_level.load();
+    // Whoever comes while another thread starts the trace waits for it here: g_level says "not
+    // known" until the trace is there.
+    const SwitchScope scope;
+    const int level = g_level.load();
     if (level == kForked) {
       const Trace* const parent = g_last_trace.load();
-      TakeSink* const child = std::exchange(g_child_sink, nullptr);
-      g_level.store(kOff);
-      if (child != nullptr && child->sink != nullptr && parent != nullptr) {
+      if (g_child_sink == nullptr || g_child_sink->sink == nullptr || parent == nullptr) {
+        g_level.store(kOff);
+      } else {
         Options options = parent->options;
         options.sink = nullptr;
-        Begin(std::move(options), std::move(child->sink));
+        Begin(std::move(options), g_child_sink->sink);
       }
-      delete child;
+      delete std::exchange(g_child_sink, nullptr);
     } else if (level == kUnknown) {
-      g_level.store(kOff);
       Options options = Options::FromEnvironment();
-      if (!options.directory.empty()) StartLocked(std::move(options));
+      Trace* ended = nullptr;
+      if (options.directory.empty() || !StartLocked(std::move(options), ended)) {
+        g_level.store(kOff);
+      }
     }
     return g_level.load();
   } catch (...) {
@@ -190,19 +223,24 @@ int ResolveLevel() noexcept {
   }
 }
 
+Trace* TraceForRecord() noexcept {
+  if (Trace* const trace = CurrentTrace()) return trace;
+  const int level = g_level.load();
+  if (level == kOff || (level >= kUnknown && ResolveLevel() == kOff)) return nullptr;
+  return CurrentTrace();
+}
+
 }  // namespace detail
 
 bool Start(Options options) noexcept {
-  if (detail::t_is_busy) return false;
+  if (detail::t_is_busy || detail::t_is_switching) return false;
   try {
     detail::Trace* ended = nullptr;
     bool is_started = false;
     {
-      const std::lock_guard lock(detail::g_mutex);
-      ended = detail::EndLocked();
+      const detail::SwitchScope scope;
       if (options.rank) detail::g_rank.store(detail::kRankNotSet);  // the newer word counts
-      detail::ResetUtcOffset();
-      is_started = detail::StartLocked(std::move(options));
+      is_started = detail::StartLocked(std::move(options), ended);
     }
     if (ended != nullptr) ended->ledger.Report();
     return is_started;
@@ -212,10 +250,10 @@ bool Start(Options options) noexcept {
 }
 
 void Stop() noexcept {
-  if (detail::t_is_busy) return;
+  if (detail::t_is_busy || detail::t_is_switching) return;
   detail::Trace* ended = nullptr;
   {
-    const std::lock_guard lock(detail::g_mutex);
+    const detail::SwitchScope scope;
     ended = detail::EndLocked();
   }
   if (ended != nullptr) ended->ledger.Report();

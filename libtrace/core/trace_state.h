@@ -17,8 +17,9 @@ namespace libtrace::detail {
 struct Trace {
   Trace(Options options_in, std::shared_ptr<spdlog::sinks::sink> sink);
 
-  // Hands the record on, to the queue or to the sink.
-  void Submit(PendingRecord& record, FramedRecord& framed) noexcept;
+  // Hands the record on, to the queue or to the sink. False if this trace has ended meanwhile and
+  // nothing was done with the record.
+  bool Submit(PendingRecord& record, FramedRecord& framed) noexcept;
 
   const Options options;
   const int pid;
@@ -29,6 +30,7 @@ struct Trace {
   Trace* previous = nullptr;  // keeps ended traces reachable for leak checkers
 };
 
-Trace* CurrentTrace() noexcept;  // null = off
+Trace* CurrentTrace() noexcept;    // null = off
+Trace* TraceForRecord() noexcept;  // the same; starts the trace of a child that has just forked
 
 }  // namespace libtrace::detail

@@ -242,61 +242,6 @@ TEST_CASE("A child that emits nothing leaves no file and keeps none open", "[for
   CHECK(LogsIn(directory.path()).size() == 1);
 }
 
-[[maybe_unused]] void ForkStorm(AsyncMode mode) {
-  const TemporaryDirectory directory;
-  const int status = InChild([&]() -> int {
-    Options options = InDirectory(directory.path());
-    options.async = mode;
-    Start(std::move(options));
-    std::atomic<bool> is_done{false};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 3; ++t) {
-      threads.emplace_back([&] {
-        while (!is_done) EmitNumber(1, 500);
-      });
-    }
-    int failures = 0;
-    for (int i = 0; i < 40; ++i) {
-      const pid_t child = fork();
-      if (child == 0) {
-        alarm(20);  // a child that waits for a lock of its parent dies of it
-        for (int n = 0; n < 20; ++n) EmitNumber(100 + n, 50);
-        Stop();  // _exit runs no handlers: the queue must be written before
-        _exit(0);
-      }
-      int child_status = 0;
-      waitpid(child, &child_status, 0);
-      if (child_status != 0) ++failures;
-    }
-    is_done = true;
-    for (std::thread& thread : threads) thread.join();
-    Stop();
-    return failures;
-  });
-  CHECK(status == 0);
-  const auto logs = LogsIn(directory.path());
-  CHECK(logs.size() == 41);
-  for (const auto& log : logs) {
-    const std::vector<LoggedRecord> records = ParseLog(ReadText(log));
-    CHECK(records.at(1).IsArtifact("libtrace_version"));
-    for (const LoggedRecord& record : records) CHECK(record.pid() == records[0].pid());
-  }
-}
-
-// The sanitizers do not support threads that a child starts after a fork among threads: their own
-// locks may be held by threads that the child does not have.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define LIBTRACE_TEST_SANITIZER
-#endif
-#endif
-#ifndef LIBTRACE_TEST_SANITIZER
-TEST_CASE("A storm of forks while threads emit", "[fork]") { ForkStorm(AsyncMode::kOff); }
-TEST_CASE("A storm of forks while threads emit asynchronously", "[fork]") {
-  ForkStorm(AsyncMode::kBlock);
-}
-#endif
-
 TEST_CASE("exit() while threads emit ends the program and writes the queue", "[fault]") {
   for (const AsyncMode mode : {AsyncMode::kOff, AsyncMode::kBlock}) {
     const TemporaryDirectory directory;
