@@ -1,5 +1,6 @@
 #include "store/batch_table.h"
 
+#include "rows/core.h"
 #include "tests/catch2.h"
 #include "tests/store/scratch_database.h"
 
@@ -108,4 +109,33 @@ TEST_CASE("Tables that are not there or have other columns are found before the 
   narrow.Use("name", 1);
   CHECK(BatchWriter::Make(with.scratch.database, narrow).error().message.find("name") !=
         std::string::npos);
+}
+
+TEST_CASE("A table that has more columns takes rows as well", "[batch_table]") {
+  ScratchDatabase scratch;
+  REQUIRE(scratch.database.Execute(
+      "DROP TABLE stack_frame;"
+      "CREATE TABLE stack_frame(later TEXT, function TEXT, code TEXT, id INTEGER PRIMARY KEY, "
+      "parent_id INTEGER, line INTEGER, file TEXT) STRICT"));
+  TableSet tables;
+  tables.Use<StackFrameRow>();
+  RowBatch rows(tables);
+  rows.Add(StackFrameRow{.id = 1, .file = "a.py", .line = 3});
+  rows.Add(StackFrameRow{.id = 2, .parent_id = 1, .function = "f"});
+  scratch.Insert(tables, rows);
+  CHECK(scratch.Rows("SELECT id, parent_id, file, line, function, code, later FROM stack_frame") ==
+        Lines{"1|NULL|a.py|3|NULL|NULL|NULL", "2|1|NULL|NULL|f|NULL|NULL"});
+}
+
+TEST_CASE("Rows of a table that was not named are an error", "[batch_table]") {
+  ScratchDatabase scratch;
+  TableSet tables;
+  tables.Use<TextRow>();
+  auto writer = BatchWriter::Make(scratch.database, tables);
+  REQUIRE(writer);
+  RowBatch rows(tables);
+  rows.Add(StackFrameRow{.id = 1});
+  const Result<void> inserted = (*writer)->Insert(rows);
+  REQUIRE_FALSE(inserted);
+  CHECK(inserted.error().message.find("stack_frame") != std::string::npos);
 }

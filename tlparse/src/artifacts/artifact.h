@@ -82,6 +82,11 @@ class IngestContext {
   // Ids for rows whose table has an id of its own. `table` names the table; ids of one table ascend
   // by one.
   virtual std::int64_t NextId(TableId table) = 0;
+  template <typename Row>
+  std::int64_t NextId() {
+    const TableId table = rows().TableOf<Row>();
+    return table == TableSet::kNoTable ? 0 : NextId(table);
+  }
 
   // The current record was written at about this time (microseconds since the epoch): calibrates
   // the process's prefix times. Events are exact to milliseconds; the others may be minutes before
@@ -106,7 +111,7 @@ class IngestContext {
 class Ingestor {
  public:
   virtual ~Ingestor() = default;
-  // Names its tables (with their number of columns) before the load starts.
+  // Names the types of its rows before the load starts: tables.Use<CacheEventRow>().
   virtual void Prepare(TableSet& tables) = 0;
   // Called once for an existing database before the load, to take over state (ids are handled by
   // NextId). `database` is open.

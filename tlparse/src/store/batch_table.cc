@@ -109,11 +109,12 @@ sqlite3_module MakeModule() {
 }
 const sqlite3_module kModule = MakeModule();
 
-// Whether the table's first column is an INTEGER PRIMARY KEY named id, which SQLite fills itself.
-bool BeginsWithRowid(Database& database, const std::string& table, const Statement& columns) {
+// Whether the first column is an INTEGER PRIMARY KEY named id, which SQLite fills itself.
+bool BeginsWithRowid(Database& database, const std::string& table,
+                     const std::vector<std::string>& columns) {
   const char* type = nullptr;
   int is_key = 0;
-  return columns.column_count() > 1 && columns.ColumnName(0) == "id" &&
+  return columns.size() > 1 && columns[0] == "id" &&
          sqlite3_table_column_metadata(database.handle(), nullptr, table.c_str(), "id", &type,
                                        nullptr, nullptr, &is_key, nullptr) == SQLITE_OK &&
          is_key != 0 && std::string_view(type) == "INTEGER";
@@ -154,26 +155,35 @@ Result<void> BatchWriter::AddTarget(const TableSet::Table& table) {
     return Fail(ErrorCode::kInternal,
                 fmt::format("cannot register {}: {}", module, sqlite3_errmsg(database_.handle())));
   }
-  ASSIGN_OR_RETURN(target.insert,
-                   database_.Prepare(
-                       fmt::format("INSERT INTO \"{}\" SELECT * FROM \"{}\"", table.name, module)));
-  ASSIGN_OR_RETURN(const Statement columns,
-                   database_.Prepare(fmt::format("SELECT * FROM \"{}\"", table.name)));
-  if (BeginsWithRowid(database_, table.name, columns)) {
+  std::vector<std::string> columns(table.column_names.begin(), table.column_names.end());
+  if (columns.empty()) {
+    ASSIGN_OR_RETURN(const Statement all,
+                     database_.Prepare(fmt::format("SELECT * FROM \"{}\"", table.name)));
+    for (int i = 0; i < all.column_count(); ++i) columns.emplace_back(all.ColumnName(i));
+  }
+  const auto insert_from = [&](std::size_t first) {
     std::string to, from;
-    for (int i = 1; i < columns.column_count(); ++i) {
-      to += fmt::format("{}\"{}\"", i == 1 ? "" : ",", columns.ColumnName(i));
-      from += fmt::format("{}c{}", i == 1 ? "" : ",", i);
+    for (std::size_t i = first; i < columns.size(); ++i) {
+      to += fmt::format("{}\"{}\"", i == first ? "" : ",", columns[i]);
+      from += fmt::format("{}c{}", i == first ? "" : ",", i);
     }
-    ASSIGN_OR_RETURN(target.append,
-                     database_.Prepare(fmt::format("INSERT INTO \"{}\"({}) SELECT {} FROM \"{}\"",
-                                                   table.name, to, from, module)));
+    return database_.Prepare(
+        fmt::format("INSERT INTO \"{}\"({}) SELECT {} FROM \"{}\"", table.name, to, from, module));
+  };
+  ASSIGN_OR_RETURN(target.insert, insert_from(0));
+  if (BeginsWithRowid(database_, table.name, columns)) {
+    ASSIGN_OR_RETURN(target.append, insert_from(1));
   }
   targets_.push_back(std::move(target));
   return {};
 }
 
 Result<void> BatchWriter::Insert(const RowBatch& batch) {
+  if (!batch.unknown_table().empty()) {
+    return Fail(
+        ErrorCode::kInternal,
+        fmt::format("a row of {} was added, which no one has prepared", batch.unknown_table()));
+  }
   for (std::size_t index = 0; index < targets_.size(); ++index) {
     const std::vector<Cell>& cells = batch.cells(static_cast<TableId>(index));
     if (cells.empty()) continue;

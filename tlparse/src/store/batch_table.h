@@ -1,8 +1,8 @@
-// Inserts a RowBatch with one statement per table: `INSERT INTO t SELECT * FROM batch_t`, where
-// batch_t is a virtual table over the batch's cells. Cheaper than binding and stepping every row
-// (SQLite runs one program over all of them, and text is not copied). Rows whose ids go on from the
-// last one are inserted without them: SQLite then gives the same ids and need not look where they
-// belong.
+// Inserts a RowBatch with one statement per table: `INSERT INTO t(columns) SELECT … FROM batch_t`,
+// where batch_t is a virtual table over the batch's cells. Cheaper than binding and stepping every
+// row (SQLite runs one program over all of them, and text is not copied). Rows whose ids go on from
+// the last one are inserted without them: SQLite then gives the same ids and need not look where
+// they belong.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,11 @@
 
 namespace tlparse {
 
+std::uint16_t NextRowTypeNumber() {
+  static std::uint16_t next = 0;
+  return next++;
+}
+
 TableId TableSet::Use(std::string_view table, std::size_t columns) {
   for (std::size_t index = 0; index < tables_.size(); ++index) {
     if (tables_[index].name == table) return static_cast<TableId>(index);
