@@ -1,10 +1,10 @@
 -- Core tables: what every log has, whatever its records say. One file per artifact family stands in artifacts/.
 --
 -- How the database is shaped
---   * Rows that repeat per rank are narrow: strings are ids into `text`, payloads are ids into `payload_row`.
---     Tables that end in `_row` are storage; the view without `_row` is the public name and the contract.
---   * What is derived from content is stored once per distinct *normalised* content (`content`; addresses, timings and
---     debug paths removed) and reached through one narrow link row per compile.
+--   * Rows that repeat per rank are narrow: strings are ids into `text_row`, payloads are ids into `payload_row`.
+--     Tables that end in `_row` are storage; all other tables and all views are public names and the contract.
+--   * What is derived from content is stored once per distinct *normalised* content (`content_row`; addresses, timings
+--     and debug paths removed) and reached through one narrow link row per compile.
 --   * Times are microseconds since the epoch, UTC, unless the column says otherwise. JSON is JSON text.
 --   * Foreign keys are declared for readers and checked by the tests; ingest does not enforce them row by row.
 
@@ -53,7 +53,7 @@ CREATE TABLE process (
 ) STRICT;
 
 -- Strings that many rows share. Ids 1 … 32 are fixed (see tlparse/src/store/text_pool.h).
-CREATE TABLE text (
+CREATE TABLE text_row (
   id INTEGER PRIMARY KEY,
   text TEXT NOT NULL
 ) STRICT;
@@ -76,13 +76,13 @@ CREATE TABLE payload_row (
   content ANY NOT NULL         -- TEXT if valid UTF-8 without NUL, else a BLOB of the raw bytes
 ) STRICT;
 
-CREATE TABLE payload_hash (
+CREATE TABLE payload_hash_row (
   hash TEXT PRIMARY KEY,         -- payload_row.hash
   id INTEGER NOT NULL REFERENCES payload_row(id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE VIEW payload AS
-  SELECT p.id, h.hash, p.size_bytes, p.content FROM payload_hash h CROSS JOIN payload_row p ON p.id = h.id;
+  SELECT p.id, h.hash, p.size_bytes, p.content FROM payload_hash_row h CROSS JOIN payload_row p ON p.id = h.id;
 
 -- One record of the log: a header line whose JSON is an object, with its payload lines.
 CREATE TABLE record_row (
@@ -92,13 +92,13 @@ CREATE TABLE record_row (
   line INTEGER NOT NULL,         -- 1-based line of the header
   byte_offset INTEGER NOT NULL,  -- of the header's first byte, in the decompressed file
   local_us INTEGER NOT NULL,     -- prefix time, microseconds in a local year of the process; never decreasing
-  source_file_id INTEGER NOT NULL REFERENCES text(id),
+  source_file_id INTEGER NOT NULL REFERENCES text_row(id),
   source_line INTEGER NOT NULL,
-  kind_id INTEGER REFERENCES text(id),     -- record key; NULL: no key or several candidates
-  name_id INTEGER REFERENCES text(id),     -- artifact name
+  kind_id INTEGER REFERENCES text_row(id),     -- record key; NULL: no key or several candidates
+  name_id INTEGER REFERENCES text_row(id),     -- artifact name
   compile_id INTEGER REFERENCES compile(id),
   attempt INTEGER,
-  subgraph_id INTEGER REFERENCES text(id),
+  subgraph_id INTEGER REFERENCES text_row(id),
   payload_id INTEGER REFERENCES payload_row(id),
   payload_state INTEGER NOT NULL,          -- 0 absent, 1 ok, 2 mismatch, 3 cr_removed, 4 unhashed
   stack_id INTEGER REFERENCES stack_frame(id),      -- innermost frame of the envelope's stack, else of metadata.stack
@@ -127,10 +127,10 @@ CREATE VIEW record AS
     r.user_stack_id, r.payload_id
   FROM record_row r
   LEFT JOIN process p ON p.id = r.process_id
-  LEFT JOIN text f ON f.id = r.source_file_id
-  LEFT JOIN text k ON k.id = r.kind_id
-  LEFT JOIN text n ON n.id = r.name_id
-  LEFT JOIN text s ON s.id = r.subgraph_id
+  LEFT JOIN text_row f ON f.id = r.source_file_id
+  LEFT JOIN text_row k ON k.id = r.kind_id
+  LEFT JOIN text_row n ON n.id = r.name_id
+  LEFT JOIN text_row s ON s.id = r.subgraph_id
   LEFT JOIN payload_row c ON c.id = r.payload_id;
 
 -- One compile of one process, without the attempt; the lazy backward belongs to it.
@@ -175,11 +175,11 @@ CREATE TABLE graph (
   cache_key TEXT,                  -- FX graph cache key
   record_id INTEGER REFERENCES record_row(id),  -- the record that opened it
   code_record_id INTEGER REFERENCES record_row(id), -- its inductor_output_code
-  provenance_content_id INTEGER REFERENCES content(id)  -- its kernels (kernel_row)
+  provenance_content_id INTEGER REFERENCES content_row(id)  -- its kernels (kernel_row)
 ) STRICT;
 
 -- Derived content: one row per distinct normalised content of one kind.
-CREATE TABLE content (
+CREATE TABLE content_row (
   id INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,              -- graph, code, guard_tree, schedule, op_list, op_estimate, provenance, execution_order, …
   hash TEXT NOT NULL,              -- XXH3-128 of the normalised content, hex
@@ -187,9 +187,9 @@ CREATE TABLE content (
 ) STRICT;
 
 -- What a payload is after normalisation: payloads with one content_id say the same.
-CREATE TABLE payload_content (
+CREATE TABLE payload_content_row (
   payload_id INTEGER NOT NULL REFERENCES payload_row(id),
-  content_id INTEGER NOT NULL REFERENCES content(id),
+  content_id INTEGER NOT NULL REFERENCES content_row(id),
   PRIMARY KEY (payload_id, content_id)   -- one content per kind
 ) STRICT, WITHOUT ROWID;
 

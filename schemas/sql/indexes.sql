@@ -3,12 +3,12 @@ CREATE INDEX compile_by_label ON compile(process_id, label);
 CREATE INDEX graph_by_compile ON graph(compile_id);
 -- The typed rows of one compile. These tables have few rows beside `record_row`.
 CREATE INDEX cache_event_by_compile ON cache_event_row(compile_id);
-CREATE INDEX collective_by_compile ON collective_use(compile_id);
+CREATE INDEX collective_by_compile ON collective_use_row(compile_id);
 CREATE INDEX failure_by_compile ON failure_row(compile_id);
 CREATE INDEX graph_break_by_compile ON graph_break_row(compile_id);
 CREATE INDEX graph_text_by_compile ON graph_text_row(compile_id);
-CREATE INDEX guard_by_compile ON guard_use(compile_id);
+CREATE INDEX guard_by_compile ON guard_use_row(compile_id);
 CREATE INDEX metric_by_compile ON compilation_metric_row(compile_id);
-CREATE INDEX op_list_by_compile ON op_list_use(compile_id);
+CREATE INDEX op_list_by_compile ON op_list_use_row(compile_id);
 CREATE INDEX output_code_by_compile ON output_code_row(compile_id);
 CREATE INDEX recompile_by_compile ON recompile_row(compile_id);

@@ -67,7 +67,7 @@ class Planted(AnswerTest):
         connection = sqlite3.connect(database)
         self.addCleanup(connection.close)
         rows = connection.execute("SELECT key, name, hash, value FROM cache_component ORDER BY key, ordinal").fetchall()
-        keys = connection.execute("SELECT count(DISTINCT component_set_id), count(*), count(DISTINCT device_index) FROM cache_key_set").fetchone()
+        keys = connection.execute("SELECT count(DISTINCT component_set_id), count(*), count(DISTINCT device_index) FROM cache_key_set_row").fetchone()
         # Eight ranks, one set for each key of one rank.
         self.assertEqual((keys[1], keys[2]), (8 * keys[0], 8))
         return rows

@@ -25,8 +25,8 @@ import make_job  # noqa: E402
 import trace_lines  # noqa: E402
 
 # Tables of records and payloads, and what of them answers read: the configuration of a compile and generated codes.
-RECORDS = ("record_row", "compile_record_row", "payload_row", "payload_hash", "payload_content")
-KEPT = "SELECT r.id FROM record_row r WHERE r.name_id IN (SELECT id FROM text WHERE text = 'torch._functorch.config') " \
+RECORDS = ("record_row", "compile_record_row", "payload_row", "payload_hash_row", "payload_content_row")
+KEPT = "SELECT r.id FROM record_row r WHERE r.name_id IN (SELECT id FROM text_row WHERE text = 'torch._functorch.config') " \
        "OR r.id IN (SELECT record_id FROM output_code_row) OR r.id = (SELECT max(id) FROM record_row)"
 
 
@@ -78,8 +78,8 @@ def drop_records(database):
           UNION SELECT max(id) FROM payload_row;
         DELETE FROM compile_record_row WHERE record_id NOT IN kept;
         DELETE FROM record_row WHERE id NOT IN kept;
-        DELETE FROM payload_content WHERE payload_id NOT IN kept_payload;
-        DELETE FROM payload_hash WHERE id NOT IN kept_payload;
+        DELETE FROM payload_content_row WHERE payload_id NOT IN kept_payload;
+        DELETE FROM payload_hash_row WHERE id NOT IN kept_payload;
         DELETE FROM payload_row WHERE id NOT IN kept_payload;""")
     db.close()
 

@@ -125,8 +125,8 @@ std::map<std::string, std::int64_t> CountRows(Database& database) {
   std::map<std::string, std::int64_t> rows;
   auto tables = Value(database.Prepare(
       "SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN ('run', 'log_file', "
-      "'process', 'compile', 'attempt', 'graph', 'record_row', 'payload_row', 'payload_hash', "
-      "'payload_content', 'import_log_row') OR name IN (SELECT m.name FROM sqlite_schema m "
+      "'process', 'compile', 'attempt', 'graph', 'record_row', 'payload_row', 'payload_hash_row', "
+      "'payload_content_row', 'import_log_row') OR name IN (SELECT m.name FROM sqlite_schema m "
       "JOIN pragma_table_info(m.name) c ON c.name = 'record_id' WHERE m.type = 'table' "
       "AND m.name <> 'content')"));
   while (Value(tables.Step())) {

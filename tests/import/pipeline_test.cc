@@ -117,7 +117,7 @@ TEST_CASE("Input that breaks is a finding, and the next file is read", "[pipelin
 TEST_CASE("What is written after reading is in the database, and its failure ends the load",
           "[pipeline]") {
   Stages stages;
-  const TableId texts = stages.tables.Use("text", 2);
+  const TableId texts = stages.tables.Use("text_row", 2);
   SECTION("rows") {
     stages.hooks.after_reading = [&](const auto& write) -> Result<void> {
       for (int id = 1000; id < 1010; ++id) {
@@ -129,7 +129,7 @@ TEST_CASE("What is written after reading is in the database, and its failure end
     std::vector<PipelineFile> files;
     files.push_back(File("a", LargeLog(9 << 20)));
     REQUIRE(stages.Run(std::move(files)));
-    CHECK(stages.Count("SELECT count(*) FROM text WHERE text = 'after reading'") == 10);
+    CHECK(stages.Count("SELECT count(*) FROM text_row WHERE text = 'after reading'") == 10);
   }
   SECTION("an error") {
     stages.hooks.after_reading = [](const auto&) -> Result<void> {

@@ -51,8 +51,8 @@ TEST_CASE("Ids and contents of an existing database go on", "[typing_stage]") {
   REQUIRE(ingest.Run({b}, true, "second"));
   CHECK(ingest.Rows("SELECT id, process_id, payload_id FROM record ORDER BY id") ==
         Lines{"1|1|1", "2|1|NULL", "3|2|2", "4|2|1", "5|2|NULL"});
-  CHECK(ingest.Rows("SELECT count(*), count(DISTINCT text) FROM text") ==
-        ingest.Rows("SELECT count(*), count(*) FROM text"));
+  CHECK(ingest.Rows("SELECT count(*), count(DISTINCT text) FROM text_row") ==
+        ingest.Rows("SELECT count(*), count(*) FROM text_row"));
   CHECK(ingest.Rows("SELECT count(*), count(DISTINCT id) FROM import_log") ==
         ingest.Rows("SELECT count(*), count(*) FROM import_log"));
 }

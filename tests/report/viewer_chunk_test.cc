@@ -9,7 +9,7 @@ namespace {
 struct Stacks : ScratchDatabase {
   Stacks() {
     const Result<void> filled = database.Execute(
-        "INSERT INTO text VALUES (101, 'a.py'), (102, 'a \"quoted\" <name>');"
+        "INSERT INTO text_row VALUES (101, 'a.py'), (102, 'a \"quoted\" <name>');"
         "INSERT INTO stack_frame (id, parent_id, file, line) VALUES (6, NULL, NULL, 60), "
         "(7, NULL, NULL, 70), (8, 7, 'a.py', 80), (9, 7, NULL, 90)");
     if (!filled) throw std::runtime_error(filled.error().message);

@@ -21,7 +21,7 @@ TEST_CASE("Content is stored once per kind and hash", "[content_registry]") {
   CHECK(contents.next_id() == 4);
   scratch.Insert(tables, rows);
   CHECK(scratch.Rows("SELECT id, kind, hash = '" + ToHex(one) +
-                     "', record_id FROM content ORDER BY id") ==
+                     "', record_id FROM content_row ORDER BY id") ==
         Lines{"1|graph|1|10", "2|code|1|12", "3|graph|0|13"});
 }
 
@@ -39,7 +39,7 @@ TEST_CASE("What a payload was found to be is remembered, by kind", "[content_reg
   CHECK_FALSE(contents.OfPayload(ContentKind::kCode, 5));
   CHECK_FALSE(contents.OfPayload(ContentKind::kGraph, 0));
   scratch.Insert(tables, rows);
-  CHECK(scratch.Rows("SELECT payload_id, content_id FROM payload_content") == Lines{"5|1"});
+  CHECK(scratch.Rows("SELECT payload_id, content_id FROM payload_content_row") == Lines{"5|1"});
 
   TableSet tables_again;
   ContentRegistry loaded(tables_again);

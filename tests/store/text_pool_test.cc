@@ -27,9 +27,9 @@ TEST_CASE("Every distinct string has one id and one row", "[text_pool]") {
   for (const std::string& name : names) CHECK(ids.contains(texts.Id(rows, name)));
   CHECK_FALSE(texts.OptionalId(rows, ""));
   scratch.Insert(tables, rows);
-  CHECK(*scratch.database.QueryInt("SELECT count(*) FROM text WHERE id >= 33") ==
+  CHECK(*scratch.database.QueryInt("SELECT count(*) FROM text_row WHERE id >= 33") ==
         static_cast<std::int64_t>(names.size()));
-  CHECK(scratch.Rows("SELECT text FROM text WHERE id = 1") == Lines{"chromium_event"});
+  CHECK(scratch.Rows("SELECT text FROM text_row WHERE id = 1") == Lines{"chromium_event"});
 }
 
 TEST_CASE("A string that is no text shares the id of its repaired form", "[text_pool]") {
@@ -44,7 +44,8 @@ TEST_CASE("A string that is no text shares the id of its repaired form", "[text_
   const TextId next = texts.Id(rows, "next");
   CHECK(next != damaged);
   scratch.Insert(tables, rows);
-  CHECK(scratch.Rows("SELECT hex(text) FROM text ORDER BY id") == Lines{"61EFBFBD", "6E657874"});
+  CHECK(scratch.Rows("SELECT hex(text) FROM text_row ORDER BY id") ==
+        Lines{"61EFBFBD", "6E657874"});
 }
 
 TEST_CASE("A pool goes on where an existing database ends", "[text_pool]") {
@@ -64,5 +65,5 @@ TEST_CASE("A pool goes on where an existing database ends", "[text_pool]") {
   CHECK(second.Id(more, "str") == kTextStr);
   CHECK(second.Id(more, "new") == known + 1);
   scratch.Insert(tables_again, more);  // "known" again would break the key
-  CHECK(*scratch.database.QueryInt("SELECT count(*) FROM text WHERE id >= 33") == 2);
+  CHECK(*scratch.database.QueryInt("SELECT count(*) FROM text_row WHERE id >= 33") == 2);
 }

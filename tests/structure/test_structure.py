@@ -141,6 +141,17 @@ class Schema(unittest.TestCase):
                   if not is_explained and not self.OBVIOUS.match(column)]
         self.assertEqual([], silent)
 
+    def test_names_say_what_is_storage(self):
+        # A table whose name ends in _row is storage and may change. Everything else is a public name: a row of the
+        # first table of schemas/README.md or of its table of views.
+        named = {name for line in read(os.path.join(ROOT, "schemas", "README.md")).splitlines() if line.startswith("| `")
+                 for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+        self.assertGreater(len(named), 50)
+        made = {name for path in below(SQL, ".sql") for name in re.findall(r"^CREATE (?:TABLE|VIEW) (\w+)", read(path), re.MULTILINE)}
+        self.assertEqual([], sorted(name for name in made - named if not name.endswith("_row")), "neither storage nor documented")
+        self.assertEqual([], sorted(name for name in named if name.endswith("_row")), "storage, documented as public")
+        self.assertEqual([], sorted(named - made), "documented, but not there")
+
     def test_tables_are_strict(self):
         for path in below(SQL, ".sql"):
             text = re.sub(r"--.*", "", read(path))

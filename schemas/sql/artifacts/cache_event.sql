@@ -5,18 +5,18 @@ CREATE TABLE cache_event_row (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   compile_id INTEGER REFERENCES compile(id),
   graph_id INTEGER REFERENCES graph(id),
-  layer_id INTEGER NOT NULL REFERENCES text(id),
+  layer_id INTEGER NOT NULL REFERENCES text_row(id),
   state INTEGER NOT NULL,              -- 0 hit, 1 miss, 2 guard_miss, 3 bypass, 4 disabled
-  key_id INTEGER REFERENCES cache_key(id),
+  key_id INTEGER REFERENCES cache_key_row(id),
   components_state INTEGER NOT NULL,   -- 0 full, 1 empty, 2 unparsed
-  component_set_id INTEGER REFERENCES component_set(id),
+  component_set_id INTEGER REFERENCES component_set_row(id),
   parent_event_id INTEGER REFERENCES cache_event_row(id),
   event_time_ns INTEGER,               -- since the epoch (cache_event_time)
   time_saved_ns INTEGER,
   time_taken_ns INTEGER,
-  detail_id INTEGER REFERENCES text(id),           -- cache_status_detailed: hit, full_miss, guard_miss
-  guard_expression_id INTEGER REFERENCES text(id), -- the guard that failed, on a guard miss
-  bypass_reason_id INTEGER REFERENCES text(id)
+  detail_id INTEGER REFERENCES text_row(id),           -- cache_status_detailed: hit, full_miss, guard_miss
+  guard_expression_id INTEGER REFERENCES text_row(id), -- the guard that failed, on a guard miss
+  bypass_reason_id INTEGER REFERENCES text_row(id)
 ) STRICT;
 
 CREATE VIEW cache_event AS
@@ -31,21 +31,21 @@ CREATE VIEW cache_event AS
   LEFT JOIN record_row r ON r.id = e.record_id
   LEFT JOIN process p ON p.id = r.process_id
   LEFT JOIN graph g ON g.id = e.graph_id
-  LEFT JOIN text l ON l.id = e.layer_id LEFT JOIN cache_key k ON k.id = e.key_id LEFT JOIN text b ON b.id = e.bypass_reason_id
-  LEFT JOIN text d ON d.id = e.detail_id LEFT JOIN text ge ON ge.id = e.guard_expression_id
-  LEFT JOIN cache_key_set s ON s.key_id = e.key_id AND s.component_set_id = e.component_set_id;
+  LEFT JOIN text_row l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id LEFT JOIN text_row b ON b.id = e.bypass_reason_id
+  LEFT JOIN text_row d ON d.id = e.detail_id LEFT JOIN text_row ge ON ge.id = e.guard_expression_id
+  LEFT JOIN cache_key_set_row s ON s.key_id = e.key_id AND s.component_set_id = e.component_set_id;
 
 -- One distinct component: name and hash. `value` is the text of the first one seen: hashes are what a key is made of, texts may hold
 -- addresses. One that names a device is stored once for all device indexes: `hash` is NULL, U+FFFC (char(65532)) stands in `value`
--- for the index, and component_hash has the hash for each index.
-CREATE TABLE component (
+-- for the index, and component_hash_row has the hash for each index.
+CREATE TABLE component_row (
   id INTEGER PRIMARY KEY,
-  name_id INTEGER NOT NULL REFERENCES text(id),
+  name_id INTEGER NOT NULL REFERENCES text_row(id),
   hash TEXT,                -- 51 base32 characters; of the text itself where the log gives none
   value TEXT NOT NULL
 ) STRICT;
-CREATE TABLE component_hash (
-  component_id INTEGER NOT NULL REFERENCES component(id),
+CREATE TABLE component_hash_row (
+  component_id INTEGER NOT NULL REFERENCES component_row(id),
   device_index INTEGER NOT NULL,  -- that the key names
   hash TEXT NOT NULL,       -- of the component with that index
   PRIMARY KEY (component_id, device_index)
@@ -53,7 +53,7 @@ CREATE TABLE component_hash (
 
 -- A component set is a sequence of runs; each run is a stretch of a stored list. A set that differs from earlier ones in few
 -- components costs a row per run and the few components; keys that differ by the device index only are of one set.
-CREATE TABLE component_set (
+CREATE TABLE component_set_row (
   id INTEGER PRIMARY KEY,
   hash TEXT NOT NULL,       -- XXH3-128 over names and hashes of the first key that was made of it, hex
   length INTEGER NOT NULL   -- number of components
@@ -61,11 +61,11 @@ CREATE TABLE component_set (
 CREATE TABLE component_list_row (
   list_id INTEGER NOT NULL,
   ordinal INTEGER NOT NULL,
-  component_id INTEGER NOT NULL REFERENCES component(id),
+  component_id INTEGER NOT NULL REFERENCES component_row(id),
   PRIMARY KEY (list_id, ordinal)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE component_run (
-  set_id INTEGER NOT NULL REFERENCES component_set(id),
+CREATE TABLE component_run_row (
+  set_id INTEGER NOT NULL REFERENCES component_set_row(id),
   ordinal INTEGER NOT NULL,       -- of the run's first component in the set
   length INTEGER NOT NULL,        -- number of components of the run
   list_id INTEGER NOT NULL,
@@ -73,15 +73,15 @@ CREATE TABLE component_run (
   PRIMARY KEY (set_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 -- Keys of lookups. On GPUs every rank has its own, so they are no strings that rows share.
-CREATE TABLE cache_key (
+CREATE TABLE cache_key_row (
   id INTEGER PRIMARY KEY,
   key TEXT NOT NULL         -- as in the log
 ) STRICT;
 
 -- What each key was made of.
-CREATE TABLE cache_key_set (
-  key_id INTEGER NOT NULL REFERENCES cache_key(id),
-  component_set_id INTEGER NOT NULL REFERENCES component_set(id),
+CREATE TABLE cache_key_set_row (
+  key_id INTEGER NOT NULL REFERENCES cache_key_row(id),
+  component_set_id INTEGER NOT NULL REFERENCES component_set_row(id),
   device_index INTEGER,     -- that its components name; NULL: none does (or they name several, and were stored as they are)
   PRIMARY KEY (key_id, component_set_id)
 ) STRICT, WITHOUT ROWID;
@@ -91,14 +91,14 @@ CREATE TABLE cache_key_set (
 CREATE VIEW component_set_member AS
   SELECT r.set_id AS component_set_id, r.ordinal + l.ordinal - r.list_ordinal AS ordinal, n.text AS name, c.hash, c.value,
     l.component_id
-  FROM component_run r
+  FROM component_run_row r
   JOIN component_list_row l ON l.list_id = r.list_id AND l.ordinal >= r.list_ordinal AND l.ordinal < r.list_ordinal + r.length
-  JOIN component c ON c.id = l.component_id
-  JOIN text n ON n.id = c.name_id;
+  JOIN component_row c ON c.id = l.component_id
+  JOIN text_row n ON n.id = c.name_id;
 
 CREATE VIEW cache_component AS
   SELECT t.key, m.ordinal, m.name, coalesce(m.hash, h.hash) AS hash,
     CASE WHEN m.hash IS NULL THEN replace(m.value, char(65532), k.device_index) ELSE m.value END AS value,
     k.component_set_id, k.device_index
-  FROM cache_key_set k JOIN cache_key t ON t.id = k.key_id JOIN component_set_member m ON m.component_set_id = k.component_set_id
-  LEFT JOIN component_hash h ON m.hash IS NULL AND h.component_id = m.component_id AND h.device_index = k.device_index;
+  FROM cache_key_set_row k JOIN cache_key_row t ON t.id = k.key_id JOIN component_set_member m ON m.component_set_id = k.component_set_id
+  LEFT JOIN component_hash_row h ON m.hash IS NULL AND h.component_id = m.component_id AND h.device_index = k.device_index;

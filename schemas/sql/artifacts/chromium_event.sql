@@ -2,7 +2,7 @@
 CREATE TABLE chromium_event_row (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),  -- the record that has all arguments: the E, the instant, or a B never closed
   begin_record_id INTEGER,     -- the B record of a pair
-  name_id INTEGER NOT NULL REFERENCES text(id),
+  name_id INTEGER NOT NULL REFERENCES text_row(id),
   phase INTEGER NOT NULL,      -- character code: 88 X (B and E paired), 105 i (instant), 66 B (never closed), 69 E (never opened)
   start_us REAL,               -- microseconds since the epoch, UTC; of an orphan E: its end
   duration_us REAL,            -- NULL: not paired
@@ -19,5 +19,5 @@ CREATE VIEW chromium_event AS
   FROM chromium_event_row e
   LEFT JOIN record_row r ON r.id = e.record_id
   LEFT JOIN process p ON p.id = r.process_id
-  LEFT JOIN text n ON n.id = e.name_id
+  LEFT JOIN text_row n ON n.id = e.name_id
   LEFT JOIN payload_row c ON c.id = r.payload_id;

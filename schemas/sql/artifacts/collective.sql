@@ -1,6 +1,6 @@
 -- Collectives of a graph: from inductor_collective_schedule, and from the generated code (which is there on a cache hit as well).
 CREATE TABLE collective_row (
-  content_id INTEGER NOT NULL REFERENCES content(id),
+  content_id INTEGER NOT NULL REFERENCES content_row(id),
   ordinal INTEGER NOT NULL,
   op TEXT,                -- torch.ops._c10d_functional.all_reduce_.default; NULL: kernel without python name
   is_wait INTEGER NOT NULL,
@@ -13,12 +13,12 @@ CREATE TABLE collective_row (
 ) STRICT, WITHOUT ROWID;
 
 -- (The key's columns come first: integrity_check of SQLite 3.40 misreads rows of a WITHOUT ROWID table otherwise.)
-CREATE TABLE collective_use (
+CREATE TABLE collective_use_row (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   source INTEGER NOT NULL,   -- 0 schedule, 1 code
   compile_id INTEGER REFERENCES compile(id),
   graph_id INTEGER REFERENCES graph(id),
-  content_id INTEGER NOT NULL REFERENCES content(id),
+  content_id INTEGER NOT NULL REFERENCES content_row(id),
   PRIMARY KEY (record_id, source)
 ) STRICT, WITHOUT ROWID;
 
@@ -26,5 +26,5 @@ CREATE VIEW collective AS
   SELECT u.record_id, coalesce(r.rank, p.rank) AS rank, u.compile_id, u.graph_id, c.ordinal, c.op,
     CASE u.source WHEN 0 THEN 'schedule' ELSE 'code' END AS source, c.is_wait, c.arguments, c.group_name, c.shape, c.dtype,
     c.code_line, u.content_id, r.process_id
-  FROM collective_use u JOIN collective_row c ON c.content_id = u.content_id
+  FROM collective_use_row u JOIN collective_row c ON c.content_id = u.content_id
   LEFT JOIN record_row r ON r.id = u.record_id LEFT JOIN process p ON p.id = r.process_id;

@@ -3,9 +3,9 @@
 CREATE TABLE compilation_metric_row (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   compile_id INTEGER REFERENCES compile(id),
-  kind_id INTEGER NOT NULL REFERENCES text(id),
-  co_name_id INTEGER REFERENCES text(id),
-  co_filename_id INTEGER REFERENCES text(id),
+  kind_id INTEGER NOT NULL REFERENCES text_row(id),
+  co_name_id INTEGER REFERENCES text_row(id),
+  co_filename_id INTEGER REFERENCES text_row(id),
   co_firstlineno INTEGER,      -- first line of the compiled function
   start_time_us INTEGER,       -- since the epoch
   duration_us INTEGER,         -- as logged, else the legacy seconds, else from start to end
@@ -25,10 +25,10 @@ CREATE TABLE compilation_metric_row (
   cache_size INTEGER,          -- compiles of this frame before this one
   accumulated_cache_size INTEGER, -- compiles of this code object before this one
   has_guarded_code INTEGER,    -- 0, 1 or NULL
-  fail_type_id INTEGER REFERENCES text(id),
-  fail_reason_id INTEGER REFERENCES text(id),
-  recompile_reason_id INTEGER REFERENCES text(id),
-  cudagraph_skip_reason_id INTEGER REFERENCES text(id)
+  fail_type_id INTEGER REFERENCES text_row(id),
+  fail_reason_id INTEGER REFERENCES text_row(id),
+  recompile_reason_id INTEGER REFERENCES text_row(id),
+  cudagraph_skip_reason_id INTEGER REFERENCES text_row(id)
 ) STRICT;
 
 CREATE VIEW compilation_metric AS
@@ -41,10 +41,10 @@ CREATE VIEW compilation_metric AS
   FROM compilation_metric_row m
   LEFT JOIN record_row r ON r.id = m.record_id
   LEFT JOIN process p ON p.id = r.process_id
-  LEFT JOIN text k ON k.id = m.kind_id
-  LEFT JOIN text cn ON cn.id = m.co_name_id
-  LEFT JOIN text cf ON cf.id = m.co_filename_id
-  LEFT JOIN text ft ON ft.id = m.fail_type_id
-  LEFT JOIN text fr ON fr.id = m.fail_reason_id
-  LEFT JOIN text rr ON rr.id = m.recompile_reason_id
-  LEFT JOIN text cs ON cs.id = m.cudagraph_skip_reason_id;
+  LEFT JOIN text_row k ON k.id = m.kind_id
+  LEFT JOIN text_row cn ON cn.id = m.co_name_id
+  LEFT JOIN text_row cf ON cf.id = m.co_filename_id
+  LEFT JOIN text_row ft ON ft.id = m.fail_type_id
+  LEFT JOIN text_row fr ON fr.id = m.fail_reason_id
+  LEFT JOIN text_row rr ON rr.id = m.recompile_reason_id
+  LEFT JOIN text_row cs ON cs.id = m.cudagraph_skip_reason_id;

@@ -5,10 +5,10 @@ CREATE TABLE failure_row (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   compile_id INTEGER REFERENCES compile(id),
   attempt INTEGER,
-  kind_id INTEGER NOT NULL REFERENCES text(id),   -- failure, restart, error, or the artifact's name
-  type_id INTEGER REFERENCES text(id),            -- exception type
-  reason_id INTEGER REFERENCES text(id),
-  user_file_id INTEGER REFERENCES text(id),
+  kind_id INTEGER NOT NULL REFERENCES text_row(id),   -- failure, restart, error, or the artifact's name
+  type_id INTEGER REFERENCES text_row(id),            -- exception type
+  reason_id INTEGER REFERENCES text_row(id),
+  user_file_id INTEGER REFERENCES text_row(id),
   user_line INTEGER
 ) STRICT;
 
@@ -16,5 +16,5 @@ CREATE VIEW failure AS
   SELECT f.id, f.record_id, f.compile_id, f.attempt, k.text AS kind, t.text AS type, r.text AS reason,
     uf.text AS user_file, f.user_line
   FROM failure_row f
-  LEFT JOIN text k ON k.id = f.kind_id LEFT JOIN text t ON t.id = f.type_id LEFT JOIN text r ON r.id = f.reason_id
-  LEFT JOIN text uf ON uf.id = f.user_file_id;
+  LEFT JOIN text_row k ON k.id = f.kind_id LEFT JOIN text_row t ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id
+  LEFT JOIN text_row uf ON uf.id = f.user_file_id;

@@ -3,7 +3,7 @@
 -- (two ranks) with the same kernels share kernel ids.
 CREATE TABLE kernel_row (
   id INTEGER PRIMARY KEY,
-  content_id INTEGER NOT NULL REFERENCES content(id),
+  content_id INTEGER NOT NULL REFERENCES content_row(id),
   ordinal INTEGER NOT NULL,        -- 0-based, in order of first call in the code, then by name
   name TEXT NOT NULL,              -- without the debug handle
   debug_handle INTEGER,            -- NULL: log has none
@@ -19,7 +19,7 @@ CREATE TABLE kernel_node_row (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE node_mapping_row (
-  content_id INTEGER NOT NULL REFERENCES content(id),
+  content_id INTEGER NOT NULL REFERENCES content_row(id),
   post_grad_node TEXT NOT NULL,
   pre_grad_node TEXT NOT NULL,
   PRIMARY KEY (content_id, post_grad_node, pre_grad_node)
@@ -29,10 +29,10 @@ CREATE TABLE kernel_source_row (
   kernel_id INTEGER NOT NULL REFERENCES kernel_row(id),
   stack_ordinal INTEGER NOT NULL,  -- a fused kernel has one stack per origin
   frame_ordinal INTEGER NOT NULL,  -- 0: outermost
-  file_id INTEGER REFERENCES text(id),
+  file_id INTEGER REFERENCES text_row(id),
   line INTEGER,
-  function_id INTEGER REFERENCES text(id),
-  code_id INTEGER REFERENCES text(id),
+  function_id INTEGER REFERENCES text_row(id),
+  code_id INTEGER REFERENCES text_row(id),
   basis INTEGER NOT NULL,          -- 0: kernel_stack_traces artifact; 1: node mappings and graph comments; 2: comments of the generated code
   PRIMARY KEY (kernel_id, stack_ordinal, frame_ordinal)
 ) STRICT, WITHOUT ROWID;
@@ -43,7 +43,7 @@ CREATE VIEW kernel AS
 
 CREATE VIEW kernel_node AS
   SELECT n.kernel_id, n.post_grad_node, c.record_id
-  FROM kernel_node_row n LEFT JOIN kernel_row k ON k.id = n.kernel_id LEFT JOIN content c ON c.id = k.content_id;
+  FROM kernel_node_row n LEFT JOIN kernel_row k ON k.id = n.kernel_id LEFT JOIN content_row c ON c.id = k.content_id;
 
 CREATE VIEW node_mapping AS
   SELECT g.compile_id, g.id AS graph_id, m.post_grad_node, m.pre_grad_node, g.code_record_id AS record_id
@@ -54,5 +54,5 @@ CREATE VIEW kernel_source AS
     CASE s.basis WHEN 0 THEN 'kernel_stack_traces' WHEN 1 THEN 'node_mappings' ELSE 'code_comments' END AS basis,
     o.record_id
   FROM kernel_source_row s
-  LEFT JOIN text f ON f.id = s.file_id LEFT JOIN text u ON u.id = s.function_id LEFT JOIN text c ON c.id = s.code_id
-  LEFT JOIN kernel_row k ON k.id = s.kernel_id LEFT JOIN content o ON o.id = k.content_id;
+  LEFT JOIN text_row f ON f.id = s.file_id LEFT JOIN text_row u ON u.id = s.function_id LEFT JOIN text_row c ON c.id = s.code_id
+  LEFT JOIN kernel_row k ON k.id = s.kernel_id LEFT JOIN content_row o ON o.id = k.content_id;

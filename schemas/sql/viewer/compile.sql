@@ -39,7 +39,7 @@ ORDER BY record_id;
 
 -- table: guard_tree
 SELECT compile_id, record_id, content_id, 0 AS "|"
-FROM guard_use
+FROM guard_use_row
 WHERE record_id BETWEEN :first_record AND :last_record
   AND compile_id BETWEEN :first AND :last
 ORDER BY record_id;

@@ -21,6 +21,6 @@ FROM (
     CROSS JOIN record_row r ON r.id = m.record_id
   WHERE r.process_id IN run_process
   GROUP BY r.kind_id, r.name_id) g
-  LEFT JOIN text k ON k.id = g.kind_id
-  LEFT JOIN text n ON n.id = g.name_id
+  LEFT JOIN text_row k ON k.id = g.kind_id
+  LEFT JOIN text_row n ON n.id = g.name_id
 ORDER BY title;

@@ -4,7 +4,7 @@
 
 -- table: set_run
 SELECT set_id, ordinal, length, list_id, list_ordinal, 0 AS "|"
-FROM component_run
+FROM component_run_row
 WHERE set_id IN (SELECT component_set_id FROM cache_event WHERE process_id IN run_process)
 ORDER BY set_id, ordinal;
 
@@ -13,6 +13,6 @@ SELECT list_id, ordinal, component_id, 0 AS "|"
 FROM component_list_row
 WHERE list_id IN (
   SELECT list_id
-  FROM component_run
+  FROM component_run_row
   WHERE set_id IN (SELECT component_set_id FROM cache_event WHERE process_id IN run_process))
 ORDER BY list_id, ordinal;

@@ -5,14 +5,14 @@ CREATE VIEW compile_history AS
     m.dynamo_us, m.aot_autograd_us, m.inductor_us, m.code_gen_us, m.triton_us, m.before_restart_us,
     (SELECT count(*) FROM graph_break_row b WHERE b.compile_id = c.id) AS graph_breaks,
     (SELECT count(*) - 1 FROM attempt a WHERE a.compile_id = c.id AND EXISTS (SELECT 1 FROM attempt z WHERE z.compile_id = c.id)) AS restarts,
-    (SELECT t.text FROM recompile_row r JOIN text t ON t.id = r.reason_id WHERE r.compile_id = c.id ORDER BY r.record_id, r.ordinal LIMIT 1)
+    (SELECT t.text FROM recompile_row r JOIN text_row t ON t.id = r.reason_id WHERE r.compile_id = c.id ORDER BY r.record_id, r.ordinal LIMIT 1)
       AS recompile_reason,
-    (SELECT p.text FROM recompile_row r JOIN text p ON p.id = r.prior_label_id WHERE r.compile_id = c.id ORDER BY r.record_id, r.ordinal LIMIT 1)
+    (SELECT p.text FROM recompile_row r JOIN text_row p ON p.id = r.prior_label_id WHERE r.compile_id = c.id ORDER BY r.record_id, r.ordinal LIMIT 1)
       AS recompile_of,
     (SELECT group_concat(layer || ' ' || state || CASE WHEN n > 1 THEN ' ×' || n ELSE '' END, ', ') FROM
       (SELECT l.text AS layer, CASE e.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass'
           ELSE 'disabled' END AS state, count(*) AS n
-        FROM cache_event_row e JOIN text l ON l.id = e.layer_id WHERE e.compile_id = c.id GROUP BY 1, 2 ORDER BY 1, 2)) AS caches,
+        FROM cache_event_row e JOIN text_row l ON l.id = e.layer_id WHERE e.compile_id = c.id GROUP BY 1, 2 ORDER BY 1, 2)) AS caches,
     (SELECT count(*) FROM graph g WHERE g.compile_id = c.id) AS graphs,
     m.graph_op_count, m.guard_count,
     ft.text AS fail_type, fr.text AS fail_reason
@@ -20,7 +20,7 @@ CREATE VIEW compile_history AS
   JOIN process p ON p.id = c.process_id
   JOIN log_file f ON f.id = p.log_file_id
   LEFT JOIN compilation_metric_row m ON m.record_id =
-    (SELECT min(x.record_id) FROM compilation_metric_row x JOIN text k ON k.id = x.kind_id
+    (SELECT min(x.record_id) FROM compilation_metric_row x JOIN text_row k ON k.id = x.kind_id
       WHERE x.compile_id = c.id AND (k.text = 'compilation_metrics' OR (k.text = 'bwd_compilation_metrics' AND x.co_name_id IS NOT NULL)))
-  LEFT JOIN text ft ON ft.id = m.fail_type_id
-  LEFT JOIN text fr ON fr.id = m.fail_reason_id;
+  LEFT JOIN text_row ft ON ft.id = m.fail_type_id
+  LEFT JOIN text_row fr ON fr.id = m.fail_reason_id;

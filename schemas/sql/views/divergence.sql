@@ -10,7 +10,7 @@ CREATE VIEW cache_divergence AS
       e.state, e.key_id, e.component_set_id, CASE WHEN e.component_set_id IS NULL THEN e.key_id END AS bare_key_id, p.rank, p.id AS process_id
     FROM cache_event_row e
     JOIN compile c ON c.id = e.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
-    LEFT JOIN graph g ON g.id = e.graph_id LEFT JOIN text l ON l.id = e.layer_id),
+    LEFT JOIN graph g ON g.id = e.graph_id LEFT JOIN text_row l ON l.id = e.layer_id),
   class AS (
     SELECT run_id, label, generation, min(function) AS function, layer, direction, ordinal, state, min(key_id) AS key_id,
       component_set_id, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
@@ -19,7 +19,7 @@ CREATE VIEW cache_divergence AS
     CASE x.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass' ELSE 'disabled' END AS state,
     t.key, x.component_set_id, x.rank_count, x.first_rank, x.ranks
   FROM (SELECT *, count(*) OVER (PARTITION BY run_id, label, generation, layer, direction, ordinal) AS classes FROM class) x
-  LEFT JOIN cache_key t ON t.id = x.key_id
+  LEFT JOIN cache_key_row t ON t.id = x.key_id
   WHERE x.classes > 1;
 
 -- Graphs whose collectives are not the same on all ranks: one row per graph, source and content.
@@ -28,7 +28,7 @@ CREATE VIEW collective_divergence AS
     SELECT f.run_id, c.label, c.generation, g.direction,
       row_number() OVER (PARTITION BY u.compile_id, u.source, g.direction ORDER BY u.record_id) - 1 AS ordinal,
       u.source, u.content_id, p.rank
-    FROM collective_use u
+    FROM collective_use_row u
     JOIN compile c ON c.id = u.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
     LEFT JOIN graph g ON g.id = u.graph_id),
   class AS (
@@ -47,7 +47,7 @@ CREATE VIEW execution_divergence AS
     SELECT run_id, process_id, rank, group_concat(content_id) AS contents, sum(length) AS executions
     FROM (SELECT f.run_id, u.process_id, p.rank, u.content_id,
             (SELECT count(*) FROM graph_execution_row r WHERE r.content_id = u.content_id) AS length
-          FROM graph_execution_use u JOIN process p ON p.id = u.process_id JOIN log_file f ON f.id = p.log_file_id
+          FROM graph_execution_use_row u JOIN process p ON p.id = u.process_id JOIN log_file f ON f.id = p.log_file_id
           ORDER BY u.process_id, u.first_ordinal)
     GROUP BY run_id, process_id, rank),
   class AS (

@@ -19,5 +19,5 @@ CREATE VIEW compile_record AS
     p.hash AS payload_hash, p.size_bytes AS payload_size_bytes, r.local_us + q.time_shift_us AS time_us, r.process_id
   FROM compile_record_row m JOIN record_row r ON r.id = m.record_id
   LEFT JOIN process q ON q.id = r.process_id
-  LEFT JOIN text k ON k.id = r.kind_id LEFT JOIN text n ON n.id = r.name_id LEFT JOIN text s ON s.id = r.subgraph_id
+  LEFT JOIN text_row k ON k.id = r.kind_id LEFT JOIN text_row n ON n.id = r.name_id LEFT JOIN text_row s ON s.id = r.subgraph_id
   LEFT JOIN payload_row p ON p.id = r.payload_id;

@@ -55,13 +55,13 @@ Result<Tally> Count(Database& database, const Job& job, const std::string& sql) 
 
 Result<Tally> CountRecompiles(Database& database, const Job& job) {
   return Count(database, job,
-               "SELECT m.compile_id, r.text FROM recompile_row m LEFT JOIN text r ON r.id = "
+               "SELECT m.compile_id, r.text FROM recompile_row m LEFT JOIN text_row r ON r.id = "
                "m.reason_id WHERE m.ordinal = 0 "
                "ORDER BY m.record_id");
 }
 Result<Tally> CountGraphBreaks(Database& database, const Job& job) {
   return Count(database, job,
-               "SELECT g.compile_id, r.text FROM graph_break_row g LEFT JOIN text r ON r.id = "
+               "SELECT g.compile_id, r.text FROM graph_break_row g LEFT JOIN text_row r ON r.id = "
                "g.reason_id ORDER BY g.record_id");
 }
 Result<Tally> CountCacheMisses(Database& database, const Job& job) {
@@ -69,17 +69,18 @@ Result<Tally> CountCacheMisses(Database& database, const Job& job) {
       database, job,
       "SELECT e.compile_id, l.text || ' ' || CASE e.state WHEN 1 THEN 'miss' ELSE 'guard miss' END "
       "|| ' of ' || "
-      "coalesce(k.key, 'no key') FROM cache_event_row e LEFT JOIN text l ON l.id = e.layer_id "
-      "LEFT JOIN cache_key k ON k.id = e.key_id WHERE e.state IN (1, 2) ORDER BY e.record_id");
+      "coalesce(k.key, 'no key') FROM cache_event_row e LEFT JOIN text_row l ON l.id = e.layer_id "
+      "LEFT JOIN cache_key_row k ON k.id = e.key_id WHERE e.state IN (1, 2) ORDER BY e.record_id");
 }
 // A restart is no failure: the compile goes on.
 Result<Tally> CountFailures(Database& database, const Job& job) {
-  return Count(database, job,
-               "SELECT f.compile_id, k.text || ' ' || coalesce(t.text, '') || ': ' || "
-               "coalesce(r.text, '') FROM failure_row f "
-               "LEFT JOIN text k ON k.id = f.kind_id LEFT JOIN text t ON t.id = f.type_id LEFT "
-               "JOIN text r ON r.id = f.reason_id "
-               "WHERE k.text <> 'restart' ORDER BY f.record_id");
+  return Count(
+      database, job,
+      "SELECT f.compile_id, k.text || ' ' || coalesce(t.text, '') || ': ' || "
+      "coalesce(r.text, '') FROM failure_row f "
+      "LEFT JOIN text_row k ON k.id = f.kind_id LEFT JOIN text_row t ON t.id = f.type_id LEFT "
+      "JOIN text_row r ON r.id = f.reason_id "
+      "WHERE k.text <> 'restart' ORDER BY f.record_id");
 }
 
 constexpr std::size_t kMostRows = 50;

@@ -75,7 +75,7 @@ Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
   std::map<std::string, int> count;
   RETURN_IF_ERROR(questions.ForEachRow(
       "SELECT coalesce(g.direction, ''), c.hash, o.record_id FROM output_code_row o "
-      "JOIN content c ON c.id = o.content_id LEFT JOIN graph g ON g.id = o.graph_id "
+      "JOIN content_row c ON c.id = o.content_id LEFT JOIN graph g ON g.id = o.graph_id "
       "WHERE o.compile_id = ? ORDER BY o.record_id",
       facts.id, [&](Statement& row) {
         std::string title(row.Text(0));
@@ -86,10 +86,11 @@ Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
   return questions.ForEachRow(
       "SELECT l.text, e.state, coalesce(g.direction, ''), k.key, b.text, u.text, "
       "  coalesce(max(x.component_set_id), e.component_set_id), x.device_index "
-      "FROM cache_event_row e LEFT JOIN cache_key_set x ON x.key_id = e.key_id "
-      "  AND x.component_set_id = coalesce(e.component_set_id, x.component_set_id) LEFT JOIN text "
-      "l ON l.id = e.layer_id LEFT JOIN cache_key k ON k.id = e.key_id "
-      "LEFT JOIN text b ON b.id = e.bypass_reason_id LEFT JOIN text u ON u.id = "
+      "FROM cache_event_row e LEFT JOIN cache_key_set_row x ON x.key_id = e.key_id "
+      "  AND x.component_set_id = coalesce(e.component_set_id, x.component_set_id) LEFT JOIN "
+      "text_row "
+      "l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id "
+      "LEFT JOIN text_row b ON b.id = e.bypass_reason_id LEFT JOIN text_row u ON u.id = "
       "e.guard_expression_id "
       "LEFT JOIN graph g ON g.id = e.graph_id WHERE e.compile_id = ? GROUP BY e.id ORDER BY "
       "e.record_id",
@@ -129,7 +130,7 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     facts.graph_content = compile.graph_content;
     if (compile.graph_content != 0) {
       RETURN_IF_ERROR(
-          questions.ForEachRow("SELECT hash FROM content WHERE id = ?", compile.graph_content,
+          questions.ForEachRow("SELECT hash FROM content_row WHERE id = ?", compile.graph_content,
                                [&](Statement& row) { facts.graph_hash = row.Text(0); }));
     }
     facts.phases_us["total"] = compile.duration_us + compile.backward_duration_us;
@@ -138,7 +139,8 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     RETURN_IF_ERROR(questions.ForEachRow(
         "SELECT r.payload_id FROM compile_record_row m JOIN record_row r ON r.id = m.record_id "
         "WHERE m.compile_id = ? AND "
-        "r.name_id = (SELECT id FROM text WHERE text = 'torch._functorch.config') ORDER BY r.id "
+        "r.name_id = (SELECT id FROM text_row WHERE text = 'torch._functorch.config') ORDER BY "
+        "r.id "
         "LIMIT 1",
         compile.id, [&](Statement& row) { facts.functorch_config_payload = row.Int(0); }));
     result.compiles.push_back(std::move(facts));

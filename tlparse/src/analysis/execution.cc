@@ -63,9 +63,10 @@ Result<void> OrderFinder::LoadContents() {
 Result<std::vector<OrderClass>> OrderFinder::Classify() {
   const Job& job = answer_.job;
   std::vector<std::vector<std::int64_t>> contents_of(job.participants().size());
-  ASSIGN_OR_RETURN(Statement uses,
-                   database_.Prepare("SELECT process_id, content_id FROM graph_execution_use ORDER "
-                                     "BY process_id, first_ordinal, record_id"));
+  ASSIGN_OR_RETURN(
+      Statement uses,
+      database_.Prepare("SELECT process_id, content_id FROM graph_execution_use_row ORDER "
+                        "BY process_id, first_ordinal, record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, uses.Step());
     if (!has_row) break;

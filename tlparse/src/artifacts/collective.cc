@@ -9,13 +9,13 @@
 namespace tlparse {
 namespace {
 
-constexpr std::int64_t kFromSchedule = 0;  // collective_use.source
+constexpr std::int64_t kFromSchedule = 0;  // collective_use_row.source
 
 class Collectives final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
     collective_ = tables.Use("collective_row", 9);
-    use_ = tables.Use("collective_use", 5);
+    use_ = tables.Use("collective_use_row", 5);
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {

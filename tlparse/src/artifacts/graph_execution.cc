@@ -22,7 +22,7 @@ class GraphExecutions final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
     execution_ = tables.Use("graph_execution_row", 3);
-    use_ = tables.Use("graph_execution_use", 4);
+    use_ = tables.Use("graph_execution_use_row", 4);
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {

@@ -14,7 +14,7 @@ class Guards final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
     guard_ = tables.Use("guard_row", 12);
-    use_ = tables.Use("guard_use", 3);
+    use_ = tables.Use("guard_use_row", 3);
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {

@@ -106,7 +106,7 @@ class OpRuntimes final : public Ingestor {
     op_ = tables.Use("op_row", 4);
     output_ = tables.Use("op_output_row", 6);
     estimate_ = tables.Use("op_estimate_row", 3);
-    use_ = tables.Use("op_list_use", 6);
+    use_ = tables.Use("op_list_use_row", 6);
   }
   Result<void> Ingest(const Record& record, IngestContext& context) override;
   Result<void> ProcessEnded(ProcessState& process, IngestContext&) override {

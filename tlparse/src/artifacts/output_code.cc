@@ -16,7 +16,7 @@
 namespace tlparse {
 namespace {
 
-constexpr std::int64_t kFromCode = 1;  // collective_use.source
+constexpr std::int64_t kFromCode = 1;  // collective_use_row.source
 constexpr std::size_t kMaxSummaryBytes = 8 << 20;
 
 // What the latest code texts say, by payload: code that many ranks share is read once.
@@ -50,7 +50,7 @@ class OutputCode final : public Ingestor {
     code_ = tables.Use("output_code_row", 5);
     graph_text_ = tables.Use("graph_text_row", 5);
     collective_ = tables.Use("collective_row", 9);
-    collective_use_ = tables.Use("collective_use", 5);
+    collective_use_ = tables.Use("collective_use_row", 5);
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {

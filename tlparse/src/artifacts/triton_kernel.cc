@@ -13,7 +13,7 @@ class TritonKernels final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
     kernel_ = tables.Use("triton_kernel_row", 7);
-    use_ = tables.Use("triton_kernel_use", 4);
+    use_ = tables.Use("triton_kernel_use_row", 4);
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {

@@ -67,7 +67,7 @@ class Load {
         options_(options),
         is_new_(is_new),
         typing_(std::make_unique<TypingStage>(tables_)),
-        hash_table_(tables_.Use("payload_hash", 2)),
+        hash_table_(tables_.Use("payload_hash_row", 2)),
         index_(std::make_unique<PayloadIndex>(DirectoryOf(options.database_path))),
         shared_{index_.get(), 1, RandomSeed()} {}
   ~Load() {
@@ -142,7 +142,7 @@ class Load {
                      database_.QueryInt("SELECT max(id) FROM payload_row"));
     shared_.next_payload_id = last + 1;
     ASSIGN_OR_RETURN(Statement hashes,
-                     database_.Prepare("SELECT hash, id FROM payload_hash ORDER BY hash"));
+                     database_.Prepare("SELECT hash, id FROM payload_hash_row ORDER BY hash"));
     std::optional<Error> error;
     RETURN_IF_ERROR(index_->AddSortedRun([&](PayloadIndex::Entry& entry) {
       Result<bool> step = hashes.Step();

@@ -30,21 +30,15 @@ Result<std::string> HashFile(const std::string& path) {
 }
 
 // Tables whose rows belong to a record of the log, by that record's id.
-constexpr std::array kOwnedByRecord = {"chromium_event_row", "compilation_metric_row",
-                                       "failure_row",        "graph_break_row",
-                                       "recompile_row",      "guard_use",
-                                       "graph_text_row",     "output_code_row",
-                                       "cache_event_row",    "collective_use",
-                                       "op_list_use",        "graph_execution_use",
-                                       "triton_kernel_use",  "compile_record_row",
-                                       "model_load",         "model_package",
-                                       "package_file",       "package_kernel",
-                                       "model_weight",       "graph_value",
-                                       "cache_bundle",       "cache_bundle_key",
-                                       "trace_writer",       "trace_loss",
-                                       "lost_record",        "issued_collective_row",
-                                       "graph_run_row",      "measured_op_row",
-                                       "gpu_activity_row",   "gpu_activity_log"};
+constexpr std::array kOwnedByRecord = {
+    "chromium_event_row",    "compilation_metric_row", "failure_row",     "graph_break_row",
+    "recompile_row",         "guard_use_row",          "graph_text_row",  "output_code_row",
+    "cache_event_row",       "collective_use_row",     "op_list_use_row", "graph_execution_use_row",
+    "triton_kernel_use_row", "compile_record_row",     "model_load",      "model_package",
+    "package_file",          "package_kernel",         "model_weight",    "graph_value",
+    "cache_bundle",          "cache_bundle_key",       "trace_writer",    "trace_loss",
+    "lost_record",           "issued_collective_row",  "graph_run_row",   "measured_op_row",
+    "gpu_activity_row",      "gpu_activity_log"};
 
 }  // namespace
 
@@ -103,13 +97,14 @@ Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::strin
   // Content outlives the log it came from first; payloads that nobody else uses go with their
   // records.
   RETURN_IF_ERROR(database.Execute(
-      fmt::format("UPDATE content SET record_id = NULL WHERE record_id {}", range)));
+      fmt::format("UPDATE content_row SET record_id = NULL WHERE record_id {}", range)));
   RETURN_IF_ERROR(database.Execute(fmt::format(
       "CREATE TEMP TABLE orphan AS SELECT DISTINCT payload_id AS id FROM record_row WHERE id {0} "
       "AND payload_id IS NOT NULL "
       "EXCEPT SELECT payload_id FROM record_row WHERE id NOT {0} AND payload_id IS NOT NULL;"
-      "DELETE FROM payload_content WHERE payload_id IN (SELECT id FROM orphan);"
-      "DELETE FROM payload_hash WHERE hash IN (SELECT p.hash FROM payload_row p JOIN orphan o ON "
+      "DELETE FROM payload_content_row WHERE payload_id IN (SELECT id FROM orphan);"
+      "DELETE FROM payload_hash_row WHERE hash IN (SELECT p.hash FROM payload_row p JOIN orphan o "
+      "ON "
       "o.id = p.id);"
       "DELETE FROM payload_row WHERE id IN (SELECT id FROM orphan);"
       "DROP TABLE orphan;"

@@ -21,7 +21,7 @@ std::string_view Name(ContentKind kind) { return kNames[static_cast<std::size_t>
 
 Result<void> ContentRegistry::Load(Database& database) {
   std::unordered_map<std::int64_t, ContentKind> kinds;
-  ASSIGN_OR_RETURN(Statement contents, database.Prepare("SELECT id, kind, hash FROM content"));
+  ASSIGN_OR_RETURN(Statement contents, database.Prepare("SELECT id, kind, hash FROM content_row"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, contents.Step());
     if (!has_row) break;
@@ -34,7 +34,7 @@ Result<void> ContentRegistry::Load(Database& database) {
     if (contents.Int(0) >= next_) next_ = contents.Int(0) + 1;
   }
   ASSIGN_OR_RETURN(Statement links,
-                   database.Prepare("SELECT payload_id, content_id FROM payload_content"));
+                   database.Prepare("SELECT payload_id, content_id FROM payload_content_row"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, links.Step());
     if (!has_row) return {};

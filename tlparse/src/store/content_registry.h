@@ -40,7 +40,8 @@ struct ContentId {
 class ContentRegistry {
  public:
   explicit ContentRegistry(TableSet& tables)
-      : content_(tables.Use("content", 4)), payload_content_(tables.Use("payload_content", 2)) {}
+      : content_(tables.Use("content_row", 4)),
+        payload_content_(tables.Use("payload_content_row", 2)) {}
 
   // Takes over the contents of an existing database. Call before Intern.
   Result<void> Load(Database& database);

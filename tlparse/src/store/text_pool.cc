@@ -20,7 +20,7 @@ constexpr std::string_view kFixedTexts[] = {
 }
 
 Result<void> TextPool::Load(Database& database) {
-  ASSIGN_OR_RETURN(Statement texts, database.Prepare("SELECT id, text FROM text"));
+  ASSIGN_OR_RETURN(Statement texts, database.Prepare("SELECT id, text FROM text_row"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, texts.Step());
     if (!has_row) return {};

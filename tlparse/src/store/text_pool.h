@@ -1,4 +1,4 @@
-// Strings that many rows share, stored once in table `text`.
+// Strings that many rows share, stored once in table `text_row`.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ enum FixedText : TextId {
 // all of it.
 class TextPool {
  public:
-  explicit TextPool(TableSet& tables) : table_(tables.Use("text", 2)) {}
+  explicit TextPool(TableSet& tables) : table_(tables.Use("text_row", 2)) {}
 
   // Takes over the strings of an existing database. Call before Id.
   Result<void> Load(Database& database);

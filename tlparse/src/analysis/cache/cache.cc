@@ -157,8 +157,8 @@ Result<std::vector<WorkClass>> ClassFinder::Classify(const LookupSlot& slot) {
     if (is_new) {
       WorkClass one;
       one.state = lookup.state;
-      ASSIGN_OR_RETURN(
-          one.key, database_.QueryText("SELECT key FROM cache_key WHERE id = ?", lookup.key_id));
+      ASSIGN_OR_RETURN(one.key, database_.QueryText("SELECT key FROM cache_key_row WHERE id = ?",
+                                                    lookup.key_id));
       ASSIGN_OR_RETURN(one.bypass_reason, TextOf(database_, lookup.bypass_id));
       ASSIGN_OR_RETURN(one.guard, TextOf(database_, lookup.guard_id));
       classes.push_back(std::move(one));

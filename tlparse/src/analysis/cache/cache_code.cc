@@ -53,14 +53,15 @@ class DynamicKeys {
     ASSIGN_OR_RETURN(
         dynamic.inputs_,
         database.Prepare(
-            "SELECT m.value FROM cache_key_set s JOIN component_set_member m ON m.component_set_id "
+            "SELECT m.value FROM cache_key_set_row s JOIN component_set_member m ON "
+            "m.component_set_id "
             "= "
             "s.component_set_id WHERE s.key_id = ? AND m.name GLOB 'example_inputs*'"));
     ASSIGN_OR_RETURN(
         Statement keys,
         database.Prepare(
             "SELECT k.id, k.key, k.id IN (SELECT key_id FROM cache_event_row WHERE state = 2) "
-            "FROM cache_key k"));
+            "FROM cache_key_row k"));
     while (true) {
       ASSIGN_OR_RETURN(const bool has_row, keys.Step());
       if (!has_row) return dynamic;

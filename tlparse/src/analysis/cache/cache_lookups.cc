@@ -17,7 +17,7 @@ std::string_view Name(LookupState state) {
 
 Result<std::string> TextOf(Database& database, std::int64_t text_id) {
   if (text_id == 0) return std::string();
-  return database.QueryText("SELECT text FROM text WHERE id = ?", text_id);
+  return database.QueryText("SELECT text FROM text_row WHERE id = ?", text_id);
 }
 
 Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
@@ -25,7 +25,7 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
   std::unordered_multimap<std::int64_t, KeySet> sets_of_key;
   ASSIGN_OR_RETURN(
       Statement keys,
-      database.Prepare("SELECT key_id, component_set_id, device_index FROM cache_key_set"));
+      database.Prepare("SELECT key_id, component_set_id, device_index FROM cache_key_set_row"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, keys.Step());
     if (!has_row) break;

@@ -21,7 +21,7 @@ std::string_view Name(LookupState state);
 
 struct JobLookup {
   std::int64_t id = 0;
-  std::int64_t key_id = 0;  // cache_key.id; 0: no key
+  std::int64_t key_id = 0;  // cache_key_row.id; 0: no key
   KeySet set;  // components of the lookup, else of another lookup with this key; set_id 0: unknown
   std::int64_t guard_id = 0;   // text id of the guard that failed; 0: none
   std::int64_t bypass_id = 0;  // text id of the reason; 0: none

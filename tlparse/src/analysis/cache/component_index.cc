@@ -75,13 +75,14 @@ DesignNeutral NeutralizeDesign(std::string_view name, std::string_view value) {
 Result<ComponentIndex> ComponentIndex::Load(Database& database) {
   ASSIGN_OR_RETURN(
       Statement runs,
-      database.Prepare("SELECT length, list_id, list_ordinal FROM component_run WHERE set_id = ? "
-                       "ORDER BY ordinal"));
+      database.Prepare(
+          "SELECT length, list_id, list_ordinal FROM component_run_row WHERE set_id = ? "
+          "ORDER BY ordinal"));
   ASSIGN_OR_RETURN(
       Statement texts,
       database.Prepare(
-          "SELECT t.text, coalesce(c.hash, h.hash), c.value FROM component c "
-          "JOIN text t ON t.id = c.name_id LEFT JOIN component_hash h "
+          "SELECT t.text, coalesce(c.hash, h.hash), c.value FROM component_row c "
+          "JOIN text_row t ON t.id = c.name_id LEFT JOIN component_hash_row h "
           "ON c.hash IS NULL AND h.component_id = c.id AND h.device_index = ?2 WHERE c.id = ?1"));
   ComponentIndex index(std::move(runs), std::move(texts));
   RETURN_IF_ERROR(index.LoadComponents(database));
@@ -93,8 +94,8 @@ Result<ComponentIndex> ComponentIndex::Load(Database& database) {
 Result<void> ComponentIndex::LoadComponents(Database& database) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT c.id, c.name_id, c.hash, c.value, t.text FROM component c "
-                       "LEFT JOIN text t ON t.id = c.name_id"));
+      database.Prepare("SELECT c.id, c.name_id, c.hash, c.value, t.text FROM component_row c "
+                       "LEFT JOIN text_row t ON t.id = c.name_id"));
   std::string key;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -143,7 +144,7 @@ Result<void> ComponentIndex::LoadLists(Database& database) {
 Result<void> ComponentIndex::LoadRuns(Database& database) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT set_id, length, list_id, list_ordinal FROM component_run"));
+      database.Prepare("SELECT set_id, length, list_id, list_ordinal FROM component_run_row"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
@@ -151,7 +152,7 @@ Result<void> ComponentIndex::LoadRuns(Database& database) {
     const auto begin = static_cast<std::size_t>(rows.Int(3)),
                length = static_cast<std::size_t>(rows.Int(1));
     if (list == lists_.end() || begin + length > list->second.size) {
-      return Fail(ErrorCode::kDatabase, "component_run reaches beyond its list");
+      return Fail(ErrorCode::kDatabase, "component_run_row reaches beyond its list");
     }
     const Hash128* sums = sums_.data() + list->second.sum_begin + begin;
     Hash128& hash = neutral_of_set_[rows.Int(0)];

@@ -24,7 +24,7 @@ std::map<Occurrence, std::int64_t> ByName(std::span<const KeyComponent> componen
 }
 
 Result<std::string> HashOfContent(Database& database, std::int64_t content_id) {
-  return database.QueryText("SELECT hash FROM content WHERE id = ?", content_id);
+  return database.QueryText("SELECT hash FROM content_row WHERE id = ?", content_id);
 }
 
 struct IdPair {
@@ -102,8 +102,9 @@ std::size_t CountDifferences(const std::vector<KeyComponent>& a,
 Result<KeyComparer> KeyComparer::Make(Database& database, const Job& job,
                                       const LookupIndex& lookups) {
   ASSIGN_OR_RETURN(ComponentIndex index, ComponentIndex::Load(database));
-  ASSIGN_OR_RETURN(const std::int64_t name,
-                   database.QueryInt("SELECT id FROM text WHERE text = 'torch._functorch.config'"));
+  ASSIGN_OR_RETURN(
+      const std::int64_t name,
+      database.QueryInt("SELECT id FROM text_row WHERE text = 'torch._functorch.config'"));
   ASSIGN_OR_RETURN(
       Statement config,
       database.Prepare(fmt::format("SELECT r.payload_id FROM compile_record_row m "

@@ -76,7 +76,7 @@ Result<void> Finder::LoadUses() {
   uses_.resize(answer_.job.participants().size());
   std::map<std::pair<RankIndex, std::int32_t>, std::size_t> index;
   ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare("SELECT graph_id, content_id, source FROM collective_use "
+                   database_.Prepare("SELECT graph_id, content_id, source FROM collective_use_row "
                                      "WHERE graph_id IS NOT NULL ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

@@ -51,10 +51,11 @@ Result<std::vector<SetMember>> LoadSet(Database& database, const KeySet& set) {
   std::vector<SetMember> members;
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT m.name, coalesce(m.hash, h.hash), m.value, m.hash IS NULL "
-                       "FROM component_set_member m LEFT JOIN component_hash h ON m.hash IS NULL "
-                       "AND h.component_id = m.component_id AND h.device_index = ?2 "
-                       "WHERE m.component_set_id = ?1 ORDER BY m.ordinal"));
+      database.Prepare(
+          "SELECT m.name, coalesce(m.hash, h.hash), m.value, m.hash IS NULL "
+          "FROM component_set_member m LEFT JOIN component_hash_row h ON m.hash IS NULL "
+          "AND h.component_id = m.component_id AND h.device_index = ?2 "
+          "WHERE m.component_set_id = ?1 ORDER BY m.ordinal"));
   rows.Bind(1, set.set_id);
   rows.Bind(2, set.device_index);
   while (true) {

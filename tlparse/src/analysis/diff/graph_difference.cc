@@ -20,8 +20,8 @@ Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id)
       Statement* const kept,
       database.PrepareKept(
           "SELECT n.name, n.operation, f.text, n.line, u.text, c.text FROM graph_node_row n "
-          "LEFT JOIN text f ON f.id = n.file_id LEFT JOIN text u ON u.id = n.function_id "
-          "LEFT JOIN text c ON c.id = n.code_id WHERE n.content_id = ? ORDER BY n.ordinal"));
+          "LEFT JOIN text_row f ON f.id = n.file_id LEFT JOIN text_row u ON u.id = n.function_id "
+          "LEFT JOIN text_row c ON c.id = n.code_id WHERE n.content_id = ? ORDER BY n.ordinal"));
   Statement& rows = *kept;
   rows.Bind(1, content_id);
   std::vector<Node> nodes;

@@ -226,7 +226,7 @@ Result<void> Job::LoadGraphs(Database& database) {
       Statement rows,
       database.Prepare(
           "SELECT compile_id, content_id FROM graph_text_row WHERE stage_id IN "
-          "(SELECT id FROM text WHERE text = 'dynamo_output_graph') ORDER BY record_id"));
+          "(SELECT id FROM text_row WHERE text = 'dynamo_output_graph') ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};

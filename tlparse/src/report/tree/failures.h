@@ -11,7 +11,7 @@ namespace tlparse {
 
 class Database;
 
-// One row of `failure`; strings are ids into `text` (0: none).
+// One row of `failure`; strings are ids into `text_row` (0: none).
 struct FailureRow {
   std::int64_t record_id = 0;
   std::int64_t process_id = 0;

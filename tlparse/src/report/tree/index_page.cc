@@ -223,7 +223,7 @@ Result<void> AppendFakeKernels(const ReportContext& context, FileWriter& out) {
       RecordScan::Open(context.database, context.participant,
                        "k.text, coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.op', "
                        "coalesce(r.metadata, r.envelope -> ('$.' || k.text)) ->> '$.reason'",
-                       "JOIN text k ON k.id = r.kind_id",
+                       "JOIN text_row k ON k.id = r.kind_id",
                        "k.text IN ('missing_fake_kernel', 'mismatched_fake_kernel')"));
   const Statement& rows = scan.row();
   while (true) {

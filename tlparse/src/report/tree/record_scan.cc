@@ -8,7 +8,7 @@ namespace tlparse {
 
 Result<TextCache> TextCache::Open(Database& database) {
   TextCache cache;
-  ASSIGN_OR_RETURN(cache.statement_, database.Prepare("SELECT text FROM text WHERE id = ?"));
+  ASSIGN_OR_RETURN(cache.statement_, database.Prepare("SELECT text FROM text_row WHERE id = ?"));
   return cache;
 }
 

@@ -13,7 +13,7 @@
 
 namespace tlparse {
 
-// Strings of table `text`, read once each.
+// Strings of table `text_row`, read once each.
 class TextCache {
  public:
   static Result<TextCache> Open(Database& database);

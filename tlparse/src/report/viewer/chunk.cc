@@ -180,7 +180,7 @@ Result<void> ChunkWriter::AddTextOfId(Database& database, std::int64_t text_id) 
   auto known = string_ids_of_texts_.find(text_id);
   if (known == string_ids_of_texts_.end()) {
     ASSIGN_OR_RETURN(const std::string text,
-                     database.QueryText("SELECT text FROM text WHERE id = ?", text_id));
+                     database.QueryText("SELECT text FROM text_row WHERE id = ?", text_id));
     known = string_ids_of_texts_.emplace(text_id, StringId(text)).first;
   }
   AppendInt(static_cast<std::int64_t>(known->second), NextCell());

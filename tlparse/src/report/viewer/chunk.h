@@ -32,7 +32,7 @@ class ChunkWriter {
   ChunkWriter() = default;
 
   // Runs the query and adds its rows as a table. Columns before the one named | are numbers, those
-  // behind it texts; a text column named "x@text" becomes the column x and holds ids of `text`.
+  // behind it texts; a text column named "x@text" becomes the column x and holds ids of `text_row`.
   // Parameters that the SQL does not use are ignored.
   Result<void> AddTable(Database& database, std::string_view name, const std::string& sql,
                         const ViewerParameters& parameters);
@@ -74,7 +74,7 @@ class ChunkWriter {
   std::string strings_ = kStart;  // the document as far as it is known
   std::size_t string_count_ = 0;
   std::unordered_map<Hash128, std::size_t, Hash128Hasher> string_ids_;
-  std::unordered_map<std::int64_t, std::size_t> string_ids_of_texts_;  // by id in `text`
+  std::unordered_map<std::int64_t, std::size_t> string_ids_of_texts_;  // by id in `text_row`
   std::unordered_set<std::int64_t> stack_ids_;
 };
 

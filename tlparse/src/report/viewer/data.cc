@@ -233,7 +233,7 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
       run_id_);
   RETURN_IF_ERROR(add_ids("process", processes));
   RETURN_IF_ERROR(add_ids("events", processes));
-  RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component"));
+  RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component_row"));
   RETURN_IF_ERROR(AddArgumentNames(names));
   RETURN_IF_ERROR(
       add_ids("import_log",

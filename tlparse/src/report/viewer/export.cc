@@ -120,7 +120,7 @@ Result<void> WriteTexts(Database& database, const TextSet& texts, const Director
                         const std::string& prefix) {
   ASSIGN_OR_RETURN(
       Statement* const found_kept,
-      database.PrepareKept("SELECT id FROM payload_hash WHERE hash >= ?1 AND hash < ?2"));
+      database.PrepareKept("SELECT id FROM payload_hash_row WHERE hash >= ?1 AND hash < ?2"));
   Statement& found = *found_kept;
   const std::string end = prefix + "g";  // behind every hex digit
   found.Bind(1, prefix);

@@ -62,13 +62,13 @@ Hash128 Beside(const Hash128& hash, std::int64_t device) {
 }  // namespace
 
 ComponentSets::ComponentSets(TableSet& tables)
-    : component_(tables.Use("component", 4)),
-      component_hash_(tables.Use("component_hash", 3)),
-      set_(tables.Use("component_set", 3)),
+    : component_(tables.Use("component_row", 4)),
+      component_hash_(tables.Use("component_hash_row", 3)),
+      set_(tables.Use("component_set_row", 3)),
       list_row_(tables.Use("component_list_row", 3)),
-      run_(tables.Use("component_run", 5)),
-      cache_key_(tables.Use("cache_key", 2)),
-      cache_key_set_(tables.Use("cache_key_set", 3)) {}
+      run_(tables.Use("component_run_row", 5)),
+      cache_key_(tables.Use("cache_key_row", 2)),
+      cache_key_set_(tables.Use("cache_key_set_row", 3)) {}
 
 // The text may have another hash for the same device in another process, where a part of the value
 // does not show: then it is another component with the same text.
@@ -225,8 +225,9 @@ void ComponentSets::LinkKey(RowBatch& rows, std::int64_t key_id, const KeySet& s
 }
 
 Result<void> ComponentSets::LoadComponents(Database& database) {
-  ASSIGN_OR_RETURN(Statement stored,
-                   database.Prepare("SELECT id, name_id, hash, value FROM component ORDER BY id"));
+  ASSIGN_OR_RETURN(
+      Statement stored,
+      database.Prepare("SELECT id, name_id, hash, value FROM component_row ORDER BY id"));
   std::unordered_map<std::int64_t, TextId> name_of_template;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, stored.Step());
@@ -242,8 +243,9 @@ Result<void> ComponentSets::LoadComponents(Database& database) {
          !templates_.try_emplace(HashOf(name, stored.Text(3), which), id).second;)
       ++which;
   }
-  ASSIGN_OR_RETURN(Statement hashes,
-                   database.Prepare("SELECT component_id, device_index, hash FROM component_hash"));
+  ASSIGN_OR_RETURN(
+      Statement hashes,
+      database.Prepare("SELECT component_id, device_index, hash FROM component_hash_row"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, hashes.Step());
     if (!has_row) break;
@@ -252,7 +254,7 @@ Result<void> ComponentSets::LoadComponents(Database& database) {
     components_.insert_or_assign(HashOf(name_of_template[id], hashes.Text(2)), Stored{id, device});
   }
   ASSIGN_OR_RETURN(next_component_,
-                   database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component"));
+                   database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component_row"));
   return {};
 }
 
@@ -291,9 +293,10 @@ Result<void> ComponentSets::LoadLists(Database& database) {
                                    "SELECT coalesce(max(list_id), 0) + 1 FROM component_list_row"));
   ASSIGN_OR_RETURN(
       Statement members,
-      database.Prepare("SELECT l.list_id, t.text, c.hash, l.component_id FROM component_list_row l "
-                       "JOIN component c ON c.id = l.component_id JOIN text t ON t.id = c.name_id "
-                       "ORDER BY l.list_id, l.ordinal"));
+      database.Prepare(
+          "SELECT l.list_id, t.text, c.hash, l.component_id FROM component_list_row l "
+          "JOIN component_row c ON c.id = l.component_id JOIN text_row t ON t.id = c.name_id "
+          "ORDER BY l.list_id, l.ordinal"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, members.Step());
     if (!has_row || members.Int(0) != list_id) add_blocks();
@@ -306,10 +309,10 @@ Result<void> ComponentSets::LoadLists(Database& database) {
 
 Result<void> ComponentSets::LoadSets(Database& database) {
   ASSIGN_OR_RETURN(next_set_,
-                   database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component_set"));
+                   database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component_set_row"));
   ASSIGN_OR_RETURN(
       Statement runs,
-      database.Prepare("SELECT set_id, list_id, list_ordinal, length FROM component_run "
+      database.Prepare("SELECT set_id, list_id, list_ordinal, length FROM component_run_row "
                        "ORDER BY set_id, ordinal"));
   std::vector<std::int64_t> identity;
   std::int64_t set_id = 0;
@@ -327,15 +330,16 @@ Result<void> ComponentSets::LoadSets(Database& database) {
 }
 
 Result<void> ComponentSets::LoadKeys(Database& database) {
-  ASSIGN_OR_RETURN(next_key_, database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM cache_key"));
-  ASSIGN_OR_RETURN(Statement keys, database.Prepare("SELECT id, key FROM cache_key"));
+  ASSIGN_OR_RETURN(next_key_,
+                   database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM cache_key_row"));
+  ASSIGN_OR_RETURN(Statement keys, database.Prepare("SELECT id, key FROM cache_key_row"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, keys.Step());
     if (!has_row) break;
     keys_.emplace(HashBytes(keys.Text(1)), keys.Int(0));
   }
   ASSIGN_OR_RETURN(Statement links,
-                   database.Prepare("SELECT key_id, component_set_id FROM cache_key_set"));
+                   database.Prepare("SELECT key_id, component_set_id FROM cache_key_set_row"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, links.Step());
     if (!has_row) return {};
