@@ -2,6 +2,8 @@
 // not wait for it.
 #pragma once
 
+#include <cerrno>
+
 namespace libtrace::detail {
 
 inline constinit thread_local bool t_is_busy = false;
@@ -12,6 +14,18 @@ class BusyScope {
   ~BusyScope() { t_is_busy = false; }
   BusyScope(const BusyScope&) = delete;
   BusyScope& operator=(const BusyScope&) = delete;
+};
+
+// The host's errno survives whatever is done meanwhile.
+class ErrnoScope {
+ public:
+  ErrnoScope() : saved_(errno) {}
+  ~ErrnoScope() { errno = saved_; }
+  ErrnoScope(const ErrnoScope&) = delete;
+  ErrnoScope& operator=(const ErrnoScope&) = delete;
+
+ private:
+  int saved_;
 };
 
 }  // namespace libtrace::detail

@@ -63,6 +63,7 @@ uint32_t libtrace_abi_version(void) { return LIBTRACE_ABI_VERSION; }
 const char* libtrace_version(void) { return LIBTRACE_VERSION; }
 
 void libtrace_options_init(libtrace_options* options) {
+  if (options == nullptr) return;
   *options = {};
   options->struct_size = sizeof *options;
   options->rank = -1;
@@ -105,6 +106,7 @@ void libtrace_set_rank(int64_t rank) {
 }
 
 void libtrace_get_stats(libtrace_stats* stats) {
+  if (stats == nullptr) return;
   const libtrace::Stats current = libtrace::GetStats();
   libtrace_stats full{stats->struct_size, current.record_count, current.size_bytes,
                       current.lost_record_count};
@@ -227,11 +229,12 @@ void libtrace_emit_cache_event(const libtrace_site* site, const libtrace_cache_e
 size_t libtrace_component_line(const char* name, const char* text, const void* content,
                                size_t content_size, char* line, size_t line_size) {
   return Shielded([&]() -> size_t {
-    const std::string_view bytes(static_cast<const char*>(content), content_size);
+    const std::string_view bytes(static_cast<const char*>(content),
+                                 content == nullptr ? 0 : content_size);
     libtrace::CacheKeyBuilder key("k");
     key.AddContent(Text(name), Text(text), bytes);
     const std::string full = key.Build().components.front();
-    if (line_size > 0) {
+    if (line != nullptr && line_size > 0) {
       const size_t copied = std::min(full.size(), line_size - 1);
       std::memcpy(line, full.data(), copied);
       line[copied] = '\0';

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/thread_id.h"
 #include "libtrace/log_format.h"
 #include "libtrace/scope.h"
 
@@ -41,7 +42,8 @@ void WriteEvent(const Event& event, ArgsBuilder build_args, std::string& out) {
   json.BeginObject().Field("name", event.name);
   json.Field("ts", static_cast<double>(now_ns) / 1000.0);
   json.Key("args").Json(ArgsObject(event, build_args));
-  json.Field("ph", phase).Field("cat", kCategory).Field("tid", 0).Field("pid", 0);
+  json.Field("ph", phase).Field("cat", kCategory).Field("tid", detail::ThreadId());
+  json.Field("pid", detail::ProcessId());
   if (event.phase == 'i') json.Field("s", "p");
   json.EndObject();
 }

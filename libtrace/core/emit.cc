@@ -6,6 +6,7 @@
 
 #include "core/busy.h"
 #include "core/clock.h"
+#include "core/record_shape.h"
 #include "core/trace_state.h"
 #include "core/utf8.h"
 #include "libtrace/scope.h"
@@ -22,6 +23,7 @@ struct SiteText {
   uint32_t line = 0;
   std::string file{};
   std::string key{};
+  bool is_known_kind = false;
   std::string text{};  // `1234 dir/file.cc:12] {"key": `
 };
 
@@ -210,7 +212,7 @@ bool AppendSite(const Trace& trace, std::string_view key, const CallSite& locati
 
 // The same, spelled only if the site is new or its place was taken by another.
 bool AppendSite(const Trace& trace, std::string_view key, const CallSite& location,
-                TextCache& texts, std::string& out) {
+                TextCache& texts, bool& is_known_kind, std::string& out) {
   constexpr size_t kMaxSize = 512;  // of what is kept for a site
   const char* const file = location.file == nullptr ? "" : location.file;
   SiteText& site = texts.sites[(location.line * 31 + key.size()) % texts.sites.size()];
@@ -218,43 +220,70 @@ bool AppendSite(const Trace& trace, std::string_view key, const CallSite& locati
       std::strcmp(site.file.c_str(), file) != 0) {
     const size_t start = out.size();
     if (!AppendSite(trace, key, location, out)) return false;
+    is_known_kind = IsKnownKind(key);
     if (out.size() - start > kMaxSize || std::strlen(file) > kMaxSize) return true;
     site.trace = nullptr;
     site.line = location.line;
     site.file = file;
     site.key = key;
+    site.is_known_kind = is_known_kind;
     site.text.assign(out, start);
     site.trace = &trace;
     return true;
   }
+  is_known_kind = site.is_known_kind;
   out += site.text;
   return true;
 }
 
-// False if `key` cannot be a record's.
-bool Build(const Trace& trace, std::string_view key, MetadataBuilder metadata,
+// Null, or why this cannot be a record.
+const char* Build(const Trace& trace, std::string_view key, MetadataBuilder metadata,
            PayloadBuilder payload, const EmitOptions& options, const CallSite& location,
            TextCache* texts, PendingRecord& record) {
   record.time_us = NowUs();
+  if (payload) payload(record.payload);  // first: an artifact's encoding depends on it
   std::string& header = record.header;
-  const bool is_key = texts != nullptr ? AppendSite(trace, key, location, *texts, header)
-                                       : AppendSite(trace, key, location, header);
-  if (!is_key) return false;
+  bool is_known_kind = texts == nullptr;
+  const bool is_key = texts != nullptr
+                          ? AppendSite(trace, key, location, *texts, is_known_kind, header)
+                          : AppendSite(trace, key, location, header);
+  if (!is_key) return "a record key is empty or reserved";
+  const size_t value_offset = header.size();
+  const char* complaint = nullptr;
   {
     MetadataWriter writer(header, record.interned_names);
     if (metadata) metadata(writer);
     writer.Finish();
     if (!writer.wrote_anything()) header += "{}";
+    if (is_known_kind) {
+      complaint = RecordShapeComplaint(key, std::string_view(header).substr(value_offset));
+    }
   }
+  if (complaint != nullptr) return complaint;
   if (options.with_context) AppendContext(trace, options, location, texts, record);
-  if (payload) payload(record.payload);
-  return true;
+  return nullptr;
+}
+
+// Counts a loss and reports it with the record's name and the place that emitted it.
+void Lose(Trace& trace, LossKind kind, std::string_view name, const char* message,
+          const CallSite& location) noexcept {
+  try {
+    std::string text = "record `";
+    text.append(name).append("` (");
+    AppendPath(location.file, trace.options.source_root, text);
+    text.append(":").append(std::to_string(location.line)).append("): ").append(message);
+    trace.ledger.Lost(kind, name, text);
+  } catch (...) {  // no memory: without name and place
+    trace.ledger.Lost(kind, name, message);
+  }
+  trace.ledger.Report();
 }
 
 // `name` is what a loss of the record is counted under.
 void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder metadata,
                PayloadBuilder payload, const EmitOptions& options,
                const CallSite& location) noexcept {
+  const ErrnoScope keeps_errno;
   Trace* const trace = TraceForRecord();
   if (trace == nullptr) return;
   if (t_is_busy) {
@@ -268,8 +297,9 @@ void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder meta
     Scratch& scratch = *lease;
     scratch.record.name = name;
     try {
-      if (Build(*trace, key, metadata, payload, options, location, scratch.texts.get(),
-                scratch.record)) {
+      message = Build(*trace, key, metadata, payload, options, location, scratch.texts.get(),
+                      scratch.record);
+      if (message == nullptr) {
         Trace* target = trace;
         // A trace that replaced this one meanwhile gets the record; after Stop() there is none.
         while (target != nullptr && !target->Submit(scratch.record, scratch.framed)) {
@@ -277,19 +307,17 @@ void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder meta
         }
       } else {
         kind = LossKind::kBadRecordKey;
-        message = "a record key is empty or reserved";
       }
     } catch (const std::bad_alloc&) {
       message = "no memory to build a record; it is lost and counted";
     } catch (...) {
-      message = "a builder of a record threw; the record is lost and counted";
+      message = "a builder threw; the record is lost and counted";
     }
   } catch (...) {
     message = "no memory to build a record; it is lost and counted";
   }
   if (message != nullptr) {
-    trace->ledger.Lost(kind, name, message);
-    trace->ledger.Report();
+    Lose(*trace, kind, name, message, location);
   }
 }
 
@@ -301,14 +329,27 @@ void EmitRecord(std::string_view key, MetadataBuilder metadata, PayloadBuilder p
 }
 
 void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuilder payload,
-                  const EmitOptions& options, const CallSite& location) noexcept {
+                  const EmitOptions& options, const CallSite& location, bool is_json) noexcept {
+  const char* complaint = nullptr;
+  const auto checked_payload = [&](Payload& target) {
+    payload(target);
+    if (is_json) return;
+    if (encoding != format::kEncodingJson && encoding != format::kEncodingString) {
+      complaint = "the encoding is neither json nor string; it is written as string";
+    } else if (encoding == format::kEncodingJson && !IsStrictJson(target.view())) {
+      complaint = "the encoding is json and the payload is not; it is written as string";
+    }
+    if (complaint != nullptr) encoding = format::kEncodingString;
+  };
   const auto metadata = [&](MetadataWriter& json) {
     json.BeginObject()
         .Field(format::kArtifactName, name)
         .Field(format::kArtifactEncoding, encoding)
         .EndObject();
   };
-  EmitNamed(name, format::kArtifact, metadata, payload, options, location);
+  EmitNamed(name, format::kArtifact, metadata, checked_payload, options, location);
+  Trace* const trace = complaint == nullptr ? nullptr : CurrentTrace();
+  if (trace != nullptr) Lose(*trace, LossKind::kBadEncoding, name, complaint, location);
 }
 
 }  // namespace detail
@@ -317,7 +358,7 @@ MetadataWriter& MetadataWriter::Frames(std::span<const StackFrame> frames) {
   BeginArray();
   for (const StackFrame& frame : frames) {
     BeginObject()
-        .Field(format::kFrameLine, frame.line)
+        .Field(format::kFrameLine, frame.line.value_or(0))  // other readers reject null
         .Field(format::kFrameFunction, frame.function);
     Key(format::kFrameFileName);
     BeforeValue();

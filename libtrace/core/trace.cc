@@ -9,6 +9,7 @@
 
 #include "core/busy.h"
 #include "core/clock.h"
+#include "core/thread_id.h"
 #include "core/trace_state.h"
 
 namespace libtrace {
@@ -52,6 +53,7 @@ void BeforeFork() { PrepareClockForFork(); }
 // stays as it was: a child forked while another thread resolved it resolves it again.
 void AfterForkInChild() {
   RestoreClockInChild();
+  ResetIdsInChild();
   new (&g_mutex) std::mutex;
   t_is_busy = false;
   t_is_switching = false;
@@ -194,6 +196,7 @@ bool Trace::Submit(PendingRecord& record, FramedRecord& framed) noexcept {
 
 int ResolveLevel() noexcept {
   if (t_is_busy || t_is_switching) return kOff;
+  const ErrnoScope keeps_errno;
   try {
     // Whoever comes while another thread starts the trace waits for it here: g_level says "not
     // known" until the trace is there.
@@ -234,6 +237,7 @@ Trace* TraceForRecord() noexcept {
 
 bool Start(Options options) noexcept {
   if (detail::t_is_busy || detail::t_is_switching) return false;
+  const detail::ErrnoScope keeps_errno;
   try {
     detail::Trace* ended = nullptr;
     bool is_started = false;
@@ -251,6 +255,7 @@ bool Start(Options options) noexcept {
 
 void Stop() noexcept {
   if (detail::t_is_busy || detail::t_is_switching) return;
+  const detail::ErrnoScope keeps_errno;
   detail::Trace* ended = nullptr;
   {
     const detail::SwitchScope scope;
@@ -260,6 +265,7 @@ void Stop() noexcept {
 }
 
 bool Flush(std::chrono::milliseconds timeout) noexcept {
+  const detail::ErrnoScope keeps_errno;
   detail::Trace* const trace = detail::CurrentTrace();
   if (trace == nullptr || trace->queue == nullptr) return true;
   return trace->queue->Flush(timeout);
@@ -296,7 +302,8 @@ Stats GetStats() noexcept {
   for (size_t i = 0; i < stats.lost_by_kind.size(); ++i) {
     const auto kind = static_cast<LossKind>(i);
     stats.lost_by_kind[i] = trace->ledger.count(kind);
-    const bool is_lost = kind != LossKind::kPayloadTooLarge && kind != LossKind::kBadOption;
+    const bool is_lost = kind != LossKind::kPayloadTooLarge && kind != LossKind::kBadOption &&
+                         kind != LossKind::kBadEncoding;
     if (is_lost) stats.lost_record_count += stats.lost_by_kind[i];
   }
   return stats;

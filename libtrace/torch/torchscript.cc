@@ -121,8 +121,9 @@ struct TorchScriptModel::Impl {
   c10::IValue CompileAndRun(torch::jit::Stack stack, InputSignature signature,
                             torch::jit::Function& function);
   c10::IValue RunSpecialized(Specialization& specialization, torch::jit::Stack stack);
-  CompileDescription Describe(const InputSignature& signature,
-                              const torch::jit::Graph& graph) const;
+  // `file` keeps the text that the description refers to.
+  CompileDescription Describe(const InputSignature& signature, const torch::jit::Graph& graph,
+                              std::string& file) const;
   void EmitGraphs(Compile& compile, const torch::jit::Graph& before, torch::jit::Graph& after,
                   Specialization& specialization) const;
 };
@@ -146,7 +147,8 @@ Specialization* TorchScriptModel::Impl::Find(const InputSignature& signature) co
 }
 
 CompileDescription TorchScriptModel::Impl::Describe(const InputSignature& signature,
-                                                    const torch::jit::Graph& graph) const {
+                                                    const torch::jit::Graph& graph,
+                                                    std::string& file) const {
   CompileDescription description;
   description.function = options.name;
   for (auto one = specializations.rbegin(); one != specializations.rend(); ++one) {
@@ -156,7 +158,8 @@ CompileDescription TorchScriptModel::Impl::Describe(const InputSignature& signat
   for (const torch::jit::Node* node : graph.nodes()) {
     if (const auto place = OriginOf(node->sourceRange()).file_line_col();
         place && node->kind().is_aten()) {
-      description.file = std::get<0>(*place);
+      file = std::get<0>(*place);
+      description.file = file;
       description.line = static_cast<uint32_t>(std::get<1>(*place));
       break;
     }
@@ -183,7 +186,8 @@ void TorchScriptModel::Impl::EmitGraphs(Compile& compile, const torch::jit::Grap
 c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, InputSignature signature,
                                                   torch::jit::Function& function) {
   const auto graph = torch::jit::toGraphFunction(function).optimized_graph()->copy();
-  Compile compile(frame, Describe(signature, *graph));
+  std::string file;
+  Compile compile(frame, Describe(signature, *graph, file));
   compile.metrics().cache_size = static_cast<int64_t>(specializations.size());
   compile.metrics().guard_count = static_cast<int64_t>(signature.size());
   if (IsEnabled())

@@ -173,7 +173,7 @@ TEST_CASE("Outside a compile a record has a stack or nothing, never ids", "[trac
         R"({"explicit": {}, "rank": 3, "frame_id": 4, "frame_compile_id": 5})");
   const std::regex hosted(
       R"re(\{"hosted": \{\}, "rank": 3, "stack": \[\{"line": 3, "name": "main", "filename": \d+, )re"
-      R"re("loc": "step\(x\)"\}, \{"line": null, "name": "inner", "filename": \d+\}\]\})re");
+      R"re("loc": "step\(x\)"\}, \{"line": 0, "name": "inner", "filename": \d+\}\]\})re");
   CHECK(std::regex_match(FindRecord(records, "hosted")->envelope, hosted));
 }
 

@@ -11,16 +11,20 @@ namespace libtrace {
 
 struct GraphExecutionOrder::Impl {
   Options options;
+  CallSite location;
   std::mutex mutex;
   std::vector<std::optional<CompileId>> order;
   uint64_t next_ordinal = 0;  // of per-execution records: goes on after Emit
 };
 
-GraphExecutionOrder::GraphExecutionOrder() : GraphExecutionOrder(Options()) {}
-GraphExecutionOrder::GraphExecutionOrder(Options options) : impl_(std::make_unique<Impl>()) {
+GraphExecutionOrder::GraphExecutionOrder(CallSite location)
+    : GraphExecutionOrder(Options(), location) {}
+GraphExecutionOrder::GraphExecutionOrder(Options options, CallSite location)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->location = location;
   impl_->options = options;
 }
-GraphExecutionOrder::~GraphExecutionOrder() { Emit(); }
+GraphExecutionOrder::~GraphExecutionOrder() { Emit(impl_->location); }
 
 namespace {
 
@@ -31,7 +35,7 @@ struct Execution {
   std::optional<int64_t> duration_ns;
 };
 
-void EmitExecution(const Execution& execution) {
+void EmitExecution(const Execution& execution, CallSite location) {
   EmitOptions options;
   options.expects_compile_id = false;
   EmitJsonArtifact(
@@ -42,14 +46,15 @@ void EmitExecution(const Execution& execution) {
         json.Field("label", execution.label).Field("time_us", detail::NowUs());
         json.OptionalField("duration_ns", execution.duration_ns).EndObject();
       },
-      options);
+      options, location);
 }
 
 }  // namespace
 
 void GraphExecutionOrder::Executed(const std::optional<CompileId>& compile_id,
                                    std::string_view label,
-                                   std::optional<int64_t> duration_ns) noexcept {
+                                   std::optional<int64_t> duration_ns,
+                                   CallSite location) noexcept {
   if (!IsEnabled()) return;
   try {
     uint64_t ordinal = 0;
@@ -61,9 +66,9 @@ void GraphExecutionOrder::Executed(const std::optional<CompileId>& compile_id,
       is_full = impl_->order.size() >= impl_->options.max_size;
     }
     if (impl_->options.per_execution) {
-      EmitExecution({ordinal, compile_id, label, duration_ns});
+      EmitExecution({ordinal, compile_id, label, duration_ns}, location);
     }
-    if (is_full) Emit();
+    if (is_full) Emit(impl_->location);
   } catch (...) {  // no memory: the order lacks this one
   }
 }

@@ -27,7 +27,8 @@ void AddTo(CacheBundleInfo& info, std::string_view layer, std::string_view key) 
   ++info.entry_count;
 }
 
-void EmitBundle(std::string_view action, std::string_view path, const CacheBundleInfo& info) {
+void EmitBundle(std::string_view action, std::string_view path, const CacheBundleInfo& info,
+                CallSite location) {
   EmitOptions options;
   options.expects_compile_id = false;
   EmitJsonArtifact(
@@ -41,7 +42,7 @@ void EmitBundle(std::string_view action, std::string_view path, const CacheBundl
             .Field("skipped_count", info.skipped_count)
             .EndObject();
       },
-      options);
+      options, location);
 }
 
 Status ReadBundle(std::string_view bundle, std::vector<BundleEntry>& entries) {
@@ -87,11 +88,12 @@ void ArtifactRecorder::Record(std::string_view layer, std::string_view key,
   if (variants.try_emplace(std::move(hash), entry_bytes).second) impl_->is_changed = true;
 }
 
-std::string ArtifactRecorder::Serialize(CacheBundleInfo* info) const {
-  return SerializeFor("", info);
+std::string ArtifactRecorder::Serialize(CacheBundleInfo* info, CallSite location) const {
+  return SerializeFor("", info, location);
 }
 
-std::string ArtifactRecorder::SerializeFor(std::string_view path, CacheBundleInfo* info) const {
+std::string ArtifactRecorder::SerializeFor(std::string_view path, CacheBundleInfo* info,
+                                           CallSite location) const {
   CacheBundleInfo contents;
   std::string entries;
   {
@@ -111,13 +113,13 @@ std::string ArtifactRecorder::SerializeFor(std::string_view path, CacheBundleInf
   std::string bundle(kMagic);
   bundle.append(detail::Sha256Hex(body)).append("\n").append(body);
   contents.size_bytes = bundle.size();
-  EmitBundle("serialize", path, contents);
+  EmitBundle("serialize", path, contents, location);
   if (info != nullptr) *info = std::move(contents);
   return bundle;
 }
 
-Status ArtifactRecorder::Save(const std::string& path) const {
-  return detail::WriteFileAtomically(path, SerializeFor(path, nullptr));
+Status ArtifactRecorder::Save(const std::string& path, CallSite location) const {
+  return detail::WriteFileAtomically(path, SerializeFor(path, nullptr, location));
 }
 
 void ArtifactRecorder::SetAutoSave(std::string path) {
@@ -125,14 +127,14 @@ void ArtifactRecorder::SetAutoSave(std::string path) {
   impl_->auto_save_path = std::move(path);
 }
 
-Status ArtifactRecorder::AfterCompile() {
+Status ArtifactRecorder::AfterCompile(CallSite location) {
   std::string path;
   {
     const std::lock_guard lock(impl_->mutex);
     if (impl_->auto_save_path.empty() || !std::exchange(impl_->is_changed, false)) return {};
     path = impl_->auto_save_path;
   }
-  Status status = Save(path);
+  Status status = Save(path, location);
   if (!status.ok()) {
     const std::lock_guard lock(impl_->mutex);
     impl_->is_changed = true;  // the next compile tries again
@@ -161,7 +163,8 @@ CacheBundleInfo ArtifactRecorder::info() const {
 namespace {
 
 Status Populate(std::string_view bundle, std::string_view path,
-                const std::vector<CompileCache*>& caches, CacheBundleInfo* info) {
+                const std::vector<CompileCache*>& caches, CacheBundleInfo* info,
+                CallSite location) {
   std::vector<BundleEntry> entries;
   if (Status status = ReadBundle(bundle, entries); !status.ok()) return status;
   CacheBundleInfo contents;
@@ -177,7 +180,7 @@ Status Populate(std::string_view bundle, std::string_view path,
     }
     AddTo(contents, entry.layer, entry.key);
   }
-  EmitBundle("populate", path, contents);
+  EmitBundle("populate", path, contents, location);
   if (info != nullptr) *info = std::move(contents);
   return {};
 }
@@ -185,15 +188,15 @@ Status Populate(std::string_view bundle, std::string_view path,
 }  // namespace
 
 Status PopulateCaches(std::string_view bundle, const std::vector<CompileCache*>& caches,
-                      CacheBundleInfo* info) {
-  return Populate(bundle, "", caches, info);
+                      CacheBundleInfo* info, CallSite location) {
+  return Populate(bundle, "", caches, info, location);
 }
 
 Status LoadCacheBundle(const std::string& path, const std::vector<CompileCache*>& caches,
-                       CacheBundleInfo* info) {
+                       CacheBundleInfo* info, CallSite location) {
   std::string bundle;
   if (Status status = detail::ReadFile(path, bundle); !status.ok()) return status;
-  return Populate(bundle, path, caches, info);
+  return Populate(bundle, path, caches, info, location);
 }
 
 }  // namespace libtrace

@@ -1,10 +1,10 @@
 #include "libtrace/cache/compile_cache.h"
 
-#include <exception>
 #include <mutex>
 
 #include "core/clock.h"
 #include "core/digest.h"
+#include "core/exception_text.h"
 #include "libtrace/cache/artifact_recorder.h"
 
 namespace libtrace {
@@ -36,7 +36,8 @@ struct CompileCache::Impl {
   bool Matches(const CacheEntry& entry, Lookup& lookup, GuardCheck check_guard, Accept accept);
   void Hit(std::string_view store_name, const StoredEntry& stored, Lookup& lookup);
   void FailLookup(Lookup& lookup, const BypassReason& reason);
-  void EmitBypass(const BypassReason& reason, CacheInfo& info);
+  void EmitBypass(const BypassReason& reason, CacheInfo& info, CallSite location);
+  Status StatusOfBypass(const BypassReason& reason) const;
   Status Store(std::string_view key, std::string_view bytes, bool is_remote_wanted);
 };
 
@@ -112,7 +113,14 @@ void CompileCache::Impl::Hit(std::string_view store_name, const StoredEntry& sto
   counters.time_saved_ns += lookup.entry_.time_taken_ns;
 }
 
-void CompileCache::Impl::EmitBypass(const BypassReason& reason, CacheInfo& info) {
+Status CompileCache::Impl::StatusOfBypass(const BypassReason& reason) const {
+  if (!options.strict) return {};
+  return Status::Error("compile cache `" + options.layer + "` bypassed in strict mode: " +
+                       reason.reason);
+}
+
+void CompileCache::Impl::EmitBypass(const BypassReason& reason, CacheInfo& info,
+                                    CallSite location) {
   Count(&CacheCounters::bypass_count);
   info.cache_status_detailed.reset();
   info.cache_status_guard_expr.reset();
@@ -120,16 +128,16 @@ void CompileCache::Impl::EmitBypass(const BypassReason& reason, CacheInfo& info)
   if (!reason.exception_type.empty()) info.cache_bypass_exception_type = reason.exception_type;
   if (!reason.traceback.empty()) info.cache_bypass_traceback = reason.traceback;
   info.cache_bypass_hard_exception = reason.is_unexpected;
-  EmitCacheEvent(options.layer, CacheState::kBypass, info);
+  EmitCacheEvent(options.layer, CacheState::kBypass, info, location);
 }
 
 void CompileCache::Impl::FailLookup(Lookup& lookup, const BypassReason& reason) {
   lookup.state_ = CacheState::kBypass;
   lookup.is_emitted_ = true;
-  EmitBypass(reason, lookup.info_);
-  if (options.strict) {
-    lookup.status_ = Status::Error("compile cache bypassed in strict mode: " + reason.reason);
-  }
+  lookup.info_.key = lookup.key_.text;
+  lookup.info_.components = lookup.key_.components;
+  EmitBypass(reason, lookup.info_, lookup.location_);
+  lookup.status_ = StatusOfBypass(reason);
 }
 
 Status CompileCache::Impl::Store(std::string_view key, std::string_view bytes,
@@ -148,20 +156,21 @@ Status CompileCache::Impl::Store(std::string_view key, std::string_view bytes,
   return status;
 }
 
-CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_guard) {
-  return Find(key, check_guard, {});
+CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_guard,
+                                        CallSite location) {
+  return Find(key, check_guard, Accept(), location);
 }
 
 CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_guard,
-                                        Accept accept) {
-  Lookup lookup(this);
+                                        Accept accept, CallSite location) {
+  Lookup lookup(this, location);
   lookup.key_ = key;
   lookup.start_ns_ = detail::SteadyNs();
   if (!impl_->options.enabled) {
     lookup.state_ = CacheState::kDisabled;
     lookup.is_emitted_ = true;
     impl_->Count(&CacheCounters::disabled_count);
-    EmitCacheEvent(impl_->options.layer, CacheState::kDisabled, {});
+    EmitCacheEvent(impl_->options.layer, CacheState::kDisabled, {}, location);
     return lookup;
   }
   bool is_hit = false;
@@ -170,11 +179,10 @@ CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_gu
         (impl_->local && impl_->SearchStore(*impl_->local, "local", lookup, check_guard, accept)) ||
         (impl_->options.remote &&
          impl_->SearchStore(*impl_->options.remote, "remote", lookup, check_guard, accept));
-  } catch (const std::exception& error) {
-    impl_->FailLookup(lookup, {error.what(), "std::exception", {}, true});
-    return lookup;
   } catch (...) {
-    impl_->FailLookup(lookup, {"a guard threw something that is no exception", "", {}, true});
+    std::string reason = detail::CurrentExceptionMessage();
+    if (reason.empty()) reason = "a guard threw";
+    impl_->FailLookup(lookup, {std::move(reason), detail::CurrentExceptionType(), {}, true});
     return lookup;
   }
   lookup.info_.key = key.text;
@@ -186,12 +194,13 @@ CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_gu
   }
   if (!lookup.info_.time_saved_ms) lookup.info_.time_saved_ns = lookup.entry_.time_taken_ns;
   lookup.is_emitted_ = true;
-  EmitCacheEvent(impl_->options.layer, CacheState::kHit, lookup.info_);
+  EmitCacheEvent(impl_->options.layer, CacheState::kHit, lookup.info_, location);
   return lookup;
 }
 
 CompileCache::Lookup::Lookup(Lookup&& other) noexcept
     : cache_(std::exchange(other.cache_, nullptr)),
+      location_(other.location_),
       key_(std::move(other.key_)),
       state_(other.state_),
       entry_(std::move(other.entry_)),
@@ -210,7 +219,7 @@ void CompileCache::Lookup::EmitMiss() noexcept {
     ++cache_->impl_->counters.miss_count;
     if (info_.cache_status_detailed == kGuardMiss) ++cache_->impl_->counters.guard_miss_count;
   }
-  EmitCacheEvent(cache_->layer(), CacheState::kMiss, info_);
+  EmitCacheEvent(cache_->layer(), CacheState::kMiss, info_, location_);
 }
 
 Status CompileCache::Lookup::Finish(CacheEntry& entry) {
@@ -222,7 +231,7 @@ Status CompileCache::Lookup::Finish(CacheEntry& entry) {
   EmitMiss();
   if (const auto& recorder = cache_->impl_->options.recorder) {
     recorder->Record(cache_->layer(), key_.text, bytes);
-    if (!recorder->AfterCompile().ok()) {
+    if (!recorder->AfterCompile(location_).ok()) {
       cache_->impl_->Count(&CacheCounters::store_error_count);
     }
   }
@@ -233,12 +242,13 @@ void CompileCache::Lookup::FinishBypassed(const BypassReason& reason) {
   if (state_ != CacheState::kMiss) return;
   state_ = CacheState::kBypass;
   is_emitted_ = true;
-  cache_->impl_->EmitBypass(reason, info_);
+  cache_->impl_->EmitBypass(reason, info_, location_);
+  status_ = cache_->impl_->StatusOfBypass(reason);
 }
 
 CacheResult CompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_guard,
-                                       FunctionRef<CompileOutput()> compile) {
-  Lookup lookup = Find(key, check_guard);
+                                       FunctionRef<CompileOutput()> compile, CallSite location) {
+  Lookup lookup = Find(key, check_guard, location);
   CacheResult result;
   result.state = lookup.state();
   if (lookup.state() == CacheState::kHit) {
@@ -255,6 +265,8 @@ CacheResult CompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_gua
     if (output.bypass) {
       lookup.FinishBypassed(*output.bypass);
       result.state = CacheState::kBypass;
+      result.status = lookup.status();
+      if (!result.status.ok()) return result;
     } else {
       result.is_cached = lookup.Finish(output.entry).ok();
     }
@@ -263,11 +275,14 @@ CacheResult CompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_gua
   return result;
 }
 
-Status CompileCache::Bypass(const BypassReason& reason) {
+Status CompileCache::Bypass(const BypassReason& reason, CallSite location) {
   CacheInfo info;
-  impl_->EmitBypass(reason, info);
-  if (!impl_->options.strict) return {};
-  return Status::Error("compile cache bypassed in strict mode: " + reason.reason);
+  impl_->EmitBypass(reason, info, location);
+  return impl_->StatusOfBypass(reason);
+}
+
+Status CompileCache::StatusOfBypass(const BypassReason& reason) const {
+  return impl_->StatusOfBypass(reason);
 }
 
 Status CompileCache::Put(std::string_view key, const CacheEntry& entry) {

@@ -52,7 +52,8 @@ CompileCache& LayeredCompileCache::outer() { return *outer_; }
 CompileCache& LayeredCompileCache::inner() { return *inner_; }
 
 CacheResult LayeredCompileCache::GraphCompiler::Compile(const CacheKey& key, bool is_backward,
-                                                        FunctionRef<CompileOutput()> compile) {
+                                                        FunctionRef<CompileOutput()> compile,
+                                                        CallSite location) {
   CacheResult result;
   if (cache_->bundled_) {
     const int64_t start_ns = detail::SteadyNs();
@@ -60,14 +61,23 @@ CacheResult LayeredCompileCache::GraphCompiler::Compile(const CacheKey& key, boo
     if (output.bypass) {
       bypass_ = output.bypass;
       result.state = CacheState::kBypass;
+      result.status = cache_->inner_->StatusOfBypass(*output.bypass);
+      if (!result.status.ok()) {
+        status_ = result.status;
+        return result;
+      }
     }
     result.entry = std::move(output.entry);
     if (result.entry.time_taken_ns == 0) result.entry.time_taken_ns = detail::SteadyNs() - start_ns;
     result.is_cached = !output.bypass;
   } else {
-    result = cache_->inner_->GetOrCompile(key, check_guard_, compile);
+    result = cache_->inner_->GetOrCompile(key, check_guard_, compile, location);
     if (result.state == CacheState::kBypass) {
       bypass_ = BypassReason{"a graph of the compile bypassed the inner cache", "", {}, false};
+    }
+    if (!result.status.ok()) {
+      status_ = result.status;
+      return result;
     }
   }
   graphs_.push_back({key, is_backward, result.is_cached, result.entry});
@@ -76,12 +86,13 @@ CacheResult LayeredCompileCache::GraphCompiler::Compile(const CacheKey& key, boo
 
 // False if one is not there: `info` then says how the inner lookup went.
 bool LayeredCompileCache::LoadGraphs(const CacheEntry& outer, GuardCheck check_guard,
-                                     std::vector<CacheEntry>& graphs, CacheInfo& info) {
+                                     std::vector<CacheEntry>& graphs, CacheInfo& info,
+                                     CallSite location) {
   graphs.clear();
   for (const GraphReference& reference : GraphsOf(outer)) {
     CacheEntry graph;
-    const bool is_there = bundled_ ? Unbundle(reference.key, reference.entry, graph, info)
-                                   : LoadInner(reference.key, check_guard, graph, info);
+    const bool is_there = bundled_ ? Unbundle(reference.key, reference.entry, graph, info, location)
+                                   : LoadInner(reference.key, check_guard, graph, info, location);
     if (!is_there) return false;
     graphs.push_back(std::move(graph));
   }
@@ -90,8 +101,8 @@ bool LayeredCompileCache::LoadGraphs(const CacheEntry& outer, GuardCheck check_g
 }
 
 bool LayeredCompileCache::LoadInner(const CacheKey& key, GuardCheck check_guard, CacheEntry& graph,
-                                    CacheInfo& info) {
-  CompileCache::Lookup lookup = inner_->Find(key, check_guard);
+                                    CacheInfo& info, CallSite location) {
+  CompileCache::Lookup lookup = inner_->Find(key, check_guard, location);
   if (lookup.state() == CacheState::kHit) {
     graph = std::move(lookup.entry());
     return true;
@@ -102,7 +113,7 @@ bool LayeredCompileCache::LoadInner(const CacheKey& key, GuardCheck check_guard,
 }
 
 bool LayeredCompileCache::Unbundle(const CacheKey& key, std::string_view entry, CacheEntry& graph,
-                                   CacheInfo& info) {
+                                   CacheInfo& info, CallSite location) {
   if (!DecodeCacheEntry(entry, graph).ok()) {
     info.cache_status_detailed = "full_miss";
     return false;
@@ -113,21 +124,21 @@ bool LayeredCompileCache::Unbundle(const CacheKey& key, std::string_view entry, 
   bundled.components = key.components;
   bundled.answered_by = "bundle";
   bundled.time_saved_ns = graph.time_taken_ns;
-  EmitCacheEvent(inner_->layer() + "_bundled", CacheState::kHit, bundled);
+  EmitCacheEvent(inner_->layer() + "_bundled", CacheState::kHit, bundled, location);
   return true;
 }
 
 LayeredResult LayeredCompileCache::GetOrCompile(
     const CacheKey& key, GuardCheck check_guard,
-    FunctionRef<CompileOutput(GraphCompiler&)> compile) {
+    FunctionRef<CompileOutput(GraphCompiler&)> compile, CallSite location) {
   LayeredResult result;
   bool is_stale = false;
-  CompileCache::Lookup lookup =
-      outer_->Find(key, check_guard, [&](const CacheEntry& outer, CacheInfo& info) {
-        if (LoadGraphs(outer, check_guard, result.graphs, info)) return true;
-        is_stale = true;
-        return false;
-      });
+  const auto accept = [&](const CacheEntry& outer, CacheInfo& info) {
+    if (LoadGraphs(outer, check_guard, result.graphs, info, location)) return true;
+    is_stale = true;
+    return false;
+  };
+  CompileCache::Lookup lookup = outer_->Find(key, check_guard, accept, location);
   result.state = lookup.state();
   result.status = lookup.status();
   if (result.state == CacheState::kHit) {
@@ -149,6 +160,8 @@ LayeredResult LayeredCompileCache::GetOrCompile(
     if (compiler.bypass_) {
       result.state = CacheState::kBypass;
       lookup.FinishBypassed(*compiler.bypass_);
+      result.status = compiler.status_.ok() ? lookup.status() : compiler.status_;
+      if (!result.status.ok()) return result;
     } else {
       StoreOuter(lookup, compiler, output.entry);
     }

@@ -2,7 +2,8 @@
 // (ChromiumEventLogger).
 //
 // Times are microseconds since the epoch; args.compile_id is always there ("None" outside a
-// compile). Timed events carry no stack, instants do.
+// compile). tid and pid are the kernel's ids of thread and process (PyTorch writes 0): spans of two
+// threads overlap, so readers pair B and E by thread. Timed events carry no stack, instants do.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +32,14 @@ class TimedSpan {
     if (IsEnabled()) [[unlikely]]
       active_ = Begin(name, fn_name, CallSite(location));
   }
+  TimedSpan() noexcept = default;  // never written
+  TimedSpan(TimedSpan&& other) noexcept : active_(std::exchange(other.active_, nullptr)) {}
+  TimedSpan& operator=(TimedSpan&& other) noexcept {
+    End();
+    active_ = std::exchange(other.active_, nullptr);
+    return *this;
+  }
   ~TimedSpan() { End(); }
-  TimedSpan(const TimedSpan&) = delete;
-  TimedSpan& operator=(const TimedSpan&) = delete;
 
   // Adds an arg to the E event.
   template <class T>

@@ -5,14 +5,20 @@
 //     libtrace::Compile compile(frame, {.function = "forward", .file = "model.cc", .line = 12});
 //     …                                                       // compile; records carry 0/0
 //     compile.metrics().graph_op_count = 7;
+//     compile.Run([&] { Lower(model); });                     // may throw
 //   }                                                         // compilation_metrics
 //
 // Emits a chromium span `libtrace_compile`, then `recompile_reasons` (if any), `dynamo_start`, and
-// `compilation_metrics` at the end. When tracing is off it only keeps the context, so that a trace
-// switched on meanwhile has correct ids.
+// `compilation_metrics` at the end. A compile left by an exception is a failed one: Run() records
+// the exception's type and message; without it the type is `exception`, because a destructor cannot
+// see more.
+//
+// A compile that begins while tracing is off only keeps the context (a few ns), so that a trace
+// switched on meanwhile has correct ids; it has no records of its own.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,36 +27,61 @@
 #include "libtrace/call_site.h"
 #include "libtrace/chromium_event.h"
 #include "libtrace/compilation_metrics.h"
+#include "libtrace/function_ref.h"
 #include "libtrace/scope.h"
 #include "libtrace/stack.h"
 
 namespace libtrace {
 
+// Views: what they refer to must live until the constructor of Compile returns.
 struct CompileDescription {
-  std::string function{};  // what is compiled, as its author calls it
-  std::string file{};      // where it is defined; "" = unknown
+  std::string_view function{};  // what is compiled, as its author calls it
+  std::string_view file{};      // where it is defined; "" = unknown
   std::optional<uint32_t> line{};
   Stack callers{};  // who asked for it, outermost first; may be empty
   // Why earlier compiles of the frame did not fit, most recent first: `<prior id>: <failed check>`.
   std::vector<std::string> recompile_reasons{};
 };
 
+// Fills in a description; called only when tracing is on.
+using DescriptionBuilder = FunctionRef<void(CompileDescription&)>;
+
 class Compile {
  public:
-  Compile(Frame& frame, CompileDescription description,
+  Compile(Frame& frame, const CompileDescription& description,
+          CallSite location = CallSite::Current()) noexcept
+      : Compile(frame.NextCompile(), description, location) {}
+  Compile(const CompileId& id, const CompileDescription& description,
           CallSite location = CallSite::Current()) noexcept;
-  Compile(const CompileId& id, CompileDescription description,
+  // For descriptions that cost something to make.
+  Compile(Frame& frame, DescriptionBuilder describe,
+          CallSite location = CallSite::Current()) noexcept
+      : Compile(frame.NextCompile(), describe, location) {}
+  Compile(const CompileId& id, DescriptionBuilder describe,
           CallSite location = CallSite::Current()) noexcept;
   ~Compile();
   Compile(const Compile&) = delete;
   Compile& operator=(const Compile&) = delete;
 
   const CompileId& id() { return scope_.id(); }
-  CompilationMetrics& metrics() { return metrics_; }
+  // Of a compile that began while tracing was off they are written nowhere.
+  CompilationMetrics& metrics() noexcept { return metrics_ != nullptr ? *metrics_ : Unwritten(); }
   // An arg of the span's E event.
   template <class T>
   void Arg(std::string_view name, const T& value) {
     span_.Arg(name, value);
+  }
+
+  // Calls `compile` and returns what it returns. If it throws, records the compile as failed with
+  // the exception's type and message, and passes the exception on.
+  template <class F>
+  auto Run(F&& compile) -> decltype(compile()) {
+    try {
+      return compile();
+    } catch (...) {
+      FailWithCurrentException();
+      throw;
+    }
   }
 
   // The analysis starts over: later records have attempt + 1.
@@ -58,14 +89,18 @@ class Compile {
   // The compile failed; recorded in the metrics. The first call counts.
   void Fail(std::string_view type, std::string_view reason, std::string_view user_file = {},
             std::optional<uint32_t> user_line = {}) noexcept;
+  // The same with the exception that is being handled; within a catch block.
+  void FailWithCurrentException() noexcept;
 
  private:
-  void Begin(const CompileDescription& description);
+  void Begin(const CompileDescription& description) noexcept;
+  CompilationMetrics& Unwritten() noexcept;
 
   CompileScope scope_;
   CallSite location_;
-  int64_t start_us_;
-  CompilationMetrics metrics_;
+  bool is_traced_ = false;
+  int uncaught_count_ = 0;  // exceptions under way when it began
+  std::unique_ptr<CompilationMetrics> metrics_;
   TimedSpan span_;
 };
 

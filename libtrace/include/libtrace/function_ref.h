@@ -22,11 +22,21 @@ class FunctionRef<R(Args...)> {
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
            std::is_invocable_r_v<R, F&, Args...>)
       FunctionRef(F&& function)  // implicit, so that a lambda can be passed
-      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(function)))),
-        call_([](void* object, Args... args) -> R {
-          return static_cast<R>(
-              (*static_cast<std::add_pointer_t<F>>(object))(std::forward<Args>(args)...));
-        }) {}
+  {
+    if constexpr (std::is_function_v<std::remove_reference_t<F>>) {
+      object_ = reinterpret_cast<void*>(std::addressof(function));
+      call_ = [](void* object, Args... args) -> R {
+        return static_cast<R>(
+            reinterpret_cast<std::add_pointer_t<F>>(object)(std::forward<Args>(args)...));
+      };
+    } else {
+      object_ = const_cast<void*>(static_cast<const void*>(std::addressof(function)));
+      call_ = [](void* object, Args... args) -> R {
+        return static_cast<R>(
+            (*static_cast<std::add_pointer_t<F>>(object))(std::forward<Args>(args)...));
+      };
+    }
+  }
 
   R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
   explicit operator bool() const { return call_ != nullptr; }

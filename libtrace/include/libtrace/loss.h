@@ -17,13 +17,16 @@ enum class LossKind {
   kOpenFailed,        // directory missing, read-only or full
   kBuilderFailed,     // a metadata or payload builder threw, or memory ran out
   kPayloadTooLarge,   // the record is there, without its payload
-  kReentrant,         // emitted by a signal handler or a sink in the middle of an emission
-  kBadRecordKey,      // reserved or empty record key
+  kReentrant,         // emitted by a sink in the middle of an emission
+  kBadRecordKey,      // reserved or empty record key, or not the members that readers of PyTorch's
+                      // record of that name need
   kNotWrittenAtExit,  // queue not empty when its time was over; of other threads, after the
                       // destructors of static objects
   kBadOption,         // not a loss: an option or variable was not understood
+  kBadEncoding,       // not a loss: an artifact's encoding was neither json nor string, or its
+                      // payload was not JSON; written as string
 };
-inline constexpr int kLossKindCount = 9;
+inline constexpr int kLossKindCount = 10;
 
 // As in the log: `queue_full`, `write_failed`, …
 std::string_view ToString(LossKind kind) noexcept;

@@ -3,7 +3,7 @@
 // One trace per process. It starts by itself at the first emission if the environment says so
 // (libtrace/options.h), or by Start(). All functions may be called from any thread at any time,
 // are noexcept, and never fail their caller: what cannot be written is counted (libtrace/loss.h).
-// Only emissions from within a signal handler may be lost (and counted).
+// No function is async-signal-safe: call none from a signal handler.
 //
 //   // The builder runs only if tracing is on.
 //   libtrace::Emit("my_record", [&](libtrace::MetadataWriter& json) {
@@ -147,8 +147,10 @@ struct EmitOptions {
 namespace detail {
 void EmitRecord(std::string_view key, MetadataBuilder metadata, PayloadBuilder payload,
                 const EmitOptions& options, const CallSite& location) noexcept;
+// `is_json`: the payload comes from a JsonWriter and need not be checked.
 void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuilder payload,
-                  const EmitOptions& options, const CallSite& location) noexcept;
+                  const EmitOptions& options, const CallSite& location,
+                  bool is_json = false) noexcept;
 
 // The templates below copy what they pass on once tracing is found to be on: what is passed by
 // reference itself would be built in memory before the level is tested. A builder is copied if it
@@ -161,8 +163,9 @@ using Builder = std::conditional_t<!std::is_lvalue_reference_v<F> && !std::is_co
 
 // Emits one record; `location` becomes its prefix. `metadata(MetadataWriter&)` writes one value, {}
 // if it writes none; `payload(Payload&)` may be left out. Neither is called when tracing is off.
-// Both run before any lock is taken, on this thread, and may emit records themselves. If one
-// throws, the record is lost and counted.
+// Both run before any lock is taken, on this thread, `payload` first, and may emit records
+// themselves. If one throws, the record is lost and counted. So is a record with one of PyTorch's
+// keys that lacks the members which its readers need (kBadRecordKey).
 template <class Metadata>
 void Emit(std::string_view key, Metadata&& metadata, const EmitOptions& options = {},
           CallSite location = CallSite::Current()) noexcept {
@@ -182,8 +185,10 @@ void Emit(std::string_view key, Metadata&& metadata, Payload&& payload,
   }
 }
 
-// Emits a record of kind `artifact`. Names of your own need a prefix of your own; encoding is
-// "json" or "string" and promises what the payload is.
+// Emits a record of kind `artifact`. Names of your own need a prefix of your own. `encoding` is
+// "json" or "string"; other readers fail on anything else and on a json payload that is not JSON
+// (strictly: no NaN), so such an artifact is written as "string" and counted as kBadEncoding. A json
+// payload is parsed for that; EmitJsonArtifact saves it.
 template <class Payload>
 void EmitArtifact(std::string_view name, std::string_view encoding, Payload&& payload,
                   const EmitOptions& options = {},
@@ -207,7 +212,7 @@ void EmitJsonArtifact(std::string_view name, JsonStyle style, Build&& build,
       json.Finish();
     };
     detail::EmitArtifact(name, format::kEncodingJson, payload, EmitOptions(options),
-                         CallSite(location));
+                         CallSite(location), true);
   }
 }
 

@@ -24,8 +24,9 @@ class GraphExecutionOrder {
     bool per_execution = false;
     uint32_t max_size = 1'000'000;  // then Emit() is called by itself
   };
-  GraphExecutionOrder();
-  explicit GraphExecutionOrder(Options options);
+  // `location` becomes the prefix of the list that the destructor emits, and of a full one.
+  explicit GraphExecutionOrder(CallSite location = CallSite::Current());
+  explicit GraphExecutionOrder(Options options, CallSite location = CallSite::Current());
   ~GraphExecutionOrder();
   GraphExecutionOrder(const GraphExecutionOrder&) = delete;
   GraphExecutionOrder& operator=(const GraphExecutionOrder&) = delete;
@@ -34,7 +35,8 @@ class GraphExecutionOrder {
   // tells graphs of one compile apart (`forward`, `backward`, a name) in the per-execution record.
   // Does nothing when tracing is off.
   void Executed(const std::optional<CompileId>& compile_id, std::string_view label = {},
-                std::optional<int64_t> duration_ns = {}) noexcept;
+                std::optional<int64_t> duration_ns = {},
+                CallSite location = CallSite::Current()) noexcept;
   // Emits what has been collected, if anything, and begins anew.
   void Emit(CallSite location = CallSite::Current()) noexcept;
 

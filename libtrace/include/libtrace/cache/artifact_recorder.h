@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "libtrace/call_site.h"
 #include "libtrace/status.h"
 
 namespace libtrace {
@@ -42,9 +43,10 @@ class ArtifactRecorder {
   // Keeps a copy; the same bytes under the same layer and key count once.
   void Record(std::string_view layer, std::string_view key, std::string_view entry_bytes);
   // The bundle: deterministic, with a checksum.
-  std::string Serialize(CacheBundleInfo* info = nullptr) const;
+  std::string Serialize(CacheBundleInfo* info = nullptr,
+                        CallSite location = CallSite::Current()) const;
   // Serializes into a file, written beside and renamed.
-  Status Save(const std::string& path) const;
+  Status Save(const std::string& path, CallSite location = CallSite::Current()) const;
   // From now on, Save(path) after each compile that added an entry; if it fails, the next one tries
   // again.
   // "" = no more.
@@ -54,8 +56,8 @@ class ArtifactRecorder {
 
  private:
   friend class CompileCache;
-  Status AfterCompile();
-  std::string SerializeFor(std::string_view path, CacheBundleInfo* info) const;
+  Status AfterCompile(CallSite location);
+  std::string SerializeFor(std::string_view path, CacheBundleInfo* info, CallSite location) const;
 
   struct Impl;
   std::unique_ptr<Impl> impl_;
@@ -64,8 +66,8 @@ class ArtifactRecorder {
 // Puts the entries of a bundle back into the caches with the same layer names. Not ok, and nothing
 // done, if the bundle is damaged or of another version.
 Status PopulateCaches(std::string_view bundle, const std::vector<CompileCache*>& caches,
-                      CacheBundleInfo* info = nullptr);
+                      CacheBundleInfo* info = nullptr, CallSite location = CallSite::Current());
 Status LoadCacheBundle(const std::string& path, const std::vector<CompileCache*>& caches,
-                       CacheBundleInfo* info = nullptr);
+                       CacheBundleInfo* info = nullptr, CallSite location = CallSite::Current());
 
 }  // namespace libtrace

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "libtrace/artifacts/cache_event.h"
+#include "libtrace/call_site.h"
 #include "libtrace/cache/cache_key.h"
 #include "libtrace/cache/cache_store.h"
 #include "libtrace/function_ref.h"
@@ -63,7 +64,8 @@ struct CacheResult {
   CacheState state = CacheState::kMiss;
   CacheEntry entry{};
   bool is_cached = false;  // a store has the entry now
-  // Not ok: strict mode and a bypass (nothing was compiled), see CompileCacheOptions::strict.
+  // Not ok: strict mode and a bypass, see CompileCacheOptions::strict; the entry is then empty, also
+  // where the callback that compiled was the one to say so.
   Status status{};
 };
 
@@ -91,7 +93,8 @@ struct CompileCacheOptions {
   uint64_t max_size_bytes = uint64_t{1} << 30;
   std::shared_ptr<CacheStore>
       remote{};  // e.g. MakeRedisStore; entries found there are kept locally too
-  // A bypass is an error instead of a silent compile.
+  // A bypass is an error instead of a silent compile, whoever finds it: a guard that throws, the
+  // callback that compiles (CompileOutput::bypass), FinishBypassed, Bypass.
   bool strict = false;
   // Takes a copy of every entry found or stored, see artifact_recorder.h.
   std::shared_ptr<ArtifactRecorder> recorder{};
@@ -107,7 +110,8 @@ class CompileCache {
   // Looks up, compiles and stores if need be, emits the event: a hit before it returns, a miss or a
   // bypass after `compile` has run. What `compile` throws is passed on, after a miss event.
   CacheResult GetOrCompile(const CacheKey& key, GuardCheck check_guard,
-                           FunctionRef<CompileOutput()> compile);
+                           FunctionRef<CompileOutput()> compile,
+                           CallSite location = CallSite::Current());
 
   // The same in steps, for callers that cannot put compiling in a callback. Exactly one of Finish*
   // must be called unless it was a hit; if none is, the destructor emits the miss.
@@ -126,16 +130,18 @@ class CompileCache {
     // Compiled: keeps the entry and emits the miss. time_taken_ns, if 0, becomes the time since
     // Find. Not ok if no store could keep it.
     Status Finish(CacheEntry& entry);
-    // What was compiled cannot be cached: emits the bypass.
+    // What was compiled cannot be cached: emits the bypass. In strict mode status() is an error
+    // afterwards.
     void FinishBypassed(const BypassReason& reason);
 
    private:
     friend class CompileCache;
     friend class LayeredCompileCache;
-    explicit Lookup(CompileCache* cache) : cache_(cache) {}
+    Lookup(CompileCache* cache, CallSite location) : cache_(cache), location_(location) {}
     void EmitMiss() noexcept;
 
     CompileCache* cache_;
+    CallSite location_;  // its texts live as long as the program (literals), or until Finish*
     CacheKey key_;
     CacheState state_ = CacheState::kMiss;
     CacheEntry entry_;
@@ -144,17 +150,19 @@ class CompileCache {
     int64_t start_ns_ = 0;
     bool is_emitted_ = false;
   };
-  Lookup Find(const CacheKey& key, GuardCheck check_guard);
+  Lookup Find(const CacheKey& key, GuardCheck check_guard,
+              CallSite location = CallSite::Current());
 
   // As Find, but an entry whose guards hold is a hit only if `accept` takes it; `accept` may
   // complete `info`. An entry that is not taken is a miss with the cache_status_detailed that
   // `accept` left there.
   using Accept = FunctionRef<bool(const CacheEntry& entry, CacheInfo& info)>;
-  Lookup Find(const CacheKey& key, GuardCheck check_guard, Accept accept);
+  Lookup Find(const CacheKey& key, GuardCheck check_guard, Accept accept,
+              CallSite location = CallSite::Current());
 
   // Something that cannot be cached, known before a key could be made: counts, emits the event. In
   // strict mode the status is an error; otherwise go on and compile.
-  Status Bypass(const BypassReason& reason);
+  Status Bypass(const BypassReason& reason, CallSite location = CallSite::Current());
 
   // Stores without a lookup and without an event. PutBytes takes what EncodeCacheEntry gave, and
   // keeps it locally only if there is a local store.
@@ -162,6 +170,9 @@ class CompileCache {
   Status PutBytes(std::string_view key, std::string_view bytes);
   // Forgets every entry of the key, in all stores.
   Status Remove(std::string_view key);
+
+  // What a bypass for `reason` means to the caller: an error in strict mode. Emits nothing.
+  Status StatusOfBypass(const BypassReason& reason) const;
 
   const std::string& layer() const;
   bool enabled() const;

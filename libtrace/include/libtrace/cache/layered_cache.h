@@ -30,7 +30,7 @@ struct LayeredResult {
   CacheState state = CacheState::kMiss;  // of the outer layer
   CacheEntry outer{};
   std::vector<CacheEntry> graphs{};  // in the order in which they were compiled
-  Status status{};
+  Status status{};  // not ok: one of the layers is strict and bypassed; nothing else is set then
 };
 
 class LayeredCompileCache {
@@ -40,9 +40,9 @@ class LayeredCompileCache {
   class GraphCompiler {
    public:
     // Returns the graph's entry, from the inner cache or from `compile`. If the inner layer
-    // bypasses, the outer one cannot be cached either.
-    CacheResult Compile(const CacheKey& key, bool is_backward,
-                        FunctionRef<CompileOutput()> compile);
+    // bypasses, the outer one cannot be cached either; in strict mode both statuses are errors.
+    CacheResult Compile(const CacheKey& key, bool is_backward, FunctionRef<CompileOutput()> compile,
+                        CallSite location = CallSite::Current());
 
    private:
     friend class LayeredCompileCache;
@@ -56,6 +56,7 @@ class LayeredCompileCache {
     GuardCheck check_guard_;
     std::vector<Graph> graphs_;
     std::optional<BypassReason> bypass_;
+    Status status_;  // not ok: a strict inner layer bypassed
   };
 
   explicit LayeredCompileCache(LayeredCacheOptions options);
@@ -64,16 +65,19 @@ class LayeredCompileCache {
   // `compile` compiles every graph through the GraphCompiler and returns the outer part. The guards
   // of outer and inner entries are both asked of `check_guard`.
   LayeredResult GetOrCompile(const CacheKey& key, GuardCheck check_guard,
-                             FunctionRef<CompileOutput(GraphCompiler&)> compile);
+                             FunctionRef<CompileOutput(GraphCompiler&)> compile,
+                             CallSite location = CallSite::Current());
 
   CompileCache& outer();
   CompileCache& inner();
 
  private:
   bool LoadGraphs(const CacheEntry& outer, GuardCheck check_guard, std::vector<CacheEntry>& graphs,
-                  CacheInfo& info);
-  bool LoadInner(const CacheKey& key, GuardCheck check_guard, CacheEntry& graph, CacheInfo& info);
-  bool Unbundle(const CacheKey& key, std::string_view entry, CacheEntry& graph, CacheInfo& info);
+                  CacheInfo& info, CallSite location);
+  bool LoadInner(const CacheKey& key, GuardCheck check_guard, CacheEntry& graph, CacheInfo& info,
+                 CallSite location);
+  bool Unbundle(const CacheKey& key, std::string_view entry, CacheEntry& graph, CacheInfo& info,
+                CallSite location);
   void StoreOuter(CompileCache::Lookup& lookup, const GraphCompiler& compiler, CacheEntry& outer);
 
   bool bundled_;

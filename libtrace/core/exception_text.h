@@ -1,0 +1,12 @@
+// What the exception that is being handled is called, and what it says.
+#pragma once
+
+#include <string>
+
+namespace libtrace::detail {
+
+// Both only within a catch block; "" outside, and for what has no text. May throw std::bad_alloc.
+std::string CurrentExceptionType();     // demangled: std::runtime_error
+std::string CurrentExceptionMessage();  // what() of a std::exception
+
+}  // namespace libtrace::detail

@@ -1,0 +1,34 @@
+#include "core/thread_id.h"
+
+#include <unistd.h>
+
+#include <atomic>
+
+namespace libtrace::detail {
+namespace {
+
+std::atomic<uint32_t> g_process_id{0};            // 0 = not asked yet
+constinit thread_local uint32_t t_thread_id = 0;  // the same
+
+}  // namespace
+
+uint32_t ProcessId() noexcept {
+  uint32_t id = g_process_id.load(std::memory_order_relaxed);
+  if (id == 0) {
+    id = static_cast<uint32_t>(getpid());
+    g_process_id.store(id, std::memory_order_relaxed);
+  }
+  return id;
+}
+
+uint32_t ThreadId() noexcept {
+  if (t_thread_id == 0) t_thread_id = static_cast<uint32_t>(gettid());
+  return t_thread_id;
+}
+
+void ResetIdsInChild() noexcept {
+  g_process_id.store(0, std::memory_order_relaxed);
+  t_thread_id = 0;
+}
+
+}  // namespace libtrace::detail

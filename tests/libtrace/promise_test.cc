@@ -1,0 +1,202 @@
+// Promises that were once not kept: failed compiles, ids of threads, what other readers reject,
+// errno.
+#include <unistd.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <thread>
+
+#include "libtrace/chromium_event.h"
+#include "libtrace/compile.h"
+#include "libtrace/libtrace.h"
+#include "tests/catch2.h"
+#include "tests/libtrace/log_text.h"
+
+namespace libtrace {
+namespace {
+
+using testing::FindRecord;
+using testing::LoggedRecord;
+using testing::MemoryTrace;
+
+std::string MetricsOf(MemoryTrace& trace) {
+  const auto record = FindRecord(trace.records(), "\"compilation_metrics\"");
+  REQUIRE(record);
+  return record->envelope;
+}
+
+TEST_CASE("A compile left by an exception is a failed compile", "[compile]") {
+  MemoryTrace trace;
+  Frame frame;
+  try {
+    const Compile compile(frame, {.function = "throws", .file = "ex.cc", .line = 8});
+    throw std::runtime_error("lowering failed");
+  } catch (const std::runtime_error&) {
+  }
+  const std::string metrics = MetricsOf(trace);
+  CHECK(metrics.find("\"fail_type\": \"exception\"") != std::string::npos);
+  CHECK(metrics.find("\"has_guarded_code\": false") != std::string::npos);
+}
+
+TEST_CASE("Run records type and message of an exception and passes it on", "[compile]") {
+  MemoryTrace trace;
+  Frame frame;
+  const auto compile_it = [&] {
+    Compile compile(frame, {.function = "throws", .file = "ex.cc", .line = 8});
+    CHECK(compile.Run([] { return 7; }) == 7);
+    compile.Run([] { throw std::runtime_error("lowering failed"); });
+  };
+  CHECK_THROWS_AS(compile_it(), std::runtime_error);
+  const std::string metrics = MetricsOf(trace);
+  CHECK(metrics.find("\"fail_type\": \"std::runtime_error\"") != std::string::npos);
+  CHECK(metrics.find("\"fail_reason\": \"lowering failed\"") != std::string::npos);
+}
+
+TEST_CASE("A compile within a destructor that an exception runs is a good one", "[compile]") {
+  MemoryTrace trace;
+  struct CompilesAtEnd {
+    ~CompilesAtEnd() {
+      Frame frame;
+      const Compile compile(frame, {.function = "cleanup"});
+    }
+  };
+  try {
+    const CompilesAtEnd at_end;
+    throw 1;
+  } catch (int) {
+  }
+  CHECK(MetricsOf(trace).find("\"fail_type\": null") != std::string::npos);
+}
+
+TEST_CASE("A compile without a line has line 0 in its stack", "[compile]") {
+  MemoryTrace trace;
+  Frame frame;
+  { const Compile compile(frame, {.function = "step", .file = "x.cc"}); }
+  const auto start = FindRecord(trace.records(), "dynamo_start");
+  REQUIRE(start);
+  CHECK(start->Has("{\"line\": 0, \"name\": \"step\""));
+}
+
+TEST_CASE("A description is made only when tracing is on", "[compile]") {
+  Stop();
+  bool was_made = false;
+  Frame frame;
+  const auto describe = [&](CompileDescription& description) {
+    was_made = true;
+    description.function = "f";
+  };
+  {
+    Compile compile(frame, describe);
+    compile.metrics().graph_op_count = 3;
+    CHECK(CurrentContext().compile_id == compile.id());
+  }
+  CHECK_FALSE(was_made);
+  MemoryTrace trace;
+  { const Compile compile(frame, describe); }
+  CHECK(was_made);
+  CHECK(MetricsOf(trace).find("\"co_name\": \"f\"") != std::string::npos);
+}
+
+TEST_CASE("Chromium events carry the ids of their process and thread", "[chromium][threads]") {
+  MemoryTrace trace;
+  const TimedSpan span("here");
+  std::string other_thread;
+  std::thread([&] {
+    other_thread = "\"tid\": " + std::to_string(gettid()) + "";
+    const TimedSpan other("there");
+  }).join();
+  const std::string pid = "\"pid\": " + std::to_string(getpid());
+  int there_count = 0;
+  for (const LoggedRecord& record : trace.records()) {
+    if (!record.Has("chromium_event")) continue;
+    CHECK(record.payload.find(pid) != std::string::npos);
+    const bool is_there = record.payload.find("there") != std::string::npos;
+    there_count += is_there ? 1 : 0;
+    const std::string thread =
+        is_there ? other_thread : "\"tid\": " + std::to_string(gettid());
+    CHECK(record.payload.find(thread) != std::string::npos);
+  }
+  CHECK(there_count == 2);
+}
+
+TEST_CASE("An artifact that other readers would fail on is written as string", "[emit]") {
+  MemoryTrace trace;
+  const auto emit = [](const char* name, const char* encoding, const char* text) {
+    EmitArtifact(name, encoding, [&](Payload& payload) { payload.text() = text; });
+  };
+  emit("good_json", "json", R"({"a": [1, 2.5e3, "\u00e9\n", null, true]})");
+  emit("good_string", "string", "a: 1");
+  emit("bad_encoding", "yaml", "a: 1");
+  emit("bad_json", "json", "a: 1");
+  emit("bad_number", "json", "[NaN]");
+  emit("no_json", "json", "");
+  libtrace_emit_artifact(nullptr, "from_c", "protobuf", "x", 1);
+  const auto records = trace.records();
+  const auto encoding_of = [&](std::string_view name) -> std::string {
+    for (const LoggedRecord& record : records) {
+      if (record.IsArtifact(name)) return record.Has("\"encoding\": \"json\"") ? "json" : "string";
+    }
+    return "";
+  };
+  CHECK(encoding_of("good_json") == "json");
+  CHECK(encoding_of("good_string") == "string");
+  for (const char* name : {"bad_encoding", "bad_json", "bad_number", "no_json", "from_c"}) {
+    INFO(name);
+    CHECK(encoding_of(name) == "string");
+  }
+  CHECK(GetStats().lost_by_kind[static_cast<size_t>(LossKind::kBadEncoding)] == 5);
+  CHECK(GetStats().lost_record_count == 0);
+  REQUIRE(trace.errors().size() == 1);
+  CHECK(trace.errors()[0].find("bad_encoding: record `bad_encoding` (") == 0);
+  CHECK(trace.errors()[0].find("promise_test.cc:") != std::string::npos);
+}
+
+TEST_CASE("A record of PyTorch's kind without the members that its readers need is refused",
+          "[emit]") {
+  MemoryTrace trace;
+  const auto emit = [](std::string_view key, std::string_view json) {
+    Emit(key, [&](MetadataWriter& writer) { writer.Json(json); });
+  };
+  emit("graph_dump", "{}");
+  emit("graph_dump", "[1]");
+  emit("artifact", R"({"name": "x", "encoding": "yaml"})");
+  emit("artifact", R"({"name": "x"})");
+  emit("aot_forward_graph", "\"text\"");
+  CHECK(trace.records().empty());
+  CHECK(GetStats().lost_by_kind[static_cast<size_t>(LossKind::kBadRecordKey)] == 5);
+  emit("graph_dump", R"({"name": "x", "deep": {"a": [{}]}})");
+  emit("aot_forward_graph", "{}");
+  emit("acme_any", "[1]");
+  CHECK(FindRecord(trace.records(), "\"graph_dump\""));
+  CHECK(FindRecord(trace.records(), "aot_forward_graph"));
+  CHECK(FindRecord(trace.records(), "acme_any"));
+}
+
+TEST_CASE("errno survives an emission that fails", "[emit]") {
+  Options options;
+  options.directory = "/proc/none/trace";
+  options.on_error = [](LossKind, const std::string&) { errno = EPERM; };
+  errno = EXDEV;
+  REQUIRE(Start(std::move(options)));
+  CHECK(errno == EXDEV);
+  EmitInstant("lost");
+  CHECK(errno == EXDEV);
+  Stop();
+  CHECK(errno == EXDEV);
+  CHECK(GetStats().lost_record_count > 0);
+}
+
+TEST_CASE("C functions take null pointers", "[c_api]") {
+  libtrace_get_stats(nullptr);
+  libtrace_options_init(nullptr);
+  CHECK(libtrace_start(nullptr) == 0);
+  libtrace_emit(nullptr, nullptr, nullptr, nullptr, 0);
+  libtrace_emit_artifact(nullptr, nullptr, nullptr, nullptr, 0);
+  libtrace_compile_end(nullptr);
+  libtrace_span_end(nullptr);
+  libtrace_emit_cache_event(nullptr, nullptr);
+  CHECK(libtrace_component_line(nullptr, nullptr, nullptr, 0, nullptr, 10) > 51);
+}
+
+}  // namespace
+}  // namespace libtrace
