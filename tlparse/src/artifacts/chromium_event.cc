@@ -28,7 +28,8 @@ struct OpenEvent {
   std::int64_t record_id;
   double start_us;
   CompileState* compile;
-  std::string compile_label;  // args.compile_id: tells threads apart where names do not
+  std::int64_t thread;        // tid; 0 in PyTorch's logs
+  std::string compile_label;  // args.compile_id: tells threads apart where tids do not
 };
 
 struct ProcessEvents {
@@ -41,6 +42,7 @@ struct Event {
   TextId name_id = 0;
   double ts_us = 0;
   char phase = 0;
+  std::int64_t thread = 0;
   simdjson::dom::object args;
   bool has_args = false;
   std::string_view compile_label;
@@ -63,8 +65,8 @@ class ChromiumEvent final : public Ingestor {
     if (compile == nullptr && !events.active.empty()) compile = events.active.back();
     switch (event.phase) {
       case 'B':
-        events.open.push_back(
-            {event.name_id, record.id, event.ts_us, compile, std::string(event.compile_label)});
+        events.open.push_back({event.name_id, record.id, event.ts_us, compile, event.thread,
+                               std::string(event.compile_label)});
         if (record.compile != nullptr) events.active.push_back(record.compile);
         return {};
       case 'E':
@@ -114,6 +116,7 @@ class ChromiumEvent final : public Ingestor {
       event.name = scanned->name;
       event.ts_us = scanned->ts_us;
       event.phase = scanned->phase;
+      event.thread = scanned->thread;
       event.compile_label = scanned->compile_label;
       return event;
     }
@@ -141,6 +144,8 @@ class ChromiumEvent final : public Ingestor {
       } else if (field.key == "ph") {
         if (field.value.get(string) == simdjson::SUCCESS && !string.empty())
           event.phase = string.front();
+      } else if (field.key == "tid") {
+        if (field.value.get(event.thread) != simdjson::SUCCESS) event.thread = 0;
       } else if (field.key == "args") {
         event.has_args = field.value.get(event.args) == simdjson::SUCCESS;
       }
@@ -154,8 +159,8 @@ class ChromiumEvent final : public Ingestor {
     return event;
   }
 
-  // Pairs an E with the innermost B of its name; of several threads' events with the one of the
-  // same compile.
+  // Pairs an E with the innermost B of its name and thread. PyTorch writes 0 for every thread:
+  // among those it is the one of the same compile, if there is one.
   void End(const Record& record, const Event& event, CompileState* compile, ProcessEvents& events,
            const std::string& repaired_args, IngestContext& context) {
     if (record.compile != nullptr) {
@@ -166,7 +171,7 @@ class ChromiumEvent final : public Ingestor {
     const auto last = open.rbegin() + std::min(std::ssize(open), kMaxOpenBetween);
     auto begin = last;
     for (auto candidate = open.rbegin(); candidate != last; ++candidate) {
-      if (candidate->name_id != event.name_id) continue;
+      if (candidate->name_id != event.name_id || candidate->thread != event.thread) continue;
       const bool is_same_compile = candidate->compile_label == event.compile_label;
       if (is_same_compile || begin == last) begin = candidate;
       if (is_same_compile) break;

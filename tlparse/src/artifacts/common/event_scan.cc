@@ -17,12 +17,12 @@ class Scanner {
   std::optional<ScannedEvent> Event() {
     if (!Object([this](std::string_view key) { return Member(key); })) return std::nullopt;
     Space();
-    if (at_ != end_ || seen_ != 7) return std::nullopt;
+    if (at_ != end_ || (seen_ & 7) != 7) return std::nullopt;
     return event_;
   }
 
  private:
-  static constexpr unsigned kName = 1, kTime = 2, kPhase = 4;
+  static constexpr unsigned kName = 1, kTime = 2, kPhase = 4, kThread = 8;
 
   void Space() {
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r')) ++at_;
@@ -151,6 +151,15 @@ class Scanner {
     return true;
   }
 
+  bool Thread() {
+    Space();
+    if (at_ == end_ || !IsDigit(*at_)) return Skip(1);
+    double value = 0;
+    if (!Once(kThread) || !Number(value) || value >= 9e15) return false;
+    event_.thread = static_cast<std::int64_t>(value);
+    return true;
+  }
+
   bool Member(std::string_view key) {
     if (key == "name") return Once(kName) && Plain(event_.name);
     if (key == "ts") return Once(kTime) && Number(event_.ts_us);
@@ -160,6 +169,7 @@ class Scanner {
       event_.phase = phase.front();
       return true;
     }
+    if (key == "tid") return Thread();
     if (key != "args") return Skip(1);
     if (has_args_) return false;
     has_args_ = true;

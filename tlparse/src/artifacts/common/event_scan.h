@@ -2,6 +2,7 @@
 // each (numbers above all) costs more than everything else that is done with them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -12,6 +13,7 @@ struct ScannedEvent {
   std::string_view name;
   double ts_us = 0;
   char phase = 0;
+  std::int64_t thread = 0;         // tid; 0: none, or not an integer
   std::string_view compile_label;  // args.compile_id; empty: none
 };
 
