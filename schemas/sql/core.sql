@@ -49,7 +49,23 @@ CREATE TABLE process (
   time_basis TEXT NOT NULL,         -- how the year and zone were found: chromium_event, cache_event_time, compilation_metrics, file_mtime, none
   time_shift_us INTEGER,            -- add to record_row.local_us to get time_us; NULL: uncalibrated
   first_record_id INTEGER NOT NULL, -- the process's records have ids from first_record_id to last_record_id;
-  last_record_id INTEGER NOT NULL   --   those of others lie between them where processes share a file
+  last_record_id INTEGER NOT NULL,  --   those of others lie between them where processes share a file
+  first_record_us INTEGER,          -- when its first and its last record were written, since the epoch, UTC; NULL: uncalibrated
+  last_record_us INTEGER,
+  launch_id INTEGER REFERENCES launch(id)
+) STRICT;
+
+-- One start of the job: the processes of one run that lived at the same time, at most one per rank. A rank's log that begins after
+-- its earlier one ended begins a later launch; one that overlaps it is an extra process of the same launch. Logs without rank form
+-- no launches: they belong to the one in whose time they began. Computed at the end of each load.
+CREATE TABLE launch (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES run(id),
+  ordinal INTEGER NOT NULL,        -- 1-based, in order of time
+  start_time_us INTEGER,           -- first and last record of its processes, since the epoch, UTC; NULL: uncalibrated
+  end_time_us INTEGER,
+  process_count INTEGER NOT NULL,
+  UNIQUE (run_id, ordinal)
 ) STRICT;
 
 -- Strings that many rows share. Ids 1 … 32 are fixed (see tlparse/src/store/text_pool.h).

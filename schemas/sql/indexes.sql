@@ -12,3 +12,5 @@ CREATE INDEX metric_by_compile ON compilation_metric_row(compile_id);
 CREATE INDEX op_list_by_compile ON op_list_use_row(compile_id);
 CREATE INDEX output_code_by_compile ON output_code_row(compile_id);
 CREATE INDEX recompile_by_compile ON recompile_row(compile_id);
+-- Events that were never closed: what was going on where a log ends. Few rows.
+CREATE INDEX chromium_event_open ON chromium_event_row(compile_id) WHERE phase = 66;

@@ -95,10 +95,14 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
+  const std::optional<std::int64_t> shift_us = process.clock.shift_us();
   rows_->Add(process_table_, state.id, log_file_id_, state.pid, state.rank,
              text_or_null(state.rank_source), state.is_thread_id, text_or_null(state.torch_version),
              text_or_null(state.python_version), process.clock.utc_offset_s(), StaticText{basis},
-             process.clock.shift_us(), process.first_record_id, process.last_record_id);
+             shift_us, process.first_record_id, process.last_record_id,
+             shift_us ? std::optional(process.clock.first_local_us() + *shift_us) : std::nullopt,
+             shift_us ? std::optional(process.clock.last_local_us() + *shift_us) : std::nullopt,
+             nullptr);
   return MakeRoom(next_batch);
 }
 

@@ -16,6 +16,7 @@
 #include "base/remove_on_signal.h"
 #include "base/version.h"
 #include "import/empty_database.h"
+#include "import/launches.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
 #include "log/payload_index.h"
@@ -192,6 +193,7 @@ class Load {
       index.reset();
     });
     if (is_new_) RETURN_IF_ERROR(CreateIndexes(database_));
+    RETURN_IF_ERROR(WriteLaunches(database_, summary_.run_id));
     ASSIGN_OR_RETURN(
         Statement totals,
         database_.Prepare(

@@ -60,6 +60,7 @@ ProcessClock::ProcessClock(PrefixTimeUs first, std::int64_t file_mtime_us, bool 
 
 std::int64_t ProcessClock::LocalUs(PrefixTimeUs time) {
   last_us_ = std::max(last_us_, ToEpochUs(provisional_, time) + zone_change_us_);
+  if (first_us_ == INT64_MIN) first_us_ = last_us_;
   return last_us_;
 }
 

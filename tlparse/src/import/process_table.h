@@ -24,6 +24,9 @@ class ProcessClock {
 
   // Microseconds in the process's own provisional time; never decreasing.
   std::int64_t LocalUs(PrefixTimeUs time);
+  // The first and the latest answer of LocalUs.
+  std::int64_t first_local_us() const { return first_us_; }
+  std::int64_t last_local_us() const { return last_us_; }
   void Note(PrefixTimeUs time, std::int64_t epoch_us, IngestContext::TimeBasis basis);
   // Add to LocalUs; nothing if uncalibrated.
   std::optional<std::int64_t> shift_us() const;
@@ -39,6 +42,7 @@ class ProcessClock {
   std::int64_t coarse_shift_us_ = 0;
   std::string_view coarse_basis_;
   std::int64_t zone_change_us_ = 0;  // the clock was moved (daylight saving) since the first event
+  std::int64_t first_us_ = INT64_MIN;
   std::int64_t last_us_ = INT64_MIN;
 };
 

@@ -26,7 +26,7 @@ TypingStage::TypingStage(TableSet& tables)
       router_(tables),
       run_table_(tables.Use("run", 4)),
       log_file_table_(tables.Use("log_file", 13)),
-      process_table_(tables.Use("process", 13)),
+      process_table_(tables.Use("process", 16)),
       payload_table_(tables.Use("payload_row", 4)),
       record_table_(tables.Use("record_row", 19)),
       compile_table_(tables.Use("compile", 19)),

@@ -1,0 +1,34 @@
+-- Where each process stands at the end of its log: one row per process. `state`:
+--   compiling         the log ends inside a compile: it has no end in the log, or its backward has not
+--   failed            the last compile failed, and no other followed
+--   between_compiles  the last compile is done
+--   ended             the log shows an orderly end; PyTorch writes none
+-- `since_us`: when the innermost open event began (compiling), else when the last compile's last record was written.
+-- Compiles without frame id (compiled autograd alone, stretches of records without ids) say nothing about where a process stands.
+CREATE VIEW rank_status AS
+  WITH last_compile AS (
+    SELECT p.id AS process_id, p.log_file_id, p.launch_id, p.rank, p.pid, p.time_shift_us, p.first_record_us, p.last_record_us,
+      (SELECT c.id FROM compile c WHERE c.process_id = p.id AND c.frame_id IS NOT NULL AND c.is_synthetic = 0
+        ORDER BY c.last_record_id DESC LIMIT 1) AS compile_id
+    FROM process p),
+  open AS (
+    SELECT l.*, c.status, c.label, c.function, c.last_record_id, c.start_time_us,
+      (SELECT max(e.record_id) FROM chromium_event_row e WHERE e.compile_id = c.id AND e.phase = 66 AND (c.status = 'unfinished'
+        OR e.record_id > (SELECT max(m.record_id) FROM compilation_metric_row m WHERE m.compile_id = c.id))) AS open_record_id
+    FROM last_compile l LEFT JOIN compile c ON c.id = l.compile_id)
+  SELECT f.run_id, n.ordinal AS launch, coalesce(o.rank, f.name_rank) AS rank, o.pid,
+    CASE WHEN o.status = 'unfinished' OR o.open_record_id IS NOT NULL THEN 'compiling' WHEN o.status = 'failed' THEN 'failed'
+      ELSE 'between_compiles' END AS state,
+    o.label AS compile, o.function, t.text AS phase,
+    CASE WHEN e.start_us IS NOT NULL THEN CAST(e.start_us AS INTEGER)
+      WHEN o.status = 'unfinished' AND o.start_time_us IS NOT NULL THEN o.start_time_us
+      ELSE (SELECT r.local_us + o.time_shift_us FROM record_row r WHERE r.id = o.last_record_id) END AS since_us,
+    o.last_record_us,
+    (SELECT count(*) FROM compile d WHERE d.process_id = o.process_id AND d.frame_id IS NOT NULL AND d.is_synthetic = 0
+      AND d.status NOT IN ('unfinished', 'failed')) AS compiles_done,
+    o.first_record_us, o.process_id, o.compile_id, o.log_file_id
+  FROM open o
+  JOIN log_file f ON f.id = o.log_file_id
+  LEFT JOIN launch n ON n.id = o.launch_id
+  LEFT JOIN chromium_event_row e ON e.record_id = o.open_record_id
+  LEFT JOIN text t ON t.id = e.name_id;
