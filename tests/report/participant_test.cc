@@ -35,9 +35,28 @@ TEST_CASE("directories: ranks, a second log of a rank, logs without a rank") {
   const std::string file = "/-_0_0_0/aot_joint_graph_0.txt";
   CHECK(report.File("rank_0" + file) == "zero");
   CHECK(report.File("rank_1" + file) == "one");
-  CHECK(report.File("rank_1_cccccccc" + file) == "again");
+  // The same time: a further log of the rank, not a later launch.
+  CHECK(report.File("rank_1_2" + file) == "again");
   CHECK(report.File("log_plain" + file) == "a");
   CHECK(report.File("log_plain~2" + file) == "b");
+}
+
+TEST_CASE("directories: a rank's later log is of a later launch") {
+  const TextLog log;
+  const auto again = [](std::string text) {
+    for (std::size_t at = 0; (at = text.find("V1121 08:", at)) != std::string::npos; at += 9)
+      text.replace(at, 9, "V1121 09:");
+    return text;
+  };
+  const ReportOf report(
+      {log.Path("dedicated_log_torch_trace_rank_1_aaaaaaaa.log", Graph(1, ", \"rank\": 1", "one")),
+       log.Path("dedicated_log_torch_trace_rank_0_bbbbbbbb.log", Graph(2, ", \"rank\": 0", "zero")),
+       log.Path("dedicated_log_torch_trace_rank_1_cccccccc.log",
+                again(Graph(3, ", \"rank\": 1", "later")))});
+  const std::string file = "/-_0_0_0/aot_joint_graph_0.txt";
+  CHECK(report.File("rank_0" + file) == "zero");
+  CHECK(report.File("rank_1" + file) == "one");
+  CHECK(report.File("launch_2/rank_1" + file) == "later");
 }
 
 TEST_CASE("directories: ranks that share a file are separated") {

@@ -31,4 +31,4 @@ CREATE VIEW rank_status AS
   JOIN log_file f ON f.id = o.log_file_id
   LEFT JOIN launch n ON n.id = o.launch_id
   LEFT JOIN chromium_event_row e ON e.record_id = o.open_record_id
-  LEFT JOIN text t ON t.id = e.name_id;
+  LEFT JOIN text_row t ON t.id = e.name_id;

@@ -155,6 +155,7 @@ CheckRule CompileSecondsRule(const Job& job, double limit) {
 Result<CheckRule> DivergenceRule(Database& database, const CheckBudget& budget) {
   RanksOptions options;
   options.run = budget.run;
+  options.launch = budget.launch;
   ASSIGN_OR_RETURN(const RanksAnswer ranks, AnalyzeRanks(database, options));
   std::vector<std::string> rows;
   for (std::size_t i = 1; i < ranks.classes.size(); ++i) {
@@ -180,7 +181,7 @@ bool CheckAnswer::IsOk() const {
 Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CheckAnswer answer;
-  ASSIGN_OR_RETURN(const Job job, Job::Load(database, budget.run));
+  ASSIGN_OR_RETURN(const Job job, Job::Load(database, budget.run, budget.launch));
   answer.run = job.run_name();
   if (budget.max_recompiles) {
     ASSIGN_OR_RETURN(const Tally tally, CountRecompiles(database, job));

@@ -15,6 +15,7 @@ namespace tlparse {
 // counts, so that a budget says the same for 8 ranks and for 10,000.
 struct CheckBudget {
   std::string run;                             // empty: the latest
+  std::optional<std::int64_t> launch;          // ordinal; nothing: the latest
   std::optional<std::int64_t> max_recompiles;  // compiles that a recompile reason was logged for
   std::optional<std::int64_t> max_graph_breaks;
   std::optional<std::int64_t> max_cache_misses;  // of all layers; guard misses count

@@ -197,7 +197,7 @@ Result<void> FindExecutionClasses(Database& database, ExecutionAnswer& answer) {
 Result<ExecutionAnswer> AnalyzeExecution(Database& database, const ExecutionOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   ExecutionAnswer answer;
-  ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run));
+  ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run, options.launch));
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
   RETURN_IF_ERROR(FindExecutionClasses(database, answer));
   RETURN_IF_ERROR(FindOpDifferences(database, answer));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,8 @@ struct ExecutionAnswer {
 };
 
 struct ExecutionOptions {
-  std::string run;  // empty: the latest
+  std::string run;                     // empty: the latest
+  std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
 };
 Result<ExecutionAnswer> AnalyzeExecution(Database& database, const ExecutionOptions& options);
 Result<void> FindExecutionClasses(Database& database, ExecutionAnswer& answer);

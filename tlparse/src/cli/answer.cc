@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include "analysis/ranks/job.h"
+#include "analysis/participants.h"
 #include "cli/command.h"
 
 namespace tlparse {
@@ -84,9 +84,17 @@ void AddAnswerArguments(Arguments& app, AnswerArguments& arguments) {
   app.Flag("--json", arguments.json, "print JSON instead of a table");
 }
 
-void RunFilter::AddTo(Arguments& app) { app.Add("--run", name_, "only the run of this name"); }
+void RunFilter::AddTo(Arguments& app) {
+  app.Add("--run", name_, "only the run of this name");
+  app.Add("--launch", launch_, "only this launch (1 is the first)").Positive();
+}
 
 Result<void> RunFilter::Bind(Database& database, int index, Statement& statement) {
+  if (launch_) {
+    ASSIGN_OR_RETURN(const std::int64_t id, FindRun(database, name_.value_or("")));
+    RETURN_IF_ERROR(FindLaunch(database, id, launch_));
+    statement.Bind(index + 1, launch_);
+  }
   if (name_) {
     ASSIGN_OR_RETURN(const std::int64_t id, FindRun(database, *name_));
     statement.Bind(index, id);

@@ -30,13 +30,13 @@ struct AnswerArguments {
 };
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments);
 
-// --run of answers that take all runs of a database together unless one is named. Their tables then
-// begin with a column "run".
+// --run and --launch of answers that take all runs of a database, and all launches, together unless
+// one is named. Their tables then begin with a column "run".
 class RunFilter {
  public:
   void AddTo(Arguments& app);
-  // Binds parameter `index` to the run's id (NULL: all runs). kNotFound, with the runs there are,
-  // if none has that name.
+  // Binds parameter `index` to the run's id (NULL: all runs), and the next one to the launch's
+  // ordinal (NULL: all). kNotFound, with what there is, if there is no such run or launch.
   Result<void> Bind(Database& database, int index, Statement& statement);
   // After Bind: a table whose first column tells the run if there are several to tell apart.
   Table MakeTable(std::vector<Table::Column> columns) const;
@@ -44,6 +44,7 @@ class RunFilter {
 
  private:
   std::optional<std::string> name_;
+  std::optional<std::int64_t> launch_;
   bool has_several_ = false;
 };
 

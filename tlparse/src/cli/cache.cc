@@ -339,8 +339,8 @@ int RunCache(std::span<const std::string> arguments) {
           "closest earlier keys of this rank's lookups (default: where there is one participant)");
   return RunRankAnswer(
       app, arguments, "every lookup and every component, also those that another cause explains",
-      options.run, [&](Database& database) { return AnalyzeCache(database, options); }, ToJson,
-      Print);
+      options.run, options.launch,
+      [&](Database& database) { return AnalyzeCache(database, options); }, ToJson, Print);
 }
 
 }  // namespace tlparse

@@ -114,6 +114,8 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   std::optional<std::string> against, junit;
   AddAnswerArguments(app, common);
   app.Add("--run", budget.run, "the run of this name (default: the latest)");
+  app.Add("--launch", budget.launch, "this launch (1 is the first; default: the latest)")
+      .Positive();
   app.Add("--max-recompiles", budget.max_recompiles, "recompiles of a rank");
   app.Add("--max-graph-breaks", budget.max_graph_breaks, "graph breaks of a rank");
   app.Add("--max-cache-misses", budget.max_cache_misses,

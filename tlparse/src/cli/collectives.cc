@@ -169,7 +169,7 @@ int RunCollectives(std::span<const std::string> arguments) {
       "collectives");
   CollectiveOptions options;
   return RunRankAnswer(
-      app, arguments, "every mismatch", options.run,
+      app, arguments, "every mismatch", options.run, options.launch,
       [&](Database& database) { return AnalyzeCollectives(database, options); }, ToJson, Print);
 }
 

@@ -31,6 +31,8 @@ constexpr Command kCommands[] = {
      "what changed between two runs or two ranks (databases, DB:run, logs, directories)", &RunDiff},
     {"check", "<db> --no-failures …", "budgets for CI: exit code 1 and what offends",
      &RunCheckCommand},
+    {"status", "<db> [--launch N]",
+     "where each rank stands at the end of its log: in what, since when", &RunStatus},
     {"recompiles", "<db>", "why frames were compiled again", &RunRecompiles},
     {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]",
      "from a kernel to its Python line and back", &RunProvenance},

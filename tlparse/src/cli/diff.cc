@@ -283,7 +283,7 @@ int RunDiff(std::span<const std::string> arguments) {
       "why, guards, kernels, code. "
       "Each side is a database, DB:run, an output directory, a log or a directory of logs.",
       "diff");
-  std::vector<std::string> inputs, ranks;
+  std::vector<std::string> inputs, ranks, launches;
   DiffOptions options;
   bool as_json = false, all = false;
   app.Add("inputs", inputs, "the two sides; one, if two --rank name them").Required().Times(1, 2);
@@ -291,29 +291,44 @@ int RunDiff(std::span<const std::string> arguments) {
           "the rank of each side (default: one of each class of ranks that did the same); twice "
           "for two ranks of one run")
       .OneValueEach();
+  app.Add(
+      "--launch", launches,
+      "the launch of each side (default: the latest); twice, or as 1 2, for two launches of one "
+      "run");
   app.Flag("--code", options.with_code, "unified diffs of the generated codes");
   app.Flag("--all", all, "every guard and kernel");
   app.Flag("--json", as_json, "JSON (schemas/json/answers/diff.schema.json)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  if (inputs.size() == 1 && ranks.size() != 2)
-    return ReportError({ErrorCode::kUsage, "diff needs two sides, or one and two --rank"});
-  if (ranks.size() > 2)
+  if (inputs.size() == 1 && ranks.size() != 2 && launches.size() != 2)
     return ReportError(
-        {ErrorCode::kUsage, "diff compares two sides: --rank may be given twice at most"});
+        {ErrorCode::kUsage, "diff needs two sides, or one and two --rank or two --launch"});
+  if (ranks.size() > 2 || launches.size() > 2)
+    return ReportError({ErrorCode::kUsage,
+                        "diff compares two sides: --rank and --launch may be given twice at most"});
+  for (const std::string& launch : launches) {
+    if (launch.empty() || launch.size() > 9 ||
+        launch.find_first_not_of("0123456789") != std::string::npos)
+      return ReportError({ErrorCode::kUsage, "--launch: '" + launch + "' is not a number"});
+  }
   Result<AnswerInput> a = OpenAnswerInput(inputs.front());
   if (!a) return ReportError(a.error());
   const auto rank = [&](std::size_t side) {
     return ranks.empty() ? std::nullopt : std::optional(ranks[std::min(side, ranks.size() - 1)]);
   };
+  const auto launch = [&](std::size_t side) {
+    return launches.empty() ? std::nullopt
+                            : std::optional<std::int64_t>(
+                                  std::stoll(launches[std::min(side, launches.size() - 1)]));
+  };
   Result<RunComparison> answer = Fail(ErrorCode::kInternal, "nothing compared");
   if (inputs.size() == 1) {
-    answer =
-        AnalyzeRunDiff({&a->database, a->run, rank(0)}, {&a->database, a->run, rank(1)}, options);
+    answer = AnalyzeRunDiff({&a->database, a->run, rank(0), launch(0)},
+                            {&a->database, a->run, rank(1), launch(1)}, options);
   } else {
     Result<AnswerInput> b = OpenAnswerInput(inputs.back());
     if (!b) return ReportError(b.error());
-    answer =
-        AnalyzeRunDiff({&a->database, a->run, rank(0)}, {&b->database, b->run, rank(1)}, options);
+    answer = AnalyzeRunDiff({&a->database, a->run, rank(0), launch(0)},
+                            {&b->database, b->run, rank(1), launch(1)}, options);
   }
   if (!answer) return ReportError(answer.error());
   if (as_json) {

@@ -208,7 +208,7 @@ int RunExecution(std::span<const std::string> arguments) {
       "execution");
   ExecutionOptions options;
   return RunRankAnswer(
-      app, arguments, "every difference", options.run,
+      app, arguments, "every difference", options.run, options.launch,
       [&](Database& database) { return AnalyzeExecution(database, options); }, ToJson, Print);
 }
 

@@ -14,8 +14,11 @@ namespace tlparse {
 namespace {
 
 constexpr char kQuery[] =
-    "SELECT r.name AS run, h.* FROM compile_history h JOIN run r ON r.id = h.run_id "
+    "SELECT r.name AS run, h.*, n.ordinal AS launch FROM compile_history h "
+    "JOIN run r ON r.id = h.run_id JOIN process p ON p.id = h.process_id "
+    "LEFT JOIN launch n ON n.id = p.launch_id "
     "WHERE (?1 IS NULL OR h.rank = ?1) AND (?2 IS NULL OR r.id = ?2) "
+    "AND (?3 IS NULL OR n.ordinal = ?3) "
     "ORDER BY h.run_id, h.start_time_us IS NULL, h.start_time_us, h.rank, h.compile_id";
 
 std::string Time(const Statement& row, int column) {

@@ -16,11 +16,13 @@ constexpr char kQuery[] =
     "i.advice, i.line_count, i.record_id, i.text "
     "FROM import_log i JOIN run r ON r.id = i.run_id LEFT JOIN log_file f ON f.id = i.log_file_id "
     "WHERE (?1 IS NULL OR i.severity = ?1) AND (?2 IS NULL OR r.id = ?2) "
+    "AND (?3 IS NULL OR EXISTS (SELECT 1 FROM process p JOIN launch n ON n.id = p.launch_id "
+    "WHERE p.log_file_id = i.log_file_id AND n.ordinal = ?3)) "
     "ORDER BY i.run_id, CASE i.severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, "
     "i.log_file_id, i.line, i.id";
 
-// Every finding on a line, and each code's advice once, below them.
-Result<void> PrintFindings(Statement& row, const RunFilter& runs) {
+// Every row on a line, and each code's advice once, below them.
+Result<void> PrintRows(Statement& row, const RunFilter& runs) {
   std::map<std::string, std::string, std::less<>> advice;
   Table table = runs.MakeTable(
       {{"severity"}, {"code"}, {"where"}, {"lines", Table::Align::kRight}, {"message"}});
@@ -64,8 +66,8 @@ int RunImportLog(std::span<const std::string> arguments) {
   if (severity) statement->Bind(1, std::string_view(*severity));
   if (Result<void> bound = run.Bind(*database, 2, *statement); !bound)
     return ReportError(bound.error());
-  if (common.json) return PrintRowsAsJson(std::move(*statement), "findings");
-  if (Result<void> printed = PrintFindings(*statement, run); !printed)
+  if (common.json) return PrintRowsAsJson(std::move(*statement), "rows");
+  if (Result<void> printed = PrintRows(*statement, run); !printed)
     return ReportError(printed.error());
   return kExitDone;
 }

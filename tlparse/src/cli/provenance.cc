@@ -17,7 +17,7 @@ constexpr char kSelect[] =
     "AS run FROM kernel_provenance k "
     "JOIN compile c ON c.id = k.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f "
     "ON f.id = p.log_file_id "
-    "JOIN run r ON r.id = f.run_id WHERE "
+    "JOIN run r ON r.id = f.run_id LEFT JOIN launch n ON n.id = p.launch_id WHERE "
     "(?1 IS NULL OR k.kernel = ?1 OR k.kernel || ':' || k.debug_handle = ?1 OR k.kernel GLOB ?1)"
     // A source line matches if any frame of a stack of the kernel is there, not only the innermost.
     " AND (?2 IS NULL OR EXISTS (SELECT 1 FROM kernel_source s WHERE s.kernel_id = k.kernel_id AND "
@@ -29,7 +29,8 @@ constexpr char kSelect[] =
     "node_mapping_row m ON"
     "     m.content_id = g.provenance_content_id AND m.post_grad_node = n.post_grad_node"
     "     WHERE n.kernel_id = k.kernel_id AND m.pre_grad_node = ?4))"
-    " AND (?5 IS NULL OR k.rank = ?5) AND (?6 IS NULL OR r.id = ?6)"
+    " AND (?5 IS NULL OR k.rank = ?5) AND (?6 IS NULL OR r.id = ?6) AND (?7 IS NULL OR n.ordinal = "
+    "?7)"
     " ORDER BY k.compile_id, k.graph_id, k.kernel_id, k.stack_ordinal";
 
 struct Source {

@@ -164,7 +164,7 @@ int RunRanks(std::span<const std::string> arguments) {
           "how many ranks there should be (default: the highest rank + 1)")
       .Positive();
   return RunRankAnswer(
-      app, arguments, "every class, aspect and note", options.run,
+      app, arguments, "every class, aspect and note", options.run, options.launch,
       [&](Database& database) { return AnalyzeRanks(database, options); }, ToJson, Print);
 }
 

@@ -84,7 +84,7 @@ class Reporter {
     job->index = index;
     const std::string& name = participants_[index].directory;
     if (!name.empty()) {
-      ASSIGN_OR_RETURN(job->directory, root_.Child(name));
+      ASSIGN_OR_RETURN(job->directory, MakeDirectory(root_, participants_[index]));
     }
     ASSIGN_OR_RETURN(TreePlan plan, PlanTree(database, participants_[index], options_));
     // Nobody reads the plan before the tasks below exist.

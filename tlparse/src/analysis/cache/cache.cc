@@ -324,7 +324,7 @@ Result<void> FindCacheClasses(Database& database, CacheAnswer& answer) {
 Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CacheAnswer answer;
-  ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run));
+  ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run, options.launch));
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
   ASSIGN_OR_RETURN(answer.lookups, LookupIndex::Load(database, answer.job, answer.graphs));
   RETURN_IF_ERROR(FindCacheClasses(database, answer));

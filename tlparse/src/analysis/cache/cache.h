@@ -93,7 +93,8 @@ struct CacheAnswer {
 };
 
 struct CacheOptions {
-  std::string run;  // empty: the latest
+  std::string run;                     // empty: the latest
+  std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
   // closest earlier keys of this participant; default: where there is only one
   std::optional<std::string> rank;
   bool with_closest_keys = true;

@@ -290,7 +290,7 @@ Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer)
 Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CollectiveAnswer answer;
-  ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run));
+  ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run, options.launch));
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
   RETURN_IF_ERROR(FindCollectiveClasses(database, answer));
   return answer;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,7 +96,8 @@ struct CollectiveAnswer {
 };
 
 struct CollectiveOptions {
-  std::string run;  // empty: the latest
+  std::string run;                     // empty: the latest
+  std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
 };
 Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options);
 // The same for a job that is loaded already; `answer` has job and graphs.

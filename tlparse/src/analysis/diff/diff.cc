@@ -360,8 +360,8 @@ bool DiffAnswer::IsEqual() const {
 Result<DiffAnswer> AnalyzeDiff(const DiffSide& a, const DiffSide& b, const DiffOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction a_transaction, ReadTransaction::Begin(*a.database));
   ASSIGN_OR_RETURN(const ReadTransaction b_transaction, ReadTransaction::Begin(*b.database));
-  ASSIGN_OR_RETURN(const Job a_job, Job::Load(*a.database, a.run));
-  ASSIGN_OR_RETURN(const Job b_job, Job::Load(*b.database, b.run));
+  ASSIGN_OR_RETURN(const Job a_job, Job::Load(*a.database, a.run, a.launch));
+  ASSIGN_OR_RETURN(const Job b_job, Job::Load(*b.database, b.run, b.launch));
   ASSIGN_OR_RETURN(const RankIndex a_rank, FindRank(a_job, a.rank));
   ASSIGN_OR_RETURN(const RankIndex b_rank, FindRank(b_job, b.rank));
   ASSIGN_OR_RETURN(const ParticipantFacts a_facts,

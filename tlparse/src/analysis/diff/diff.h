@@ -66,8 +66,9 @@ struct DiffAnswer {
 
 struct DiffSide {
   Database* database = nullptr;
-  std::string run;                  // empty: the latest
-  std::optional<std::string> rank;  // empty: the lowest
+  std::string run;                     // empty: the latest
+  std::optional<std::string> rank;     // empty: the lowest
+  std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
 };
 struct DiffOptions {
   bool with_code = false;  // unified diffs of generated codes

@@ -21,6 +21,7 @@ struct Side {
 Result<Side> LoadSide(const DiffSide& side) {
   RanksOptions options;
   options.run = side.run;
+  options.launch = side.launch;
   ASSIGN_OR_RETURN(RanksAnswer ranks, AnalyzeRanks(*side.database, options));
   Side result;
   result.class_of.resize(ranks.job().participants().size());

@@ -10,65 +10,6 @@
 #include "store/hash128.h"
 
 namespace tlparse {
-namespace {
-
-std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-// "a/dedicated_log_torch_trace_rank_0_ab12cd34.log.gz" → without folders and endings.
-std::string LogStem(std::string_view path) {
-  std::string_view name = FileName(path);
-  for (const std::string_view ending : {".gz", ".zst", ".log", ".txt"}) {
-    if (name.size() > ending.size() && name.ends_with(ending)) name.remove_suffix(ending.size());
-  }
-  return std::string(name == "-" ? "stdin" : name);
-}
-
-// What tells two logs of one rank apart: the random end of the name that PyTorch gives, else the
-// whole name.
-std::string LogSuffix(std::string_view path) {
-  const std::string stem = LogStem(path);
-  constexpr std::size_t kRandomSize = 8;
-  if (stem.starts_with("dedicated_log_torch_trace_") && stem.size() > kRandomSize)
-    return stem.substr(stem.size() - kRandomSize);
-  return stem;
-}
-
-}  // namespace
-
-std::string FormatRankRanges(const std::vector<std::int64_t>& ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    if (!text.empty()) text += ',';
-    text += std::to_string(ranks[i]);
-    if (end - i == 2) text += fmt::format(",{}", ranks[end - 1]);
-    if (end - i > 2) text += fmt::format("-{}", ranks[end - 1]);
-    i = end;
-  }
-  return text;
-}
-
-Result<std::int64_t> FindRun(Database& database, std::string_view run_name) {
-  if (run_name.empty()) {
-    ASSIGN_OR_RETURN(const std::int64_t latest, database.QueryInt("SELECT max(id) FROM run"));
-    if (latest == 0)
-      return Fail(ErrorCode::kNotFound,
-                  fmt::format("the database '{}' holds no run", database.path()));
-    return latest;
-  }
-  ASSIGN_OR_RETURN(Statement find, database.Prepare("SELECT id FROM run WHERE name = ?"));
-  find.Bind(1, run_name);
-  ASSIGN_OR_RETURN(const bool has_row, find.Step());
-  if (has_row) return find.Int(0);
-  ASSIGN_OR_RETURN(
-      const std::string names,
-      database.QueryText(
-          "SELECT group_concat(name, ', ') FROM (SELECT name FROM run ORDER BY id LIMIT 20)"));
-  return Fail(ErrorCode::kNotFound,
-              fmt::format("no run '{}' in '{}'; there is: {}", run_name, database.path(), names));
-}
-
 std::string JobSlot::Title() const {
   std::string title = label;
   if (!function.empty()) title += ' ' + function;
@@ -83,12 +24,14 @@ std::int32_t Job::Intern(std::string_view text) {
   return found->second;
 }
 
-Result<Job> Job::Load(Database& database, std::string_view run_name) {
+Result<Job> Job::Load(Database& database, std::string_view run_name,
+                      const std::optional<std::int64_t>& launch) {
   Job job;
   ASSIGN_OR_RETURN(job.run_id_, FindRun(database, run_name));
   ASSIGN_OR_RETURN(job.run_name_, database.QueryText(fmt::format(
                                       "SELECT name FROM run WHERE id = {}", job.run_id_)));
-  RETURN_IF_ERROR(job.LoadParticipants(database));
+  ASSIGN_OR_RETURN(job.launch_, FindLaunch(database, job.run_id_, launch));
+  RETURN_IF_ERROR(job.TakeParticipants(database));
   RETURN_IF_ERROR(job.LoadCompiles(database));
   RETURN_IF_ERROR(job.LoadGraphs(database));
   job.FindSequenceClasses();
@@ -96,85 +39,22 @@ Result<Job> Job::Load(Database& database, std::string_view run_name) {
   return job;
 }
 
-// A file with at most one rank is one participant: children that 2.6 lets write into their parent's
-// file belong to it.
-Result<void> Job::LoadParticipants(Database& database) {
-  struct Row {
-    std::int64_t process_id;
-    std::optional<std::int64_t> rank;
-    std::string torch_version, python_version;
-  };
-  struct File {
-    std::string path;
-    std::optional<std::int64_t> name_rank;
-    std::vector<Row> processes;
-  };
-  std::map<std::int64_t, File> files;
-  ASSIGN_OR_RETURN(Statement logs,
-                   database.Prepare("SELECT id, path, name_rank FROM log_file WHERE run_id = ?"));
-  logs.Bind(1, run_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, logs.Step());
-    if (!has_row) break;
-    files[logs.Int(0)] = {std::string(logs.Text(1)), logs.OptionalInt(2), {}};
-  }
-  ASSIGN_OR_RETURN(
-      Statement processes,
-      database.Prepare("SELECT p.id, p.log_file_id, p.rank, p.torch_version, p.python_version "
-                       "FROM process p JOIN log_file f ON f.id = p.log_file_id "
-                       "WHERE f.run_id = ? ORDER BY p.id"));
-  processes.Bind(1, run_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, processes.Step());
-    if (!has_row) break;
-    files[processes.Int(1)].processes.push_back({processes.Int(0), processes.OptionalInt(2),
-                                                 processes.OptionalText(3).value_or(""),
-                                                 processes.OptionalText(4).value_or("")});
-  }
-  for (const auto& [id, file] : files) {
-    std::set<std::int64_t> ranks;
-    for (const Row& row : file.processes) {
-      if (row.rank) ranks.insert(*row.rank);
+Result<void> Job::TakeParticipants(Database& database) {
+  ASSIGN_OR_RETURN(std::vector<RunParticipant> all, tlparse::LoadParticipants(database, run_id_));
+  for (RunParticipant& one : all) {
+    if (one.launch != launch_) continue;
+    JobParticipant participant;
+    participant.rank = one.rank;
+    participant.name = std::move(one.name);
+    participant.is_extra_log = one.rank && one.log_number > 1;
+    participant.log_path = std::move(one.log_path);
+    for (const ParticipantProcess& process : one.processes) {
+      participant_of_process_[process.id] = static_cast<RankIndex>(participants_.size());
+      participant.process_ids.push_back(process.id);
+      if (participant.torch_version.empty()) participant.torch_version = process.torch_version;
+      if (participant.python_version.empty()) participant.python_version = process.python_version;
     }
-    std::map<std::optional<std::int64_t>, JobParticipant> by_rank;
-    const std::optional<std::int64_t> only =
-        ranks.empty() ? file.name_rank : std::optional(*ranks.begin());
-    if (file.processes.empty()) by_rank[file.name_rank];
-    for (const Row& row : file.processes) {
-      JobParticipant& participant = by_rank[ranks.size() <= 1 ? only : row.rank];
-      participant.process_ids.push_back(row.process_id);
-      if (participant.torch_version.empty()) participant.torch_version = row.torch_version;
-      if (participant.python_version.empty()) participant.python_version = row.python_version;
-    }
-    for (auto& [rank, participant] : by_rank) {
-      participant.rank = rank;
-      participant.log_path = file.path;
-      participants_.push_back(std::move(participant));
-    }
-  }
-  std::stable_sort(participants_.begin(), participants_.end(),
-                   [](const JobParticipant& a, const JobParticipant& b) {
-                     if (a.rank.has_value() != b.rank.has_value()) return a.rank.has_value();
-                     return a.rank < b.rank;
-                   });
-  std::set<std::string> names;
-  std::optional<std::int64_t> previous;
-  for (std::size_t i = 0; i < participants_.size(); ++i) {
-    JobParticipant& participant = participants_[i];
-    if (participant.rank) {
-      participant.is_extra_log = previous == participant.rank;
-      previous = participant.rank;
-      participant.name = std::to_string(*participant.rank);
-      if (participant.is_extra_log) participant.name += '_' + LogSuffix(participant.log_path);
-    } else {
-      participant.name = "log:" + LogStem(participant.log_path);
-    }
-    const std::string base = participant.name;
-    for (int n = 2; !names.insert(participant.name).second; ++n)
-      participant.name = fmt::format("{}#{}", base, n);
-    for (const std::int64_t process : participant.process_ids) {
-      participant_of_process_[process] = static_cast<RankIndex>(i);
-    }
+    participants_.push_back(std::move(participant));
   }
   if (participants_.empty())
     return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no logs", run_name_));

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/participants.h"
 #include "base/result.h"
 #include "store/database.h"
 
@@ -22,12 +23,11 @@ namespace tlparse {
 // Index of a participant in Job::participants; small and dense.
 using RankIndex = std::int32_t;
 
-// Who took part: a rank, or one log of a job without ranks; in diagnostics "rank 3", "rank 3
-// (ab12cd34)", "log:<stem>".
+// Who took part: a rank, or one log of a job without ranks.
 struct JobParticipant {
   std::optional<std::int64_t> rank;
-  std::string name;           // "3", "3_ab12cd34" (a further log of rank 3), "log:<stem>"
-  bool is_extra_log = false;  // not the first log of its rank
+  std::string name;           // "3", "3#2" (a further log of rank 3), "log:<stem>"
+  bool is_extra_log = false;  // not the first log of its rank in this launch
   std::string log_path;
   std::vector<std::int64_t> process_ids;
   std::string torch_version;  // empty: the log does not say
@@ -62,12 +62,14 @@ struct JobSlot {
 
 class Job {
  public:
-  // Loads a run; the latest of the database if `run_name` is empty. kNotFound: no such run, or
-  // nothing in it.
-  static Result<Job> Load(Database& database, std::string_view run_name = {});
+  // Loads one launch of a run; the latest run of the database if `run_name` is empty, its latest
+  // launch if none is named. kNotFound: no such run or launch, or nothing in it.
+  static Result<Job> Load(Database& database, std::string_view run_name = {},
+                          const std::optional<std::int64_t>& launch = {});
 
   std::int64_t run_id() const { return run_id_; }
   const std::string& run_name() const { return run_name_; }
+  std::int64_t launch() const { return launch_; }  // ordinal
   const std::vector<JobParticipant>& participants() const { return participants_; }
   const std::vector<JobCompile>& compiles() const { return compiles_; }
   const std::vector<JobSlot>& slots() const { return slots_; }
@@ -99,7 +101,7 @@ class Job {
 
  private:
   std::int32_t Intern(std::string_view text);
-  Result<void> LoadParticipants(Database& database);
+  Result<void> TakeParticipants(Database& database);
   Result<void> LoadCompiles(Database& database);
   Result<void> LoadGraphs(Database& database);
   void FindSequenceClasses();
@@ -108,6 +110,7 @@ class Job {
 
   std::int64_t run_id_ = 0;
   std::string run_name_;
+  std::int64_t launch_ = 1;
   std::vector<JobParticipant> participants_;
   std::vector<JobCompile> compiles_;
   std::vector<std::vector<std::int32_t>> compiles_of_participant_;
@@ -122,11 +125,5 @@ class Job {
   std::vector<std::string> strings_;
   std::unordered_map<std::string, std::int32_t> string_ids_;
 };
-
-// "0-3,6": runs of consecutive numbers; `ranks` ascending.
-std::string FormatRankRanges(const std::vector<std::int64_t>& ranks);
-
-// The run to look at: the named one, or the latest. kNotFound with the names there are.
-Result<std::int64_t> FindRun(Database& database, std::string_view run_name);
 
 }  // namespace tlparse

@@ -255,6 +255,7 @@ Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options
   RanksAnswer answer;
   CacheOptions cache_options;
   cache_options.run = options.run;
+  cache_options.launch = options.launch;
   cache_options.with_closest_keys = false;
   ASSIGN_OR_RETURN(answer.cache, AnalyzeCache(database, cache_options));
   // The parts work on the job that is loaded; they get it for the time being, and hand it back.

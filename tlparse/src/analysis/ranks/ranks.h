@@ -56,7 +56,8 @@ struct RanksAnswer {
 };
 
 struct RanksOptions {
-  std::string run;  // empty: the latest
+  std::string run;                     // empty: the latest
+  std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
   std::optional<std::int64_t> world_size;
   bool with_op_differences = true;
 };

@@ -93,7 +93,7 @@ Result<void> WriteChromiumEvents(Database& database, const Directory& root,
       RETURN_IF_ERROR(WriteEvents(database, root, participant, out, nullptr));
       continue;
     }
-    ASSIGN_OR_RETURN(const Directory directory, root.Child(participant.directory));
+    ASSIGN_OR_RETURN(const Directory directory, MakeDirectory(root, participant));
     RETURN_IF_ERROR(
         WriteEvents(database, directory, participant, out, all ? &all_events : nullptr));
   }

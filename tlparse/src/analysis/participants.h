@@ -1,0 +1,69 @@
+// Who took part in a run: ranks, or logs without rank, launch by launch. The one owner of that
+// question: answers and reports ask here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+struct ParticipantProcess {
+  std::int64_t id = 0;
+  std::int64_t pid = 0;
+  std::optional<std::int64_t> time_shift_us;  // local_us + this = microseconds since the epoch
+  std::int64_t first_record_id = 0;           // its records lie between these two
+  std::int64_t last_record_id = 0;
+  std::string torch_version;  // empty: the log does not say
+  std::string python_version;
+};
+
+// One log, or one rank of a log that holds several.
+struct RunParticipant {
+  std::optional<std::int64_t> rank;
+  std::int64_t launch = 1;  // ordinal
+  // 1: the only log of its rank in this launch, or the first; 2, …: logs that overlap it.
+  int log_number = 1;
+  // Unique within a launch: "3", "3#2" (a further log of rank 3), "log:<stem>".
+  std::string name;
+  bool rank_in_records = false;  // the rank was read from records, not from the file's name
+  std::string log_path;
+  std::int64_t first_record_id = 0;  // inclusive; 0 and -1: no records
+  std::int64_t last_record_id = -1;
+  bool whole_log = true;  // else only records of `processes`
+  std::vector<ParticipantProcess> processes;
+
+  const ParticipantProcess* Process(std::int64_t id) const;
+};
+
+// The participants of a run, by launch, then by rank (without rank last), then by file. A file with
+// at most one rank is one participant, forked children without a rank included.
+Result<std::vector<RunParticipant>> LoadParticipants(Database& database, std::int64_t run_id);
+
+struct Launch {
+  std::int64_t id = 0;
+  std::int64_t ordinal = 0;
+  std::optional<std::int64_t> start_us, end_us;  // nothing: uncalibrated
+  std::int64_t process_count = 0;
+};
+// Ascending. Empty: no log of the run has a record.
+Result<std::vector<Launch>> LoadLaunches(Database& database, std::int64_t run_id);
+// The ordinal asked for, or the latest. kNotFound with the launches there are.
+Result<std::int64_t> FindLaunch(Database& database, std::int64_t run_id,
+                                const std::optional<std::int64_t>& ordinal);
+
+// The run to look at: the named one, or the latest. kNotFound with the names there are.
+Result<std::int64_t> FindRun(Database& database, std::string_view run_name);
+
+// "a/trace.log.gz" → "trace": names lose their usual endings; "-" is "stdin".
+std::string LogStem(std::string_view path);
+
+// "0-3,6": runs of consecutive numbers; `ranks` ascending.
+std::string FormatRankRanges(const std::vector<std::int64_t>& ranks);
+
+}  // namespace tlparse

@@ -1,0 +1,66 @@
+#include "analysis/status.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "analysis/participants.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::array<std::string_view, 4> kNames = {"compiling", "between_compiles", "failed",
+                                                    "ended"};
+
+ProcessState StateOf(std::string_view name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<ProcessState>(i);
+  }
+  return ProcessState::kBetweenCompiles;
+}
+
+}  // namespace
+
+std::string_view Name(ProcessState state) { return kNames[static_cast<std::size_t>(state)]; }
+
+Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& options) {
+  StatusAnswer answer;
+  ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, options.run));
+  ASSIGN_OR_RETURN(answer.launch, FindLaunch(database, run_id, options.launch));
+  ASSIGN_OR_RETURN(answer.run,
+                   database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", run_id)));
+  ASSIGN_OR_RETURN(answer.launch_count,
+                   database.QueryInt(fmt::format(
+                       "SELECT max(1, count(*)) FROM launch WHERE run_id = {}", run_id)));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT s.launch, s.rank, s.pid, s.state, s.compile, s.function, s.phase, "
+                       "s.since_us, s.first_record_us, s.last_record_us, s.compiles_done, "
+                       "s.process_id, s.compile_id, f.path FROM rank_status s JOIN log_file f ON "
+                       "f.id = s.log_file_id WHERE s.run_id = ? AND s.launch = ? "
+                       "ORDER BY s.rank IS NULL, s.rank, s.process_id"));
+  rows.Bind(1, run_id);
+  rows.Bind(2, answer.launch);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return answer;
+    ProcessStatus row;
+    row.launch = rows.Int(0);
+    row.rank = rows.OptionalInt(1);
+    row.pid = rows.Int(2);
+    row.state = StateOf(rows.Text(3));
+    row.compile = rows.Text(4);
+    row.function = rows.Text(5);
+    row.phase = rows.Text(6);
+    row.since_us = rows.OptionalInt(7);
+    row.first_record_us = rows.OptionalInt(8);
+    row.last_record_us = rows.OptionalInt(9);
+    row.compiles_done = rows.Int(10);
+    row.process_id = rows.Int(11);
+    row.compile_id = rows.Int(12);
+    row.log_path = rows.Text(13);
+    answer.rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace tlparse

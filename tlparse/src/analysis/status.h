@@ -1,0 +1,51 @@
+// Where each process of a launch stands at the end of its log: view rank_status as structs. The
+// answer of `tlparse status`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+enum class ProcessState : std::uint8_t { kCompiling, kBetweenCompiles, kFailed, kEnded };
+// "compiling", "between_compiles", "failed", "ended".
+std::string_view Name(ProcessState state);
+
+// Strings are empty and ids 0 where there is nothing; times are microseconds since the epoch.
+struct ProcessStatus {
+  std::int64_t launch = 1;
+  std::optional<std::int64_t> rank;
+  std::int64_t pid = 0;
+  ProcessState state = ProcessState::kBetweenCompiles;
+  std::string compile;   // label of the last compile
+  std::string function;  // of it
+  std::string phase;     // the innermost event that is open
+  std::optional<std::int64_t> since_us;
+  std::optional<std::int64_t> first_record_us, last_record_us;
+  std::int64_t compiles_done = 0;
+  std::int64_t process_id = 0;
+  std::int64_t compile_id = 0;
+  std::string log_path;
+};
+
+struct StatusAnswer {
+  std::string run;
+  std::int64_t launch = 1;
+  std::int64_t launch_count = 1;
+  std::vector<ProcessStatus> rows;  // by rank (without rank last), then process
+};
+
+struct StatusOptions {
+  std::string run;                     // empty: the latest
+  std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
+};
+// kNotFound: no such run or launch.
+Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& options);
+
+}  // namespace tlparse
