@@ -13,7 +13,8 @@ CREATE TABLE run (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,    -- --run NAME, else the input's path
   created_at TEXT NOT NULL,     -- ISO 8601, UTC
-  tool_version TEXT NOT NULL    -- version of the tlparse that wrote the rows
+  tool_version TEXT NOT NULL,   -- version of the tlparse that wrote the rows
+  uuid TEXT                     -- names the run wherever its rows are; NULL: an earlier tlparse wrote it
 ) STRICT;
 
 -- One input file of a run.

@@ -30,7 +30,7 @@ struct Stages {
     typing.AddInitialRows(rows);
     typing.BeginRun(1);
     REQUIRE(writer->Insert(rows));
-    REQUIRE(scratch.database.Execute("INSERT INTO run VALUES (1, 'run', '', '')"));
+    REQUIRE(scratch.database.Execute("INSERT INTO run VALUES (1, 'run', '', '', '')"));
   }
   Result<void> Run(std::vector<PipelineFile> files) {
     hooks.on_progress = [&](const Pipeline::Progress& now) {

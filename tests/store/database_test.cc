@@ -68,7 +68,7 @@ TEST_CASE("Errors of SQL are values with SQLite's words", "[database]") {
   REQUIRE_FALSE(statement);
   CHECK(statement.error().code == ErrorCode::kDatabase);
   CHECK(statement.error().message.find("nothing") != std::string::npos);
-  CHECK_FALSE(scratch.database.Execute("INSERT INTO run VALUES ('x', 'a', 'b', 'c')"));
+  CHECK_FALSE(scratch.database.Execute("INSERT INTO run VALUES ('x', 'a', 'b', 'c', 'd')"));
   auto refused = scratch.database.Prepare(
       "INSERT INTO run(id, name, created_at, tool_version) VALUES (1, NULL, 'b', 'c')");
   REQUIRE(refused);
@@ -80,13 +80,13 @@ TEST_CASE("Errors of SQL are values with SQLite's words", "[database]") {
 TEST_CASE("A reader cannot write, and an addition that is not committed leaves nothing",
           "[database]") {
   ScratchDatabase scratch;
-  REQUIRE(scratch.database.Execute("INSERT INTO run VALUES (1, 'a', 'b', 'c')"));
+  REQUIRE(scratch.database.Execute("INSERT INTO run VALUES (1, 'a', 'b', 'c', 'd')"));
   scratch.database =
       OpenOrThrow(scratch.directory.path() + "/another.db", Mode::kBulkLoad);  // gives up the lock
   {
     Database append = OpenOrThrow(scratch.path, Mode::kAppend);
     REQUIRE(append.Execute(
-        "BEGIN IMMEDIATE; DELETE FROM run; INSERT INTO run VALUES (2, 'b', 'b', 'c')"));
+        "BEGIN IMMEDIATE; DELETE FROM run; INSERT INTO run VALUES (2, 'b', 'b', 'c', 'd')"));
     CHECK(*append.QueryInt("SELECT id FROM run") == 2);
   }
   Database reader = OpenOrThrow(scratch.path, Mode::kReadOnly);

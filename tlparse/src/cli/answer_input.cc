@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 
 #include "cli/command.h"
 #include "import/importer.h"
@@ -26,11 +27,17 @@ bool IsDatabase(const std::string& path) {
   return file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == kMagic;
 }
 
-Result<AnswerInput> Ingest(const std::string& name) {
-  ASSIGN_OR_RETURN(const FoundLogs found, FindLogs(name));
-  if (found.logs.empty())
-    return Fail(ErrorCode::kNotFound,
-                fmt::format("'{}' is no database of tlparse and holds no structured trace", name));
+Result<AnswerInput> Ingest(const std::vector<std::string>& names) {
+  FoundLogs found;
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(FoundLogs more, FindLogs(name));
+    if (more.logs.empty())
+      return Fail(
+          ErrorCode::kNotFound,
+          fmt::format("'{}' is no database of tlparse and holds no structured trace", name));
+    std::move(more.logs.begin(), more.logs.end(), std::back_inserter(found.logs));
+    std::move(more.skipped.begin(), more.skipped.end(), std::back_inserter(found.skipped));
+  }
   const char* directory = std::getenv("TMPDIR");
   std::string path = fmt::format("{}/tlparse-XXXXXX",
                                  directory == nullptr || *directory == '\0' ? "/tmp" : directory);
@@ -39,7 +46,7 @@ Result<AnswerInput> Ingest(const std::string& name) {
                 fmt::format("cannot make a temporary directory like '{}'; set TMPDIR", path));
   ImportOptions options;
   options.database_path = path + "/trace.db";
-  options.run_name = name;
+  options.run_name = names.front();
   Result<ImportSummary> summary = ImportLogs(found.logs, found.skipped, options);
   Result<Database> database = summary
                                   ? Database::Open(options.database_path, Database::Mode::kReadOnly)
@@ -47,7 +54,7 @@ Result<AnswerInput> Ingest(const std::string& name) {
   unlink(options.database_path.c_str());
   rmdir(path.c_str());
   if (!database) return tl::unexpected<Error>(std::move(database).error());
-  return AnswerInput{std::move(*database), {}};
+  return AnswerInput{std::move(*database), {}, true};
 }
 
 }  // namespace
@@ -59,16 +66,20 @@ Result<AnswerInput> OpenAnswerInput(const std::string& name) {
          colon = name.find(':', colon + 1)) {
       if (!Exists(name.substr(0, colon)) || colon + 1 == name.size()) continue;
       ASSIGN_OR_RETURN(Database database, OpenAnswerDatabase(name.substr(0, colon)));
-      return AnswerInput{std::move(database), name.substr(colon + 1)};
+      return AnswerInput{std::move(database), name.substr(colon + 1), false};
     }
     return Fail(ErrorCode::kNotFound,
                 fmt::format("'{}' is neither a database, DB:run, a log nor a directory", name));
   }
   if (IsDatabase(name) || Exists(name + "/trace.db")) {
     ASSIGN_OR_RETURN(Database database, OpenAnswerDatabase(name));
-    return AnswerInput{std::move(database), {}};
+    return AnswerInput{std::move(database), {}, false};
   }
-  return Ingest(name);
+  return Ingest({name});
+}
+
+Result<AnswerInput> OpenAnswerInputs(const std::vector<std::string>& names) {
+  return names.size() == 1 ? OpenAnswerInput(names.front()) : Ingest(names);
 }
 
 }  // namespace tlparse

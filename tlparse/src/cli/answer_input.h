@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "store/database.h"
@@ -15,9 +16,12 @@ namespace tlparse {
 struct AnswerInput {
   Database database;
   std::string run;  // empty: the latest
+  bool is_from_logs = false;
 };
 
 // kNotFound, kIo, kNotATrace with what is wrong and what would be right.
 Result<AnswerInput> OpenAnswerInput(const std::string& name);
+// The same of one input, or of several logs and directories as one run.
+Result<AnswerInput> OpenAnswerInputs(const std::vector<std::string>& names);
 
 }  // namespace tlparse

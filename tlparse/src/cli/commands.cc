@@ -37,6 +37,10 @@ constexpr Command kCommands[] = {
     {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]",
      "from a kernel to its Python line and back", &RunProvenance},
     {"import-log", "<db>", "what was dropped, odd or damaged in the logs", &RunImportLog},
+    {"push", "<db | logs …> --url URL [--job J]",
+     "a run, or a host's part of it, into a fleet's ClickHouse", &RunPush},
+    {"fleet", "<command> --url URL", "questions over all runs of a fleet; init makes its tables",
+     &RunFleet},
     {"serve", "<db> [--port N] [--host ADDRESS]",
      "the report as a page over HTTP, with the database and an SQL console behind it", &RunServe},
 };

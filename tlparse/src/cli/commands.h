@@ -18,6 +18,9 @@ int RunStatus(std::span<const std::string> arguments);
 int RunRecompiles(std::span<const std::string> arguments);
 int RunProvenance(std::span<const std::string> arguments);
 int RunImportLog(std::span<const std::string> arguments);
+int RunPush(std::span<const std::string> arguments);
+int RunPull(std::span<const std::string> arguments);
+int RunFleet(std::span<const std::string> arguments);
 int RunServe(std::span<const std::string> arguments);
 
 }  // namespace tlparse

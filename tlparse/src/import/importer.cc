@@ -39,6 +39,15 @@ std::uint64_t RandomSeed() {
   return static_cast<std::uint64_t>(device()) << 32 | device();
 }
 
+// Of version 4.
+std::string RandomUuid() {
+  const std::uint64_t high = (RandomSeed() & ~0xF000ULL) | 0x4000ULL;
+  const std::uint64_t low = (RandomSeed() & ~(0xC0ULL << 56)) | (0x80ULL << 56);
+  const std::string digits = fmt::format("{:016x}{:016x}", high, low);
+  return digits.substr(0, 8) + '-' + digits.substr(8, 4) + '-' + digits.substr(12, 4) + '-' +
+         digits.substr(16, 4) + '-' + digits.substr(20);
+}
+
 std::optional<Md5Digest> DigestOf(std::string_view hex) { return ParseMd5Hex(hex); }
 
 FileInfo InfoOf(const FoundLog& log) {
@@ -128,10 +137,11 @@ class Load {
       RETURN_IF_ERROR(LoadHashes());
     }
     if (!run_exists) {
-      const TableId run = tables_.Use("run", 4);
+      const TableId run = tables_.Use("run", 5);
       summary_.run_id = typing_->NextId(run);
       rows.Add(run, summary_.run_id, options_.run_name,
-               fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), kVersion);
+               fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), kVersion,
+               RandomUuid());
     }
     typing_->BeginRun(summary_.run_id);
     return writer_->Insert(rows);

@@ -24,7 +24,7 @@ TypingStage::TypingStage(TableSet& tables)
       graphs_(tables),
       import_log_(tables),
       router_(tables),
-      run_table_(tables.Use("run", 4)),
+      run_table_(tables.Use("run", 5)),
       log_file_table_(tables.Use("log_file", 13)),
       process_table_(tables.Use("process", 16)),
       payload_table_(tables.Use("payload_row", 4)),

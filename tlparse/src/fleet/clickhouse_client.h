@@ -1,0 +1,90 @@
+// One ClickHouse server over HTTP or HTTPS: queries, answers as a stream, inserts, retries.
+//
+// What a server sends is not trusted: answers have a limit, and nothing of them is executed,
+// followed or printed as it is. Credentials travel in headers only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tlparse {
+
+struct ClickHouseOptions {
+  std::string url;  // https://host:8443, http://127.0.0.1:8123
+  std::string database = "tlparse";
+  std::string ca_file;          // PEM; empty: the system's authorities
+  bool allow_insecure = false;  // plain http beyond this machine
+  std::string user = "default";
+  std::string password;
+  std::chrono::milliseconds patience{600'000};  // for all tries of one request together
+};
+
+// User and password: from `file` (lines "user=…", "password=…"; only its owner may read it: mode
+// 0600), else from TLPARSE_CLICKHOUSE_USER and TLPARSE_CLICKHOUSE_PASSWORD, else "default" without
+// a password. kNotFound, kIo, kRefused: the file is not there, not readable, or others may read it.
+Result<void> ReadCredentials(const std::string& file, ClickHouseOptions& options);
+
+// What a failed request means for the next step.
+enum class Retry {
+  kNever,  // the same request would fail again
+  kLater,  // the server is busy or was not reached
+};
+// By ClickHouse's error code (0: none) and HTTP's status (0: no answer).
+Retry RetryOf(int code, int status);
+// The number of "Code: 252, e.displayText() = …"; 0 if there is none.
+int ExceptionCode(std::string_view answer);
+// The message for a person: one line, at most 400 bytes.
+std::string ExceptionText(std::string_view answer);
+// How long to wait before try number `attempt` (1: the second try): a random time up to 0.2 s, 0.4
+// s, … 20 s. `random` is uniform in [0, 1).
+std::chrono::milliseconds Backoff(int attempt, double random);
+
+struct ClickHouseError {
+  int code = 0;    // of ClickHouse; 0: unknown
+  int status = 0;  // of HTTP; 0: no answer
+  std::string message;
+};
+template <typename T>
+using ServerResult = tl::expected<T, ClickHouseError>;
+
+// Not thread-safe; one connection, opened when needed and kept.
+class ClickHouseClient {
+ public:
+  // kUsage: the URL is none, holds credentials, or is plain http beyond this machine.
+  static Result<ClickHouseClient> Make(const ClickHouseOptions& options);
+  ClickHouseClient(ClickHouseClient&&) noexcept;
+  ClickHouseClient& operator=(ClickHouseClient&&) noexcept;
+  ~ClickHouseClient();
+
+  // The whole answer of a query, retried. kIo: the server is not reached; kRefused: it says no.
+  Result<std::string> Query(std::string_view sql);
+  // The same, read while it comes, tried once: `receive` gets pieces of the answer and returns
+  // false to end it (kIo). A query that fails after its first row ends as text within the answer:
+  // the caller must check what it got.
+  Result<void> Stream(std::string_view sql, const std::function<bool(std::string_view)>& receive);
+  // One try of INSERT with a gzip body. The same body may be sent again.
+  ServerResult<void> TryInsert(const std::string& sql, const std::string& gzip);
+  // One try of a statement.
+  ServerResult<std::string> TryQuery(std::string_view sql);
+
+  // Waits before another try; false: patience is at its end. `attempt` counts from 1.
+  bool WaitToRetry(int attempt, std::chrono::steady_clock::time_point began);
+  Error ToError(const ClickHouseError& error) const;
+
+  const std::string& database() const;
+  const std::string& url() const;
+
+ private:
+  struct Connection;
+  explicit ClickHouseClient(std::unique_ptr<Connection> connection);
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace tlparse

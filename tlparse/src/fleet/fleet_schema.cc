@@ -1,0 +1,364 @@
+#include "fleet/fleet_schema.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <set>
+#include <tuple>
+
+#include "fleet/sql_quote.h"
+#include "store/schema.h"
+
+namespace tlparse {
+namespace {
+
+using Source = FleetColumn::Source;
+using Type = FleetColumn::Type;
+
+// Made anew by a pull, constant, or in tables of their own (schemas/clickhouse/fleet.sql).
+constexpr std::array<std::string_view, 9> kNotDerived = {
+    "payload",       "payload_hash",   "compile_record", "import_code",  "component",
+    "component_set", "component_hash", "component_list", "component_run"};
+// Rows that facts refer to and that belong to no process.
+constexpr std::array<std::string_view, 5> kPools = {"text", "cache_key", "stack_frame", "content",
+                                                    "payload_content"};
+// Rows of these are found from any row that belongs to a process.
+constexpr std::array<std::string_view, 5> kOwners = {"run", "log_file", "process", "compile",
+                                                     "record"};
+
+// References that the schema does not declare: ranges of ids, and rows that may be gone.
+struct Undeclared {
+  std::string_view table, column, referenced;
+};
+constexpr std::array kUndeclared = {
+    Undeclared{"log_file", "first_record_id", "record"},
+    Undeclared{"log_file", "last_record_id", "record"},
+    Undeclared{"process", "first_record_id", "record"},
+    Undeclared{"process", "last_record_id", "record"},
+    Undeclared{"compile", "first_record_id", "record"},
+    Undeclared{"compile", "last_record_id", "record"},
+    Undeclared{"content", "record_id", "record"},
+    Undeclared{"chromium_event", "begin_record_id", "record"},
+};
+// Ids of the log, which mean the same everywhere; ranges of contents, which a pull of several loads
+// leaves out.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kIdsOfTheLog = {{
+    {"log_file", "first_content_id"},
+    {"log_file", "last_content_id"},
+    {"compile", "compiled_autograd_id"},
+    {"compile", "frame_id"},
+    {"graph", "aot_id"},
+    {"process", "is_thread_id"},
+    {"compile", "frame_compile_id"},
+    {"model_weight", "storage_id"},
+}};
+
+template <typename Names>
+bool IsOneOf(std::string_view name, const Names& names) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+bool EndsWithId(std::string_view name) {
+  return name.size() > 3 && name.substr(name.size() - 3) == "_id";
+}
+
+Type TypeOf(std::string_view declared) {
+  if (declared == "INTEGER" || declared == "INT") return Type::kInt;
+  if (declared == "REAL") return Type::kReal;
+  if (declared == "TEXT") return Type::kText;
+  return Type::kAny;
+}
+
+struct RawTable {
+  FleetTable table;
+  std::vector<Type> types;
+};
+
+Result<RawTable> ReadTable(Database& database, const std::string& name) {
+  RawTable raw;
+  raw.table.sqlite_name = name;
+  raw.table.name = PublicName(name);
+  ASSIGN_OR_RETURN(
+      Statement columns,
+      database.Prepare("SELECT name, type, \"notnull\", pk FROM pragma_table_info(?)"));
+  columns.Bind(1, std::string_view(name));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, columns.Step());
+    if (!has_row) break;
+    SqliteColumn column;
+    column.name = columns.Text(0);
+    column.is_nullable = columns.Int(2) == 0 && columns.Int(3) == 0;
+    column.key_ordinal = static_cast<int>(columns.Int(3));
+    raw.types.push_back(TypeOf(columns.Text(1)));
+    raw.table.sqlite_columns.push_back(std::move(column));
+  }
+  ASSIGN_OR_RETURN(Statement references,
+                   database.Prepare("SELECT \"from\", \"table\" FROM pragma_foreign_key_list(?)"));
+  references.Bind(1, std::string_view(name));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, references.Step());
+    if (!has_row) break;
+    const int column = raw.table.FindSqlite(references.Text(0));
+    if (column >= 0)
+      raw.table.sqlite_columns[static_cast<std::size_t>(column)].referenced =
+          PublicName(references.Text(1));
+  }
+  for (const Undeclared& one : kUndeclared) {
+    const int column = one.table == raw.table.name ? raw.table.FindSqlite(one.column) : -1;
+    if (column >= 0)
+      raw.table.sqlite_columns[static_cast<std::size_t>(column)].referenced = one.referenced;
+  }
+  const int id = raw.table.FindSqlite("id");
+  raw.table.has_id =
+      id >= 0 && raw.table.sqlite_columns[static_cast<std::size_t>(id)].key_ordinal == 1;
+  return raw;
+}
+
+Result<std::vector<RawTable>> ReadTables(Database& database) {
+  std::vector<std::string> names;
+  ASSIGN_OR_RETURN(Statement list,
+                   database.Prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name "
+                                    "NOT LIKE 'sqlite_%' ORDER BY rowid"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, list.Step());
+    if (!has_row) break;
+    names.emplace_back(list.Text(0));
+  }
+  std::vector<RawTable> tables;
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(RawTable table, ReadTable(database, name));
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+Result<std::vector<RawTable>> TablesOfThisProgram() {
+  ASSIGN_OR_RETURN(Database database, Database::Open(":memory:", Database::Mode::kBulkLoad));
+  RETURN_IF_ERROR(CreateSchema(database));
+  return ReadTables(database);
+}
+
+bool Refers(const FleetTable& table, std::string_view to, bool must_exist) {
+  return std::any_of(table.sqlite_columns.begin(), table.sqlite_columns.end(),
+                     [&](const SqliteColumn& column) {
+                       return column.referenced == to && !(must_exist && column.is_nullable);
+                     });
+}
+
+// Tables whose rows belong to a content: directly, or through a row of such a table.
+std::set<std::string> ContentTables(const std::vector<RawTable>& tables) {
+  std::set<std::string> owned;
+  for (bool is_new = true; is_new;) {
+    is_new = false;
+    for (const RawTable& raw : tables) {
+      const FleetTable& table = raw.table;
+      if (IsOneOf(table.name, kNotDerived) || IsOneOf(table.name, kPools) ||
+          owned.count(table.name))
+        continue;
+      const bool is_of_process =
+          std::any_of(kOwners.begin(), kOwners.end(),
+                      [&](std::string_view owner) { return Refers(table, owner, false); });
+      if (is_of_process) continue;
+      const bool is_owned = Refers(table, "content", true) ||
+                            std::any_of(owned.begin(), owned.end(), [&](const std::string& parent) {
+                              return Refers(table, parent, true);
+                            });
+      if (is_owned) is_new = owned.insert(table.name).second || is_new;
+    }
+  }
+  return owned;
+}
+
+Reference ReferenceTo(const std::string& table, const std::set<std::string>& owned) {
+  if (table.empty()) return Reference::kNone;
+  if (table == "text") return Reference::kText;
+  if (table == "content") return Reference::kContent;
+  if (table == "payload") return Reference::kPayload;
+  if (table == "component_set") return Reference::kComponentSet;
+  if (table == "cache_key") return Reference::kKey;
+  if (owned.count(table)) return Reference::kOwned;
+  return Reference::kFact;
+}
+
+std::string WithoutId(const std::string& name) {
+  return EndsWithId(name) ? name.substr(0, name.size() - 3) : name;
+}
+
+// The columns that one column of the database becomes.
+void AddColumn(FleetTable& table, int index, Type type) {
+  const SqliteColumn& from = table.sqlite_columns[static_cast<std::size_t>(index)];
+  FleetColumn column{from.name, type, Source::kColumn, from.is_nullable, index};
+  // The database's own id of the run, beside that of the fleet.
+  if (IsOneOf(column.name, kFactKey)) column.name = "local_" + column.name;
+  const std::string base = WithoutId(from.name);
+  switch (from.reference) {
+    case Reference::kText:
+      column.type = Type::kText;
+      column.name = table.FindSqlite(base) < 0 ? base : from.name;
+      table.columns.push_back(column);
+      return;
+    case Reference::kContent:
+      if (table.kind != FleetTable::Kind::kContent) {
+        table.columns.push_back(column);
+        table.columns.push_back({base + "_hash", Type::kHash, Source::kHash, false, index});
+      }
+      return;
+    case Reference::kOwned:
+      table.columns.push_back(column);
+      if (table.kind != FleetTable::Kind::kContent)
+        table.columns.push_back({base + "_content_hash", Type::kHash, Source::kHash, false, index});
+      return;
+    case Reference::kPayload:
+      table.columns.push_back(column);
+      table.columns.push_back({base + "_hash", Type::kHash, Source::kHash, false, index});
+      if (table.name == "record")
+        table.columns.push_back(
+            {base + "_content_hash", Type::kHash, Source::kPayloadContent, false, index});
+      return;
+    case Reference::kComponentSet:
+      table.columns.push_back(column);
+      table.columns.push_back({base + "_hash", Type::kHash, Source::kHash, false, index});
+      return;
+    default:
+      table.columns.push_back(column);
+  }
+}
+
+void AddOwnerColumns(FleetTable& table) {
+  const bool is_of_process =
+      table.name != "run" && table.name != "log_file" &&
+      std::any_of(table.sqlite_columns.begin(), table.sqlite_columns.end(),
+                  [](const SqliteColumn& column) {
+                    return column.reference == Reference::kFact && column.referenced != "run" &&
+                           column.referenced != "log_file" && column.referenced != "stack_frame";
+                  });
+  const auto add = [&](const char* name, Type type, Source source, bool is_nullable) {
+    table.columns.push_back({name, type, source, is_nullable, -1});
+  };
+  if (table.name == "process") {
+    add("process_rank", Type::kInt, Source::kProcessRank, true);
+    return;
+  }
+  if (!is_of_process) return;
+  if (table.FindSqlite("process_id") < 0) add("process_id", Type::kInt, Source::kProcess, true);
+  add("process_rank", Type::kInt, Source::kProcessRank, true);
+  if (table.FindSqlite("compile_id") >= 0 && table.name != "record" && table.name != "attempt" &&
+      table.name != "chromium_event") {
+    if (table.FindSqlite("function") < 0) add("function", Type::kText, Source::kFunction, false);
+    if (table.FindSqlite("label") < 0) add("label", Type::kText, Source::kLabel, false);
+    if (table.FindSqlite("graph_id") >= 0 && table.FindSqlite("direction") < 0)
+      add("direction", Type::kText, Source::kDirection, false);
+  }
+  if (table.name == "cache_event") add("lookup_ordinal", Type::kInt, Source::kLookupOrdinal, false);
+}
+
+void SetOrder(FleetTable& table) {
+  std::vector<std::pair<int, std::string>> key;
+  for (const FleetColumn& column : table.columns) {
+    if (column.source != Source::kColumn) continue;
+    const int ordinal =
+        table.sqlite_columns[static_cast<std::size_t>(column.sqlite_column)].key_ordinal;
+    if (ordinal > 0) key.emplace_back(ordinal, column.name);
+  }
+  std::sort(key.begin(), key.end());
+  for (auto& [ordinal, name] : key) table.order_by.push_back(std::move(name));
+}
+
+// Tables that others refer to come first; otherwise as in the schema.
+void SortByReference(std::vector<FleetTable>& tables) {
+  std::vector<FleetTable> sorted;
+  std::set<std::string> done;
+  std::function<void(const FleetTable&)> visit = [&](const FleetTable& table) {
+    if (!done.insert(table.name).second) return;
+    for (const SqliteColumn& column : table.sqlite_columns)
+      for (const FleetTable& other : tables)
+        // What is read first of a process must not wait for its records.
+        if (other.name == column.referenced && other.name != "record") visit(other);
+    sorted.push_back(table);
+  };
+  for (const FleetTable& table : tables) visit(table);
+  tables = std::move(sorted);
+}
+
+}  // namespace
+
+std::string_view PublicName(std::string_view table) {
+  return table.size() > 4 && table.substr(table.size() - 4) == "_row"
+             ? table.substr(0, table.size() - 4)
+             : table;
+}
+
+int FleetTable::FindSqlite(std::string_view column) const {
+  for (std::size_t i = 0; i < sqlite_columns.size(); ++i)
+    if (sqlite_columns[i].name == column) return static_cast<int>(i);
+  return -1;
+}
+
+const FleetTable* FleetSchema::Find(std::string_view name) const {
+  for (const FleetTable& table : tables)
+    if (table.name == name) return &table;
+  return nullptr;
+}
+
+Result<FleetSchema> MakeFleetSchema() {
+  ASSIGN_OR_RETURN(std::vector<RawTable> raw_tables, TablesOfThisProgram());
+  const std::set<std::string> owned = ContentTables(raw_tables);
+  FleetSchema schema;
+  for (RawTable& raw : raw_tables) {
+    FleetTable& table = raw.table;
+    if (IsOneOf(table.name, kNotDerived)) continue;
+    table.kind = owned.count(table.name)       ? FleetTable::Kind::kContent
+                 : IsOneOf(table.name, kPools) ? FleetTable::Kind::kPool
+                                               : FleetTable::Kind::kFact;
+    for (SqliteColumn& column : table.sqlite_columns)
+      column.reference = ReferenceTo(column.referenced, owned);
+    for (std::size_t i = 0; i < table.sqlite_columns.size(); ++i) {
+      AddColumn(table, static_cast<int>(i), raw.types[i]);
+      // A value of any type: beside it which one.
+      if (raw.types[i] == Type::kAny)
+        table.columns.push_back({table.sqlite_columns[i].name + "_is_blob", Type::kInt,
+                                 Source::kIsBlob, false, static_cast<int>(i)});
+    }
+    if (table.kind == FleetTable::Kind::kFact) AddOwnerColumns(table);
+    SetOrder(table);
+    schema.tables.push_back(std::move(table));
+  }
+  SortByReference(schema.tables);
+  return schema;
+}
+
+Result<std::vector<std::string>> UnexplainedIds() {
+  ASSIGN_OR_RETURN(const std::vector<RawTable> tables, TablesOfThisProgram());
+  std::vector<std::string> unexplained;
+  for (const RawTable& raw : tables) {
+    if (IsOneOf(raw.table.name, kNotDerived)) continue;
+    for (const SqliteColumn& column : raw.table.sqlite_columns) {
+      const std::pair<std::string_view, std::string_view> place{raw.table.name, column.name};
+      if (EndsWithId(column.name) && column.referenced.empty() &&
+          std::find(kIdsOfTheLog.begin(), kIdsOfTheLog.end(), place) == kIdsOfTheLog.end())
+        unexplained.push_back(raw.table.name + "." + column.name);
+    }
+  }
+  return unexplained;
+}
+
+std::string ClickHouseType(const FleetColumn& column) {
+  std::string type;
+  switch (column.type) {
+    case Type::kInt:
+      type = "Int64";
+      break;
+    case Type::kReal:
+      type = "Float64";
+      break;
+    case Type::kText:
+    case Type::kAny:
+      type = "String";
+      break;
+    case Type::kHash:
+      return "FixedString(16)";
+  }
+  return column.is_nullable ? "Nullable(" + type + ")" : type;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,509 @@
+#include "fleet/row_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "store/text_pool.h"
+
+namespace tlparse {
+namespace {
+
+using Source = FleetColumn::Source;
+using Type = FleetColumn::Type;
+
+// Columns that a push without text keeps: names, places, states and versions. All others may hold
+// source code, values or messages.
+constexpr std::array<std::string_view, 49> kShownTexts = {"aot_id",
+                                                          "autotune_cache_state",
+                                                          "backend",
+                                                          "cache_key",
+                                                          "clock",
+                                                          "co_filename",
+                                                          "co_name",
+                                                          "compression",
+                                                          "created_at",
+                                                          "detail",
+                                                          "direction",
+                                                          "dtype",
+                                                          "fail_type",
+                                                          "file",
+                                                          "function",
+                                                          "graph",
+                                                          "group_name",
+                                                          "hash",
+                                                          "key",
+                                                          "kind",
+                                                          "label",
+                                                          "layer",
+                                                          "name",
+                                                          "node",
+                                                          "op",
+                                                          "path",
+                                                          "post_grad_node",
+                                                          "pre_grad_node",
+                                                          "prior_label",
+                                                          "python_version",
+                                                          "rank_source",
+                                                          "reduce_op",
+                                                          "severity",
+                                                          "shape",
+                                                          "source_file",
+                                                          "stage",
+                                                          "status",
+                                                          "stride",
+                                                          "subgraph",
+                                                          "subgraph_name",
+                                                          "time_basis",
+                                                          "tool_version",
+                                                          "torch_version",
+                                                          "type",
+                                                          "unit",
+                                                          "user_file",
+                                                          "user_function",
+                                                          "uuid",
+                                                          "libtrace_version"};
+
+bool IsShown(const FleetTable& table, std::string_view column) {
+  // The names of runs and tables say nothing of the code; kernels, ops and artifacts have names.
+  return table.name != "text" &&
+         std::find(kShownTexts.begin(), kShownTexts.end(), column) != kShownTexts.end();
+}
+
+// How one column of a fleet's table gets its value.
+struct Step {
+  const FleetColumn* column = nullptr;
+  Reference reference = Reference::kNone;
+  const std::string* referenced = nullptr;
+  int at = -1;  // column of the statement
+  bool is_hidden = false;
+  bool is_json = false;  // hidden: an empty object
+};
+
+// Finds the process of a row.
+struct Owner {
+  enum class Kind { kProcess, kCompile, kGraph, kRecord, kTable } kind;
+  int at;
+  std::string table;
+};
+
+class RowWriter {
+ public:
+  RowWriter(PushContext& context, const FleetTable& table, const RowOptions& options,
+            const std::set<std::string>& columns_there)
+      : context_(context), table_(table) {
+    select_ = "SELECT ";
+    for (std::size_t i = 0; i < table.sqlite_columns.size(); ++i) {
+      const SqliteColumn& column = table.sqlite_columns[i];
+      if (i > 0) select_ += ", ";
+      // A database of an earlier tlparse may lack it.
+      select_ += columns_there.count(column.name) ? "r.\"" + column.name + '"' : "NULL";
+    }
+    for (const FleetColumn& column : table.columns) {
+      Step step;
+      step.column = &column;
+      step.at = column.sqlite_column;
+      if (column.sqlite_column >= 0) {
+        const SqliteColumn& from =
+            table.sqlite_columns[static_cast<std::size_t>(column.sqlite_column)];
+        step.reference = from.reference;
+        step.referenced = &from.referenced;
+      }
+      step.is_hidden = !options.with_text &&
+                       (column.type == Type::kText || column.type == Type::kAny) &&
+                       !IsShown(table, column.name);
+      step.is_json = step.is_hidden && column.name == "envelope";
+      steps_.push_back(step);
+    }
+    FindOwners();
+    compile_at_ = table.FindSqlite(table.name == "compile" ? "id" : "compile_id");
+    graph_at_ = table.FindSqlite("graph_id");
+    layer_at_ = table.FindSqlite("layer_id");
+    id_at_ = table.has_id ? table.FindSqlite("id") : -1;
+  }
+
+  const std::string& select() const { return select_; }
+  bool has_owner() const { return !owners_.empty(); }
+
+  Result<std::int64_t> ProcessOf(const Statement& row) {
+    for (const Owner& owner : owners_) {
+      if (row.IsNull(owner.at)) continue;
+      const std::int64_t id = row.Int(owner.at);
+      std::int64_t process = PushContext::kNone;
+      switch (owner.kind) {
+        case Owner::Kind::kProcess:
+          process = id;
+          break;
+        case Owner::Kind::kCompile:
+          process = context_.ProcessOfCompile(id);
+          break;
+        case Owner::Kind::kGraph:
+          process = context_.ProcessOfCompile(context_.CompileOfGraph(id));
+          break;
+        case Owner::Kind::kTable:
+          process = context_.ProcessOf(owner.table, id);
+          break;
+        case Owner::Kind::kRecord: {
+          ASSIGN_OR_RETURN(process, context_.ProcessOfRecord(id));
+          break;
+        }
+      }
+      if (process != PushContext::kNone) return process;
+    }
+    return PushContext::kNone;
+  }
+
+  // Appends the columns of the row.
+  Result<void> Write(const Statement& row, std::int64_t process, std::string& out) {
+    RowBinaryWriter write(out);
+    process_ = process;
+    for (const Step& step : steps_) RETURN_IF_ERROR(WriteColumn(row, step, write));
+    if (id_at_ >= 0 && process != PushContext::kNone && table_.name != "record")
+      context_.SetProcess(table_.name, row.Int(id_at_), process);
+    return {};
+  }
+
+ private:
+  void FindOwners() {
+    const auto add = [&](const char* column, Owner::Kind kind) {
+      const int at = table_.FindSqlite(column);
+      if (at >= 0) owners_.push_back({kind, at, {}});
+    };
+    if (table_.name == "process") {
+      add("id", Owner::Kind::kProcess);
+      return;
+    }
+    if (table_.name == "compile" || table_.name == "record") {
+      add("process_id", Owner::Kind::kProcess);
+      return;
+    }
+    add("process_id", Owner::Kind::kProcess);
+    add("compile_id", Owner::Kind::kCompile);
+    add("graph_id", Owner::Kind::kGraph);
+    for (std::size_t i = 0; i < table_.sqlite_columns.size(); ++i) {
+      const SqliteColumn& column = table_.sqlite_columns[i];
+      if (column.reference == Reference::kFact && column.referenced != table_.name)
+        owners_.push_back({Owner::Kind::kTable, static_cast<int>(i), column.referenced});
+    }
+    add("record_id", Owner::Kind::kRecord);
+  }
+
+  std::int64_t CompileOf(const Statement& row) const {
+    if (compile_at_ >= 0 && !row.IsNull(compile_at_)) return row.Int(compile_at_);
+    if (graph_at_ >= 0 && !row.IsNull(graph_at_))
+      return context_.CompileOfGraph(row.Int(graph_at_));
+    return PushContext::kNone;
+  }
+
+  std::int64_t GraphOf(const Statement& row) const {
+    return graph_at_ >= 0 && !row.IsNull(graph_at_) ? row.Int(graph_at_) : PushContext::kNone;
+  }
+
+  void WriteOptional(std::int64_t value, bool is_null, RowBinaryWriter& write) {
+    write.NullFlag(is_null);
+    if (!is_null) write.Int64(value);
+  }
+
+  Result<void> WriteColumn(const Statement& row, const Step& step, RowBinaryWriter& write) {
+    switch (step.column->source) {
+      case Source::kColumn:
+        return WriteValue(row, step, write);
+      case Source::kHash:
+        return WriteHash(row, step, write);
+      case Source::kPayloadContent:
+        write.Hash(row.IsNull(step.at) ? Hash128{} : context_.PayloadContent(row.Int(step.at)));
+        return {};
+      case Source::kIsBlob: {
+        const int type = row.ColumnType(step.at);
+        write.Int64(type == SQLITE_BLOB      ? 1
+                    : type == SQLITE_INTEGER ? 2
+                    : type == SQLITE_FLOAT   ? 3
+                                             : 0);
+        return {};
+      }
+      case Source::kProcess:
+        WriteOptional(process_, process_ == PushContext::kNone, write);
+        return {};
+      case Source::kProcessRank: {
+        const std::vector<std::int64_t>& ranks = context_.run().rank_of_process;
+        const std::int64_t rank = process_ >= 0 && static_cast<std::size_t>(process_) < ranks.size()
+                                      ? ranks[static_cast<std::size_t>(process_)]
+                                      : RunSelection::kNoRank;
+        WriteOptional(rank, rank == RunSelection::kNoRank, write);
+        return {};
+      }
+      case Source::kFunction:
+        write.Text(context_.Function(CompileOf(row)));
+        return {};
+      case Source::kLabel:
+        write.Text(context_.Label(CompileOf(row)));
+        return {};
+      case Source::kDirection:
+        write.Text(context_.Direction(GraphOf(row)));
+        return {};
+      case Source::kLookupOrdinal:
+        write.Int64(context_.NextLookup(CompileOf(row), layer_at_ < 0 ? 0 : row.Int(layer_at_),
+                                        GraphOf(row)));
+        return {};
+    }
+    return {};
+  }
+
+  Result<void> WriteHash(const Statement& row, const Step& step, RowBinaryWriter& write) {
+    if (row.IsNull(step.at)) {
+      write.Hash({});
+      return {};
+    }
+    const std::int64_t id = row.Int(step.at);
+    Hash128 hash;
+    switch (step.reference) {
+      case Reference::kContent:
+        hash = context_.ContentHash(id);
+        break;
+      case Reference::kPayload: {
+        ASSIGN_OR_RETURN(hash, context_.PayloadHash(id));
+        break;
+      }
+      case Reference::kComponentSet:
+        hash = context_.SetKey(id);
+        break;
+      case Reference::kOwned:
+        if (const PushContext::Owned* owned = context_.FindOwned(*step.referenced, id))
+          hash = context_.ContentHash(owned->content);
+        break;
+      default:
+        break;
+    }
+    write.Hash(hash);
+    return {};
+  }
+
+  void NoteUse(const Step& step, std::int64_t id) {
+    switch (step.reference) {
+      case Reference::kContent:
+        context_.used.contents.Add(id);
+        break;
+      case Reference::kPayload:
+        context_.used.payloads.Add(id);
+        break;
+      case Reference::kComponentSet:
+        context_.used.sets.Add(id);
+        break;
+      case Reference::kKey:
+        context_.used.keys.Add(id);
+        break;
+      case Reference::kFact:
+        if (*step.referenced == "stack_frame") context_.used.stacks.Add(id);
+        break;
+      default:
+        break;
+    }
+  }
+
+  Result<void> WriteValue(const Statement& row, const Step& step, RowBinaryWriter& write) {
+    const bool is_null = row.IsNull(step.at);
+    if (step.column->is_nullable) {
+      write.NullFlag(is_null || (step.is_hidden && step.column->name == "metadata"));
+      if (is_null || (step.is_hidden && step.column->name == "metadata")) return {};
+    }
+    if (step.reference == Reference::kText) {
+      const std::int64_t id = row.Int(step.at);
+      context_.used.texts.Add(id);
+      ASSIGN_OR_RETURN(const std::string_view text, context_.texts().Get(id));
+      WriteText(text, step, write);
+      return {};
+    }
+    switch (step.column->type) {
+      case Type::kInt: {
+        const std::int64_t id = row.Int(step.at);
+        if (step.reference == Reference::kOwned) {
+          const PushContext::Owned* owned = context_.FindOwned(*step.referenced, id);
+          write.Int64(owned == nullptr ? -1 : owned->number);
+          if (owned != nullptr) context_.used.contents.Add(owned->content);
+          return {};
+        }
+        if (step.at == id_at_ && table_.kind == FleetTable::Kind::kContent) {
+          // Its own id is a number within the content.
+          const PushContext::Owned* own = context_.FindOwned(table_.name, id);
+          write.Int64(own == nullptr ? -1 : own->number);
+          return {};
+        }
+        NoteUse(step, id);
+        write.Int64(id);
+        return {};
+      }
+      case Type::kReal:
+        write.Real(row.Real(step.at));
+        return {};
+      default:
+        WriteText(row.Text(step.at), step, write);
+    }
+    return {};
+  }
+
+  static void WriteText(std::string_view text, const Step& step, RowBinaryWriter& write) {
+    if (step.is_json) {
+      write.Text("{}");
+    } else if (step.is_hidden) {
+      write.Text(HiddenText(text));
+    } else {
+      write.Text(text);
+    }
+  }
+
+  PushContext& context_;
+  const FleetTable& table_;
+  std::string select_;
+  std::vector<Step> steps_;
+  std::vector<Owner> owners_;
+  std::int64_t process_ = PushContext::kNone;
+  int compile_at_ = -1;
+  int graph_at_ = -1;
+  int layer_at_ = -1;
+  int id_at_ = -1;
+};
+
+Result<std::set<std::string>> ColumnsThere(Database& database, const std::string& table) {
+  ASSIGN_OR_RETURN(Statement read, database.Prepare("SELECT name FROM pragma_table_info(?)"));
+  read.Bind(1, std::string_view(table));
+  std::set<std::string> names;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, read.Step());
+    if (!has_row) return names;
+    names.emplace(read.Text(0));
+  }
+}
+
+// Rows that no answer reads: events and records of the kinds that come by the thousand, but for
+// events that never ended, which tell where a process stopped.
+std::string Omitted(const FleetTable& table, const RowOptions& options) {
+  if (options.with_records) return {};
+  constexpr std::string_view kUnpaired =
+      "SELECT record_id FROM chromium_event_row WHERE phase IN (66, 69)";
+  if (table.name == "chromium_event") return "r.phase IN (66, 69)";
+  if (table.name == "record")
+    return fmt::format("(r.kind_id IS NULL OR r.kind_id > {} OR r.id IN ({}))",
+                       static_cast<int>(kTextCreateUnbackedSymbol), kUnpaired);
+  return {};
+}
+
+// Which rows of a pool or of the run's own tables are wanted, by columns of the row.
+class RowFilter {
+ public:
+  RowFilter(PushContext& context, const FleetTable& table)
+      : context_(context),
+        table_(table),
+        run_at_(table.FindSqlite("run_id")),
+        log_at_(table.FindSqlite("log_file_id")),
+        id_at_(table.FindSqlite("id")) {
+    for (const SelectedLog& log : context.run().logs) logs_.Add(log.id);
+  }
+
+  bool WantsPool(const Statement& row) const {
+    if (table_.name == "payload_content")
+      return context_.used.payloads.Has(row.Int(table_.FindSqlite("payload_id")));
+    if (context_.run().is_everything) return true;
+    const std::int64_t id = row.Int(id_at_);
+    if (table_.name == "text") return context_.used.texts.Has(id);
+    if (table_.name == "cache_key") return context_.used.keys.Has(id);
+    if (table_.name == "stack_frame") return context_.used.stacks.Has(id);
+    if (table_.name == "content") return context_.used.contents.Has(id);
+    return true;
+  }
+
+  // Of a fact that belongs to no process.
+  bool WantsOther(const Statement& row) const {
+    const RunSelection& run = context_.run();
+    if (run.is_everything) return true;
+    if (table_.name == "run") return row.Int(id_at_) == run.run_id;
+    if (table_.name == "log_file") return logs_.Has(row.Int(id_at_));
+    if (log_at_ >= 0 && !row.IsNull(log_at_)) return logs_.Has(row.Int(log_at_));
+    if (run_at_ >= 0 && !row.IsNull(run_at_)) return row.Int(run_at_) == run.run_id;
+    return false;
+  }
+
+ private:
+  PushContext& context_;
+  const FleetTable& table_;
+  int run_at_, log_at_, id_at_;
+  IdSet logs_;
+};
+
+}  // namespace
+
+std::string HiddenText(std::string_view text) { return ToHex(HashBytes(text)); }
+
+Result<void> WriteRows(PushContext& context, const FleetTable& table, const RowOptions& options,
+                       const std::string& key_bytes, TableInsert& insert,
+                       const std::function<void(std::uint64_t)>& on_row) {
+  ASSIGN_OR_RETURN(const std::set<std::string> columns,
+                   ColumnsThere(context.database(), table.sqlite_name));
+  if (columns.empty()) return {};  // the database is older than the table
+  RowWriter writer(context, table, options, columns);
+  std::string sql = writer.select() + " FROM " + table.sqlite_name + " r";
+  if (const std::string omitted = Omitted(table, options); !omitted.empty())
+    sql += " WHERE " + omitted;
+  const RowFilter filter(context, table);
+  const bool is_pool = table.kind == FleetTable::Kind::kPool;
+  ASSIGN_OR_RETURN(Statement read, context.database().Prepare(sql));
+  std::uint64_t count = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, read.Step());
+    if (!has_row) break;
+    if (++count % 4096 == 0) on_row(4096);
+    std::int64_t process = PushContext::kNone;
+    if (is_pool) {
+      if (!filter.WantsPool(read)) continue;
+    } else {
+      if (writer.has_owner()) {
+        ASSIGN_OR_RETURN(process, writer.ProcessOf(read));
+      }
+      const bool is_wanted =
+          process == PushContext::kNone ? filter.WantsOther(read) : context.run().Has(process);
+      if (!is_wanted) continue;
+    }
+    insert.row() += key_bytes;
+    RETURN_IF_ERROR(writer.Write(read, process, insert.row()));
+    RETURN_IF_ERROR(insert.EndRow());
+  }
+  on_row(count % 4096);
+  return {};
+}
+
+Result<void> WriteContentRows(PushContext& context, const FleetTable& table,
+                              const RowOptions& options, std::uint64_t content_version,
+                              const std::function<bool(std::int64_t)>& is_wanted,
+                              TableInsert& insert) {
+  ASSIGN_OR_RETURN(const std::set<std::string> columns,
+                   ColumnsThere(context.database(), table.sqlite_name));
+  if (columns.empty()) return {};
+  RowWriter writer(context, table, options, columns);
+  const int content_at = table.FindSqlite("content_id");
+  int parent_at = -1;
+  for (std::size_t i = 0; i < table.sqlite_columns.size(); ++i)
+    if (table.sqlite_columns[i].reference == Reference::kOwned) parent_at = static_cast<int>(i);
+  ASSIGN_OR_RETURN(Statement read, context.database().Prepare(writer.select() + " FROM " +
+                                                              table.sqlite_name + " r"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, read.Step());
+    if (!has_row) return {};
+    std::int64_t content = -1;
+    if (content_at >= 0) {
+      content = read.Int(content_at);
+    } else if (const PushContext::Owned* parent = context.FindOwned(
+                   table.sqlite_columns[static_cast<std::size_t>(parent_at)].referenced,
+                   read.Int(parent_at))) {
+      content = parent->content;
+    }
+    if (!is_wanted(content)) continue;
+    RowBinaryWriter write(insert.row());
+    write.Hash(context.ContentHash(content));
+    write.UInt64(content_version);
+    RETURN_IF_ERROR(writer.Write(read, PushContext::kNone, insert.row()));
+    RETURN_IF_ERROR(insert.EndRow());
+  }
+}
+
+}  // namespace tlparse
