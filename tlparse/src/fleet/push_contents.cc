@@ -60,7 +60,7 @@ Result<void> ContentPusher::PushContents() {
   }
   TableInsert stored(client_, "stored_content", {"content_hash", "content_version", "kind"}, {},
                      counters_);
-  ASSIGN_OR_RETURN(Statement read, context_.database().Prepare("SELECT id, kind FROM content"));
+  ASSIGN_OR_RETURN(Statement read, context_.database().Prepare("SELECT id, kind FROM content_row"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, read.Step());
     if (!has_row) break;
@@ -119,10 +119,9 @@ Result<void> ContentPusher::PushComponentRows(const IdSet& components) {
                    Known("SELECT DISTINCT key FROM component WHERE key IN ", keys));
   const HashSet known(known_list.begin(), known_list.end());
   TableInsert insert(client_, "component", {"key", "name", "hash", "value"}, {}, counters_);
-  ASSIGN_OR_RETURN(
-      Statement read,
-      context_.database().Prepare(
-          "SELECT c.id, t.text, c.hash, c.value FROM component c JOIN text t ON t.id = c.name_id"));
+  ASSIGN_OR_RETURN(Statement read, context_.database().Prepare(
+                                       "SELECT c.id, t.text, c.hash, c.value FROM component_row c "
+                                       "JOIN text_row t ON t.id = c.name_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, read.Step());
     if (!has_row) break;
@@ -142,9 +141,9 @@ Result<void> ContentPusher::PushComponentRows(const IdSet& components) {
 Result<void> ContentPusher::PushComponentHashes(const IdSet& components) {
   TableInsert insert(client_, "component_hash", {"component", "device_index", "hash"}, {},
                      counters_);
-  ASSIGN_OR_RETURN(
-      Statement read,
-      context_.database().Prepare("SELECT component_id, device_index, hash FROM component_hash"));
+  ASSIGN_OR_RETURN(Statement read,
+                   context_.database().Prepare(
+                       "SELECT component_id, device_index, hash FROM component_hash_row"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, read.Step());
     if (!has_row) break;
@@ -170,7 +169,7 @@ Result<void> ContentPusher::PushSets() {
     if (!context_.used.sets.Has(set) || known.count(context_.SetKey(set))) continue;
     ASSIGN_OR_RETURN(
         const std::string first,
-        context_.database().QueryText("SELECT hash FROM component_set WHERE id = ?", set));
+        context_.database().QueryText("SELECT hash FROM component_set_row WHERE id = ?", set));
     RowBinaryWriter write(insert.row());
     write.Hash(context_.SetKey(set));
     write.Hash(FromHex(first).value_or(HashBytes(first)));
@@ -186,9 +185,10 @@ Result<void> ContentPusher::PushRunComponents(const std::string& key_bytes, Tabl
   for (const auto& [set, members] : context_.sets())
     if (context_.used.sets.Has(set))
       for (const std::int64_t component : members) components.Add(component);
-  ASSIGN_OR_RETURN(Statement read,
-                   context_.database().Prepare(
-                       "SELECT c.id, t.text FROM component c JOIN text t ON t.id = c.name_id"));
+  ASSIGN_OR_RETURN(
+      Statement read,
+      context_.database().Prepare(
+          "SELECT c.id, t.text FROM component_row c JOIN text_row t ON t.id = c.name_id"));
   HashSet written;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, read.Step());

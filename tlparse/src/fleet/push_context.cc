@@ -109,28 +109,30 @@ Result<void> PushContext::LoadCompiles(const FleetSchema& schema) {
 }
 
 Result<void> PushContext::LoadContents() {
-  RETURN_IF_ERROR(ForEach(*database_, "SELECT id, hash FROM content", [&](const Statement& read) {
-    At(content_hashes_, read.Int(0)) = FromHex(read.Text(1)).value_or(HashBytes(read.Text(1)));
-  }));
+  RETURN_IF_ERROR(
+      ForEach(*database_, "SELECT id, hash FROM content_row", [&](const Statement& read) {
+        At(content_hashes_, read.Int(0)) = FromHex(read.Text(1)).value_or(HashBytes(read.Text(1)));
+      }));
   return ForEach(*database_,
-                 "SELECT payload_id, min(content_id) FROM payload_content GROUP BY payload_id",
+                 "SELECT payload_id, min(content_id) FROM payload_content_row GROUP BY payload_id",
                  [&](const Statement& read) {
                    At(content_of_payload_, read.Int(0)) = static_cast<std::int32_t>(read.Int(1));
                  });
 }
 
 Result<void> PushContext::LoadComponents() {
-  RETURN_IF_ERROR(ForEach(
-      *database_,
-      "SELECT c.id, t.text, c.hash, c.value FROM component c JOIN text t ON t.id = c.name_id",
-      [&](const Statement& read) {
-        SequenceHash hash;
-        hash.Add(read.Text(1));
-        // Without a hash of its own the text counts, with a placeholder for the device index.
-        hash.Add(std::int64_t{read.IsNull(2)});
-        hash.Add(read.IsNull(2) ? read.Text(3) : read.Text(2));
-        At(component_keys_, read.Int(0)) = hash.Digest();
-      }));
+  RETURN_IF_ERROR(ForEach(*database_,
+                          "SELECT c.id, t.text, c.hash, c.value FROM component_row c JOIN text_row "
+                          "t ON t.id = c.name_id",
+                          [&](const Statement& read) {
+                            SequenceHash hash;
+                            hash.Add(read.Text(1));
+                            // Without a hash of its own the text counts, with a placeholder for the
+                            // device index.
+                            hash.Add(std::int64_t{read.IsNull(2)});
+                            hash.Add(read.IsNull(2) ? read.Text(3) : read.Text(2));
+                            At(component_keys_, read.Int(0)) = hash.Digest();
+                          }));
   RETURN_IF_ERROR(
       ForEach(*database_,
               "SELECT component_set_id, component_id FROM component_set_member ORDER "
