@@ -89,6 +89,35 @@ TEST_CASE("A database of an earlier tlparse learns the codes it does not know", 
   CHECK(ingest.Rows("SELECT id, code, advice FROM import_code ORDER BY id") == codes);
 }
 
+TEST_CASE("A database of an earlier tlparse gets the columns, tables and views that it lacks",
+          "[replace]") {
+  Ingest ingest;
+  REQUIRE(ingest.Run({ingest.Write("a.log", kOne)}, false));
+  const Lines schema = ingest.Rows("SELECT name FROM sqlite_schema ORDER BY name");
+  const Lines columns = ingest.Rows("SELECT name, type FROM pragma_table_info('model_load')");
+  REQUIRE(OpenOrThrow(ingest.database_path, Database::Mode::kAppend)
+              .Execute("ALTER TABLE model_load DROP COLUMN weight_size_bytes;"
+                       "DROP VIEW payload; CREATE VIEW payload AS SELECT 1 AS hash;"
+                       "DROP TABLE trace_loss"));
+  REQUIRE(ingest.Run({ingest.Write("b.log", kTwo)}, true));
+  CHECK(ingest.Rows("SELECT name FROM sqlite_schema ORDER BY name") == schema);
+  CHECK(ingest.Rows("SELECT name, type FROM pragma_table_info('model_load')") == columns);
+  CHECK(ingest.Rows("SELECT content FROM payload ORDER BY content") == Lines{"one", "two"});
+}
+
+TEST_CASE("A database that lacks a column that every row needs is refused", "[replace]") {
+  Ingest ingest;
+  REQUIRE(ingest.Run({ingest.Write("a.log", kOne)}, false));
+  REQUIRE(OpenOrThrow(ingest.database_path, Database::Mode::kAppend)
+              .Execute("DROP TABLE lost_record;"
+                       "CREATE TABLE lost_record(record_id INTEGER PRIMARY KEY) STRICT"));
+  const auto refused = ingest.Run({ingest.Write("b.log", kTwo)}, true);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kNotATrace);
+  CHECK(refused.error().message.find("lost_record.ordinal") != std::string::npos);
+  CHECK(refused.error().message.find("ingest the logs again") != std::string::npos);
+}
+
 TEST_CASE("An ingest that fails leaves the database as it was, or none", "[replace]") {
   Ingest ingest;
   const std::string missing = ingest.directory.path() + "/missing.log";

@@ -24,6 +24,10 @@ const char* IndexScript();
 // Adds the codes that this program knows and the database, written by an earlier one of the same
 // version, does not.
 Result<void> AddImportCodes(Database& database);
+// Brings a database of the same version that an earlier tlparse wrote up to date: adds tables and
+// columns that it lacks (NULL in the rows it has), and replaces views that differ. kNotATrace if a
+// column that may not be NULL is missing.
+Result<void> AddMissingColumns(Database& database);
 // Makes all tables and views in an empty database, and fills import_code.
 Result<void> CreateSchema(Database& database);
 // CREATE VIEW and CREATE INDEX that are not there yet are not made here: a database of the same
