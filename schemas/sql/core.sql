@@ -105,7 +105,6 @@ CREATE VIEW payload AS
 CREATE TABLE record_row (
   id INTEGER PRIMARY KEY,
   process_id INTEGER NOT NULL REFERENCES process(id),
-  rank INTEGER,                  -- the record's own, where it differs from its process's
   line INTEGER NOT NULL,         -- 1-based line of the header
   byte_offset INTEGER NOT NULL,  -- of the header's first byte, in the decompressed file
   local_us INTEGER NOT NULL,     -- prefix time, microseconds in a local year of the process; never decreasing
@@ -133,7 +132,7 @@ CREATE TABLE compile_record_row (
 ) STRICT, WITHOUT ROWID;
 
 CREATE VIEW record AS
-  SELECT r.id, p.log_file_id, r.process_id, coalesce(r.rank, p.rank) AS rank, r.line, r.byte_offset,
+  SELECT r.id, p.log_file_id, r.process_id, p.rank, r.line, r.byte_offset,
     r.local_us + p.time_shift_us AS time_us, f.text AS source_file, r.source_line, k.text AS kind, n.text AS name,
     r.compile_id, r.attempt, s.text AS subgraph_name, c.hash AS payload_hash,
     CASE r.payload_state WHEN 1 THEN 'ok' WHEN 2 THEN 'mismatch' WHEN 3 THEN 'cr_removed' WHEN 4 THEN 'unhashed'
@@ -143,7 +142,7 @@ CREATE VIEW record AS
       WHEN k.text IS NOT NULL THEN r.envelope -> ('$."' || k.text || '"') END AS metadata,
     r.user_stack_id, r.payload_id
   FROM record_row r
-  LEFT JOIN process p ON p.id = r.process_id
+  JOIN process p ON p.id = r.process_id AND r.id BETWEEN p.first_record_id AND p.last_record_id
   LEFT JOIN text_row f ON f.id = r.source_file_id
   LEFT JOIN text_row k ON k.id = r.kind_id
   LEFT JOIN text_row n ON n.id = r.name_id

@@ -14,3 +14,13 @@ CREATE INDEX output_code_by_compile ON output_code_row(compile_id);
 CREATE INDEX recompile_by_compile ON recompile_row(compile_id);
 -- Events that were never closed: what was going on where a log ends. Few rows.
 CREATE INDEX chromium_event_open ON chromium_event_row(compile_id) WHERE phase = 66;
+-- Rows of a rank: the views find its processes by rank, and their rows by the range of record ids that each process has.
+CREATE INDEX process_by_rank ON process(rank);
+CREATE INDEX compile_by_rank ON compile(rank);
+CREATE INDEX cache_event_by_record ON cache_event_row(record_id);
+-- Records of a kind, of an artifact's name, of a payload: as in compile_record, without the kinds that come by the thousand, whose
+-- entries would cost 7 % of the ingest. The components of a key.
+CREATE INDEX text_by_text ON text_row(text);
+CREATE INDEX record_by_kind ON record_row(kind_id, name_id) WHERE kind_id > 8;
+CREATE INDEX record_by_payload ON record_row(payload_id) WHERE kind_id > 8;
+CREATE INDEX cache_key_by_key ON cache_key_row(key);

@@ -1,6 +1,7 @@
 """The answers on recorded jobs: the cause is named, and jobs that do the same on every rank report nothing."""
 
 import glob
+import json
 import os
 import re
 import sqlite3
@@ -278,8 +279,25 @@ class Everything(AnswerTest):
         ask_view = lambda sql: connection.execute(sql).fetchall()  # noqa: E731
         self.assertEqual(ask_view("SELECT DISTINCT label, ranks FROM cache_divergence ORDER BY ranks"), [("0/0", "0,1,3"), ("0/0", "2")])
         self.assertEqual(ask_view("SELECT DISTINCT ranks FROM collective_divergence ORDER BY 1"), [("0,1,3",), ("2",)])
-        self.assertEqual(ask_view("SELECT count(*) FROM execution_divergence"), [(0,)])
+        self.assertEqual(ask_view("SELECT count(*) FROM execution_divergence"), [(0,)])  # all ranks ran in one order
         self.assertEqual(ask_view("SELECT rank, compiles, cache_misses FROM rank_summary ORDER BY rank"), [(rank, 3, 6) for rank in range(4)])
+
+    def test_view_of_orders_of_execution(self):
+        paths = []
+        for rank, order in enumerate((["0/0", "1/0"], ["1/0", "0/0"], ["0/0", "1/0"])):
+            lines = [f'V1121 08:30:0{i}.000000 {4242 + rank} a.py:1] {{"dynamo_start": {{"stack": []}}, "rank": {rank}, "frame_id": {i}, '
+                     f'"frame_compile_id": 0, "attempt": 0}}\n' for i in range(2)]
+            lines.append(f'V1121 08:30:03.000000 {4242 + rank} a.py:1] {{"artifact": {{"name": "graph_execution", "encoding": "json"}}, '
+                         f'"rank": {rank}, "has_payload": "x"}}\n\t{{"graph_execution_order": {json.dumps(order)}}}\n')
+            paths.append(os.path.join(self.scratch, f"order_rank_{rank}.log"))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                file.writelines(lines)
+        connection = sqlite3.connect(self.ingest(*paths))
+        self.addCleanup(connection.close)
+        found = connection.execute("SELECT process_id, executions, rank_count, first_rank, ranks FROM execution_divergence ORDER BY first_rank").fetchall()
+        self.assertEqual([row[1:] for row in found], [(2, 2, 0, "0,2"), (2, 1, 1, "1")])
+        orders = [[label for label, in connection.execute("SELECT label FROM graph_execution WHERE process_id = ? ORDER BY ordinal", row[:1])] for row in found]
+        self.assertEqual(orders, [["0/0", "1/0"], ["1/0", "0/0"]])
 
     def test_errors_are_one_line(self):
         database = self.job("simple_2_6")

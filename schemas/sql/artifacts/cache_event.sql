@@ -20,7 +20,7 @@ CREATE TABLE cache_event_row (
 ) STRICT;
 
 CREATE VIEW cache_event AS
-  SELECT e.id, e.record_id, e.compile_id, e.graph_id, coalesce(r.rank, p.rank) AS rank, l.text AS layer,
+  SELECT e.id, e.record_id, e.compile_id, e.graph_id, p.rank, l.text AS layer,
     CASE e.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass' ELSE 'disabled' END AS state,
     k.key,
     g.direction,
@@ -28,8 +28,8 @@ CREATE VIEW cache_event AS
     e.parent_event_id, e.time_saved_ns, e.time_taken_ns, b.text AS bypass_reason, d.text AS status_detailed,
     ge.text AS guard_expression, e.event_time_ns, e.component_set_id, r.process_id, s.device_index
   FROM cache_event_row e
-  LEFT JOIN record_row r ON r.id = e.record_id
-  LEFT JOIN process p ON p.id = r.process_id
+  JOIN record_row r ON r.id = e.record_id
+  JOIN process p ON p.id = r.process_id AND e.record_id BETWEEN p.first_record_id AND p.last_record_id
   LEFT JOIN graph g ON g.id = e.graph_id
   LEFT JOIN text_row l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id LEFT JOIN text_row b ON b.id = e.bypass_reason_id
   LEFT JOIN text_row d ON d.id = e.detail_id LEFT JOIN text_row ge ON ge.id = e.guard_expression_id

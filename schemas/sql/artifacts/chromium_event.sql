@@ -11,13 +11,13 @@ CREATE TABLE chromium_event_row (
 ) STRICT;
 
 CREATE VIEW chromium_event AS
-  SELECT e.record_id, coalesce(r.rank, p.rank) AS rank, n.text AS name, char(e.phase) AS phase, e.start_us, e.duration_us,
+  SELECT e.record_id, p.rank, n.text AS name, char(e.phase) AS phase, e.start_us, e.duration_us,
     e.compile_id,
     CASE WHEN e.args IS NOT NULL THEN e.args
       WHEN typeof(c.content) = 'text' AND json_valid(c.content) THEN c.content -> '$.args' END AS args,
     e.begin_record_id, r.process_id
   FROM chromium_event_row e
-  LEFT JOIN record_row r ON r.id = e.record_id
-  LEFT JOIN process p ON p.id = r.process_id
+  JOIN record_row r ON r.id = e.record_id
+  JOIN process p ON p.id = r.process_id AND e.record_id BETWEEN p.first_record_id AND p.last_record_id
   LEFT JOIN text_row n ON n.id = e.name_id
   LEFT JOIN payload_row c ON c.id = r.payload_id;

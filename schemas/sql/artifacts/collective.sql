@@ -23,8 +23,8 @@ CREATE TABLE collective_use_row (
 ) STRICT, WITHOUT ROWID;
 
 CREATE VIEW collective AS
-  SELECT u.record_id, coalesce(r.rank, p.rank) AS rank, u.compile_id, u.graph_id, c.ordinal, c.op,
+  SELECT u.record_id, p.rank, u.compile_id, u.graph_id, c.ordinal, c.op,
     CASE u.source WHEN 0 THEN 'schedule' ELSE 'code' END AS source, c.is_wait, c.arguments, c.group_name, c.shape, c.dtype,
     c.code_line, u.content_id, r.process_id
   FROM collective_use_row u JOIN collective_row c ON c.content_id = u.content_id
-  LEFT JOIN record_row r ON r.id = u.record_id LEFT JOIN process p ON p.id = r.process_id;
+  JOIN record_row r ON r.id = u.record_id JOIN process p ON p.id = r.process_id AND u.record_id BETWEEN p.first_record_id AND p.last_record_id;

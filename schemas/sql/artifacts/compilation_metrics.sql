@@ -32,15 +32,15 @@ CREATE TABLE compilation_metric_row (
 ) STRICT;
 
 CREATE VIEW compilation_metric AS
-  SELECT m.record_id, m.compile_id, coalesce(r.rank, p.rank) AS rank, k.text AS kind, cn.text AS co_name,
+  SELECT m.record_id, m.compile_id, p.rank, k.text AS kind, cn.text AS co_name,
     cf.text AS co_filename, m.co_firstlineno, m.start_time_us, m.duration_us, m.dynamo_us, m.aot_autograd_us,
     m.inductor_us, m.code_gen_us, m.triton_us, m.backward_us, m.before_restart_us, m.gc_us, m.graph_op_count,
     m.graph_node_count, m.graph_input_count, m.guard_count, m.num_graph_breaks, m.cache_size, m.accumulated_cache_size,
     m.has_guarded_code, ft.text AS fail_type, fr.text AS fail_reason, rr.text AS recompile_reason,
     cs.text AS cudagraph_skip_reason, coalesce(r.metadata, r.envelope -> ('$."' || k.text || '"')) AS metrics
   FROM compilation_metric_row m
-  LEFT JOIN record_row r ON r.id = m.record_id
-  LEFT JOIN process p ON p.id = r.process_id
+  JOIN record_row r ON r.id = m.record_id
+  JOIN process p ON p.id = r.process_id AND m.record_id BETWEEN p.first_record_id AND p.last_record_id
   LEFT JOIN text_row k ON k.id = m.kind_id
   LEFT JOIN text_row cn ON cn.id = m.co_name_id
   LEFT JOIN text_row cf ON cf.id = m.co_filename_id

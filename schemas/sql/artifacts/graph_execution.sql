@@ -14,8 +14,8 @@ CREATE TABLE graph_execution_use_row (
 
 -- `compile_id` is the latest compile of that label; NULL: no label, or none of that label in the log.
 CREATE VIEW graph_execution AS
-  SELECT u.record_id, coalesce(r.rank, p.rank) AS rank, u.first_ordinal + e.ordinal AS ordinal,
+  SELECT u.record_id, p.rank, u.first_ordinal + e.ordinal AS ordinal,
     (SELECT max(c.id) FROM compile c WHERE c.process_id = u.process_id AND c.label = e.label) AS compile_id, e.label,
     u.process_id, u.content_id
   FROM graph_execution_use_row u JOIN graph_execution_row e ON e.content_id = u.content_id
-  LEFT JOIN record_row r ON r.id = u.record_id LEFT JOIN process p ON p.id = u.process_id;
+  JOIN record_row r ON r.id = u.record_id JOIN process p ON p.id = r.process_id AND u.record_id BETWEEN p.first_record_id AND p.last_record_id;

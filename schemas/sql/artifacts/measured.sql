@@ -64,24 +64,24 @@ CREATE TABLE gpu_activity_log (
 
 -- `compile_id` is the latest compile of that label, as in graph_execution.
 CREATE VIEW issued_collective AS
-  SELECT i.record_id, coalesce(r.rank, p.rank) AS rank, i.ordinal,
+  SELECT i.record_id, p.rank, i.ordinal,
     (SELECT max(c.id) FROM compile c WHERE c.process_id = r.process_id AND c.label = i.label) AS compile_id, i.label,
     i.sequence_number, i.op, i.group_name, i.group_size, i.backend, i.input_shapes, i.output_shapes, i.dtype, i.reduce_op, i.root_rank,
     i.start_us, i.duration_ns, r.process_id
-  FROM issued_collective_row i JOIN record_row r ON r.id = i.record_id LEFT JOIN process p ON p.id = r.process_id;
+  FROM issued_collective_row i JOIN record_row r ON r.id = i.record_id JOIN process p ON p.id = r.process_id AND i.record_id BETWEEN p.first_record_id AND p.last_record_id;
 
 CREATE VIEW graph_run AS
-  SELECT e.record_id, coalesce(r.rank, p.rank) AS rank, e.ordinal,
+  SELECT e.record_id, p.rank, e.ordinal,
     (SELECT max(c.id) FROM compile c WHERE c.process_id = r.process_id AND c.label = e.label) AS compile_id, e.label, e.graph,
     e.start_us, e.duration_ns, r.process_id
-  FROM graph_run_row e JOIN record_row r ON r.id = e.record_id LEFT JOIN process p ON p.id = r.process_id;
+  FROM graph_run_row e JOIN record_row r ON r.id = e.record_id JOIN process p ON p.id = r.process_id AND e.record_id BETWEEN p.first_record_id AND p.last_record_id;
 
 CREATE VIEW measured_op AS
-  SELECT o.record_id, coalesce(r.rank, p.rank) AS rank, o.compile_id, o.ordinal, o.clock, o.name, o.node, o.count, o.total_ns, o.min_ns,
+  SELECT o.record_id, p.rank, o.compile_id, o.ordinal, o.clock, o.name, o.node, o.count, o.total_ns, o.min_ns,
     o.max_ns, o.estimated_ns, r.process_id
-  FROM measured_op_row o JOIN record_row r ON r.id = o.record_id LEFT JOIN process p ON p.id = r.process_id;
+  FROM measured_op_row o JOIN record_row r ON r.id = o.record_id JOIN process p ON p.id = r.process_id AND o.record_id BETWEEN p.first_record_id AND p.last_record_id;
 
 CREATE VIEW gpu_activity AS
-  SELECT a.record_id, coalesce(r.rank, p.rank) AS rank, a.compile_id, a.ordinal, a.kind, a.name, a.op, a.node, a.device, a.stream,
+  SELECT a.record_id, p.rank, a.compile_id, a.ordinal, a.kind, a.name, a.op, a.node, a.device, a.stream,
     a.start_ns, a.duration_ns, a.size_bytes, r.process_id
-  FROM gpu_activity_row a JOIN record_row r ON r.id = a.record_id LEFT JOIN process p ON p.id = r.process_id;
+  FROM gpu_activity_row a JOIN record_row r ON r.id = a.record_id JOIN process p ON p.id = r.process_id AND a.record_id BETWEEN p.first_record_id AND p.last_record_id;

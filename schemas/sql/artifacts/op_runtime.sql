@@ -33,16 +33,16 @@ CREATE TABLE op_list_use_row (
 
 -- Where a log has estimates and tensors in two artifacts (mid 2025), only the one with estimates counts here.
 CREATE VIEW op_runtime AS
-  SELECT u.record_id, coalesce(r.rank, p.rank) AS rank, u.compile_id, u.graph_id, o.ordinal, o.name, o.type, e.estimated_ns,
+  SELECT u.record_id, p.rank, u.compile_id, u.graph_id, o.ordinal, o.name, o.type, e.estimated_ns,
     u.unit AS assumed_unit, u.content_id, u.estimate_content_id, r.process_id
   FROM op_list_use_row u JOIN op_row o ON o.content_id = u.content_id
   LEFT JOIN op_estimate_row e ON e.content_id = u.estimate_content_id AND e.ordinal = o.ordinal
-  LEFT JOIN record_row r ON r.id = u.record_id LEFT JOIN process p ON p.id = r.process_id
+  JOIN record_row r ON r.id = u.record_id JOIN process p ON p.id = r.process_id AND u.record_id BETWEEN p.first_record_id AND p.last_record_id
   WHERE u.estimate_content_id IS NOT NULL;
 
 CREATE VIEW tensor_meta AS
-  SELECT u.record_id, coalesce(r.rank, p.rank) AS rank, u.compile_id, u.graph_id, o.name AS op, t.ordinal, t.shape, t.stride,
+  SELECT u.record_id, p.rank, u.compile_id, u.graph_id, o.name AS op, t.ordinal, t.shape, t.stride,
     t.dtype, t.op_ordinal, u.content_id, r.process_id
   FROM op_list_use_row u JOIN op_output_row t ON t.content_id = u.content_id
   JOIN op_row o ON o.content_id = t.content_id AND o.ordinal = t.op_ordinal
-  LEFT JOIN record_row r ON r.id = u.record_id LEFT JOIN process p ON p.id = r.process_id;
+  JOIN record_row r ON r.id = u.record_id JOIN process p ON p.id = r.process_id AND u.record_id BETWEEN p.first_record_id AND p.last_record_id;

@@ -41,7 +41,8 @@ CREATE VIEW collective_divergence AS
   FROM (SELECT *, count(*) OVER (PARTITION BY run_id, label, generation, direction, ordinal, source) AS classes FROM class) x
   WHERE x.classes > 1;
 
--- Orders of execution, where not all ranks have the same: one row per order. `contents` are the content ids of graph_execution.
+-- Orders of execution, where not all ranks have the same: one row per order. `process_id` is the first process that has this order:
+-- its rows of graph_execution are the order.
 CREATE VIEW execution_divergence AS
   WITH per_process AS (
     SELECT run_id, process_id, rank, group_concat(content_id) AS contents, sum(length) AS executions
@@ -51,9 +52,9 @@ CREATE VIEW execution_divergence AS
           ORDER BY u.process_id, u.first_ordinal)
     GROUP BY run_id, process_id, rank),
   class AS (
-    SELECT run_id, contents, max(executions) AS executions, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
+    SELECT run_id, contents, min(process_id) AS process_id, max(executions) AS executions, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
     FROM per_process GROUP BY run_id, contents)
-  SELECT x.run_id, x.contents, x.executions, x.rank_count, x.first_rank, x.ranks
+  SELECT x.run_id, x.process_id, x.executions, x.rank_count, x.first_rank, x.ranks
   FROM (SELECT *, count(*) OVER (PARTITION BY run_id) AS classes FROM class) x
   WHERE x.classes > 1;
 

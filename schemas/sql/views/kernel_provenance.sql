@@ -13,11 +13,12 @@ CREATE VIEW kernel_provenance AS
   LEFT JOIN kernel_source s ON s.kernel_id = k.id AND s.frame_ordinal =
     (SELECT max(z.frame_ordinal) FROM kernel_source_row z WHERE z.kernel_id = k.id AND z.stack_ordinal = s.stack_ordinal);
 
--- The records of a compile in log order, without the kinds that come by the thousand (see compile_record_row); answers by index.
+-- The records of a compile in log order, without the kinds that come by the thousand (see compile_record_row); answers by
+-- index when asked by compile_id, by kind (and name), or by payload_id.
 CREATE VIEW compile_record AS
   SELECT r.id, m.compile_id, r.attempt, r.line, k.text AS kind, n.text AS name, s.text AS subgraph_name, r.payload_id,
     p.hash AS payload_hash, p.size_bytes AS payload_size_bytes, r.local_us + q.time_shift_us AS time_us, r.process_id
-  FROM compile_record_row m JOIN record_row r ON r.id = m.record_id
+  FROM compile_record_row m JOIN record_row r ON r.id = m.record_id AND r.compile_id = m.compile_id AND r.kind_id > 8
   LEFT JOIN process q ON q.id = r.process_id
   LEFT JOIN text_row k ON k.id = r.kind_id LEFT JOIN text_row n ON n.id = r.name_id LEFT JOIN text_row s ON s.id = r.subgraph_id
   LEFT JOIN payload_row p ON p.id = r.payload_id;

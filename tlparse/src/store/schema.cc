@@ -112,8 +112,13 @@ Result<void> CheckSchema(Database& database) {
   if (version != kSchemaVersion) {
     return Fail(
         ErrorCode::kNotATrace,
-        fmt::format("'{}' has schema version {}, this tlparse knows {}: ingest the logs again",
-                    database.path(), version, kSchemaVersion));
+        version < kSchemaVersion
+            ? fmt::format("'{}' was written by an earlier tlparse (schema version {}, this one "
+                          "reads {}): ingest the logs again, tlparse LOGS -o DIRECTORY --overwrite",
+                          database.path(), version, kSchemaVersion)
+            : fmt::format("'{}' was written by a newer tlparse (schema version {}, this one reads "
+                          "{}): read it with that tlparse",
+                          database.path(), version, kSchemaVersion));
   }
   return {};
 }

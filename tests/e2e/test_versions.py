@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Databases of earlier versions, one for each released schema version (fixtures/databases/schema_<version>.db.gz): every
+command refuses them with one line that says what to do, and changes nothing."""
+
+import glob
+import gzip
+import os
+import re
+import unittest
+
+import harness
+
+DATABASES = os.path.join(harness.ROOT, "fixtures", "databases")
+ANSWERS = (["sql", "SELECT 1"], ["history"], ["recompiles"], ["provenance"], ["ranks"], ["cache"], ["collectives"], ["execution"],
+           ["import-log"], ["check", "--no-failures"])
+
+
+def databases():
+    return {int(re.search(r"schema_(\d+)\.db\.gz$", path).group(1)): path for path in glob.glob(os.path.join(DATABASES, "*"))}
+
+
+class Versions(harness.EndToEnd):
+    def unpacked(self, version):
+        with gzip.open(databases()[version]) as file:
+            return self.write(f"schema_{version}.db", file.read())
+
+    def current(self):
+        self.tlparse(harness.bundled("simple"), "-o", "now", "--db-only")
+        return harness.rows(self.path("now", "trace.db"), "PRAGMA user_version")[0][0]
+
+    def test_every_earlier_version_has_its_database(self):
+        current = self.current()
+        self.assertEqual(sorted(databases()), list(range(2, current)), "keep a database of the version before this one")
+        for version in databases():
+            self.assertEqual(harness.rows(self.unpacked(version), "PRAGMA user_version"), [[version]])
+
+    def test_earlier_versions_are_refused_with_the_command_that_helps(self):
+        for version in databases():
+            path = self.unpacked(version)
+            with open(path, "rb") as file:
+                before = file.read()
+            calls = [[command, path, *rest] for command, *rest in ANSWERS]
+            calls.append([harness.bundled("simple"), "--run", "more", "--db", path, "--db-only"])
+            for arguments in calls:
+                with self.subTest(version=version, command=arguments[0]):
+                    done = self.tlparse(*arguments, expect=2)
+                    self.assert_one_line_of_complaint(done)
+                    self.assertIn(f"schema version {version}", done.stderr)
+                    self.assertIn("tlparse LOGS -o DIRECTORY --overwrite", done.stderr)
+                    with open(path, "rb") as file:
+                        self.assertEqual(file.read(), before)
+
+    def test_a_newer_version_is_refused(self):
+        self.current()
+        path = self.path("now", "trace.db")
+        connection = harness.sqlite3.connect(path)
+        connection.execute("PRAGMA user_version = 99")
+        connection.commit()
+        connection.close()
+        done = self.tlparse("history", path, expect=2)
+        self.assert_one_line_of_complaint(done)
+        self.assertIn("a newer tlparse (schema version 99", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
