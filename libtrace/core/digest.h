@@ -5,10 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "libtrace/export.h"
-
-namespace libtrace {
-namespace detail LIBTRACE_EXPORT {
+namespace libtrace::detail {
 
 // Lower-case hex.
 std::string Md5Hex(std::string_view text);
@@ -20,5 +17,4 @@ std::string Sha256Hex(std::string_view text);
 // Lower-case unpadded RFC 4648 base32 without the last of the 52 characters, as PyTorch's keys.
 std::string Base32Key(const Sha256& digest);
 
-}  // namespace LIBTRACE_EXPORT
-}  // namespace libtrace
+}  // namespace libtrace::detail

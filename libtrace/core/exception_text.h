@@ -3,14 +3,10 @@
 
 #include <string>
 
-#include "libtrace/export.h"
-
-namespace libtrace {
-namespace detail LIBTRACE_EXPORT {
+namespace libtrace::detail {
 
 // Both only within a catch block; "" outside, and for what has no text. May throw std::bad_alloc.
 std::string CurrentExceptionType();     // demangled: std::runtime_error
 std::string CurrentExceptionMessage();  // what() of a std::exception
 
-}  // namespace LIBTRACE_EXPORT
-}  // namespace libtrace
+}  // namespace libtrace::detail

@@ -227,10 +227,11 @@ CREATE TABLE import_log_row (
   code_id INTEGER NOT NULL REFERENCES import_code(id),
   message TEXT NOT NULL,
   text ANY,                -- the bytes concerned, where no record keeps them; TEXT if valid UTF-8 without NUL, else a BLOB
-  line_count INTEGER NOT NULL
+  line_count INTEGER NOT NULL,
+  profile_id INTEGER REFERENCES profile(id) -- a file that is no log: profile, recorder dump
 ) STRICT;
 
 CREATE VIEW import_log AS
   SELECT i.id, i.run_id, i.log_file_id, i.record_id, i.line, i.byte_offset, c.severity, c.code, i.message, c.advice,
-    i.text, i.line_count
+    i.text, i.line_count, i.profile_id
   FROM import_log_row i JOIN import_code c ON c.id = i.code_id;

@@ -4,11 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "libtrace/export.h"
 #include "libtrace/status.h"
 
-namespace libtrace {
-namespace detail LIBTRACE_EXPORT {
+namespace libtrace::detail {
 
 Status ReadFile(const std::string& path, std::string& bytes);
 
@@ -16,5 +14,4 @@ Status ReadFile(const std::string& path, std::string& bytes);
 // Not synced: after a power cut the file can be damaged, which the checksums of its readers find.
 Status WriteFileAtomically(const std::string& path, std::string_view bytes);
 
-}  // namespace LIBTRACE_EXPORT
-}  // namespace libtrace
+}  // namespace libtrace::detail

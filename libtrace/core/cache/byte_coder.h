@@ -5,10 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "libtrace/export.h"
-
-namespace libtrace {
-namespace detail LIBTRACE_EXPORT {
+namespace libtrace::detail {
 
 inline void PutU64(uint64_t value, std::string& out) {
   for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift & 0xFF);
@@ -54,5 +51,4 @@ class ByteReader {
   bool ok_ = true;
 };
 
-}  // namespace LIBTRACE_EXPORT
-}  // namespace libtrace
+}  // namespace libtrace::detail

@@ -11,11 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "libtrace/branch.h"
-#include "libtrace/export.h"
 #include "libtrace/trace.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 using ArgsBuilder = FunctionRef<void(JsonWriter&)>;  // writes members into an open object
 
@@ -31,7 +29,8 @@ class TimedSpan {
   // `fn_name` is what PyTorch adds to phases (args.fn_name of both events); may be empty.
   explicit TimedSpan(std::string_view name, std::string_view fn_name = {},
                      CallSite location = CallSite::Current()) noexcept {
-    if (LIBTRACE_UNLIKELY(IsEnabled())) active_ = Begin(name, fn_name, CallSite(location));
+    if (IsEnabled()) [[unlikely]]
+      active_ = Begin(name, fn_name, CallSite(location));
   }
   TimedSpan() noexcept = default;  // never written
   TimedSpan(TimedSpan&& other) noexcept : active_(std::exchange(other.active_, nullptr)) {}
@@ -45,11 +44,13 @@ class TimedSpan {
   // Adds an arg to the E event.
   template <class T>
   void Arg(std::string_view name, const T& value) noexcept {
-    if (LIBTRACE_UNLIKELY(active_ != nullptr)) Append(name, value, active_->args);
+    if (active_ != nullptr) [[unlikely]]
+      Append(name, value, active_->args);
   }
   // Writes the E event now; the destructor then does nothing.
   void End() noexcept {
-    if (LIBTRACE_UNLIKELY(active_ != nullptr)) Finish(std::exchange(active_, nullptr));
+    if (active_ != nullptr) [[unlikely]]
+      Finish(std::exchange(active_, nullptr));
   }
 
  private:
@@ -82,4 +83,4 @@ class TimedSpan {
   Active* active_ = nullptr;  // owned; null = tracing was off
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -10,10 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "libtrace/export.h"
 #include "libtrace/trace.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct CompilationMetrics {
   std::optional<std::string> compile_id{};  // default: the current compile
@@ -70,4 +69,4 @@ struct CompilationMetrics {
 void EmitCompilationMetrics(const CompilationMetrics& metrics,
                             CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

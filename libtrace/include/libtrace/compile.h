@@ -27,12 +27,11 @@
 #include "libtrace/call_site.h"
 #include "libtrace/chromium_event.h"
 #include "libtrace/compilation_metrics.h"
-#include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/scope.h"
 #include "libtrace/stack.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 // Views: what they refer to must live until the constructor of Compile returns.
 struct CompileDescription {
@@ -105,4 +104,4 @@ class Compile {
   TimedSpan span_;
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -9,9 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "libtrace/export.h"
-
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 enum class LossKind {
   kQueueFull,         // asynchronous, and no room
@@ -45,4 +43,4 @@ struct Stats {
   uint64_t file_count = 0;                              // opened by this process
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -33,12 +33,13 @@
 #include <string>
 
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 #include "libtrace/loss.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace spdlog::sinks {
+class sink;
+}
 
-class Sink;  // libtrace/sink.h
+namespace libtrace {
 
 enum class AsyncMode {
   kOff,    // Emit() writes the record itself
@@ -53,8 +54,10 @@ struct Options {
   // Files `dedicated_log_torch_trace_[rank_<N>_]<8 random>.log`, mode 0600, go here. Made with its
   // parents when the first record is written; a program that emits nothing leaves nothing behind.
   std::string directory{};
-  // Instead of files, see libtrace/sink.h.
-  std::shared_ptr<Sink> sink{};
+  // Instead of files: any spdlog sink. It gets each record as one message whose payload is the
+  // record's bytes, must write them without decoration (see libtrace/sink.h), and is called by one
+  // thread at a time.
+  std::shared_ptr<spdlog::sinks::sink> sink{};
 
   bool detail = false;  // records of the D class (PyTorch's dtrace_structured)
   std::optional<uint32_t> rank{};
@@ -82,4 +85,4 @@ struct Options {
   static Options FromEnvironment();
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -3,14 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "libtrace/array_view.h"
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 // One frame as in PyTorch's torch/_logging/structured.py (from_traceback). Owns its text.
 struct StackFrame {
@@ -36,15 +35,15 @@ Stack CaptureStack(int max_frames = 32, int skip = 0) noexcept;
 // the scope; scopes nest and end in reverse order on the thread that began them.
 class StackScope {
  public:
-  explicit StackScope(ArrayView<StackFrame> frames) noexcept;
+  explicit StackScope(std::span<const StackFrame> frames) noexcept;
   ~StackScope();
   StackScope(const StackScope&) = delete;
   StackScope& operator=(const StackScope&) = delete;
 
-  static ArrayView<StackFrame> Current() noexcept;
+  static std::span<const StackFrame> Current() noexcept;
 
  private:
-  ArrayView<StackFrame> previous_;
+  std::span<const StackFrame> previous_;
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -5,9 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "libtrace/export.h"
-
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 class [[nodiscard]] Status {
  public:
@@ -30,4 +28,4 @@ class [[nodiscard]] Status {
   std::optional<std::string> message_;
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -28,14 +28,16 @@ bool IsDatabase(const std::string& path) {
 }
 
 Result<AnswerInput> Ingest(const std::vector<std::string>& names) {
-  FoundLogs found;
+  FoundInputs found;
   for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(FoundLogs more, FindLogs(name));
-    if (more.logs.empty())
+    ASSIGN_OR_RETURN(FoundInputs more, FindInputs(name));
+    if (more.logs.empty() && more.runtime.empty())
       return Fail(
           ErrorCode::kNotFound,
-          fmt::format("'{}' is no database of tlparse and holds no structured trace", name));
+          fmt::format("'{}' is no database of tlparse and holds no structured trace or profile",
+                      name));
     std::move(more.logs.begin(), more.logs.end(), std::back_inserter(found.logs));
+    std::move(more.runtime.begin(), more.runtime.end(), std::back_inserter(found.runtime));
     std::move(more.skipped.begin(), more.skipped.end(), std::back_inserter(found.skipped));
   }
   const char* directory = std::getenv("TMPDIR");
@@ -47,6 +49,7 @@ Result<AnswerInput> Ingest(const std::vector<std::string>& names) {
   ImportOptions options;
   options.database_path = path + "/trace.db";
   options.run_name = names.front();
+  options.runtime_inputs = found.runtime;
   Result<ImportSummary> summary = ImportLogs(found.logs, found.skipped, options);
   Result<Database> database = summary
                                   ? Database::Open(options.database_path, Database::Mode::kReadOnly)

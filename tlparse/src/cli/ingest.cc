@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <unordered_set>
 
 #include "base/remove_on_signal.h"
 #include "base/version.h"
@@ -29,6 +30,8 @@ struct Options {
   std::optional<std::string> database;
   std::optional<std::string> run;
   std::string custom_header_html;
+  std::string only;
+  bool keep_python_frames = false;
   bool db_only = false;
   bool overwrite = false;
   bool latest = false;
@@ -47,7 +50,8 @@ struct Options {
 
 void Describe(Arguments& app, Options& options) {
   app.Add("input", options.inputs,
-          "logs, directories of logs, or - for standard input; gzip and zstd are recognised");
+          "logs, profiles and recorder dumps, directories of them, or - for standard input; what a "
+          "file is, gzip and zstd are recognised by content");
   app.Add("-o,--output", options.output, "output directory").ShowDefault();
   app.Flag("--overwrite", options.overwrite,
            "replace the output directory, if an earlier tlparse wrote it");
@@ -55,6 +59,11 @@ void Describe(Arguments& app, Options& options) {
   app.Add("--db", options.database,
           "add to this database instead of writing trace.db in the output directory");
   app.Add("--run", options.run, "name of the run in the database (default: the input's path)");
+  app.Add("--only", options.only,
+          "logs: leave profiles and recorder dumps out; profiles: leave the logs out")
+      .OneOf({"logs", "profiles"});
+  app.Flag("--keep-python-frames", options.keep_python_frames,
+           "of profiles keep all Python frames, not only those that tell a line of generated code");
   app.Flag("--latest", options.latest, "of each directory only the log that was written last");
   app.Flag("--strict", options.strict, "exit with 1 if the import log holds an error or a warning");
   app.Flag("--strict-compile-id", options.strict_compile_id,
@@ -84,8 +93,15 @@ void Describe(Arguments& app, Options& options) {
                 "input, 3 internal error.");
 }
 
-Result<FoundLogs> FindInputs(const Options& options) {
-  FoundLogs found;
+// The same path twice is one file.
+template <typename File>
+void KeepOnePerPath(std::vector<File>& files) {
+  std::unordered_set<std::string> known;
+  std::erase_if(files, [&](const File& file) { return !known.insert(file.path).second; });
+}
+
+Result<FoundInputs> InputsOf(const Options& options) {
+  FoundInputs found;
   for (const std::string& input : options.inputs) {
     if (input == "-") {
       found.logs.push_back({"-", std::nullopt, 0});
@@ -96,23 +112,21 @@ Result<FoundLogs> FindInputs(const Options& options) {
     if (options.latest && stat(input.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
       ASSIGN_OR_RETURN(path, LatestLog(input));
     }
-    ASSIGN_OR_RETURN(FoundLogs part, FindLogs(path));
+    ASSIGN_OR_RETURN(FoundInputs part, FindInputs(path));
     found.logs.insert(found.logs.end(), part.logs.begin(), part.logs.end());
+    found.runtime.insert(found.runtime.end(), part.runtime.begin(), part.runtime.end());
     found.skipped.insert(found.skipped.end(), part.skipped.begin(), part.skipped.end());
   }
-  // The same path twice is one log.
-  std::vector<FoundLog> logs;
-  for (FoundLog& log : found.logs) {
-    const bool is_known = std::any_of(
-        logs.begin(), logs.end(), [&](const FoundLog& known) { return known.path == log.path; });
-    if (!is_known) logs.push_back(std::move(log));
-  }
-  found.logs = std::move(logs);
-  if (found.logs.empty()) {
-    return Fail(
-        ErrorCode::kNotFound,
-        fmt::format("no structured trace in '{}'; TORCH_TRACE=<directory> makes PyTorch write one",
-                    options.inputs.front()));
+  KeepOnePerPath(found.logs);
+  KeepOnePerPath(found.runtime);
+  if (options.only == "logs") found.runtime.clear();
+  if (options.only == "profiles") found.logs.clear();
+  if (found.logs.empty() && found.runtime.empty()) {
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("no structured trace{} in '{}'; TORCH_TRACE=<directory> makes PyTorch "
+                            "write one",
+                            options.only == "logs" ? "" : ", profile or recorder dump",
+                            options.inputs.front()));
   }
   return found;
 }
@@ -134,14 +148,16 @@ Result<void> MakeParent(const std::string& path) {
   return {};
 }
 
-Result<ImportSummary> Import(const Options& options, const FoundLogs& found,
+Result<ImportSummary> Import(const Options& options, const FoundInputs& found,
                              const std::string& database) {
   ImportOptions import;
   import.database_path = database;
   import.append = options.database.has_value();
   import.run_name =
       options.run.value_or(options.inputs.front() == "-" ? "stdin" : options.inputs.front());
-  ProgressLine progress(found.logs.size());
+  import.runtime_inputs = found.runtime;
+  import.runtime.keep_python_frames = options.keep_python_frames;
+  ProgressLine progress(found.logs.size() + found.runtime.size());
   import.on_progress = [&](const ImportProgress& state) { progress.Show(state);
 };
 return ImportLogs(found.logs, found.skipped, import);
@@ -219,7 +235,7 @@ Result<void> Report(const Options& options, const Directory& directory, Database
 }
 
 Result<int> Run(const Options& options) {
-  ASSIGN_OR_RETURN(const FoundLogs found, FindInputs(options));
+  ASSIGN_OR_RETURN(const FoundInputs found, InputsOf(options));
   const bool has_directory = !(options.database && options.db_only);
   if (has_directory) RETURN_IF_ERROR(CheckOutputDirectory(options.output, options.overwrite));
   const std::string loaded = options.database.value_or(TemporaryDatabase(options));

@@ -15,11 +15,13 @@
 
 #include "base/remove_on_signal.h"
 #include "base/version.h"
+#include "import/empty_database.h"
 #include "import/launches.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
 #include "log/payload_index.h"
-#include "rows/core.h"
+#include "runtime/join.h"
+#include "runtime/runtime_stage.h"
 #include "store/schema.h"
 
 namespace tlparse {
@@ -76,11 +78,11 @@ class Load {
       : database_(database),
         options_(options),
         is_new_(is_new),
+        runtime_(tables_),
         typing_(std::make_unique<TypingStage>(tables_)),
+        hash_table_(tables_.Use("payload_hash_row", 2)),
         index_(std::make_unique<PayloadIndex>(DirectoryOf(options.database_path))),
-        shared_{index_.get(), 1, RandomSeed()} {
-    tables_.Use<PayloadHashRow>();
-  }
+        shared_{index_.get(), 1, RandomSeed()} {}
   ~Load() {
     if (release_.joinable()) release_.join();
   }
@@ -106,17 +108,24 @@ class Load {
       bytes_total = log.path == "-" || bytes_total < 0 ? -1 : bytes_total + log.size_bytes;
       files.push_back({InfoOf(log), nullptr});
     }
+    ASSIGN_OR_RETURN(const std::vector<RuntimeInput> inputs, ChangedInputs(run_exists));
+    for (const RuntimeInput& input : inputs) {
+      if (bytes_total >= 0) bytes_total += input.size_bytes;
+    }
     RETURN_IF_ERROR(Prepare(run_exists));
     summary_.log_count = static_cast<std::int64_t>(files.size());
     Pipeline::Hooks hooks;
     hooks.on_progress = [&](const Pipeline::Progress& progress) {
+      bytes_done_ = progress.bytes_done;
       if (options_.on_progress)
         options_.on_progress({progress.bytes_done, bytes_total, progress.records, progress.path});
     };
     hooks.after_reading = [&](const auto& write) { return WriteHashes(write); };
     RETURN_IF_ERROR(Pipeline(*typing_, *writer_, tables_, shared_).Run(std::move(files), hooks));
-    if (summary_.unchanged_count == 0 || summary_.log_count > 0)
-      RETURN_IF_ERROR(LogSkipped(skipped));
+    const bool has_new = summary_.log_count > 0 || !inputs.empty();
+    if (summary_.unchanged_count == 0 || has_new) RETURN_IF_ERROR(LogSkipped(skipped));
+    RETURN_IF_ERROR(ReadRuntimeInputs(inputs, bytes_total));
+    if (has_new) RETURN_IF_ERROR(JoinRun(database_, summary_.run_id));
     return Finish();
   }
 
@@ -138,13 +147,11 @@ class Load {
       RETURN_IF_ERROR(LoadHashes());
     }
     if (!run_exists) {
-      summary_.run_id = typing_->NextId<RunRow>();
-      rows.Add(RunRow{
-          .id = summary_.run_id,
-          .name = options_.run_name,
-          .created_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
-          .tool_version = kVersion,
-          .uuid = RandomUuid()});
+      const TableId run = tables_.Use("run", 5);
+      summary_.run_id = typing_->NextId(run);
+      rows.Add(run, summary_.run_id, options_.run_name,
+               fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), kVersion,
+               RandomUuid());
     }
     typing_->BeginRun(summary_.run_id);
     return writer_->Insert(rows);
@@ -180,7 +187,7 @@ class Load {
     const auto flush = [&] {
       goes_on = goes_on && write([&](RowBatch& rows) {
                   for (const PayloadIndex::Entry& entry : entries)
-                    rows.Add(PayloadHashRow{.hash = ToHex(entry.md5), .id = entry.id});
+                    rows.Add(hash_table_, ToHex(entry.md5), entry.id);
                 });
       entries.clear();
     };
@@ -189,6 +196,43 @@ class Load {
       if (entries.size() == kRows) flush();
     }));
     flush();
+    return {};
+  }
+
+  // Those that the run does not hold yet; rows of their earlier states go.
+  Result<std::vector<RuntimeInput>> ChangedInputs(bool run_exists) {
+    std::vector<RuntimeInput> changed;
+    for (const RuntimeInput& input : options_.runtime_inputs) {
+      bool is_unchanged = false;
+      if (run_exists) {
+        ASSIGN_OR_RETURN(is_unchanged,
+                         ReplaceChangedProfile(database_, summary_.run_id, input.path));
+      }
+      if (is_unchanged) {
+        ++summary_.unchanged_count;
+      } else {
+        changed.push_back(input);
+      }
+    }
+    return changed;
+  }
+
+  Result<void> ReadRuntimeInputs(const std::vector<RuntimeInput>& inputs,
+                                 std::int64_t bytes_total) {
+    RuntimeStage::Load load{database_,        *writer_,
+                            typing_->texts(), typing_->import_log(),
+                            summary_.run_id,  options_.runtime};
+    std::int64_t bytes_before = bytes_done_;
+    for (const RuntimeInput& input : inputs) {
+      const auto on_progress = [&](std::int64_t bytes) {
+        if (options_.on_progress)
+          options_.on_progress(
+              {bytes_before + bytes, bytes_total, typing_->record_count(), input.path});
+      };
+      ASSIGN_OR_RETURN(const bool is_kept, runtime_.Read(input, load, on_progress));
+      if (is_kept) ++summary_.profile_count;
+      bytes_before += input.size_bytes;
+    }
     return {};
   }
 
@@ -231,11 +275,13 @@ class Load {
        : severity == "warning" ? summary_.warning_count
                                : summary_.info_count) = findings.Int(1);
     }
-    if (summary_.record_count == 0 && summary_.error_count == 0) {
-      return Fail(
-          ErrorCode::kNotATrace,
-          "no record of a structured trace was found in the input; TORCH_TRACE=<directory> makes "
-          "PyTorch write one");
+    ASSIGN_OR_RETURN(const std::int64_t profiles,
+                     database_.QueryInt(fmt::format(
+                         "SELECT count(*) FROM profile WHERE run_id = {}", summary_.run_id)));
+    if (summary_.record_count == 0 && profiles == 0 && summary_.error_count == 0) {
+      return Fail(ErrorCode::kNotATrace,
+                  "no record of a structured trace and no profile was found in the input; "
+                  "TORCH_TRACE=<directory> makes PyTorch write a trace");
     }
     return summary_;
   }
@@ -244,11 +290,14 @@ class Load {
   const ImportOptions& options_;
   bool is_new_;
   TableSet tables_;
+  RuntimeStage runtime_;  // declares its tables first: TypingStage counts them
   std::unique_ptr<TypingStage> typing_;
+  TableId hash_table_;
   std::unique_ptr<PayloadIndex> index_;
   RecordReader::Shared shared_;
   std::unique_ptr<BatchWriter> writer_;
   ImportSummary summary_;
+  std::int64_t bytes_done_ = 0;  // of the logs
   std::thread release_;
 };
 
@@ -261,9 +310,9 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs,
   unlink(temporary.c_str());
   const RemoveOnSignal remove_temporary(temporary);
   const auto import = [&]() -> Result<ImportSummary> {
+    RETURN_IF_ERROR(WriteEmptyDatabase(temporary));
     ASSIGN_OR_RETURN(Database database, Database::Open(temporary, Database::Mode::kBulkLoad));
     RETURN_IF_ERROR(database.Execute("BEGIN"));
-    RETURN_IF_ERROR(CreateSchema(database));
     Load load(database, options, true);
     ASSIGN_OR_RETURN(ImportSummary summary, load.Run(logs, skipped));
     RETURN_IF_ERROR(database.Execute("COMMIT"));
@@ -303,7 +352,12 @@ Result<ImportSummary> ImportIntoExisting(const std::vector<FoundLog>& logs,
 Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs,
                                  const std::vector<SkippedFile>& skipped,
                                  const ImportOptions& options) {
-  // Open every log before anything is written: a wrong name should not cost an hour.
+  // Open every file before anything is written: a wrong name should not cost an hour.
+  for (const RuntimeInput& input : options.runtime_inputs) {
+    if (access(input.path.c_str(), R_OK) != 0)
+      return Fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+                  fmt::format("cannot read '{}': {}", input.path, std::strerror(errno)));
+  }
   for (const FoundLog& log : logs) {
     if (log.path != "-" && access(log.path.c_str(), R_OK) != 0) {
       return Fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,

@@ -8,6 +8,8 @@
 
 #include "base/result.h"
 #include "log/find_logs.h"
+#include "runtime/find_inputs.h"
+#include "runtime/reader.h"
 
 namespace tlparse {
 
@@ -26,6 +28,9 @@ struct ImportOptions {
   // False: `database_path` is replaced when everything has succeeded. True: it is added to (made if
   // it does not exist), in one transaction.
   bool append = false;
+  // Profiles, recorder dumps and the like, read after the logs; they become rows of the same run.
+  std::vector<RuntimeInput> runtime_inputs;
+  RuntimeOptions runtime;
   // Called now and then, by one thread at a time, not always by the caller's.
   std::function<void(const ImportProgress&)> on_progress;
 };
@@ -34,6 +39,7 @@ struct ImportSummary {
   std::int64_t run_id = 0;
   std::int64_t log_count = 0;        // read now
   std::int64_t unchanged_count = 0;  // were in the run already, byte for byte
+  std::int64_t profile_count = 0;    // of options.runtime_inputs, read now
   std::int64_t record_count = 0;
   std::int64_t size_bytes = 0;   // decompressed
   std::int64_t error_count = 0;  // import_log rows of this run

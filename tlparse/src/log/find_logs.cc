@@ -97,10 +97,14 @@ std::string ReasonToSkip(const std::string& path) {
   return "no record of a structured trace begins in its first 64 kB";
 }
 
-bool IsOutputOfOurs(const std::string& directory) {
-  struct stat status {};
-  const std::string marker = directory + "/" + std::string(kMarkerFileName);
-  return ::lstat(marker.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+// Ours has a marker; the Rust program's has the list of its compiles, which ours has too.
+bool IsOutputOfTlparse(const std::string& directory) {
+  return std::any_of(std::begin(kOutputFileNames), std::end(kOutputFileNames),
+                     [&](std::string_view name) {
+                       struct stat status {};
+                       const std::string path = directory + "/" + std::string(name);
+                       return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+                     });
 }
 
 // Walks through a directory and those below it, without recursion.
@@ -150,7 +154,7 @@ class Search {
       return Skip(path, "it was already found under another name");
     }
     if (S_ISDIR(status.st_mode)) {
-      if (IsOutputOfOurs(path)) return Skip(path, "it is an output directory of tlparse");
+      if (IsOutputOfTlparse(path)) return Skip(path, "it is an output directory of tlparse");
       const Result<void> entered = Enter(path);
       if (!entered) Skip(path, entered.error().message.substr(path.size() + 2));
       return;
@@ -159,13 +163,16 @@ class Search {
     if (!S_ISREG(status.st_mode)) return Skip(path, "it is not a regular file");
     if (!IsTraceFileName(path)) {
       std::string reason = ReasonToSkip(path);
-      if (!reason.empty()) return Skip(path, std::move(reason));
+      if (!reason.empty()) {
+        found_.skipped.push_back({path, std::move(reason), true});
+        return;
+      }
     }
     found_.logs.push_back({path, RankFromFileName(path), status.st_size});
   }
 
   void Skip(const std::string& path, std::string reason) {
-    found_.skipped.push_back({path, std::move(reason)});
+    found_.skipped.push_back({path, std::move(reason), false});
   }
 
   FoundLogs& found_;

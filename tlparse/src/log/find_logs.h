@@ -21,6 +21,8 @@ struct FoundLog {
 struct SkippedFile {
   std::string path;
   std::string reason;  // a short sentence without the path, for people
+  // A regular file that was looked at and is no structured trace; it may be something else.
+  bool is_other_file = false;
 };
 
 struct FoundLogs {

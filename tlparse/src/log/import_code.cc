@@ -97,6 +97,28 @@ constexpr ImportCodeInfo kInfos[] = {
      "and when, lost_record which). "
      "queue_full: take LIBTRACE_ASYNC=block or a larger LIBTRACE_QUEUE_BYTES; write_failed, "
      "open_failed: the disk was full, or the directory not writable."},
+    {C::kCutProfile, kE, "cut_profile",
+     "The profile ends in the middle of its events: the process died while it wrote, or the file "
+     "was copied too early. What came before was read. Copy it again."},
+    {C::kBadProfileEvent, kE, "bad_profile_event",
+     "An event of the profile is not valid JSON, or lacks a time or name; it was left out. The "
+     "text "
+     "is kept here."},
+    {C::kProfileEventTooLarge, kE, "profile_event_too_large",
+     "An event of the profile is larger than 16 MiB; it was left out."},
+    {C::kUnknownProfileEvent, kI, "unknown_profile_event",
+     "This tlparse does not know the category; its events were counted and left out."},
+    {C::kProfileEventsLeftOut, kI, "profile_events_left_out",
+     "These events say nothing about compiled code, or repeat others; they were counted and left "
+     "out. --keep-python-frames keeps Python frames."},
+    {C::kAssumedClock, kI, "assumed_clock",
+     "The profile does not say when its clock began (before mid-2024): its times were taken for "
+     "microseconds since the epoch."},
+    {C::kUnmatchedProfile, kI, "unmatched_profile",
+     "No log of this run belongs to the process that was profiled; profile.process_note says what "
+     "was looked for. The log can be added later with --db FILE --run NAME."},
+    {C::kOverlappingProfiles, kI, "overlapping_profiles",
+     "Two profiles of one process measured the same time; 'tlparse cost' counts the first only."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

@@ -50,6 +50,14 @@ enum class ImportCode : std::uint8_t {
   kImpossibleTime,
   kAssumedState,
   kRecordsLost,
+  kCutProfile,
+  kBadProfileEvent,
+  kProfileEventTooLarge,
+  kUnknownProfileEvent,
+  kProfileEventsLeftOut,
+  kAssumedClock,
+  kUnmatchedProfile,
+  kOverlappingProfiles,
   kCount
 };
 
@@ -67,6 +75,7 @@ struct ImportPlace {
   std::optional<std::int64_t> record_id;
   std::optional<std::int64_t> line;
   std::optional<std::int64_t> byte_offset;
+  std::optional<std::int64_t> profile_id;  // of a file that is no log
 };
 
 }  // namespace tlparse

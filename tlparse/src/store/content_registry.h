@@ -39,7 +39,9 @@ struct ContentId {
 
 class ContentRegistry {
  public:
-  explicit ContentRegistry(TableSet& tables);
+  explicit ContentRegistry(TableSet& tables)
+      : content_(tables.Use("content_row", 4)),
+        payload_content_(tables.Use("payload_content_row", 2)) {}
 
   // Takes over the contents of an existing database. Call before Intern.
   Result<void> Load(Database& database);
@@ -66,6 +68,8 @@ class ContentRegistry {
       return static_cast<std::size_t>(key.hash.low + static_cast<std::uint64_t>(key.kind));
     }
   };
+  TableId content_;
+  TableId payload_content_;
   std::int64_t next_ = 1;
   std::unordered_map<Key, std::int64_t, KeyHasher> ids_;
   // (payload id << 8 | kind) → content id

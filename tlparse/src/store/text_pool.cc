@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/utf8.h"
-#include "rows/core.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -20,8 +19,6 @@ constexpr std::string_view kFixedTexts[] = {
 };
 }
 
-TextPool::TextPool(TableSet& tables) { tables.Use<TextRow>(); }
-
 Result<void> TextPool::Load(Database& database) {
   ASSIGN_OR_RETURN(Statement texts, database.Prepare("SELECT id, text FROM text_row"));
   while (true) {
@@ -35,7 +32,7 @@ Result<void> TextPool::Load(Database& database) {
 void TextPool::AddFixedRows(RowBatch& rows) {
   TextId id = 1;
   for (std::string_view text : kFixedTexts) {
-    rows.Add(TextRow{.id = id, .text = StaticText{text}});
+    rows.Add(table_, id, StaticText{text});
     ids_.emplace(HashBytes(text), id++);
   }
 }
@@ -65,7 +62,7 @@ TextId TextPool::Find(RowBatch& rows, std::string_view text) {
     return id;
   }
   ++next_;
-  rows.Add(TextRow{.id = entry->second, .text = text});
+  rows.Add(table_, entry->second, text);
   return entry->second;
 }
 

@@ -15,9 +15,8 @@
 #include <vector>
 
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 enum class CacheState { kHit, kMiss, kBypass, kDisabled };
 std::string_view ToString(CacheState state) noexcept;  // hit, miss, bypass, disabled
@@ -49,4 +48,4 @@ struct CacheInfo {
 void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& info,
                     CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -5,14 +5,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "libtrace/array_view.h"
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct IssuedCollective {
   uint64_t sequence_number = 0;  // within the process group, as issued, from 0
@@ -31,7 +30,7 @@ struct IssuedCollective {
   std::optional<std::string> compile_id{};  // of the graph that issued it
 };
 
-void EmitCollectiveLog(ArrayView<IssuedCollective> collectives,
+void EmitCollectiveLog(std::span<const IssuedCollective> collectives,
                        CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -5,16 +5,15 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
-#include "libtrace/array_view.h"
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 // Emits nothing for an empty schedule, as PyTorch.
-void EmitCollectiveSchedule(ArrayView<std::optional<std::string>> ops,
+void EmitCollectiveSchedule(std::span<const std::optional<std::string>> ops,
                             CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -13,9 +13,8 @@
 
 #include "libtrace/call_site.h"
 #include "libtrace/compile_id.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 // Collects executions of all threads; thread-safe. Emits the list when it is destroyed or at
 // Emit().
@@ -46,4 +45,4 @@ class GraphExecutionOrder {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

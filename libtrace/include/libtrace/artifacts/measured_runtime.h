@@ -4,14 +4,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
-#include "libtrace/array_view.h"
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct MeasuredOp {
   std::string name{};  // as in inductor_runtime_and_tensor_meta, so that the two join
@@ -25,7 +24,7 @@ struct MeasuredOp {
 
 // `clock` says what was measured: `cpu` (wall time of the call), `cuda` (device time of the
 // kernels).
-void EmitMeasuredRuntime(ArrayView<MeasuredOp> ops, std::string_view clock,
+void EmitMeasuredRuntime(std::span<const MeasuredOp> ops, std::string_view clock,
                          CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -9,9 +9,8 @@
 
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct PackageFile {
   std::string name{};
@@ -38,4 +37,4 @@ struct Package {
 
 void EmitPackage(const Package& package, CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

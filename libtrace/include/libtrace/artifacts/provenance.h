@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 class Provenance {
  public:
@@ -39,4 +38,4 @@ class Provenance {
   Edges pre_to_post_, post_to_pre_, kernel_to_post_, post_to_kernel_, stacks_;
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

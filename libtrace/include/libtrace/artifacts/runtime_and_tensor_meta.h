@@ -5,14 +5,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "libtrace/array_view.h"
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct TensorMeta {
   std::vector<int64_t> shape{};
@@ -28,7 +27,7 @@ struct OpRuntime {
   std::vector<TensorMeta> outputs{};
 };
 
-void EmitRuntimeAndTensorMeta(ArrayView<OpRuntime> ops,
+void EmitRuntimeAndTensorMeta(std::span<const OpRuntime> ops,
                               CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

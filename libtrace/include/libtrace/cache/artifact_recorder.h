@@ -17,10 +17,9 @@
 #include <vector>
 
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 #include "libtrace/status.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 class CompileCache;
 
@@ -71,4 +70,4 @@ Status PopulateCaches(std::string_view bundle, const std::vector<CompileCache*>&
 Status LoadCacheBundle(const std::string& path, const std::vector<CompileCache*>& caches,
                        CacheBundleInfo* info = nullptr, CallSite location = CallSite::Current());
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -5,9 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "libtrace/export.h"
-
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct CacheKey {
   // Prefix letters and 51 characters of [a-z2-7]: unpadded base32 of a SHA-256 (52 characters)
@@ -39,4 +37,4 @@ class CacheKeyBuilder {
   std::vector<std::string> components_;
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -11,10 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "libtrace/export.h"
 #include "libtrace/status.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct StoredEntry {
   std::string content_hash{};  // 51 base32 characters
@@ -74,4 +73,4 @@ struct RedisOptions {
 // libtrace was built without hiredis.
 std::unique_ptr<CacheStore> MakeRedisStore(RedisOptions options);
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

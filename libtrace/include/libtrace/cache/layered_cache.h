@@ -17,9 +17,8 @@
 #include <vector>
 
 #include "libtrace/cache/compile_cache.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct LayeredCacheOptions {
   CompileCacheOptions outer{};
@@ -86,4 +85,4 @@ class LayeredCompileCache {
   std::unique_ptr<CompileCache> inner_;
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -22,10 +22,9 @@
 #include <vector>
 
 #include "libtrace/call_site.h"
-#include "libtrace/export.h"
 #include "libtrace/status.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct CudaActivityRecord {
   std::string kind{};  // kernel, memcpy, memset
@@ -91,4 +90,4 @@ class CudaLaunchScope {
   bool is_pushed_;
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -27,11 +27,10 @@
 
 #include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/cache/compile_cache.h"
-#include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/torch/loaded_models.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct AotiOptions {
   std::string name =
@@ -87,5 +86,5 @@ CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& reque
                                    const AotiOptions& options, FunctionRef<std::string()> build,
                                    LoadedModels* loaded = nullptr);
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace
 #endif

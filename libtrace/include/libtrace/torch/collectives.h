@@ -21,9 +21,8 @@
 #endif
 
 #include "libtrace/artifacts/collective_log.h"
-#include "libtrace/export.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 #if TORCH_VERSION_MAJOR >= 2
 using CollectiveBackend = c10d::Backend;
@@ -64,4 +63,4 @@ c10::intrusive_ptr<CollectiveBackend> TraceCollectives(
     c10::intrusive_ptr<CollectiveBackend> backend, std::string process_group,
     std::shared_ptr<CollectiveLog> log);
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -10,9 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "libtrace/export.h"
-
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct OpTensor {
   std::span<const int64_t> shape{};
@@ -43,4 +41,4 @@ struct Roofline {
 // it runs are not observed. Defined in libtrace::torch, as it runs libtorch's ops.
 const Roofline& MeasuredRoofline();
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -13,10 +13,9 @@
 #include <memory>
 #include <string_view>
 
-#include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct LoadedModelsStats {
   uint64_t model_count = 0;
@@ -54,4 +53,4 @@ class LoadedModels {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -22,10 +22,9 @@
 
 #include "libtrace/artifacts/measured_runtime.h"
 #include "libtrace/artifacts/runtime_and_tensor_meta.h"
-#include "libtrace/export.h"
 #include "libtrace/scope.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 struct OpObserverOptions {
   // Every thread of the process instead of the one that made the observer: the backward pass of
@@ -78,4 +77,4 @@ class NodeScope {
   const std::string* previous_;
 };
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -5,10 +5,9 @@
 #include <string>
 
 #include "libtrace/artifacts/package.h"
-#include "libtrace/export.h"
 #include "libtrace/status.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 // Lists the files of the zip archive at `path`. Of an AOTInductor package it also gives the
 // package's own metadata (device, machine) and its kernels with their graph nodes and stack traces,
@@ -17,4 +16,4 @@ namespace libtrace LIBTRACE_EXPORT {
 // error.
 Status DescribePackage(const std::string& path, Package& package);
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -28,11 +28,10 @@
 
 #include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/cache/compile_cache.h"
-#include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/torch/loaded_models.h"
 
-namespace libtrace LIBTRACE_EXPORT {
+namespace libtrace {
 
 // Adds the methods in `source` to the module, as Module::define does, but remembers where the text
 // is from: line 1 of `source` is `first_line` of `file` in provenance and in messages. Throws what
@@ -95,4 +94,4 @@ struct CachedModel {
 CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
                         FunctionRef<torch::jit::Module()> build, LoadedModels* loaded = nullptr);
 
-}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -1,0 +1,267 @@
+-- What ran: profiles and recorder dumps, one row per thing that was measured. Every row says from which file it comes (`profile`).
+--
+-- How these tables are shaped
+--   * What was measured never changes: the `_row` tables. What it was joined with can: a log may come later than a profile, or be
+--     replaced. So joins stand in `_link_row` tables, which are made anew at the end of every load (tlparse/src/runtime/join.h).
+--   * Times are nanoseconds since the epoch, UTC, in storage: a double would round microseconds of today to quarters. The views have
+--     `start_us` and `duration_us` (REAL) and `start_ns` (exact).
+--   * `join_key` names the key of the join: K1 … K8 (profiles), J1 … J4 (recorder dumps). NULL: not joined; `join_note` says why not.
+--       K1 graph cache key in the event's name    K5 i-th kernel of a graph call = i-th kernel of the generated code
+--       K2 compile id in the region's name        K6 line of the generated code, from a Python frame
+--       K3 sequence number of a backward          K7 compile id of a compile phase
+--       K4 kernel by name inside its graph call   K8 collective by group and sequence number
+
+-- One file of a profiler or recorder.
+CREATE TABLE profile (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES run(id),
+  path TEXT NOT NULL,             -- as given on the command line or found in a directory
+  kind TEXT NOT NULL,             -- kineto, nsys, flight_recorder, kernel_information, tritonparse, torch_logs, libtrace
+  process_id INTEGER REFERENCES process(id), -- the process of a log that it measured; NULL: none found, process_note says why
+  rank INTEGER,                   -- the file's own word, else its process's; NULL: unknown
+  pid INTEGER,                    -- of the process that was measured; NULL: unknown
+  start_us INTEGER,               -- first and last moment measured
+  end_us INTEGER,
+  event_count INTEGER NOT NULL,   -- events (entries, lines) of the file
+  kept_count INTEGER NOT NULL,    -- those that became rows
+  clock_offset_us INTEGER NOT NULL, -- was added to the file's times to bring them onto the log's axis
+  process_note TEXT,              -- how process_id was found, or why it was not
+  own_rank INTEGER,               -- rank that the file itself names
+  world_size INTEGER,             -- ranks of the job, as the file says
+  host TEXT,                      -- name of the machine, as the file says
+  format_version TEXT,            -- of the file's format, as the file says
+  size_bytes INTEGER NOT NULL,    -- decompressed
+  compression TEXT NOT NULL,      -- none, gzip, zstd
+  content_hash TEXT NOT NULL,     -- XXH3-128 over the decompressed bytes, hex: tells whether a file has changed
+  metadata TEXT,                  -- JSON: what else the file says about itself
+  UNIQUE (run_id, path)
+) STRICT;
+
+-- A thread (or a row of the profiler's own) of a profile.
+CREATE TABLE profile_thread (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  pid TEXT NOT NULL,              -- as in the file: a number, or text
+  tid TEXT NOT NULL,              -- as in the file: a number (huge and negative ones occur), or text
+  name TEXT                       -- NULL: the file has none
+) STRICT;
+
+-- Slices that hold compiled code: calls of Inductor's graphs, regions, and the functions of autograd around them.
+CREATE TABLE compiled_slice_row (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  kind INTEGER NOT NULL,          -- 0 graph call ("## Call CompiledFxGraph <key> ##"), 1 region ("Torch-Compiled Region: <label>"),
+                                  -- 2 CompiledFunction, 3 CompiledFunctionBackward, 4 wrapper ("graph_<n>_inductor_wrapper_call"),
+                                  -- 5 graph call on a device row, 6 a call as libtrace measured it
+  name_id INTEGER REFERENCES text_row(id), -- 0, 5: the key, NULL where the name says None; 1, 6: the label; 4: the whole name
+  thread_id INTEGER REFERENCES profile_thread(id),
+  device INTEGER,                 -- kind 5: index of the device
+  stream INTEGER,                 -- kind 5: stream of the device
+  start_ns INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  sequence_number INTEGER,        -- of autograd; a backward has that of its forward
+  external_id INTEGER,            -- the profiler's id of the slice; device work carries the id of the slice that launched it
+  record_id INTEGER REFERENCES record_row(id) -- kind 6: libtrace's record
+) STRICT;
+
+-- One run of one kernel: on a device, or a CPU kernel of Inductor.
+CREATE TABLE kernel_run_row (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  name_id INTEGER NOT NULL REFERENCES text_row(id), -- as in the file
+  thread_id INTEGER REFERENCES profile_thread(id), -- CPU kernels
+  device INTEGER,                 -- index; NULL: CPU
+  stream INTEGER,                 -- of the device
+  start_ns INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  correlation INTEGER,            -- id that ties it to device_launch_row
+  external_id INTEGER,            -- id of the op that launched it
+  grid_id INTEGER REFERENCES text_row(id),  -- JSON list of 3
+  block_id INTEGER REFERENCES text_row(id), -- JSON list of 3
+  op_run_id INTEGER REFERENCES op_run_row(id) -- made by the join: an op on the CPU that ran as a kernel of the graph (extern kernel)
+) STRICT;
+
+-- One copy or memset on a device.
+CREATE TABLE device_copy_row (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  kind TEXT NOT NULL,             -- memcpy, memset
+  name_id INTEGER NOT NULL REFERENCES text_row(id), -- as in the file: Memcpy HtoD (Pageable -> Device)
+  device INTEGER,                 -- index
+  stream INTEGER,                 -- of the device
+  start_ns INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  size_bytes INTEGER,
+  correlation INTEGER,            -- id that ties it to device_launch_row
+  external_id INTEGER             -- id of the op that launched it
+) STRICT;
+
+-- A call of a device's runtime that queued device work: cudaLaunchKernel, hipMemcpyAsync …
+CREATE TABLE device_launch_row (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  name_id INTEGER NOT NULL REFERENCES text_row(id), -- as in the file
+  thread_id INTEGER REFERENCES profile_thread(id),
+  start_ns INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  correlation INTEGER NOT NULL    -- that of the work it queued
+) STRICT;
+
+-- One op of the CPU, outside or inside a graph; slices that enqueue a Triton kernel, and compile phases, are among them.
+CREATE TABLE op_run_row (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  name_id INTEGER NOT NULL REFERENCES text_row(id), -- as in the file
+  thread_id INTEGER REFERENCES profile_thread(id),
+  start_ns INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  external_id INTEGER,            -- the profiler's id of the slice
+  sequence_number INTEGER,        -- of autograd
+  shapes_id INTEGER REFERENCES text_row(id), -- "Input Dims" as JSON
+  file_id INTEGER REFERENCES text_row(id)    -- kernel_file: the generated file of the Triton kernel that it enqueues
+) STRICT;
+
+-- A stretch that the program, the profiler or a library named: record_function, ProfilerStep#n, Optimizer.step#…
+CREATE TABLE annotation_row (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  name_id INTEGER NOT NULL REFERENCES text_row(id), -- as in the file
+  thread_id INTEGER REFERENCES profile_thread(id), -- NULL: on a device row
+  device INTEGER,                 -- device rows: index of the device
+  stream INTEGER,                 -- device rows: stream
+  start_ns INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  step INTEGER                    -- the n of ProfilerStep#n
+) STRICT;
+
+-- A Python frame that tells which line of generated code ran (all frames with --keep-python-frames).
+CREATE TABLE python_frame_row (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER NOT NULL REFERENCES profile(id),
+  name_id INTEGER NOT NULL REFERENCES text_row(id), -- as in the file
+  thread_id INTEGER REFERENCES profile_thread(id),
+  start_ns INTEGER NOT NULL,
+  duration_ns INTEGER NOT NULL,
+  file_id INTEGER REFERENCES text_row(id), -- file of the line that called it; NULL: unknown
+  line INTEGER                    -- 1-based
+) STRICT;
+
+-- One collective that a rank issued: from a profile, a recorder dump, or libtrace.
+CREATE TABLE collective_run_row (
+  id INTEGER PRIMARY KEY,
+  profile_id INTEGER REFERENCES profile(id),
+  record_id INTEGER REFERENCES record_row(id),  -- libtrace's record
+  entry_id INTEGER REFERENCES recorder_entry_row(id), -- entry of the dump
+  thread_id INTEGER REFERENCES profile_thread(id),
+  op_id INTEGER REFERENCES text_row(id),     -- as in the file: nccl:all_reduce, c10d::allreduce_, gloo:all_gather
+  group_id INTEGER REFERENCES text_row(id),  -- name of the process group; NULL: unknown
+  group_size INTEGER,             -- ranks in the group
+  sequence_number INTEGER,        -- within the group; NULL: unknown
+  is_p2p INTEGER NOT NULL,        -- 1: send or recv
+  input_shapes TEXT,              -- JSON list of lists
+  output_shapes TEXT,             -- JSON list of lists
+  dtype_id INTEGER REFERENCES text_row(id),  -- of the first input
+  reduce_op TEXT,                 -- as the file says
+  state TEXT,                     -- scheduled, started, completed; NULL: the file does not say
+  start_ns INTEGER,               -- issued
+  end_ns INTEGER,                 -- completed; NULL: unknown, or not completed
+  device INTEGER,                 -- index of the device, for a collective kernel
+  correlation INTEGER             -- of the device kernel
+) STRICT;
+
+-- The joins. One row per slice; join_note is NULL where nothing is to be said.
+CREATE TABLE compiled_slice_link_row (
+  slice_id INTEGER PRIMARY KEY REFERENCES compiled_slice_row(id),
+  is_call INTEGER NOT NULL,       -- 1: counts as one call of a graph (of a region and the graph call in it, the inner one does)
+  call_id INTEGER REFERENCES compiled_slice_row(id), -- kind 5: the call on the CPU that queued it
+  compile_id INTEGER REFERENCES compile(id),
+  graph_id INTEGER REFERENCES graph(id),
+  device_ns INTEGER,              -- sum of the device kernels that it launched; NULL: none
+  join_key TEXT,                  -- K1, K2, K3, K5
+  note_id INTEGER REFERENCES text_row(id) -- join_note
+) STRICT;
+CREATE TABLE kernel_run_link_row (
+  kernel_run_id INTEGER PRIMARY KEY REFERENCES kernel_run_row(id),
+  slice_id INTEGER REFERENCES compiled_slice_row(id), -- the graph call it ran in
+  kernel_id INTEGER REFERENCES kernel_row(id),
+  enqueued_ns INTEGER,            -- when its launch began
+  join_key TEXT,                  -- K4, K5, K6
+  note_id INTEGER REFERENCES text_row(id) -- join_note
+) STRICT;
+CREATE TABLE op_run_link_row (
+  op_run_id INTEGER PRIMARY KEY REFERENCES op_run_row(id),
+  slice_id INTEGER REFERENCES compiled_slice_row(id), -- the graph call it ran in
+  self_ns INTEGER NOT NULL,       -- its time less that of the ops directly inside it
+  device_ns INTEGER               -- sum of the device kernels that it launched itself; NULL: none
+) STRICT;
+CREATE TABLE collective_run_link_row (
+  collective_run_id INTEGER PRIMARY KEY REFERENCES collective_run_row(id),
+  slice_id INTEGER REFERENCES compiled_slice_row(id), -- the graph call that issued it
+  graph_id INTEGER REFERENCES graph(id),
+  code_line INTEGER,              -- line of the generated code that holds the call
+  file_id INTEGER REFERENCES text_row(id),   -- the user's line
+  line INTEGER,
+  reduce_op TEXT,                 -- as the generated code says
+  peer_id INTEGER REFERENCES collective_run_row(id), -- the same collective in another file of this rank (K8, J3)
+  join_key TEXT,                  -- K8, J1, J2, J4
+  note_id INTEGER REFERENCES text_row(id) -- join_note
+) STRICT;
+
+CREATE VIEW graph_call AS
+  SELECT s.id, s.profile_id, p.process_id, p.rank, l.compile_id, l.graph_id,
+    CASE WHEN s.kind = 0 THEN k.text END AS key, g.direction, s.start_ns / 1e3 AS start_us, s.duration_ns / 1e3 AS duration_us,
+    l.device_ns / 1e3 AS device_us, l.join_key, n.text AS join_note, s.start_ns, s.duration_ns, s.thread_id,
+    CASE s.kind WHEN 0 THEN 'graph_call' WHEN 1 THEN 'region' WHEN 2 THEN 'function' WHEN 3 THEN 'backward' WHEN 4 THEN 'wrapper'
+      WHEN 5 THEN 'device' ELSE 'libtrace' END AS basis
+  FROM compiled_slice_link_row l JOIN compiled_slice_row s ON s.id = l.slice_id JOIN profile p ON p.id = s.profile_id
+  LEFT JOIN graph g ON g.id = l.graph_id LEFT JOIN text_row k ON k.id = s.name_id LEFT JOIN text_row n ON n.id = l.note_id
+  WHERE l.is_call = 1;
+
+CREATE VIEW compiled_region AS
+  SELECT s.id, s.profile_id, p.process_id, p.rank, k.text AS label, l.compile_id, s.start_ns / 1e3 AS start_us,
+    s.duration_ns / 1e3 AS duration_us, l.join_key, n.text AS join_note, s.start_ns, s.duration_ns, s.thread_id, l.is_call
+  FROM compiled_slice_row s JOIN profile p ON p.id = s.profile_id LEFT JOIN compiled_slice_link_row l ON l.slice_id = s.id
+  LEFT JOIN text_row k ON k.id = s.name_id LEFT JOIN text_row n ON n.id = l.note_id
+  WHERE s.kind = 1;
+
+CREATE VIEW kernel_run AS
+  SELECT k.id, k.profile_id, l.slice_id AS graph_call_id, l.kernel_id, t.text AS name, k.device, k.stream,
+    k.start_ns / 1e3 AS start_us, k.duration_ns / 1e3 AS duration_us, l.enqueued_ns / 1e3 AS enqueued_us, g.text AS grid, b.text AS block,
+    l.join_key, n.text AS join_note, k.start_ns, k.duration_ns, k.thread_id, k.op_run_id, p.rank, p.process_id
+  FROM kernel_run_row k JOIN profile p ON p.id = k.profile_id LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = k.id
+  LEFT JOIN text_row t ON t.id = k.name_id LEFT JOIN text_row g ON g.id = k.grid_id LEFT JOIN text_row b ON b.id = k.block_id
+  LEFT JOIN text_row n ON n.id = l.note_id;
+
+CREATE VIEW device_copy AS
+  SELECT c.id, c.profile_id, c.kind, t.text AS name, c.device, c.stream, c.start_ns / 1e3 AS start_us, c.duration_ns / 1e3 AS duration_us,
+    c.size_bytes, c.start_ns, c.duration_ns, p.rank, p.process_id
+  FROM device_copy_row c JOIN profile p ON p.id = c.profile_id LEFT JOIN text_row t ON t.id = c.name_id;
+
+CREATE VIEW op_run AS
+  SELECT o.id, o.profile_id, l.slice_id AS graph_call_id, t.text AS name, o.start_ns / 1e3 AS start_us, o.duration_ns / 1e3 AS duration_us,
+    l.device_ns / 1e3 AS device_us, h.tid AS thread, l.self_ns / 1e3 AS self_us, o.start_ns, o.duration_ns, o.thread_id, o.external_id,
+    o.sequence_number, s.text AS shapes, f.text AS file, p.rank, p.process_id
+  FROM op_run_row o JOIN profile p ON p.id = o.profile_id LEFT JOIN op_run_link_row l ON l.op_run_id = o.id
+  LEFT JOIN profile_thread h ON h.id = o.thread_id LEFT JOIN text_row t ON t.id = o.name_id LEFT JOIN text_row s ON s.id = o.shapes_id
+  LEFT JOIN text_row f ON f.id = o.file_id;
+
+CREATE VIEW annotation AS
+  SELECT a.id, a.profile_id, t.text AS name, a.step, a.device, a.stream, a.start_ns / 1e3 AS start_us, a.duration_ns / 1e3 AS duration_us,
+    a.start_ns, a.duration_ns, a.thread_id, p.rank, p.process_id
+  FROM annotation_row a JOIN profile p ON p.id = a.profile_id LEFT JOIN text_row t ON t.id = a.name_id;
+
+CREATE VIEW python_frame AS
+  SELECT y.id, y.profile_id, t.text AS name, f.text AS file, y.line, y.start_ns / 1e3 AS start_us, y.duration_ns / 1e3 AS duration_us,
+    y.start_ns, y.duration_ns, y.thread_id
+  FROM python_frame_row y LEFT JOIN text_row t ON t.id = y.name_id LEFT JOIN text_row f ON f.id = y.file_id;
+
+CREATE VIEW collective_run AS
+  SELECT c.id, c.profile_id, coalesce(p.process_id, r.process_id) AS process_id, coalesce(p.rank, r.rank, q.rank) AS rank,
+    g.text AS group_name, c.sequence_number, o.text AS op, c.input_shapes, d.text AS dtype, coalesce(c.reduce_op, l.reduce_op) AS reduce_op,
+    c.state, c.start_ns / 1e3 AS start_us, c.end_ns / 1e3 AS end_us, l.graph_id, f.text AS file, l.line, l.join_key, n.text AS join_note,
+    c.start_ns, c.end_ns, l.slice_id AS graph_call_id, l.code_line, c.is_p2p, c.group_size, c.output_shapes, l.peer_id, c.entry_id,
+    c.record_id, c.thread_id, c.device
+  FROM collective_run_row c LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN record_row r ON r.id = c.record_id
+  LEFT JOIN process q ON q.id = r.process_id LEFT JOIN collective_run_link_row l ON l.collective_run_id = c.id
+  LEFT JOIN text_row g ON g.id = c.group_id LEFT JOIN text_row o ON o.id = c.op_id LEFT JOIN text_row d ON d.id = c.dtype_id
+  LEFT JOIN text_row f ON f.id = l.file_id LEFT JOIN text_row n ON n.id = l.note_id;

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Profiles into rows: counted by another program, in every form and with every damage."""
+
+import json
+import os
+import re
+import unittest
+
+import profiles
+from profiles import harness
+
+CPU_KERNEL = re.compile(r"(graph_\d+_)?cpp_\w+$")
+
+
+def counted(path):
+    """What the tables should hold of a profile, by name of the table."""
+    events = profiles.trace(path)["traceEvents"]
+    cpu = profiles.slices(events, "cpu_op")
+    annotations = profiles.slices(events, "user_annotation")
+    device_annotations = profiles.slices(events, "gpu_user_annotation")
+
+    def is_call(event):
+        return event["name"].startswith("## Call CompiledFxGraph ")
+
+    def is_region(event):
+        return event["name"].startswith("Torch-Compiled Region: ")
+    functions = [e for e in cpu if e["name"] in ("CompiledFunction", "CompiledFunctionBackward")]
+    kernels = [e for e in cpu if CPU_KERNEL.match(e["name"])]
+    slices = [e for e in cpu + annotations if is_call(e) or is_region(e)]
+    device_calls = [e for e in device_annotations if is_call(e)]
+    return {
+        "compiled_slice_row": len(slices) + len(functions) + len(device_calls),
+        "kernel_run_row WHERE device IS NULL AND op_run_id IS NULL": len(kernels),
+        "kernel_run_row WHERE device IS NOT NULL": len(profiles.slices(events, "kernel")),
+        "device_copy_row": len(profiles.slices(events, "gpu_memcpy", "gpu_memset")),
+        "annotation_row": sum(not is_call(e) and not is_region(e) for e in annotations) +
+        len(device_annotations) - len(device_calls),
+        "op_run_row": len(cpu) - len(kernels) - sum(is_call(e) or is_region(e) for e in cpu),
+    }
+
+
+class Reading(harness.EndToEnd):
+    def ingest(self, *arguments):
+        self.tlparse(*arguments, "--db", "x.db", "--db-only")
+        return self.path("x.db")
+
+    def rows(self, sql):
+        return harness.rows(self.path("x.db"), sql)
+
+    def compare(self, path):
+        self.ingest(path)
+        found = {table: self.rows(f"SELECT count(*) FROM {table}")[0][0] for table in counted(path)}
+        self.assertEqual(found, counted(path))
+        self.assertEqual(self.rows("SELECT event_count FROM profile"),
+                         [[len(profiles.trace(path)["traceEvents"])]])
+        os.unlink(self.path("x.db"))
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_every_recording(self):
+        paths = profiles.profiles_below(profiles.RUNS)
+        self.assertGreater(len(paths), 10)
+        for path in paths:
+            with self.subTest(path):
+                self.compare(path)
+
+    @unittest.skipUnless(os.path.isdir(profiles.GPU), "no public GPU profiles here")
+    def test_every_gpu_profile(self):
+        for path in profiles.profiles_below(profiles.GPU):
+            with self.subTest(path):
+                self.compare(path)
+
+    def small(self, **changes):
+        trace = {"schemaVersion": 1, "baseTimeNanoseconds": 1790857026000000000, "traceEvents": [
+            {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 4517749258573.122, "dur": 2.5,
+             "args": {"External id": 1}},
+            {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 4517749258580.001, "dur": 1,
+             "args": {"External id": 1, "correlation": 3, "grid": [1, 2, 3]}}]}
+        trace.update(changes)
+        return trace
+
+    def test_times_are_exact_wherever_the_base_stands(self):
+        first = self.small()
+        events = first.pop("traceEvents")
+        last = {"traceEvents": events, **first}
+        first["traceEvents"] = events
+        for trace in (first, last):
+            self.ingest(self.write("p", json.dumps(trace).encode()))
+            self.assertEqual(self.rows("SELECT start_ns, duration_ns FROM op_run_row"),
+                             [[1790857026000000000 + 4517749258573122, 2500]])
+            self.assertEqual(self.rows("SELECT start_us, end_us FROM profile"),
+                             [[(1790857026000000000 + 4517749258573122) // 1000,
+                               (1790857026000000000 + 4517749258581001) // 1000]])
+            os.unlink(self.path("x.db"))
+
+    def test_without_a_base_times_are_taken_for_epoch(self):
+        trace = self.small()
+        del trace["baseTimeNanoseconds"]
+        trace["traceEvents"][0]["ts"] = 1790857026000000.5
+        self.ingest(self.write("p", json.dumps(trace).encode()))
+        self.assertEqual(self.rows("SELECT start_ns FROM op_run_row"), [[1790857026000000500]])
+        self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'assumed_clock'"), [[1]])
+
+    def test_other_chrome_traces_are_skipped_with_a_row(self):
+        events = [{"ph": "X", "cat": "gpu", "name": "x", "ts": 1, "dur": 1, "pid": 1, "tid": 1}]
+        self.write("job/chrome.json", json.dumps({"traceEvents": events}).encode())
+        self.write("job/p.json", json.dumps(self.small()).encode())
+        self.ingest(self.path("job"))
+        self.assertEqual(self.rows("SELECT count(*) FROM profile"), [[1]])
+        skipped = self.rows("SELECT message FROM import_log WHERE code = 'skipped_file'")
+        self.assertEqual(len(skipped), 1)
+        self.assertIn("chrome.json", skipped[0][0])
+
+    def test_directories_of_a_tlparse_are_not_entered(self):
+        for name in (".tlparse-output", "compile_directory.json"):
+            self.write(f"job/{name[1:4]}/{name}", b"{}")
+            self.write(f"job/{name[1:4]}/p.json", json.dumps(self.small()).encode())
+        self.write("job/p.json", json.dumps(self.small()).encode())
+        self.ingest(self.path("job"))
+        self.assertEqual(self.rows("SELECT count(*) FROM profile"), [[1]])
+        self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'skipped_file'"), [[2]])
+
+    def test_only(self):
+        self.write("job/p.json", json.dumps(self.small()).encode())
+        with open(harness.bundled("simple"), "rb") as log:
+            self.write("job/dedicated_log_torch_trace_abcdefgh.log", log.read())
+        for only, logs, found in (("logs", 1, 0), ("profiles", 0, 1)):
+            self.ingest(self.path("job"), "--only", only)
+            self.assertEqual(self.rows("SELECT (SELECT count(*) FROM log_file), (SELECT count(*) FROM profile)"),
+                             [[logs, found]])
+            os.unlink(self.path("x.db"))
+        self.tlparse(self.path("job"), "--only", "dumps", expect=2)
+
+    def test_a_profile_that_is_cut_keeps_what_came_before(self):
+        whole = json.dumps(self.small())
+        for size in range(20, len(whole), 7):
+            path = self.write("p.json", whole[:size].encode())
+            done = self.tlparse(path, "--db", "x.db", "--db-only", expect=None)
+            self.assertEqual(done.returncode, 0, whole[:size])
+            self.assertEqual(self.rows("SELECT severity FROM import_log WHERE code = 'cut_profile'"), [["error"]])
+            os.unlink(self.path("x.db"))
+
+    def test_damaged_events_are_rows_and_the_others_are_kept(self):
+        bad = ['{"ph": "X", "cat": "cpu_op" "x"}', '3', '"x"', '{"ph": "X", "cat": "cpu_op", "name": "n", "ts": "x"}',
+               '{"ph": "X", "cat": "cpu_op", "ts": 1}', '{"ph": "X", "cat": "kernel", "name": "k", "ts": 1e18}']
+        trace = self.small()
+        good = ",".join(json.dumps(event) for event in trace["traceEvents"])
+        text = '{"schemaVersion": 1, "traceEvents": [' + ",".join(bad) + "," + good + "]}"
+        self.ingest(self.write("p.json", text.encode()))
+        self.assertEqual(self.rows("SELECT count(*) FROM op_run"), [[1]])
+        self.assertEqual(self.rows("SELECT count(*) FROM kernel_run WHERE name = 'k'"), [[1]])
+        self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'bad_profile_event' AND text IS NOT NULL"),
+                         [[len(bad)]])
+
+    def test_hostile_names(self):
+        names = ["<script>", "'; DROP TABLE run; --", "a\u0000b", "\ud800", "x" * 200000, ""]
+        events = [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": -2 ** 63, "ts": i, "dur": 1}
+                  for i, name in enumerate(names)]
+        self.ingest(self.write("p.json", json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()))
+        self.assertEqual(self.rows("SELECT count(*) FROM op_run_row")[0][0] +
+                         self.rows("SELECT count(*) FROM import_log WHERE code = 'bad_profile_event' AND text IS NOT NULL")[0][0],
+                         len(names))
+        self.assertEqual(self.rows("PRAGMA integrity_check"), [["ok"]])
+
+    def test_python_frames(self):
+        cached = "/tmp/c/jn/c" + "jn" + "a" * 49 + ".py"
+        frames = [{"ph": "X", "cat": "python_function", "name": "f", "pid": 1, "tid": 1, "ts": 5, "dur": 1, "args": args}
+                  for args in ({"CallFrom": cached + ":12"}, {"CallFrom": "/home/u/a.py:3"}, {}, {"Python id": 3})]
+        path = self.write("p.json", json.dumps(self.small(traceEvents=frames)).encode())
+        self.ingest(path)
+        self.assertEqual(self.rows("SELECT file, line FROM python_frame"), [[cached, 12]])
+        self.assertEqual(self.rows("SELECT message FROM import_log WHERE code = 'profile_events_left_out'"),
+                         [["3 events: python_function"]])
+        os.unlink(self.path("x.db"))
+        self.ingest(path, "--keep-python-frames")
+        self.assertEqual(self.rows("SELECT count(*), count(file) FROM python_frame"), [[4, 2]])
+
+    def test_added_again_and_changed(self):
+        path = self.write("p.json", json.dumps(self.small()).encode())
+        self.tlparse(path, "--db", "x.db", "--db-only", "--run", "r")
+        before = harness.dump(self.path("x.db"))
+        self.tlparse(path, "--db", "x.db", "--db-only", "--run", "r")
+        self.assertEqual(harness.dump(self.path("x.db")), before)
+        trace = self.small()
+        trace["traceEvents"].append(dict(trace["traceEvents"][0], name="aten::mul"))
+        self.write("p.json", json.dumps(trace).encode())
+        self.tlparse(path, "--db", "x.db", "--db-only", "--run", "r")
+        self.assertEqual(self.rows("SELECT name FROM op_run ORDER BY 1"), [["aten::add"], ["aten::mul"]])
+        self.assertEqual(self.rows("SELECT count(*) FROM profile"), [[1]])
+        self.assertEqual(self.rows("PRAGMA foreign_key_check"), [])
+
+    def test_a_report_of_a_profile_alone(self):
+        self.tlparse(self.write("p.json", json.dumps(self.small()).encode()), "-o", "out")
+        self.assertTrue(os.path.getsize(self.path("out", "index.html")) > 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,231 @@
+#include "runtime/event_scanner.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
+
+enum class Class : std::uint8_t { kOther, kQuote, kOpen, kClose };
+
+constexpr std::array<Class, 256> MakeClasses() {
+  std::array<Class, 256> classes{};
+  classes['"'] = Class::kQuote;
+  classes['{'] = classes['['] = Class::kOpen;
+  classes['}'] = classes[']'] = Class::kClose;
+  return classes;
+}
+constexpr std::array<Class, 256> kClasses = MakeClasses();
+
+bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool EndsScalar(char c) { return c == ',' || c == '}' || c == ']' || IsSpace(c); }
+
+// Behind the closing quote of the string whose text begins at `at`; nullptr: not in the buffer.
+const char* EndOfString(const char* at, const char* end) {
+  while (at < end) {
+    const char* quote =
+        static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
+    if (quote == nullptr) return nullptr;
+    const char* slash = quote;
+    while (slash > at && slash[-1] == '\\') --slash;
+    if ((quote - slash) % 2 == 0) return quote + 1;
+    at = quote + 1;  // an escaped quote: what stands before it is done with
+  }
+  return nullptr;
+}
+
+// Behind the value at `at`; nullptr: not in the buffer. Brackets are counted, not matched: an event
+// with wrong ones fails when it is parsed.
+const char* EndOfValue(const char* at, const char* end, bool is_at_end) {
+  if (at == end) return nullptr;
+  if (*at == '"') return EndOfString(at + 1, end);
+  if (*at != '{' && *at != '[') {
+    while (at < end && !EndsScalar(*at)) ++at;
+    return at < end || is_at_end ? at : nullptr;
+  }
+  int depth = 0;
+  while (at < end) {
+    switch (kClasses[static_cast<unsigned char>(*at++)]) {
+      case Class::kOther:
+        break;
+      case Class::kQuote:
+        at = EndOfString(at, end);
+        if (at == nullptr) return nullptr;
+        break;
+      case Class::kOpen:
+        ++depth;
+        break;
+      case Class::kClose:
+        if (--depth == 0) return at;
+        break;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<bool> EventScanner::Fill() {
+  if (is_at_end_) return false;
+  if (position_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + position_, size_ - position_);
+    buffer_offset_ += static_cast<std::int64_t>(position_);
+    size_ -= position_;
+    position_ = 0;
+  }
+  // At least as much again as is there, so that looking at a long value anew costs little.
+  const std::size_t wanted = size_ + std::max(kWindowBytes, size_);
+  if (buffer_.size() < wanted + kPadding) buffer_.resize(wanted + kPadding);
+  while (size_ < wanted) {
+    ASSIGN_OR_RETURN(const std::size_t count, source_(buffer_.data() + size_, wanted - size_));
+    if (count == 0) {
+      is_at_end_ = true;
+      break;
+    }
+    size_ += count;
+  }
+  return true;
+}
+
+Result<char> EventScanner::Peek() {
+  while (true) {
+    while (position_ < size_ && IsSpace(buffer_[position_])) ++position_;
+    if (position_ < size_) return buffer_[position_];
+    ASSIGN_OR_RETURN(const bool has_more, Fill());
+    if (!has_more) return '\0';
+  }
+}
+
+EventScanner::Item EventScanner::End(Item::Kind kind) {
+  state_ = State::kDone;
+  Item item;
+  item.kind = kind;
+  item.byte_offset = buffer_offset_ + static_cast<std::int64_t>(position_);
+  constexpr std::size_t kShown = 200;
+  if (position_ < size_)
+    item.value = {buffer_.data() + position_, std::min(kShown, size_ - position_)};
+  return item;
+}
+
+Result<void> EventScanner::SkipLarge(Item& item) {
+  item.kind = Item::Kind::kTooLarge;
+  item.value = {};
+  int depth = 0;
+  bool is_in_string = false;
+  bool is_escaped = false;
+  while (true) {
+    for (; position_ < size_; ++position_) {
+      const char c = buffer_[position_];
+      if (is_in_string) {
+        if (is_escaped) {
+          is_escaped = false;
+        } else if (c == '\\') {
+          is_escaped = true;
+        } else if (c == '"') {
+          is_in_string = false;
+          if (depth == 0) return ++position_, Result<void>();
+        }
+        continue;
+      }
+      const Class what = kClasses[static_cast<unsigned char>(c)];
+      if (what == Class::kQuote) is_in_string = true;
+      if (what == Class::kOpen) ++depth;
+      if (what == Class::kClose && --depth <= 0) return ++position_, Result<void>();
+    }
+    ASSIGN_OR_RETURN(const bool has_more, Fill());
+    if (!has_more) {
+      item.kind = Item::Kind::kCut;
+      state_ = State::kDone;
+      return {};
+    }
+  }
+}
+
+Result<void> EventScanner::TakeValue(Item& item, Item::Kind kind) {
+  item.kind = kind;
+  item.byte_offset = buffer_offset_ + static_cast<std::int64_t>(position_);
+  while (true) {
+    const char* const begin = buffer_.data() + position_;
+    const char* const end = EndOfValue(begin, buffer_.data() + size_, is_at_end_);
+    if (end != nullptr) {
+      item.value = {begin, static_cast<std::size_t>(end - begin)};
+      position_ += item.value.size();
+      if (item.value.size() > kMostBytes) {
+        item.kind = Item::Kind::kTooLarge;
+        item.value = {};
+      }
+      return {};
+    }
+    if (size_ - position_ > kMostBytes) return SkipLarge(item);
+    ASSIGN_OR_RETURN(const bool has_more, Fill());
+    if (!has_more) {
+      item = End(Item::Kind::kCut);
+      return {};
+    }
+  }
+}
+
+Result<EventScanner::Item> EventScanner::Next() {
+  Item item;
+  if (state_ == State::kStart) {
+    ASSIGN_OR_RETURN(char c, Peek());
+    if (c == '\xEF') {
+      position_ += std::min<std::size_t>(3, size_ - position_);
+      ASSIGN_OR_RETURN(c, Peek());
+    }
+    if (c == '\0') return End(Item::Kind::kEnd);
+    if (c != '{' && c != '[') return Damaged();
+    is_list_ = c == '[';
+    state_ = is_list_ ? State::kInEvents : State::kInObject;
+    ++position_;
+  }
+  while (state_ == State::kInObject || state_ == State::kInEvents) {
+    ASSIGN_OR_RETURN(const char c, Peek());
+    if (c == '\0') return End(Item::Kind::kCut);
+    if (c == ',') {
+      ++position_;
+      continue;
+    }
+    if (state_ == State::kInEvents) {
+      if (c == ']') {
+        ++position_;
+        state_ = is_list_ ? State::kDone : State::kInObject;
+        continue;
+      }
+      if (EndsScalar(c) || c == ':') return Damaged();
+      RETURN_IF_ERROR(TakeValue(item, Item::Kind::kEvent));
+      return item;
+    }
+    if (c == '}') {
+      ++position_;
+      state_ = State::kDone;
+      break;
+    }
+    if (c != '"') return Damaged();
+    RETURN_IF_ERROR(TakeValue(item, Item::Kind::kMember));
+    if (item.kind != Item::Kind::kMember) return item;
+    const std::string key(item.value.substr(1, item.value.size() - 2));
+    ASSIGN_OR_RETURN(const char colon, Peek());
+    if (colon == '\0') return End(Item::Kind::kCut);
+    if (colon != ':') return Damaged();
+    ++position_;
+    ASSIGN_OR_RETURN(const char first, Peek());
+    if (first == '\0') return End(Item::Kind::kCut);
+    if (key == "traceEvents" && first == '[') {
+      ++position_;
+      state_ = State::kInEvents;
+      continue;
+    }
+    if (EndsScalar(first) || first == ':') return Damaged();
+    RETURN_IF_ERROR(TakeValue(item, Item::Kind::kMember));
+    key_ = key;
+    item.key = key_;
+    return item;
+  }
+  return End(Item::Kind::kEnd);
+}
+
+}  // namespace tlparse

@@ -1,0 +1,68 @@
+// Cuts a Chrome trace into its parts while it is read: the members of the object, and the events of
+// `traceEvents` one by one, wherever that member stands. Memory is a window of the file, whatever
+// its size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tlparse {
+
+class EventScanner {
+ public:
+  // Fills up to `capacity` bytes; 0: the end.
+  using Source = std::function<Result<std::size_t>(char* buffer, std::size_t capacity)>;
+  explicit EventScanner(Source source) : source_(std::move(source)) {}
+
+  struct Item {
+    enum class Kind : std::uint8_t {
+      kMember,    // of the object: key and value
+      kEvent,     // of traceEvents (or of the list, if that is all there is): value
+      kTooLarge,  // an event or member above kMostBytes was left out
+      kCut,       // the file ends inside its value; nothing follows but kEnd
+      kDamaged,   // what stands at byte_offset cannot be JSON; nothing follows but kEnd
+      kEnd,
+    };
+    Kind kind = Kind::kEnd;
+    std::string_view key;    // without quotes, as in the file (escapes and all)
+    std::string_view value;  // as in the file; kPadding readable bytes follow it
+    std::int64_t byte_offset = 0;
+  };
+  static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+  static constexpr std::size_t kPadding = 64;
+
+  // The next part; its views live until the next call.
+  Result<Item> Next();
+
+ private:
+  enum class State : std::uint8_t { kStart, kInObject, kInEvents, kDone };
+
+  // Makes more bytes available; false: there are none.
+  Result<bool> Fill();
+  // The next byte that is no white space, without taking it; '\0' at the end.
+  Result<char> Peek();
+  // Takes the value that begins at position_ into item.value.
+  Result<void> TakeValue(Item& item, Item::Kind kind);
+  // Goes over a value that is too large for the buffer.
+  Result<void> SkipLarge(Item& item);
+  Item End(Item::Kind kind);
+  Item Damaged() { return End(Item::Kind::kDamaged); }
+
+  Source source_;
+  std::vector<char> buffer_;
+  std::size_t position_ = 0;        // of the next byte in buffer_
+  std::size_t size_ = 0;            // bytes in buffer_
+  std::int64_t buffer_offset_ = 0;  // of buffer_ in the file
+  bool is_at_end_ = false;
+  State state_ = State::kStart;
+  bool is_list_ = false;  // the events are the whole file
+  std::string key_;       // of the latest member
+};
+
+}  // namespace tlparse

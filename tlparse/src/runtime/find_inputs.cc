@@ -1,0 +1,50 @@
+#include "runtime/find_inputs.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/reader.h"
+
+namespace tlparse {
+namespace {
+
+std::int64_t SizeOf(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)
+             ? std::int64_t{status.st_size}
+             : -1;
+}
+
+// True if `path` went to found.runtime.
+bool Take(const std::string& path, FoundInputs& found) {
+  const std::int64_t size_bytes = SizeOf(path);
+  if (size_bytes <= 0) return false;  // a pipe can be read once only
+  const Result<InputKind> kind = RecognizeFile(path);
+  if (!kind || !HasRuntimeReader(*kind)) return false;
+  found.runtime.push_back({path, *kind, size_bytes});
+  return true;
+}
+
+}  // namespace
+
+Result<FoundInputs> FindInputs(const std::string& path) {
+  ASSIGN_OR_RETURN(FoundLogs logs, FindLogs(path));
+  FoundInputs found;
+  for (FoundLog& log : logs.logs) {
+    // In a directory every log was looked at, or has a log's name; a named file was not.
+    const bool is_named = log.path == path && path != "-";
+    if (is_named && Take(log.path, found)) continue;
+    found.logs.push_back(std::move(log));
+  }
+  for (SkippedFile& file : logs.skipped) {
+    if (file.is_other_file && Take(file.path, found)) continue;
+    found.skipped.push_back(std::move(file));
+  }
+  std::sort(found.runtime.begin(), found.runtime.end(),
+            [](const RuntimeInput& a, const RuntimeInput& b) { return a.path < b.path; });
+  return found;
+}
+
+}  // namespace tlparse

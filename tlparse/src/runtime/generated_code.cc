@@ -1,0 +1,52 @@
+#include "runtime/generated_code.h"
+
+#include <algorithm>
+
+#include "base/ascii.h"
+
+namespace tlparse {
+namespace {
+
+// Without "graph_<digits>_"; the same text if it does not begin so.
+std::string_view WithoutGraphNumber(std::string_view name) {
+  constexpr std::string_view kPrefix = "graph_";
+  if (!name.starts_with(kPrefix)) return name;
+  std::size_t digits = kPrefix.size();
+  while (digits < name.size() && IsDigit(name[digits])) ++digits;
+  if (digits == kPrefix.size() || digits == name.size() || name[digits] != '_') return name;
+  return name.substr(digits + 1);
+}
+
+bool IsWord(char c) {
+  return IsDigit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+}  // namespace
+
+bool IsCachePath(std::string_view path) {
+  constexpr std::size_t kHashCharacters = 52;
+  const std::size_t slash = path.rfind('/');
+  if (slash == path.npos || slash < 2) return false;
+  const std::string_view name = path.substr(slash + 1);
+  if (name.size() < kHashCharacters + 2 || name[0] != 'c' || name[kHashCharacters] != '.')
+    return false;
+  const bool is_hash = std::all_of(name.begin(), name.begin() + kHashCharacters, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7');
+  });
+  return is_hash && path.substr(slash - 2, 2) == name.substr(1, 2);
+}
+
+std::optional<std::string_view> CpuKernelName(std::string_view slice) {
+  const std::string_view name = WithoutGraphNumber(slice);
+  if (name.empty() || !std::all_of(name.begin(), name.end(), IsWord)) return std::nullopt;
+  if (name.size() != slice.size()) {
+    return name == "inductor_wrapper_call" ? std::nullopt : std::optional(name);
+  }
+  return name.starts_with("cpp_") ? std::optional(name) : std::nullopt;
+}
+
+bool IsWrapperCall(std::string_view slice) {
+  return WithoutGraphNumber(slice) == "inductor_wrapper_call" && slice.starts_with("graph_");
+}
+
+}  // namespace tlparse

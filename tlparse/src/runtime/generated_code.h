@@ -1,0 +1,20 @@
+// Names by which Inductor's generated code is known.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace tlparse {
+
+// Whether `path` is a file of Inductor's cache: …/jn/cjngzp2ndjut….py, a "c" and 51 characters of
+// base 32, in a directory named by the second and third.
+bool IsCachePath(std::string_view path);
+
+// The kernel's name of a CPU slice: "graph_0_cpp_fused_add_0" and "cpp_fused_add_0" (PyTorch counts
+// graphs in front of it, differently in each process); nothing if the slice is no kernel.
+std::optional<std::string_view> CpuKernelName(std::string_view slice);
+
+// Whether the slice is the wrapper around all of a graph: "graph_1_inductor_wrapper_call".
+bool IsWrapperCall(std::string_view slice);
+
+}  // namespace tlparse

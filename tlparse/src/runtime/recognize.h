@@ -1,0 +1,40 @@
+// What a file is, by its first bytes, whatever its name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tlparse {
+
+enum class InputKind : std::uint8_t {
+  kUnknown,
+  kLog,                // structured trace: TORCH_TRACE, libtrace
+  kProfile,            // Kineto/Chrome trace; only its reader can tell a profile from other traces
+  kRecorderDump,       // flight recorder, pickle or JSON
+  kKernelInformation,  // kernel_information.json of an AOTInductor package
+  kPackage,            // AOTInductor package: .pt2
+  kNsys,               // nsys export --type sqlite
+  kTritonparse,        // ndjson
+  kTorchLogs,          // text of TORCH_LOGS
+  kExecutionTrace,     // Chakra
+  kOwnDatabase,        // a database that tlparse wrote
+};
+
+// Name of the kind as messages say it: "a profile", "a flight-recorder dump", …
+std::string_view Describe(InputKind kind);
+
+// How much of a file is enough to tell.
+inline constexpr std::size_t kRecognizeBytes = 64 << 10;
+
+// `head` is the first kRecognizeBytes (or all) of the file, decompressed. kUnknown: none of ours.
+InputKind Recognize(std::string_view head);
+
+// The same for the file `path`, plain, gzip or zstd. What can be decoded of damaged data is enough.
+// kNotFound or kIo if it cannot be read.
+Result<InputKind> RecognizeFile(const std::string& path);
+
+}  // namespace tlparse
