@@ -4,16 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace libtrace::detail {
+#include "libtrace/export.h"
+
+namespace libtrace {
+namespace detail LIBTRACE_EXPORT {
 
 int64_t NowNs() noexcept;  // since the epoch, UTC
 inline int64_t NowUs() noexcept { return NowNs() / 1000; }
 int64_t SteadyNs() noexcept;  // for durations
 
-// Seconds to add to UTC for local time at `unix_s`. The C library computes it under a lock that a fork
-// can leave locked for ever in the child. So it is asked at the start of a trace, before every fork,
-// and once per quarter of an hour (zones change on quarters); a child forked from a process with
-// threads never asks and keeps the offset that its parent had.
+// Seconds to add to UTC for local time at `unix_s`. The C library computes it under a lock that a
+// fork can leave locked for ever in the child. So it is asked at the start of a trace, before every
+// fork, and once per quarter of an hour (zones change on quarters); a child forked from a process
+// with threads never asks and keeps the offset that its parent had.
 int32_t UtcOffsetS(int64_t unix_s) noexcept;
 
 // Asks again, if this process may: the zone may have been changed.
@@ -27,4 +30,5 @@ void RestoreClockInChild() noexcept;
 inline constexpr size_t kPrefixTimeSize = 22;
 void PutPrefixTime(int64_t unix_us, char* to);
 
-}  // namespace libtrace::detail
+}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

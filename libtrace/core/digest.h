@@ -5,7 +5,10 @@
 #include <string>
 #include <string_view>
 
-namespace libtrace::detail {
+#include "libtrace/export.h"
+
+namespace libtrace {
+namespace detail LIBTRACE_EXPORT {
 
 // Lower-case hex.
 std::string Md5Hex(std::string_view text);
@@ -17,4 +20,5 @@ std::string Sha256Hex(std::string_view text);
 // Lower-case unpadded RFC 4648 base32 without the last of the 52 characters, as PyTorch's keys.
 std::string Base32Key(const Sha256& digest);
 
-}  // namespace libtrace::detail
+}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -138,7 +138,7 @@ void AppendIds(const CompileId& id, std::string& out) {
 
 void AppendStack(const Trace& trace, const EmitOptions& options, const CallSite& location,
                  PendingRecord& record) {
-  std::span<const StackFrame> frames = options.stack;
+  ArrayView<StackFrame> frames = options.stack;
   if (frames.empty()) frames = StackScope::Current();
   Stack own;
   if (frames.empty()) {
@@ -354,7 +354,7 @@ void EmitArtifact(std::string_view name, std::string_view encoding, PayloadBuild
 
 }  // namespace detail
 
-MetadataWriter& MetadataWriter::Frames(std::span<const StackFrame> frames) {
+MetadataWriter& MetadataWriter::Frames(ArrayView<StackFrame> frames) {
   BeginArray();
   for (const StackFrame& frame : frames) {
     BeginObject()

@@ -1,6 +1,5 @@
 #include "core/record_writer.h"
 
-#include <spdlog/details/log_msg.h>
 #include <unistd.h>
 
 #include <array>
@@ -41,7 +40,7 @@ std::string ProgramName() {
 
 }  // namespace
 
-RecordWriter::RecordWriter(std::shared_ptr<spdlog::sinks::sink> sink, std::string pid_text,
+RecordWriter::RecordWriter(std::shared_ptr<Sink> sink, std::string pid_text,
                            LossLedger& ledger)
     : sink_(std::move(sink)),
       trace_sink_(dynamic_cast<TraceSink*>(sink_.get())),
@@ -140,10 +139,7 @@ uint32_t RecordWriter::Intern(const std::string& name) {
 }
 
 void RecordWriter::WriteBytes(std::string_view bytes) {
-  spdlog::details::log_msg message;
-  message.level = spdlog::level::debug;
-  message.payload = spdlog::string_view_t(bytes.data(), bytes.size());
-  sink_->log(message);
+  sink_->Write(bytes);
   counters_.record_count.fetch_add(1, std::memory_order_relaxed);
   counters_.size_bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
   if (!is_identified_) {
@@ -225,7 +221,7 @@ void RecordWriter::Close() noexcept {
   record_time_us_ = NowUs();
   if (is_begun_ && ledger_.has_unlogged()) WriteLosses();
   try {
-    sink_->flush();
+    sink_->Flush();
     if (trace_sink_ != nullptr) trace_sink_->Close();
   } catch (...) {  // nothing more can be done for a sink that is given up
   }

@@ -28,7 +28,7 @@ struct WriteCounters {
 // Thread-safe, noexcept. Every failure ends in the ledger.
 class RecordWriter {
  public:
-  RecordWriter(std::shared_ptr<spdlog::sinks::sink> sink, std::string pid_text, LossLedger& ledger);
+  RecordWriter(std::shared_ptr<Sink> sink, std::string pid_text, LossLedger& ledger);
 
   // `framed` is scratch memory of the calling thread. False after Close(): nothing was done.
   bool Write(const PendingRecord& record, FramedRecord& framed) noexcept;
@@ -43,7 +43,7 @@ class RecordWriter {
   const WriteCounters& counters() const { return counters_; }
   // For a forked child, without touching the lock. Null for sinks that do not know how.
   TraceSink* trace_sink() const { return trace_sink_; }
-  const spdlog::sinks::sink* sink() const { return sink_.get(); }
+  const Sink* sink() const { return sink_.get(); }
 
  private:
   // Not held if it could not be had within 2 s.
@@ -58,7 +58,7 @@ class RecordWriter {
   void WriteIdentification();
   void WriteLosses() noexcept;
 
-  const std::shared_ptr<spdlog::sinks::sink> sink_;
+  const std::shared_ptr<Sink> sink_;
   TraceSink* const trace_sink_;
   const std::string pid_text_;
   LossLedger& ledger_;

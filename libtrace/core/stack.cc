@@ -13,7 +13,7 @@
 namespace libtrace {
 namespace {
 
-thread_local std::span<const StackFrame> t_frames;
+thread_local ArrayView<StackFrame> t_frames;
 
 struct Free {
   void operator()(char* text) const { std::free(text); }
@@ -68,10 +68,10 @@ Stack CaptureStack(int max_frames, int skip) noexcept {
   return frames;
 }
 
-StackScope::StackScope(std::span<const StackFrame> frames) noexcept : previous_(t_frames) {
+StackScope::StackScope(ArrayView<StackFrame> frames) noexcept : previous_(t_frames) {
   t_frames = frames;
 }
 StackScope::~StackScope() { t_frames = previous_; }
-std::span<const StackFrame> StackScope::Current() noexcept { return t_frames; }
+ArrayView<StackFrame> StackScope::Current() noexcept { return t_frames; }
 
 }  // namespace libtrace

@@ -38,7 +38,7 @@ class SwitchScope {
 };
 
 struct TakeSink {
-  std::shared_ptr<spdlog::sinks::sink> sink;
+  std::shared_ptr<Sink> sink;
   int level = kOff;
 };
 // Of a forked child: made by the fork handler, used by its first record.
@@ -89,7 +89,7 @@ void AtExit() {
   if (Trace* const trace = g_trace.load()) trace->writer.LeaveToThisThread();
 }
 
-void Begin(Options options, std::shared_ptr<spdlog::sinks::sink> sink) {
+void Begin(Options options, std::shared_ptr<Sink> sink) {
   static const int once = std::atexit(AtExit);
   (void)once;
   RefreshUtcOffset();
@@ -115,7 +115,7 @@ Trace* EndLocked() {
 }
 
 // Null if `options` name neither a sink nor a directory.
-std::shared_ptr<spdlog::sinks::sink> MakeSink(const Options& options) {
+std::shared_ptr<Sink> MakeSink(const Options& options) {
   if (options.sink != nullptr || options.directory.empty()) return options.sink;
   FileSinkOptions file;
   file.directory = options.directory;
@@ -130,7 +130,7 @@ std::shared_ptr<spdlog::sinks::sink> MakeSink(const Options& options) {
 // Replaces the trace that runs, without a moment in which tracing is off; sets `ended` to it.
 bool StartLocked(Options options, Trace*& ended) {
   if (!options.rank) options.rank = Options::FromEnvironment().rank;
-  std::shared_ptr<spdlog::sinks::sink> sink = MakeSink(options);
+  std::shared_ptr<Sink> sink = MakeSink(options);
   Trace* const running = g_trace.load();
   if (sink == nullptr || (running != nullptr && running->writer.sink() == sink.get())) {
     ended = EndLocked();  // a sink must not be called for two traces at a time
@@ -156,7 +156,7 @@ AsyncQueue* MakeQueue(const Options& options, RecordWriter& writer, LossLedger& 
 
 constinit std::atomic<int> g_level{kUnknown};
 
-Trace::Trace(Options options_in, std::shared_ptr<spdlog::sinks::sink> sink)
+Trace::Trace(Options options_in, std::shared_ptr<Sink> sink)
     : options(std::move(options_in)),
       pid(getpid()),
       pid_text(std::to_string(pid)),

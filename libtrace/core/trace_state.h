@@ -15,7 +15,7 @@ namespace libtrace::detail {
 
 // Made by Start, never freed: another thread may be about to emit into it.
 struct Trace {
-  Trace(Options options_in, std::shared_ptr<spdlog::sinks::sink> sink);
+  Trace(Options options_in, std::shared_ptr<Sink> sink);
 
   // Hands the record on, to the queue or to the sink. False if this trace has ended meanwhile and
   // nothing was done with the record.

@@ -1,7 +1,5 @@
 #include "libtrace/sink.h"
 
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/ostream_sink.h>
 #include <sys/stat.h>
 
 #include <sstream>
@@ -103,21 +101,6 @@ TEST_CASE("A rotating trace keeps to its budget, and every file stands alone", "
   CHECK(sum <= 70'000);
   CHECK(has_last);
   CHECK(GetStats().file_count > logs.size());
-}
-
-TEST_CASE("Any spdlog sink that adds nothing will do", "[sink]") {
-  std::ostringstream stream;
-  auto sink = std::make_shared<spdlog::sinks::ostream_sink_st>(stream);
-  sink->set_formatter(
-      std::make_unique<spdlog::pattern_formatter>("%v", spdlog::pattern_time_type::local, ""));
-  Options options;
-  options.sink = sink;
-  REQUIRE(Start(std::move(options)));
-  EmitNumber(1, 10);
-  Stop();
-  const std::vector<LoggedRecord> records = ParseLog(stream.str());
-  CHECK(records.size() == 3);
-  CHECK(FindRecord(records, "\"number\": 1")->payload == "pppppppppp");
 }
 
 TEST_CASE("A callback that throws loses its record and nothing else", "[sink]") {

@@ -26,7 +26,7 @@ void WriteCollective(JsonWriter& json, const IssuedCollective& collective) {
 
 }  // namespace
 
-void EmitCollectiveLog(std::span<const IssuedCollective> collectives, CallSite location) noexcept {
+void EmitCollectiveLog(ArrayView<IssuedCollective> collectives, CallSite location) noexcept {
   if (collectives.empty()) return;
   EmitOptions options;
   options.expects_compile_id = false;

@@ -4,7 +4,7 @@
 
 namespace libtrace {
 
-void EmitCollectiveSchedule(std::span<const std::optional<std::string>> ops,
+void EmitCollectiveSchedule(ArrayView<std::optional<std::string>> ops,
                             CallSite location) noexcept {
   if (ops.empty()) return;
   EmitJsonArtifact(

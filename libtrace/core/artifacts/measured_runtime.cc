@@ -4,7 +4,7 @@
 
 namespace libtrace {
 
-void EmitMeasuredRuntime(std::span<const MeasuredOp> ops, std::string_view clock,
+void EmitMeasuredRuntime(ArrayView<MeasuredOp> ops, std::string_view clock,
                          CallSite location) noexcept {
   if (ops.empty()) return;
   EmitOptions options;

@@ -12,7 +12,7 @@ void WriteOutput(JsonWriter& json, const TensorMeta& tensor) {
 
 }  // namespace
 
-void EmitRuntimeAndTensorMeta(std::span<const OpRuntime> ops, CallSite location) noexcept {
+void EmitRuntimeAndTensorMeta(ArrayView<OpRuntime> ops, CallSite location) noexcept {
   if (ops.empty()) return;
   EmitJsonArtifact(
       "inductor_runtime_and_tensor_meta", JsonStyle::kOneLine,

@@ -4,9 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "libtrace/export.h"
 #include "libtrace/status.h"
 
-namespace libtrace::detail {
+namespace libtrace {
+namespace detail LIBTRACE_EXPORT {
 
 Status ReadFile(const std::string& path, std::string& bytes);
 
@@ -14,4 +16,5 @@ Status ReadFile(const std::string& path, std::string& bytes);
 // Not synced: after a power cut the file can be damaged, which the checksums of its readers find.
 Status WriteFileAtomically(const std::string& path, std::string_view bytes);
 
-}  // namespace libtrace::detail
+}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -5,7 +5,10 @@
 #include <string>
 #include <string_view>
 
-namespace libtrace::detail {
+#include "libtrace/export.h"
+
+namespace libtrace {
+namespace detail LIBTRACE_EXPORT {
 
 inline void PutU64(uint64_t value, std::string& out) {
   for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift & 0xFF);
@@ -51,4 +54,5 @@ class ByteReader {
   bool ok_ = true;
 };
 
-}  // namespace libtrace::detail
+}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

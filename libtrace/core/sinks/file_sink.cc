@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <stdexcept>
 
 #include "core/clock.h"
 #include "core/signal_guard.h"
@@ -21,7 +22,7 @@ namespace {
 
 [[noreturn]] void Throw(std::string what, const std::string& path, int error) {
   what.append(" ").append(path).append(": ").append(std::strerror(error));
-  throw spdlog::spdlog_ex(what.append("; records are lost and counted until it works again"));
+  throw std::runtime_error(what.append("; records are lost and counted until it works again"));
 }
 
 // Makes `path` and its parents; true if it is a directory afterwards.
@@ -88,7 +89,7 @@ class FileSink : public TraceSink {
     try {
       Open();
       return true;
-    } catch (const spdlog::spdlog_ex&) {
+    } catch (const std::runtime_error&) {
       return false;  // better a file that is too large than a record that is lost
     }
   }
@@ -100,16 +101,7 @@ class FileSink : public TraceSink {
   }
 
   void Close() override { CloseFile(); }
-  void SetRank(std::optional<uint32_t> rank) override { options_.rank = rank; }
-  std::string path() const override { return fd_ >= 0 ? path_ : std::string(); }
-
- private:
-  struct OldFile {
-    std::string path;
-    uint64_t size_bytes;
-  };
-
-  void sink_it_(const spdlog::details::log_msg& message) override {
+  void Write(std::string_view record) override {
     const int fd = fd_;
     if (fd < 0) Throw("cannot write to", options_.directory, EBADF);
     const detail::SignalGuard guard(SIGXFSZ, size_limit_.is_set());
@@ -119,15 +111,15 @@ class FileSink : public TraceSink {
       ++size_bytes_;
       is_torn_ = false;
     }
-    const char* data = message.payload.data();
-    size_t left = message.payload.size();
+    const char* data = record.data();
+    size_t left = record.size();
     while (left > 0) {  // once, but for signals and records beyond 2 GB
       const ssize_t count = write(fd, data, left);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
         const int error = count == 0 ? ENOSPC : errno;
-        if (left != message.payload.size() && ftruncate(fd, static_cast<off_t>(size_bytes_)) != 0) {
-          size_bytes_ += message.payload.size() - left;
+        if (left != record.size() && ftruncate(fd, static_cast<off_t>(size_bytes_)) != 0) {
+          size_bytes_ += record.size() - left;
           is_torn_ = true;
         }
         Throw("cannot write to", path_, error);
@@ -135,9 +127,16 @@ class FileSink : public TraceSink {
       data += count;
       left -= static_cast<size_t>(count);
     }
-    size_bytes_ += message.payload.size();
+    size_bytes_ += record.size();
   }
-  void flush_() override {}  // every record is with the kernel already
+  void SetRank(std::optional<uint32_t> rank) override { options_.rank = rank; }
+  std::string path() const override { return fd_ >= 0 ? path_ : std::string(); }
+
+ private:
+  struct OldFile {
+    std::string path;
+    uint64_t size_bytes;
+  };
 
   void Open() {
     const int64_t now_ns = detail::SteadyNs();

@@ -10,9 +10,9 @@ bool MemorySink::BeginRecord(uint64_t) {
 
 std::shared_ptr<TraceSink> MemorySink::AfterFork() { return std::make_shared<MemorySink>(); }
 
-void MemorySink::sink_it_(const spdlog::details::log_msg& message) {
+void MemorySink::Write(std::string_view record) {
   const std::lock_guard lock(mutex_);
-  records_.emplace_back(message.payload.data(), message.payload.size());
+  records_.emplace_back(record);
 }
 
 std::vector<std::string> MemorySink::records() const {
@@ -42,8 +42,6 @@ std::shared_ptr<TraceSink> CallbackSink::AfterFork() {
   return std::make_shared<CallbackSink>(callback_);
 }
 
-void CallbackSink::sink_it_(const spdlog::details::log_msg& message) {
-  callback_({message.payload.data(), message.payload.size()});
-}
+void CallbackSink::Write(std::string_view record) { callback_(record); }
 
 }  // namespace libtrace

@@ -11,9 +11,11 @@
 #include <string_view>
 #include <utility>
 
+#include "libtrace/branch.h"
+#include "libtrace/export.h"
 #include "libtrace/trace.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 using ArgsBuilder = FunctionRef<void(JsonWriter&)>;  // writes members into an open object
 
@@ -29,8 +31,7 @@ class TimedSpan {
   // `fn_name` is what PyTorch adds to phases (args.fn_name of both events); may be empty.
   explicit TimedSpan(std::string_view name, std::string_view fn_name = {},
                      CallSite location = CallSite::Current()) noexcept {
-    if (IsEnabled()) [[unlikely]]
-      active_ = Begin(name, fn_name, CallSite(location));
+    if (LIBTRACE_UNLIKELY(IsEnabled())) active_ = Begin(name, fn_name, CallSite(location));
   }
   TimedSpan() noexcept = default;  // never written
   TimedSpan(TimedSpan&& other) noexcept : active_(std::exchange(other.active_, nullptr)) {}
@@ -44,13 +45,11 @@ class TimedSpan {
   // Adds an arg to the E event.
   template <class T>
   void Arg(std::string_view name, const T& value) noexcept {
-    if (active_ != nullptr) [[unlikely]]
-      Append(name, value, active_->args);
+    if (LIBTRACE_UNLIKELY(active_ != nullptr)) Append(name, value, active_->args);
   }
   // Writes the E event now; the destructor then does nothing.
   void End() noexcept {
-    if (active_ != nullptr) [[unlikely]]
-      Finish(std::exchange(active_, nullptr));
+    if (LIBTRACE_UNLIKELY(active_ != nullptr)) Finish(std::exchange(active_, nullptr));
   }
 
  private:
@@ -83,4 +82,4 @@ class TimedSpan {
   Active* active_ = nullptr;  // owned; null = tracing was off
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

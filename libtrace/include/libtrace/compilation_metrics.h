@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "libtrace/export.h"
 #include "libtrace/trace.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct CompilationMetrics {
   std::optional<std::string> compile_id{};  // default: the current compile
@@ -69,4 +70,4 @@ struct CompilationMetrics {
 void EmitCompilationMetrics(const CompilationMetrics& metrics,
                             CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -27,11 +27,12 @@
 #include "libtrace/call_site.h"
 #include "libtrace/chromium_event.h"
 #include "libtrace/compilation_metrics.h"
+#include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/scope.h"
 #include "libtrace/stack.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 // Views: what they refer to must live until the constructor of Compile returns.
 struct CompileDescription {
@@ -104,4 +105,4 @@ class Compile {
   TimedSpan span_;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

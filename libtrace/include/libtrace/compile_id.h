@@ -11,7 +11,9 @@
 #include <string>
 #include <string_view>
 
-namespace libtrace {
+#include "libtrace/export.h"
+
+namespace libtrace LIBTRACE_EXPORT {
 
 // At least one of compiled_autograd_id and frame_id is set in a valid id; frame_compile_id is set
 // exactly when frame_id is. All must fit 32 bits, because other readers of the format insist on it.
@@ -28,7 +30,11 @@ struct CompileId {
   }
 
   constexpr bool empty() const { return !compiled_autograd_id && !frame_id; }
-  friend constexpr bool operator==(const CompileId&, const CompileId&) = default;
+  friend constexpr bool operator==(const CompileId& a, const CompileId& b) {
+    return a.compiled_autograd_id == b.compiled_autograd_id && a.frame_id == b.frame_id &&
+           a.frame_compile_id == b.frame_compile_id;
+  }
+  friend constexpr bool operator!=(const CompileId& a, const CompileId& b) { return !(a == b); }
 };
 
 // What chromium events say where there is no compile.
@@ -58,20 +64,20 @@ inline std::optional<CompileId> ParseCompileId(std::string_view text) {
     return value;
   };
   CompileId id;
-  if (text.starts_with('!')) {
+  if (!text.empty() && text.front() == '!') {
     text.remove_prefix(1);
     id.compiled_autograd_id = number();
     if (!id.compiled_autograd_id) return std::nullopt;
     if (text.empty()) return id;
-    if (!text.starts_with('/')) return std::nullopt;
+    if (text.empty() || text.front() != '/') return std::nullopt;
     text.remove_prefix(1);
   }
   id.frame_id = number();
-  if (!id.frame_id || !text.starts_with('/')) return std::nullopt;
+  if (!id.frame_id || text.empty() || text.front() != '/') return std::nullopt;
   text.remove_prefix(1);
   id.frame_compile_id = number();
   if (!id.frame_compile_id || !text.empty()) return std::nullopt;
   return id;
 }
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

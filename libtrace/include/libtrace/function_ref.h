@@ -1,11 +1,14 @@
 // FunctionRef: a callable passed by reference for the length of one call.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
-namespace libtrace {
+#include "libtrace/export.h"
+
+namespace libtrace LIBTRACE_EXPORT {
 
 template <class Signature>
 class FunctionRef;
@@ -18,11 +21,12 @@ class FunctionRef<R(Args...)> {
   FunctionRef() = default;
   FunctionRef(std::nullptr_t) {}
 
-  template <class F>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
-           std::is_invocable_r_v<R, F&, Args...>)
-      FunctionRef(F&& function)  // implicit, so that a lambda can be passed
-  {
+  // Implicit, so that a lambda can be passed.
+  template <class F,
+            class = std::enable_if_t<
+                !std::is_same_v<std::remove_cv_t<std::remove_reference_t<F>>, FunctionRef> &&
+                std::is_invocable_r_v<R, F&, Args...>>>
+  FunctionRef(F&& function) {
     if constexpr (std::is_function_v<std::remove_reference_t<F>>) {
       object_ = reinterpret_cast<void*>(std::addressof(function));
       call_ = [](void* object, Args... args) -> R {
@@ -46,4 +50,4 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...) = nullptr;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -10,15 +10,18 @@
 //   json.BeginObject().Field("name", "add").Field("shape", std::vector<int64_t>{4, 4}).EndObject();
 #pragma once
 
-#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
-namespace libtrace {
+#include "libtrace/export.h"
+
+namespace libtrace LIBTRACE_EXPORT {
 
 enum class JsonStyle {
   kOneLine,  // {"a": [1, 2]}: separators of Python's json.dumps; envelopes and cache_info use it
@@ -31,6 +34,21 @@ enum class JsonStyle {
 struct RawJson {
   std::string text;
 };
+
+namespace detail {
+// std::optional and what looks like it.
+template <class T, class = void>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<T, std::void_t<decltype(std::declval<const T&>().has_value()),
+                                 decltype(*std::declval<const T&>())>> : std::true_type {};
+// A pair whose first is a string: an element of an object.
+template <class T, class = void>
+struct IsNamed : std::false_type {};
+template <class T>
+struct IsNamed<T, std::void_t<decltype(std::string_view(std::declval<const T&>().first)),
+                              decltype(std::declval<const T&>().second)>> : std::true_type {};
+}  // namespace detail
 
 class JsonWriter {
  public:
@@ -67,25 +85,22 @@ class JsonWriter {
   // if the elements are pairs with a string first).
   template <class T>
   JsonWriter& Value(const T& value) {
-    using V = std::remove_cvref_t<T>;
+    using V = std::remove_cv_t<T>;
     if constexpr (std::is_same_v<V, bool>) {
       return Bool(value);
     } else if constexpr (std::is_same_v<V, RawJson>) {
       return Json(value.text);
     } else if constexpr (std::is_same_v<V, std::nullptr_t> || std::is_same_v<V, std::nullopt_t>) {
       return Null();
-    } else if constexpr (std::floating_point<V>) {
+    } else if constexpr (std::is_floating_point_v<V>) {
       return Double(static_cast<double>(value));
-    } else if constexpr (std::unsigned_integral<V>) {
+    } else if constexpr (std::is_integral_v<V> && std::is_unsigned_v<V>) {
       return UInt(value);
-    } else if constexpr (std::signed_integral<V>) {
+    } else if constexpr (std::is_integral_v<V>) {
       return Int(value);
     } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
       return String(value);
-    } else if constexpr (requires {
-                           value.has_value();
-                           *value;
-                         }) {
+    } else if constexpr (detail::IsOptional<V>::value) {
       return value.has_value() ? Value(*value) : Null();
     } else {
       return Range(value);
@@ -115,11 +130,8 @@ class JsonWriter {
 
   template <class R>
   JsonWriter& Range(const R& range) {
-    using E = std::ranges::range_value_t<R>;
-    if constexpr (requires(const E& e) {
-                    std::string_view(e.first);
-                    e.second;
-                  }) {
+    using E = std::decay_t<decltype(*std::begin(std::declval<const R&>()))>;
+    if constexpr (detail::IsNamed<E>::value) {
       BeginObject();
       for (const auto& [name, value] : range) Field(name, value);
       return EndObject();
@@ -153,4 +165,4 @@ void AppendJsonString(std::string_view text, std::string& out);
 // than 64.
 bool AppendNormalizedJson(std::string_view json, JsonStyle style, std::string& out);
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

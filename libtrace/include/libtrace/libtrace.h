@@ -19,6 +19,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Grows whenever something is added. */
 #define LIBTRACE_ABI_VERSION 1
@@ -146,6 +147,7 @@ void libtrace_emit_cache_event(const libtrace_site* site, const libtrace_cache_e
 size_t libtrace_component_line(const char* name, const char* text, const void* content,
                                size_t content_size, char* line, size_t line_size);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

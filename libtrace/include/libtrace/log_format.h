@@ -167,10 +167,11 @@ struct FileName {
 };
 
 // Parses a file's base name; nullopt if it is not one of a structured trace. Views into `name`.
-constexpr std::optional<FileName> ParseFileName(std::string_view name) {
-  if (!name.starts_with(kFileNamePrefix) || !name.ends_with(kFileNameExtension))
-    return std::nullopt;
+inline std::optional<FileName> ParseFileName(std::string_view name) {
+  if (name.substr(0, kFileNamePrefix.size()) != kFileNamePrefix) return std::nullopt;
   if (name.size() < kFileNamePrefix.size() + kFileNameExtension.size()) return std::nullopt;
+  if (name.substr(name.size() - kFileNameExtension.size()) != kFileNameExtension)
+    return std::nullopt;
   name.remove_prefix(kFileNamePrefix.size());
   name.remove_suffix(kFileNameExtension.size());
   FileName result;
@@ -178,7 +179,7 @@ constexpr std::optional<FileName> ParseFileName(std::string_view name) {
     return text.size() == kFileNameRandomSize &&
            text.find_first_not_of(kFileNameAlphabet) == std::string_view::npos;
   };
-  if (name.starts_with(kFileNameRank)) {
+  if (name.substr(0, kFileNameRank.size()) == kFileNameRank) {
     std::string_view rest = name.substr(kFileNameRank.size());
     uint64_t rank = 0;
     size_t digits = 0;

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace libtrace {
+#include "libtrace/export.h"
+
+namespace libtrace LIBTRACE_EXPORT {
 
 enum class LossKind {
   kQueueFull,         // asynchronous, and no room
@@ -43,4 +45,4 @@ struct Stats {
   uint64_t file_count = 0;                              // opened by this process
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

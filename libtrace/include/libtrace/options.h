@@ -33,13 +33,12 @@
 #include <string>
 
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 #include "libtrace/loss.h"
 
-namespace spdlog::sinks {
-class sink;
-}
+namespace libtrace LIBTRACE_EXPORT {
 
-namespace libtrace {
+class Sink;  // libtrace/sink.h
 
 enum class AsyncMode {
   kOff,    // Emit() writes the record itself
@@ -54,10 +53,8 @@ struct Options {
   // Files `dedicated_log_torch_trace_[rank_<N>_]<8 random>.log`, mode 0600, go here. Made with its
   // parents when the first record is written; a program that emits nothing leaves nothing behind.
   std::string directory{};
-  // Instead of files: any spdlog sink. It gets each record as one message whose payload is the
-  // record's bytes, must write them without decoration (see libtrace/sink.h), and is called by one
-  // thread at a time.
-  std::shared_ptr<spdlog::sinks::sink> sink{};
+  // Instead of files, see libtrace/sink.h.
+  std::shared_ptr<Sink> sink{};
 
   bool detail = false;  // records of the D class (PyTorch's dtrace_structured)
   std::optional<uint32_t> rank{};
@@ -85,4 +82,4 @@ struct Options {
   static Options FromEnvironment();
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

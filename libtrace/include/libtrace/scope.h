@@ -11,8 +11,9 @@
 #include <string_view>
 
 #include "libtrace/compile_id.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 // A piece of the program that is compiled possibly many times (a function, a model, a graph):
 // PyTorch's frame. Takes the next free frame id of the process when constructed and hands out its
@@ -41,7 +42,11 @@ struct Context {
   uint32_t attempt = 0;  // counts restarts of one compile's analysis
   std::string subgraph_name{};
 
-  friend bool operator==(const Context&, const Context&) = default;
+  friend bool operator==(const Context& a, const Context& b) {
+    return a.compile_id == b.compile_id && a.attempt == b.attempt &&
+           a.subgraph_name == b.subgraph_name;
+  }
+  friend bool operator!=(const Context& a, const Context& b) { return !(a == b); }
 };
 
 // Of this thread. The reference is valid until the thread's innermost scope changes.
@@ -81,4 +86,4 @@ class SubgraphScope : public ContextScope {
   explicit SubgraphScope(std::string_view subgraph_name) noexcept;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

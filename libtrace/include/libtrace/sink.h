@@ -1,13 +1,6 @@
-// Where records go: spdlog sinks of our own. Files need none of this: give Options::directory.
-//
-// Any other spdlog sink works too (Options::sink) if its formatter adds nothing, e.g.
-// set_pattern("%v") and no end of line: spdlog::pattern_formatter("%v",
-// spdlog::pattern_time_type::local, ""). A sink reports a failure by throwing: the record is then
-// counted as lost. libtrace calls a sink from one thread at a time, so `_st` sinks do.
+// Where records go. Files need none of this: give Options::directory. For sinks of spdlog see
+// libtrace/spdlog_sink.h.
 #pragma once
-
-#include <spdlog/details/null_mutex.h>
-#include <spdlog/sinks/base_sink.h>
 
 #include <cstdint>
 #include <functional>
@@ -16,16 +9,30 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-namespace libtrace {
+#include "libtrace/export.h"
 
-// Base of the sinks that know about files and forks. libtrace serialises all calls.
-class TraceSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+namespace libtrace LIBTRACE_EXPORT {
+
+// Takes records. libtrace calls a sink from one thread at a time; a sink must not emit. A failure
+// is reported by throwing a std::exception: the record is then counted as lost.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // One whole record with its payload lines and its last LF, to be written as it is.
+  virtual void Write(std::string_view record) = 0;
+  // Called once, after the last record.
+  virtual void Flush() {}
+};
+
+// Base of the sinks that know about files and forks.
+class TraceSink : public Sink {
  public:
   // Called before each record of `size_bytes`. Opens or changes files as needed; true if this
   // record will be the first of a file: interned strings and the identification are then written
-  // again. Throws spdlog::spdlog_ex if nothing can be written.
+  // again. Throws a std::exception if nothing can be written.
   virtual bool BeginRecord(uint64_t size_bytes) = 0;
   // For a forked child, which must not use this object any more: gives back what it got by
   // inheritance (only async-signal-safe calls and fresh memory) and returns a sink of its own; null
@@ -54,15 +61,13 @@ class MemorySink : public TraceSink {
  public:
   bool BeginRecord(uint64_t size_bytes) override;
   std::shared_ptr<TraceSink> AfterFork() override;
+  void Write(std::string_view record) override;
 
   std::vector<std::string> records() const;  // whole records, with payload lines
   std::string text() const;                  // what a file would contain
   void Clear();  // keeps the interned strings: later records may refer to them
 
  private:
-  void sink_it_(const spdlog::details::log_msg& message) override;
-  void flush_() override {}
-
   mutable std::mutex mutex_;
   std::vector<std::string> records_;
   bool is_begun_ = false;
@@ -76,13 +81,11 @@ class CallbackSink : public TraceSink {
 
   bool BeginRecord(uint64_t size_bytes) override;
   std::shared_ptr<TraceSink> AfterFork() override;
+  void Write(std::string_view record) override;
 
  private:
-  void sink_it_(const spdlog::details::log_msg& message) override;
-  void flush_() override {}
-
   Callback callback_;
   bool is_begun_ = false;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "libtrace/array_view.h"
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 // One frame as in PyTorch's torch/_logging/structured.py (from_traceback). Owns its text.
 struct StackFrame {
@@ -35,15 +36,15 @@ Stack CaptureStack(int max_frames = 32, int skip = 0) noexcept;
 // the scope; scopes nest and end in reverse order on the thread that began them.
 class StackScope {
  public:
-  explicit StackScope(std::span<const StackFrame> frames) noexcept;
+  explicit StackScope(ArrayView<StackFrame> frames) noexcept;
   ~StackScope();
   StackScope(const StackScope&) = delete;
   StackScope& operator=(const StackScope&) = delete;
 
-  static std::span<const StackFrame> Current() noexcept;
+  static ArrayView<StackFrame> Current() noexcept;
 
  private:
-  std::span<const StackFrame> previous_;
+  ArrayView<StackFrame> previous_;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

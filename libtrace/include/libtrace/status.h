@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
-namespace libtrace {
+#include "libtrace/export.h"
+
+namespace libtrace LIBTRACE_EXPORT {
 
 class [[nodiscard]] Status {
  public:
@@ -28,4 +30,4 @@ class [[nodiscard]] Status {
   std::optional<std::string> message_;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

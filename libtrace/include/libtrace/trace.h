@@ -18,14 +18,16 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "libtrace/array_view.h"
+#include "libtrace/branch.h"
 #include "libtrace/call_site.h"
 #include "libtrace/compile_id.h"
+#include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/json.h"
 #include "libtrace/log_format.h"
@@ -33,7 +35,7 @@
 #include "libtrace/options.h"
 #include "libtrace/stack.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 namespace detail {
 // 0 off, 1 on, 2 on with detail. From 3 on: not known yet (environment not looked at, just forked).
@@ -44,8 +46,7 @@ int ResolveLevel() noexcept;
 // Whether records are written. One relaxed load: below 2 ns when tracing is off.
 inline bool IsEnabled() noexcept {
   const int level = detail::g_level.load(std::memory_order_relaxed);
-  if (level == 0) [[likely]]
-    return false;
+  if (LIBTRACE_LIKELY(level == 0)) return false;
   return (level >= 3 ? detail::ResolveLevel() : level) != 0;
 }
 // Whether detail records (PyTorch's D class) are wanted as well.
@@ -85,7 +86,7 @@ class MetadataWriter : public JsonWriter {
       : JsonWriter(out), names_(&names) {}
 
   // A list of frames, outermost first, file names interned.
-  MetadataWriter& Frames(std::span<const StackFrame> frames);
+  MetadataWriter& Frames(ArrayView<StackFrame> frames);
 
  private:
   std::vector<InternedName>* names_;
@@ -141,7 +142,7 @@ struct EmitOptions {
   // Used when no compile is active on this thread; the record then has ids but no attempt.
   std::optional<CompileId> compile_id{};
   // Instead of the call site, outside a compile. Must live until the call returns.
-  std::span<const StackFrame> stack{};
+  ArrayView<StackFrame> stack{};
 };
 
 namespace detail {
@@ -169,16 +170,16 @@ using Builder = std::conditional_t<!std::is_lvalue_reference_v<F> && !std::is_co
 template <class Metadata>
 void Emit(std::string_view key, Metadata&& metadata, const EmitOptions& options = {},
           CallSite location = CallSite::Current()) noexcept {
-  if (IsEnabled()) [[unlikely]] {
+  if (LIBTRACE_UNLIKELY(IsEnabled())) {
     detail::Builder<Metadata> build = metadata;
     detail::EmitRecord(key, build, {}, EmitOptions(options), CallSite(location));
   }
 }
-template <class Metadata, class Payload>
-requires std::is_invocable_v<Payload&, libtrace::Payload&>
+template <class Metadata, class Payload,
+          class = std::enable_if_t<std::is_invocable_v<Payload&, libtrace::Payload&>>>
 void Emit(std::string_view key, Metadata&& metadata, Payload&& payload,
           const EmitOptions& options = {}, CallSite location = CallSite::Current()) noexcept {
-  if (IsEnabled()) [[unlikely]] {
+  if (LIBTRACE_UNLIKELY(IsEnabled())) {
     detail::Builder<Metadata> build = metadata;
     detail::Builder<Payload> build_payload = payload;
     detail::EmitRecord(key, build, build_payload, EmitOptions(options), CallSite(location));
@@ -187,13 +188,13 @@ void Emit(std::string_view key, Metadata&& metadata, Payload&& payload,
 
 // Emits a record of kind `artifact`. Names of your own need a prefix of your own. `encoding` is
 // "json" or "string"; other readers fail on anything else and on a json payload that is not JSON
-// (strictly: no NaN), so such an artifact is written as "string" and counted as kBadEncoding. A json
-// payload is parsed for that; EmitJsonArtifact saves it.
+// (strictly: no NaN), so such an artifact is written as "string" and counted as kBadEncoding. A
+// json payload is parsed for that; EmitJsonArtifact saves it.
 template <class Payload>
 void EmitArtifact(std::string_view name, std::string_view encoding, Payload&& payload,
                   const EmitOptions& options = {},
                   CallSite location = CallSite::Current()) noexcept {
-  if (IsEnabled()) [[unlikely]] {
+  if (LIBTRACE_UNLIKELY(IsEnabled())) {
     detail::Builder<Payload> build = payload;
     detail::EmitArtifact(name, encoding, build, EmitOptions(options), CallSite(location));
   }
@@ -204,7 +205,7 @@ template <class Build>
 void EmitJsonArtifact(std::string_view name, JsonStyle style, Build&& build,
                       const EmitOptions& options = {},
                       CallSite location = CallSite::Current()) noexcept {
-  if (IsEnabled()) [[unlikely]] {
+  if (LIBTRACE_UNLIKELY(IsEnabled())) {
     detail::Builder<Build> builder = build;
     auto payload = [&](Payload& target) {
       JsonWriter json(target.text(), style);
@@ -216,4 +217,4 @@ void EmitJsonArtifact(std::string_view name, JsonStyle style, Build&& build,
   }
 }
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -15,8 +15,9 @@
 #include <vector>
 
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 enum class CacheState { kHit, kMiss, kBypass, kDisabled };
 std::string_view ToString(CacheState state) noexcept;  // hit, miss, bypass, disabled
@@ -48,4 +49,4 @@ struct CacheInfo {
 void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& info,
                     CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -5,13 +5,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "libtrace/array_view.h"
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct IssuedCollective {
   uint64_t sequence_number = 0;  // within the process group, as issued, from 0
@@ -30,7 +31,7 @@ struct IssuedCollective {
   std::optional<std::string> compile_id{};  // of the graph that issued it
 };
 
-void EmitCollectiveLog(std::span<const IssuedCollective> collectives,
+void EmitCollectiveLog(ArrayView<IssuedCollective> collectives,
                        CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

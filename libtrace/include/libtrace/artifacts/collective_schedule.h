@@ -5,15 +5,16 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 
+#include "libtrace/array_view.h"
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 // Emits nothing for an empty schedule, as PyTorch.
-void EmitCollectiveSchedule(std::span<const std::optional<std::string>> ops,
+void EmitCollectiveSchedule(ArrayView<std::optional<std::string>> ops,
                             CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

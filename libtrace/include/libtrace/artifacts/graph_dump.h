@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 // `type` is the language of `text`: torchscript, cpp, llvm, …; `filename` where it was also written
 // to.
@@ -29,4 +30,4 @@ void EmitOutputGraph(const GraphSizes& sizes, std::string_view text,
 void EmitOutputCode(std::string_view file_path, std::string_view code,
                     CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

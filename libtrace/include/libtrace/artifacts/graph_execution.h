@@ -13,8 +13,9 @@
 
 #include "libtrace/call_site.h"
 #include "libtrace/compile_id.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 // Collects executions of all threads; thread-safe. Emits the list when it is destroyed or at
 // Emit().
@@ -45,4 +46,4 @@ class GraphExecutionOrder {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -4,13 +4,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
+#include "libtrace/array_view.h"
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct MeasuredOp {
   std::string name{};  // as in inductor_runtime_and_tensor_meta, so that the two join
@@ -24,7 +25,7 @@ struct MeasuredOp {
 
 // `clock` says what was measured: `cpu` (wall time of the call), `cuda` (device time of the
 // kernels).
-void EmitMeasuredRuntime(std::span<const MeasuredOp> ops, std::string_view clock,
+void EmitMeasuredRuntime(ArrayView<MeasuredOp> ops, std::string_view clock,
                          CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct ModelWeight {
   std::string name{};
@@ -38,4 +39,4 @@ uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights);
 // Also writes weight_size_bytes (SizeOfWeights) and shared_weights (names by storage).
 void EmitModelLoad(const ModelLoad& load, CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

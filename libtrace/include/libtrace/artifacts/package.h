@@ -9,8 +9,9 @@
 
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct PackageFile {
   std::string name{};
@@ -37,4 +38,4 @@ struct Package {
 
 void EmitPackage(const Package& package, CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 class Provenance {
  public:
@@ -38,4 +39,4 @@ class Provenance {
   Edges pre_to_post_, post_to_pre_, kernel_to_post_, post_to_kernel_, stacks_;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -5,13 +5,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "libtrace/array_view.h"
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct TensorMeta {
   std::vector<int64_t> shape{};
@@ -27,7 +28,7 @@ struct OpRuntime {
   std::vector<TensorMeta> outputs{};
 };
 
-void EmitRuntimeAndTensorMeta(std::span<const OpRuntime> ops,
+void EmitRuntimeAndTensorMeta(ArrayView<OpRuntime> ops,
                               CallSite location = CallSite::Current()) noexcept;
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -17,9 +17,10 @@
 #include <vector>
 
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 #include "libtrace/status.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 class CompileCache;
 
@@ -70,4 +71,4 @@ Status PopulateCaches(std::string_view bundle, const std::vector<CompileCache*>&
 Status LoadCacheBundle(const std::string& path, const std::vector<CompileCache*>& caches,
                        CacheBundleInfo* info = nullptr, CallSite location = CallSite::Current());
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
-namespace libtrace {
+#include "libtrace/export.h"
+
+namespace libtrace LIBTRACE_EXPORT {
 
 struct CacheKey {
   // Prefix letters and 51 characters of [a-z2-7]: unpadded base32 of a SHA-256 (52 characters)
@@ -37,4 +39,4 @@ class CacheKeyBuilder {
   std::vector<std::string> components_;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -11,9 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "libtrace/export.h"
 #include "libtrace/status.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct StoredEntry {
   std::string content_hash{};  // 51 base32 characters
@@ -73,4 +74,4 @@ struct RedisOptions {
 // libtrace was built without hiredis.
 std::unique_ptr<CacheStore> MakeRedisStore(RedisOptions options);
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -25,13 +25,14 @@
 #include <vector>
 
 #include "libtrace/artifacts/cache_event.h"
-#include "libtrace/call_site.h"
 #include "libtrace/cache/cache_key.h"
 #include "libtrace/cache/cache_store.h"
+#include "libtrace/call_site.h"
+#include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/status.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 class ArtifactRecorder;
 
@@ -64,8 +65,8 @@ struct CacheResult {
   CacheState state = CacheState::kMiss;
   CacheEntry entry{};
   bool is_cached = false;  // a store has the entry now
-  // Not ok: strict mode and a bypass, see CompileCacheOptions::strict; the entry is then empty, also
-  // where the callback that compiled was the one to say so.
+  // Not ok: strict mode and a bypass, see CompileCacheOptions::strict; the entry is then empty,
+  // also where the callback that compiled was the one to say so.
   Status status{};
 };
 
@@ -150,8 +151,7 @@ class CompileCache {
     int64_t start_ns_ = 0;
     bool is_emitted_ = false;
   };
-  Lookup Find(const CacheKey& key, GuardCheck check_guard,
-              CallSite location = CallSite::Current());
+  Lookup Find(const CacheKey& key, GuardCheck check_guard, CallSite location = CallSite::Current());
 
   // As Find, but an entry whose guards hold is a hit only if `accept` takes it; `accept` may
   // complete `info`. An entry that is not taken is a miss with the cache_status_detailed that
@@ -188,4 +188,4 @@ class CompileCache {
 std::string EncodeCacheEntry(const CacheEntry& entry);
 Status DecodeCacheEntry(std::string_view bytes, CacheEntry& entry);
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

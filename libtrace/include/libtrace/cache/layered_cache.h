@@ -17,8 +17,9 @@
 #include <vector>
 
 #include "libtrace/cache/compile_cache.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct LayeredCacheOptions {
   CompileCacheOptions outer{};
@@ -85,4 +86,4 @@ class LayeredCompileCache {
   std::unique_ptr<CompileCache> inner_;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -22,9 +22,10 @@
 #include <vector>
 
 #include "libtrace/call_site.h"
+#include "libtrace/export.h"
 #include "libtrace/status.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct CudaActivityRecord {
   std::string kind{};  // kernel, memcpy, memset
@@ -90,4 +91,4 @@ class CudaLaunchScope {
   bool is_pushed_;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

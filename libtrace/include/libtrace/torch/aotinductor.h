@@ -27,10 +27,11 @@
 
 #include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/cache/compile_cache.h"
+#include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/torch/loaded_models.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct AotiOptions {
   std::string name =
@@ -86,5 +87,5 @@ CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& reque
                                    const AotiOptions& options, FunctionRef<std::string()> build,
                                    LoadedModels* loaded = nullptr);
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT
 #endif

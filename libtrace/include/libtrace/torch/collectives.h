@@ -21,8 +21,9 @@
 #endif
 
 #include "libtrace/artifacts/collective_log.h"
+#include "libtrace/export.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 #if TORCH_VERSION_MAJOR >= 2
 using CollectiveBackend = c10d::Backend;
@@ -63,4 +64,4 @@ c10::intrusive_ptr<CollectiveBackend> TraceCollectives(
     c10::intrusive_ptr<CollectiveBackend> backend, std::string process_group,
     std::shared_ptr<CollectiveLog> log);
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
-namespace libtrace {
+#include "libtrace/export.h"
+
+namespace libtrace LIBTRACE_EXPORT {
 
 struct OpTensor {
   std::span<const int64_t> shape{};
@@ -41,4 +43,4 @@ struct Roofline {
 // it runs are not observed. Defined in libtrace::torch, as it runs libtorch's ops.
 const Roofline& MeasuredRoofline();
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -13,9 +13,10 @@
 #include <memory>
 #include <string_view>
 
+#include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct LoadedModelsStats {
   uint64_t model_count = 0;
@@ -53,4 +54,4 @@ class LoadedModels {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

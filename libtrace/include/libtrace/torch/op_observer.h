@@ -22,9 +22,10 @@
 
 #include "libtrace/artifacts/measured_runtime.h"
 #include "libtrace/artifacts/runtime_and_tensor_meta.h"
+#include "libtrace/export.h"
 #include "libtrace/scope.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 struct OpObserverOptions {
   // Every thread of the process instead of the one that made the observer: the backward pass of
@@ -77,4 +78,4 @@ class NodeScope {
   const std::string* previous_;
 };
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

@@ -5,9 +5,10 @@
 #include <string>
 
 #include "libtrace/artifacts/package.h"
+#include "libtrace/export.h"
 #include "libtrace/status.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 // Lists the files of the zip archive at `path`. Of an AOTInductor package it also gives the
 // package's own metadata (device, machine) and its kernels with their graph nodes and stack traces,
@@ -16,4 +17,4 @@ namespace libtrace {
 // error.
 Status DescribePackage(const std::string& path, Package& package);
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT

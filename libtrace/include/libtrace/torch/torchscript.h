@@ -28,10 +28,11 @@
 
 #include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/cache/compile_cache.h"
+#include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/torch/loaded_models.h"
 
-namespace libtrace {
+namespace libtrace LIBTRACE_EXPORT {
 
 // Adds the methods in `source` to the module, as Module::define does, but remembers where the text
 // is from: line 1 of `source` is `first_line` of `file` in provenance and in messages. Throws what
@@ -94,4 +95,4 @@ struct CachedModel {
 CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
                         FunctionRef<torch::jit::Module()> build, LoadedModels* loaded = nullptr);
 
-}  // namespace libtrace
+}  // namespace LIBTRACE_EXPORT
