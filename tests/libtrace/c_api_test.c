@@ -1,9 +1,10 @@
-/* Uses every function of libtrace.h from C99. Traces into the directory given; check_schemas.py looks at it. */
-#include "libtrace/libtrace.h"
-
+/* Uses every function of libtrace.h from C99. Traces into the directory given; check_schemas.py
+ * looks at it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "libtrace/libtrace.h"
 
 static const char kPackage[] =
     "{\"path\": \"\", \"kind\": \"\", \"size_bytes\": 0, \"files\": [], \"kernels\": [],"
@@ -70,6 +71,68 @@ static void EmitCacheEvents(void) {
   libtrace_emit_cache_event(LIBTRACE_HERE, &event);
 }
 
+static void EmitWhatCameWithVersion2(void) {
+  libtrace_frame frames[2] = {{sizeof frames[0], "main.py", "main", 3, "step(x)"},
+                              {sizeof frames[0], "step.py", "step", 0, NULL}};
+  libtrace_stack* stack = libtrace_stack_begin(frames, 2);
+  libtrace_emit(LIBTRACE_HERE, "user_hosted", "{}", NULL, 0);
+  libtrace_stack_end(stack);
+
+  libtrace_compile_description description;
+  memset(&description, 0, sizeof description);
+  description.struct_size = sizeof description;
+  description.frame_id = libtrace_new_frame();
+  description.function = "described";
+  description.callers = frames;
+  description.caller_count = 2;
+  libtrace_compile* compile = libtrace_compile_begin_described(LIBTRACE_HERE, &description);
+  Require(compile != NULL, "compile_begin_described failed");
+  Require(libtrace_compile_metric(compile, "graph_op_count", "7"), "a metric is refused");
+  Require(libtrace_compile_metric(compile, "joint_graph_pass_time_us", "12"),
+          "a metric is refused");
+  Require(!libtrace_compile_metric(compile, "no_such_member", "7"), "an unknown metric is taken");
+  Require(!libtrace_compile_metric(compile, "guard_count", "{"), "a broken metric is taken");
+  libtrace_emit_output_graph(LIBTRACE_HERE, "{\"x\": [4, \"s0\"]}", "graph", 5);
+  libtrace_emit_graph_dump(LIBTRACE_HERE, "user_graph", "cpp", NULL, "int x;", 6);
+  libtrace_emit_output_code(LIBTRACE_HERE, "/tmp/k.cc", "int y;", 6);
+  libtrace_provenance* provenance = libtrace_provenance_new();
+  libtrace_provenance_pre_to_post(provenance, "matmul", "mm");
+  libtrace_provenance_kernel_to_post(provenance, "fused_mm", 1, "mm");
+  libtrace_provenance_stack_trace(provenance, "fused_mm", 1,
+                                  "  File \"m.py\", line 8, in f\n    x @ y\n");
+  libtrace_provenance_emit(LIBTRACE_HERE, provenance);
+  libtrace_provenance_free(provenance);
+  const char* ops[2] = {"torch.ops._c10d_functional.all_reduce_.default", NULL};
+  libtrace_emit_collective_schedule(LIBTRACE_HERE, ops, 2);
+  libtrace_compile_end(compile);
+
+  const int64_t shape[2] = {4, 8};
+  libtrace_collective issued;
+  memset(&issued, 0, sizeof issued);
+  issued.struct_size = sizeof issued;
+  issued.op = "all_reduce";
+  issued.process_group = "0";
+  issued.group_size = 4;
+  issued.dtype = "float32";
+  issued.reduce_op = "sum";
+  issued.input_shape = shape;
+  issued.input_rank = 2;
+  issued.start_us = -1;
+  issued.duration_ns = -1;
+  libtrace_emit_collective_log(LIBTRACE_HERE, &issued, 1);
+
+  libtrace_execution_order* order = libtrace_execution_order_new(LIBTRACE_HERE, 1);
+  libtrace_execution_order_ran(order, description.frame_id, 0, "forward", 1000);
+  libtrace_execution_order_ran(order, -1, 0, NULL, -1);
+  libtrace_execution_order_free(order);
+}
+
+static int error_count = 0;
+static void OnError(void* user, const char* kind, const char* message) {
+  (void)message;
+  if (user == &error_count && strcmp(kind, "bad_record_key") == 0) ++error_count;
+}
+
 int main(int argc, char** argv) {
   Require(argc == 2, "usage: c_api_test DIRECTORY");
   Require(libtrace_abi_version() == LIBTRACE_ABI_VERSION, "header and library differ");
@@ -81,9 +144,12 @@ int main(int argc, char** argv) {
   options.directory = argv[1];
   options.rank = 2;
   options.async = LIBTRACE_ASYNC_BLOCK;
+  options.on_error = OnError;
+  options.on_error_user = &error_count;
   Require(libtrace_start(&options) && libtrace_enabled(), "start failed");
   EmitCompile();
   EmitCacheEvents();
+  EmitWhatCameWithVersion2();
   libtrace_emit(LIBTRACE_HERE, "user_payload", "broken {", "a\nb", 3);
   libtrace_emit(NULL, NULL, NULL, NULL, 0); /* counted as lost */
   libtrace_emit_artifact(NULL, "libtrace_package", "json", kPackage, strlen(kPackage));
@@ -97,7 +163,12 @@ int main(int argc, char** argv) {
   Require(stats.record_count > 10 && stats.lost_record_count == 1, "stats are wrong");
   libtrace_stop();
   Require(!libtrace_enabled(), "on after stop");
+  Require(error_count == 1, "on_error was not called once");
   libtrace_compile_end(NULL);
+  libtrace_compile_metric(NULL, NULL, NULL);
+  libtrace_provenance_free(NULL);
+  libtrace_execution_order_free(NULL);
+  libtrace_stack_end(NULL);
   libtrace_span_end(NULL);
   libtrace_context_free(NULL);
   return 0;

@@ -77,6 +77,25 @@ TEST_CASE("A compile without a line has line 0 in its stack", "[compile]") {
   CHECK(start->Has("{\"line\": 0, \"name\": \"step\""));
 }
 
+TEST_CASE("Every member of the compilation metrics can be set by its name", "[compile]") {
+  MemoryTrace trace;
+  CompilationMetrics metrics;
+  CHECK(metrics.Set("triton_version", "3.1"));
+  CHECK(metrics.Set("joint_graph_pass_time_us", 12));
+  CHECK(metrics.Set("triton_kernel_compile_times_us", std::vector<int>{1, 2}));
+  CHECK(metrics.SetJson("guard_count", " 5 "));  // also where there is a field
+  CHECK_FALSE(metrics.Set("no_such_member", 1));
+  CHECK_FALSE(metrics.SetJson("cache_size", "1,"));
+  EmitCompilationMetrics(metrics);
+  const std::string written = MetricsOf(trace);
+  for (const char* part : {R"("triton_version": "3.1")", R"("joint_graph_pass_time_us": 12)",
+                           R"("triton_kernel_compile_times_us": [1, 2])", R"("guard_count": 5)",
+                           R"("cache_size": null)"}) {
+    INFO(part);
+    CHECK(written.find(part) != std::string::npos);
+  }
+}
+
 TEST_CASE("A description is made only when tracing is on", "[compile]") {
   Stop();
   bool was_made = false;
@@ -112,8 +131,7 @@ TEST_CASE("Chromium events carry the ids of their process and thread", "[chromiu
     CHECK(record.payload.find(pid) != std::string::npos);
     const bool is_there = record.payload.find("there") != std::string::npos;
     there_count += is_there ? 1 : 0;
-    const std::string thread =
-        is_there ? other_thread : "\"tid\": " + std::to_string(gettid());
+    const std::string thread = is_there ? other_thread : "\"tid\": " + std::to_string(gettid());
     CHECK(record.payload.find(thread) != std::string::npos);
   }
   CHECK(there_count == 2);

@@ -1,13 +1,15 @@
 // compilation_metrics: the one record per compile that says how long it took and how it ended.
 //
 // Members, order and meaning are PyTorch's (torch/_dynamo/utils.py, class CompilationMetrics
-// of 2.14, log_format_version 3); all of them are written, null where nothing was set.
+// of 2.14, log_format_version 3); all of them are written, null where nothing was set. The fields
+// are those that most programs know; Set() reaches the others.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "libtrace/export.h"
@@ -65,6 +67,26 @@ struct CompilationMetrics {
   int64_t aotautograd_local_cache_miss_count = 0;
   int64_t aotautograd_remote_cache_hit_count = 0;
   int64_t aotautograd_remote_cache_miss_count = 0;
+
+  // Members by PyTorch's name with JSON text as their value; they win over the fields above. Set by
+  // Set() and SetJson(), which check the name.
+  std::map<std::string, std::string, std::less<>> by_name{};
+
+  // Sets any of the 99 members (also those without a field here: `triton_version`,
+  // `joint_graph_pass_time_us`, …) to a number, text, list, … False, and nothing set, if PyTorch
+  // has no such member, or if there is no memory.
+  template <class T>
+  bool Set(std::string_view name, const T& value) noexcept {
+    try {
+      std::string json;
+      JsonWriter(json).Value(value);
+      return SetJson(name, json);
+    } catch (...) {
+      return false;
+    }
+  }
+  // The same with JSON text; false also if it is not JSON.
+  bool SetJson(std::string_view name, std::string_view json) noexcept;
 };
 
 void EmitCompilationMetrics(const CompilationMetrics& metrics,

@@ -7,8 +7,9 @@
  * "".
  *
  * Tracing starts by itself if the environment says so (TORCH_TRACE=<directory>; all variables are
- * in libtrace/options.h), or by libtrace_start. What each function emits is described in the C++
- * headers: libtrace/trace.h, compile.h, chromium_event.h, artifacts/cache_event.h.
+ * in libtrace/options.h), or by libtrace_start. No function is async-signal-safe. What each
+ * function emits is described in the C++ headers: libtrace/trace.h, compile.h, chromium_event.h,
+ * artifacts/cache_event.h.
  */
 #ifndef LIBTRACE_LIBTRACE_H_
 #define LIBTRACE_LIBTRACE_H_
@@ -22,7 +23,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Grows whenever something is added. */
-#define LIBTRACE_ABI_VERSION 1
+#define LIBTRACE_ABI_VERSION 2
 uint32_t libtrace_abi_version(void);
 const char* libtrace_version(void); /* of the library, "0.1.0"; static */
 
@@ -40,10 +41,20 @@ typedef struct libtrace_options {
   uint64_t rotate_size_bytes;      /* 0 = never */
   uint64_t budget_size_bytes;      /* 0 = unlimited */
   uint64_t max_payload_size_bytes; /* 0 = default */
+  /* Since version 2. Called once per kind of loss with its name (`queue_full`, …) and one sentence,
+   * from any thread, never while a lock of the library is held; must not unwind. NULL = one line on
+   * stderr. */
+  void (*on_error)(void* user, const char* kind, const char* message);
+  void* on_error_user;
 } libtrace_options;
 
-/* Fills in the defaults and struct_size. */
+/* Fills in the defaults and struct_size. In C a macro passes the size that the caller knows;
+ * without it (through dlopen, say) libtrace_options_init leaves what came with version 2 unset, and
+ * libtrace_options_init_sized takes the size. */
 void libtrace_options_init(libtrace_options* options);
+void libtrace_options_init_sized(libtrace_options* options, size_t struct_size);
+#define libtrace_options_init(options) \
+  libtrace_options_init_sized((options), sizeof(libtrace_options))
 /* 1 if tracing is on afterwards. */
 int libtrace_start(const libtrace_options* options);
 void libtrace_stop(void);
@@ -100,6 +111,33 @@ libtrace_compile* libtrace_compile_begin(const libtrace_site* site, uint32_t fra
                                          const char* file, uint32_t line,
                                          const char* const* recompile_reasons,
                                          size_t recompile_reason_count);
+/* The same with the frames that led here, outermost first; see below. Since version 2. */
+typedef struct libtrace_frame {
+  size_t struct_size; /* sizeof(libtrace_frame), also the distance between frames of an array */
+  const char* file;
+  const char* function;
+  uint32_t line;           /* 0 = unknown */
+  const char* source_text; /* of that line; NULL = unknown */
+} libtrace_frame;
+typedef struct libtrace_compile_description {
+  size_t struct_size; /* sizeof(libtrace_compile_description) */
+  uint32_t frame_id;
+  uint32_t frame_compile_id;
+  const char* function;
+  const char* file;
+  uint32_t line; /* 0 = unknown */
+  const libtrace_frame* callers;
+  size_t caller_count;
+  const char* const* recompile_reasons;
+  size_t recompile_reason_count;
+} libtrace_compile_description;
+libtrace_compile* libtrace_compile_begin_described(const libtrace_site* site,
+                                                   const libtrace_compile_description* description);
+/* Sets a member of compilation_metrics, by PyTorch's name (`graph_op_count`, `guard_count`,
+ * `joint_graph_pass_time_us`, …), to a JSON value. 0 if there is no member of that name or `json`
+ * is not JSON. Since version 2. */
+int libtrace_compile_metric(libtrace_compile* compile, const char* name, const char* json);
+
 void libtrace_compile_restart(libtrace_compile* compile, const char* reason);
 void libtrace_compile_fail(libtrace_compile* compile, const char* type, const char* reason);
 void libtrace_compile_end(libtrace_compile* compile);
@@ -118,6 +156,79 @@ typedef struct libtrace_span libtrace_span;
 libtrace_span* libtrace_span_begin(const libtrace_site* site, const char* name);
 void libtrace_span_arg(libtrace_span* span, const char* name, const char* json);
 void libtrace_span_end(libtrace_span* span);
+
+/* ---- Frames of the caller's own (since version 2) ----
+ * Until its end, records that this thread emits outside a compile carry these frames instead of
+ * their call site. Begin and end on one thread, inner ones first. */
+
+typedef struct libtrace_stack libtrace_stack;
+libtrace_stack* libtrace_stack_begin(const libtrace_frame* frames, size_t frame_count);
+void libtrace_stack_end(libtrace_stack* stack);
+
+/* ---- Graphs and generated code (since version 2); texts of `text_size` bytes ---- */
+
+/* `type` is the language of the text; `filename` NULL = in no file. */
+void libtrace_emit_graph_dump(const libtrace_site* site, const char* name, const char* type,
+                              const char* filename, const char* text, size_t text_size);
+/* `sizes` is a JSON object: node name to a list of sizes, numbers or texts. */
+void libtrace_emit_output_graph(const libtrace_site* site, const char* sizes, const char* text,
+                                size_t text_size);
+void libtrace_emit_output_code(const libtrace_site* site, const char* file_path, const char* code,
+                               size_t code_size);
+
+/* ---- Provenance (since version 2): from kernels to nodes and source lines. Not thread-safe. ----
+ * `debug_handle` tells the calls of one kernel apart: 1, 2, … per graph. */
+
+typedef struct libtrace_provenance libtrace_provenance;
+libtrace_provenance* libtrace_provenance_new(void); /* NULL: no memory */
+void libtrace_provenance_pre_to_post(libtrace_provenance* provenance, const char* pre_grad_node,
+                                     const char* post_grad_node);
+void libtrace_provenance_kernel_to_post(libtrace_provenance* provenance, const char* kernel,
+                                        uint32_t debug_handle, const char* post_grad_node);
+/* `traceback` as Python prints one: `  File "m.py", line 8, in f\n    y = x + 1\n`. */
+void libtrace_provenance_stack_trace(libtrace_provenance* provenance, const char* kernel,
+                                     uint32_t debug_handle, const char* traceback);
+void libtrace_provenance_emit(const libtrace_site* site, const libtrace_provenance* provenance);
+void libtrace_provenance_free(libtrace_provenance* provenance);
+
+/* ---- The order in which graphs ran (since version 2). Thread-safe. ---- */
+
+typedef struct libtrace_execution_order libtrace_execution_order;
+/* `per_execution` not 0: each run also gives a record at once. The texts of `site` must live until
+ * libtrace_execution_order_free. */
+libtrace_execution_order* libtrace_execution_order_new(const libtrace_site* site,
+                                                       int per_execution);
+/* frame_id -1: a graph whose compile is unknown. duration_ns -1: unknown. `label` may be NULL. */
+void libtrace_execution_order_ran(libtrace_execution_order* order, int64_t frame_id,
+                                  uint32_t frame_compile_id, const char* label,
+                                  int64_t duration_ns);
+void libtrace_execution_order_free(libtrace_execution_order* order); /* emits the list */
+
+/* ---- Collectives (since version 2) ---- */
+
+/* Names of a graph's collectives as it will issue them; NULL = one without a name. */
+void libtrace_emit_collective_schedule(const libtrace_site* site, const char* const* ops,
+                                       size_t op_count);
+
+typedef struct libtrace_collective {
+  size_t struct_size;       /* sizeof(libtrace_collective), also the distance in an array */
+  uint64_t sequence_number; /* within the process group, from 0 */
+  const char* op;           /* all_reduce, … */
+  const char* process_group;
+  uint32_t group_size;         /* 0 = unknown */
+  const char* backend;         /* NULL = unknown */
+  const char* dtype;           /* NULL = none */
+  const char* reduce_op;       /* NULL = none */
+  const int64_t* input_shape;  /* of its one input; NULL = none */
+  size_t input_rank;           /* number of dimensions */
+  const int64_t* output_shape; /* of its one output; NULL = none */
+  size_t output_rank;
+  int64_t start_us;    /* since the epoch; -1 = unknown */
+  int64_t duration_ns; /* -1 = not seen to complete */
+} libtrace_collective;
+/* What this rank issued, in order. */
+void libtrace_emit_collective_log(const libtrace_site* site, const libtrace_collective* collectives,
+                                  size_t collective_count);
 
 /* ---- Cache events ---- */
 
