@@ -93,6 +93,38 @@ class Stages(unittest.TestCase):
         self.assertEqual("", "\n".join(failures))
 
 
+class Libtrace(unittest.TestCase):
+    """The library stands alone: it knows nothing of tlparse, and its headers compile by themselves."""
+    FOLDER = os.path.join(ROOT, "libtrace")
+
+    def test_it_includes_nothing_of_the_reader(self):
+        self.assertEqual([], ["%s includes %s/" % (os.path.relpath(path, ROOT), included)
+                              for path in below(self.FOLDER, ".h", ".cc") for included in INCLUDE.findall(read(path))
+                              if included in STAGES or included == "tlparse"])
+
+    def test_headers_are_included_once(self):
+        for path in below(self.FOLDER, ".h"):
+            self.assertRegex(read(path), r"(?m)^(#pragma once|#ifndef \w+\n#define \w+)$", path)
+
+    def test_every_public_header_compiles_alone(self):
+        if COMPILER is None:
+            self.skipTest("no compiler was named")
+        headers = [path for path in below(os.path.join(self.FOLDER, "include"), ".h")
+                   if "torch/" not in read(path) and "/torch" not in path and "ATen/" not in read(path) and "spdlog/" not in read(path)]
+        self.assertGreater(len(headers), 5)
+        failures = []
+        with tempfile.TemporaryDirectory() as folder:
+            unit = os.path.join(folder, "alone.cc")
+            for path in headers:
+                with open(unit, "w", encoding="utf-8") as file:
+                    file.write('#include "%s"\n' % os.path.relpath(path, os.path.join(self.FOLDER, "include")))
+                done = subprocess.run(COMPILER + ["-std=c++17", "-fsyntax-only", "-I" + os.path.join(self.FOLDER, "include"), unit],
+                                      capture_output=True, text=True)
+                if done.returncode != 0:
+                    failures.append(os.path.relpath(path, ROOT) + "\n" + done.stderr[:1000])
+        self.assertEqual("", "\n".join(failures))
+
+
 class Families(unittest.TestCase):
     def test_every_family_has_its_three_files(self):
         def stems(*parts, ending):
@@ -195,4 +227,8 @@ if __name__ == "__main__":
     arguments, rest = parser.parse_known_args()
     if arguments.compiler:
         COMPILER = shlex.split(arguments.compiler)
-    unittest.main(argv=[sys.argv[0]] + rest)
+    program = unittest.main(argv=[sys.argv[0]] + rest, exit=False)
+    for test, reason in program.result.skipped:
+        print("skipped: %s: %s" % (test, reason))
+    # 77: ctest reports the test as skipped.
+    sys.exit(1 if not program.result.wasSuccessful() else 77 if program.result.skipped else 0)
