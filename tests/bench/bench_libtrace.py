@@ -50,6 +50,9 @@ def table(times, rates):
     yield "site, tracing off", ns(times["DisabledSite"]), f"empty loop {ns(loop)}", f"+{site:.2f} ns", \
         "<= 2 ns", site <= 2
     yield "span with an arg, tracing off", ns(span), f"empty loop {ns(loop)}", f"+{span - loop:.2f} ns", "", None
+    for name, off in sorted(times.items(), key=lambda entry: -entry[1]):
+        if name.startswith("Off/"):
+            yield f"off: {name[4:]}", ns(off), f"empty loop {ns(loop)}", f"+{off - loop:.1f} ns", "", None
     yield "record without payload", ns(record), f"one write() {ns(write)}", \
         f"+{record - write:,.0f} ns", "<= 1,000 ns more", record - write <= 1000
     yield "record with 1 MB payload", f"{payload / 1e3:,.0f} us", f"MD5 + write() {md5 / 1e3:,.0f} us", \

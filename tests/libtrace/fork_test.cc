@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -76,6 +77,8 @@ int StormProcess(AsyncMode mode, const std::filesystem::path& directory, int qui
   Options options;
   options.directory = directory.string();
   options.async = mode;
+  options.max_exit_delay = std::chrono::minutes(10);  // however slow the machine is
+  options.max_block = std::chrono::minutes(10);
   std::atomic<bool> is_done{false};
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) threads.emplace_back([&] { HoldTimeZoneLock(is_done); });
@@ -226,6 +229,8 @@ TEST_CASE("A trace that replaces another loses nothing", "[start][threads]") {
     Options options;
     options.directory = round.string();
     options.async = mode;
+    options.max_exit_delay = std::chrono::minutes(10);
+    options.max_block = std::chrono::minutes(10);
     REQUIRE(Start(options));
     std::vector<std::thread> threads;
     std::atomic<int> running{kThreads};
