@@ -115,6 +115,11 @@ class Server:
     def rows(self, sql):
         return [line.split("\t") for line in self.query(sql).splitlines()]
 
+    def empty(self):
+        """Removes all rows, which is faster than making the tables anew."""
+        for row in self.rows("SELECT DISTINCT table FROM system.parts WHERE active AND database = 'tlparse'"):
+            self.query(f"TRUNCATE TABLE {row[0]}")
+
     def count(self, table, where="1"):
         return int(self.query(f"SELECT count() FROM {table} WHERE {where}"))
 

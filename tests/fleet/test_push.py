@@ -31,10 +31,9 @@ class Push(EndToEnd):
 
     def setUp(self):
         super().setUp()
-        for server in self.servers:
-            server.query("DROP DATABASE IF EXISTS tlparse", "default")
-        self.tlparse("fleet", "init", "--url", self.url)
         self.server = self.servers[0]
+        self.tlparse("fleet", "init", "--url", self.url)
+        self.server.empty()
 
     def ingest(self, *logs, name="trace.db"):
         self.tlparse(*logs, "--db-only", "--db", self.path(name), "--run", "job")

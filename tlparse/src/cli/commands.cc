@@ -39,6 +39,8 @@ constexpr Command kCommands[] = {
     {"import-log", "<db>", "what was dropped, odd or damaged in the logs", &RunImportLog},
     {"push", "<db | logs …> --url URL [--job J]",
      "a run, or a host's part of it, into a fleet's ClickHouse", &RunPush},
+    {"pull", "--url URL (--run-id UUID | --job J --latest) -o DB",
+     "a run of a fleet as a database of its own", &RunPull},
     {"fleet", "<command> --url URL", "questions over all runs of a fleet; init makes its tables",
      &RunFleet},
     {"serve", "<db> [--port N] [--host ADDRESS]",

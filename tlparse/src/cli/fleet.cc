@@ -5,7 +5,9 @@
 #include "cli/commands.h"
 #include "cli/fleet_arguments.h"
 #include "cli/terminal.h"
+#include "fleet/care.h"
 #include "fleet/server_tables.h"
+#include "fleet/sql_quote.h"
 
 namespace tlparse {
 namespace {
@@ -54,6 +56,72 @@ int RunInit(Given given) {
   return kExitDone;
 }
 
+int RunDelete(Given given) {
+  Arguments app("Remove a run: hidden at once, deleted by the server in the background.", "delete");
+  FleetArguments fleet;
+  std::string run_id;
+  fleet.AddTo(app);
+  app.Add("--run-id", run_id, "the run's id").Required();
+  if (const std::optional<int> code = app.Parse(given)) return *code;
+  const Result<std::vector<ClickHouseOptions>> servers = fleet.Servers();
+  if (!servers) return ReportFleetError(servers.error());
+  bool was_there = false;
+  std::optional<Error> not_found;
+  for (const ClickHouseOptions& server : *servers) {
+    Result<ClickHouseClient> client = ClickHouseClient::Make(server);
+    if (!client) return ReportFleetError(client.error());
+    const Result<RemovedLoads> removed = DeleteRun(*client, run_id);
+    if (!removed && removed.error().code == ErrorCode::kNotFound) {
+      not_found = removed.error();
+      continue;
+    }
+    if (!removed) return ReportFleetError(removed.error());
+    was_there = true;
+    std::printf("%s: %zu loads of run %s removed\n", Printable(server.url).c_str(),
+                removed->loads.size(), run_id.c_str());
+  }
+  return was_there ? kExitDone : ReportFleetError(*not_found);
+}
+
+int RunGc(Given given) {
+  Arguments app(
+      "Remove what killed pushes left behind, what later pushes replaced, and days that are too "
+      "old.",
+      "gc");
+  FleetArguments fleet;
+  GcOptions options;
+  std::string older_than;
+  int min_age_hours = 24;
+  fleet.AddTo(app);
+  app.Add("--older-than", older_than, "also runs of days before that, like 400d");
+  app.Add("--min-age-hours", min_age_hours,
+          "a push without an end is left alone for so long: it may be under way")
+      .ShowDefault();
+  app.Flag("--dry-run", options.dry_run, "say what would be removed");
+  if (const std::optional<int> code = app.Parse(given)) return *code;
+  options.min_age_s = std::int64_t{min_age_hours} * 3600;
+  if (!older_than.empty()) {
+    if (older_than.back() == 'd') older_than.pop_back();
+    options.older_than_days = std::atoi(older_than.c_str());
+    if (options.older_than_days <= 0 || min_age_hours < 0)
+      return ReportError({ErrorCode::kUsage, "--older-than is a number of days, like 400d"});
+  }
+  const Result<std::vector<ClickHouseOptions>> servers = fleet.Servers();
+  if (!servers) return ReportFleetError(servers.error());
+  for (const ClickHouseOptions& server : *servers) {
+    Result<ClickHouseClient> client = ClickHouseClient::Make(server);
+    if (!client) return ReportFleetError(client.error());
+    const Result<GcSummary> summary = CollectGarbage(*client, options);
+    if (!summary) return ReportFleetError(summary.error());
+    std::printf(
+        "%s: %zu unfinished and %zu replaced or withdrawn loads%s%s\n",
+        Printable(server.url).c_str(), summary->unfinished.loads.size(), summary->dead.loads.size(),
+        summary->before_day >= 0 ? (", days before " + DayText(summary->before_day)).c_str() : "",
+        options.dry_run ? " would be removed" : " removed");
+  }
+  return kExitDone;
+}
+
 struct Subcommand {
   std::string_view name;
   std::string_view usage;
@@ -63,6 +131,8 @@ struct Subcommand {
 constexpr Subcommand kSubcommands[] = {
     {"init", "[--retention 400d] [--cluster C]", "make the tables, or add what is missing",
      &RunInit},
+    {"gc", "[--older-than 400d]", "remove what was left behind, replaced or is too old", &RunGc},
+    {"delete", "--run-id UUID", "remove a run", &RunDelete},
 };
 
 void PrintHelp() {

@@ -73,7 +73,8 @@ std::vector<TableDefinition> OwnTables(const Definitions& make) {
                            {"content_version", "UInt64"}});
   tables.push_back({"push", push, make.FactEngine("job, day, run_id, load_id, version")});
   Columns run_component = make.FactKey();
-  run_component.insert(run_component.end(), {{"name", make.Short()}, {"component", hash}});
+  run_component.insert(run_component.end(),
+                       {{"name", make.Short()}, {"component", hash}, {"value_hash", hash}});
   tables.push_back({"run_component", run_component,
                     make.FactEngine("job, day, run_id, load_id, name, component")});
   tables.push_back({"payload",
@@ -85,10 +86,11 @@ std::vector<TableDefinition> OwnTables(const Definitions& make) {
                     Definitions::ContentEngine("content_hash, hash")});
   tables.push_back({"component",
                     {{"key", hash},
+                     {"value_hash", hash},
                      {"name", make.Short()},
                      {"hash", "Nullable(String)"},
                      {"value", make.Long()}},
-                    Definitions::ContentEngine("key")});
+                    Definitions::ContentEngine("key, value_hash")});
   tables.push_back({"component_hash",
                     {{"component", hash}, {"device_index", "Int64"}, {"hash", "String"}},
                     Definitions::ContentEngine("component, device_index")});

@@ -177,7 +177,7 @@ class Pusher {
     }
     ContentPusher contents(client_, context, schema_, options_.rows, row_.content_version,
                            summary_.counters);
-    TableInsert components = FactInsert("run_component", {"name", "component"});
+    TableInsert components = FactInsert("run_component", {"name", "component", "value_hash"});
     RETURN_IF_ERROR(
         Finish("run_component", components, contents.PushRunComponents(KeyBytes(), components)));
     RETURN_IF_ERROR(contents.PushComponents());

@@ -15,6 +15,14 @@ std::string Shown(std::string_view text, bool with_text) {
   return with_text ? std::string(text) : HiddenText(text);
 }
 
+// Of a component and its text: no two components share one.
+Hash128 ValueHash(const Hash128& key, std::string_view value) {
+  SequenceHash hash;
+  hash.Add(static_cast<std::int64_t>(key.low));
+  hash.Add(value);
+  return hash.Digest();
+}
+
 }  // namespace
 
 Result<std::vector<Hash128>> ContentPusher::Known(const std::string& sql, const Hashes& hashes) {
@@ -115,24 +123,30 @@ Result<void> ContentPusher::PushComponentRows(const IdSet& components) {
   Hashes keys;
   for (std::int64_t id = 0; id < components.end(); ++id)
     if (components.Has(id)) keys.push_back(context_.ComponentKey(id));
+  // Components of one hash may differ in what their text shows (addresses): each text is kept.
   ASSIGN_OR_RETURN(const Hashes known_list,
-                   Known("SELECT DISTINCT key FROM component WHERE key IN ", keys));
+                   Known("SELECT value_hash FROM component WHERE key IN ", keys));
   const HashSet known(known_list.begin(), known_list.end());
-  TableInsert insert(client_, "component", {"key", "name", "hash", "value"}, {}, counters_);
+  TableInsert insert(client_, "component", {"key", "value_hash", "name", "hash", "value"}, {},
+                     counters_);
   ASSIGN_OR_RETURN(Statement read, context_.database().Prepare(
-                                       "SELECT c.id, t.text, c.hash, c.value FROM component_row c "
-                                       "JOIN text_row t ON t.id = c.name_id"));
+                                       "SELECT c.id, t.text, c.hash, c.value FROM component_row "
+                                       "c JOIN text_row t ON t.id = c.name_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, read.Step());
     if (!has_row) break;
+    if (!components.Has(read.Int(0))) continue;
     const Hash128 key = context_.ComponentKey(read.Int(0));
-    if (!components.Has(read.Int(0)) || known.count(key)) continue;
+    const std::string value = Shown(read.Text(3), options_.with_text);
+    const Hash128 value_hash = ValueHash(key, value);
+    if (known.count(value_hash)) continue;
     RowBinaryWriter write(insert.row());
     write.Hash(key);
+    write.Hash(value_hash);
     write.Text(read.Text(1));
     write.NullFlag(read.IsNull(2));
     if (!read.IsNull(2)) write.Text(read.Text(2));
-    write.Text(Shown(read.Text(3), options_.with_text));
+    write.Text(value);
     RETURN_IF_ERROR(insert.EndRow());
   }
   return insert.Finish();
@@ -188,7 +202,7 @@ Result<void> ContentPusher::PushRunComponents(const std::string& key_bytes, Tabl
   ASSIGN_OR_RETURN(
       Statement read,
       context_.database().Prepare(
-          "SELECT c.id, t.text FROM component_row c JOIN text_row t ON t.id = c.name_id"));
+          "SELECT c.id, t.text, c.value FROM component_row c JOIN text_row t ON t.id = c.name_id"));
   HashSet written;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, read.Step());
@@ -199,6 +213,7 @@ Result<void> ContentPusher::PushRunComponents(const std::string& key_bytes, Tabl
     RowBinaryWriter write(insert.row());
     write.Text(read.Text(1));
     write.Hash(key);
+    write.Hash(ValueHash(key, Shown(read.Text(2), options_.with_text)));
     RETURN_IF_ERROR(insert.EndRow());
   }
 }

@@ -376,16 +376,19 @@ Result<std::set<std::string>> ColumnsThere(Database& database, const std::string
   }
 }
 
-// Rows that no answer reads: events and records of the kinds that come by the thousand, but for
-// events that never ended, which tell where a process stopped.
+// Rows that answers read: all but events and records of the kinds that come by the thousand; of
+// those events that never ended and the last records, which tell where a process stopped.
 std::string Omitted(const FleetTable& table, const RowOptions& options) {
   if (options.with_records) return {};
   constexpr std::string_view kUnpaired =
       "SELECT record_id FROM chromium_event_row WHERE phase IN (66, 69)";
   if (table.name == "chromium_event") return "r.phase IN (66, 69)";
   if (table.name == "record")
-    return fmt::format("(r.kind_id IS NULL OR r.kind_id > {} OR r.id IN ({}))",
-                       static_cast<int>(kTextCreateUnbackedSymbol), kUnpaired);
+    return fmt::format(
+        "(r.kind_id IS NULL OR r.kind_id > {} OR r.id IN ({}) OR r.id IN (SELECT last_record_id "
+        "FROM "
+        "compile UNION SELECT last_record_id FROM process))",
+        static_cast<int>(kTextCreateUnbackedSymbol), kUnpaired);
   return {};
 }
 

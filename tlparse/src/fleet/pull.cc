@@ -1,0 +1,197 @@
+#include "fleet/pull.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <tuple>
+
+#include "base/remove_on_signal.h"
+#include "fleet/pull_contents.h"
+#include "fleet/pull_facts.h"
+#include "fleet/pull_ids.h"
+#include "fleet/row_stream.h"
+#include "fleet/server_tables.h"
+#include "fleet/sql_quote.h"
+#include "import/empty_database.h"
+#include "import/launches.h"
+#include "store/schema.h"
+#include "store/text_pool.h"
+
+namespace tlparse {
+namespace {
+
+struct FoundRun {
+  ClickHouseOptions server;
+  std::vector<PushRow> loads;  // live ones of one run
+};
+
+Result<std::optional<FoundRun>> FindOn(const ClickHouseOptions& server,
+                                       const PullOptions& options) {
+  ASSIGN_OR_RETURN(ClickHouseClient client, ClickHouseClient::Make(server));
+  std::string where;
+  if (!options.run_id.empty()) {
+    where = "run_id = " + QuoteUuid(options.run_id);
+  } else {
+    where = "job = " + QuoteText(options.job);
+    if (options.day >= 0) where += " AND day = " + QuoteDay(options.day);
+    // All loads of the run that began last.
+    where = fmt::format(
+        "run_id IN (SELECT run_id FROM push WHERE {0} AND load_id IN ({1}) ORDER BY day DESC, "
+        "start_us "
+        "DESC, pushed_us DESC, run_id DESC LIMIT 1)",
+        where, LiveLoadsSql("push", where));
+  }
+  ASSIGN_OR_RETURN(const std::vector<PushRow> rows, ReadPushRows(client, where));
+  FoundRun found{server, LiveLoads(rows)};
+  if (found.loads.empty()) return std::optional<FoundRun>();
+  return std::optional<FoundRun>(std::move(found));
+}
+
+Result<FoundRun> FindRun(const PullOptions& options) {
+  std::optional<FoundRun> best;
+  const auto age = [](const FoundRun& run) {
+    const PushRow& row = run.loads.front();
+    return std::tuple(row.day, row.start_us, row.pushed_us);
+  };
+  for (const ClickHouseOptions& server : options.servers) {
+    ASSIGN_OR_RETURN(std::optional<FoundRun> found, FindOn(server, options));
+    if (found && (!best || age(*best) < age(*found))) best = std::move(found);
+  }
+  if (best) return std::move(*best);
+  if (!options.run_id.empty())
+    return Fail(ErrorCode::kNotFound, fmt::format("there is no run {}", options.run_id));
+  return Fail(ErrorCode::kNotFound,
+              fmt::format("there is no run of job '{}'{}", options.job,
+                          options.day >= 0 ? " on " + DayText(options.day) : ""));
+}
+
+class Puller {
+ public:
+  Puller(ClickHouseClient& client, Database& database, const FleetSchema& schema,
+         const PullOptions& options, std::vector<PushRow> loads, PullLimit& limit)
+      : client_(client),
+        database_(database),
+        schema_(schema),
+        options_(options),
+        loads_(std::move(loads)),
+        limit_(limit) {}
+
+  Result<std::uint64_t> Run() {
+    RETURN_IF_ERROR(OrderLoads());
+    ASSIGN_OR_RETURN(PulledTexts texts, PulledTexts::Make(database_));
+    PulledRun run{database_, client_, schema_, texts, limit_, loads_.size() > 1};
+    std::vector<LoadIds> ids(loads_.size());
+    FactPuller facts(run, options_.ranks, options_.on_progress);
+    RETURN_IF_ERROR(facts.SetShifts(loads_, ids));
+    for (std::size_t i = 0; i < loads_.size(); ++i)
+      RETURN_IF_ERROR(facts.PullPools(loads_[i], i, ids[i]));
+    ContentPuller contents(run);
+    RETURN_IF_ERROR(contents.PullContents(loads_));
+    for (std::size_t i = 0; i < loads_.size(); ++i)
+      RETURN_IF_ERROR(facts.PullFacts(loads_[i], i, ids[i]));
+    RETURN_IF_ERROR(contents.PullSets());
+    for (const PushRow& load : loads_) RETURN_IF_ERROR(contents.PullPayloads(load, options_.ranks));
+    RETURN_IF_ERROR(FillDerived());
+    if (loads_.size() > 1 || !options_.ranks.empty())
+      RETURN_IF_ERROR(WriteLaunches(database_, run.run_id));
+    return run.rows;
+  }
+
+ private:
+  // By the lowest rank of each, so that the run looks the same whoever pushed first.
+  Result<void> OrderLoads() {
+    if (loads_.size() < 2) return {};
+    std::map<std::uint64_t, std::pair<std::int64_t, std::string>> lowest;
+    for (const PushRow& load : loads_) {
+      ASSIGN_OR_RETURN(
+          const std::string answer,
+          client_.Query(fmt::format(
+              "SELECT ifNull(min(process_rank), toInt64(4611686018427387904)) FROM process WHERE "
+              "{} FORMAT TabSeparated",
+              OfLoad(load))));
+      lowest[load.load_id] = {std::strtoll(answer.c_str(), nullptr, 10),
+                              load.log_paths.empty() ? std::string() : load.log_paths.front()};
+    }
+    std::sort(loads_.begin(), loads_.end(), [&](const PushRow& a, const PushRow& b) {
+      return std::tie(lowest[a.load_id], a.load_id) < std::tie(lowest[b.load_id], b.load_id);
+    });
+    return {};
+  }
+
+  // Tables that follow from others.
+  Result<void> FillDerived() {
+    RETURN_IF_ERROR(database_.Execute(
+        "INSERT INTO payload_hash_row SELECT hash, id FROM payload_row ORDER BY hash"));
+    return database_.Execute(
+        fmt::format("INSERT INTO compile_record_row SELECT compile_id, id FROM record_row WHERE "
+                    "compile_id IS NOT NULL AND (kind_id IS NULL OR kind_id > {}) ORDER BY 1, 2",
+                    static_cast<int>(kTextCreateUnbackedSymbol)));
+  }
+
+  ClickHouseClient& client_;
+  Database& database_;
+  const FleetSchema& schema_;
+  const PullOptions& options_;
+  std::vector<PushRow> loads_;
+  PullLimit& limit_;
+};
+
+std::string DirectoryOf(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  return directory.empty() ? "." : directory;
+}
+
+Result<PullSummary> PullInto(const std::string& path, const FoundRun& found,
+                             const PullOptions& options) {
+  ASSIGN_OR_RETURN(ClickHouseClient client, ClickHouseClient::Make(found.server));
+  ASSIGN_OR_RETURN(const FleetSchema schema, MakeFleetSchema());
+  PullSummary summary;
+  const PushRow& first = found.loads.front();
+  summary.run_id = first.run_id;
+  summary.run_name = first.run_name;
+  summary.job = first.job;
+  summary.day = first.day;
+  summary.load_count = found.loads.size();
+  std::uint64_t announced = 0;
+  for (const PushRow& load : found.loads) {
+    announced += std::min(load.plain_bytes, std::uint64_t{1} << 44);
+    summary.has_text = summary.has_text && load.has_text;
+    summary.is_newer_schema =
+        summary.is_newer_schema || load.schema_version > static_cast<std::uint64_t>(kSchemaVersion);
+  }
+  // Contents that were there before are not counted among what was pushed.
+  PullLimit limit(DirectoryOf(path), 4 * announced + (std::uint64_t{1} << 30));
+  RETURN_IF_ERROR(WriteEmptyDatabase(path));
+  ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Mode::kBulkLoad));
+  RETURN_IF_ERROR(database.Execute("BEGIN"));
+  Puller puller(client, database, schema, options, found.loads, limit);
+  ASSIGN_OR_RETURN(summary.rows, puller.Run());
+  summary.received_bytes = limit.taken();
+  RETURN_IF_ERROR(CreateIndexes(database));
+  RETURN_IF_ERROR(database.Execute("COMMIT"));
+  return summary;
+}
+
+}  // namespace
+
+Result<PullSummary> Pull(const PullOptions& options) {
+  if (options.servers.empty()) return Fail(ErrorCode::kUsage, "pull needs --url");
+  if (!options.run_id.empty() && !IsUuid(options.run_id))
+    return Fail(ErrorCode::kUsage, fmt::format("'{}' is no id of a run", options.run_id));
+  ASSIGN_OR_RETURN(const FoundRun found, FindRun(options));
+  const std::string temporary = fmt::format("{}.{}.tmp", options.database_path, getpid());
+  unlink(temporary.c_str());
+  const RemoveOnSignal remove_temporary(temporary);
+  Result<PullSummary> summary = PullInto(temporary, found, options);
+  if (summary && rename(temporary.c_str(), options.database_path.c_str()) != 0)
+    summary = Fail(ErrorCode::kIo, fmt::format("cannot write '{}': {}", options.database_path,
+                                               std::strerror(errno)));
+  if (!summary) unlink(temporary.c_str());
+  return summary;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,47 @@
+// A run of a fleet as a database of its own, on which every answer prints what it printed on the
+// pushed one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "fleet/clickhouse_client.h"
+#include "fleet/push_log.h"
+#include "fleet/run_selection.h"
+
+namespace tlparse {
+
+struct PullOptions {
+  std::vector<ClickHouseOptions> servers;
+  // Which run: by its id, else the latest of the job (of that day).
+  std::string run_id;
+  std::string job;
+  std::int64_t day = -1;
+  RankRanges ranks;  // empty: all
+  std::string database_path;
+  std::function<void(std::uint64_t rows, std::string_view table)> on_progress;
+};
+
+struct PullSummary {
+  Uuid run_id;
+  std::string run_name;
+  std::string job;
+  std::int64_t day = 0;
+  std::size_t load_count = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t received_bytes = 0;
+  bool has_text = true;  // false: hashes stand where texts were
+  bool is_newer_schema =
+      false;  // a later tlparse pushed it: what this one does not know was left out
+};
+
+// Writes `database_path` when everything has arrived; until then, and after a failure, it is as it
+// was. kNotFound: no such run. kIo: the server is not reached, or the disk is full. kRefused: the
+// server says no, or sends what cannot be.
+Result<PullSummary> Pull(const PullOptions& options);
+
+}  // namespace tlparse

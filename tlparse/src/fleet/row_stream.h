@@ -1,0 +1,40 @@
+// Rows of a query as they arrive, one at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "fleet/clickhouse_client.h"
+#include "fleet/row_binary.h"
+
+namespace tlparse {
+
+// How much a pull may take: what was announced when it was pushed, with room, and what the disk
+// has.
+class PullLimit {
+ public:
+  PullLimit(std::string directory, std::uint64_t most_bytes)
+      : directory_(std::move(directory)), most_bytes_(most_bytes) {}
+  // False: enough.
+  bool Take(std::size_t bytes);
+  const std::string& why() const { return why_; }
+  std::uint64_t taken() const { return taken_; }
+
+ private:
+  std::string directory_;
+  std::uint64_t most_bytes_;
+  std::uint64_t taken_ = 0;
+  std::uint64_t looked_at_ = 0;
+  std::string why_;
+};
+
+// Runs `sql` (without FORMAT) and calls `read` for each row, with a reader at its begin. `read` is
+// called again for a row that had not arrived whole: it must look at is_short() after its last
+// value and do nothing then. Views of the reader live until it returns. kRefused: the answer is not
+// such rows.
+Result<std::uint64_t> StreamRows(ClickHouseClient& client, const std::string& sql, PullLimit& limit,
+                                 const std::function<Result<void>(RowBinaryReader&)>& read);
+
+}  // namespace tlparse
