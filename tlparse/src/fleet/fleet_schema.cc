@@ -40,9 +40,9 @@ constexpr std::array kUndeclared = {
     Undeclared{"content", "record_id", "record"},
     Undeclared{"chromium_event", "begin_record_id", "record"},
 };
-// Ids of the log, which mean the same everywhere; ranges of contents, which a pull of several loads
-// leaves out.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kIdsOfTheLog = {{
+// Ids of the log or profile, which mean the same everywhere; ranges of contents, which a pull of
+// several loads leaves out. Table "": in any.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kIdsOfTheLog = {{
     {"log_file", "first_content_id"},
     {"log_file", "last_content_id"},
     {"compile", "compiled_autograd_id"},
@@ -51,6 +51,13 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kIdsOfThe
     {"process", "is_thread_id"},
     {"compile", "frame_compile_id"},
     {"model_weight", "storage_id"},
+    {"", "external_id"},
+    {"recorder_entry", "recorder_id"},
+    {"recorder_entry", "pg_id"},
+    {"recorder_entry", "collective_seq_id"},
+    {"recorder_entry", "p2p_seq_id"},
+    {"recorder_entry", "op_id"},
+    {"recorder_entry", "thread_id"},
 }};
 
 template <typename Names>
@@ -333,9 +340,12 @@ Result<std::vector<std::string>> UnexplainedIds() {
   for (const RawTable& raw : tables) {
     if (IsOneOf(raw.table.name, kNotDerived)) continue;
     for (const SqliteColumn& column : raw.table.sqlite_columns) {
-      const std::pair<std::string_view, std::string_view> place{raw.table.name, column.name};
+      const auto is_of_log = [&](const auto& place) {
+        return place.second == column.name &&
+               (place.first.empty() || place.first == raw.table.name);
+      };
       if (EndsWithId(column.name) && column.referenced.empty() &&
-          std::find(kIdsOfTheLog.begin(), kIdsOfTheLog.end(), place) == kIdsOfTheLog.end())
+          std::none_of(kIdsOfTheLog.begin(), kIdsOfTheLog.end(), is_of_log))
         unexplained.push_back(raw.table.name + "." + column.name);
     }
   }
