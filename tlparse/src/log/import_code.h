@@ -72,10 +72,10 @@ std::string_view Name(Severity severity);
 
 // Where a finding is. Members that are not known stay empty.
 struct ImportPlace {
-  std::optional<std::int64_t> record_id;
-  std::optional<std::int64_t> line;
-  std::optional<std::int64_t> byte_offset;
-  std::optional<std::int64_t> profile_id;  // of a file that is no log
+  std::optional<std::int64_t> record_id = {};
+  std::optional<std::int64_t> line = {};
+  std::optional<std::int64_t> byte_offset = {};
+  std::optional<std::int64_t> profile_id = {};  // of a file that is no log
 };
 
 }  // namespace tlparse
