@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "rows/cache_event.h"
 #include "tests/catch2.h"
 
 namespace {
@@ -27,8 +28,9 @@ struct Stored {
   tlparse::ComponentSets sets{tables};
   tlparse::RowBatch rows{tables};
 
-  std::size_t RowCount(std::string_view table, std::size_t columns) {
-    return rows.cells(tables.Use(table, columns)).size() / columns;
+  template <typename Row>
+  std::size_t RowCount() {
+    return rows.cells(tables.Find<Row>()).size() / Row::kColumns.size();
   }
   std::int64_t Intern(const std::vector<std::string>& names,
                       const std::vector<std::string>& hashes) {
@@ -71,25 +73,25 @@ TEST_CASE("ComponentSets stores of a set what earlier sets lack", "[component_se
     hashes.push_back(HashOf(100 + index));
   }
   const std::int64_t first = stored.Intern(names, hashes);
-  CHECK(stored.RowCount("component_list_row", 3) == 202);
-  CHECK(stored.RowCount("component_run_row", 5) == 1);
+  CHECK(stored.RowCount<tlparse::ComponentListRow>() == 202);
+  CHECK(stored.RowCount<tlparse::ComponentRunRow>() == 1);
 
   SECTION("the same set again is the same row") {
     CHECK(stored.Intern(names, hashes) == first);
-    CHECK(stored.RowCount("component_set_row", 3) == 1);
+    CHECK(stored.RowCount<tlparse::ComponentSetRow>() == 1);
   }
   SECTION("one other hash costs its block of 64 and two more runs") {
     hashes[2 + 64 + 5] = HashOf(9999);
     CHECK(stored.Intern(names, hashes) != first);
-    CHECK(stored.RowCount("component_list_row", 3) == 202 + 64);
-    CHECK(stored.RowCount("component_row", 4) == 203);
-    CHECK(stored.RowCount("component_run_row", 5) == 1 + 3);
+    CHECK(stored.RowCount<tlparse::ComponentListRow>() == 202 + 64);
+    CHECK(stored.RowCount<tlparse::ComponentRow>() == 203);
+    CHECK(stored.RowCount<tlparse::ComponentRunRow>() == 1 + 3);
   }
   SECTION("another graph costs one row and two runs") {
     hashes[0] = HashOf(7777);
     stored.Intern(names, hashes);
-    CHECK(stored.RowCount("component_list_row", 3) == 203);
-    CHECK(stored.RowCount("component_run_row", 5) == 1 + 2);
+    CHECK(stored.RowCount<tlparse::ComponentListRow>() == 203);
+    CHECK(stored.RowCount<tlparse::ComponentRunRow>() == 1 + 2);
   }
 }
 
@@ -121,23 +123,23 @@ TEST_CASE("ComponentSets stores what names a device once for all device indexes"
     CHECK(other.device_index == device);
   }
   CHECK(intern(7) == tlparse::KeySet{first.set_id, 7});
-  CHECK(stored.RowCount("component_row", 4) == 4);
-  CHECK(stored.RowCount("component_set_row", 3) == 1);
-  CHECK(stored.RowCount("component_list_row", 3) == 4);
-  CHECK(stored.RowCount("component_run_row", 5) == 1);
-  CHECK(stored.RowCount("component_hash_row", 3) == 300);
+  CHECK(stored.RowCount<tlparse::ComponentRow>() == 4);
+  CHECK(stored.RowCount<tlparse::ComponentSetRow>() == 1);
+  CHECK(stored.RowCount<tlparse::ComponentListRow>() == 4);
+  CHECK(stored.RowCount<tlparse::ComponentRunRow>() == 1);
+  CHECK(stored.RowCount<tlparse::ComponentHashRow>() == 300);
 
   SECTION("another graph on one device is another set") {
     const tlparse::KeySet other = intern(3, "y");
     CHECK(other.set_id != first.set_id);
     CHECK(other.device_index == 3);
-    CHECK(stored.RowCount("component_row", 4) == 5);
+    CHECK(stored.RowCount<tlparse::ComponentRow>() == 5);
   }
   SECTION("without a key to keep the device index, texts stay as they are") {
     const tlparse::KeySet other = intern(3, "x", false);
     CHECK(other.set_id != first.set_id);
     CHECK_FALSE(other.device_index);
-    CHECK(stored.RowCount("component_row", 4) == 4 + 3);
+    CHECK(stored.RowCount<tlparse::ComponentRow>() == 4 + 3);
   }
 }
 
@@ -149,7 +151,7 @@ TEST_CASE("ComponentSets keeps the same text with another hash apart", "[compone
   const tlparse::KeySet first = intern(5), second = intern(6);
   CHECK(first.set_id != second.set_id);
   CHECK(second.device_index == 1);
-  CHECK(stored.RowCount("component_hash_row", 3) == 2);
+  CHECK(stored.RowCount<tlparse::ComponentHashRow>() == 2);
 }
 
 TEST_CASE("ComponentSets takes one device index of a set and keeps others as they are",
@@ -161,7 +163,7 @@ TEST_CASE("ComponentSets takes one device index of a set and keeps others as the
         {{"gm", HashOf(10 + a.back()), a}, {"example_inputs[0]", HashOf(500 + b.back()), b}}, true);
   };
   CHECK(intern("cuda:1", "cuda:2").device_index == 1);
-  CHECK(stored.RowCount("component_hash_row", 3) == 1);
+  CHECK(stored.RowCount<tlparse::ComponentHashRow>() == 1);
   // The second one is known as it is, and known again where its index is the set's.
   CHECK(intern("cuda:2", "cuda:2").device_index == 2);
   CHECK(intern("cuda:1", "cuda:2") != intern("cuda:2", "cuda:2"));

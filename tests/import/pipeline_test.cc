@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "rows/core.h"
 #include "tests/catch2.h"
 #include "tests/log/read_log.h"
 #include "tests/store/scratch_database.h"
@@ -117,11 +118,10 @@ TEST_CASE("Input that breaks is a finding, and the next file is read", "[pipelin
 TEST_CASE("What is written after reading is in the database, and its failure ends the load",
           "[pipeline]") {
   Stages stages;
-  const TableId texts = stages.tables.Use("text_row", 2);
   SECTION("rows") {
     stages.hooks.after_reading = [&](const auto& write) -> Result<void> {
       for (int id = 1000; id < 1010; ++id) {
-        if (!write([&](RowBatch& rows) { rows.Add(texts, id, "after reading"); }))
+        if (!write([&](RowBatch& rows) { rows.Add(TextRow{.id = id, .text = "after reading"}); }))
           return Fail(ErrorCode::kDatabase, "stopped");
       }
       return {};

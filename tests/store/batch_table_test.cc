@@ -9,16 +9,51 @@ using namespace std::string_literals;
 
 namespace {
 
+struct AnyRow {
+  std::optional<std::int64_t> a = std::nullopt;
+  std::optional<RowText> b = std::nullopt;
+  std::optional<StaticAny> c = std::nullopt;
+  std::optional<double> d = std::nullopt;
+  static constexpr std::string_view kTable = "any_row";
+  static constexpr std::array<std::string_view, 4> kColumns = {"a", "b", "c", "d"};
+  template <typename Visit>
+  void ForEachValue(Visit&& visit) const {
+    visit(a);
+    visit(b);
+    visit(c);
+    visit(d);
+  }
+};
+// Id: what the test calls an id, whether the table takes it or not.
+template <typename Id, typename Name>
+struct NameRow {
+  Id id;
+  Name name;
+  static constexpr std::string_view kTable = "name";
+  static constexpr std::array<std::string_view, 2> kColumns = {"id", "name"};
+  template <typename Visit>
+  void ForEachValue(Visit&& visit) const {
+    visit(id);
+    visit(name);
+  }
+};
+using Name = NameRow<std::int64_t, RowText>;
+struct MissingRow : Name {
+  static constexpr std::string_view kTable = "not_there";
+};
+struct OtherColumnRow : Name {
+  static constexpr std::array<std::string_view, 2> kColumns = {"id", "title"};
+};
+
 struct Tables {
   ScratchDatabase scratch;
   TableSet tables;
-  TableId any, names;
   Tables() {
     REQUIRE(scratch.database.Execute(
-        "CREATE TABLE any_row(a ANY, b ANY, c ANY) STRICT;"
+        "CREATE TABLE any_row(a ANY, b ANY, c ANY, d ANY) STRICT;"
         "CREATE TABLE name(id INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT"));
-    any = tables.Use("any_row", 3);
-    names = tables.Use("name", 2);
+    tables.Use<AnyRow>();
+    tables.Use<Name>();
   }
 };
 
@@ -28,13 +63,14 @@ TEST_CASE("Rows of all types arrive in their order", "[batch_table]") {
   Tables with;
   RowBatch rows(with.tables);
   const std::string blob = "\xff\0"s;
-  rows.Add(with.any, 1, 0.5, "text");
-  rows.Add(with.names, 7, std::string_view("a\0b", 3));
-  rows.Add(with.any, nullptr, StaticAny{blob, false}, StaticText{""});
-  rows.Add(with.any, INT64_MAX, std::optional<int>(), true);
+  rows.Add(AnyRow{.a = 1, .b = "text", .d = 0.5});
+  rows.Add(Name{7, std::string_view("a\0b", 3)});
+  rows.Add(AnyRow{.b = StaticText{""}, .c = StaticAny{blob, false}});
+  rows.Add(AnyRow{.a = INT64_MAX, .b = std::optional<StaticText>(), .c = StaticAny{"t", true}});
   with.scratch.Insert(with.tables, rows);
-  CHECK(with.scratch.Rows("SELECT quote(a), quote(b), quote(c) FROM any_row ORDER BY rowid") ==
-        Lines{"1|0.5|'text'", "NULL|X'FF00'|''", "9223372036854775807|NULL|1"});
+  CHECK(with.scratch.Rows("SELECT quote(a), quote(b), quote(c), quote(d) FROM any_row ORDER BY "
+                          "rowid") ==
+        Lines{"1|'text'|NULL|0.5", "NULL|''|X'FF00'|NULL", "9223372036854775807|NULL|'t'|NULL"});
   CHECK(with.scratch.Rows("SELECT id, hex(name) FROM name") == Lines{"7|610062"});
 }
 
@@ -45,8 +81,7 @@ TEST_CASE("A batch can be filled and inserted again and again", "[batch_table]")
   RowBatch rows(with.tables);
   CHECK((*writer)->Insert(rows));  // an empty one
   for (int batch = 0; batch < 3; ++batch) {
-    for (int row = 0; row < 1000; ++row)
-      rows.Add(with.names, batch * 1000 + row, std::string(50, 'x'));
+    for (int row = 0; row < 1000; ++row) rows.Add(Name{batch * 1000 + row, std::string(50, 'x')});
     REQUIRE((*writer)->Insert(rows));
     rows.Clear();
   }
@@ -60,7 +95,7 @@ TEST_CASE("Rows keep their ids, in order or not", "[batch_table]") {
   REQUIRE(writer);
   RowBatch rows(with.tables);
   const auto insert = [&](std::initializer_list<int> ids) {
-    for (const int id : ids) rows.Add(with.names, id, std::to_string(id));
+    for (const int id : ids) rows.Add(Name{id, std::to_string(id)});
     const Result<void> inserted = (*writer)->Insert(rows);
     rows.Clear();
     return inserted.has_value();
@@ -81,33 +116,33 @@ TEST_CASE("Rows keep their ids, in order or not", "[batch_table]") {
 }
 
 TEST_CASE("What SQLite refuses is an error that names the table", "[batch_table]") {
-  Tables with;
-  auto writer = BatchWriter::Make(with.scratch.database, with.tables);
-  REQUIRE(writer);
-  const auto refused = [&](auto... values) {
+  const auto refused = [](const auto& row) {
+    Tables with;
+    with.tables.Use<std::remove_cvref_t<decltype(row)>>();
     RowBatch rows(with.tables);
-    rows.Add(with.names, values...);
+    rows.Add(row);
+    auto writer = BatchWriter::Make(with.scratch.database, with.tables);
+    REQUIRE(writer);
     const Result<void> inserted = (*writer)->Insert(rows);
     REQUIRE_FALSE(inserted);
     CHECK(inserted.error().message.find("name") != std::string::npos);
+    CHECK(*with.scratch.database.QueryInt("SELECT count(*) FROM name") == 0);
     return inserted.error().code;
   };
-  CHECK(refused("no number", "x") == ErrorCode::kDatabase);
-  CHECK(refused(1, nullptr) == ErrorCode::kDatabase);
-  CHECK(refused(1, "x", "one too many") == ErrorCode::kInternal);
-  CHECK(refused(1) == ErrorCode::kInternal);
-  CHECK(*with.scratch.database.QueryInt("SELECT count(*) FROM name") == 0);
+  CHECK(refused(NameRow<RowText, RowText>{"no number", "x"}) == ErrorCode::kDatabase);
+  CHECK(refused(NameRow<std::int64_t, std::optional<RowText>>{1, std::nullopt}) ==
+        ErrorCode::kDatabase);
 }
 
 TEST_CASE("Tables that are not there or have other columns are found before the load",
           "[batch_table]") {
   Tables with;
   TableSet missing = with.tables;
-  missing.Use("not_there", 1);
+  missing.Use<MissingRow>();
   CHECK(BatchWriter::Make(with.scratch.database, missing).error().code == ErrorCode::kInternal);
-  TableSet narrow;
-  narrow.Use("name", 1);
-  CHECK(BatchWriter::Make(with.scratch.database, narrow).error().message.find("name") !=
+  TableSet other;
+  other.Use<OtherColumnRow>();
+  CHECK(BatchWriter::Make(with.scratch.database, other).error().message.find("name") !=
         std::string::npos);
 }
 

@@ -79,13 +79,10 @@ class IngestContext {
   virtual GraphTracker& graphs() = 0;
   virtual StackPool& stacks() = 0;
 
-  // Ids for rows whose table has an id of its own. `table` names the table; ids of one table ascend
-  // by one.
-  virtual std::int64_t NextId(TableId table) = 0;
+  // Ids for rows whose table has an id of its own; ids of one table ascend by one.
   template <typename Row>
   std::int64_t NextId() {
-    const TableId table = rows().TableOf<Row>();
-    return table == TableSet::kNoTable ? 0 : NextId(table);
+    return NextId(tables().Find<Row>());
   }
 
   // The current record was written at about this time (microseconds since the epoch): calibrates
@@ -104,6 +101,11 @@ class IngestContext {
   std::optional<TextId> OptionalText(std::string_view text) {
     return texts().OptionalId(rows(), text);
   }
+
+ protected:
+  virtual const TableSet& tables() const = 0;
+  // 0: no such table.
+  virtual std::int64_t NextId(TableId table) = 0;
 };
 
 // Turns the records of one family into rows. An error becomes an import_log row (kBadMetadata or

@@ -2,6 +2,8 @@
 // the *_cache_hash spellings of 2.6 and 2024, and whatever other cache writes artifacts of such
 // names (torch/_inductor/compile_fx.py, torch/_functorch/_aot_autograd/autograd_cache.py). The
 // payload is the cache's own account ("cache_info") of the lookup.
+#include "rows/cache_event.h"
+
 #include <algorithm>
 
 #include "artifacts/common/cache/cache_events.h"
@@ -108,7 +110,7 @@ std::optional<std::int64_t> MillisecondsToNs(std::optional<double> milliseconds)
 class CacheEvents final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    event_ = tables.Use("cache_event_row", 16);
+    tables.Use<CacheEventRow>();
     sets_.emplace(tables);
   }
   Result<void> Load(Database& database) override { return sets_->Load(database); }
@@ -126,7 +128,6 @@ class CacheEvents final : public Ingestor {
                 IngestContext& context);
   void Write(const CacheEvent& event, IngestContext& context);
 
-  TableId event_ = 0;
   std::optional<ComponentSets> sets_;
   ComponentLines lines_;
   simdjson::dom::parser parser_;                       // for the payloads of instants
@@ -135,11 +136,23 @@ class CacheEvents final : public Ingestor {
 
 void CacheEvents::Write(const CacheEvent& event, IngestContext& context) {
   const CacheInfo& info = event.info;
-  context.rows().Add(event_, event.id, event.record_id, event.compile_id, event.graph_id,
-                     event.layer_id, info.state, info.key_id, info.components_state,
-                     info.component_set_id, event.parent_id, info.event_time_ns, info.time_saved_ns,
-                     info.time_taken_ns, info.detail_id, info.guard_expression_id,
-                     info.bypass_reason_id);
+  context.rows().Add(
+      CacheEventRow{.id = event.id,
+                    .record_id = event.record_id,
+                    .compile_id = event.compile_id,
+                    .graph_id = event.graph_id,
+                    .layer_id = event.layer_id,
+                    .state = static_cast<std::int64_t>(info.state),
+                    .key_id = info.key_id,
+                    .components_state = static_cast<std::int64_t>(info.components_state),
+                    .component_set_id = info.component_set_id,
+                    .parent_event_id = event.parent_id,
+                    .event_time_ns = info.event_time_ns,
+                    .time_saved_ns = info.time_saved_ns,
+                    .time_taken_ns = info.time_taken_ns,
+                    .detail_id = info.detail_id,
+                    .guard_expression_id = info.guard_expression_id,
+                    .bypass_reason_id = info.bypass_reason_id});
 }
 
 void CacheEvents::ReadComponents(const JsonMembers& members, CacheInfo& info,
@@ -244,7 +257,7 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
   }
   event.record_id = record.id;
   event.compile_id = record.compile_row_id();
-  event.id = context.NextId(event_);
+  event.id = context.NextId<CacheEventRow>();
   event.layer_id = context.Text(name->layer);
   if (event.info.event_time_ns)
     context.NoteTime(*event.info.event_time_ns / 1000, IngestContext::TimeBasis::kCacheEventTime);
@@ -357,7 +370,7 @@ Result<void> CacheEvents::ProcessEnded(ProcessState& process, IngestContext& con
   std::move(lookups.instants.begin(), lookups.instants.end(), std::back_inserter(lookups.settled));
   for (const CacheInstant& instant : lookups.settled) {
     CacheEvent event;
-    event.id = context.NextId(event_);
+    event.id = context.NextId<CacheEventRow>();
     event.record_id = instant.record_id;
     event.compile_id = instant.compile_id;
     event.graph_id = instant.graph_id;

@@ -1,6 +1,8 @@
 // chromium_event: what the compiler timed (torch/_dynamo/utils.py, ChromiumEventLogger). Payload:
 // one event with name, ts (µs since the epoch), ph (B, E, i), args. The most frequent record of a
 // log, so it is kept short here.
+#include "rows/chromium_event.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -50,7 +52,7 @@ struct Event {
 
 class ChromiumEvent final : public Ingestor {
  public:
-  void Prepare(TableSet& tables) override { event_ = tables.Use("chromium_event_row", 8); }
+  void Prepare(TableSet& tables) override { tables.Use<ChromiumEventRow>(); }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
     std::string repaired_args;
@@ -213,11 +215,16 @@ class ChromiumEvent final : public Ingestor {
         compile == nullptr ? std::nullopt : std::optional(compile->id);
     const std::optional<std::string_view> args =
         repaired_args.empty() ? std::nullopt : std::optional<std::string_view>(repaired_args);
-    context.rows().Add(event_, record_id, begin_record_id, name_id, phase, start_us, duration_us,
-                       compile_id, args);
+    context.rows().Add(ChromiumEventRow{.record_id = record_id,
+                                        .begin_record_id = begin_record_id,
+                                        .name_id = name_id,
+                                        .phase = phase,
+                                        .start_us = start_us,
+                                        .duration_us = duration_us,
+                                        .compile_id = compile_id,
+                                        .args = args});
   }
 
-  TableId event_ = 0;
   simdjson::dom::parser parser_;
   std::unordered_map<std::int64_t, ProcessEvents> processes_;
 };

@@ -2,6 +2,8 @@
 // names
 // (_dump_collective_schedule in torch/_inductor/debug.py). Written on a fresh compile only;
 // collectives of cached graphs are read from the generated code (output_code.cc).
+#include "rows/collective.h"
+
 #include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/text/safe_text.h"
@@ -14,8 +16,8 @@ constexpr std::int64_t kFromSchedule = 0;  // collective_use_row.source
 class Collectives final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    collective_ = tables.Use("collective_row", 9);
-    use_ = tables.Use("collective_use_row", 5);
+    tables.Use<CollectiveRow>();
+    tables.Use<CollectiveUseRow>();
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
@@ -25,8 +27,12 @@ class Collectives final : public Ingestor {
       ASSIGN_OR_RETURN(content_id, AddSchedule(record, context));
     }
     const GraphState* graph = context.graphs().CurrentOrOpen(record, context);
-    context.rows().Add(use_, record.id, kFromSchedule, record.compile_row_id(),
-                       graph != nullptr ? std::optional(graph->id) : std::nullopt, *content_id);
+    context.rows().Add(
+        CollectiveUseRow{.record_id = record.id,
+                         .source = kFromSchedule,
+                         .compile_id = record.compile_row_id(),
+                         .graph_id = graph != nullptr ? std::optional(graph->id) : std::nullopt,
+                         .content_id = *content_id});
     return {};
   }
 
@@ -56,18 +62,16 @@ class Collectives final : public Ingestor {
                     "element " + std::to_string(ordinal) + " is not a string; kept without name");
       }
       if (content.is_new) {
-        context.rows().Add(collective_, content.id, ordinal,
-                           is_named ? std::optional(SafeText(context.rows(), name)) : std::nullopt,
-                           name.find("wait_tensor") != std::string_view::npos, nullptr, nullptr,
-                           nullptr, nullptr, nullptr);
+        context.rows().Add(CollectiveRow{
+            .content_id = content.id,
+            .ordinal = ordinal,
+            .op = is_named ? std::optional(SafeText(context.rows(), name)) : std::nullopt,
+            .is_wait = name.find("wait_tensor") != std::string_view::npos});
       }
       ++ordinal;
     }
     return content.id;
   }
-
-  TableId collective_ = 0;
-  TableId use_ = 0;
 };
 
 }  // namespace

@@ -1,9 +1,12 @@
 // compilation_metrics and its variants: what PyTorch measured of a compile (CompilationMetrics in
 // torch/_dynamo/utils.py), all in the metadata. It is also what tells whether a compile failed, and
 // why it was restarted.
+#include "rows/compilation_metrics.h"
+
 #include <algorithm>
 
 #include "artifacts/common/json_members.h"
+#include "rows/failure.h"
 
 namespace tlparse {
 namespace {
@@ -154,40 +157,64 @@ void FillLegacy(Metrics& metrics) {
 class CompilationMetrics final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    metric_ = tables.Use("compilation_metric_row", 28);
-    failure_ = tables.Use("failure_row", 9);
+    tables.Use<CompilationMetricRow>();
+    tables.Use<FailureRow>();
   }
   Result<void> Ingest(const Record& record, IngestContext& context) override;
 
  private:
   void AddRow(const Record& record, const Metrics& metrics, IngestContext& context);
   void AddFailures(const Record& record, const Metrics& metrics, IngestContext& context);
-
-  TableId metric_ = 0;
-  TableId failure_ = 0;
 };
 
 void CompilationMetrics::AddRow(const Record& record, const Metrics& m, IngestContext& context) {
   const auto text = [&](std::optional<std::string_view> value) {
     return context.OptionalText(value.value_or(""));
   };
-  context.rows().Add(metric_, record.id, record.compile_row_id(), context.Text(record.kind),
-                     text(m.co_name), text(m.co_filename), m.co_firstlineno, m.start_time_us,
-                     m.duration_us, m.dynamo_us, m.aot_autograd_us, m.inductor_us, m.code_gen_us,
-                     m.triton_us, m.backward_us, m.before_restart_us, m.gc_us, m.graph_op_count,
-                     m.graph_node_count, m.graph_input_count, m.guard_count, m.num_graph_breaks,
-                     m.cache_size, m.accumulated_cache_size, m.has_guarded_code, text(m.fail_type),
-                     text(m.fail_reason), text(m.recompile_reason), text(m.cudagraph_skip_reason));
+  context.rows().Add(
+      CompilationMetricRow{.record_id = record.id,
+                           .compile_id = record.compile_row_id(),
+                           .kind_id = context.Text(record.kind),
+                           .co_name_id = text(m.co_name),
+                           .co_filename_id = text(m.co_filename),
+                           .co_firstlineno = m.co_firstlineno,
+                           .start_time_us = m.start_time_us,
+                           .duration_us = m.duration_us,
+                           .dynamo_us = m.dynamo_us,
+                           .aot_autograd_us = m.aot_autograd_us,
+                           .inductor_us = m.inductor_us,
+                           .code_gen_us = m.code_gen_us,
+                           .triton_us = m.triton_us,
+                           .backward_us = m.backward_us,
+                           .before_restart_us = m.before_restart_us,
+                           .gc_us = m.gc_us,
+                           .graph_op_count = m.graph_op_count,
+                           .graph_node_count = m.graph_node_count,
+                           .graph_input_count = m.graph_input_count,
+                           .guard_count = m.guard_count,
+                           .num_graph_breaks = m.num_graph_breaks,
+                           .cache_size = m.cache_size,
+                           .accumulated_cache_size = m.accumulated_cache_size,
+                           .has_guarded_code = m.has_guarded_code,
+                           .fail_type_id = text(m.fail_type),
+                           .fail_reason_id = text(m.fail_reason),
+                           .recompile_reason_id = text(m.recompile_reason),
+                           .cudagraph_skip_reason_id = text(m.cudagraph_skip_reason)});
 }
 
 void CompilationMetrics::AddFailures(const Record& record, const Metrics& m,
                                      IngestContext& context) {
   if (m.fail_type || m.fail_reason) {
-    context.rows().Add(failure_, context.NextId(failure_), record.id, record.compile_row_id(),
-                       record.attempt, context.Text("failure"),
-                       context.OptionalText(m.fail_type.value_or("")),
-                       context.OptionalText(m.fail_reason.value_or("")),
-                       context.OptionalText(m.fail_user_file.value_or("")), m.fail_user_line);
+    context.rows().Add(
+        FailureRow{.id = context.NextId<FailureRow>(),
+                   .record_id = record.id,
+                   .compile_id = record.compile_row_id(),
+                   .attempt = record.attempt,
+                   .kind_id = context.Text("failure"),
+                   .type_id = context.OptionalText(m.fail_type.value_or("")),
+                   .reason_id = context.OptionalText(m.fail_reason.value_or("")),
+                   .user_file_id = context.OptionalText(m.fail_user_file.value_or("")),
+                   .user_line = m.fail_user_line});
   }
   if (!m.restart_reasons || m.restart_reasons->size() == 0) return;
   // The reasons are a set: which one ended which attempt is known only if there is one reason.
@@ -201,9 +228,12 @@ void CompilationMetrics::AddFailures(const Record& record, const Metrics& m,
     }
     std::optional<std::int64_t> ended_attempt;
     if (is_only_one && last_attempt == 1) ended_attempt = 0;
-    context.rows().Add(failure_, context.NextId(failure_), record.id, record.compile_row_id(),
-                       ended_attempt, context.Text("restart"), nullptr, context.Text(reason),
-                       nullptr, nullptr);
+    context.rows().Add(FailureRow{.id = context.NextId<FailureRow>(),
+                                  .record_id = record.id,
+                                  .compile_id = record.compile_row_id(),
+                                  .attempt = ended_attempt,
+                                  .kind_id = context.Text("restart"),
+                                  .reason_id = context.Text(reason)});
     for (std::int64_t attempt = 1;
          is_only_one && record.compile != nullptr && attempt <= last_attempt && attempt < 1000;
          ++attempt) {

@@ -2,6 +2,8 @@
 // (torch/_dynamo/convert_frame.py), eager_compile_backwards_failure
 // (torch/_functorch/_aot_autograd), make_fx_fail_partial (the graph so far, no traceback) and
 // fx_interpreter_error (message and graph).
+#include "rows/failure.h"
+
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/text/python_traceback.h"
 
@@ -15,7 +17,7 @@ std::string_view WithoutGraph(std::string_view text) {
 
 class Failures final : public Ingestor {
  public:
-  void Prepare(TableSet& tables) override { failure_ = tables.Use("failure_row", 9); }
+  void Prepare(TableSet& tables) override { tables.Use<FailureRow>(); }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
     const std::string_view text = context.Payload();
@@ -28,18 +30,22 @@ class Failures final : public Ingestor {
       reason = WithoutGraph(text);
       user_frame = LastFrame(reason, true);
     }
-    context.rows().Add(failure_, context.NextId(failure_), record.id, record.compile_row_id(),
-                       record.attempt, context.Text(record.name),
-                       context.OptionalText(summary.type), context.OptionalText(reason),
-                       context.OptionalText(user_frame ? user_frame->file : ""),
-                       user_frame ? std::optional(user_frame->line) : std::nullopt);
+    context.rows().Add(
+        FailureRow{.id = context.NextId<FailureRow>(),
+                   .record_id = record.id,
+                   .compile_id = record.compile_row_id(),
+                   .attempt = record.attempt,
+                   .kind_id = context.Text(record.name),
+                   .type_id = context.OptionalText(summary.type),
+                   .reason_id = context.OptionalText(reason),
+                   .user_file_id = context.OptionalText(user_frame ? user_frame->file : ""),
+                   .user_line = user_frame ? std::optional(user_frame->line) : std::nullopt});
     if (record.compile != nullptr && record.name == "dynamo_error")
       record.compile->is_failed = true;
     return {};
   }
 
  private:
-  TableId failure_ = 0;
 };
 
 }  // namespace

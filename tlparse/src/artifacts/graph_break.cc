@@ -8,6 +8,8 @@
 //   message
 //     File …                                     |  ========== The above exception occurred …
 //   [Traceback …]                                |    File …
+#include "rows/graph_break.h"
+
 #include <charconv>
 
 #include "artifacts/common/json_members.h"
@@ -113,7 +115,7 @@ GraphBreak ParseOther(std::string_view text) {
 
 class GraphBreaks final : public Ingestor {
  public:
-  void Prepare(TableSet& tables) override { graph_break_ = tables.Use("graph_break_row", 7); }
+  void Prepare(TableSet& tables) override { tables.Use<GraphBreakRow>(); }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
     const std::string_view text = context.Payload();
@@ -126,14 +128,17 @@ class GraphBreaks final : public Ingestor {
         found.user_line = frame->line;
       }
     }
-    context.rows().Add(graph_break_, record.id, record.compile_row_id(), record.attempt,
-                       context.Text(found.reason), context.OptionalText(found.user_stack),
-                       context.OptionalText(found.user_file), found.user_line);
+    context.rows().Add(GraphBreakRow{.record_id = record.id,
+                                     .compile_id = record.compile_row_id(),
+                                     .attempt = record.attempt,
+                                     .reason_id = context.Text(found.reason),
+                                     .user_stack_id = context.OptionalText(found.user_stack),
+                                     .user_file_id = context.OptionalText(found.user_file),
+                                     .user_line = found.user_line});
     return {};
   }
 
  private:
-  TableId graph_break_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The order in which compiled graphs ran: graph_execution (the whole order at once, when
 // record_and_log_graph_execution_order ends; torch/_inductor/debug.py) and inductor_graph_execution
 // (one record per run; nightlies of August 2025).
+#include "rows/graph_execution.h"
+
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/text/safe_text.h"
 
@@ -21,8 +23,8 @@ std::optional<std::string_view> Label(const simdjson::dom::element& entry) {
 class GraphExecutions final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    execution_ = tables.Use("graph_execution_row", 3);
-    use_ = tables.Use("graph_execution_use_row", 4);
+    tables.Use<GraphExecutionRow>();
+    tables.Use<GraphExecutionUseRow>();
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
@@ -31,8 +33,10 @@ class GraphExecutions final : public Ingestor {
       ASSIGN_OR_RETURN(const Order order, ReadOrder(record, context));
       known = orders_.insert_or_assign(record.payload_id, order).first;
     }
-    context.rows().Add(use_, record.id, record.process->id, record.process->execution_count,
-                       known->second.content_id);
+    context.rows().Add(GraphExecutionUseRow{.record_id = record.id,
+                                            .process_id = record.process->id,
+                                            .first_ordinal = record.process->execution_count,
+                                            .content_id = known->second.content_id});
     record.process->execution_count += known->second.length;
     return {};
   }
@@ -65,15 +69,15 @@ class GraphExecutions final : public Ingestor {
     context.contents().LinkPayload(context.rows(), ContentKind::kExecutionOrder, record.payload_id,
                                    content.id);
     for (std::size_t ordinal = 0; content.is_new && ordinal < labels.size(); ++ordinal) {
-      context.rows().Add(execution_, content.id, ordinal,
-                         labels[ordinal] ? std::optional(SafeText(context.rows(), *labels[ordinal]))
-                                         : std::nullopt);
+      context.rows().Add(GraphExecutionRow{
+          .content_id = content.id,
+          .ordinal = ordinal,
+          .label = labels[ordinal] ? std::optional(SafeText(context.rows(), *labels[ordinal]))
+                                   : std::nullopt});
     }
     return Order{content.id, static_cast<std::int64_t>(labels.size())};
   }
 
-  TableId execution_ = 0;
-  TableId use_ = 0;
   std::unordered_map<std::int64_t, Order> orders_;  // by payload id
 };
 

@@ -1,6 +1,8 @@
 // Printed FX graphs of every stage, from Dynamo's (torch/_dynamo/output_graph.py) over
 // AOTAutograd's to Inductor's post-grad graph, exported programs, and fx_graph_runnable, the script
 // that repeats a compile, which opens a graph's segment (reference 7.3).
+#include "rows/graph_text.h"
+
 #include <unordered_set>
 
 #include "artifacts/artifact.h"
@@ -40,8 +42,8 @@ Stage StageOf(std::string_view name) {
 class GraphTexts final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    graph_text_ = tables.Use("graph_text_row", 5);
-    node_ = tables.Use("graph_node_row", 8);
+    tables.Use<GraphTextRow>();
+    tables.Use<GraphNodeRow>();
   }
 
   Result<void> Load(Database& database) override {
@@ -68,9 +70,12 @@ class GraphTexts final : public Ingestor {
       if (content_id) NoteNodes(stage, graph, *content_id, record, context);
       NoteCompile(name, record);
     }
-    context.rows().Add(graph_text_, record.id,
-                       graph != nullptr && graph->id != 0 ? std::optional(graph->id) : std::nullopt,
-                       record.compile_row_id(), context.Text(name), content_id);
+    context.rows().Add(GraphTextRow{
+        .record_id = record.id,
+        .graph_id = graph != nullptr && graph->id != 0 ? std::optional(graph->id) : std::nullopt,
+        .compile_id = record.compile_row_id(),
+        .stage_id = context.Text(name),
+        .content_id = content_id});
     return {};
   }
 
@@ -113,12 +118,19 @@ class GraphTexts final : public Ingestor {
       const StaticText name = SafeText(rows, node.name);
       const StaticText operation = SafeText(rows, node.operation);
       if (node.source < 0) {
-        rows.Add(node_, content_id, ordinal++, name, operation, nullptr, nullptr, nullptr, nullptr);
+        rows.Add(GraphNodeRow{
+            .content_id = content_id, .ordinal = ordinal++, .name = name, .operation = operation});
         continue;
       }
       const GraphNodes::Source& source = sources_[static_cast<std::size_t>(node.source)];
-      rows.Add(node_, content_id, ordinal++, name, operation, source.file, source.line,
-               id(source.function), id(source.code));
+      rows.Add(GraphNodeRow{.content_id = content_id,
+                            .ordinal = ordinal++,
+                            .name = name,
+                            .operation = operation,
+                            .file_id = source.file,
+                            .line = source.line,
+                            .function_id = id(source.function),
+                            .code_id = id(source.code)});
     }
   }
 
@@ -139,8 +151,6 @@ class GraphTexts final : public Ingestor {
     }
   }
 
-  TableId graph_text_ = 0;
-  TableId node_ = 0;
   std::unordered_set<std::int64_t> has_rows_;  // contents whose nodes are in the database
   std::string buffer_;
   ParsedGraph parsed_;

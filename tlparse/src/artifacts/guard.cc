@@ -1,6 +1,8 @@
 // dynamo_cpp_guards_str: the tree of guards a compile installed (torch/_dynamo/guards.py,
 // CheckFunctionManager); dynamo_guards: a list of guards as JSON, for all guards in early logs,
 // since 2.6 for AOTAutograd's aliasing guards only.
+#include "rows/guard.h"
+
 #include "artifacts/artifact.h"
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/text/guard_tree.h"
@@ -13,8 +15,8 @@ namespace {
 class Guards final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    guard_ = tables.Use("guard_row", 12);
-    use_ = tables.Use("guard_use_row", 3);
+    tables.Use<GuardRow>();
+    tables.Use<GuardUseRow>();
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
@@ -32,7 +34,8 @@ class Guards final : public Ingestor {
                                      content.id);
       content_id = content.id;
     }
-    context.rows().Add(use_, record.id, record.compile_row_id(), *content_id);
+    context.rows().Add(GuardUseRow{
+        .record_id = record.id, .compile_id = record.compile_row_id(), .content_id = *content_id});
     return {};
   }
 
@@ -49,12 +52,21 @@ class Guards final : public Ingestor {
     const auto text = [&rows](std::string_view value) {
       return value.empty() ? std::nullopt : std::optional<StaticText>(SafeText(rows, value));
     };
-    rows.Add(guard_, content_id, ordinal, line.depth, context.Text(line.kind),
-             SafeText(rows, line.expression),
-             normalized == line.expression ? std::nullopt
-                                           : std::optional<StaticText>(SafeText(rows, normalized)),
-             text(line.source), context.OptionalText(line.user_file), line.user_line,
-             text(line.user_code), context.OptionalText(line.user_function), text(line.hint));
+    rows.Add(GuardRow{
+        .content_id = content_id,
+        .ordinal = ordinal,
+        .depth = line.depth,
+        .kind_id = context.Text(line.kind),
+        .expression = SafeText(rows, line.expression),
+        .normalized_expression = normalized == line.expression
+                                     ? std::nullopt
+                                     : std::optional<StaticText>(SafeText(rows, normalized)),
+        .source = text(line.source),
+        .user_file_id = context.OptionalText(line.user_file),
+        .user_line = line.user_line,
+        .user_code = text(line.user_code),
+        .user_function_id = context.OptionalText(line.user_function),
+        .hint = text(line.hint)});
   }
 
   // [{"code": "…", "stack": […] | null, "user_stack": […] | null}]; file names are ids of this
@@ -95,7 +107,8 @@ class Guards final : public Ingestor {
         Add(content.id, static_cast<std::int64_t>(ordinal), lines[ordinal], context);
       }
     }
-    context.rows().Add(use_, record.id, record.compile_row_id(), content.id);
+    context.rows().Add(GuardUseRow{
+        .record_id = record.id, .compile_id = record.compile_row_id(), .content_id = content.id});
     return {};
   }
 
@@ -123,8 +136,6 @@ class Guards final : public Ingestor {
     return true;
   }
 
-  TableId guard_ = 0;
-  TableId use_ = 0;
   std::string buffer_;
 };
 

@@ -2,6 +2,8 @@
 // libtrace_graph_execution (one execution of a graph), libtrace_measured_runtime (ops) and
 // libtrace_cuda_activity (kernels and copies of a GPU). Shapes:
 // schemas/json/libtrace/<artifact>.schema.json.
+#include "rows/measured.h"
+
 #include "artifacts/common/json_rows.h"
 
 namespace tlparse {
@@ -10,11 +12,11 @@ namespace {
 class Measurements final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    collective_ = tables.Use("issued_collective_row", 15);
-    execution_ = tables.Use("graph_run_row", 6);
-    op_ = tables.Use("measured_op_row", 11);
-    activity_ = tables.Use("gpu_activity_row", 12);
-    gpu_log_ = tables.Use("gpu_activity_log", 4);
+    tables.Use<IssuedCollectiveRow>();
+    tables.Use<GraphRunRow>();
+    tables.Use<MeasuredOpRow>();
+    tables.Use<GpuActivityRow>();
+    tables.Use<GpuActivityLogRow>();
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
@@ -22,8 +24,12 @@ class Measurements final : public Ingestor {
     ASSIGN_OR_RETURN(const simdjson::dom::object object, PayloadObject(context));
     const CellMembers payload(object, context);
     if (record.name == "libtrace_graph_execution") {
-      context.rows().Add(execution_, record.id, payload.Int("ordinal"), payload.Text("compile_id"),
-                         payload.Text("label"), payload.Int("time_us"), payload.Int("duration_ns"));
+      context.rows().Add(GraphRunRow{.record_id = record.id,
+                                     .ordinal = payload.Int("ordinal"),
+                                     .label = payload.Text("compile_id"),
+                                     .graph = payload.Text("label"),
+                                     .start_us = payload.Int("time_us"),
+                                     .duration_ns = payload.Int("duration_ns")});
     } else if (record.name == "libtrace_measured_runtime") {
       AddOps(record, payload, context);
     } else {
@@ -40,12 +46,21 @@ class Measurements final : public Ingestor {
       return Fail(ErrorCode::kBadJson, "the payload is not a list");
     ForEachObject(
         list, "collective", context, [&](std::int64_t ordinal, const CellMembers& issued) {
-          context.rows().Add(
-              collective_, record.id, ordinal, issued.Text("compile_id"),
-              issued.Int("sequence_number"), issued.Text("op"), issued.Text("process_group"),
-              issued.Int("group_size"), issued.Text("backend"), issued.ListJson("input_shapes"),
-              issued.ListJson("output_shapes"), issued.Text("dtype"), issued.Text("reduce_op"),
-              issued.Int("root_rank"), issued.Int("start_us"), issued.Number("duration_ns"));
+          context.rows().Add(IssuedCollectiveRow{.record_id = record.id,
+                                                 .ordinal = ordinal,
+                                                 .label = issued.Text("compile_id"),
+                                                 .sequence_number = issued.Int("sequence_number"),
+                                                 .op = issued.Text("op"),
+                                                 .group_name = issued.Text("process_group"),
+                                                 .group_size = issued.Int("group_size"),
+                                                 .backend = issued.Text("backend"),
+                                                 .input_shapes = issued.ListJson("input_shapes"),
+                                                 .output_shapes = issued.ListJson("output_shapes"),
+                                                 .dtype = issued.Text("dtype"),
+                                                 .reduce_op = issued.Text("reduce_op"),
+                                                 .root_rank = issued.Int("root_rank"),
+                                                 .start_us = issued.Int("start_us"),
+                                                 .duration_ns = issued.Number("duration_ns")});
         });
     return {};
   }
@@ -53,31 +68,41 @@ class Measurements final : public Ingestor {
   void AddOps(const Record& record, const CellMembers& payload, IngestContext& context) {
     const std::optional<StaticText> clock = payload.Text("clock");
     ForEachObject(payload, "ops", context, [&](std::int64_t ordinal, const CellMembers& op) {
-      context.rows().Add(op_, record.id, ordinal, record.compile_row_id(), clock, op.Text("name"),
-                         op.Text("node"), op.Int("count"), op.Number("total_ns"),
-                         op.Number("min_ns"), op.Number("max_ns"),
-                         op.Number("estimated_runtime_ns"));
+      context.rows().Add(MeasuredOpRow{.record_id = record.id,
+                                       .ordinal = ordinal,
+                                       .compile_id = record.compile_row_id(),
+                                       .clock = clock,
+                                       .name = op.Text("name"),
+                                       .node = op.Text("node"),
+                                       .count = op.Int("count"),
+                                       .total_ns = op.Number("total_ns"),
+                                       .min_ns = op.Number("min_ns"),
+                                       .max_ns = op.Number("max_ns"),
+                                       .estimated_ns = op.Number("estimated_runtime_ns")});
     });
   }
 
   void AddActivities(const Record& record, const CellMembers& payload, IngestContext& context) {
-    context.rows().Add(gpu_log_, record.id, payload.Text("cupti"), payload.Int("cupti_version"),
-                       payload.Int("lost_count"));
-    ForEachObject(
-        payload, "activities", context, [&](std::int64_t ordinal, const CellMembers& activity) {
-          context.rows().Add(activity_, record.id, ordinal, record.compile_row_id(),
-                             activity.Text("kind"), activity.Text("name"), activity.Text("op"),
-                             activity.Text("node"), activity.Int("device"), activity.Int("stream"),
-                             activity.Int("start_ns"), activity.Int("duration_ns"),
-                             activity.Int("size_bytes"));
-        });
+    context.rows().Add(GpuActivityLogRow{.record_id = record.id,
+                                         .cupti = payload.Text("cupti"),
+                                         .cupti_version = payload.Int("cupti_version"),
+                                         .lost_count = payload.Int("lost_count")});
+    ForEachObject(payload, "activities", context,
+                  [&](std::int64_t ordinal, const CellMembers& activity) {
+                    context.rows().Add(GpuActivityRow{.record_id = record.id,
+                                                      .ordinal = ordinal,
+                                                      .compile_id = record.compile_row_id(),
+                                                      .kind = activity.Text("kind"),
+                                                      .name = activity.Text("name"),
+                                                      .op = activity.Text("op"),
+                                                      .node = activity.Text("node"),
+                                                      .device = activity.Int("device"),
+                                                      .stream = activity.Int("stream"),
+                                                      .start_ns = activity.Int("start_ns"),
+                                                      .duration_ns = activity.Int("duration_ns"),
+                                                      .size_bytes = activity.Int("size_bytes")});
+                  });
   }
-
-  TableId collective_ = 0;
-  TableId execution_ = 0;
-  TableId op_ = 0;
-  TableId activity_ = 0;
-  TableId gpu_log_ = 0;
 };
 
 }  // namespace

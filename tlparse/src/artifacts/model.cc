@@ -3,6 +3,8 @@
 // libtrace_torchscript_signature (what a specialised graph takes and gives) and
 // libtrace_cache_bundle (cache entries saved or put back together). Shapes:
 // schemas/json/libtrace*/<artifact>.schema.json.
+#include "rows/model.h"
+
 #include "artifacts/common/json_rows.h"
 
 namespace tlparse {
@@ -11,14 +13,14 @@ namespace {
 class Models final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    load_ = tables.Use("model_load", 10);
-    package_ = tables.Use("model_package", 7);
-    file_ = tables.Use("package_file", 5);
-    kernel_ = tables.Use("package_kernel", 6);
-    weight_ = tables.Use("model_weight", 8);
-    value_ = tables.Use("graph_value", 12);
-    bundle_ = tables.Use("cache_bundle", 7);
-    bundle_key_ = tables.Use("cache_bundle_key", 4);
+    tables.Use<ModelLoadRow>();
+    tables.Use<ModelPackageRow>();
+    tables.Use<PackageFileRow>();
+    tables.Use<PackageKernelRow>();
+    tables.Use<ModelWeightRow>();
+    tables.Use<GraphValueRow>();
+    tables.Use<CacheBundleRow>();
+    tables.Use<CacheBundleKeyRow>();
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
@@ -39,57 +41,89 @@ class Models final : public Ingestor {
 
  private:
   void AddLoad(const Record& record, const CellMembers& load, IngestContext& context) {
-    context.rows().Add(load_, record.id, record.compile_row_id(), load.Text("model"),
-                       load.Text("kind"), load.Text("state"), load.Text("cache_key"),
-                       load.Int("duration_ns"), load.Int("memory_before_bytes"),
-                       load.Int("memory_after_bytes"), load.Int("weight_size_bytes"));
+    context.rows().Add(ModelLoadRow{.record_id = record.id,
+                                    .compile_id = record.compile_row_id(),
+                                    .model = load.Text("model"),
+                                    .kind = load.Text("kind"),
+                                    .state = load.Text("state"),
+                                    .cache_key = load.Text("cache_key"),
+                                    .duration_ns = load.Int("duration_ns"),
+                                    .memory_before_bytes = load.Int("memory_before_bytes"),
+                                    .memory_after_bytes = load.Int("memory_after_bytes"),
+                                    .weight_size_bytes = load.Int("weight_size_bytes")});
     AddWeights(record, load, context);
   }
 
   void AddPackage(const Record& record, const CellMembers& package, IngestContext& context) {
     RowBatch& rows = context.rows();
-    rows.Add(package_, record.id, record.compile_row_id(), package.Text("path"),
-             package.Text("kind"), package.Int("size_bytes"), package.Int("weight_size_bytes"),
-             package.ObjectJson("metadata"));
+    rows.Add(ModelPackageRow{.record_id = record.id,
+                             .compile_id = record.compile_row_id(),
+                             .path = package.Text("path"),
+                             .kind = package.Text("kind"),
+                             .size_bytes = package.Int("size_bytes"),
+                             .weight_size_bytes = package.Int("weight_size_bytes"),
+                             .metadata = package.ObjectJson("metadata")});
     ForEachObject(package, "files", context, [&](std::int64_t ordinal, const CellMembers& file) {
-      rows.Add(file_, record.id, ordinal, file.Text("name"), file.Int("size_bytes"),
-               file.Int("crc32"));
+      rows.Add(PackageFileRow{.record_id = record.id,
+                              .ordinal = ordinal,
+                              .name = file.Text("name"),
+                              .size_bytes = file.Int("size_bytes"),
+                              .crc32 = file.Int("crc32")});
     });
     ForEachObject(package, "kernels", context,
                   [&](std::int64_t ordinal, const CellMembers& kernel) {
-                    rows.Add(kernel_, record.id, ordinal, kernel.Text("name"),
-                             kernel.ListJson("pre_grad_nodes"), kernel.ListJson("post_grad_nodes"),
-                             kernel.ListJson("stack_traces"));
+                    rows.Add(PackageKernelRow{.record_id = record.id,
+                                              .ordinal = ordinal,
+                                              .name = kernel.Text("name"),
+                                              .pre_grad_nodes = kernel.ListJson("pre_grad_nodes"),
+                                              .post_grad_nodes = kernel.ListJson("post_grad_nodes"),
+                                              .stack_traces = kernel.ListJson("stack_traces")});
                   });
     AddWeights(record, package, context);
   }
 
   void AddWeights(const Record& record, const CellMembers& payload, IngestContext& context) {
-    ForEachObject(
-        payload, "weights", context, [&](std::int64_t ordinal, const CellMembers& weight) {
-          context.rows().Add(weight_, record.id, ordinal, weight.Text("name"),
-                             weight.ListJson("shape"), weight.Text("dtype"), weight.Text("device"),
-                             weight.Int("size_bytes"), weight.Int("storage_id"));
-        });
+    ForEachObject(payload, "weights", context,
+                  [&](std::int64_t ordinal, const CellMembers& weight) {
+                    context.rows().Add(ModelWeightRow{.record_id = record.id,
+                                                      .ordinal = ordinal,
+                                                      .name = weight.Text("name"),
+                                                      .shape = weight.ListJson("shape"),
+                                                      .dtype = weight.Text("dtype"),
+                                                      .device = weight.Text("device"),
+                                                      .size_bytes = weight.Int("size_bytes"),
+                                                      .storage_id = weight.Int("storage_id")});
+                  });
   }
 
   void AddValues(const Record& record, const CellMembers& signature, std::string_view list,
                  IngestContext& context) {
     const std::optional<StaticText> model = signature.Text("model");
     ForEachObject(signature, list, context, [&](std::int64_t ordinal, const CellMembers& value) {
-      context.rows().Add(value_, record.id, StaticText{list == "inputs" ? "input" : "output"},
-                         ordinal, record.compile_row_id(), model, value.Text("name"),
-                         value.Text("type"), value.Text("dtype"), value.Text("device"),
-                         value.ListJson("shape"), value.ListJson("stride"),
-                         value.Bool("requires_grad"));
+      context.rows().Add(GraphValueRow{.record_id = record.id,
+                                       .role = StaticText{list == "inputs" ? "input" : "output"},
+                                       .ordinal = ordinal,
+                                       .compile_id = record.compile_row_id(),
+                                       .model = model,
+                                       .name = value.Text("name"),
+                                       .type = value.Text("type"),
+                                       .dtype = value.Text("dtype"),
+                                       .device = value.Text("device"),
+                                       .shape = value.ListJson("shape"),
+                                       .stride = value.ListJson("stride"),
+                                       .requires_grad = value.Bool("requires_grad")});
     });
   }
 
   void AddBundle(const Record& record, const CellMembers& bundle, IngestContext& context) {
     RowBatch& rows = context.rows();
-    rows.Add(bundle_, record.id, record.compile_row_id(), bundle.Text("action"),
-             bundle.Text("path"), bundle.Int("entry_count"), bundle.Int("size_bytes"),
-             bundle.Int("skipped_count"));
+    rows.Add(CacheBundleRow{.record_id = record.id,
+                            .compile_id = record.compile_row_id(),
+                            .action = bundle.Text("action"),
+                            .path = bundle.Text("path"),
+                            .entry_count = bundle.Int("entry_count"),
+                            .size_bytes = bundle.Int("size_bytes"),
+                            .skipped_count = bundle.Int("skipped_count")});
     const std::optional<simdjson::dom::object> layers = bundle.Object("keys_by_layer");
     if (!layers) return;
     std::int64_t ordinal = 0;
@@ -104,20 +138,13 @@ class Models final : public Ingestor {
         if (element.get(key) != simdjson::SUCCESS)
           bundle.Odd("keys_by_layer", "an object of lists of strings");
         else
-          rows.Add(bundle_key_, record.id, ordinal++, SafeText(rows, layer.key),
-                   SafeText(rows, key));
+          rows.Add(CacheBundleKeyRow{.record_id = record.id,
+                                     .ordinal = ordinal++,
+                                     .layer = SafeText(rows, layer.key),
+                                     .key = SafeText(rows, key)});
       }
     }
   }
-
-  TableId load_ = 0;
-  TableId package_ = 0;
-  TableId file_ = 0;
-  TableId kernel_ = 0;
-  TableId weight_ = 0;
-  TableId value_ = 0;
-  TableId bundle_ = 0;
-  TableId bundle_key_ = 0;
 };
 
 }  // namespace

@@ -8,6 +8,8 @@
 // estimate is in milliseconds, and the name stayed. So 2.10 and later are taken to write
 // milliseconds, and where no version is known the estimates of collectives decide: none takes less
 // than a microsecond or more than a second.
+#include "rows/op_runtime.h"
+
 #include <charconv>
 #include <unordered_set>
 
@@ -103,10 +105,10 @@ Result<std::vector<Op>> ReadOps(IngestContext& context) {
 class OpRuntimes final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    op_ = tables.Use("op_row", 4);
-    output_ = tables.Use("op_output_row", 6);
-    estimate_ = tables.Use("op_estimate_row", 3);
-    use_ = tables.Use("op_list_use_row", 6);
+    tables.Use<OpRow>();
+    tables.Use<OpOutputRow>();
+    tables.Use<OpEstimateRow>();
+    tables.Use<OpListUseRow>();
   }
   Result<void> Ingest(const Record& record, IngestContext& context) override;
   Result<void> ProcessEnded(ProcessState& process, IngestContext&) override {
@@ -126,10 +128,6 @@ class OpRuntimes final : public Ingestor {
   std::optional<std::int64_t> AddEstimates(const Record& record, const std::vector<Op>& ops,
                                            bool is_ms, IngestContext& context);
 
-  TableId op_ = 0;
-  TableId output_ = 0;
-  TableId estimate_ = 0;
-  TableId use_ = 0;
   std::unordered_map<std::int64_t, Known> known_;  // by payload id
   std::unordered_set<std::int64_t> told_;          // processes whose unit import_log tells
 };
@@ -164,11 +162,18 @@ std::int64_t OpRuntimes::AddOps(const Record& record, const std::vector<Op>& ops
   };
   for (std::size_t ordinal = 0; ordinal < ops.size(); ++ordinal) {
     const Op& op = ops[ordinal];
-    rows.Add(op_, content.id, ordinal, text(op.name), text(op.type));
+    rows.Add(OpRow{.content_id = content.id,
+                   .ordinal = ordinal,
+                   .name = text(op.name),
+                   .type = text(op.type)});
     for (std::size_t index = 0; index < op.outputs.size(); ++index) {
       const Output& output = op.outputs[index];
-      rows.Add(output_, content.id, ordinal, index, json(output.shape), json(output.stride),
-               text(output.dtype));
+      rows.Add(OpOutputRow{.content_id = content.id,
+                           .op_ordinal = ordinal,
+                           .ordinal = index,
+                           .shape = json(output.shape),
+                           .stride = json(output.stride),
+                           .dtype = text(output.dtype)});
     }
   }
   return content.id;
@@ -192,7 +197,10 @@ std::optional<std::int64_t> OpRuntimes::AddEstimates(const Record& record,
   context.contents().LinkPayload(rows, ContentKind::kOpEstimate, record.payload_id, content.id);
   for (std::size_t ordinal = 0; content.is_new && ordinal < ops.size(); ++ordinal) {
     const std::optional<double>& estimate = ops[ordinal].estimate;
-    if (estimate) rows.Add(estimate_, content.id, ordinal, *estimate * (is_ms ? kNsPerMs : 1));
+    if (estimate)
+      rows.Add(OpEstimateRow{.content_id = content.id,
+                             .ordinal = ordinal,
+                             .estimated_ns = *estimate * (is_ms ? kNsPerMs : 1)});
   }
   return content.id;
 }
@@ -215,9 +223,13 @@ Result<void> OpRuntimes::Ingest(const Record& record, IngestContext& context) {
   }
   const Known& known = found->second;
   const GraphState* graph = context.graphs().Current(record, true);
-  context.rows().Add(use_, record.id, record.compile_row_id(),
-                     graph != nullptr ? std::optional(graph->id) : std::nullopt, known.op_list_id,
-                     known.estimates_id, StaticText{known.is_ms ? "ms" : "ns"});
+  context.rows().Add(
+      OpListUseRow{.record_id = record.id,
+                   .compile_id = record.compile_row_id(),
+                   .graph_id = graph != nullptr ? std::optional(graph->id) : std::nullopt,
+                   .content_id = known.op_list_id,
+                   .estimate_content_id = known.estimates_id,
+                   .unit = StaticText{known.is_ms ? "ms" : "ns"}});
   if (known.is_ms && known.has_estimate && told_.insert(record.process->id).second) {
     context.Log(
         ImportCode::kAssumedUnit,

@@ -2,6 +2,8 @@
 // of AOTInductor; what vLLM dumps becomes graph_text), inductor_autotune_at_compile_time_code.
 // Which collectives it calls is read from it as well: unlike the schedule artifact the code is
 // logged for graphs from the cache too.
+#include "rows/output_code.h"
+
 #include <list>
 #include <unordered_map>
 
@@ -12,6 +14,8 @@
 #include "artifacts/common/payload_content.h"
 #include "artifacts/common/text/normalize.h"
 #include "artifacts/common/text/safe_text.h"
+#include "rows/collective.h"
+#include "rows/graph_text.h"
 
 namespace tlparse {
 namespace {
@@ -47,10 +51,10 @@ class SummaryCache {
 class OutputCode final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    code_ = tables.Use("output_code_row", 5);
-    graph_text_ = tables.Use("graph_text_row", 5);
-    collective_ = tables.Use("collective_row", 9);
-    collective_use_ = tables.Use("collective_use_row", 5);
+    tables.Use<OutputCodeRow>();
+    tables.Use<GraphTextRow>();
+    tables.Use<CollectiveRow>();
+    tables.Use<CollectiveUseRow>();
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
@@ -78,9 +82,12 @@ class OutputCode final : public Ingestor {
       record.compile->has_output_graph = true;
     const std::optional<std::int64_t> graph_id =
         graph != nullptr && graph->id != 0 ? std::optional(graph->id) : std::nullopt;
-    context.rows().Add(code_, record.id, graph_id, record.compile_row_id(),
-                       PayloadContent(ContentKind::kCode, &NormalizeCode, record, context, buffer_),
-                       path);
+    context.rows().Add(OutputCodeRow{
+        .record_id = record.id,
+        .graph_id = graph_id,
+        .compile_id = record.compile_row_id(),
+        .content_id = PayloadContent(ContentKind::kCode, &NormalizeCode, record, context, buffer_),
+        .path_id = path});
     if (summary && !summary->collectives.empty())
       AddCollectives(*summary, graph_id, record, context);
     return {};
@@ -108,10 +115,13 @@ class OutputCode final : public Ingestor {
   void AddDumpedGraph(const Record& record, IngestContext& context) {
     const bool is_post_grad = dump_name_.starts_with("vllm_post_grad.");
     const GraphState* graph = is_post_grad ? context.graphs().Current(record) : nullptr;
-    context.rows().Add(
-        graph_text_, record.id, graph != nullptr ? std::optional(graph->id) : std::nullopt,
-        record.compile_row_id(), context.Text(dump_name_),
-        PayloadContent(ContentKind::kGraph, &NormalizeGraph, record, context, buffer_));
+    context.rows().Add(GraphTextRow{
+        .record_id = record.id,
+        .graph_id = graph != nullptr ? std::optional(graph->id) : std::nullopt,
+        .compile_id = record.compile_row_id(),
+        .stage_id = context.Text(dump_name_),
+        .content_id =
+            PayloadContent(ContentKind::kGraph, &NormalizeGraph, record, context, buffer_)});
   }
 
   // AOTInductor dumps the wrapper, which calls the kernels, and files that only define them.
@@ -156,7 +166,11 @@ class OutputCode final : public Ingestor {
       if (content.is_new) AddCollectiveRows(content.id, summary, rows);
       content_id = content.id;
     }
-    rows.Add(collective_use_, record.id, kFromCode, record.compile_row_id(), graph_id, *content_id);
+    rows.Add(CollectiveUseRow{.record_id = record.id,
+                              .source = kFromCode,
+                              .compile_id = record.compile_row_id(),
+                              .graph_id = graph_id,
+                              .content_id = *content_id});
   }
 
   void AddCollectiveRows(std::int64_t content_id, const CodeSummary& summary, RowBatch& rows) {
@@ -165,16 +179,18 @@ class OutputCode final : public Ingestor {
     };
     std::int64_t ordinal = 0;
     for (const CodeCollective& collective : summary.collectives) {
-      rows.Add(collective_, content_id, ordinal++, text(collective.op), collective.is_wait,
-               text(collective.arguments), text(collective.group_name), text(collective.shape),
-               text(collective.dtype), collective.line);
+      rows.Add(CollectiveRow{.content_id = content_id,
+                             .ordinal = ordinal++,
+                             .op = text(collective.op),
+                             .is_wait = collective.is_wait,
+                             .arguments = text(collective.arguments),
+                             .group_name = text(collective.group_name),
+                             .shape = text(collective.shape),
+                             .dtype = text(collective.dtype),
+                             .code_line = collective.line});
     }
   }
 
-  TableId code_ = 0;
-  TableId graph_text_ = 0;
-  TableId collective_ = 0;
-  TableId collective_use_ = 0;
   std::string buffer_;
   std::string dump_name_;
   SummaryCache summaries_;

@@ -1,6 +1,8 @@
 // Which kernel comes from which lines: the provenance artifacts of all generations
 // (torch/_inductor/debug.py), joined with the generated code and the graphs when a graph's segment
 // closes.
+#include "rows/provenance.h"
+
 #include <unordered_map>
 #include <unordered_set>
 
@@ -18,10 +20,10 @@ namespace {
 class ProvenanceIngestor final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    kernel_ = tables.Use("kernel_row", 6);
-    kernel_node_ = tables.Use("kernel_node_row", 2);
-    node_mapping_ = tables.Use("node_mapping_row", 3);
-    kernel_source_ = tables.Use("kernel_source_row", 8);
+    tables.Use<KernelRow>();
+    tables.Use<KernelNodeRow>();
+    tables.Use<NodeMappingRow>();
+    tables.Use<KernelSourceRow>();
   }
 
   // Notes the payload for the graph it belongs to; rows are made when that graph closes.
@@ -149,27 +151,34 @@ class ProvenanceIngestor final : public Ingestor {
     };
     std::int64_t ordinal = 0;
     for (const Provenance::Kernel& kernel : provenance.kernels) {
-      const std::int64_t kernel_id = context.NextId(kernel_);
-      rows.Add(kernel_, kernel_id, content_id, ordinal++, kernel.name, kernel.handle,
-               id(kernel.code_line));
+      const std::int64_t kernel_id = context.NextId<KernelRow>();
+      rows.Add(KernelRow{.id = kernel_id,
+                         .content_id = content_id,
+                         .ordinal = ordinal++,
+                         .name = kernel.name,
+                         .debug_handle = kernel.handle,
+                         .code_line = id(kernel.code_line)});
       for (const std::string& node : kernel.post_grad_nodes)
-        rows.Add(kernel_node_, kernel_id, node);
+        rows.Add(KernelNodeRow{.kernel_id = kernel_id, .post_grad_node = node});
       for (std::size_t stack = 0; stack < kernel.stacks.size(); ++stack) {
         for (std::size_t frame = 0; frame < kernel.stacks[stack].size(); ++frame) {
           const Provenance::Frame& source = kernel.stacks[stack][frame];
-          rows.Add(kernel_source_, kernel_id, stack, frame, source.file, source.line,
-                   id(source.function), id(source.code), kernel.basis);
+          rows.Add(KernelSourceRow{.kernel_id = kernel_id,
+                                   .stack_ordinal = stack,
+                                   .frame_ordinal = frame,
+                                   .file_id = source.file,
+                                   .line = source.line,
+                                   .function_id = id(source.function),
+                                   .code_id = id(source.code),
+                                   .basis = static_cast<std::int64_t>(kernel.basis)});
         }
       }
     }
     for (const auto& [post, pre] : provenance.node_mapping)
-      rows.Add(node_mapping_, content_id, post, pre);
+      rows.Add(
+          NodeMappingRow{.content_id = content_id, .post_grad_node = post, .pre_grad_node = pre});
   }
 
-  TableId kernel_ = 0;
-  TableId kernel_node_ = 0;
-  TableId node_mapping_ = 0;
-  TableId kernel_source_ = 0;
   simdjson::dom::parser parser_;
   std::unordered_set<std::int64_t> checked_;  // payloads that are JSON objects
   // Content by what it was made of, so that graphs with the same payloads are joined once.

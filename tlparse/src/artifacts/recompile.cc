@@ -7,6 +7,8 @@
 //     File …
 //
 // of which everything behind the check may be missing.
+#include "rows/recompile.h"
+
 #include <charconv>
 
 #include "artifacts/common/json_members.h"
@@ -80,7 +82,7 @@ Reason ParseReason(std::string_view text) {
 
 class Recompiles final : public Ingestor {
  public:
-  void Prepare(TableSet& tables) override { recompile_ = tables.Use("recompile_row", 9); }
+  void Prepare(TableSet& tables) override { tables.Use<RecompileRow>(); }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
     const std::string_view text = context.Payload();
@@ -121,13 +123,16 @@ class Recompiles final : public Ingestor {
                     "compile " + std::string(reason.prior_label) + " is not in this log");
       }
     }
-    context.rows().Add(recompile_, record.id, ordinal, record.compile_row_id(), prior_id,
-                       context.OptionalText(reason.prior_label), context.Text(text),
-                       context.OptionalText(reason.guard), context.OptionalText(reason.user_file),
-                       reason.user_line);
+    context.rows().Add(RecompileRow{.record_id = record.id,
+                                    .ordinal = ordinal,
+                                    .compile_id = record.compile_row_id(),
+                                    .prior_compile_id = prior_id,
+                                    .prior_label_id = context.OptionalText(reason.prior_label),
+                                    .reason_id = context.Text(text),
+                                    .guard_id = context.OptionalText(reason.guard),
+                                    .user_file_id = context.OptionalText(reason.user_file),
+                                    .user_line = reason.user_line});
   }
-
-  TableId recompile_ = 0;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Who wrote a log and what it could not write: libtrace_version, the second record of each of
 // libtrace's files, and libtrace_loss. Shapes: schemas/json/libtrace/<artifact>.schema.json.
+#include "rows/trace_writer.h"
+
 #include "artifacts/common/json_rows.h"
 
 namespace tlparse {
@@ -8,9 +10,9 @@ namespace {
 class TraceWriters final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    writer_ = tables.Use("trace_writer", 7);
-    loss_ = tables.Use("trace_loss", 8);
-    lost_record_ = tables.Use("lost_record", 4);
+    tables.Use<TraceWriterRow>();
+    tables.Use<TraceLossRow>();
+    tables.Use<LostRecordRow>();
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
@@ -19,9 +21,13 @@ class TraceWriters final : public Ingestor {
     if (record.name == "libtrace_loss") {
       AddLosses(record, payload, context);
     } else {
-      context.rows().Add(writer_, record.id, payload.Text("libtrace_version"),
-                         payload.Text("language"), payload.Text("program"), payload.Text("host"),
-                         payload.Int("time_unix_ns"), payload.Int("utc_offset_s"));
+      context.rows().Add(TraceWriterRow{.record_id = record.id,
+                                        .libtrace_version = payload.Text("libtrace_version"),
+                                        .language = payload.Text("language"),
+                                        .program = payload.Text("program"),
+                                        .host = payload.Text("host"),
+                                        .time_ns = payload.Int("time_unix_ns"),
+                                        .utc_offset_s = payload.Int("utc_offset_s")});
     }
     return {};
   }
@@ -45,8 +51,14 @@ class TraceWriters final : public Ingestor {
       const std::optional<std::int64_t> count = loss.Int("record_count");
       const std::optional<StaticText> kind = loss.Text("kind");
       const std::optional<StaticText> reason = loss.Text("reason");
-      rows.Add(loss_, record.id, ordinal, kind, count, loss.Int("total_record_count"), reason,
-               first_us, last_us);
+      rows.Add(TraceLossRow{.record_id = record.id,
+                            .ordinal = ordinal,
+                            .kind = kind,
+                            .record_count = count,
+                            .total_record_count = loss.Int("total_record_count"),
+                            .reason = reason,
+                            .first_us = first_us,
+                            .last_us = last_us});
       context.Log(ImportCode::kRecordsLost, Told(count) +
                                                 (kind ? ", " + std::string(kind->text) : "") +
                                                 (reason ? ": " + std::string(reason->text) : ""));
@@ -59,13 +71,12 @@ class TraceWriters final : public Ingestor {
     for (const simdjson::dom::key_value_pair& lost : *by_record) {
       const std::optional<std::int64_t> count = AsInt(lost.value);
       if (!count) payload.Odd("by_record", "an object of integers");
-      rows.Add(lost_record_, record.id, ordinal++, SafeText(rows, lost.key), count);
+      rows.Add(LostRecordRow{.record_id = record.id,
+                             .ordinal = ordinal++,
+                             .name = SafeText(rows, lost.key),
+                             .record_count = count});
     }
   }
-
-  TableId writer_ = 0;
-  TableId loss_ = 0;
-  TableId lost_record_ = 0;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // triton_kernel_info: how each Triton kernel of a graph was tuned and how long it took to compile
 // (torch/_inductor/async_compile.py). A JSON object by kernel name.
+#include "rows/triton_kernel.h"
+
 #include <unordered_set>
 
 #include "artifacts/common/graph/graph_tracker.h"
@@ -12,8 +14,8 @@ namespace {
 class TritonKernels final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
-    kernel_ = tables.Use("triton_kernel_row", 7);
-    use_ = tables.Use("triton_kernel_use_row", 4);
+    tables.Use<TritonKernelRow>();
+    tables.Use<TritonKernelUseRow>();
   }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
@@ -31,8 +33,11 @@ class TritonKernels final : public Ingestor {
       content_id = content.id;
     }
     const GraphState* graph = context.graphs().Current(record, true);
-    context.rows().Add(use_, record.id, record.compile_row_id(),
-                       graph != nullptr ? std::optional(graph->id) : std::nullopt, *content_id);
+    context.rows().Add(
+        TritonKernelUseRow{.record_id = record.id,
+                           .compile_id = record.compile_row_id(),
+                           .graph_id = graph != nullptr ? std::optional(graph->id) : std::nullopt,
+                           .content_id = *content_id});
     return {};
   }
 
@@ -57,15 +62,15 @@ class TritonKernels final : public Ingestor {
       const auto text = [&](std::optional<std::string_view> value) {
         return value ? std::optional(SafeText(rows, *value)) : std::nullopt;
       };
-      rows.Add(kernel_, content_id, name, text(members.String("autotune_cache_state")),
-               members.Int("num_configs"), members.Int("compile_time_us"),
-               config ? text(simdjson::minify(*config)) : std::nullopt,
-               SafeText(rows, simdjson::minify(kernel.value)));
+      rows.Add(TritonKernelRow{.content_id = content_id,
+                               .name = name,
+                               .autotune_cache_state = text(members.String("autotune_cache_state")),
+                               .num_configs = members.Int("num_configs"),
+                               .compile_time_us = members.Int("compile_time_us"),
+                               .config = config ? text(simdjson::minify(*config)) : std::nullopt,
+                               .info = SafeText(rows, simdjson::minify(kernel.value))});
     }
   }
-
-  TableId kernel_ = 0;
-  TableId use_ = 0;
 };
 
 }  // namespace

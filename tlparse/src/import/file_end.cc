@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "import/typing_stage.h"
+#include "rows/core.h"
 
 namespace tlparse {
 
@@ -20,15 +21,29 @@ void TypingStage::AddCompileRows(CompileState& compile, const ProcessState& proc
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
-  rows_->Add(compile_table_, compile.id, process.id, process.rank, compile.ids.compiled_autograd_id,
-             compile.ids.frame_id, compile.ids.frame_compile_id, compile.label,
-             compile.is_synthetic, StaticText{StatusOf(compile)}, compile.start_time_us,
-             compile.duration_us, compile.backward_duration_us, text_or_null(compile.function),
-             text_or_null(compile.file), compile.line, compile.generation,
-             compile.stack_id == 0 ? std::nullopt : std::optional(compile.stack_id),
-             compile.first_record_id, compile.last_record_id);
+  rows_->Add(
+      CompileRow{.id = compile.id,
+                 .process_id = process.id,
+                 .rank = process.rank,
+                 .compiled_autograd_id = compile.ids.compiled_autograd_id,
+                 .frame_id = compile.ids.frame_id,
+                 .frame_compile_id = compile.ids.frame_compile_id,
+                 .label = compile.label,
+                 .is_synthetic = compile.is_synthetic,
+                 .status = StaticText{StatusOf(compile)},
+                 .start_time_us = compile.start_time_us,
+                 .duration_us = compile.duration_us,
+                 .backward_duration_us = compile.backward_duration_us,
+                 .function = text_or_null(compile.function),
+                 .file = text_or_null(compile.file),
+                 .line = compile.line,
+                 .generation = compile.generation,
+                 .stack_id = compile.stack_id == 0 ? std::nullopt : std::optional(compile.stack_id),
+                 .first_record_id = compile.first_record_id,
+                 .last_record_id = compile.last_record_id});
   for (const auto& [attempt, reason] : compile.restart_reasons) {
-    rows_->Add(attempt_table_, compile.id, attempt, text_or_null(reason));
+    rows_->Add(AttemptRow{
+        .compile_id = compile.id, .attempt = attempt, .restart_reason = text_or_null(reason)});
   }
 }
 
@@ -96,13 +111,24 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
   const std::optional<std::int64_t> shift_us = process.clock.shift_us();
-  rows_->Add(process_table_, state.id, log_file_id_, state.pid, state.rank,
-             text_or_null(state.rank_source), state.is_thread_id, text_or_null(state.torch_version),
-             text_or_null(state.python_version), process.clock.utc_offset_s(), StaticText{basis},
-             shift_us, process.first_record_id, process.last_record_id,
-             shift_us ? std::optional(process.clock.first_local_us() + *shift_us) : std::nullopt,
-             shift_us ? std::optional(process.clock.last_local_us() + *shift_us) : std::nullopt,
-             nullptr);
+  const auto epoch_us = [&](std::int64_t local_us) {
+    return shift_us ? std::optional(local_us + *shift_us) : std::nullopt;
+  };
+  rows_->Add(ProcessRow{.id = state.id,
+                        .log_file_id = log_file_id_,
+                        .pid = state.pid,
+                        .rank = state.rank,
+                        .rank_source = text_or_null(state.rank_source),
+                        .is_thread_id = state.is_thread_id,
+                        .torch_version = text_or_null(state.torch_version),
+                        .python_version = text_or_null(state.python_version),
+                        .utc_offset_s = process.clock.utc_offset_s(),
+                        .time_basis = StaticText{basis},
+                        .time_shift_us = shift_us,
+                        .first_record_id = process.first_record_id,
+                        .last_record_id = process.last_record_id,
+                        .first_record_us = epoch_us(process.clock.first_local_us()),
+                        .last_record_us = epoch_us(process.clock.last_local_us())});
   return MakeRoom(next_batch);
 }
 
@@ -117,11 +143,19 @@ Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
   const auto when = [](bool condition, std::int64_t value) {
     return condition ? std::optional(value) : std::nullopt;
   };
-  rows_->Add(log_file_table_, log_file_id_, run_id_, file_.path, result.size_bytes, record_count,
-             result.line_count, result.compression, result.content_hash, file_.name_rank,
-             when(has_records, file_first_record_id_), when(has_records, next_record_id_ - 1),
-             when(has_contents, file_first_content_id_),
-             when(has_contents, contents_.next_id() - 1));
+  rows_->Add(LogFileRow{.id = log_file_id_,
+                        .run_id = run_id_,
+                        .path = file_.path,
+                        .size_bytes = result.size_bytes,
+                        .record_count = record_count,
+                        .line_count = result.line_count,
+                        .compression = result.compression,
+                        .content_hash = result.content_hash,
+                        .name_rank = file_.name_rank,
+                        .first_record_id = when(has_records, file_first_record_id_),
+                        .last_record_id = when(has_records, next_record_id_ - 1),
+                        .first_content_id = when(has_contents, file_first_content_id_),
+                        .last_content_id = when(has_contents, contents_.next_id() - 1)});
   graphs_.EndFile();
   processes_.reset();
   ForgetKept();

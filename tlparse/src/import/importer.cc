@@ -15,11 +15,11 @@
 
 #include "base/remove_on_signal.h"
 #include "base/version.h"
-#include "import/empty_database.h"
 #include "import/launches.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
 #include "log/payload_index.h"
+#include "rows/core.h"
 #include "runtime/join.h"
 #include "runtime/runtime_stage.h"
 #include "store/schema.h"
@@ -80,9 +80,10 @@ class Load {
         is_new_(is_new),
         runtime_(tables_),
         typing_(std::make_unique<TypingStage>(tables_)),
-        hash_table_(tables_.Use("payload_hash_row", 2)),
         index_(std::make_unique<PayloadIndex>(DirectoryOf(options.database_path))),
-        shared_{index_.get(), 1, RandomSeed()} {}
+        shared_{index_.get(), 1, RandomSeed()} {
+    tables_.Use<PayloadHashRow>();
+  }
   ~Load() {
     if (release_.joinable()) release_.join();
   }
@@ -147,11 +148,13 @@ class Load {
       RETURN_IF_ERROR(LoadHashes());
     }
     if (!run_exists) {
-      const TableId run = tables_.Use("run", 5);
-      summary_.run_id = typing_->NextId(run);
-      rows.Add(run, summary_.run_id, options_.run_name,
-               fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), kVersion,
-               RandomUuid());
+      summary_.run_id = typing_->NextId<RunRow>();
+      rows.Add(RunRow{
+          .id = summary_.run_id,
+          .name = options_.run_name,
+          .created_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+          .tool_version = kVersion,
+          .uuid = RandomUuid()});
     }
     typing_->BeginRun(summary_.run_id);
     return writer_->Insert(rows);
@@ -187,7 +190,7 @@ class Load {
     const auto flush = [&] {
       goes_on = goes_on && write([&](RowBatch& rows) {
                   for (const PayloadIndex::Entry& entry : entries)
-                    rows.Add(hash_table_, ToHex(entry.md5), entry.id);
+                    rows.Add(PayloadHashRow{.hash = ToHex(entry.md5), .id = entry.id});
                 });
       entries.clear();
     };
@@ -292,7 +295,6 @@ class Load {
   TableSet tables_;
   RuntimeStage runtime_;  // declares its tables first: TypingStage counts them
   std::unique_ptr<TypingStage> typing_;
-  TableId hash_table_;
   std::unique_ptr<PayloadIndex> index_;
   RecordReader::Shared shared_;
   std::unique_ptr<BatchWriter> writer_;
@@ -310,9 +312,9 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs,
   unlink(temporary.c_str());
   const RemoveOnSignal remove_temporary(temporary);
   const auto import = [&]() -> Result<ImportSummary> {
-    RETURN_IF_ERROR(WriteEmptyDatabase(temporary));
     ASSIGN_OR_RETURN(Database database, Database::Open(temporary, Database::Mode::kBulkLoad));
     RETURN_IF_ERROR(database.Execute("BEGIN"));
+    RETURN_IF_ERROR(CreateSchema(database));
     Load load(database, options, true);
     ASSIGN_OR_RETURN(ImportSummary summary, load.Run(logs, skipped));
     RETURN_IF_ERROR(database.Execute("COMMIT"));

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <string>
+#include <vector>
 
 #include "base/file_hash.h"
 
@@ -10,16 +11,20 @@ namespace tlparse {
 
 namespace {
 
-// Tables whose rows belong to a record of the log, by that record's id.
-constexpr std::array kOwnedByRecord = {
-    "chromium_event_row",    "compilation_metric_row", "failure_row",     "graph_break_row",
-    "recompile_row",         "guard_use_row",          "graph_text_row",  "output_code_row",
-    "cache_event_row",       "collective_use_row",     "op_list_use_row", "graph_execution_use_row",
-    "triton_kernel_use_row", "compile_record_row",     "model_load",      "model_package",
-    "package_file",          "package_kernel",         "model_weight",    "graph_value",
-    "cache_bundle",          "cache_bundle_key",       "trace_writer",    "trace_loss",
-    "lost_record",           "issued_collective_row",  "graph_run_row",   "measured_op_row",
-    "gpu_activity_row",      "gpu_activity_log"};
+// The tables whose rows belong to a record of the log: record_id REFERENCES record_row.
+Result<std::vector<std::string>> TablesOwnedByRecord(Database& database) {
+  ASSIGN_OR_RETURN(
+      Statement tables,
+      database.Prepare("SELECT s.name FROM sqlite_schema s JOIN pragma_foreign_key_list(s.name) f "
+                       "WHERE s.type = 'table' AND f.\"table\" = 'record_row' AND "
+                       "f.\"from\" = 'record_id'"));
+  std::vector<std::string> names;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, tables.Step());
+    if (!has_row) return names;
+    names.emplace_back(tables.Text(0));
+  }
+}
 
 }  // namespace
 
@@ -61,9 +66,10 @@ Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::strin
       fmt::format("(SELECT id FROM process WHERE log_file_id = {})", log_file_id);
   const std::string compiles =
       fmt::format("(SELECT id FROM compile WHERE process_id IN {})", processes);
-  for (const char* table : kOwnedByRecord) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> owned_by_record, TablesOwnedByRecord(database));
+  for (const std::string& table : owned_by_record) {
     RETURN_IF_ERROR(
-        database.Execute(fmt::format("DELETE FROM {} WHERE record_id {}", table, range)));
+        database.Execute(fmt::format("DELETE FROM \"{}\" WHERE record_id {}", table, range)));
   }
   RETURN_IF_ERROR(
       database.Execute(fmt::format("DELETE FROM graph WHERE compile_id IN {}", compiles)));

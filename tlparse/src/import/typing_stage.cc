@@ -7,6 +7,7 @@
 #include "base/json_repair.h"
 #include "base/utf8.h"
 #include "log/payload_text.h"
+#include "rows/core.h"
 
 namespace tlparse {
 
@@ -23,16 +24,16 @@ TypingStage::TypingStage(TableSet& tables)
       stacks_(tables),
       graphs_(tables),
       import_log_(tables),
-      router_(tables),
-      run_table_(tables.Use("run", 5)),
-      log_file_table_(tables.Use("log_file", 13)),
-      process_table_(tables.Use("process", 16)),
-      payload_table_(tables.Use("payload_row", 4)),
-      record_table_(tables.Use("record_row", 19)),
-      compile_table_(tables.Use("compile", 19)),
-      attempt_table_(tables.Use("attempt", 3)),
-      compile_record_table_(tables.Use("compile_record_row", 2)),
-      next_ids_(tables.tables().size(), 1) {
+      router_(tables) {
+  tables.Use<RecordRow>();
+  tables.Use<RunRow>();
+  tables.Use<LogFileRow>();
+  tables.Use<ProcessRow>();
+  tables.Use<PayloadRow>();
+  tables.Use<CompileRow>();
+  tables.Use<AttemptRow>();
+  tables.Use<CompileRecordRow>();
+  next_ids_.resize(tables.tables().size(), 1);
   graphs_.on_close = [this](CompileState& compile, GraphState& graph) {
     for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors()) {
       if (Result<void> closed = ingestor->GraphClosed(compile, graph, *this); !closed) {
@@ -51,7 +52,7 @@ Result<void> TypingStage::Load(Database& database) {
   // Tables may have been declared since this was made
   next_ids_.resize(tables_.tables().size(), 1);
   for (std::size_t table = 0; table < tables_.tables().size(); ++table) {
-    const std::string& name = tables_.tables()[table].name;
+    const std::string_view name = tables_.tables()[table].name;
     ASSIGN_OR_RETURN(const std::int64_t has_id,
                      database.QueryInt(fmt::format(
                          "SELECT count(*) FROM pragma_table_info('{}') WHERE name = 'id'", name)));
@@ -60,9 +61,9 @@ Result<void> TypingStage::Load(Database& database) {
                      database.QueryInt(fmt::format("SELECT max(id) FROM \"{}\"", name)));
     next_ids_[table] = last + 1;
   }
-  next_record_id_ = first_record_id_ = next_ids_[record_table_];
-  next_process_id_ = next_ids_[process_table_];
-  next_compile_id_ = next_ids_[compile_table_];
+  next_record_id_ = first_record_id_ = NextId<RecordRow>();
+  next_process_id_ = NextId<ProcessRow>();
+  next_compile_id_ = NextId<CompileRow>();
   return {};
 }
 
@@ -70,12 +71,12 @@ void TypingStage::AddInitialRows(RowBatch& rows) { texts_.AddFixedRows(rows); }
 
 void TypingStage::BeginRun(std::int64_t run_id) {
   run_id_ = run_id;
-  import_log_.Begin(run_id, next_ids_[tables_.Use("import_log_row", 11)]);
+  import_log_.Begin(run_id, NextId<ImportLogRow>());
 }
 
 std::int64_t TypingStage::BeginFile(const FileInfo& file) {
   file_ = file;
-  log_file_id_ = NextId(log_file_table_);
+  log_file_id_ = NextId<LogFileRow>();
   file_first_record_id_ = next_record_id_;
   file_first_content_id_ = contents_.next_id();
   processes_ = std::make_unique<ProcessTable>(next_process_id_, next_compile_id_, file.mtime_us,
@@ -174,8 +175,10 @@ void TypingStage::Ingest(Ingestor& ingestor) {
 }
 
 void TypingStage::AddPayloadRow(const LogRecord& record) {
-  rows_->Add(payload_table_, record.payload_id, ToHex(record.payload_md5), record.payload.size(),
-             StaticAny{record.payload, record.payload_is_text});
+  rows_->Add(PayloadRow{.id = record.payload_id,
+                        .hash = ToHex(record.payload_md5),
+                        .size_bytes = record.payload.size(),
+                        .content = StaticAny{record.payload, record.payload_is_text}});
 }
 
 void TypingStage::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
@@ -199,16 +202,29 @@ void TypingStage::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
   if (envelope.was_repaired && !IsTextSafe(envelope_text))
     envelope_text = rows_->arena().Copy(SanitizeUtf8(envelope_text));
   if (record_.compile != nullptr && kind_id_ > kTextCreateUnbackedSymbol) {
-    rows_->Add(compile_record_table_, record_.compile->id, record_.id);
+    rows_->Add(CompileRecordRow{.compile_id = record_.compile->id, .record_id = record_.id});
   }
   const auto id_or_null = [](std::int64_t id) {
     return id == 0 ? std::nullopt : std::optional(id);
   };
-  rows_->Add(record_table_, record_.id, process_->state.id, nullptr, record.line,
-             record.byte_offset, local_us, Text(record.prefix.path), record.prefix.source_line,
-             id_or_null(kind_id_), id_or_null(name_id_), record_.compile_row_id(), record_.attempt,
-             OptionalText(record_.subgraph_name), id_or_null(record.payload_id),
-             record.payload_state, stack_id, user_stack_id, StaticText{envelope_text}, metadata);
+  rows_->Add(RecordRow{.id = record_.id,
+                       .process_id = process_->state.id,
+                       .line = record.line,
+                       .byte_offset = record.byte_offset,
+                       .local_us = local_us,
+                       .source_file_id = Text(record.prefix.path),
+                       .source_line = record.prefix.source_line,
+                       .kind_id = id_or_null(kind_id_),
+                       .name_id = id_or_null(name_id_),
+                       .compile_id = record_.compile_row_id(),
+                       .attempt = record_.attempt,
+                       .subgraph_id = OptionalText(record_.subgraph_name),
+                       .payload_id = id_or_null(record.payload_id),
+                       .payload_state = static_cast<std::int64_t>(record.payload_state),
+                       .stack_id = stack_id,
+                       .user_stack_id = user_stack_id,
+                       .envelope = StaticText{envelope_text},
+                       .metadata = metadata});
 }
 
 void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {

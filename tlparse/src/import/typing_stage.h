@@ -83,10 +83,16 @@ class TypingStage final : public IngestContext {
   ContentRegistry& contents() override { return contents_; }
   GraphTracker& graphs() override { return graphs_; }
   StackPool& stacks() override { return stacks_; }
-  std::int64_t NextId(TableId table) override { return next_ids_[table]++; }
   void NoteTime(std::int64_t epoch_us, TimeBasis basis) override;
   std::optional<std::int64_t> Time() const override;
   void Log(ImportCode code, std::string message) override;
+  using IngestContext::NextId;
+
+ protected:
+  const TableSet& tables() const override { return tables_; }
+  std::int64_t NextId(TableId table) override {
+    return table < next_ids_.size() ? next_ids_[table]++ : 0;
+  }
 
  private:
   void TypeRecord(const LogRecord& record);
@@ -111,8 +117,6 @@ class TypingStage final : public IngestContext {
   GraphTracker graphs_;
   ImportLog import_log_;
   Router router_;
-  TableId run_table_, log_file_table_, process_table_, payload_table_, record_table_,
-      compile_table_, attempt_table_, compile_record_table_;
   std::vector<std::int64_t> next_ids_;  // by table
 
   std::int64_t run_id_ = 0;

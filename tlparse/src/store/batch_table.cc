@@ -110,12 +110,12 @@ sqlite3_module MakeModule() {
 const sqlite3_module kModule = MakeModule();
 
 // Whether the first column is an INTEGER PRIMARY KEY named id, which SQLite fills itself.
-bool BeginsWithRowid(Database& database, const std::string& table,
-                     const std::vector<std::string>& columns) {
+bool BeginsWithRowid(Database& database, const TableSet::Table& table) {
+  const std::string name(table.name);
   const char* type = nullptr;
   int is_key = 0;
-  return columns.size() > 1 && columns[0] == "id" &&
-         sqlite3_table_column_metadata(database.handle(), nullptr, table.c_str(), "id", &type,
+  return table.columns.size() > 1 && table.columns[0] == "id" &&
+         sqlite3_table_column_metadata(database.handle(), nullptr, name.c_str(), "id", &type,
                                        nullptr, nullptr, &is_key, nullptr) == SQLITE_OK &&
          is_key != 0 && std::string_view(type) == "INTEGER";
 }
@@ -148,30 +148,24 @@ Result<std::unique_ptr<BatchWriter>> BatchWriter::Make(Database& database, const
 Result<void> BatchWriter::AddTarget(const TableSet::Table& table) {
   Target target;
   target.source = std::make_unique<BatchSource>();
-  target.source->columns = table.columns;
-  const std::string module = "batch_" + table.name;
+  target.source->columns = table.columns.size();
+  const std::string module = fmt::format("batch_{}", table.name);
   if (sqlite3_create_module(database_.handle(), module.c_str(), &kModule, target.source.get()) !=
       SQLITE_OK) {
     return Fail(ErrorCode::kInternal,
                 fmt::format("cannot register {}: {}", module, sqlite3_errmsg(database_.handle())));
   }
-  std::vector<std::string> columns(table.column_names.begin(), table.column_names.end());
-  if (columns.empty()) {
-    ASSIGN_OR_RETURN(const Statement all,
-                     database_.Prepare(fmt::format("SELECT * FROM \"{}\"", table.name)));
-    for (int i = 0; i < all.column_count(); ++i) columns.emplace_back(all.ColumnName(i));
-  }
   const auto insert_from = [&](std::size_t first) {
     std::string to, from;
-    for (std::size_t i = first; i < columns.size(); ++i) {
-      to += fmt::format("{}\"{}\"", i == first ? "" : ",", columns[i]);
+    for (std::size_t i = first; i < table.columns.size(); ++i) {
+      to += fmt::format("{}\"{}\"", i == first ? "" : ",", table.columns[i]);
       from += fmt::format("{}c{}", i == first ? "" : ",", i);
     }
     return database_.Prepare(
         fmt::format("INSERT INTO \"{}\"({}) SELECT {} FROM \"{}\"", table.name, to, from, module));
   };
   ASSIGN_OR_RETURN(target.insert, insert_from(0));
-  if (BeginsWithRowid(database_, table.name, columns)) {
+  if (BeginsWithRowid(database_, table)) {
     ASSIGN_OR_RETURN(target.append, insert_from(1));
   }
   targets_.push_back(std::move(target));
@@ -187,11 +181,7 @@ Result<void> BatchWriter::Insert(const RowBatch& batch) {
   for (std::size_t index = 0; index < targets_.size(); ++index) {
     const std::vector<Cell>& cells = batch.cells(static_cast<TableId>(index));
     if (cells.empty()) continue;
-    const std::string& table = tables_.tables()[index].name;
-    if (cells.size() % targets_[index].source->columns != 0) {
-      return Fail(ErrorCode::kInternal,
-                  fmt::format("a row of {} has too few or too many values", table));
-    }
+    const std::string_view table = tables_.tables()[index].name;
     if (Result<void> inserted = Insert(targets_[index], cells); !inserted) {
       return Fail(ErrorCode::kDatabase,
                   fmt::format("cannot write table {}: {}", table, inserted.error().message));

@@ -20,8 +20,8 @@ struct BatchSource;
 
 class BatchWriter {
  public:
-  // `database` has all tables of `tables`, each with the number of columns given there (kInternal
-  // otherwise). Both must outlive the writer.
+  // `database` has all tables of `tables`, each with the columns named there (kInternal
+  // otherwise); it may have more. Both must outlive the writer.
   static Result<std::unique_ptr<BatchWriter>> Make(Database& database, const TableSet& tables);
   ~BatchWriter();
   BatchWriter(const BatchWriter&) = delete;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "rows/core.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -18,6 +19,11 @@ std::uint64_t PayloadKey(ContentKind kind, std::int64_t payload_id) {
 }  // namespace
 
 std::string_view Name(ContentKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+
+ContentRegistry::ContentRegistry(TableSet& tables) {
+  tables.Use<ContentRow>();
+  tables.Use<PayloadContentRow>();
+}
 
 Result<void> ContentRegistry::Load(Database& database) {
   std::unordered_map<std::int64_t, ContentKind> kinds;
@@ -49,7 +55,10 @@ ContentId ContentRegistry::Intern(RowBatch& rows, ContentKind kind, const Hash12
   const auto [entry, is_new] = ids_.try_emplace(Key{hash, kind}, next_);
   if (is_new) {
     ++next_;
-    rows.Add(content_, entry->second, StaticText{Name(kind)}, ToHex(hash), record_id);
+    rows.Add(ContentRow{.id = entry->second,
+                        .kind = StaticText{Name(kind)},
+                        .hash = ToHex(hash),
+                        .record_id = record_id});
   }
   return {entry->second, is_new};
 }
@@ -66,7 +75,7 @@ void ContentRegistry::LinkPayload(RowBatch& rows, ContentKind kind, std::int64_t
                                   std::int64_t content_id) {
   if (payload_id == 0) return;
   if (of_payload_.emplace(PayloadKey(kind, payload_id), content_id).second) {
-    rows.Add(payload_content_, payload_id, content_id);
+    rows.Add(PayloadContentRow{.payload_id = payload_id, .content_id = content_id});
   }
 }
 

@@ -39,9 +39,7 @@ struct ContentId {
 
 class ContentRegistry {
  public:
-  explicit ContentRegistry(TableSet& tables)
-      : content_(tables.Use("content_row", 4)),
-        payload_content_(tables.Use("payload_content_row", 2)) {}
+  explicit ContentRegistry(TableSet& tables);
 
   // Takes over the contents of an existing database. Call before Intern.
   Result<void> Load(Database& database);
@@ -68,8 +66,6 @@ class ContentRegistry {
       return static_cast<std::size_t>(key.hash.low + static_cast<std::uint64_t>(key.kind));
     }
   };
-  TableId content_;
-  TableId payload_content_;
   std::int64_t next_ = 1;
   std::unordered_map<Key, std::int64_t, KeyHasher> ids_;
   // (payload id << 8 | kind) → content id

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "store/schema.h"
 
 namespace tlparse {
@@ -111,6 +113,10 @@ Result<Database> Database::Open(const std::string& path, Mode mode) {
   sqlite3* connection = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
   Database database(connection, path);
+  if (code == SQLITE_CANTOPEN && mode == Mode::kBulkLoad) {
+    return Fail(ErrorCode::kIo, fmt::format("cannot write the database '{}': {}", path,
+                                            std::strerror(sqlite3_system_errno(connection))));
+  }
   if (code != SQLITE_OK) return tl::unexpected<Error>(database.LastError("opening"));
   sqlite3_extended_result_codes(connection, 1);
   sqlite3_busy_timeout(connection, 10'000);

@@ -1,8 +1,11 @@
 #include "store/import_log.h"
 
 #include "base/utf8.h"
+#include "rows/core.h"
 
 namespace tlparse {
+
+ImportLog::ImportLog(TableSet& tables) { tables.Use<ImportLogRow>(); }
 
 void ImportLog::Add(RowBatch& rows, std::optional<std::int64_t> log_file_id,
                     const ImportPlace& place, ImportCode code, std::string_view message,
@@ -11,11 +14,29 @@ void ImportLog::Add(RowBatch& rows, std::optional<std::int64_t> log_file_id,
   if (!text.empty()) kept = StaticAny{rows.arena().Copy(text), IsTextSafe(text)};
   const std::int64_t code_id = static_cast<std::int64_t>(code);
   if (IsTextSafe(message)) {
-    rows.Add(table_, next_id_++, run_id_, log_file_id, place.record_id, place.line,
-             place.byte_offset, code_id, message, kept, line_count, place.profile_id);
+    rows.Add(ImportLogRow{.id = next_id_++,
+                          .run_id = run_id_,
+                          .log_file_id = log_file_id,
+                          .record_id = place.record_id,
+                          .line = place.line,
+                          .byte_offset = place.byte_offset,
+                          .code_id = code_id,
+                          .message = message,
+                          .text = kept,
+                          .line_count = line_count,
+                          .profile_id = place.profile_id});
   } else {
-    rows.Add(table_, next_id_++, run_id_, log_file_id, place.record_id, place.line,
-             place.byte_offset, code_id, SanitizeUtf8(message), kept, line_count, place.profile_id);
+    rows.Add(ImportLogRow{.id = next_id_++,
+                          .run_id = run_id_,
+                          .log_file_id = log_file_id,
+                          .record_id = place.record_id,
+                          .line = place.line,
+                          .byte_offset = place.byte_offset,
+                          .code_id = code_id,
+                          .message = SanitizeUtf8(message),
+                          .text = kept,
+                          .line_count = line_count,
+                          .profile_id = place.profile_id});
   }
 }
 

@@ -12,7 +12,7 @@ namespace tlparse {
 // Writes findings of one run.
 class ImportLog {
  public:
-  explicit ImportLog(TableSet& tables) : table_(tables.Use("import_log_row", 11)) {}
+  explicit ImportLog(TableSet& tables);
   void Begin(std::int64_t run_id, std::int64_t next_id) {
     run_id_ = run_id;
     next_id_ = next_id;
@@ -23,7 +23,6 @@ class ImportLog {
            std::int64_t line_count = 1);
 
  private:
-  TableId table_;
   std::int64_t run_id_ = 0;
   std::int64_t next_id_ = 1;
 };

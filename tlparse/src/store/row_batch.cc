@@ -7,12 +7,15 @@ std::uint16_t NextRowTypeNumber() {
   return next++;
 }
 
-TableId TableSet::Use(std::string_view table, std::size_t columns) {
-  for (std::size_t index = 0; index < tables_.size(); ++index) {
-    if (tables_[index].name == table) return static_cast<TableId>(index);
+TableId TableSet::Use(std::uint16_t row_type, std::string_view table,
+                      std::span<const std::string_view> columns) {
+  if (by_row_type_.size() <= row_type) by_row_type_.resize(row_type + 1u, kNoTable);
+  TableId& id = by_row_type_[row_type];
+  if (id == kNoTable) {
+    id = static_cast<TableId>(tables_.size());
+    tables_.push_back({table, columns});
   }
-  tables_.push_back({std::string(table), columns});
-  return static_cast<TableId>(tables_.size() - 1);
+  return id;
 }
 
 }  // namespace tlparse

@@ -29,23 +29,14 @@ inline const std::uint16_t kRowTypeNumber = NextRowTypeNumber();
 // read-only.
 class TableSet {
  public:
-  // Rows for `table` have `columns` values, in the order of CREATE TABLE. Calling it again gives
-  // the same id.
-  TableId Use(std::string_view table, std::size_t columns);
-  // Rows of this type will be added.
+  // Rows of this type will be added. Calling it again gives the same id.
   template <typename Row>
   TableId Use() {
-    const TableId table = Use(Row::kTable, Row::kColumns.size());
-    tables_[table].column_names = Row::kColumns;
-    if (by_row_type_.size() <= kRowTypeNumber<Row>)
-      by_row_type_.resize(kRowTypeNumber<Row> + 1u, kNoTable);
-    by_row_type_[kRowTypeNumber<Row>] = table;
-    return table;
+    return Use(kRowTypeNumber<Row>, Row::kTable, Row::kColumns);
   }
   struct Table {
-    std::string name;
-    std::size_t columns;
-    std::span<const std::string_view> column_names = {};
+    std::string_view name;
+    std::span<const std::string_view> columns;  // that rows give values for, in this order
   };
   const std::vector<Table>& tables() const { return tables_; }
   // kNoTable: the type was not named by Use.
@@ -56,6 +47,9 @@ class TableSet {
   static constexpr TableId kNoTable = 0xFFFF;
 
  private:
+  TableId Use(std::uint16_t row_type, std::string_view table,
+              std::span<const std::string_view> columns);
+
   std::vector<Table> tables_;
   std::vector<TableId> by_row_type_;
 };
@@ -87,16 +81,7 @@ class RowBatch {
   // A table that rows were added to and that TableSet::Use had not named; empty: none.
   std::string_view unknown_table() const { return unknown_table_; }
 
-  // Adds a row. Values: integers, bool, double, string_view (copied into the arena), StaticText,
-  // StaticAny, nullptr (NULL), and std::optional of those. The number of values must be the table's
-  // columns (checked by the writer).
-  template <typename... Values>
-  void Add(TableId table, const Values&... values) {
-    std::vector<Cell>& cells = rows_[table];
-    (cells.push_back(MakeCell(values)), ...);
-    ++row_count_;
-  }
-
+  // The table that rows of this type go to; TableSet::kNoTable: none.
   template <typename Row>
   TableId TableOf() const {
     return tables_->Find<Row>();
@@ -115,29 +100,6 @@ class RowBatch {
  private:
   static constexpr std::size_t kMostRows = 8192;
 
-  template <typename T>
-  Cell MakeCell(const T& value) {
-    Cell cell{};
-    if constexpr (std::is_same_v<T, std::nullptr_t>) {
-      cell.type = Cell::Type::kNull;
-    } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
-      cell.type = Cell::Type::kInt;
-      cell.integer = static_cast<std::int64_t>(value);
-    } else if constexpr (std::is_floating_point_v<T>) {
-      cell.type = Cell::Type::kReal;
-      cell.real = value;
-    } else if constexpr (std::is_same_v<T, StaticText>) {
-      SetBytes(cell, Cell::Type::kText, value.text);
-    } else if constexpr (std::is_same_v<T, StaticAny>) {
-      SetBytes(cell, value.is_text ? Cell::Type::kText : Cell::Type::kBlob, value.bytes);
-    } else if constexpr (std::is_convertible_v<T, std::string_view>) {
-      SetBytes(cell, Cell::Type::kText, arena_.Copy(value));
-    } else {  // std::optional
-      if (value) return MakeCell(*value);
-      cell.type = Cell::Type::kNull;
-    }
-    return cell;
-  }
   template <typename T>
   void SetCell(Cell& cell, const NotNull<T>& value) {
     SetCell(cell, value.value());

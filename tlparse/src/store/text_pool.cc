@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/utf8.h"
+#include "rows/core.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -19,6 +20,8 @@ constexpr std::string_view kFixedTexts[] = {
 };
 }
 
+TextPool::TextPool(TableSet& tables) { tables.Use<TextRow>(); }
+
 Result<void> TextPool::Load(Database& database) {
   ASSIGN_OR_RETURN(Statement texts, database.Prepare("SELECT id, text FROM text_row"));
   while (true) {
@@ -32,7 +35,7 @@ Result<void> TextPool::Load(Database& database) {
 void TextPool::AddFixedRows(RowBatch& rows) {
   TextId id = 1;
   for (std::string_view text : kFixedTexts) {
-    rows.Add(table_, id, StaticText{text});
+    rows.Add(TextRow{.id = id, .text = StaticText{text}});
     ids_.emplace(HashBytes(text), id++);
   }
 }
@@ -62,7 +65,7 @@ TextId TextPool::Find(RowBatch& rows, std::string_view text) {
     return id;
   }
   ++next_;
-  rows.Add(table_, entry->second, text);
+  rows.Add(TextRow{.id = entry->second, .text = text});
   return entry->second;
 }
 

@@ -38,7 +38,7 @@ enum FixedText : TextId {
 // all of it.
 class TextPool {
  public:
-  explicit TextPool(TableSet& tables) : table_(tables.Use("text_row", 2)) {}
+  explicit TextPool(TableSet& tables);
 
   // Takes over the strings of an existing database. Call before Id.
   Result<void> Load(Database& database);
@@ -56,7 +56,6 @@ class TextPool {
  private:
   TextId Find(RowBatch& rows, std::string_view text);
 
-  TableId table_;
   TextId next_ = kFirstFreeText;
   std::unordered_map<Hash128, TextId, Hash128Hasher> ids_;
   // Latest short strings: kinds, names and paths come again with every record.

@@ -5,6 +5,7 @@
 
 #include "artifacts/common/text/device_text.h"
 #include "artifacts/common/text/safe_text.h"
+#include "rows/cache_event.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -61,14 +62,15 @@ Hash128 Beside(const Hash128& hash, std::int64_t device) {
 
 }  // namespace
 
-ComponentSets::ComponentSets(TableSet& tables)
-    : component_(tables.Use("component_row", 4)),
-      component_hash_(tables.Use("component_hash_row", 3)),
-      set_(tables.Use("component_set_row", 3)),
-      list_row_(tables.Use("component_list_row", 3)),
-      run_(tables.Use("component_run_row", 5)),
-      cache_key_(tables.Use("cache_key_row", 2)),
-      cache_key_set_(tables.Use("cache_key_set_row", 3)) {}
+ComponentSets::ComponentSets(TableSet& tables) {
+  tables.Use<ComponentRow>();
+  tables.Use<ComponentHashRow>();
+  tables.Use<ComponentSetRow>();
+  tables.Use<ComponentListRow>();
+  tables.Use<ComponentRunRow>();
+  tables.Use<CacheKeyRow>();
+  tables.Use<CacheKeySetRow>();
+}
 
 // The text may have another hash for the same device in another process, where a part of the value
 // does not show: then it is another component with the same text.
@@ -79,11 +81,13 @@ std::int64_t ComponentSets::StoreTemplate(RowBatch& rows, TextId name, std::stri
     const auto [entry, is_new] = templates_.try_emplace(HashOf(name, text, which), next_component_);
     if (is_new) {
       ++next_component_;
-      rows.Add(component_, entry->second, name, nullptr, SafeText(rows, text));
+      rows.Add(ComponentRow{.id = entry->second, .name_id = name, .value = SafeText(rows, text)});
     }
     const auto [known, is_new_device] =
         template_hashes_.try_emplace(HashOf({entry->second, device}), own);
-    if (is_new_device) rows.Add(component_hash_, entry->second, device, hash);
+    if (is_new_device)
+      rows.Add(
+          ComponentHashRow{.component_id = entry->second, .device_index = device, .hash = hash});
     if (known->second == own) return entry->second;
   }
 }
@@ -112,7 +116,10 @@ ComponentSets::Stored ComponentSets::StoreComponent(RowBatch& rows, TextPool& te
     return stored;
   }
   const Stored stored{next_component_++, kNone};
-  rows.Add(component_, stored.id, name, component.hash, SafeText(rows, component.value));
+  rows.Add(ComponentRow{.id = stored.id,
+                        .name_id = name,
+                        .hash = component.hash,
+                        .value = SafeText(rows, component.value)});
   components_.emplace(key, stored);
   return stored;
 }
@@ -125,7 +132,9 @@ ComponentSets::Place ComponentSets::AppendToList(RowBatch& rows,
     open_length_ = 0;
   }
   const Place place{open_list_, open_length_, device};
-  for (const std::int64_t id : ids) rows.Add(list_row_, open_list_, open_length_++, id);
+  for (const std::int64_t id : ids)
+    rows.Add(
+        ComponentListRow{.list_id = open_list_, .ordinal = open_length_++, .component_id = id});
   return place;
 }
 
@@ -202,9 +211,14 @@ KeySet ComponentSets::Intern(RowBatch& rows, TextPool& texts,
   const auto [stored, is_new] = stored_sets_.try_emplace(HashOf(identity), next_set_);
   if (is_new) {
     ++next_set_;
-    rows.Add(set_, stored->second, ToHex(hash), components.size());
+    rows.Add(
+        ComponentSetRow{.id = stored->second, .hash = ToHex(hash), .length = components.size()});
     for (const Run& run : runs)
-      rows.Add(run_, stored->second, run.begin, run.length, run.place.list_id, run.place.ordinal);
+      rows.Add(ComponentRunRow{.set_id = stored->second,
+                               .ordinal = run.begin,
+                               .length = run.length,
+                               .list_id = run.place.list_id,
+                               .list_ordinal = run.place.ordinal});
   }
   const KeySet set{stored->second, device >= 0 ? std::optional(device) : std::nullopt};
   sets_.emplace(key, set);
@@ -214,14 +228,16 @@ KeySet ComponentSets::Intern(RowBatch& rows, TextPool& texts,
 std::optional<std::int64_t> ComponentSets::KeyId(RowBatch& rows, std::string_view key) {
   if (key.empty()) return std::nullopt;
   const auto [entry, is_new] = keys_.try_emplace(HashBytes(key), next_key_);
-  if (is_new) rows.Add(cache_key_, next_key_++, SafeText(rows, key));
+  if (is_new) rows.Add(CacheKeyRow{.id = next_key_++, .key = SafeText(rows, key)});
   return entry->second;
 }
 
 void ComponentSets::LinkKey(RowBatch& rows, std::int64_t key_id, const KeySet& set) {
   const std::uint64_t pair =
       static_cast<std::uint64_t>(set.set_id) << 32 | static_cast<std::uint64_t>(key_id);
-  if (links_.insert(pair).second) rows.Add(cache_key_set_, key_id, set.set_id, set.device_index);
+  if (links_.insert(pair).second)
+    rows.Add(CacheKeySetRow{
+        .key_id = key_id, .component_set_id = set.set_id, .device_index = set.device_index});
 }
 
 Result<void> ComponentSets::LoadComponents(Database& database) {

@@ -74,13 +74,6 @@ class ComponentSets {
   Result<void> LoadSets(Database& database);
   Result<void> LoadKeys(Database& database);
 
-  TableId component_;
-  TableId component_hash_;
-  TableId set_;
-  TableId list_row_;
-  TableId run_;
-  TableId cache_key_;
-  TableId cache_key_set_;
   std::int64_t next_key_ = 1;
   std::int64_t next_component_ = 1;
   std::int64_t next_set_ = 1;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "artifacts/common/text/safe_text.h"
+#include "rows/core.h"
 
 namespace tlparse {
 
@@ -37,6 +38,8 @@ std::optional<std::int64_t> NonZero(std::int64_t id) {
 
 }  // namespace
 
+GraphTracker::GraphTracker(TableSet& tables) { tables.Use<GraphRow>(); }
+
 // Segments that nothing ends stay open so long: more than a merged log of as many ranks can have
 // open at once.
 constexpr std::size_t kMaxOpen = 2048;
@@ -52,7 +55,7 @@ GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
     Forget(*previous);
   }
   auto graph = std::make_unique<GraphState>();
-  graph->id = context.NextId(graph_);
+  graph->id = context.NextId<GraphRow>();
   graph->ordinal = static_cast<std::int64_t>(compile.graphs.size());
   graph->subgraph_name = record.subgraph_name.empty() ? compile.piece : record.subgraph_name;
   graph->record_id = record.id;
@@ -160,10 +163,16 @@ void GraphTracker::WriteRows(CompileState& compile, IngestContext& context) {
     return value.empty() ? std::nullopt : std::optional<StaticText>(SafeText(rows, value));
   };
   for (const std::unique_ptr<GraphState>& graph : compile.graphs) {
-    rows.Add(graph_, graph->id, compile.id, graph->ordinal, text(Name(graph->direction)),
-             text(graph->subgraph_name), text(graph->aot_id), text(graph->cache_key),
-             NonZero(graph->record_id), NonZero(graph->code_record_id),
-             NonZero(graph->provenance_content_id));
+    rows.Add(GraphRow{.id = graph->id,
+                      .compile_id = compile.id,
+                      .ordinal = graph->ordinal,
+                      .direction = text(Name(graph->direction)),
+                      .subgraph_name = text(graph->subgraph_name),
+                      .aot_id = text(graph->aot_id),
+                      .cache_key = text(graph->cache_key),
+                      .record_id = NonZero(graph->record_id),
+                      .code_record_id = NonZero(graph->code_record_id),
+                      .provenance_content_id = NonZero(graph->provenance_content_id)});
   }
 }
 

@@ -19,7 +19,7 @@ namespace tlparse {
 // that stands for no graph and is forgotten at the next such call.
 class GraphTracker {
  public:
-  explicit GraphTracker(TableSet& tables) : graph_(tables.Use("graph", 10)) {}
+  explicit GraphTracker(TableSet& tables);
 
   // The record opens a new segment; an open one of the same subgraph is closed first.
   GraphState& Open(const Record& record, IngestContext& context);
@@ -59,7 +59,6 @@ class GraphTracker {
  private:
   std::deque<std::pair<CompileState*, GraphState*>> opened_;  // oldest first; some are closed
   std::deque<GraphState*> remembered_;  // closed ones that are not forgotten yet, oldest first
-  TableId graph_;
   GraphNodePool nodes_;
   std::unique_ptr<GraphState> no_graph_ = std::make_unique<GraphState>();
 };

@@ -4,6 +4,7 @@
 
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/text/safe_text.h"
+#include "rows/core.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -38,6 +39,8 @@ std::string_view StringOf(const simdjson::dom::object& object, std::string_view 
 
 }  // namespace
 
+StackPool::StackPool(TableSet& tables) { tables.Use<StackFrameRow>(); }
+
 Result<void> StackPool::Load(Database& database) {
   ASSIGN_OR_RETURN(
       Statement frames,
@@ -69,7 +72,12 @@ std::int64_t StackPool::Child(RowBatch& rows, std::int64_t parent_id, const Fram
   if (!frame.code.empty()) code = SafeText(rows, frame.code);
   const std::optional<std::int64_t> parent =
       parent_id == 0 ? std::nullopt : std::optional(parent_id);
-  rows.Add(table_, entry->second, parent, file, frame.line, function, code);
+  rows.Add(StackFrameRow{.id = entry->second,
+                         .parent_id = parent,
+                         .file = file,
+                         .line = frame.line,
+                         .function = function,
+                         .code = code});
   return entry->second;
 }
 

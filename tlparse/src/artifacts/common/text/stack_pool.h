@@ -20,7 +20,7 @@ class Database;
 
 class StackPool {
  public:
-  explicit StackPool(TableSet& tables) : table_(tables.Use("stack_frame", 6)) {}
+  explicit StackPool(TableSet& tables);
   Result<void> Load(Database& database);
 
   struct Frame {
@@ -40,7 +40,6 @@ class StackPool {
                              std::optional<std::int64_t>* unresolved);
 
  private:
-  TableId table_;
   std::int64_t next_ = 1;
   std::unordered_map<Hash128, std::int64_t, Hash128Hasher> ids_;
   std::string key_;  // reused
