@@ -18,6 +18,7 @@
 #include "import/launches.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
+#include "import/router.h"
 #include "log/payload_index.h"
 #include "rows/core.h"
 #include "runtime/join.h"
@@ -81,7 +82,7 @@ class Load {
         runtime_(tables_),
         typing_(std::make_unique<TypingStage>(tables_)),
         index_(std::make_unique<PayloadIndex>(DirectoryOf(options.database_path))),
-        shared_{index_.get(), 1, RandomSeed()} {
+        shared_{index_.get(), 1, RandomSeed(), &IsKnownRecordKey} {
     tables_.Use<PayloadHashRow>();
   }
   ~Load() {

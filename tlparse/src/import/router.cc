@@ -6,7 +6,12 @@ namespace tlparse {
 
 namespace {
 constexpr std::string_view kArtifactPrefix = "artifact/";
+
+bool Matches(std::string_view key, std::string_view prefix, std::string_view suffix) {
+  return key.size() >= prefix.size() + suffix.size() && key.starts_with(prefix) &&
+         key.ends_with(suffix);
 }
+}  // namespace
 
 Router::Router(TableSet& tables) {
   for (const Artifact* artifact : AllArtifacts()) {
@@ -54,6 +59,20 @@ Ingestor* Router::Find(std::string_view kind, std::string_view name, TextId name
     if (kind.starts_with(pattern.prefix) && kind.ends_with(pattern.suffix)) return pattern.ingestor;
   }
   return nullptr;
+}
+
+bool IsKnownRecordKey(std::string_view key) {
+  if (key == "artifact" || key == "str") return true;
+  for (const Artifact* artifact : AllArtifacts()) {
+    for (const std::string_view own : artifact->keys) {
+      if (own.starts_with(kArtifactPrefix)) continue;
+      const std::size_t star = own.find('*');
+      if (star == std::string_view::npos ? own == key
+                                         : Matches(key, own.substr(0, star), own.substr(star + 1)))
+        return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace tlparse

@@ -36,4 +36,7 @@ class Router {
   std::unordered_map<TextId, Ingestor*> by_name_;
 };
 
+// Whether a family owns this record key. For the envelope's parser; any thread.
+bool IsKnownRecordKey(std::string_view key);
+
 }  // namespace tlparse

@@ -233,6 +233,11 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
     Log(envelope.has_several_keys ? ImportCode::kSeveralRecordKeys : ImportCode::kNoRecordKey,
         "the record has no kind");
   }
+  if (!envelope.unknown_members.empty() &&
+      reported_once_.insert("member " + envelope.unknown_members).second) {
+    Log(ImportCode::kUnknownEnvelopeMember, fmt::format("'{}' beside '{}' (first of this file)",
+                                                        envelope.unknown_members, record_.kind));
+  }
   if (!envelope.bad_member.empty()) {
     Log(ImportCode::kBadEnvelopeMember, fmt::format("'{}' has a wrong type", envelope.bad_member));
   }

@@ -155,10 +155,36 @@ bool EnvelopeParser::ParseRepaired(std::string_view json) {
   return true;
 }
 
+// The value of the record key. Of several candidates the one that is known; none or several known
+// ones: no kind.
+element EnvelopeParser::ChooseKey() {
+  constexpr std::size_t kMaxNames = 8, kMaxNameBytes = 64;
+  const Candidate* chosen = &candidates_.front();
+  if (candidates_.size() > 1) {
+    std::size_t known_count = 0;
+    for (const Candidate& candidate : candidates_) {
+      if (is_record_key_ == nullptr || !is_record_key_(candidate.key)) continue;
+      chosen = &candidate;
+      ++known_count;
+    }
+    if (known_count != 1) {
+      envelope_.has_several_keys = true;
+      return {};
+    }
+    std::size_t name_count = 0;
+    for (const Candidate& candidate : candidates_) {
+      if (&candidate == chosen || name_count++ >= kMaxNames) continue;
+      if (!envelope_.unknown_members.empty()) envelope_.unknown_members += ", ";
+      envelope_.unknown_members += candidate.key.substr(0, kMaxNameBytes);
+    }
+  }
+  envelope_.kind = chosen->key;
+  return chosen->value;
+}
+
 bool EnvelopeParser::Read(const element& root) {
   simdjson::dom::object object;
   if (root.get(object) != simdjson::SUCCESS) return false;
-  element metadata;
   const auto integer = [&](const simdjson::dom::key_value_pair& field,
                            std::optional<std::int64_t>& target) {
     if (IsInteger(field.value)) {
@@ -173,7 +199,7 @@ bool EnvelopeParser::Read(const element& root) {
       envelope_.bad_member = field.key;
     }
   };
-  bool has_key = false;
+  candidates_.clear();
   for (const simdjson::dom::key_value_pair field : object) {
     const std::string_view key = field.key;
     if (key == "has_payload") {
@@ -195,19 +221,13 @@ bool EnvelopeParser::Read(const element& root) {
       string(field, envelope_.subgraph_name);
     } else if (key == "stack") {
       envelope_.has_stack = field.value.is_array();
-    } else if (has_key) {
-      envelope_.has_several_keys = true;
     } else {
-      has_key = true;
-      envelope_.kind = key;
-      metadata = field.value;
+      candidates_.push_back({key, field.value});
     }
   }
-  if (envelope_.has_several_keys) {
-    envelope_.kind = {};
-    return true;
-  }
-  if (!has_key || !metadata.is_object()) return true;
+  if (candidates_.empty()) return true;
+  const element metadata = ChooseKey();
+  if (envelope_.has_several_keys || !metadata.is_object()) return true;
   simdjson::dom::object members;
   if (metadata.get(members) != simdjson::SUCCESS) return true;
   envelope_.is_trivial = members.size() == 0;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/md5.h"
 
@@ -28,7 +29,10 @@ struct Envelope {
   bool names_payload = false;       // has_payload is there (payload_hash empty: it is no MD5)
   bool has_stack = false;           // envelope member `stack`, a list
   bool has_metadata_stack = false;  // metadata.stack or metadata.user_stack
-  bool has_several_keys = false;
+  bool has_several_keys = false;    // several candidates, and not exactly one of them is known
+  // Candidates beside the known one, ", " between them; cut after some. The only member that owns
+  // its text.
+  std::string unknown_members;
   bool is_trivial = false;  // the metadata is {}
   // Not strict JSON as it stands (NaN, lone surrogate, duplicate member, …): `metadata` is the
   // strict form of the record key's value.
@@ -41,6 +45,10 @@ struct Envelope {
 // Parses header JSON. Single-threaded; one instance per thread.
 class EnvelopeParser {
  public:
+  // Whether this is a record key; asked only where an envelope has several candidates.
+  using IsRecordKey = bool (*)(std::string_view);
+  explicit EnvelopeParser(IsRecordKey is_record_key = nullptr) : is_record_key_(is_record_key) {}
+
   // `json` must be readable for SIMDJSON_PADDING bytes behind its end. The views of the result live
   // until the next call. Nothing if the text is no JSON object even after repair.
   const Envelope* Parse(std::string_view json);
@@ -48,7 +56,14 @@ class EnvelopeParser {
  private:
   bool Read(const simdjson::dom::element& root);
   bool ParseRepaired(std::string_view json);
+  simdjson::dom::element ChooseKey();
 
+  struct Candidate {
+    std::string_view key;
+    simdjson::dom::element value;
+  };
+  IsRecordKey is_record_key_;
+  std::vector<Candidate> candidates_;  // for the record key
   simdjson::dom::parser parser_;
   Envelope envelope_;
   std::string repaired_;

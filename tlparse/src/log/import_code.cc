@@ -32,8 +32,8 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kNoRecordKey, kW, "no_record_key",
      "The envelope has no member that names its kind; it is kept with kind NULL."},
     {C::kSeveralRecordKeys, kW, "several_record_keys",
-     "The envelope has several members that could name its kind; it is kept with kind NULL. A "
-     "newer PyTorch may have a new envelope member."},
+     "The envelope has several members that could name its kind, and none or several of them are "
+     "known; it is kept with kind NULL."},
     {C::kBadEnvelopeMember, kW, "bad_envelope_member",
      "A member of the envelope has a type it should not have; its value is in record.envelope."},
     {C::kUnknownRecordKind, kI, "unknown_record_kind",
@@ -119,6 +119,10 @@ constexpr ImportCodeInfo kInfos[] = {
      "was looked for. The log can be added later with --db FILE --run NAME."},
     {C::kOverlappingProfiles, kI, "overlapping_profiles",
      "Two profiles of one process measured the same time; 'tlparse cost' counts the first only."},
+    {C::kUnknownEnvelopeMember, kI, "unknown_envelope_member",
+     "The envelope has a member beside its record key that this version does not know; its value "
+     "is "
+     "in record.envelope."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

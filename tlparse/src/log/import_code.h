@@ -58,6 +58,7 @@ enum class ImportCode : std::uint8_t {
   kAssumedClock,
   kUnmatchedProfile,
   kOverlappingProfiles,
+  kUnknownEnvelopeMember,
   kCount
 };
 

@@ -56,6 +56,7 @@ RecordReader::RecordReader(std::unique_ptr<InputStream> input, Shared& shared,
       shared_(shared),
       window_bytes_(window_bytes),
       max_record_bytes_(max_record_bytes),
+      parser_(shared.is_record_key),
       hash_(XXH3_createState()) {
   XXH3_128bits_reset(hash_.get());
 }

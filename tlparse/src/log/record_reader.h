@@ -68,9 +68,10 @@ struct Window {
 class RecordReader {
  public:
   struct Shared {
-    PayloadIndex* index;             // payloads of the database
-    std::int64_t next_payload_id;    // ascends by one per new payload
-    std::uint64_t fingerprint_seed;  // random per process
+    PayloadIndex* index;                                  // payloads of the database
+    std::int64_t next_payload_id;                         // ascends by one per new payload
+    std::uint64_t fingerprint_seed;                       // random per process
+    EnvelopeParser::IsRecordKey is_record_key = nullptr;  // which keys name a kind of record
   };
   static constexpr std::size_t kWindowBytes = 2 << 20;
   // A record that is longer is cut; SQLite takes no value above 1,000,000,000 bytes.
