@@ -16,7 +16,6 @@
 #include "fleet/row_stream.h"
 #include "fleet/server_tables.h"
 #include "fleet/sql_quote.h"
-#include "import/empty_database.h"
 #include "import/launches.h"
 #include "store/schema.h"
 #include "store/text_pool.h"
@@ -165,9 +164,9 @@ Result<PullSummary> PullInto(const std::string& path, const FoundRun& found,
   }
   // Contents that were there before are not counted among what was pushed.
   PullLimit limit(DirectoryOf(path), 4 * announced + (std::uint64_t{1} << 30));
-  RETURN_IF_ERROR(WriteEmptyDatabase(path));
   ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Mode::kBulkLoad));
   RETURN_IF_ERROR(database.Execute("BEGIN"));
+  RETURN_IF_ERROR(CreateSchema(database));
   Puller puller(client, database, schema, options, found.loads, limit);
   ASSIGN_OR_RETURN(summary.rows, puller.Run());
   summary.received_bytes = limit.taken();
