@@ -13,6 +13,8 @@ namespace {
 // In the order of --help. A new command is a file, a declaration in commands.h and a row here.
 constexpr Command kCommands[] = {
     {"sql", "<db> \"SELECT …\"", "run any query", &RunSql},
+    {"findings", "<db> [--launch N] [--severity S] [--markdown]",
+     "what is wrong and why, the most urgent first", &RunFindings},
     {"history", "<db>",
      "the compiles: when, how long by phase, status, graph breaks, recompiles, caches",
      &RunHistory},

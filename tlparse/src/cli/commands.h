@@ -14,6 +14,7 @@ int RunRanks(std::span<const std::string> arguments);
 int RunCheckCommand(std::span<const std::string> arguments);
 int RunDiff(std::span<const std::string> arguments);
 int RunCache(std::span<const std::string> arguments);
+int RunFindings(std::span<const std::string> arguments);
 int RunStatus(std::span<const std::string> arguments);
 int RunRecompiles(std::span<const std::string> arguments);
 int RunProvenance(std::span<const std::string> arguments);

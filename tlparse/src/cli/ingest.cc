@@ -8,11 +8,13 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include "analysis/findings/findings.h"
 #include "base/remove_on_signal.h"
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/finding_output.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "import/importer.h"
@@ -234,6 +236,19 @@ Result<void> Report(const Options& options, const Directory& directory, Database
   return {};
 }
 
+// The five that matter most, for who looks at the terminal.
+Result<void> TellFindings(Database& database, const ImportSummary& summary, const Options& options,
+                          const std::string& path) {
+  FindingsOptions findings_options;
+  ASSIGN_OR_RETURN(findings_options.run,
+                   database.QueryText(
+                       fmt::format("SELECT name FROM run WHERE id = {}", summary.run_id)));
+  ASSIGN_OR_RETURN(const std::vector<Finding> findings, FindFindings(database, findings_options));
+  constexpr std::size_t kMost = 5;
+  PrintTopFindings(findings, kMost, options.db_only || options.database ? path : options.output);
+  return {};
+}
+
 Result<int> Run(const Options& options) {
   ASSIGN_OR_RETURN(const FoundInputs found, InputsOf(options));
   const bool has_directory = !(options.database && options.db_only);
@@ -267,6 +282,8 @@ Result<int> Run(const Options& options) {
   ASSIGN_OR_RETURN(Database database, Database::Open(final_path, Database::Mode::kReadOnly));
   const std::string page = options.output + "/index.html";
   std::puts(Printable(options.db_only ? final_path : page).c_str());
+  std::fflush(stdout);
+  if (Terminal::Err().is_terminal) RETURN_IF_ERROR(TellFindings(database, summary, options, final_path));
   if (options.browser && !options.db_only) OpenBrowser(page);
   const int judged = Judge(options, database, summary);
   if (!options.serve) return judged;

@@ -96,13 +96,21 @@ std::optional<std::string> NonEmpty(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-void PrintWrapped(std::string_view text, int first_indent, int indent) {
+void PrintWrapped(std::string_view text, int first_indent, int indent, Style style) {
   const int width = LineWidth();
   const std::string printable = Printable(text);
   std::string line(static_cast<std::size_t>(first_indent), ' ');
   bool is_empty = true;
+  std::size_t styled_size = 0;  // bytes of the first line that are the first word
   const auto flush = [&] {
     line += '\n';
+    if (styled_size > 0 && style != Style::kNone) {
+      const auto indent_size = static_cast<std::size_t>(first_indent);
+      line = line.substr(0, indent_size) + Styled(line.substr(indent_size, styled_size), style) +
+             line.substr(indent_size + styled_size);
+      styled_size = 0;
+      style = Style::kNone;
+    }
     std::fwrite(line.data(), 1, line.size(), stdout);
     line.assign(static_cast<std::size_t>(indent), ' ');
     is_empty = true;
@@ -120,6 +128,7 @@ void PrintWrapped(std::string_view text, int first_indent, int indent) {
     const std::string word = printable.substr(at, end - at);
     if (!is_empty && DisplayWidth(line) + 1 + DisplayWidth(word) > width) flush();
     if (!is_empty) line += ' ';
+    if (is_empty && at == 0) styled_size = word.size();
     line += word;
     is_empty = false;
     at = end < printable.size() && printable[end] == ' ' ? end + 1 : end;

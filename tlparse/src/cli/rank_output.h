@@ -9,6 +9,7 @@
 #include "analysis/ranks/cause.h"
 #include "analysis/ranks/job.h"
 #include "base/json_writer.h"
+#include "cli/terminal.h"
 
 namespace tlparse {
 
@@ -29,8 +30,8 @@ void WriteStrings(JsonWriter& json, const std::vector<std::string>& strings);
 std::optional<std::string> NonEmpty(const std::string& text);
 
 // Prints `text` (made printable) in lines of at most the terminal's width (80 if there is none),
-// the first with `first_indent`, others with `indent`.
-void PrintWrapped(std::string_view text, int first_indent, int indent);
+// the first with `first_indent`, others with `indent`; the first word in `style`.
+void PrintWrapped(std::string_view text, int first_indent, int indent, Style style = Style::kNone);
 // The same in bold, at the left.
 void PrintHeading(std::string_view text);
 // "1 lookup", "3 lookups".

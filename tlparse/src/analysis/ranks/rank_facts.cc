@@ -46,6 +46,17 @@ Result<std::string> CodeOf(Database& database, std::int64_t record_id) {
 
 }  // namespace
 
+void SetPlace(RankAspect& aspect, std::string_view source) {
+  source = source.substr(0, source.find(" in "));
+  const std::size_t colon = source.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == source.size() ||
+      source.find_first_not_of("0123456789", colon + 1) != std::string_view::npos ||
+      source.size() - colon > 10)
+    return;
+  aspect.file = source.substr(0, colon);
+  aspect.line = std::stoll(std::string(source.substr(colon + 1)));
+}
+
 Result<RankFacts> RankFacts::Load(Database& database, const Job& job, const JobGraphs& graphs) {
   RankFacts facts(job, graphs);
   const std::size_t count = job.participants().size();
@@ -57,6 +68,7 @@ Result<RankFacts> RankFacts::Load(Database& database, const Job& job, const JobG
   for (const JobCompile& compile : job.compiles()) {
     facts.compile_s_[static_cast<std::size_t>(compile.participant)] += CompileSeconds(compile);
   }
+  facts.FindCommonGraphs();
   std::map<std::string, std::size_t> torch, python;
   for (const JobParticipant& participant : job.participants()) {
     ++torch[participant.torch_version];
@@ -65,6 +77,21 @@ Result<RankFacts> RankFacts::Load(Database& database, const Job& job, const JobG
   facts.common_torch_ = MostFrequent(torch);
   facts.common_python_ = MostFrequent(python);
   return facts;
+}
+
+void RankFacts::FindCommonGraphs() {
+  std::vector<std::map<std::int64_t, std::size_t>> counts(job_->slots().size());
+  for (const JobCompile& compile : job_->compiles()) {
+    if (compile.slot >= 0 && compile.graph_content != 0)
+      ++counts[static_cast<std::size_t>(compile.slot)][compile.graph_content];
+  }
+  common_graph_.resize(counts.size());
+  for (std::size_t slot = 0; slot < counts.size(); ++slot) {
+    std::size_t most = 0;
+    for (const auto& [content, count] : counts[slot]) {
+      if (count > most) most = count, common_graph_[slot] = content;
+    }
+  }
 }
 
 Result<void> RankFacts::LoadCodes(Database& database) {
@@ -104,6 +131,11 @@ Result<void> RankFacts::LoadEvents(Database& database) {
   }
 }
 
+bool RankFacts::IsOutcome(const JobCompile& compile) const {
+  const std::string& status = job_->string(compile.status_id);
+  return status == "failed" || status == "unfinished";
+}
+
 Hash128 RankFacts::Signature(RankIndex rank) const {
   SequenceHash hash;
   for (std::size_t slot = 0; slot < job_->slots().size(); ++slot) {
@@ -113,8 +145,9 @@ Hash128 RankFacts::Signature(RankIndex rank) const {
       continue;
     }
     const JobCompile& compile = job_->compiles()[static_cast<std::size_t>(index)];
-    hash.Add(compile.graph_content);
-    hash.Add(compile.status_id);
+    // A compile that was served from a cache may log no graph: that tells nothing of it.
+    hash.Add(compile.graph_content == 0 ? common_graph_[slot] : compile.graph_content);
+    hash.Add(IsOutcome(compile) ? compile.status_id : std::int32_t{-1});
     hash.Add(compile.function_id);
   }
   for (const Code& code : codes_[static_cast<std::size_t>(rank)]) {
@@ -138,16 +171,19 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     const JobCompile& old_one = job_->compiles()[static_cast<std::size_t>(a)];
     const JobCompile& new_one = job_->compiles()[static_cast<std::size_t>(b)];
     const std::string title = job_->slots()[static_cast<std::size_t>(slot)].Title();
-    if (old_one.status_id != new_one.status_id) {
+    const bool is_state = IsOutcome(old_one) || IsOutcome(new_one);
+    if (is_state && old_one.status_id != new_one.status_id) {
       aspects.push_back(
           {"failures", fmt::format("{}: {} → {}", title, job_->string(old_one.status_id),
-                                   job_->string(new_one.status_id))});
+                                   job_->string(new_one.status_id)),
+           {slot}, std::nullopt, false, true});
     }
     if (old_one.function_id != new_one.function_id && old_one.function_id >= 0 &&
         new_one.function_id >= 0) {
       aspects.push_back(
           {"compiles", fmt::format("{}: function {} → {}", title, job_->string(old_one.function_id),
-                                   job_->string(new_one.function_id))});
+                                   job_->string(new_one.function_id)),
+           {slot}, std::nullopt, false, is_state});
     }
     if (old_one.graph_content != new_one.graph_content && old_one.graph_content != 0 &&
         new_one.graph_content != 0) {
@@ -160,7 +196,8 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
                             difference.b_node.empty() ? "(end)" : difference.b_node);
         if (!difference.b_source.empty()) text += " at " + difference.b_source;
       }
-      aspects.push_back({"graphs", std::move(text)});
+      aspects.push_back({"graphs", std::move(text), {slot}, std::nullopt, false, is_state});
+      SetPlace(aspects.back(), difference.b_source.empty() ? difference.a_source : difference.b_source);
     }
   }
   const std::vector<Event>& old_events = events_[static_cast<std::size_t>(reference)];
@@ -173,7 +210,10 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       aspects.push_back(
           {event.is_break ? "graph_breaks" : "failures",
            fmt::format("{}: {}{}", job_->slots()[static_cast<std::size_t>(event.slot)].Title(),
-                       here ? "" : "not here: ", Shorten(reason, 200))});
+                       here ? "" : "not here: ", Shorten(reason, 200)),
+           {event.slot}, std::nullopt, !here, !event.is_break, reason});
+      ASSIGN_OR_RETURN(aspects.back().file, TextOf(database, event.is_break ? event.kind_id : 0));
+      aspects.back().line = event.line;
     }
   }
   const std::vector<Code>& new_codes = codes_[static_cast<std::size_t>(rank)];

@@ -13,6 +13,9 @@
 
 namespace tlparse {
 
+// "/a/b.py:12 in f" → file and line of the aspect, if it is such a text.
+void SetPlace(RankAspect& aspect, std::string_view source);
+
 class RankFacts {
  public:
   // `job` and `graphs` must outlive the facts.
@@ -34,6 +37,9 @@ class RankFacts {
 
  private:
   RankFacts(const Job& job, const JobGraphs& graphs) : job_(&job), graphs_(&graphs) {}
+  void FindCommonGraphs();
+  // Whether the compile failed or did not finish: what else its status says is told elsewhere.
+  bool IsOutcome(const JobCompile& compile) const;
   Result<void> LoadCodes(Database& database);
   Result<void> LoadEvents(Database& database);
   std::string ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank, std::int32_t slot) const;
@@ -59,6 +65,7 @@ class RankFacts {
   std::vector<std::vector<Code>> codes_;    // by participant, by graph slot
   std::vector<std::vector<Event>> events_;  // by participant, in log order
   std::vector<double> compile_s_;           // by participant
+  std::vector<std::int64_t> common_graph_;  // by slot: what most ranks have; 0: none
   std::string common_torch_, common_python_;
 };
 

@@ -130,14 +130,17 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
     if (finding.cause.kind == CauseKind::kMissingCompile) {
       one.aspects.push_back(
           {"compiles",
-           fmt::format("{}: {}{}", where, there ? "on the others: " : "", finding.cause.text)});
+           fmt::format("{}: {}{}", where, there ? "on the others: " : "", finding.cause.text),
+           finding.compile_slots, finding.cause.kind, there != (finding.state == "absent")});
       continue;
     }
     std::string text = fmt::format("{}{}: {} (in {})", there ? "on the others: " : "",
                                    Title(finding.cause.kind), finding.cause.text, where);
     if (!finding.source.empty()) text += "; first at " + finding.source;
     one.aspects.push_back(
-        {finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache", std::move(text)});
+        {finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache", std::move(text),
+         finding.compile_slots, finding.cause.kind, there, false, finding.cause.text});
+    SetPlace(one.aspects.back(), finding.source);
   }
 }
 
@@ -150,7 +153,12 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
         {"collectives",
          fmt::format("{} in {}: {}{}", Name(first.kind),
                      answer_.cache.graphs.Title(job_, first.graph_slot), first.Text(),
-                     count > 1 ? fmt::format("; {} mismatches in all", count) : "")});
+                     count > 1 ? fmt::format("; {} mismatches in all", count) : ""),
+         {answer_.cache.graphs.graph_slots()[static_cast<std::size_t>(first.graph_slot)].slot},
+         std::nullopt,
+         false,
+         std::all_of(candidate.mismatches.begin(), candidate.mismatches.end(),
+                     [](const CollectiveMismatch& m) { return m.kind == MismatchKind::kState; })});
   }
 }
 
@@ -228,9 +236,15 @@ void FindAbsent(RanksAnswer& answer, const std::optional<std::int64_t>& world_si
   for (std::size_t i = 0; i < has_compile.size(); ++i) {
     if (has_compile[i] == 0) answer.without_compiles.push_back(static_cast<RankIndex>(i));
   }
-  if (!present.empty()) answer.world_size = world_size.value_or(*present.rbegin() + 1);
+  if (present.empty()) return;
+  // A rank beyond all sense (a damaged or hostile envelope) tells no size of the job.
+  constexpr std::int64_t kMostMissing = 100'000;
+  const std::int64_t highest = *present.rbegin();
+  if (!world_size && highest >= kMostMissing + static_cast<std::int64_t>(present.size())) return;
+  answer.world_size = std::max(world_size.value_or(0), world_size ? 0 : highest + 1);
   for (std::int64_t rank = 0; rank < answer.world_size; ++rank) {
     if (present.count(rank) == 0) answer.missing_ranks.push_back(rank);
+    if (static_cast<std::int64_t>(answer.missing_ranks.size()) >= kMostMissing) break;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "analysis/cache/cache.h"
 #include "analysis/collectives/collectives.h"
 #include "analysis/execution.h"
+#include "analysis/ranks/cause.h"
 #include "base/result.h"
 
 namespace tlparse {
@@ -19,6 +20,13 @@ struct RankAspect {
   std::string area;  // build, compiles, graphs, cache, code, collectives, execution, tensors,
                      // failures, graph_breaks
   std::string text;
+  std::vector<std::int32_t> slots = {};  // compiles where it shows
+  std::optional<CauseKind> cause = {};   // of a cache finding
+  bool is_on_others = false;             // the others have it, this class has not
+  bool is_state = false;  // follows from a compile that failed or did not finish on one side
+  std::string reason = {};  // graph_breaks: the whole reason
+  std::string file = {};    // where in the user's code; empty: unknown
+  std::int64_t line = 0;
 };
 
 // Ranks that compiled the same thing: the same compiles, graphs, generated codes, collectives,

@@ -1,0 +1,197 @@
+// Ranks without a log, ranks that started late, ranks that compiled much longer; damage of logs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/findings/context.h"
+
+namespace tlparse {
+namespace {
+
+// The largest group of ranks that a collective of the generated code names; 0: none does.
+Result<std::int64_t> LargestGroup(FindingContext& context) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      context.database.Prepare(
+          "SELECT DISTINCT c.arguments FROM collective_row c WHERE c.op LIKE "
+          "'%all_gather_into_tensor%' AND c.arguments IS NOT NULL AND c.content_id IN "
+          "(SELECT u.content_id FROM collective_use_row u JOIN compile k ON k.id = u.compile_id "
+          "JOIN process p ON p.id = k.process_id JOIN launch n ON n.id = p.launch_id "
+          "WHERE n.run_id = ? AND n.ordinal = ?)"));
+  rows.Bind(1, context.job.run_id());
+  rows.Bind(2, context.job.launch());
+  std::int64_t largest = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return largest;
+    const std::string_view text = rows.Text(0).substr(0, rows.Text(0).find(','));
+    if (text.empty() || text.size() > 6 ||
+        text.find_first_not_of("0123456789") != std::string_view::npos)
+      continue;
+    largest = std::max<std::int64_t>(largest, std::stoll(std::string(text)));
+  }
+}
+
+Result<void> AddMissing(FindingContext& context) {
+  if (!context.HasRanks()) return {};
+  std::vector<std::int64_t> missing = context.ranks.missing_ranks;
+  std::int64_t world_size = context.ranks.world_size;
+  ASSIGN_OR_RETURN(const std::int64_t group, LargestGroup(context));
+  const bool is_by_group = !context.options.world_size && group > world_size && world_size > 0;
+  for (; is_by_group && world_size < group; ++world_size) missing.push_back(world_size);
+  if (missing.empty()) return {};
+  Finding& finding = context.Add(FindingKind::kMissingRank, FindingSeverity::kWarning);
+  finding.ranks = missing;
+  finding.rank_count = missing.size();
+  const std::string list = FormatRankRanges(missing);
+  finding.title = fmt::format(
+      "No log from {} {} ({} of {} ranks have one)", missing.size() == 1 ? "rank" : "ranks",
+      list.size() > 80 ? list.substr(0, list.rfind(',', 80)) + ",…" : list,
+      world_size - static_cast<std::int64_t>(missing.size()), world_size);
+  finding.cause = "no log";
+  finding.detail =
+      context.options.world_size
+          ? "The number of ranks is as given with --world-size."
+      : is_by_group
+          ? fmt::format("A collective in the generated code names a group of {} ranks.", group)
+          : fmt::format("The highest rank with a log is {}.", world_size - 1);
+  finding.suggestion = "look at what that process printed, and whether TORCH_TRACE was set for it";
+  finding.query = fmt::format(
+      "SELECT DISTINCT p.rank FROM process p JOIN launch n ON n.id = p.launch_id WHERE n.run_id = "
+      "{} AND n.ordinal = {} ORDER BY p.rank",
+      context.job.run_id(), context.job.launch());
+  return {};
+}
+
+std::int64_t Median(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// A rank is late if its first record is, and its last is not: a host whose clock is ahead shifts
+// both.
+void AddLate(FindingContext& context) {
+  if (!context.HasRanks() || context.job.participants().size() < 3) return;
+  std::vector<std::int64_t> firsts, lasts;
+  for (const ProcessStatus& status : context.status) {
+    if (!status.first_record_us || !status.last_record_us) continue;
+    firsts.push_back(*status.first_record_us);
+    lasts.push_back(*status.last_record_us);
+  }
+  if (firsts.size() < 3) return;
+  const std::int64_t first = Median(firsts), last = Median(lasts);
+  constexpr std::int64_t kLeastUs = 5'000'000, kBeyondClocksUs = 120'000'000;
+  std::vector<RankIndex> late;
+  std::vector<std::int64_t> processes;
+  std::int64_t delay_us = INT64_MAX, since_us = INT64_MAX;
+  for (const RankIndex rank : context.All()) {
+    const ProcessStatus& status = context.StatusOf(rank);
+    const JobParticipant& one = context.job.participants()[static_cast<std::size_t>(rank)];
+    if (!status.first_record_us || !one.rank || one.is_extra_log) continue;
+    const std::int64_t own = *status.first_record_us - first;
+    const bool is_shifted = *status.last_record_us - last > own / 2;
+    if (own < kLeastUs || (is_shifted && own < kBeyondClocksUs)) continue;
+    late.push_back(rank);
+    processes.push_back(status.process_id);
+    delay_us = std::min(delay_us, own);
+    since_us = std::min(since_us, *status.first_record_us);
+  }
+  if (late.empty() || 2 * late.size() >= context.job.participants().size()) return;
+  Finding& finding = context.Add(FindingKind::kLateRank, FindingSeverity::kWarning);
+  context.SetRanks(finding, late);
+  finding.since_us = since_us;
+  finding.title = fmt::format("{} began to compile {}{} after most ranks", context.Who(late),
+                              late.size() == 1 ? "" : "at least ", SecondsText(delay_us));
+  finding.cause = "first record late";
+  finding.detail = "Its first record is that much later than theirs; the log does not show what the "
+                   "process did before.";
+  finding.query = fmt::format(
+      "SELECT rank, first_record_us, last_record_us FROM rank_status WHERE run_id = {} AND launch = "
+      "{} ORDER BY first_record_us DESC",
+      context.job.run_id(), context.job.launch());
+}
+
+}  // namespace
+
+Result<void> FindAbsentAndLateRanks(FindingContext& context) {
+  RETURN_IF_ERROR(AddMissing(context));
+  AddLate(context);
+  return {};
+}
+
+Result<void> FindSlowRanks(FindingContext& context) {
+  if (!context.HasRanks() || !context.ranks.slowest) return {};
+  const SlowestRank& slowest = *context.ranks.slowest;
+  const double excess = slowest.compile_s - slowest.median_s;
+  // Machines that do other work vary that much.
+  if (slowest.median_s <= 0 || slowest.compile_s < 1.5 * slowest.median_s || excess < 2) return {};
+  Finding finding;
+  finding.kind = FindingKind::kSlowRank;
+  finding.severity =
+      slowest.compile_s >= 2 * slowest.median_s && excess >= 10 ? FindingSeverity::kWarning : FindingSeverity::kNote;
+  finding.launch = context.job.launch();
+  context.SetRanks(finding, {slowest.rank});
+  finding.title = fmt::format("{} compiled for {:.1f} s, the median rank for {:.1f} s",
+                              context.Who({slowest.rank}), slowest.compile_s, slowest.median_s);
+  if (!slowest.compile.empty())
+    finding.detail = fmt::format("Most of it in {} ({:.1f} s more)", slowest.compile,
+                                 slowest.compile_excess_s);
+  if (!slowest.reason.empty())
+    finding.detail += (finding.detail.empty() ? "" : ": ") + slowest.reason;
+  if (!finding.detail.empty()) finding.detail += '.';
+  finding.cause = "compile time above the median";
+  finding.query = fmt::format(
+      "SELECT rank, compile_us FROM rank_summary WHERE run_id = {} ORDER BY compile_us DESC",
+      context.job.run_id());
+  // A cold cache, another configuration or more recompiles on this rank is why.
+  for (Finding& other : context.findings) {
+    const bool explains = other.kind == FindingKind::kColdCache ||
+                          other.kind == FindingKind::kConfigDivergence ||
+                          other.kind == FindingKind::kInputDivergence ||
+                          other.kind == FindingKind::kGraphBreakDivergence ||
+                          other.kind == FindingKind::kExtraCompile;
+    if (explains && other.severity != FindingSeverity::kNote && !finding.ranks.empty() &&
+        std::binary_search(other.ranks.begin(), other.ranks.end(), finding.ranks.front())) {
+      other.evidence.push_back(std::move(finding));
+      return {};
+    }
+  }
+  context.findings.push_back(std::move(finding));
+  return {};
+}
+
+Result<void> FindImportErrors(FindingContext& context) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      context.database.Prepare(
+          "SELECT i.code, count(*), min(f.path), min(i.line), c.severity, min(i.advice) FROM "
+          "import_log i JOIN import_code c ON c.code = i.code LEFT JOIN log_file f ON f.id = "
+          "i.log_file_id WHERE i.run_id = ? AND i.severity = 'error' GROUP BY i.code ORDER BY 2 "
+          "DESC, 1"));
+  rows.Bind(1, context.job.run_id());
+  std::string codes, advice;
+  std::int64_t total = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    codes += fmt::format("{}{} ×{}", codes.empty() ? "" : ", ", rows.Text(0), rows.Int(1));
+    if (advice.empty()) advice = rows.Text(5);
+    total += rows.Int(1);
+  }
+  if (total == 0) return {};
+  Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
+  finding.title = fmt::format("The logs are damaged in {} place{}: {}", total,
+                              total == 1 ? "" : "s", codes);
+  finding.cause = codes;
+  finding.detail = "'tlparse import-log' has file, line and byte of each; the rest of the logs was "
+                   "read.";
+  finding.suggestion = advice;
+  finding.query = fmt::format(
+      "SELECT * FROM import_log WHERE run_id = {} AND severity = 'error'", context.job.run_id());
+  return {};
+}
+
+}  // namespace tlparse

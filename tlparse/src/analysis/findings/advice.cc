@@ -1,0 +1,203 @@
+#include "analysis/findings/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/ascii.h"
+
+namespace tlparse {
+namespace {
+
+std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+    text.remove_suffix(1);
+  return text;
+}
+
+// What stands between `begin` and `end`; empty if either is missing.
+std::string_view Between(std::string_view text, std::string_view begin, std::string_view end) {
+  const std::size_t at = text.find(begin);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + begin.size());
+  const std::size_t stop = text.find(end);
+  return stop == std::string_view::npos ? std::string_view() : text.substr(0, stop);
+}
+
+// Calls take(line) for each trimmed line until it returns false.
+template <typename Take>
+void ForEachLine(std::string_view text, const Take& take) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    if (!take(Trimmed(text.substr(0, end)))) return;
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string Join(std::string_view subject, std::string_view prefix) {
+  return fmt::format("{} of {}", prefix, subject);
+}
+
+// "tensor 'x' size mismatch at index 0. expected 2, actual 3".
+void ParseTensorMismatch(std::string_view guard, RecompileReason& reason) {
+  std::string_view name = Between(guard, "tensor '", "' ");
+  std::string_view what = guard;
+  what.remove_prefix(std::min(what.size(), guard.find("' ") == std::string_view::npos
+                                               ? what.size()
+                                               : guard.find("' ") + 2));
+  // 2.6 quotes a source that holds quotes itself: tensor 'L['x']' size mismatch …
+  if (const std::size_t end = guard.find("' ", 8); guard.starts_with("tensor 'L['")) {
+    name = guard.substr(8, end == std::string_view::npos ? end : end - 8);
+    if (name.starts_with("L['") && name.ends_with("']")) name = name.substr(3, name.size() - 5);
+  }
+  const std::size_t mismatch = what.find(" mismatch");
+  if (name.empty() || mismatch == std::string_view::npos) return;
+  const std::string property(what.substr(0, mismatch));
+  const std::string_view index = Between(what, "at index ", ".");
+  reason.subject = Join(name, index.empty() ? property : fmt::format("{} {}", property, index));
+  reason.value = Between(what, "expected ", ",");
+  if (const std::size_t at = what.find("actual "); at != std::string_view::npos)
+    reason.actual = Trimmed(what.substr(at + 7));
+}
+
+}  // namespace
+
+std::string FirstLine(std::string_view text) {
+  std::string first;
+  ForEachLine(text, [&](std::string_view line) {
+    first = line;
+    return line.empty();
+  });
+  return first;
+}
+
+std::string CauseOfException(std::string_view type, std::string_view reason) {
+  std::string text;
+  ForEachLine(reason, [&](std::string_view line) {
+    if (line.starts_with("Set TORCHDYNAMO_VERBOSE") || line.starts_with("Explanation:")) return false;
+    if (!line.empty()) text += (text.empty() ? "" : " ") + std::string(line);
+    // "backend='x' raised:" goes on in the next line.
+    return line.empty() || line.ends_with(":") || line.ends_with("raised:");
+  });
+  const std::size_t end = type.rfind('.');
+  if (end != std::string_view::npos) type.remove_prefix(end + 1);
+  if (type.empty() || text.starts_with(type)) return text.empty() ? std::string(type) : text;
+  return text.empty() ? std::string(type) : fmt::format("{}: {}", type, text);
+}
+
+std::string CauseOfBreak(std::string_view reason) {
+  std::string cause;
+  ForEachLine(reason, [&](std::string_view line) {
+    if (line.empty() || line.starts_with("Encountered graph break")) return true;
+    if (line.starts_with("Graph break in user code") || line.starts_with("Graph Break Reason:")) {
+      const std::size_t at = line.find("Reason:");
+      cause = at == std::string_view::npos ? std::string() : std::string(Trimmed(line.substr(at + 7)));
+      return cause.empty();
+    }
+    cause = line;
+    return false;
+  });
+  return cause.empty() ? FirstLine(reason) : cause;
+}
+
+std::string HintOf(std::string_view reason) {
+  std::string hint;
+  ForEachLine(reason, [&](std::string_view line) {
+    if (!line.starts_with("Hint: ")) return true;
+    line.remove_prefix(6);
+    // Hints that give nothing to do.
+    if (line.starts_with("Please report an issue") || line.starts_with("This graph break is fundamental") ||
+        line.starts_with("It may be possible to write Dynamo tracing rules") ||
+        line.starts_with("Dynamo has detected that tracing the code will result in an error"))
+      return true;
+    hint = line;
+    return false;
+  });
+  return hint;
+}
+
+std::string LinkOf(std::string_view reason) {
+  const std::size_t at = reason.find("please visit: http");
+  if (at == std::string_view::npos) return {};
+  reason.remove_prefix(at + 14);
+  return std::string(reason.substr(0, reason.find_first_of(" \n\t\r")));
+}
+
+bool IsRecompileLimit(std::string_view type, std::string_view reason) {
+  return type.ends_with("RecompileLimitExceeded") || type.ends_with("FailOnRecompileLimitHit") ||
+         type.ends_with("FailOnCacheLimitHit") || type.ends_with("CacheLimitExceeded") ||
+         reason.starts_with("Dynamo recompile limit exceeded") ||
+         reason.starts_with("cache_size_limit reached") ||
+         reason.starts_with("recompile_limit reached") ||
+         reason.starts_with("accumulated_cache_size_limit reached") ||
+         reason.starts_with("accumulated_recompile_limit reached");
+}
+
+bool IsHardRecompileLimit(std::string_view type) {
+  return type.ends_with("FailOnRecompileLimitHit") || type.ends_with("FailOnCacheLimitHit");
+}
+
+RecompileReason ParseRecompileReason(std::string_view guard, std::string_view reason) {
+  RecompileReason result;
+  result.guard = Trimmed(guard);
+  const std::string_view text = reason.substr(0, reason.find("\nUser stack trace"));
+  if (const std::size_t at = text.find("(HINT: "); at != std::string_view::npos) {
+    std::string_view hint = text.substr(at + 7);
+    if (const std::size_t end = hint.rfind(')'); end != std::string_view::npos)
+      hint = hint.substr(0, end);
+    // "type int" is the guard's own type again.
+    if (hint.find(' ') != hint.rfind(' ')) result.hint = Trimmed(hint);
+  }
+  // "# <code>  # <file>:<line> in <function>"
+  if (const std::size_t at = text.find("# "); at != std::string_view::npos) {
+    std::string_view rest = text.substr(at + 2);
+    if (const std::size_t end = rest.find("  # "); end != std::string_view::npos)
+      result.code = Trimmed(rest.substr(0, end));
+  }
+  const std::string_view check = result.guard;
+  if (check.starts_with("tensor '")) {
+    ParseTensorMismatch(check, result);
+  } else if (const std::size_t equals = check.find(" == "); equals != std::string_view::npos) {
+    std::string_view subject = check.substr(0, equals);
+    if (subject.starts_with("L['") && subject.ends_with("']"))
+      subject = subject.substr(3, subject.size() - 5);
+    result.subject = subject;
+    result.value = check.substr(equals + 4);
+  } else if (check.starts_with("___check_type_id(")) {
+    std::string_view subject = check.substr(17, check.rfind(',') == std::string_view::npos
+                                                    ? check.npos
+                                                    : check.find(", ") - 17);
+    if (subject.starts_with("L['") && subject.ends_with("']"))
+      subject = subject.substr(3, subject.size() - 5);
+    result.subject = "type of " + std::string(subject);
+    const std::string_view type = Between(check, "type=<class '", "'>");
+    result.value = type;
+  }
+  return result;
+}
+
+std::string AdviceForRecompiles(const RecompileReason& reason) {
+  if (!reason.hint.empty()) return reason.hint;
+  constexpr std::string_view kSize = "size ";
+  if (reason.subject.starts_with(kSize)) {
+    const std::size_t of = reason.subject.find(" of ");
+    const std::string index = reason.subject.substr(kSize.size(), of - kSize.size());
+    return fmt::format(
+        "torch._dynamo.mark_dynamic({}, {}) before the call, if this size is meant to vary",
+        reason.subject.substr(of + 4), index);
+  }
+  const bool is_integer = !reason.value.empty() &&
+                          std::all_of(reason.value.begin(), reason.value.end(), IsDigit);
+  const bool is_module_attribute = reason.subject.starts_with("self.") ||
+                                   reason.subject.starts_with("L['self'].");
+  if (is_integer && is_module_attribute)
+    return fmt::format(
+        "torch._dynamo.config.allow_unspec_int_on_nn_module = True, if {} is an integer of an "
+        "nn.Module that is meant to vary",
+        reason.subject);
+  return {};
+}
+
+}  // namespace tlparse

@@ -1,0 +1,89 @@
+// What the families of findings share: the run as the answers about ranks see it, and words for who
+// and where. Internal to analysis/findings, except FindFindings of an answer that is there already.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/findings/findings.h"
+#include "analysis/ranks/ranks.h"
+#include "analysis/status.h"
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// As FindFindings; `ranks` is the answer for the same run and launch.
+Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options,
+                                          const RanksAnswer& ranks);
+
+struct FindingContext {
+  Database& database;
+  const FindingsOptions& options;
+  const RanksAnswer& ranks;
+  const Job& job;
+  std::vector<ProcessStatus> status;  // by participant; process_id 0: its log has no record
+  std::vector<Launch> launches;       // of the run
+  std::vector<Finding> findings;
+
+  static Result<FindingContext> Make(Database& database, const FindingsOptions& options,
+                                     const RanksAnswer& ranks);
+
+  const ProcessStatus& StatusOf(RankIndex participant) const {
+    return status[static_cast<std::size_t>(participant)];
+  }
+  // The compile that a participant's log ends in or after; nullptr: none.
+  const JobCompile* LastCompile(RankIndex participant) const;
+  std::vector<RankIndex> All() const;
+  // All participants but those; both ascending.
+  std::vector<RankIndex> Others(const std::vector<RankIndex>& who) const;
+  bool HasRanks() const { return has_ranks_; }
+
+  // "Rank 2", "Ranks 0-3", "All 8 ranks", "Log a", "The log" (of one without rank).
+  std::string Who(const std::vector<RankIndex>& who) const;
+  // The same within a sentence: "rank 2".
+  std::string WhoInside(const std::vector<RankIndex>& who) const;
+  // Sets ranks, rank_count and logs: empty ranks for all.
+  void SetRanks(Finding& finding, const std::vector<RankIndex>& who) const;
+  // "0/0 forward, 1/0 block and 3 more" of compile slots; sets compiles and function.
+  std::string SetCompiles(Finding& finding, const std::vector<std::int32_t>& slots) const;
+  // "0/0 forward"
+  std::string Title(const JobCompile& compile) const;
+  const std::string& FunctionOf(const JobCompile& compile) const;
+
+  Finding& Add(FindingKind kind, FindingSeverity severity) {
+    Finding& finding = findings.emplace_back();
+    finding.kind = kind;
+    finding.severity = severity;
+    return finding;
+  }
+
+ private:
+  FindingContext(Database& database_in, const FindingsOptions& options_in,
+                 const RanksAnswer& ranks_in)
+      : database(database_in), options(options_in), ranks(ranks_in), job(ranks_in.job()) {}
+  bool has_ranks_ = false;
+};
+
+using FindingFamily = Result<void> (*)(FindingContext&);
+Result<void> FindEnds(FindingContext& context);  // failed compiles, logs that end inside one
+Result<void> FindDivergences(FindingContext& context);
+Result<void> FindCacheCauses(FindingContext& context);
+Result<void> FindRecompiles(FindingContext& context);
+Result<void> FindGraphBreaks(FindingContext& context);
+Result<void> FindSlowRanks(FindingContext& context);
+Result<void> FindAbsentAndLateRanks(FindingContext& context);
+Result<void> FindLaunchNotes(FindingContext& context);
+Result<void> FindImportErrors(FindingContext& context);
+
+// "0.27 s", "12 s", "3 min 20 s"
+std::string SecondsText(std::int64_t us);
+// "(1, 2, 3)": ids for a query, at most 100.
+std::string IdList(const std::vector<std::int64_t>& ids);
+// "a/b/c.py" → "c.py:12"
+std::string PlaceText(const FindingPlace& place);
+
+}  // namespace tlparse

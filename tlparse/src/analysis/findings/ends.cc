@@ -1,0 +1,359 @@
+// Compiles that failed, and logs that end before the others': who was first, in what.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/findings/advice.h"
+#include "analysis/findings/context.h"
+#include "analysis/ranks/cause.h"
+
+namespace tlparse {
+namespace {
+
+// One failed compile: what the records of its failure say together.
+struct Failure {
+  const JobCompile* compile = nullptr;
+  std::string type, reason;
+  FindingPlace place;
+  std::optional<std::int64_t> time_us;
+  std::int64_t record_id = 0;
+};
+
+// dynamo_error and the metrics' fail_type tell of one exception; the former knows the user's line,
+// the latter has the reason alone.
+Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      context.database.Prepare(
+          "SELECT f.compile_id, k.text, t.text, r.text, u.text, f.user_line, f.record_id, "
+          "c.local_us + p.time_shift_us FROM failure_row f JOIN text_row k ON k.id = f.kind_id "
+          "LEFT JOIN text_row t ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
+          "LEFT JOIN text_row u ON u.id = f.user_file_id "
+          "LEFT JOIN record_row c ON c.id = f.record_id LEFT JOIN process p ON p.id = c.process_id "
+          "WHERE k.text NOT IN ('restart', 'make_fx_fail_partial') ORDER BY f.record_id"));
+  std::vector<Failure> failures;
+  std::map<std::int64_t, std::size_t> by_compile;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
+    if (compile == nullptr) continue;
+    const std::string_view kind = rows.Text(1);
+    if (context.job.string(compile->status_id) != "failed" &&
+        kind != "eager_compile_backwards_failure")
+      continue;
+    const auto [found, is_new] = by_compile.try_emplace(compile->id, failures.size());
+    if (is_new) failures.push_back({compile, {}, {}, {}, rows.OptionalInt(7), rows.Int(6)});
+    Failure& failure = failures[found->second];
+    if (failure.reason.empty() || kind == "failure") {
+      failure.type = rows.Text(2);
+      failure.reason = rows.Text(3);
+    }
+    if (failure.place.file.empty() && !rows.IsNull(4))
+      failure.place = {std::string(rows.Text(4)), rows.Int(5), {}};
+  }
+  std::erase_if(failures, [](const Failure& one) {
+    return IsRecompileLimit(one.type, one.reason);  // a finding of its own
+  });
+  return failures;
+}
+
+Result<void> AddFailures(FindingContext& context) {
+  ASSIGN_OR_RETURN(const std::vector<Failure> failures, LoadFailures(context));
+  using Key = std::tuple<std::int32_t, std::string, std::string>;
+  std::map<Key, std::vector<const Failure*>> groups;
+  std::vector<Key> order;
+  for (const Failure& one : failures) {
+    Key key{one.compile->function_id, one.type, FirstLine(one.reason)};
+    std::vector<const Failure*>& group = groups[key];
+    if (group.empty()) order.push_back(key);
+    group.push_back(&one);
+  }
+  for (const Key& key : order) {
+    const std::vector<const Failure*>& group = groups[key];
+    const Failure& first = *group.front();
+    Finding& finding = context.Add(FindingKind::kCompileFailed, FindingSeverity::kError);
+    std::set<RankIndex> ranks;
+    std::set<std::int32_t> slots;
+    std::vector<std::int64_t> ids;
+    for (const Failure* one : group) {
+      ranks.insert(one->compile->participant);
+      slots.insert(one->compile->slot);
+      ids.push_back(one->compile->id);
+      if (one->time_us && (!finding.since_us || *one->time_us < *finding.since_us))
+        finding.since_us = one->time_us;
+    }
+    const std::vector<RankIndex> who(ranks.begin(), ranks.end());
+    context.SetRanks(finding, who);
+    finding.function = context.FunctionOf(*first.compile);
+    const std::string compiles =
+        context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
+    finding.cause = CauseOfException(first.type, first.reason);
+    finding.title = context.HasRanks()
+                        ? fmt::format("{} failed to compile {}: {}", context.Who(who), compiles,
+                                      Shorten(finding.cause, 200))
+                        : fmt::format("The compile of {} failed: {}", compiles,
+                                      Shorten(finding.cause, 200));
+    if (!first.place.file.empty()) finding.place = first.place;
+    finding.suggestion = HintOf(first.reason);
+    std::vector<RankIndex> fine;
+    for (const RankIndex other : context.Others(who)) {
+      const std::int32_t index = context.job.CompileOf(other, first.compile->slot);
+      if (index < 0) continue;
+      const std::string& status = context.job.string(
+          context.job.compiles()[static_cast<std::size_t>(index)].status_id);
+      if (status != "failed" && status != "unfinished") fine.push_back(other);
+    }
+    if (!fine.empty()) finding.detail = context.Who(fine) + " compiled it. ";
+    const bool is_last = std::all_of(group.begin(), group.end(), [&](const Failure* one) {
+      return context.LastCompile(one->compile->participant) == one->compile;
+    });
+    if (is_last && context.HasRanks())
+      finding.detail += fmt::format("It is the last compile in the log of {}.",
+                                    context.WhoInside(who));
+    finding.query =
+        fmt::format("SELECT * FROM failure WHERE compile_id IN {} ORDER BY record_id", IdList(ids));
+  }
+  return {};
+}
+
+// A participant whose log ends inside a compile, or before compiles that most others have.
+struct Stop {
+  RankIndex rank = 0;
+  std::int32_t position = -1;  // of its last compile among the job's
+  bool is_inside = true;
+  std::int64_t last_us = 0;
+  std::int32_t next_slot = -1;  // not inside: the compile that the others went on to
+};
+
+std::string Clock(std::int64_t us) {
+  return fmt::format("{:%H:%M:%S}.{:03} UTC", fmt::gmtime(static_cast<std::time_t>(us / 1'000'000)),
+                     us / 1000 % 1000);
+}
+
+class StopFinder {
+ public:
+  explicit StopFinder(FindingContext& context) : context_(context), job_(context.job) {}
+
+  void Run() {
+    FindInside();
+    if (context_.HasRanks()) FindBehind();
+    if (stops_.empty()) return;
+    std::sort(stops_.begin(), stops_.end(), [](const Stop& a, const Stop& b) {
+      return std::tuple(a.position, a.last_us, a.rank) < std::tuple(b.position, b.last_us, b.rank);
+    });
+    if (!context_.HasRanks()) {
+      for (const Stop& stop : stops_) {
+        Finding& finding = context_.Add(FindingKind::kStoppedFirst, FindingSeverity::kError);
+        Describe(finding, {stop}, {});
+      }
+      return;
+    }
+    Tell();
+  }
+
+ private:
+  void FindInside();
+  void FindBehind();
+  void Tell();
+  void Describe(Finding& finding, const std::vector<Stop>& group, const std::vector<Stop>& later);
+  std::string Inside(const Stop& stop) const;
+  std::int64_t LatestRecord() const;
+
+  FindingContext& context_;
+  const Job& job_;
+  std::vector<Stop> stops_;
+};
+
+void StopFinder::FindInside() {
+  for (const RankIndex rank : context_.All()) {
+    const ProcessStatus& status = context_.StatusOf(rank);
+    const JobCompile* compile = context_.LastCompile(rank);
+    if (status.state != ProcessState::kCompiling || compile == nullptr || compile->slot < 0)
+      continue;
+    stops_.push_back({rank, job_.SlotPosition(compile->slot), true,
+                      status.last_record_us.value_or(INT64_MAX), -1});
+  }
+}
+
+// Ranks that lack nothing but the last compiles that most others have, and whose log ends before
+// the others'.
+void StopFinder::FindBehind() {
+  const std::size_t count = job_.participants().size();
+  if (count < 3) return;
+  std::vector<std::size_t> having(job_.slots().size());
+  for (const JobCompile& compile : job_.compiles()) {
+    if (compile.slot >= 0 && !compile.is_synthetic) ++having[static_cast<std::size_t>(compile.slot)];
+  }
+  std::vector<Stop> behind;
+  for (const RankIndex rank : context_.All()) {
+    const ProcessStatus& status = context_.StatusOf(rank);
+    if (status.state != ProcessState::kBetweenCompiles || status.compile_id == 0 ||
+        !status.last_record_us)
+      continue;
+    std::int32_t last = -1, missing = -1, next_slot = -1;
+    bool is_prefix = true;
+    for (const std::int32_t slot : job_.slot_order()) {
+      const bool is_common = 2 * having[static_cast<std::size_t>(slot)] > count;
+      const bool has_it = job_.CompileOf(rank, slot) >= 0;
+      if (has_it) last = job_.SlotPosition(slot);
+      if (is_common && !has_it && missing < 0) missing = job_.SlotPosition(slot), next_slot = slot;
+      if (has_it && (!is_common || missing >= 0)) is_prefix = false;
+    }
+    if (is_prefix && missing >= 0)
+      behind.push_back({rank, last, false, *status.last_record_us, next_slot});
+  }
+  std::erase_if(behind, [&](const Stop& stop) {
+    // The others' next compile began after this log had ended.
+    for (const JobCompile& compile : job_.compiles()) {
+      if (compile.slot == stop.next_slot && compile.start_us != 0 &&
+          compile.start_us + 5'000'000 < stop.last_us)
+        return true;
+    }
+    return stop.last_us >= LatestRecord();
+  });
+  if (2 * behind.size() < count) stops_.insert(stops_.end(), behind.begin(), behind.end());
+}
+
+std::int64_t StopFinder::LatestRecord() const {
+  std::int64_t latest = 0;
+  for (const ProcessStatus& status : context_.status)
+    latest = std::max(latest, status.last_record_us.value_or(0));
+  return latest;
+}
+
+std::string StopFinder::Inside(const Stop& stop) const {
+  const ProcessStatus& status = context_.StatusOf(stop.rank);
+  const JobCompile* compile = context_.LastCompile(stop.rank);
+  std::string text = context_.Title(*compile);
+  if (!status.phase.empty()) text += ", in " + status.phase;
+  return text;
+}
+
+void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
+                          const std::vector<Stop>& later) {
+  const Stop& first = group.front();
+  const ProcessStatus& status = context_.StatusOf(first.rank);
+  const JobCompile& compile = *context_.LastCompile(first.rank);
+  std::vector<RankIndex> who;
+  std::vector<std::int64_t> processes;
+  for (const Stop& stop : group) {
+    who.push_back(stop.rank);
+    processes.push_back(context_.StatusOf(stop.rank).process_id);
+  }
+  std::sort(who.begin(), who.end());
+  context_.SetRanks(finding, who);
+  finding.since_us = status.last_record_us;
+  finding.function = context_.FunctionOf(compile);
+  finding.compiles = {job_.string(compile.label_id)};
+  finding.query = fmt::format("SELECT * FROM rank_status WHERE process_id IN {}",
+                              IdList(processes));
+  if (compile.file_id >= 0)
+    finding.place = FindingPlace{job_.string(compile.file_id), compile.line, {}};
+  const std::string whose = fmt::format(
+      "{}{} log{}", context_.Who(who),
+      !context_.HasRanks() ? "" : who.size() == 1 ? "'s" : "'", who.size() == 1 ? "" : "s");
+  const std::string subject = !context_.HasRanks() && context_.job.participants().size() == 1
+                                  ? "The log"
+                              : !context_.HasRanks() ? context_.Who(who)
+                                                     : whose;
+  const char* ends = who.size() == 1 ? "ends" : "end";
+  std::vector<RankIndex> finished;
+  for (const RankIndex other : context_.Others(who)) {
+    const std::int32_t index = job_.CompileOf(other, compile.slot);
+    if (index >= 0 && job_.string(job_.compiles()[static_cast<std::size_t>(index)].status_id) !=
+                          "unfinished" &&
+        context_.StatusOf(other).state != ProcessState::kFailed)
+      finished.push_back(other);
+  }
+  if (first.is_inside) {
+    finding.cause = "the log ends inside " +
+                    (status.phase.empty() ? std::string("the compile") : status.phase);
+    finding.title = fmt::format("{} {} inside {}", subject, ends, Inside(first));
+    if (context_.HasRanks() && !finished.empty()) {
+      finding.title += fmt::format("; {} finished that compile", context_.WhoInside(finished));
+    } else if (!later.empty()) {
+      finding.title = fmt::format("{} {} first, inside {}", subject, ends, Inside(first));
+      if (later.front().last_us > first.last_us && later.front().last_us != INT64_MAX)
+        finding.title += fmt::format(", {} before the next",
+                                     SecondsText(later.front().last_us - first.last_us));
+    }
+    finding.detail =
+        "The log does not show whether the process died there, was ended, or hung. ";
+  } else {
+    const JobSlot& next = job_.slots()[static_cast<std::size_t>(first.next_slot)];
+    std::vector<RankIndex> went_on;
+    for (const RankIndex other : context_.Others(who)) {
+      if (job_.CompileOf(other, first.next_slot) >= 0) went_on.push_back(other);
+    }
+    finding.severity = FindingSeverity::kWarning;
+    finding.cause = "the log ends before " + next.function;
+    finding.title =
+        fmt::format("{} {} after {}; {} went on to {}", subject, ends, context_.Title(compile),
+                    context_.WhoInside(went_on), next.Title());
+  }
+  if (status.last_record_us && context_.HasRanks() && job_.participants().size() > 1) {
+    const std::int64_t latest = LatestRecord();
+    finding.detail += fmt::format("Its last record is of {}", Clock(*status.last_record_us));
+    finding.detail += latest > *status.last_record_us
+                          ? fmt::format(", {} before the last of all logs.",
+                                        SecondsText(latest - *status.last_record_us))
+                          : ", the last of all logs.";
+  } else if (status.last_record_us) {
+    finding.detail += fmt::format("Its last record is of {}.", Clock(*status.last_record_us));
+  }
+}
+
+void StopFinder::Tell() {
+  const bool is_everyone = stops_.size() == job_.participants().size();
+  std::vector<Stop> group, later;
+  for (const Stop& stop : stops_) {
+    const Stop& first = stops_.front();
+    const bool is_first = is_everyone
+                              ? stop.rank == first.rank
+                              : stop.position == first.position && stop.is_inside == first.is_inside;
+    (is_first ? group : later).push_back(stop);
+  }
+  // A rank whose last compile failed before is what the others may have stopped for.
+  Finding* earlier = nullptr;
+  for (Finding& finding : context_.findings) {
+    if (finding.kind == FindingKind::kCompileFailed && !finding.ranks.empty() &&
+        finding.since_us && *finding.since_us <= stops_.front().last_us &&
+        finding.detail.find("last compile in the log") != std::string::npos)
+      earlier = &finding;
+  }
+  Finding finding;
+  finding.kind = FindingKind::kStoppedFirst;
+  finding.severity = FindingSeverity::kError;
+  Describe(finding, group, later);
+  // The others, by where they ended.
+  std::map<std::pair<std::int32_t, std::string>, std::vector<Stop>> by_place;
+  for (const Stop& stop : later)
+    by_place[{stop.position, context_.StatusOf(stop.rank).phase}].push_back(stop);
+  for (const auto& [place, stops] : by_place) {
+    Finding evidence;
+    evidence.kind = FindingKind::kStoppedFirst;
+    evidence.severity = FindingSeverity::kNote;
+    Describe(evidence, stops, {});
+    evidence.severity = FindingSeverity::kNote;
+    finding.evidence.push_back(std::move(evidence));
+  }
+  if (earlier != nullptr) {
+    earlier->evidence.push_back(std::move(finding));
+  } else {
+    context_.findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+Result<void> FindEnds(FindingContext& context) {
+  RETURN_IF_ERROR(AddFailures(context));
+  StopFinder(context).Run();
+  return {};
+}
+
+}  // namespace tlparse

@@ -1,0 +1,126 @@
+#include "analysis/findings/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "analysis/findings/context.h"
+#include "analysis/read_transaction.h"
+#include "store/hash128.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::array<std::string_view, kFindingKindCount> kKinds = {
+    "compile_failed",      "crashed",
+    "stopped_first",       "stuck",
+    "missing_rank",        "late_rank",
+    "config_divergence",   "input_divergence",
+    "graph_divergence",    "graph_break_divergence",
+    "code_divergence",     "collective_divergence",
+    "collective_not_reached", "execution_divergence",
+    "extra_compile",       "missing_compile",
+    "cold_cache",          "cache_bypassed",
+    "one_key_two_codes",   "recompile_limit",
+    "recompiles",          "graph_break",
+    "slow_rank",           "restarted",
+    "launch_differs",      "import_errors"};
+constexpr std::array<std::string_view, 3> kSeverities = {"error", "warning", "note"};
+
+// Families in the order in which they may build on each other: those that explain what a rank does
+// not do any more come before those that compare ranks. A new family is a function and a row.
+constexpr FindingFamily kFamilies[] = {
+    &FindEnds,     &FindDivergences, &FindCacheCauses,      &FindRecompiles,
+    &FindGraphBreaks, &FindSlowRanks,   &FindAbsentAndLateRanks, &FindLaunchNotes,
+    &FindImportErrors,
+};
+
+std::string WithoutNumbers(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_hex = text.substr(i).starts_with("0x");
+    if (!is_hex && (text[i] < '0' || text[i] > '9')) {
+      result += text[i];
+      continue;
+    }
+    result += '0';
+    if (is_hex) i += 2;
+    while (i < text.size() && (is_hex ? std::isxdigit(static_cast<unsigned char>(text[i])) != 0
+                                      : text[i] >= '0' && text[i] <= '9'))
+      ++i;
+    --i;
+  }
+  return result;
+}
+
+void SetId(Finding& finding) {
+  std::string text = fmt::format("{}\n{}\n", Name(finding.kind), finding.function);
+  if (finding.place) {
+    const std::string& file = finding.place->file;
+    text += fmt::format("{}:{}", file.substr(file.rfind('/') + 1), finding.place->line);
+  }
+  text += '\n' + WithoutNumbers(finding.cause);
+  finding.id = fmt::format("{}-{}", Name(finding.kind), ToHex(HashBytes(text)).substr(0, 12));
+  for (Finding& one : finding.evidence) SetId(one);
+}
+
+bool IsEnd(FindingKind kind) {
+  return kind == FindingKind::kCompileFailed || kind == FindingKind::kCrashed ||
+         kind == FindingKind::kStoppedFirst || kind == FindingKind::kStuck;
+}
+
+void Order(std::vector<Finding>& findings) {
+  const auto key = [](const Finding& one) {
+    return std::tuple(one.severity, one.severity == FindingSeverity::kError && !IsEnd(one.kind),
+                      one.since_us.value_or(INT64_MAX),
+                      -static_cast<std::int64_t>(one.rank_count));
+  };
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
+}
+
+}  // namespace
+
+std::string_view Name(FindingKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+std::string_view Name(FindingSeverity severity) { return kSeverities[static_cast<std::size_t>(severity)]; }
+
+std::optional<FindingKind> FindingKindOf(std::string_view name) {
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    if (kKinds[i] == name) return static_cast<FindingKind>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<FindingSeverity> FindingSeverityOf(std::string_view name) {
+  for (std::size_t i = 0; i < kSeverities.size(); ++i) {
+    if (kSeverities[i] == name) return static_cast<FindingSeverity>(i);
+  }
+  return std::nullopt;
+}
+
+Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+  RanksOptions ranks_options;
+  ranks_options.run = options.run;
+  ranks_options.launch = options.launch;
+  ranks_options.world_size = options.world_size;
+  ASSIGN_OR_RETURN(const RanksAnswer ranks, AnalyzeRanks(database, ranks_options));
+  return FindFindings(database, options, ranks);
+}
+
+Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options,
+                                          const RanksAnswer& ranks) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+  ASSIGN_OR_RETURN(FindingContext context, FindingContext::Make(database, options, ranks));
+  for (const FindingFamily family : kFamilies) RETURN_IF_ERROR(family(context));
+  for (Finding& finding : context.findings) {
+    if (!finding.launch) finding.launch = context.job.launch();
+    SetId(finding);
+  }
+  Order(context.findings);
+  return std::move(context.findings);
+}
+
+}  // namespace tlparse

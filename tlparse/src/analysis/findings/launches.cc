@@ -1,0 +1,189 @@
+// What earlier launches tell: how they ended, what this one took from their caches, what it was
+// compiled with instead. Notes.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/diff/diff.h"
+#include "analysis/findings/context.h"
+#include "analysis/ranks/cause.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostEarlier = 20;
+
+std::string Clock(const std::optional<std::int64_t>& us) {
+  return us ? fmt::format("{:%H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(*us / 1'000'000)))
+            : "?";
+}
+
+// How the logs of a launch end, comparable with another's.
+std::map<std::string, std::size_t> Ends(const std::vector<ProcessStatus>& rows) {
+  std::map<std::string, std::size_t> ends;
+  for (const ProcessStatus& row : rows) {
+    if (row.compile_id == 0) continue;
+    ++ends[fmt::format("{} {} {}", Name(row.state), row.compile, row.function)];
+  }
+  return ends;
+}
+
+Result<void> AddRestarts(FindingContext& context) {
+  std::size_t told = 0;
+  for (const Launch& launch : context.launches) {
+    if (launch.ordinal >= context.job.launch() || ++told > kMostEarlier) break;
+    ASSIGN_OR_RETURN(const StatusAnswer status,
+                     AnalyzeStatus(context.database, {context.job.run_name(), launch.ordinal}));
+    if (Ends(status.rows) == Ends(context.status)) continue;
+    // Its own end, as its own findings say.
+    RanksOptions options;
+    options.run = context.job.run_name();
+    options.launch = launch.ordinal;
+    ASSIGN_OR_RETURN(const RanksAnswer ranks, AnalyzeRanks(context.database, options));
+    FindingsOptions own_options;
+    own_options.run = options.run;
+    own_options.launch = options.launch;
+    ASSIGN_OR_RETURN(FindingContext own, FindingContext::Make(context.database, own_options, ranks));
+    RETURN_IF_ERROR(FindEnds(own));
+    std::stable_sort(own.findings.begin(), own.findings.end(),
+                     [](const Finding& a, const Finding& b) {
+                       return a.since_us.value_or(INT64_MAX) < b.since_us.value_or(INT64_MAX);
+                     });
+    Finding& finding = context.Add(FindingKind::kRestarted, FindingSeverity::kNote);
+    finding.launch = launch.ordinal;
+    finding.since_us = launch.end_us;
+    finding.title = fmt::format("Launch {} of {} ({} to {} UTC) ended otherwise", launch.ordinal,
+                                context.launches.size(), Clock(launch.start_us),
+                                Clock(launch.end_us));
+    if (!own.findings.empty()) {
+      const Finding& first = own.findings.front();
+      finding.title += ": " + first.title;
+      finding.ranks = first.ranks;
+      finding.rank_count = first.rank_count;
+      finding.compiles = first.compiles;
+      finding.function = first.function;
+      finding.place = first.place;
+      finding.cause = first.cause;
+    } else {
+      const auto ends = Ends(status.rows);
+      finding.rank_count = status.rows.size();
+      if (ends.size() == 1 && !status.rows.empty()) {
+        finding.title += fmt::format(": all its logs end after {} {}", status.rows.front().compile,
+                                     status.rows.front().function);
+        finding.cause = "all logs end alike";
+      }
+      finding.detail = "Which rank was first to end is not in the logs.";
+    }
+    finding.suggestion = fmt::format("tlparse findings --launch {}", launch.ordinal);
+    finding.query = fmt::format("SELECT * FROM rank_status WHERE run_id = {} AND launch = {}",
+                                context.job.run_id(), launch.ordinal);
+  }
+  return {};
+}
+
+double CompileSeconds(const Job& job) {
+  std::map<RankIndex, double> seconds;
+  for (const JobCompile& compile : job.compiles())
+    seconds[compile.participant] +=
+        static_cast<double>(compile.duration_us + compile.backward_duration_us) / 1e6;
+  std::vector<double> values;
+  for (const auto& [rank, value] : seconds) values.push_back(value);
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Entries that an earlier launch missed, and so filled, and that this one hit.
+Result<void> AddReuse(FindingContext& context) {
+  const std::int64_t earlier = context.job.launch() - 1;
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      context.database.Prepare(
+          "WITH lookup AS (SELECT n.ordinal, e.state, e.key_id, e.id, e.compile_id FROM "
+          "cache_event_row e JOIN record_row r ON r.id = e.record_id JOIN process p ON p.id = "
+          "r.process_id JOIN launch n ON n.id = p.launch_id WHERE n.run_id = ?1 AND e.key_id IS NOT "
+          "NULL) SELECT count(*), min(compile_id) FROM lookup WHERE ordinal = ?2 AND state = 0 AND "
+          "key_id IN (SELECT key_id FROM lookup WHERE ordinal < ?2 AND state = 1)"));
+  rows.Bind(1, context.job.run_id());
+  rows.Bind(2, context.job.launch());
+  ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+  const std::int64_t hits = has_row ? rows.Int(0) : 0;
+  rows.Reset();
+  if (hits == 0) return {};
+  Finding& finding = context.Add(FindingKind::kLaunchDiffers, FindingSeverity::kNote);
+  context.SetRanks(finding, context.All());
+  finding.title = fmt::format("Launch {} hit {} cache entr{} that earlier launches had filled",
+                              context.job.launch(), hits, hits == 1 ? "y" : "ies");
+  ASSIGN_OR_RETURN(const Job before, Job::Load(context.database, context.job.run_name(), earlier));
+  // Only where both compiled the same functions is the time comparable.
+  const auto functions = [](const Job& job) {
+    std::set<std::string> titles;
+    for (const JobSlot& slot : job.slots()) titles.insert(slot.Title());
+    return titles;
+  };
+  const double now_s = CompileSeconds(context.job), before_s = CompileSeconds(before);
+  if (functions(before) == functions(context.job) && before_s > now_s && now_s > 0)
+    finding.title += fmt::format(": {:.1f} s of compile time instead of {:.1f} s in launch {}",
+                                 now_s, before_s, earlier);
+  finding.cause = "hits of entries from an earlier launch";
+  finding.query = fmt::format(
+      "SELECT c.* FROM cache_event c JOIN process p ON p.id = c.process_id JOIN launch n ON n.id = "
+      "p.launch_id WHERE n.run_id = {} AND n.ordinal = {} AND c.state = 'hit'",
+      context.job.run_id(), context.job.launch());
+  return {};
+}
+
+// Options in which the keys of the same lookups differ between this launch and the one before.
+Result<void> AddConfiguration(FindingContext& context) {
+  const std::int64_t earlier = context.job.launch() - 1;
+  DiffSide a{&context.database, context.job.run_name(), {}, earlier};
+  DiffSide b{&context.database, context.job.run_name(), {}, context.job.launch()};
+  Result<DiffAnswer> diff = AnalyzeDiff(a, b, {});
+  if (!diff) {
+    if (diff.error().code == ErrorCode::kNotFound) return {};
+    return tl::unexpected<Error>(std::move(diff).error());
+  }
+  std::set<std::string> texts;
+  std::vector<std::string> compiles;
+  for (const CompileChange& change : diff->compiles) {
+    for (const CacheChange& cache : change.caches) {
+      for (const Cause& cause : cache.causes) {
+        if (cause.kind != CauseKind::kConfig && cause.kind != CauseKind::kBuild) continue;
+        texts.insert(cause.text);
+      }
+    }
+  }
+  if (texts.empty()) return {};
+  Finding& finding = context.Add(FindingKind::kLaunchDiffers, FindingSeverity::kNote);
+  context.SetRanks(finding, context.All());
+  for (const std::string& text : texts) {
+    std::string option = text;
+    if (const std::size_t at = option.find('['); at != std::string::npos && option.find("]: ") > at)
+      option = option.substr(at + 1, option.find("]: ") - at - 1) + " " +
+               option.substr(option.find("]: ") + 3);
+    finding.cause += (finding.cause.empty() ? "" : "; ") + option;
+  }
+  finding.title = fmt::format("Launch {} was compiled with another configuration than launch {}: {}",
+                              context.job.launch(), earlier, finding.cause);
+  finding.suggestion = fmt::format("tlparse diff DB --launch {} {}", earlier, context.job.launch());
+  finding.query = fmt::format(
+      "SELECT * FROM cache_event e JOIN process p ON p.id = e.process_id JOIN launch n ON n.id = "
+      "p.launch_id WHERE n.run_id = {} AND n.ordinal IN ({}, {})",
+      context.job.run_id(), earlier, context.job.launch());
+  return {};
+}
+
+}  // namespace
+
+Result<void> FindLaunchNotes(FindingContext& context) {
+  if (context.job.launch() < 2) return {};
+  if (!context.options.launch) RETURN_IF_ERROR(AddRestarts(context));
+  RETURN_IF_ERROR(AddConfiguration(context));
+  return AddReuse(context);
+}
+
+}  // namespace tlparse

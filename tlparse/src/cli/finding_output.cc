@@ -1,0 +1,117 @@
+#include "cli/finding_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "analysis/participants.h"
+#include "cli/rank_output.h"
+#include "cli/terminal.h"
+
+namespace tlparse {
+namespace {
+
+Style StyleOf(FindingSeverity severity) {
+  return severity == FindingSeverity::kError     ? Style::kRed
+         : severity == FindingSeverity::kWarning ? Style::kYellow
+                                          : Style::kDim;
+}
+
+std::string PlaceLine(const FindingPlace& place) {
+  std::string text = place.file;
+  if (place.line > 0) text += fmt::format(":{}", place.line);
+  if (!place.code.empty()) text += "  " + place.code;
+  return text;
+}
+
+void WriteFinding(JsonWriter& json, const Finding& finding) {
+  json.BeginObject().Key("id").String(finding.id).Key("kind").String(Name(finding.kind));
+  json.Key("severity").String(Name(finding.severity)).Key("title").String(finding.title);
+  json.Key("detail").String(finding.detail).Key("launch").OptionalInt(finding.launch);
+  json.Key("ranks").BeginArray();
+  for (const std::int64_t rank : finding.ranks) json.Int(rank);
+  json.EndArray().Key("rank_count").Int(static_cast<std::int64_t>(finding.rank_count));
+  json.Key("logs");
+  WriteStrings(json, finding.logs);
+  json.Key("compiles");
+  WriteStrings(json, finding.compiles);
+  json.Key("since_us").OptionalInt(finding.since_us).Key("place");
+  if (finding.place) {
+    json.BeginObject().Key("file").String(finding.place->file);
+    json.Key("line").OptionalInt(finding.place->line > 0 ? std::optional(finding.place->line)
+                                                         : std::nullopt);
+    json.Key("code").OptionalString(NonEmpty(finding.place->code)).EndObject();
+  } else {
+    json.Null();
+  }
+  json.Key("cause").OptionalString(NonEmpty(finding.cause));
+  json.Key("try").OptionalString(NonEmpty(finding.suggestion)).Key("evidence");
+  WriteFindings(json, finding.evidence);
+  json.Key("query").String(finding.query).EndObject();
+}
+
+// A text within Markdown: nothing in it is markup.
+std::string Escaped(std::string_view text) {
+  std::string result;
+  for (const char c : Printable(text)) {
+    if (std::string_view("\\`*_{}[]<>#|~&").find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+void WriteFindings(JsonWriter& json, const std::vector<Finding>& findings) {
+  json.BeginArray();
+  for (const Finding& finding : findings) WriteFinding(json, finding);
+  json.EndArray();
+}
+
+void PrintFindings(const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    PrintWrapped(fmt::format("{}: {}", Name(finding.severity), finding.title), 0, 2,
+                 StyleOf(finding.severity));
+    if (finding.place) PrintWrapped("at " + PlaceLine(*finding.place), 4, 6);
+    if (!finding.detail.empty()) PrintWrapped(finding.detail, 4, 6);
+    if (!finding.suggestion.empty()) PrintWrapped("try: " + finding.suggestion, 4, 6);
+    constexpr std::size_t kMost = 5;
+    const std::size_t most = std::min(finding.evidence.size(), kMost);
+    for (std::size_t i = 0; i < most; ++i)
+      PrintWrapped("also: " + finding.evidence[i].title, 4, 6);
+    if (most < finding.evidence.size())
+      PrintWrapped(fmt::format("and {} more of it (--json)", finding.evidence.size() - most), 4, 6);
+  }
+}
+
+std::string FindingsMarkdown(const std::vector<Finding>& findings, const std::string& heading) {
+  std::string text = fmt::format("**{}**\n\n", Escaped(heading));
+  if (findings.empty()) text += "No findings.\n";
+  for (const Finding& finding : findings) {
+    text += fmt::format("- **{}**: {}", Name(finding.severity), Escaped(finding.title));
+    if (finding.place) text += fmt::format("\n  - at {}", Escaped(PlaceLine(*finding.place)));
+    if (!finding.detail.empty()) text += fmt::format("\n  - {}", Escaped(finding.detail));
+    if (!finding.suggestion.empty())
+      text += fmt::format("\n  - try: {}", Escaped(finding.suggestion));
+    for (const Finding& one : finding.evidence)
+      text += fmt::format("\n  - also: {}", Escaped(one.title));
+    text += '\n';
+  }
+  return text;
+}
+
+void PrintTopFindings(const std::vector<Finding>& findings, std::size_t most,
+                      const std::string& database) {
+  const std::size_t count = std::min(most, findings.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    std::fprintf(stderr, "%s: %s\n", std::string(Name(findings[i].severity)).c_str(),
+                 Printable(findings[i].title).c_str());
+  }
+  if (count < findings.size()) {
+    std::fprintf(stderr, "and %zu more: tlparse findings %s\n", findings.size() - count,
+                 Printable(database).c_str());
+  }
+}
+
+}  // namespace tlparse

@@ -1,0 +1,138 @@
+// tlparse findings <db>: what is wrong with a run and why, most urgent first.
+#include "analysis/findings/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "analysis/participants.h"
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/finding_output.h"
+#include "cli/rank_output.h"
+
+namespace tlparse {
+namespace {
+
+std::vector<std::string> Words(const std::string& list) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    words.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return words;
+}
+
+struct Filter {
+  std::optional<std::string> severity, kind;
+  std::optional<std::int64_t> limit;
+
+  // Nothing, or what is wrong with it.
+  std::optional<Error> Check() const {
+    for (const std::string& word : kind ? Words(*kind) : std::vector<std::string>()) {
+      if (!FindingKindOf(word))
+        return Error{ErrorCode::kUsage,
+                     fmt::format("--kind: there is no kind '{}'; see 'tlparse findings --help'",
+                                 word)};
+    }
+    return std::nullopt;
+  }
+
+  void Apply(std::vector<Finding>& findings) const {
+    if (severity) {
+      const FindingSeverity least = *FindingSeverityOf(*severity);
+      std::erase_if(findings, [&](const Finding& one) { return one.severity > least; });
+    }
+    if (kind) {
+      const std::vector<std::string> kinds = Words(*kind);
+      std::erase_if(findings, [&](const Finding& one) {
+        return std::find(kinds.begin(), kinds.end(), Name(one.kind)) == kinds.end();
+      });
+    }
+    if (limit && findings.size() > static_cast<std::size_t>(*limit))
+      findings.resize(static_cast<std::size_t>(*limit));
+  }
+};
+
+std::string KindList() {
+  std::string text = "Kinds:";
+  for (std::size_t i = 0; i < kFindingKindCount; ++i)
+    text += fmt::format("{}{}", i == 0 ? " " : ", ", Name(static_cast<FindingKind>(i)));
+  return text;
+}
+
+struct Run {
+  std::string name;
+  std::int64_t launch = 1;
+  std::size_t launch_count = 1;
+};
+
+Result<Run> Identify(Database& database, const FindingsOptions& options) {
+  Run run;
+  ASSIGN_OR_RETURN(const std::int64_t id, FindRun(database, options.run));
+  ASSIGN_OR_RETURN(run.launch, FindLaunch(database, id, options.launch));
+  ASSIGN_OR_RETURN(run.name,
+                   database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", id)));
+  ASSIGN_OR_RETURN(const std::vector<Launch> launches, LoadLaunches(database, id));
+  run.launch_count = std::max<std::size_t>(1, launches.size());
+  return run;
+}
+
+}  // namespace
+
+int RunFindings(std::span<const std::string> arguments) {
+  Arguments app(
+      "What is wrong with a run and why, the most urgent first: compiles that failed, logs that end "
+      "inside a compile, ranks that do not do what the others do, cold caches, recompiles, graph "
+      "breaks.",
+      "findings");
+  AnswerArguments common;
+  FindingsOptions options;
+  Filter filter;
+  bool markdown = false;
+  AddAnswerArguments(app, common);
+  app.Add("--run", options.run, "the run of this name (default: the latest)");
+  app.Add("--launch", options.launch, "this launch (1 is the first; default: the latest)")
+      .Positive();
+  app.Add("--severity", filter.severity, "this severity and above: error, warning or note")
+      .OneOf({"error", "warning", "note"});
+  app.Add("--kind", filter.kind, "only these kinds, separated by commas");
+  app.Add("--limit", filter.limit, "at most so many").Positive();
+  app.Add("--world-size", options.world_size,
+          "how many ranks there should be (default: the highest rank + 1)")
+      .Positive();
+  app.Flag("--markdown", markdown, "Markdown, to be pasted into a chat or an issue");
+  app.SetFooter(KindList());
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  if (const std::optional<Error> error = filter.Check()) return ReportError(*error);
+  Result<Database> database = OpenAnswerDatabase(common.database);
+  if (!database) return ReportError(database.error());
+  const Result<Run> run = Identify(*database, options);
+  if (!run) return ReportError(run.error());
+  Result<std::vector<Finding>> findings = FindFindings(*database, options);
+  if (!findings) return ReportError(findings.error());
+  filter.Apply(*findings);
+  const std::string heading = fmt::format(
+      "run {}{}: {}", run->name,
+      run->launch_count > 1 ? fmt::format(", launch {} of {}", run->launch, run->launch_count) : "",
+      Count(findings->size(), "finding"));
+  if (common.json) {
+    JsonWriter json;
+    json.BeginObject().Key("run").String(run->name).Key("launch").Int(run->launch);
+    json.Key("launch_count").Int(static_cast<std::int64_t>(run->launch_count)).Key("findings");
+    WriteFindings(json, *findings);
+    json.EndObject();
+    PrintJson(json);
+  } else if (markdown) {
+    std::fputs(FindingsMarkdown(*findings, heading).c_str(), stdout);
+  } else {
+    PrintHeading(heading);
+    PrintFindings(*findings);
+  }
+  return kExitDone;
+}
+
+}  // namespace tlparse
