@@ -21,10 +21,11 @@ LOGS = os.path.join(ROOT, "fixtures", "logs")
 
 
 def validator(name):
-    with open(os.path.join(ROOT, "schemas", "json", "answers", name + ".schema.json")) as file:
+    folder = os.path.join(ROOT, "schemas", "json", "answers")
+    with open(os.path.join(folder, name + ".schema.json")) as file:
         schema = json.load(file)
     jsonschema.Draft7Validator.check_schema(schema)
-    return jsonschema.Draft7Validator(schema)
+    return jsonschema.Draft7Validator(schema, resolver=jsonschema.RefResolver(f"file://{folder}/", schema))
 
 
 def run(*arguments, code=0):

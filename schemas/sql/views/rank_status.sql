@@ -1,5 +1,6 @@
 -- Where each process stands at the end of its log: one row per process. `state`:
---   compiling         the log ends inside a compile: it has no end in the log, or its backward has not
+--   compiling         the log ends inside a compile: an event of it is open, or (logs without events) it has no metrics. torch.export
+--                     writes no metrics; its events are closed
 --   failed            the last compile failed, and no other followed
 --   between_compiles  the last compile is done
 --   ended             the log shows an orderly end; PyTorch writes none
@@ -14,14 +15,16 @@ CREATE VIEW rank_status AS
   open AS (
     SELECT l.*, c.status, c.label, c.function, c.last_record_id, c.start_time_us,
       (SELECT max(e.record_id) FROM chromium_event_row e WHERE e.compile_id = c.id AND e.phase = 66 AND (c.status = 'unfinished'
-        OR e.record_id > (SELECT max(m.record_id) FROM compilation_metric_row m WHERE m.compile_id = c.id))) AS open_record_id
+        OR e.record_id > (SELECT max(m.record_id) FROM compilation_metric_row m WHERE m.compile_id = c.id))) AS open_record_id,
+      c.status = 'unfinished' AND NOT EXISTS (SELECT 1 FROM chromium_event_row e
+        WHERE e.record_id BETWEEN c.first_record_id AND c.last_record_id AND e.compile_id = c.id) AS has_no_events
     FROM last_compile l LEFT JOIN compile c ON c.id = l.compile_id)
   SELECT f.run_id, n.ordinal AS launch, coalesce(o.rank, f.name_rank) AS rank, o.pid,
-    CASE WHEN o.status = 'unfinished' OR o.open_record_id IS NOT NULL THEN 'compiling' WHEN o.status = 'failed' THEN 'failed'
+    CASE WHEN o.has_no_events OR o.open_record_id IS NOT NULL THEN 'compiling' WHEN o.status = 'failed' THEN 'failed'
       ELSE 'between_compiles' END AS state,
     o.label AS compile, o.function, t.text AS phase,
     CASE WHEN e.start_us IS NOT NULL THEN CAST(e.start_us AS INTEGER)
-      WHEN o.status = 'unfinished' AND o.start_time_us IS NOT NULL THEN o.start_time_us
+      WHEN o.has_no_events AND o.start_time_us IS NOT NULL THEN o.start_time_us
       ELSE (SELECT r.local_us + o.time_shift_us FROM record_row r WHERE r.id = o.last_record_id) END AS since_us,
     o.last_record_us,
     (SELECT count(*) FROM compile d WHERE d.process_id = o.process_id AND d.frame_id IS NOT NULL AND d.is_synthetic = 0

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "analysis/findings/context.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/read_transaction.h"
 
@@ -152,24 +153,57 @@ CheckRule CompileSecondsRule(const Job& job, double limit) {
                   rows);
 }
 
-Result<CheckRule> DivergenceRule(Database& database, const CheckBudget& budget) {
+bool IsFailure(FindingKind kind) {
+  return kind == FindingKind::kCompileFailed || kind == FindingKind::kCrashed ||
+         kind == FindingKind::kStoppedFirst;
+}
+bool IsDivergence(FindingKind kind) {
+  return Name(kind).ends_with("_divergence") || kind == FindingKind::kExtraCompile ||
+         kind == FindingKind::kMissingCompile || kind == FindingKind::kOneKeyTwoCodes;
+}
+
+// A rule that no finding of a kind may break. `most`: the least severe that still counts.
+CheckRule FindingsRule(const char* name, const std::vector<Finding>& findings,
+                       const CheckBudget& budget, bool (*matches)(FindingKind),
+                       FindingSeverity least, const std::vector<std::string>& notes) {
+  std::vector<std::string> rows;
+  std::size_t known = 0;
+  for (const Finding& finding : findings) {
+    if (!matches(finding.kind) || finding.severity > least) continue;
+    const bool is_known = std::find(budget.known_findings.begin(), budget.known_findings.end(),
+                                    finding.id) != budget.known_findings.end();
+    if (is_known) {
+      ++known;
+    } else {
+      rows.push_back(fmt::format("{} [{}]", finding.title, finding.id));
+    }
+  }
+  rows.insert(rows.end(), notes.begin(), notes.end());
+  return MakeRule(
+      name, rows.empty(), "0",
+      known == 0 ? std::to_string(rows.size()) : fmt::format("{} and {} known", rows.size(), known),
+      rows);
+}
+
+Result<void> AddFindingRules(Database& database, const CheckBudget& budget, CheckAnswer& answer) {
   RanksOptions options;
   options.run = budget.run;
   options.launch = budget.launch;
   ASSIGN_OR_RETURN(const RanksAnswer ranks, AnalyzeRanks(database, options));
-  std::vector<std::string> rows;
-  for (std::size_t i = 1; i < ranks.classes.size(); ++i) {
-    const std::string who = ranks.job().FormatRanks(ranks.classes[i].ranks);
-    for (const RankAspect& aspect : ranks.classes[i].aspects)
-      rows.push_back(fmt::format("{}: {}: {}", who, aspect.area, aspect.text));
-    if (ranks.classes[i].aspects.empty()) rows.push_back(who + ": compiled something else");
-  }
-  for (const SameKeyCode& odd : ranks.cache.same_key_codes)
-    rows.push_back("one key, two generated codes: " + odd.key);
-  if (budget.notes_are_divergence) rows.insert(rows.end(), ranks.notes.begin(), ranks.notes.end());
-  return MakeRule(
-      "no-divergence", rows.empty(), "1 class",
-      fmt::format("{} class{}", ranks.classes.size(), ranks.classes.size() == 1 ? "" : "es"), rows);
+  FindingsOptions findings_options;
+  findings_options.run = budget.run;
+  findings_options.launch = ranks.job().launch();
+  ASSIGN_OR_RETURN(const std::vector<Finding> findings,
+                   FindFindings(database, findings_options, ranks));
+  if (budget.no_failures)
+    answer.rules.push_back(
+        FindingsRule("no-failures", findings, budget, &IsFailure, FindingSeverity::kWarning, {}));
+  if (budget.no_divergence)
+    answer.rules.push_back(FindingsRule(
+        "no-divergence", findings, budget, &IsDivergence,
+        budget.notes_are_divergence ? FindingSeverity::kNote : FindingSeverity::kWarning,
+        budget.notes_are_divergence ? ranks.notes : std::vector<std::string>()));
+  return {};
 }
 
 }  // namespace
@@ -201,14 +235,8 @@ Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget) {
   }
   if (budget.max_compile_seconds)
     answer.rules.push_back(CompileSecondsRule(job, *budget.max_compile_seconds));
-  if (budget.no_failures) {
-    ASSIGN_OR_RETURN(const Tally tally, CountFailures(database, job));
-    answer.rules.push_back(MaximumRule("no-failures", job, tally, 0));
-  }
-  if (budget.no_divergence) {
-    ASSIGN_OR_RETURN(CheckRule rule, DivergenceRule(database, budget));
-    answer.rules.push_back(std::move(rule));
-  }
+  if (budget.no_failures || budget.no_divergence)
+    RETURN_IF_ERROR(AddFindingRules(database, budget, answer));
   return answer;
 }
 

@@ -22,9 +22,11 @@ struct CheckBudget {
   std::optional<double> min_cache_hit_rate;      // hits / (hits + misses) over all participants and
                                                  // layers, 0 … 1; no lookups: 0 / 0 passes
   std::optional<double> max_compile_seconds;     // of all compiles and backwards of a participant
-  bool no_failures = false;
-  bool no_divergence = false;         // classes of `tlparse ranks`
+  bool no_failures = false;                      // findings compile_failed, crashed, stopped_first
+  bool no_divergence = false;         // findings *_divergence, extra_compile, missing_compile,
+                                      // one_key_two_codes above a note
   bool notes_are_divergence = false;  // with no_divergence: differences by design count as well
+  std::vector<std::string> known_findings;  // ids that are accepted
 };
 
 struct CheckRule {

@@ -102,6 +102,19 @@ JsonWriter ToJson(const CheckAnswer& answer) {
   return json;
 }
 
+// The first word of each line that is neither empty nor a comment.
+Result<std::vector<std::string>> ReadKnown(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Fail(ErrorCode::kNotFound, fmt::format("cannot read '{}'", path));
+  std::vector<std::string> ids;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    ids.push_back(line.substr(begin, line.find_first_of(" \t\r", begin) - begin));
+  }
+  return ids;
+}
+
 }  // namespace
 
 int RunCheckCommand(std::span<const std::string> arguments) {
@@ -111,7 +124,7 @@ int RunCheckCommand(std::span<const std::string> arguments) {
       "check");
   AnswerArguments common;
   CheckBudget budget;
-  std::optional<std::string> against, junit;
+  std::optional<std::string> against, junit, known;
   AddAnswerArguments(app, common);
   app.Add("--run", budget.run, "the run of this name (default: the latest)");
   app.Add("--launch", budget.launch, "this launch (1 is the first; default: the latest)")
@@ -124,17 +137,25 @@ int RunCheckCommand(std::span<const std::string> arguments) {
           "hits of all lookups that hit or missed, 0 to 1")
       .Between(0.0, 1.0);
   app.Add("--max-compile-seconds", budget.max_compile_seconds, "compile time of a rank");
-  app.Flag("--no-failures", budget.no_failures, "no compile fails");
-  app.Flag("--no-divergence", budget.no_divergence, "all ranks compile the same thing");
+  app.Flag("--no-failures", budget.no_failures, "no compile fails, and no log ends inside one");
+  app.Flag("--no-divergence", budget.no_divergence, "ranks do the same");
   app.Flag("--notes-are-divergence", budget.notes_are_divergence,
            "with --no-divergence: differences by design count as well");
   app.Add("--against", against,
           "no more recompiles, graph breaks, cache misses and failures than this run (database, "
           "DB:run or logs)");
+  app.Add("--known", known,
+          "a file of ids of findings, one a line (the first word; # begins a comment), that "
+          "--no-failures and --no-divergence accept");
   app.Add("--junit", junit, "write the result to this file as JUnit XML");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
+  if (known) {
+    Result<std::vector<std::string>> ids = ReadKnown(*known);
+    if (!ids) return ReportError(ids.error());
+    budget.known_findings = std::move(*ids);
+  }
   Result<CheckAnswer> answer = RunCheck(*database, budget);
   if (!answer) return ReportError(answer.error());
   if (against) {

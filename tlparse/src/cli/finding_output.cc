@@ -15,7 +15,7 @@ namespace {
 Style StyleOf(FindingSeverity severity) {
   return severity == FindingSeverity::kError     ? Style::kRed
          : severity == FindingSeverity::kWarning ? Style::kYellow
-                                          : Style::kDim;
+                                                 : Style::kDim;
 }
 
 std::string PlaceLine(const FindingPlace& place) {
@@ -78,8 +78,7 @@ void PrintFindings(const std::vector<Finding>& findings) {
     if (!finding.suggestion.empty()) PrintWrapped("try: " + finding.suggestion, 4, 6);
     constexpr std::size_t kMost = 5;
     const std::size_t most = std::min(finding.evidence.size(), kMost);
-    for (std::size_t i = 0; i < most; ++i)
-      PrintWrapped("also: " + finding.evidence[i].title, 4, 6);
+    for (std::size_t i = 0; i < most; ++i) PrintWrapped("also: " + finding.evidence[i].title, 4, 6);
     if (most < finding.evidence.size())
       PrintWrapped(fmt::format("and {} more of it (--json)", finding.evidence.size() - most), 4, 6);
   }

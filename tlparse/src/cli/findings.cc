@@ -34,9 +34,9 @@ struct Filter {
   std::optional<Error> Check() const {
     for (const std::string& word : kind ? Words(*kind) : std::vector<std::string>()) {
       if (!FindingKindOf(word))
-        return Error{ErrorCode::kUsage,
-                     fmt::format("--kind: there is no kind '{}'; see 'tlparse findings --help'",
-                                 word)};
+        return Error{
+            ErrorCode::kUsage,
+            fmt::format("--kind: there is no kind '{}'; see 'tlparse findings --help'", word)};
     }
     return std::nullopt;
   }
@@ -85,7 +85,8 @@ Result<Run> Identify(Database& database, const FindingsOptions& options) {
 
 int RunFindings(std::span<const std::string> arguments) {
   Arguments app(
-      "What is wrong with a run and why, the most urgent first: compiles that failed, logs that end "
+      "What is wrong with a run and why, the most urgent first: compiles that failed, logs that "
+      "end "
       "inside a compile, ranks that do not do what the others do, cold caches, recompiles, graph "
       "breaks.",
       "findings");

@@ -240,9 +240,9 @@ Result<void> Report(const Options& options, const Directory& directory, Database
 Result<void> TellFindings(Database& database, const ImportSummary& summary, const Options& options,
                           const std::string& path) {
   FindingsOptions findings_options;
-  ASSIGN_OR_RETURN(findings_options.run,
-                   database.QueryText(
-                       fmt::format("SELECT name FROM run WHERE id = {}", summary.run_id)));
+  ASSIGN_OR_RETURN(
+      findings_options.run,
+      database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", summary.run_id)));
   ASSIGN_OR_RETURN(const std::vector<Finding> findings, FindFindings(database, findings_options));
   constexpr std::size_t kMost = 5;
   PrintTopFindings(findings, kMost, options.db_only || options.database ? path : options.output);
@@ -283,7 +283,8 @@ Result<int> Run(const Options& options) {
   const std::string page = options.output + "/index.html";
   std::puts(Printable(options.db_only ? final_path : page).c_str());
   std::fflush(stdout);
-  if (Terminal::Err().is_terminal) RETURN_IF_ERROR(TellFindings(database, summary, options, final_path));
+  if (Terminal::Err().is_terminal)
+    RETURN_IF_ERROR(TellFindings(database, summary, options, final_path));
   if (options.browser && !options.db_only) OpenBrowser(page);
   const int judged = Judge(options, database, summary);
   if (!options.serve) return judged;

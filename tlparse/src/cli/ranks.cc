@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "analysis/findings/context.h"
 #include "cli/commands.h"
+#include "cli/finding_output.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
 
@@ -49,19 +51,13 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
     PrintWrapped(fmt::format("and {} more classes (--all)", answer.classes.size() - most), 0, 2);
 }
 
-void Print(const RanksAnswer& answer, bool all) {
+void Print(const RanksAnswer& answer, const std::vector<Finding>& findings, bool all) {
   const Job& job = answer.job();
   PrintHeading(fmt::format("run {}: {}, {}, {}", job.run_name(),
                            Count(job.participants().size(), "participant"),
                            Count(job.slots().size(), "compile"),
                            Count(answer.cache.lookups.lookups().size(), "cache lookup")));
-  for (const SameKeyCode& odd : answer.cache.same_key_codes) {
-    PrintWrapped(
-        fmt::format(
-            "ERROR: one cache key, two generated codes: {} ({} and {}); see 'tlparse cache'",
-            odd.key, RanksText(job, odd.ranks), RanksText(job, odd.other_ranks)),
-        0, 2);
-  }
+  PrintFindings(findings);
   PrintClasses(answer, all);
   if (answer.slowest && answer.slowest->compile_s > 1.05 * answer.slowest->median_s) {
     const SlowestRank& slowest = *answer.slowest;
@@ -74,13 +70,6 @@ void Print(const RanksAnswer& answer, bool all) {
     if (!slowest.reason.empty()) text += ": " + slowest.reason;
     PrintWrapped(text, 0, 2);
   }
-  if (!answer.missing_ranks.empty()) {
-    PrintWrapped(
-        fmt::format("no log of {} {} (of {})", answer.missing_ranks.size() == 1 ? "rank" : "ranks",
-                    FormatRankRanges(answer.missing_ranks),
-                    Count(static_cast<std::size_t>(answer.world_size), "rank")),
-        0, 2);
-  }
   if (!answer.extra_logs.empty())
     PrintWrapped("further logs of a rank: " + job.FormatRanks(answer.extra_logs), 0, 2);
   if (!answer.without_compiles.empty())
@@ -92,7 +81,24 @@ void Print(const RanksAnswer& answer, bool all) {
     PrintWrapped(fmt::format("and {} more notes (--all)", answer.notes.size() - most), 0, 2);
 }
 
-JsonWriter ToJson(const RanksAnswer& answer) {
+struct Answer {
+  RanksAnswer ranks;
+  std::vector<Finding> findings;
+};
+
+Result<Answer> Analyze(Database& database, const RanksOptions& options) {
+  Answer answer;
+  ASSIGN_OR_RETURN(answer.ranks, AnalyzeRanks(database, options));
+  FindingsOptions findings_options;
+  findings_options.run = options.run;
+  findings_options.launch = options.launch;
+  findings_options.world_size = options.world_size;
+  ASSIGN_OR_RETURN(answer.findings, FindFindings(database, findings_options, answer.ranks));
+  return answer;
+}
+
+JsonWriter ToJson(const Answer& all) {
+  const RanksAnswer& answer = all.ranks;
   const Job& job = answer.job();
   JsonWriter json;
   json.BeginObject().Key("run").String(job.run_name());
@@ -148,7 +154,9 @@ JsonWriter ToJson(const RanksAnswer& answer) {
   WriteRanks(json, job, answer.without_compiles);
   json.Key("notes").BeginArray();
   for (const std::string& note : answer.notes) json.String(note);
-  json.EndArray().EndObject();
+  json.EndArray().Key("launch").Int(job.launch()).Key("findings");
+  WriteFindings(json, all.findings);
+  json.EndObject();
   return json;
 }
 
@@ -165,7 +173,8 @@ int RunRanks(std::span<const std::string> arguments) {
       .Positive();
   return RunRankAnswer(
       app, arguments, "every class, aspect and note", options.run, options.launch,
-      [&](Database& database) { return AnalyzeRanks(database, options); }, ToJson, Print);
+      [&](Database& database) { return Analyze(database, options); }, ToJson,
+      [](const Answer& answer, bool all) { Print(answer.ranks, answer.findings, all); });
 }
 
 }  // namespace tlparse

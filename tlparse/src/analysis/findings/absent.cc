@@ -46,14 +46,13 @@ Result<void> AddMissing(FindingContext& context) {
   finding.ranks = missing;
   finding.rank_count = missing.size();
   const std::string list = FormatRankRanges(missing);
-  finding.title = fmt::format(
-      "No log from {} {} ({} of {} ranks have one)", missing.size() == 1 ? "rank" : "ranks",
-      list.size() > 80 ? list.substr(0, list.rfind(',', 80)) + ",…" : list,
-      world_size - static_cast<std::int64_t>(missing.size()), world_size);
+  finding.title = fmt::format("No log from {} {} ({} of {} ranks have one)",
+                              missing.size() == 1 ? "rank" : "ranks",
+                              list.size() > 80 ? list.substr(0, list.rfind(',', 80)) + ",…" : list,
+                              world_size - static_cast<std::int64_t>(missing.size()), world_size);
   finding.cause = "no log";
   finding.detail =
-      context.options.world_size
-          ? "The number of ranks is as given with --world-size."
+      context.options.world_size ? "The number of ranks is as given with --world-size."
       : is_by_group
           ? fmt::format("A collective in the generated code names a group of {} ranks.", group)
           : fmt::format("The highest rank with a log is {}.", world_size - 1);
@@ -106,10 +105,12 @@ void AddLate(FindingContext& context) {
   finding.title = fmt::format("{} began to compile {}{} after most ranks", context.Who(late),
                               late.size() == 1 ? "" : "at least ", SecondsText(delay_us));
   finding.cause = "first record late";
-  finding.detail = "Its first record is that much later than theirs; the log does not show what the "
-                   "process did before.";
+  finding.detail =
+      "Its first record is that much later than theirs; the log does not show what the "
+      "process did before.";
   finding.query = fmt::format(
-      "SELECT rank, first_record_us, last_record_us FROM rank_status WHERE run_id = {} AND launch = "
+      "SELECT rank, first_record_us, last_record_us FROM rank_status WHERE run_id = {} AND launch "
+      "= "
       "{} ORDER BY first_record_us DESC",
       context.job.run_id(), context.job.launch());
 }
@@ -130,15 +131,16 @@ Result<void> FindSlowRanks(FindingContext& context) {
   if (slowest.median_s <= 0 || slowest.compile_s < 1.5 * slowest.median_s || excess < 2) return {};
   Finding finding;
   finding.kind = FindingKind::kSlowRank;
-  finding.severity =
-      slowest.compile_s >= 2 * slowest.median_s && excess >= 10 ? FindingSeverity::kWarning : FindingSeverity::kNote;
+  finding.severity = slowest.compile_s >= 2 * slowest.median_s && excess >= 10
+                         ? FindingSeverity::kWarning
+                         : FindingSeverity::kNote;
   finding.launch = context.job.launch();
   context.SetRanks(finding, {slowest.rank});
   finding.title = fmt::format("{} compiled for {:.1f} s, the median rank for {:.1f} s",
                               context.Who({slowest.rank}), slowest.compile_s, slowest.median_s);
   if (!slowest.compile.empty())
-    finding.detail = fmt::format("Most of it in {} ({:.1f} s more)", slowest.compile,
-                                 slowest.compile_excess_s);
+    finding.detail =
+        fmt::format("Most of it in {} ({:.1f} s more)", slowest.compile, slowest.compile_excess_s);
   if (!slowest.reason.empty())
     finding.detail += (finding.detail.empty() ? "" : ": ") + slowest.reason;
   if (!finding.detail.empty()) finding.detail += '.';
@@ -183,14 +185,15 @@ Result<void> FindImportErrors(FindingContext& context) {
   }
   if (total == 0) return {};
   Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
-  finding.title = fmt::format("The logs are damaged in {} place{}: {}", total,
-                              total == 1 ? "" : "s", codes);
+  finding.title =
+      fmt::format("The logs are damaged in {} place{}: {}", total, total == 1 ? "" : "s", codes);
   finding.cause = codes;
-  finding.detail = "'tlparse import-log' has file, line and byte of each; the rest of the logs was "
-                   "read.";
+  finding.detail =
+      "'tlparse import-log' has file, line and byte of each; the rest of the logs was "
+      "read.";
   finding.suggestion = advice;
-  finding.query = fmt::format(
-      "SELECT * FROM import_log WHERE run_id = {} AND severity = 'error'", context.job.run_id());
+  finding.query = fmt::format("SELECT * FROM import_log WHERE run_id = {} AND severity = 'error'",
+                              context.job.run_id());
   return {};
 }
 

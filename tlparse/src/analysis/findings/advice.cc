@@ -76,7 +76,8 @@ std::string FirstLine(std::string_view text) {
 std::string CauseOfException(std::string_view type, std::string_view reason) {
   std::string text;
   ForEachLine(reason, [&](std::string_view line) {
-    if (line.starts_with("Set TORCHDYNAMO_VERBOSE") || line.starts_with("Explanation:")) return false;
+    if (line.starts_with("Set TORCHDYNAMO_VERBOSE") || line.starts_with("Explanation:"))
+      return false;
     if (!line.empty()) text += (text.empty() ? "" : " ") + std::string(line);
     // "backend='x' raised:" goes on in the next line.
     return line.empty() || line.ends_with(":") || line.ends_with("raised:");
@@ -90,10 +91,13 @@ std::string CauseOfException(std::string_view type, std::string_view reason) {
 std::string CauseOfBreak(std::string_view reason) {
   std::string cause;
   ForEachLine(reason, [&](std::string_view line) {
-    if (line.empty() || line.starts_with("Encountered graph break")) return true;
+    if (line.empty() || line.starts_with("Encountered graph break") ||
+        line.starts_with("Failed to handle graph break gracefully"))
+      return true;
     if (line.starts_with("Graph break in user code") || line.starts_with("Graph Break Reason:")) {
       const std::size_t at = line.find("Reason:");
-      cause = at == std::string_view::npos ? std::string() : std::string(Trimmed(line.substr(at + 7)));
+      cause =
+          at == std::string_view::npos ? std::string() : std::string(Trimmed(line.substr(at + 7)));
       return cause.empty();
     }
     cause = line;
@@ -108,7 +112,8 @@ std::string HintOf(std::string_view reason) {
     if (!line.starts_with("Hint: ")) return true;
     line.remove_prefix(6);
     // Hints that give nothing to do.
-    if (line.starts_with("Please report an issue") || line.starts_with("This graph break is fundamental") ||
+    if (line.starts_with("Please report an issue") ||
+        line.starts_with("This graph break is fundamental") ||
         line.starts_with("It may be possible to write Dynamo tracing rules") ||
         line.starts_with("Dynamo has detected that tracing the code will result in an error"))
       return true;
@@ -123,6 +128,10 @@ std::string LinkOf(std::string_view reason) {
   if (at == std::string_view::npos) return {};
   reason.remove_prefix(at + 14);
   return std::string(reason.substr(0, reason.find_first_of(" \n\t\r")));
+}
+
+bool IsSkippedFunction(std::string_view reason) {
+  return reason.starts_with("Failed to handle graph break gracefully. Skipping the function");
 }
 
 bool IsRecompileLimit(std::string_view type, std::string_view reason) {
@@ -166,9 +175,8 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
     result.subject = subject;
     result.value = check.substr(equals + 4);
   } else if (check.starts_with("___check_type_id(")) {
-    std::string_view subject = check.substr(17, check.rfind(',') == std::string_view::npos
-                                                    ? check.npos
-                                                    : check.find(", ") - 17);
+    std::string_view subject = check.substr(
+        17, check.rfind(',') == std::string_view::npos ? check.npos : check.find(", ") - 17);
     if (subject.starts_with("L['") && subject.ends_with("']"))
       subject = subject.substr(3, subject.size() - 5);
     result.subject = "type of " + std::string(subject);
@@ -188,10 +196,10 @@ std::string AdviceForRecompiles(const RecompileReason& reason) {
         "torch._dynamo.mark_dynamic({}, {}) before the call, if this size is meant to vary",
         reason.subject.substr(of + 4), index);
   }
-  const bool is_integer = !reason.value.empty() &&
-                          std::all_of(reason.value.begin(), reason.value.end(), IsDigit);
-  const bool is_module_attribute = reason.subject.starts_with("self.") ||
-                                   reason.subject.starts_with("L['self'].");
+  const bool is_integer =
+      !reason.value.empty() && std::all_of(reason.value.begin(), reason.value.end(), IsDigit);
+  const bool is_module_attribute =
+      reason.subject.starts_with("self.") || reason.subject.starts_with("L['self'].");
   if (is_integer && is_module_attribute)
     return fmt::format(
         "torch._dynamo.config.allow_unspec_int_on_nn_module = True, if {} is an integer of an "

@@ -22,6 +22,9 @@ std::string HintOf(std::string_view reason);
 // The page that explains it; empty: none.
 std::string LinkOf(std::string_view reason);
 
+// Whether PyTorch says that it skipped the whole function after a break, and runs it eagerly.
+bool IsSkippedFunction(std::string_view reason);
+
 // Whether an exception says that a function was recompiled too often.
 bool IsRecompileLimit(std::string_view type, std::string_view reason);
 // Whether reaching the limit is an error for the caller (fullgraph=True); else the function runs

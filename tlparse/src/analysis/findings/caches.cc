@@ -23,8 +23,7 @@ struct Cold {
 
 std::int64_t EndOf(const FindingContext& context, const JobLookup& lookup) {
   if (lookup.event_time_ns != 0) return (lookup.event_time_ns + lookup.time_taken_ns) / 1000;
-  const JobCompile& compile =
-      context.job.compiles()[static_cast<std::size_t>(lookup.compile)];
+  const JobCompile& compile = context.job.compiles()[static_cast<std::size_t>(lookup.compile)];
   return compile.start_us == 0 ? 0 : compile.start_us + compile.duration_us;
 }
 
@@ -146,7 +145,8 @@ Result<void> AddBypasses(FindingContext& context) {
   ASSIGN_OR_RETURN(
       Statement rows,
       context.database.Prepare(
-          "SELECT e.compile_id, l.text, b.text, e.id FROM cache_event_row e JOIN text_row l ON l.id "
+          "SELECT e.compile_id, l.text, b.text, e.id FROM cache_event_row e JOIN text_row l ON "
+          "l.id "
           "= e.layer_id LEFT JOIN text_row b ON b.id = e.bypass_reason_id WHERE e.state = 3 ORDER "
           "BY e.id"));
   struct Group {
@@ -171,8 +171,8 @@ Result<void> AddBypasses(FindingContext& context) {
   for (const auto& [key, group] : groups) {
     const std::vector<RankIndex> who(group.ranks.begin(), group.ranks.end());
     // On some ranks only it is what sets them apart, and told so.
-    const bool is_told = std::any_of(
-        context.findings.begin(), context.findings.end(), [&](const Finding& one) {
+    const bool is_told =
+        std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
           return one.kind == FindingKind::kCacheBypassed && one.rank_count == who.size();
         });
     if (is_told) continue;
@@ -181,8 +181,8 @@ Result<void> AddBypasses(FindingContext& context) {
     const std::string where = context.SetCompiles(
         finding, std::vector<std::int32_t>(group.slots.begin(), group.slots.end()));
     finding.cause = key.second.empty() ? "no reason in the log" : key.second;
-    finding.title = fmt::format("The {} cache was bypassed in {}: {}", key.first, where,
-                                finding.cause);
+    finding.title =
+        fmt::format("The {} cache was bypassed in {}: {}", key.first, where, finding.cause);
     finding.since_us = group.since_us;
     finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(group.ids));
   }
@@ -201,14 +201,14 @@ void AddSameKeys(FindingContext& context) {
       ids.push_back(one->record_id);
       ids.push_back(one->other_record_id);
     }
-    finding.title = fmt::format(
-        "{} generated other code than {} under {} equal cache key{}", context.Who(ranks),
-        context.WhoInside(codes.front()->ranks), codes.size(), codes.size() == 1 ? "" : "s");
+    finding.title = fmt::format("{} generated other code than {} under {} equal cache key{}",
+                                context.Who(ranks), context.WhoInside(codes.front()->ranks),
+                                codes.size(), codes.size() == 1 ? "" : "s");
     finding.cause = "the cache key does not tell apart what the code depends on";
-    finding.detail = "An entry that one rank stores is wrong for another one that loads it. "
-                     "'tlparse cache' shows the difference.";
-    finding.query =
-        fmt::format("SELECT * FROM output_code WHERE record_id IN {}", IdList(ids));
+    finding.detail =
+        "An entry that one rank stores is wrong for another one that loads it. "
+        "'tlparse cache' shows the difference.";
+    finding.query = fmt::format("SELECT * FROM output_code WHERE record_id IN {}", IdList(ids));
   }
 }
 

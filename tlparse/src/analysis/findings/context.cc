@@ -85,8 +85,7 @@ void FindingContext::SetRanks(Finding& finding, const std::vector<RankIndex>& wh
     if (one.rank) finding.ranks.push_back(*one.rank);
   }
   std::sort(finding.ranks.begin(), finding.ranks.end());
-  finding.ranks.erase(std::unique(finding.ranks.begin(), finding.ranks.end()),
-                      finding.ranks.end());
+  finding.ranks.erase(std::unique(finding.ranks.begin(), finding.ranks.end()), finding.ranks.end());
 }
 
 std::string FindingContext::SetCompiles(Finding& finding,

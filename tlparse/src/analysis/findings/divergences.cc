@@ -52,8 +52,8 @@ class DivergenceFinder {
     if (!context_.HasRanks() || answer_.classes.size() < 2) return;
     // Where most ranks are in groups of their own, they were not meant to do the same.
     std::size_t ranks = job_.participants().size();
-    is_by_design_ = !answer_.has_majority && answer_.classes.size() > 2 &&
-                    2 * answer_.classes.size() > ranks;
+    is_by_design_ =
+        !answer_.has_majority && answer_.classes.size() > 2 && 2 * answer_.classes.size() > ranks;
     if (is_by_design_) return TellGroups();
     for (std::size_t i = 1; i < answer_.classes.size(); ++i) Examine(answer_.classes[i]);
   }
@@ -84,10 +84,9 @@ Finding* DivergenceFinder::EndOf(const std::vector<RankIndex>& ranks) {
     };
     const bool is_own = std::any_of(ranks.begin(), ranks.end(), [&](RankIndex rank) {
       return has(rank, finding) ||
-             std::any_of(finding.evidence.begin(), finding.evidence.end(),
-                         [&](const Finding& one) {
-                           return one.kind == FindingKind::kStoppedFirst && has(rank, one);
-                         });
+             std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const Finding& one) {
+               return one.kind == FindingKind::kStoppedFirst && has(rank, one);
+             });
     });
     if (is_own) return &finding;
   }
@@ -139,10 +138,10 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
         finding.since_us = compile.start_us;
     }
   }
-  finding.query = ids.empty() ? fmt::format("SELECT * FROM rank_summary WHERE run_id = {}",
-                                            job_.run_id())
-                              : fmt::format("SELECT * FROM compile_history WHERE compile_id IN {}",
-                                            IdList(ids));
+  finding.query =
+      ids.empty()
+          ? fmt::format("SELECT * FROM rank_summary WHERE run_id = {}", job_.run_id())
+          : fmt::format("SELECT * FROM compile_history WHERE compile_id IN {}", IdList(ids));
   return difference;
 }
 
@@ -165,7 +164,8 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
   const std::string others = "the others";
   Finding scratch;
   const std::string where = context_.SetCompiles(scratch, aspect.slots);
-  const auto make = [&](FindingKind kind, FindingSeverity severity, std::string cause, std::string title) {
+  const auto make = [&](FindingKind kind, FindingSeverity severity, std::string cause,
+                        std::string title) {
     Difference difference = Of(one, aspect, kind, severity);
     difference.finding.cause = std::move(cause);
     difference.finding.title = std::move(title);
@@ -179,19 +179,25 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
   }
   if (area == "graph_breaks") {
     const std::string cause = CauseOfBreak(aspect.reason);
-    Difference difference = make(
-        FindingKind::kGraphBreakDivergence, FindingSeverity::kWarning, cause,
-        aspect.is_on_others
-            ? fmt::format("{} {} not break the graph of {} where {} do: {}", who,
-                          one.ranks.size() == 1 ? "does" : "do", where, others, cause)
-            : fmt::format("Only {} break{} the graph of {}: {}", context_.WhoInside(one.ranks),
-                          one.ranks.size() == 1 ? "s" : "", where, cause));
+    Difference difference =
+        make(FindingKind::kGraphBreakDivergence, FindingSeverity::kWarning, cause,
+             aspect.is_on_others
+                 ? fmt::format("{} {} not break the graph of {} where {} do: {}", who,
+                               one.ranks.size() == 1 ? "does" : "do", where, others, cause)
+                 : fmt::format("Only {} break{} the graph of {}: {}", context_.WhoInside(one.ranks),
+                               one.ranks.size() == 1 ? "s" : "", where, cause));
     if (difference.finding.place)
       difference.finding.title += " at " + PlaceText(*difference.finding.place);
     difference.finding.suggestion = HintOf(aspect.reason);
     if (const std::string link = LinkOf(aspect.reason); !link.empty())
-      difference.finding.suggestion += (difference.finding.suggestion.empty() ? "see " : "; see ") + link;
+      difference.finding.suggestion +=
+          (difference.finding.suggestion.empty() ? "see " : "; see ") + link;
     return difference;
+  }
+  if (area == "collectives" && aspect.is_state) {
+    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
+                fmt::format("The collectives of {} are not in the log{} of {}", where,
+                            one.ranks.size() == 1 ? "" : "s", context_.WhoInside(one.ranks)));
   }
   if (area == "collectives") {
     return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
@@ -214,9 +220,10 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     std::string reason =
         because == std::string::npos ? std::string() : aspect.text.substr(because + 19);
     if (!aspect.is_on_others) {
-      return make(FindingKind::kExtraCompile, FindingSeverity::kWarning, reason,
-                  fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where,
-                              reason.empty() ? "" : ", recompiled because " + Shorten(reason, 160)));
+      return make(
+          FindingKind::kExtraCompile, FindingSeverity::kWarning, reason,
+          fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where,
+                      reason.empty() ? "" : ", recompiled because " + Shorten(reason, 160)));
     }
     return make(FindingKind::kMissingCompile, FindingSeverity::kWarning, reason,
                 fmt::format("{} did not compile {}, {} did", who, where, others));
@@ -265,9 +272,8 @@ void DivergenceFinder::Examine(const RankClass& one) {
     // What a failed or unfinished compile lacks is said by its end.
     const bool is_symptom =
         aspect.is_state ||
-        (reference_end != nullptr && aspect.area != "build" &&
-         aspect.cause != CauseKind::kConfig && aspect.area != "graph_breaks" &&
-         IsUnfinished(one, aspect.slots));
+        (reference_end != nullptr && aspect.area != "build" && aspect.cause != CauseKind::kConfig &&
+         aspect.area != "graph_breaks" && IsUnfinished(one, aspect.slots));
     if (aspect.area == "failures") continue;
     std::optional<Difference> difference = Describe(one, aspect);
     if (!difference) continue;
@@ -309,8 +315,9 @@ void DivergenceFinder::TellGroups() {
   finding.title = fmt::format("The {} ranks compiled {} different things",
                               job_.participants().size(), answer_.classes.size());
   finding.cause = "ranks fall into groups";
-  finding.detail = "As in a job whose ranks hold parts of a model each. 'tlparse ranks' has the "
-                   "groups and what sets them apart.";
+  finding.detail =
+      "As in a job whose ranks hold parts of a model each. 'tlparse ranks' has the "
+      "groups and what sets them apart.";
   finding.query = fmt::format("SELECT * FROM rank_summary WHERE run_id = {}", job_.run_id());
 }
 

@@ -22,6 +22,19 @@ struct Failure {
   std::int64_t record_id = 0;
 };
 
+// Compiles that a graph break ended: PyTorch runs the function eagerly, and the break is told.
+Result<std::set<std::int64_t>> SkippedCompiles(FindingContext& context) {
+  ASSIGN_OR_RETURN(Statement rows,
+                   context.database.Prepare("SELECT g.compile_id, r.text FROM graph_break_row g "
+                                            "JOIN text_row r ON r.id = g.reason_id"));
+  std::set<std::int64_t> skipped;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return skipped;
+    if (IsSkippedFunction(rows.Text(1))) skipped.insert(rows.Int(0));
+  }
+}
+
 // dynamo_error and the metrics' fail_type tell of one exception; the former knows the user's line,
 // the latter has the reason alone.
 Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
@@ -55,8 +68,10 @@ Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
     if (failure.place.file.empty() && !rows.IsNull(4))
       failure.place = {std::string(rows.Text(4)), rows.Int(5), {}};
   }
-  std::erase_if(failures, [](const Failure& one) {
-    return IsRecompileLimit(one.type, one.reason);  // a finding of its own
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> skipped, SkippedCompiles(context));
+  std::erase_if(failures, [&](const Failure& one) {
+    return IsRecompileLimit(one.type, one.reason) ||  // a finding of its own
+           skipped.contains(one.compile->id);
   });
   return failures;
 }
@@ -92,19 +107,19 @@ Result<void> AddFailures(FindingContext& context) {
     const std::string compiles =
         context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
     finding.cause = CauseOfException(first.type, first.reason);
-    finding.title = context.HasRanks()
-                        ? fmt::format("{} failed to compile {}: {}", context.Who(who), compiles,
-                                      Shorten(finding.cause, 200))
-                        : fmt::format("The compile of {} failed: {}", compiles,
-                                      Shorten(finding.cause, 200));
+    finding.title =
+        context.HasRanks()
+            ? fmt::format("{} failed to compile {}: {}", context.Who(who), compiles,
+                          Shorten(finding.cause, 200))
+            : fmt::format("The compile of {} failed: {}", compiles, Shorten(finding.cause, 200));
     if (!first.place.file.empty()) finding.place = first.place;
     finding.suggestion = HintOf(first.reason);
     std::vector<RankIndex> fine;
     for (const RankIndex other : context.Others(who)) {
       const std::int32_t index = context.job.CompileOf(other, first.compile->slot);
       if (index < 0) continue;
-      const std::string& status = context.job.string(
-          context.job.compiles()[static_cast<std::size_t>(index)].status_id);
+      const std::string& status =
+          context.job.string(context.job.compiles()[static_cast<std::size_t>(index)].status_id);
       if (status != "failed" && status != "unfinished") fine.push_back(other);
     }
     if (!fine.empty()) finding.detail = context.Who(fine) + " compiled it. ";
@@ -112,8 +127,8 @@ Result<void> AddFailures(FindingContext& context) {
       return context.LastCompile(one->compile->participant) == one->compile;
     });
     if (is_last && context.HasRanks())
-      finding.detail += fmt::format("It is the last compile in the log of {}.",
-                                    context.WhoInside(who));
+      finding.detail +=
+          fmt::format("It is the last compile in the log of {}.", context.WhoInside(who));
     finding.query =
         fmt::format("SELECT * FROM failure WHERE compile_id IN {} ORDER BY record_id", IdList(ids));
   }
@@ -186,7 +201,8 @@ void StopFinder::FindBehind() {
   if (count < 3) return;
   std::vector<std::size_t> having(job_.slots().size());
   for (const JobCompile& compile : job_.compiles()) {
-    if (compile.slot >= 0 && !compile.is_synthetic) ++having[static_cast<std::size_t>(compile.slot)];
+    if (compile.slot >= 0 && !compile.is_synthetic)
+      ++having[static_cast<std::size_t>(compile.slot)];
   }
   std::vector<Stop> behind;
   for (const RankIndex rank : context_.All()) {
@@ -249,13 +265,12 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
   finding.since_us = status.last_record_us;
   finding.function = context_.FunctionOf(compile);
   finding.compiles = {job_.string(compile.label_id)};
-  finding.query = fmt::format("SELECT * FROM rank_status WHERE process_id IN {}",
-                              IdList(processes));
+  finding.query =
+      fmt::format("SELECT * FROM rank_status WHERE process_id IN {}", IdList(processes));
   if (compile.file_id >= 0)
     finding.place = FindingPlace{job_.string(compile.file_id), compile.line, {}};
-  const std::string whose = fmt::format(
-      "{}{} log{}", context_.Who(who),
-      !context_.HasRanks() ? "" : who.size() == 1 ? "'s" : "'", who.size() == 1 ? "" : "s");
+  const std::string whose =
+      who.size() == 1 ? context_.Who(who) + "'s log" : "The logs of " + context_.WhoInside(who);
   const std::string subject = !context_.HasRanks() && context_.job.participants().size() == 1
                                   ? "The log"
                               : !context_.HasRanks() ? context_.Who(who)
@@ -264,25 +279,24 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
   std::vector<RankIndex> finished;
   for (const RankIndex other : context_.Others(who)) {
     const std::int32_t index = job_.CompileOf(other, compile.slot);
-    if (index >= 0 && job_.string(job_.compiles()[static_cast<std::size_t>(index)].status_id) !=
-                          "unfinished" &&
+    if (index >= 0 &&
+        job_.string(job_.compiles()[static_cast<std::size_t>(index)].status_id) != "unfinished" &&
         context_.StatusOf(other).state != ProcessState::kFailed)
       finished.push_back(other);
   }
   if (first.is_inside) {
-    finding.cause = "the log ends inside " +
-                    (status.phase.empty() ? std::string("the compile") : status.phase);
+    finding.cause =
+        "the log ends inside " + (status.phase.empty() ? std::string("the compile") : status.phase);
     finding.title = fmt::format("{} {} inside {}", subject, ends, Inside(first));
     if (context_.HasRanks() && !finished.empty()) {
       finding.title += fmt::format("; {} finished that compile", context_.WhoInside(finished));
     } else if (!later.empty()) {
       finding.title = fmt::format("{} {} first, inside {}", subject, ends, Inside(first));
       if (later.front().last_us > first.last_us && later.front().last_us != INT64_MAX)
-        finding.title += fmt::format(", {} before the next",
-                                     SecondsText(later.front().last_us - first.last_us));
+        finding.title +=
+            fmt::format(", {} before the next", SecondsText(later.front().last_us - first.last_us));
     }
-    finding.detail =
-        "The log does not show whether the process died there, was ended, or hung. ";
+    finding.detail = "The log does not show whether the process died there, was ended, or hung. ";
   } else {
     const JobSlot& next = job_.slots()[static_cast<std::size_t>(first.next_slot)];
     std::vector<RankIndex> went_on;
@@ -291,9 +305,8 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
     }
     finding.severity = FindingSeverity::kWarning;
     finding.cause = "the log ends before " + next.function;
-    finding.title =
-        fmt::format("{} {} after {}; {} went on to {}", subject, ends, context_.Title(compile),
-                    context_.WhoInside(went_on), next.Title());
+    finding.title = fmt::format("{} {} after {}; {} went on to {}", subject, ends,
+                                context_.Title(compile), context_.WhoInside(went_on), next.Title());
   }
   if (status.last_record_us && context_.HasRanks() && job_.participants().size() > 1) {
     const std::int64_t latest = LatestRecord();
@@ -312,16 +325,16 @@ void StopFinder::Tell() {
   std::vector<Stop> group, later;
   for (const Stop& stop : stops_) {
     const Stop& first = stops_.front();
-    const bool is_first = is_everyone
-                              ? stop.rank == first.rank
-                              : stop.position == first.position && stop.is_inside == first.is_inside;
+    const bool is_first =
+        is_everyone ? stop.rank == first.rank
+                    : stop.position == first.position && stop.is_inside == first.is_inside;
     (is_first ? group : later).push_back(stop);
   }
   // A rank whose last compile failed before is what the others may have stopped for.
   Finding* earlier = nullptr;
   for (Finding& finding : context_.findings) {
-    if (finding.kind == FindingKind::kCompileFailed && !finding.ranks.empty() &&
-        finding.since_us && *finding.since_us <= stops_.front().last_us &&
+    if (finding.kind == FindingKind::kCompileFailed && !finding.ranks.empty() && finding.since_us &&
+        *finding.since_us <= stops_.front().last_us &&
         finding.detail.find("last compile in the log") != std::string::npos)
       earlier = &finding;
   }

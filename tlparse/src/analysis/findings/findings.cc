@@ -13,28 +13,39 @@
 namespace tlparse {
 namespace {
 
-constexpr std::array<std::string_view, kFindingKindCount> kKinds = {
-    "compile_failed",      "crashed",
-    "stopped_first",       "stuck",
-    "missing_rank",        "late_rank",
-    "config_divergence",   "input_divergence",
-    "graph_divergence",    "graph_break_divergence",
-    "code_divergence",     "collective_divergence",
-    "collective_not_reached", "execution_divergence",
-    "extra_compile",       "missing_compile",
-    "cold_cache",          "cache_bypassed",
-    "one_key_two_codes",   "recompile_limit",
-    "recompiles",          "graph_break",
-    "slow_rank",           "restarted",
-    "launch_differs",      "import_errors"};
+constexpr std::array<std::string_view, kFindingKindCount> kKinds = {"compile_failed",
+                                                                    "crashed",
+                                                                    "stopped_first",
+                                                                    "stuck",
+                                                                    "missing_rank",
+                                                                    "late_rank",
+                                                                    "config_divergence",
+                                                                    "input_divergence",
+                                                                    "graph_divergence",
+                                                                    "graph_break_divergence",
+                                                                    "code_divergence",
+                                                                    "collective_divergence",
+                                                                    "collective_not_reached",
+                                                                    "execution_divergence",
+                                                                    "extra_compile",
+                                                                    "missing_compile",
+                                                                    "cold_cache",
+                                                                    "cache_bypassed",
+                                                                    "one_key_two_codes",
+                                                                    "recompile_limit",
+                                                                    "recompiles",
+                                                                    "graph_break",
+                                                                    "slow_rank",
+                                                                    "restarted",
+                                                                    "launch_differs",
+                                                                    "import_errors"};
 constexpr std::array<std::string_view, 3> kSeverities = {"error", "warning", "note"};
 
 // Families in the order in which they may build on each other: those that explain what a rank does
 // not do any more come before those that compare ranks. A new family is a function and a row.
 constexpr FindingFamily kFamilies[] = {
-    &FindEnds,     &FindDivergences, &FindCacheCauses,      &FindRecompiles,
-    &FindGraphBreaks, &FindSlowRanks,   &FindAbsentAndLateRanks, &FindLaunchNotes,
-    &FindImportErrors,
+    &FindEnds,      &FindDivergences,        &FindCacheCauses, &FindRecompiles,   &FindGraphBreaks,
+    &FindSlowRanks, &FindAbsentAndLateRanks, &FindLaunchNotes, &FindImportErrors,
 };
 
 std::string WithoutNumbers(std::string_view text) {
@@ -74,8 +85,7 @@ bool IsEnd(FindingKind kind) {
 void Order(std::vector<Finding>& findings) {
   const auto key = [](const Finding& one) {
     return std::tuple(one.severity, one.severity == FindingSeverity::kError && !IsEnd(one.kind),
-                      one.since_us.value_or(INT64_MAX),
-                      -static_cast<std::int64_t>(one.rank_count));
+                      one.since_us.value_or(INT64_MAX), -static_cast<std::int64_t>(one.rank_count));
   };
   std::stable_sort(findings.begin(), findings.end(),
                    [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
@@ -84,7 +94,9 @@ void Order(std::vector<Finding>& findings) {
 }  // namespace
 
 std::string_view Name(FindingKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
-std::string_view Name(FindingSeverity severity) { return kSeverities[static_cast<std::size_t>(severity)]; }
+std::string_view Name(FindingSeverity severity) {
+  return kSeverities[static_cast<std::size_t>(severity)];
+}
 
 std::optional<FindingKind> FindingKindOf(std::string_view name) {
   for (std::size_t i = 0; i < kKinds.size(); ++i) {

@@ -91,8 +91,8 @@ struct Finding {
 };
 
 struct FindingsOptions {
-  std::string run;                         // empty: the latest
-  std::optional<std::int64_t> launch;      // ordinal; nothing: the latest, and notes on earlier ones
+  std::string run;                     // empty: the latest
+  std::optional<std::int64_t> launch;  // ordinal; nothing: the latest, and notes on earlier ones
   std::optional<std::int64_t> world_size;  // how many ranks there should be
 };
 

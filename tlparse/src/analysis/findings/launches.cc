@@ -46,7 +46,8 @@ Result<void> AddRestarts(FindingContext& context) {
     FindingsOptions own_options;
     own_options.run = options.run;
     own_options.launch = options.launch;
-    ASSIGN_OR_RETURN(FindingContext own, FindingContext::Make(context.database, own_options, ranks));
+    ASSIGN_OR_RETURN(FindingContext own,
+                     FindingContext::Make(context.database, own_options, ranks));
     RETURN_IF_ERROR(FindEnds(own));
     std::stable_sort(own.findings.begin(), own.findings.end(),
                      [](const Finding& a, const Finding& b) {
@@ -55,9 +56,9 @@ Result<void> AddRestarts(FindingContext& context) {
     Finding& finding = context.Add(FindingKind::kRestarted, FindingSeverity::kNote);
     finding.launch = launch.ordinal;
     finding.since_us = launch.end_us;
-    finding.title = fmt::format("Launch {} of {} ({} to {} UTC) ended otherwise", launch.ordinal,
-                                context.launches.size(), Clock(launch.start_us),
-                                Clock(launch.end_us));
+    finding.title =
+        fmt::format("Launch {} of {} ({} to {} UTC) ended otherwise", launch.ordinal,
+                    context.launches.size(), Clock(launch.start_us), Clock(launch.end_us));
     if (!own.findings.empty()) {
       const Finding& first = own.findings.front();
       finding.title += ": " + first.title;
@@ -105,7 +106,8 @@ Result<void> AddReuse(FindingContext& context) {
       context.database.Prepare(
           "WITH lookup AS (SELECT n.ordinal, e.state, e.key_id, e.id, e.compile_id FROM "
           "cache_event_row e JOIN record_row r ON r.id = e.record_id JOIN process p ON p.id = "
-          "r.process_id JOIN launch n ON n.id = p.launch_id WHERE n.run_id = ?1 AND e.key_id IS NOT "
+          "r.process_id JOIN launch n ON n.id = p.launch_id WHERE n.run_id = ?1 AND e.key_id IS "
+          "NOT "
           "NULL) SELECT count(*), min(compile_id) FROM lookup WHERE ordinal = ?2 AND state = 0 AND "
           "key_id IN (SELECT key_id FROM lookup WHERE ordinal < ?2 AND state = 1)"));
   rows.Bind(1, context.job.run_id());
@@ -167,8 +169,9 @@ Result<void> AddConfiguration(FindingContext& context) {
                option.substr(option.find("]: ") + 3);
     finding.cause += (finding.cause.empty() ? "" : "; ") + option;
   }
-  finding.title = fmt::format("Launch {} was compiled with another configuration than launch {}: {}",
-                              context.job.launch(), earlier, finding.cause);
+  finding.title =
+      fmt::format("Launch {} was compiled with another configuration than launch {}: {}",
+                  context.job.launch(), earlier, finding.cause);
   finding.suggestion = fmt::format("tlparse diff DB --launch {} {}", earlier, context.job.launch());
   finding.query = fmt::format(
       "SELECT * FROM cache_event e JOIN process p ON p.id = e.process_id JOIN launch n ON n.id = "

@@ -26,6 +26,12 @@ struct Function {
   std::optional<std::int64_t> since_us;
   bool is_limit = false, is_hard_limit = false;
   std::string limit_compile;  // the first that the limit refused
+
+  std::size_t MostOfARank() const {
+    std::size_t most = 0;
+    for (const auto& [rank, count] : count_of) most = std::max(most, count);
+    return most;
+  }
 };
 
 using Functions = std::map<std::tuple<std::string, std::string, std::int64_t>, Function>;
@@ -34,9 +40,10 @@ Function& Of(const FindingContext& context, const JobCompile& compile, Functions
   const std::string& name = context.FunctionOf(compile);
   // Without a name the label's frame tells functions apart.
   const std::string& label = context.job.string(compile.label_id);
-  const std::string file = compile.file_id < 0 ? std::string() : context.job.string(compile.file_id);
-  Function& function = functions[{name.empty() ? label.substr(0, label.rfind('/')) : name, file,
-                                  compile.line}];
+  const std::string file =
+      compile.file_id < 0 ? std::string() : context.job.string(compile.file_id);
+  Function& function =
+      functions[{name.empty() ? label.substr(0, label.rfind('/')) : name, file, compile.line}];
   function.name = name.empty() ? label.substr(0, label.rfind('/')) : name;
   function.file = file;
   function.line = compile.line;
@@ -49,7 +56,8 @@ Result<void> LoadReasons(FindingContext& context, Functions& functions) {
       context.database.Prepare(
           "SELECT m.compile_id, g.text, r.text, f.text, m.user_line FROM recompile_row m "
           "LEFT JOIN text_row g ON g.id = m.guard_id LEFT JOIN text_row r ON r.id = m.reason_id "
-          "LEFT JOIN text_row f ON f.id = m.user_file_id WHERE m.ordinal = 0 ORDER BY m.record_id"));
+          "LEFT JOIN text_row f ON f.id = m.user_file_id WHERE m.ordinal = 0 ORDER BY "
+          "m.record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
@@ -70,11 +78,12 @@ Result<void> LoadReasons(FindingContext& context, Functions& functions) {
 }
 
 Result<void> LoadLimits(FindingContext& context, Functions& functions) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   context.database.Prepare(
-                       "SELECT f.compile_id, t.text, r.text FROM failure_row f LEFT JOIN text_row t "
-                       "ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
-                       "WHERE f.type_id IS NOT NULL ORDER BY f.record_id"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      context.database.Prepare(
+          "SELECT f.compile_id, t.text, r.text FROM failure_row f LEFT JOIN text_row t "
+          "ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
+          "WHERE f.type_id IS NOT NULL ORDER BY f.record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
@@ -133,10 +142,30 @@ std::string Times(std::size_t count) {
   return count == 1 ? "once" : count == 2 ? "twice" : fmt::format("{} times", count);
 }
 
+// A recompile on some ranks only is what sets them apart, and told so: the last finding becomes
+// evidence of that one, which takes over what to try.
+void FoldIntoDivergence(FindingContext& context) {
+  Finding& own = context.findings.back();
+  if (own.ranks.empty()) return;
+  for (Finding& other : context.findings) {
+    if ((other.kind != FindingKind::kExtraCompile && other.kind != FindingKind::kInputDivergence) ||
+        other.ranks != own.ranks || other.function != own.function)
+      continue;
+    if (!other.place) other.place = own.place;
+    if (other.suggestion.empty()) other.suggestion = own.suggestion;
+    Finding evidence = std::move(own);
+    context.findings.pop_back();
+    other.evidence.push_back(std::move(evidence));
+    return;
+  }
+}
+
 void Tell(FindingContext& context, const Function& function) {
-  Finding& finding = context.Add(
-      function.is_limit ? FindingKind::kRecompileLimit : FindingKind::kRecompiles,
-      function.is_hard_limit ? FindingSeverity::kError : FindingSeverity::kWarning);
+  Finding& finding =
+      context.Add(function.is_limit ? FindingKind::kRecompileLimit : FindingKind::kRecompiles,
+                  function.is_hard_limit                            ? FindingSeverity::kError
+                  : function.is_limit || function.MostOfARank() > 1 ? FindingSeverity::kWarning
+                                                                    : FindingSeverity::kNote);
   std::vector<RankIndex> who;
   std::size_t least = SIZE_MAX, most = 0, total = 0;
   for (const auto& [rank, count] : function.count_of) {
@@ -156,20 +185,24 @@ void Tell(FindingContext& context, const Function& function) {
     finding.title += least == most ? Times(most) : fmt::format("{} to {} times", least, most);
     if (context.job.HasSeveral() && context.HasRanks())
       finding.title += who.size() == 1 ? " on " + context.WhoInside(who)
-                                       : " on each of " + context.WhoInside(who);
+                       : who.size() == context.job.participants().size()
+                           ? fmt::format(" on each of the {} ranks", who.size())
+                           : " on each of " + context.WhoInside(who);
     const std::string varied = Varied(function.reasons);
     if (!varied.empty()) finding.title += fmt::format(" ({})", varied);
     finding.cause = varied;
   }
   if (function.is_limit) {
-    finding.title += fmt::format("{} the recompile limit{}", total > 0 ? " and reached" : " reached",
-                                 function.is_hard_limit
-                                     ? ", which is an error with fullgraph=True"
-                                     : ": it runs eagerly from then on where no compile fits");
+    finding.title += fmt::format(
+        "{} the recompile limit{}", total > 0 ? " and reached" : " reached",
+        function.is_hard_limit ? ", which is an error with fullgraph=True"
+                               : ": it runs eagerly from then on where no compile fits");
     finding.detail = fmt::format("The first compile that was refused: {}.", function.limit_compile);
   }
   if (!function.place.file.empty()) {
     finding.place = function.place;
+    // PyTorch cuts long paths at the left; the function's file is often the same one.
+    if (function.file.ends_with(function.place.file)) finding.place->file = function.file;
   } else if (!function.file.empty()) {
     finding.place = FindingPlace{function.file, function.line, {}};
   }
@@ -184,8 +217,9 @@ void Tell(FindingContext& context, const Function& function) {
       finding.detail += (i == 0 ? "" : "; ") + guards[i];
     finding.detail += '.';
   }
-  finding.query = fmt::format(
-      "SELECT * FROM recompile WHERE compile_id IN {} ORDER BY record_id", IdList(function.ids));
+  finding.query = fmt::format("SELECT * FROM recompile WHERE compile_id IN {} ORDER BY record_id",
+                              IdList(function.ids));
+  FoldIntoDivergence(context);
 }
 
 // The graph breaks of one place and cause.
@@ -221,8 +255,7 @@ Result<void> FindGraphBreaks(FindingContext& context) {
     if (!has_row) break;
     const JobCompile* compile = context.job.FindCompile(rows.Int(0));
     if (compile == nullptr) continue;
-    Break& one =
-        breaks[{std::string(rows.Text(2)), rows.Int(3), CauseOfBreak(rows.Text(1))}];
+    Break& one = breaks[{std::string(rows.Text(2)), rows.Int(3), CauseOfBreak(rows.Text(1))}];
     one.ranks.insert(compile->participant);
     if (compile->slot >= 0) one.slots.insert(compile->slot);
     one.ids.push_back(rows.Int(4));
@@ -234,8 +267,8 @@ Result<void> FindGraphBreaks(FindingContext& context) {
   for (const auto& [key, one] : breaks) {
     const auto& [file, line, cause] = key;
     const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
-    const bool is_told = std::any_of(
-        context.findings.begin(), context.findings.end(), [&](const Finding& other) {
+    const bool is_told =
+        std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& other) {
           return other.kind == FindingKind::kGraphBreakDivergence && other.place &&
                  other.place->file == std::get<0>(key) && other.place->line == std::get<1>(key);
         });
@@ -246,13 +279,15 @@ Result<void> FindGraphBreaks(FindingContext& context) {
     finding.function = one.function;
     finding.cause = cause;
     finding.since_us = one.since_us;
-    finding.title = fmt::format("{} breaks the graph", one.function.empty() ? "A frame" : one.function);
+    finding.title =
+        fmt::format("{} breaks the graph", one.function.empty() ? "A frame" : one.function);
     if (!file.empty()) {
       finding.place = FindingPlace{file, line, {}};
       finding.title += " at " + PlaceText(*finding.place);
     }
     finding.title += ": " + Shorten(cause, 200);
-    if (one.count > 1) finding.detail = fmt::format("{} times in {} compiles.", one.count, one.slots.size());
+    if (one.count > 1)
+      finding.detail = fmt::format("{} times in {} compiles.", one.count, one.slots.size());
     finding.suggestion = HintOf(one.reason);
     if (const std::string link = LinkOf(one.reason); !link.empty())
       finding.suggestion += (finding.suggestion.empty() ? "see " : "; see ") + link;

@@ -173,17 +173,24 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     const std::string title = job_->slots()[static_cast<std::size_t>(slot)].Title();
     const bool is_state = IsOutcome(old_one) || IsOutcome(new_one);
     if (is_state && old_one.status_id != new_one.status_id) {
-      aspects.push_back(
-          {"failures", fmt::format("{}: {} → {}", title, job_->string(old_one.status_id),
-                                   job_->string(new_one.status_id)),
-           {slot}, std::nullopt, false, true});
+      aspects.push_back({"failures",
+                         fmt::format("{}: {} → {}", title, job_->string(old_one.status_id),
+                                     job_->string(new_one.status_id)),
+                         {slot},
+                         std::nullopt,
+                         false,
+                         true});
     }
     if (old_one.function_id != new_one.function_id && old_one.function_id >= 0 &&
         new_one.function_id >= 0) {
       aspects.push_back(
-          {"compiles", fmt::format("{}: function {} → {}", title, job_->string(old_one.function_id),
-                                   job_->string(new_one.function_id)),
-           {slot}, std::nullopt, false, is_state});
+          {"compiles",
+           fmt::format("{}: function {} → {}", title, job_->string(old_one.function_id),
+                       job_->string(new_one.function_id)),
+           {slot},
+           std::nullopt,
+           false,
+           is_state});
     }
     if (old_one.graph_content != new_one.graph_content && old_one.graph_content != 0 &&
         new_one.graph_content != 0) {
@@ -197,7 +204,8 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
         if (!difference.b_source.empty()) text += " at " + difference.b_source;
       }
       aspects.push_back({"graphs", std::move(text), {slot}, std::nullopt, false, is_state});
-      SetPlace(aspects.back(), difference.b_source.empty() ? difference.a_source : difference.b_source);
+      SetPlace(aspects.back(),
+               difference.b_source.empty() ? difference.a_source : difference.b_source);
     }
   }
   const std::vector<Event>& old_events = events_[static_cast<std::size_t>(reference)];
@@ -211,7 +219,11 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
           {event.is_break ? "graph_breaks" : "failures",
            fmt::format("{}: {}{}", job_->slots()[static_cast<std::size_t>(event.slot)].Title(),
                        here ? "" : "not here: ", Shorten(reason, 200)),
-           {event.slot}, std::nullopt, !here, !event.is_break, reason});
+           {event.slot},
+           std::nullopt,
+           !here,
+           !event.is_break,
+           reason});
       ASSIGN_OR_RETURN(aspects.back().file, TextOf(database, event.is_break ? event.kind_id : 0));
       aspects.back().line = event.line;
     }

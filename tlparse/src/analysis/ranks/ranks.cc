@@ -137,9 +137,9 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
     std::string text = fmt::format("{}{}: {} (in {})", there ? "on the others: " : "",
                                    Title(finding.cause.kind), finding.cause.text, where);
     if (!finding.source.empty()) text += "; first at " + finding.source;
-    one.aspects.push_back(
-        {finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache", std::move(text),
-         finding.compile_slots, finding.cause.kind, there, false, finding.cause.text});
+    one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache",
+                           std::move(text), finding.compile_slots, finding.cause.kind, there, false,
+                           finding.cause.text});
     SetPlace(one.aspects.back(), finding.source);
   }
 }

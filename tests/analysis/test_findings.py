@@ -1,0 +1,257 @@
+"""`tlparse findings`: the first finding of every recorded job is what was planted in it; healthy jobs have none that alarms."""
+
+import glob
+import json
+import os
+import pty
+import re
+import sqlite3
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import answers  # noqa: E402
+from answers import LOGS, ROOT, TLPARSE, AnswerTest, ask, run  # noqa: E402
+
+SHARED = os.path.join(os.path.dirname(ROOT), "shared")
+HARMLESS = {"recompiles", "graph_break", "cache_bypassed", "import_errors"}
+
+# What was planted: kind, ranks, what the title says. None: nothing above a note but the harmless ones.
+PLANTED = {
+    "jobs/crash_in_compile/logs": ("compile_failed", [1], r"1/0 grad_sync: .*ScalePass: node mul has no meta"),
+    "jobs/crash_segv_in_inductor/logs": ("stopped_first", [0], r"ends first, inside 2/0 update, in code_gen, 0\.18 s before the next"),
+    "jobs/hang_in_compile/logs": ("stopped_first", [2], r"ends inside 1/0 grad_sync, in pass\.post_grad.*; ranks 0,1,3 finished"),
+    "jobs/straggler_late/logs": ("late_rank", [3], r"12 s after most ranks"),
+    "jobs/rank_missing/logs": ("missing_rank", [2], r"No log from rank 2"),
+    "jobs/one_rank_cold/logs": ("cold_cache", [2], r"missed 6 cache entries in 0/0 forward, 1/0 forward that ranks 0,1,3 hit"),
+    "jobs/restart_manual_other_config/logs": ("launch_differs", [], r"Launch 2 .* launch 1: max_fusion_size 64 → 13"),
+    "jobs/restart_elastic/logs": None,
+    "jobs/growing/logs": None,
+    "jobs/healthy_8/logs": None,
+    "traces/2.14.1/cache_some_ranks/1_warm_ranks_0_1": None,
+    "traces/2.14.1/cache_some_ranks/2_job": ("cold_cache", [2, 3], r"that ranks 0,1 hit under the same keys"),
+    "traces/2.14.1/ddp_optimizer": None,
+    "traces/2.14.1/diverge_config": ("config_divergence", [2], r"max_fusion_size 64 → 13"),
+    "traces/2.14.1/diverge_order": ("collective_divergence", [2], r"order in 0/0 block .*all_reduce_ .* → all_gather_into_tensor"),
+    "traces/2.14.1/diverge_shape": ("extra_compile", [2], r"1/1 <lambda>, recompiled because .*size mismatch at index 0"),
+    "traces/2.14.1/fcol_4": None,
+    "traces/2.14.1/fcol_4_provenance": None,
+    "traces/2.14.1/fsdp2": None,
+    "traces/2.6.0/ddp_optimizer": None,
+    "traces/2.6.0/diverge_config": ("config_divergence", [2], r"max_fusion_size 64 → 13"),
+    "traces/2.6.0/fcol_4": None,
+}
+# The same jobs as fixtures.
+FIXTURES = {"jobs/": "", "traces/2.14.1/": "", "traces/2.6.0/": "_2_6"}
+
+
+class Planted(AnswerTest):
+    def check(self, database, planted):
+        findings = ask("findings", database)["findings"]
+        if planted is None:
+            self.assertEqual([one for one in findings if one["severity"] != "note" and one["kind"] not in HARMLESS], [])
+            return
+        kind, ranks, title = planted
+        self.assertEqual((findings[0]["kind"], findings[0]["ranks"]), (kind, ranks), findings[0])
+        self.assertRegex(findings[0]["title"], title)
+        # Symptoms are evidence: nothing else above a note is about these ranks.
+        others = [one for one in findings[1:] if one["severity"] != "note" and one["kind"] not in HARMLESS]
+        self.assertEqual(others, [])
+
+    def test_recorded_jobs(self):
+        if not os.path.isdir(os.path.join(SHARED, "jobs")):
+            self.skipTest("the recordings are not beside this checkout; the fixtures below hold some of them")
+        for name, planted in PLANTED.items():
+            with self.subTest(name):
+                self.check(self.ingest(os.path.join(SHARED, name), name=name.replace("/", "_")), planted)
+
+    def test_every_job_that_is_beside_the_checkout_is_in_the_list(self):
+        if not os.path.isdir(os.path.join(SHARED, "jobs")):
+            self.skipTest("the recordings are not beside this checkout")
+        found = {f"jobs/{name}/logs" for name in os.listdir(os.path.join(SHARED, "jobs")) if os.path.isdir(os.path.join(SHARED, "jobs", name))}
+        self.assertEqual({name for name in PLANTED if name.startswith("jobs/")}, found)
+
+    def test_fixtures(self):
+        count = 0
+        for name, planted in PLANTED.items():
+            for prefix, suffix in FIXTURES.items():
+                scenario = name.removeprefix(prefix).removesuffix("/logs").removesuffix("/2_job") + suffix
+                if not name.startswith(prefix) or not os.path.isdir(os.path.join(LOGS, scenario)):
+                    continue
+                with self.subTest(scenario):
+                    self.check(self.job(scenario), planted)
+                    count += 1
+        self.assertGreater(count, 12)
+
+
+class Lists(AnswerTest):
+    def findings(self, scenario, *arguments):
+        return ask("findings", self.job(scenario), *arguments)["findings"]
+
+    def test_queries_give_rows(self):
+        for scenario in ("crash_in_compile", "one_rank_cold", "diverge_order", "restart_elastic", "recompiles_2_6", "graph_breaks_2_6"):
+            database = self.job(scenario)
+            connection = sqlite3.connect(database)
+            self.addCleanup(connection.close)
+
+            def check(findings):
+                for one in findings:
+                    with self.subTest(one["title"]):
+                        self.assertTrue(connection.execute(one["query"]).fetchall(), one)
+                    check(one["evidence"])
+            check(ask("findings", database)["findings"])
+
+    def test_ids_are_those_of_the_cause(self):
+        ids = {one["id"] for one in self.findings("crash_in_compile")}
+        self.assertEqual(ids, {one["id"] for one in self.findings("crash_in_compile")})
+        # The same option, other ranks and another job.
+        first = self.findings("diverge_config_2_6")[0]["id"]
+        logs = sorted(glob.glob(os.path.join(LOGS, "diverge_config_2_6", "*_rank_*")))
+        second = ask("findings", self.ingest(*logs[:3], name="three", run_name="three"))["findings"]
+        self.assertIn(first, {one["id"] for one in second})
+        for scenario in ("graph_breaks_2_6", "recompiles_2_6", "failures"):
+            ids = [one["id"] for one in self.findings(scenario)]
+            self.assertEqual(len(ids), len(set(ids)), scenario)
+
+    def test_filters(self):
+        everything = self.findings("recompiles_2_6")
+        self.assertEqual(self.findings("recompiles_2_6", "--limit", "2"), everything[:2])
+        only = self.findings("recompiles_2_6", "--kind", "recompile_limit,graph_break")
+        self.assertTrue(only)
+        self.assertEqual({one["kind"] for one in only}, {"recompile_limit"})
+        self.assertTrue(all(one["severity"] == "error" for one in self.findings("failures", "--severity", "error")))
+        run("findings", self.job("failures"), "--kind", "nothing", code=2)
+        run("findings", self.job("failures"), "--launch", "2", code=2)
+
+    def test_text_and_markdown(self):
+        text = run("findings", self.job("crash_in_compile"))
+        self.assertIn("error: Rank 1 failed to compile 1/0 grad_sync", text)
+        markdown = run("findings", self.job("diverge_order"), "--markdown")
+        self.assertRegex(markdown, r"(?m)^- \*\*error\*\*: Rank 2 schedules other collectives")
+        self.assertIn("all\\_reduce\\_", markdown)
+        for line in run("findings", self.job("failures")).splitlines():
+            self.assertLessEqual(len(line), 80 if " " in line.strip() else 10000, line)
+
+    def test_ranks_has_the_same_findings(self):
+        database = self.job("diverge_order")
+        self.assertEqual(ask("ranks", database)["findings"], ask("findings", database)["findings"])
+        self.assertIn("error: Rank 2 schedules other collectives", run("ranks", database))
+
+    def test_world_size(self):
+        answer = self.findings("fcol_4" if os.path.isdir(os.path.join(LOGS, "fcol_4")) else "train_order", "--world-size", "6")
+        missing = [one for one in answer if one["kind"] == "missing_rank"]
+        self.assertEqual([one["ranks"] for one in missing], [[4, 5]])
+
+    def test_a_group_of_ranks_tells_how_many_there_are(self):
+        logs = sorted(glob.glob(os.path.join(LOGS, "diverge_order", "*_rank_*")))
+        findings = ask("findings", self.ingest(*logs[:2], name="two", run_name="two"))["findings"]
+        missing = [one for one in findings if one["kind"] == "missing_rank"]
+        self.assertEqual([(one["ranks"], "names a group of 4 ranks" in one["detail"]) for one in missing], [([2, 3], True)])
+
+    def test_launches(self):
+        first = self.findings("restart_elastic", "--launch", "1")
+        self.assertEqual((first[0]["kind"], first[0]["ranks"], first[0]["launch"]), ("stopped_first", [2], 1))
+        self.assertRegex(first[0]["title"], "ends after 0/0 forward; ranks 0,1,3 went on to 1/0 grad_sync")
+        notes = [one for one in self.findings("restart_elastic") if one["kind"] == "restarted"]
+        self.assertEqual([(one["launch"], one["ranks"]) for one in notes], [(1, [2]), (2, [])])
+        # Which rank failed in the second launch is not in its logs, and not claimed.
+        self.assertIn("not in the logs", notes[1]["detail"])
+        self.assertIn("all its logs end after 1/0 grad_sync", notes[1]["title"])
+        reuse = [one for one in self.findings("restart_elastic", "--launch", "2") if one["kind"] == "launch_differs"]
+        self.assertTrue(any("that earlier launches had filled" in one["title"] for one in reuse), reuse)
+
+    def test_ranks_that_race_for_a_shared_cache_are_a_note(self):
+        cold = [one for one in self.findings("restart_elastic") if one["kind"] == "cold_cache"]
+        self.assertEqual([one["severity"] for one in cold], ["note"])
+
+    def test_check(self):
+        database = self.job("hang_in_compile")
+        answer = ask("check", database, "--no-failures", code=1)
+        offending = answer["rules"][0]["rows"]
+        self.assertEqual(len(offending), 1)
+        known = os.path.join(self.scratch, "known.txt")
+        with open(known, "w") as file:
+            file.write("# accepted\n\n" + re.search(r"\[([^\]]+)\]$", offending[0]).group(1) + " until the pass is repaired\n")
+        self.assertEqual(ask("check", database, "--no-failures", "--known", known)["rules"][0]["actual"], "0 and 1 known")
+        run("check", database, "--no-failures", "--known", "/nowhere", code=2)
+        ask("check", database, "--no-divergence")
+        ask("check", self.job("diverge_order"), "--no-divergence", code=1)
+        ask("check", self.job("diverge_config_2_6"), "--no-divergence", code=1)
+        ask("check", self.job("one_rank_cold"), "--no-divergence", "--no-failures")
+
+    def test_the_last_lines_of_an_ingest_on_a_terminal(self):
+        output = os.path.join(self.scratch, "out")
+        controller, terminal = pty.openpty()
+        done = subprocess.run([TLPARSE, os.path.join(LOGS, "failures"), "-o", output, "--db-only"], stdout=subprocess.PIPE, stderr=terminal)
+        os.close(terminal)
+        text = b""
+        while True:
+            try:
+                part = os.read(controller, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            text += part
+        os.close(controller)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stdout.decode().strip(), os.path.join(output, "trace.db"))
+        lines = [line for line in text.decode().replace("\r", "\n").split("\n") if re.match(r"(error|warning|note|and \d+ more)", line)]
+        self.assertEqual(len(lines), 6)
+        self.assertRegex(lines[0], "^error: The compile of 0/0")
+        self.assertRegex(lines[5], r"^and \d+ more: tlparse findings ")
+
+
+class Recompiles(AnswerTest):
+    def test_grouped_by_function_with_what_varied(self):
+        findings = {one["title"].split()[0]: one for one in ask("findings", self.job("recompiles_2_6"))["findings"]}
+        self.assertRegex(findings["limit_fullgraph"]["title"], r"recompiled 7 times \(n: 1, 2, 3, 4\) and reached the recompile limit")
+        self.assertRegex(findings["by_shape"]["title"], r"recompiled 4 times \(size 0 of x: 2, 3, 4, 5, 6\)")
+        self.assertIn("mark_dynamic(x, 0)", findings["by_shape"]["try"])
+        self.assertRegex(findings["by_dtype"]["title"], r"recompiled 4 times \(dtype of x: Float, Double, Half, BFloat16, Int\)")
+        self.assertRegex(findings["by_global"]["title"], "recompiled 3 times")
+        self.assertRegex(findings["by_const"]["title"], "recompiled twice")
+        count = sum(len(one["compiles"]) for one in findings.values())
+        connection = sqlite3.connect(self.job("recompiles_2_6"))
+        self.addCleanup(connection.close)
+        self.assertEqual(count, connection.execute("SELECT count(DISTINCT compile_id) FROM recompile").fetchone()[0])
+
+    def test_once_on_each_rank_is_once(self):
+        findings = ask("findings", self.job("fsdp2"))["findings"]
+        self.assertIn("forward was recompiled once on each of the 4 ranks", [one["title"].split(" (")[0] for one in findings])
+
+
+class Failures(AnswerTest):
+    def test_one_exception_is_one_finding(self):
+        findings = [one for one in ask("findings", self.job("failures"))["findings"] if one["kind"] == "compile_failed"]
+        connection = sqlite3.connect(self.job("failures"))
+        self.addCleanup(connection.close)
+        # A function that PyTorch skips after a graph break is told as that.
+        failed = connection.execute("""SELECT count(*) FROM compile c WHERE status = 'failed' AND NOT EXISTS (SELECT 1 FROM graph_break g
+            WHERE g.compile_id = c.id AND g.reason LIKE '%Skipping the function and falling back to eager%')""").fetchone()[0]
+        self.assertEqual(sum(len(one["compiles"]) for one in findings), failed)
+        self.assertTrue(all("Set TORCHDYNAMO_VERBOSE" not in one["title"] for one in findings))
+        self.assertNotIn("the graph so far", json.dumps(findings))
+
+
+class GraphBreaks(AnswerTest):
+    def test_the_cause_is_said_and_the_announcement_left_out(self):
+        for scenario in ("ddp_optimizer_2_6", "graph_breaks_2_6", "fsdp2"):
+            for one in ask("findings", self.job(scenario))["findings"]:
+                self.assertNotIn("Encountered graph break", one["title"])
+                self.assertNotIn("Failed to handle graph break gracefully", one["title"])
+
+
+class UnfinishedWork(AnswerTest):
+    def test_only_a_log_that_ends_inside_a_compile_is_said_to(self):
+        for scenario in ("export", "exotic", "compiled_autograd", "aoti_2_6", "dtrace", "mlp_train", "tlparse_meta"):
+            if os.path.isdir(os.path.join(LOGS, scenario)):
+                with self.subTest(scenario):
+                    self.assertNotIn("stopped_first", {one["kind"] for one in ask("findings", self.job(scenario))["findings"]})
+        killed = ask("findings", self.ingest(os.path.join(LOGS, "killed"), name="killed"))["findings"]
+        self.assertIn("stopped_first", {one["kind"] for one in killed})
+
+
+if __name__ == "__main__":
+    unittest.main()
