@@ -7,55 +7,69 @@ CREATE VIEW cache_divergence AS
   WITH lookup AS (
     SELECT f.run_id, c.label, c.generation, c.function, l.text AS layer, g.direction,
       row_number() OVER (PARTITION BY e.compile_id, e.layer_id, g.direction ORDER BY e.record_id) - 1 AS ordinal,
-      e.state, e.key_id, e.component_set_id, CASE WHEN e.component_set_id IS NULL THEN e.key_id END AS bare_key_id, p.rank, p.id AS process_id
+      e.state, e.key_id, e.component_set_id, CASE WHEN e.component_set_id IS NULL THEN e.key_id END AS bare_key_id, p.rank, p.id AS process_id,
+      coalesce(p.launch_id, 0) AS launch_id
     FROM cache_event_row e
     JOIN compile c ON c.id = e.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
     LEFT JOIN graph g ON g.id = e.graph_id LEFT JOIN text_row l ON l.id = e.layer_id),
   class AS (
-    SELECT run_id, label, generation, min(function) AS function, layer, direction, ordinal, state, min(key_id) AS key_id,
+    SELECT run_id, launch_id, label, generation, min(function) AS function, layer, direction, ordinal, state, min(key_id) AS key_id,
       component_set_id, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
-    FROM lookup GROUP BY run_id, label, generation, layer, direction, ordinal, state, component_set_id, bare_key_id)
+    FROM lookup GROUP BY run_id, launch_id, label, generation, layer, direction, ordinal, state, component_set_id, bare_key_id)
   SELECT x.run_id, x.label, x.generation, x.function, x.layer, x.direction, x.ordinal,
     CASE x.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass' ELSE 'disabled' END AS state,
-    t.key, x.component_set_id, x.rank_count, x.first_rank, x.ranks
-  FROM (SELECT *, count(*) OVER (PARTITION BY run_id, label, generation, layer, direction, ordinal) AS classes FROM class) x
-  LEFT JOIN cache_key_row t ON t.id = x.key_id
+    t.key, x.component_set_id, x.rank_count, x.first_rank, x.ranks, n.ordinal AS launch
+  FROM (SELECT *, count(*) OVER (PARTITION BY run_id, launch_id, label, generation, layer, direction, ordinal) AS classes FROM class) x
+  LEFT JOIN cache_key_row t ON t.id = x.key_id LEFT JOIN launch n ON n.id = x.launch_id
   WHERE x.classes > 1;
 
--- Graphs whose collectives are not the same on all ranks: one row per graph, source and content.
+-- Graphs whose collectives are not the same on all ranks: one row per graph, source and content. Empty where the ranks issue the same
+-- collectives in the same order, whatever graphs they stand in.
 CREATE VIEW collective_divergence AS
   WITH used AS (
-    SELECT f.run_id, c.label, c.generation, g.direction,
+    SELECT f.run_id, coalesce(p.launch_id, 0) AS launch_id, p.id AS process_id, u.record_id, c.label, c.generation, g.direction,
       row_number() OVER (PARTITION BY u.compile_id, u.source, g.direction ORDER BY u.record_id) - 1 AS ordinal,
       u.source, u.content_id, p.rank
     FROM collective_use_row u
     JOIN compile c ON c.id = u.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
     LEFT JOIN graph g ON g.id = u.graph_id),
+  items AS (
+    SELECT content_id, group_concat(coalesce(op, '') || ' ' || coalesce(shape, '') || ' ' || coalesce(dtype, '') || ' ' ||
+      coalesce(arguments, '') || ' ' || coalesce(group_name, ''), char(10)) AS text
+    FROM (SELECT * FROM collective_row ORDER BY content_id, ordinal) GROUP BY content_id),
+  sequence AS (
+    SELECT launch_id, run_id, source, group_concat(text, char(10)) AS text
+    FROM (SELECT u.*, i.text FROM used u JOIN items i ON i.content_id = u.content_id ORDER BY u.process_id, u.source, u.record_id)
+    GROUP BY run_id, launch_id, source, process_id),
+  unequal AS (SELECT run_id, launch_id, source FROM sequence GROUP BY run_id, launch_id, source HAVING min(text) <> max(text)),
   class AS (
-    SELECT run_id, label, generation, direction, ordinal, source, content_id, count(*) AS rank_count, min(rank) AS first_rank,
+    SELECT run_id, launch_id, label, generation, direction, ordinal, source, content_id, count(*) AS rank_count, min(rank) AS first_rank,
       group_concat(rank) AS ranks
-    FROM used GROUP BY run_id, label, generation, direction, ordinal, source, content_id)
+    FROM used GROUP BY run_id, launch_id, label, generation, direction, ordinal, source, content_id)
   SELECT x.run_id, x.label, x.generation, x.direction, x.ordinal, CASE x.source WHEN 0 THEN 'schedule' ELSE 'code' END AS source,
     x.content_id, (SELECT count(*) FROM collective_row r WHERE r.content_id = x.content_id AND r.is_wait = 0) AS collectives,
-    x.rank_count, x.first_rank, x.ranks
-  FROM (SELECT *, count(*) OVER (PARTITION BY run_id, label, generation, direction, ordinal, source) AS classes FROM class) x
+    x.rank_count, x.first_rank, x.ranks, n.ordinal AS launch
+  FROM (SELECT *, count(*) OVER (PARTITION BY run_id, launch_id, label, generation, direction, ordinal, source) AS classes FROM class) x
+  JOIN unequal q ON q.run_id = x.run_id AND q.launch_id = x.launch_id AND q.source = x.source
+  LEFT JOIN launch n ON n.id = x.launch_id
   WHERE x.classes > 1;
 
 -- Orders of execution, where not all ranks have the same: one row per order. `process_id` is the first process that has this order:
 -- its rows of graph_execution are the order.
 CREATE VIEW execution_divergence AS
   WITH per_process AS (
-    SELECT run_id, process_id, rank, group_concat(content_id) AS contents, sum(length) AS executions
-    FROM (SELECT f.run_id, u.process_id, p.rank, u.content_id,
+    SELECT run_id, launch_id, process_id, rank, group_concat(content_id) AS contents, sum(length) AS executions
+    FROM (SELECT f.run_id, coalesce(p.launch_id, 0) AS launch_id, u.process_id, p.rank, u.content_id,
             (SELECT count(*) FROM graph_execution_row r WHERE r.content_id = u.content_id) AS length
           FROM graph_execution_use_row u JOIN process p ON p.id = u.process_id JOIN log_file f ON f.id = p.log_file_id
           ORDER BY u.process_id, u.first_ordinal)
-    GROUP BY run_id, process_id, rank),
+    GROUP BY run_id, launch_id, process_id, rank),
   class AS (
-    SELECT run_id, contents, min(process_id) AS process_id, max(executions) AS executions, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
-    FROM per_process GROUP BY run_id, contents)
-  SELECT x.run_id, x.process_id, x.executions, x.rank_count, x.first_rank, x.ranks
-  FROM (SELECT *, count(*) OVER (PARTITION BY run_id) AS classes FROM class) x
+    SELECT run_id, launch_id, contents, min(process_id) AS process_id, max(executions) AS executions, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
+    FROM per_process GROUP BY run_id, launch_id, contents)
+  SELECT x.run_id, x.process_id, x.executions, x.rank_count, x.first_rank, x.ranks, n.ordinal AS launch
+  FROM (SELECT *, count(*) OVER (PARTITION BY run_id, launch_id) AS classes FROM class) x
+  LEFT JOIN launch n ON n.id = x.launch_id
   WHERE x.classes > 1;
 
 -- One row per process: what it compiled and how that went.

@@ -32,6 +32,12 @@ std::string Duration(const Statement& row, int column) {
   return row.IsNull(column) ? "" : HumanDuration(static_cast<double>(row.Int(column)) / 1e6);
 }
 
+// A compile and its lazy backward.
+std::string Total(const Statement& row, int duration, int backward) {
+  if (row.IsNull(duration) && row.IsNull(backward)) return "";
+  return HumanDuration(static_cast<double>(row.Int(duration) + row.Int(backward)) / 1e6);
+}
+
 // One line of what happened in the compile besides its times.
 std::string Remarks(const Statement& row, const std::function<int(std::string_view)>& at) {
   std::string remarks;
@@ -74,7 +80,8 @@ Result<void> PrintHistory(Statement& row, const RunFilter& runs) {
     runs.Add(
         table, Cell(row, at("run")),
         {Cell(row, at("rank")), label, Time(row, at("start_time_us")), Cell(row, at("function")),
-         Cell(row, at("status")), Duration(row, at("duration_us")), Duration(row, at("dynamo_us")),
+         Cell(row, at("status")), Total(row, at("duration_us"), at("backward_duration_us")),
+         Duration(row, at("dynamo_us")),
          Duration(row, at("inductor_us")), Duration(row, at("backward_duration_us")),
          Cell(row, at("graphs")), Cell(row, at("caches")), Remarks(row, at)});
   }

@@ -149,6 +149,15 @@ std::vector<std::pair<int, int>> Differ::Match() const {
   pass([](const CompileFacts& c) { return Texts{c.function, c.graph_hash, c.label}; });
   pass([](const CompileFacts& c) { return Texts{c.function, c.graph_hash}; });
   pass([](const CompileFacts& c) { return Texts{c.function, c.label}; });
+  // Frame ids move where more or fewer functions were compiled; a function's compiles keep their
+  // order. Without a name nothing tells that two compiles are the same.
+  pass([](const CompileFacts& c) {
+    const bool has_name = !c.function.empty();
+    return Texts{c.function, has_name ? c.label.substr(c.label.rfind('/') + 1) : c.label};
+  });
+  pass([](const CompileFacts& c) {
+    return Texts{c.function, c.function.empty() ? c.label : std::string()};
+  });
   std::vector<std::pair<int, int>> pairs;
   for (std::size_t i = 0; i < partner_of_b.size(); ++i) {
     if (partner_of_b[i] >= 0) pairs.emplace_back(partner_of_b[i], static_cast<int>(i));

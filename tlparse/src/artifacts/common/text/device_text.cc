@@ -38,7 +38,8 @@ std::size_t FindDeviceIndex(std::string_view text, std::size_t from) {
     const char before = text[at - 1];
     if ((before != ':' && before != '=') || !IsDigit(text[at])) continue;
     if (before == ':' ? EndsWithType(text.substr(0, at - 1))
-                      : text.substr(0, at).ends_with("', index="))
+                      : text.substr(0, at).ends_with("', index=") &&
+                            !text.substr(0, at).ends_with("'cpu', index="))
       return at;
   }
   return std::string_view::npos;

@@ -13,7 +13,7 @@ namespace {
 bool IsLowerHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
 bool IsBase32(char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); }
 
-// Indices of devices in the order in which a text names them. More than 16 different ones keep
+// Indices of devices, but for the processor's, in the order in which a text names them. More than 16 different ones keep
 // their own number.
 class DeviceOrdinals {
  public:
@@ -64,8 +64,10 @@ std::size_t RewriteDevice(std::string_view text, std::size_t at, DeviceOrdinals&
   if (end == begin) return at + 1;
   const bool is_device = text[at] == 'a'
                              ? EndsWithAt(text, begin, "cuda:") || EndsWithAt(text, begin, "mtia:")
-                         : text[at] == 'u' ? at > 0 && (text[at - 1] == 'p')
-                                           : EndsWithAt(text, begin, "', index=");
+                         : text[at] == 'u' ? at > 0 && text[at - 1] == 'p' &&
+                                                 !EndsWithAt(text, begin, "cpu:")
+                                           : EndsWithAt(text, begin, "', index=") &&
+                                                 !EndsWithAt(text, begin, "'cpu', index=");
   if (!is_device) return at + 1;
   devices.Rewrite(text, begin, end, rewriter);
   return end;
