@@ -81,9 +81,9 @@ Result<void> PrintHistory(Statement& row, const RunFilter& runs) {
         table, Cell(row, at("run")),
         {Cell(row, at("rank")), label, Time(row, at("start_time_us")), Cell(row, at("function")),
          Cell(row, at("status")), Total(row, at("duration_us"), at("backward_duration_us")),
-         Duration(row, at("dynamo_us")),
-         Duration(row, at("inductor_us")), Duration(row, at("backward_duration_us")),
-         Cell(row, at("graphs")), Cell(row, at("caches")), Remarks(row, at)});
+         Duration(row, at("dynamo_us")), Duration(row, at("inductor_us")),
+         Duration(row, at("backward_duration_us")), Cell(row, at("graphs")),
+         Cell(row, at("caches")), Remarks(row, at)});
   }
   if (table.empty()) {
     std::puts("no compiles in this database");

@@ -62,12 +62,11 @@ std::size_t RewriteDevice(std::string_view text, std::size_t at, DeviceOrdinals&
   const std::size_t begin = at + 2;
   const std::size_t end = DigitsEnd(text, begin);
   if (end == begin) return at + 1;
-  const bool is_device = text[at] == 'a'
-                             ? EndsWithAt(text, begin, "cuda:") || EndsWithAt(text, begin, "mtia:")
-                         : text[at] == 'u' ? at > 0 && text[at - 1] == 'p' &&
-                                                 !EndsWithAt(text, begin, "cpu:")
-                                           : EndsWithAt(text, begin, "', index=") &&
-                                                 !EndsWithAt(text, begin, "'cpu', index=");
+  const bool is_device =
+      text[at] == 'a' ? EndsWithAt(text, begin, "cuda:") || EndsWithAt(text, begin, "mtia:")
+      : text[at] == 'u'
+          ? at > 0 && text[at - 1] == 'p' && !EndsWithAt(text, begin, "cpu:")
+          : EndsWithAt(text, begin, "', index=") && !EndsWithAt(text, begin, "'cpu', index=");
   if (!is_device) return at + 1;
   devices.Rewrite(text, begin, end, rewriter);
   return end;
