@@ -69,7 +69,9 @@ TEST_CASE("A device's index is replaced by its order of appearance", "[normalize
   CHECK(Graph("cuda:0 cuda:1") == "cuda:0 cuda:1");
   // As many digits as a job of ten thousand ranks needs
   CHECK(Graph("cuda:10239 cuda:123456") == "cuda:0 cuda:123456");
-  CHECK(Graph("xpu:5 cpu:7 mtia:5") == "xpu:0 cpu:1 mtia:0");
+  // The processor is no device that ranks have their own of: it takes no part in the numbering.
+  CHECK(Graph("xpu:5 cpu:7 mtia:5") == "xpu:0 cpu:7 mtia:0");
+  CHECK(Graph("cpu:0 cuda:0") == Graph("cpu:0 cuda:3"));
   CHECK(Graph("idx=7, max=3, barracuda: 3") == "idx=7, max=3, barracuda: 3");
   CHECK(Code("with torch.cuda._DeviceGuard(3):\n    torch.cuda.set_device(3)\n    stream3 = "
              "get_raw_stream(3)\n    k.run(x, stream=stream3)\n") ==

@@ -86,7 +86,7 @@ def drop_records(database):
 
 def rows_of(db, table):
     # Where logs lie, and when the run was, is not what is compared.
-    columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})") if (table, name) not in (("run", "created_at"), ("log_file", "path"))]
+    columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})") if (table, name) not in (("run", "created_at"), ("run", "uuid"), ("log_file", "path"))]
     return collections.Counter(db.execute(f"SELECT {', '.join(columns)} FROM {table}"))
 
 
