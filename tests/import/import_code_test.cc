@@ -22,6 +22,13 @@ TEST_CASE("Every code of import_log has a fixture", "[import_code]") {
       fixtures += text.substr(at, text.find("\n=== ", at + 5) - at);
     }
   }
+  // What is found in profiles and dumps is provoked by tests in Python.
+  for (const auto& entry :
+       std::filesystem::directory_iterator(TRACEKIT_SOURCE_DIR "/tests/runtime")) {
+    if (entry.path().extension() != ".py") continue;
+    std::ifstream stream(entry.path(), std::ios::binary);
+    fixtures.append(std::istreambuf_iterator<char>(stream), {});
+  }
   REQUIRE(fixtures.size() > 10'000);
   for (int code = 1; code < static_cast<int>(ImportCode::kCount); ++code) {
     const ImportCodeInfo& info = Info(static_cast<ImportCode>(code));

@@ -151,6 +151,19 @@ class Reading(harness.EndToEnd):
         self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'bad_profile_event' AND text IS NOT NULL"),
                          [[len(bad)]])
 
+    def test_events_of_unknown_categories_are_counted(self):
+        trace = self.small()
+        trace["traceEvents"] += [dict(trace["traceEvents"][0], cat="quantum_op")] * 3
+        self.ingest(self.write("p.json", json.dumps(trace).encode()))
+        self.assertEqual(self.rows("SELECT message FROM import_log WHERE code = 'unknown_profile_event'"), [["3 events of category 'quantum_op'"]])
+
+    def test_an_event_that_is_too_large(self):
+        trace = self.small()
+        trace["traceEvents"].insert(0, dict(trace["traceEvents"][0], name="x" * (20 << 20)))
+        self.ingest(self.write("p.json", json.dumps(trace).encode()))
+        self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'profile_event_too_large'"), [[1]])
+        self.assertEqual(self.rows("SELECT count(*) FROM op_run"), [[1]])
+
     def test_hostile_names(self):
         names = ["<script>", "'; DROP TABLE run; --", "a\u0000b", "\ud800", "x" * 200000, ""]
         events = [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": -2 ** 63, "ts": i, "dur": 1}

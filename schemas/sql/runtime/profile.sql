@@ -26,6 +26,7 @@ CREATE TABLE profile (
   kept_count INTEGER NOT NULL,    -- those that became rows
   clock_offset_us INTEGER NOT NULL, -- was added to the file's times to bring them onto the log's axis
   process_note TEXT,              -- how process_id was found, or why it was not
+  overlaps_id INTEGER REFERENCES profile(id), -- an earlier profile of the same process that measured the same time
   own_rank INTEGER,               -- rank that the file itself names
   world_size INTEGER,             -- ranks of the job, as the file says
   host TEXT,                      -- name of the machine, as the file says

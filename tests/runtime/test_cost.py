@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""tlparse cost: sums, windows, devices; the JSON as its schema says."""
+
+import json
+import os
+import re
+import unittest
+
+import profiles
+from profiles import harness
+
+SCHEMA = os.path.join(profiles.ROOT, "schemas", "json", "answers", "cost.schema.json")
+QUESTIONS = ("line", "kernel", "node", "graph", "op")
+
+
+class Cost(harness.EndToEnd):
+    def ask(self, *arguments, database="x.db"):
+        answer = json.loads(self.tlparse("cost", database, "--json", "--top", "100000", *arguments).stdout)
+        try:
+            import jsonschema
+        except ImportError:
+            return answer
+        with open(SCHEMA, encoding="utf-8") as file:
+            jsonschema.validate(answer, json.load(file))
+        return answer
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_shares_add_up_to_the_kernels_time(self):
+        for folder in ("p_mlp_train", "p_two_functions", "p_ddp", "p_estimates", "p_dynamic", "torch-2.6.0/p_mlp_train"):
+            with self.subTest(folder):
+                self.tlparse(profiles.recorded(folder), "--db", "x.db", "--db-only")
+                sums = {by: sum(row["share_us"] for row in self.ask("--by", by)["rows"]) for by in ("line", "kernel", "node")}
+                kernel_us = sum(profile["kernel_us"] for profile in self.ask()["profiles"])
+                self.assertGreater(kernel_us, 0)
+                for by, total in sums.items():
+                    self.assertAlmostEqual(total, kernel_us, delta=1e-6 * kernel_us, msg=by)
+                whole = harness.rows(self.path("x.db"), "SELECT sum(r.duration_ns) / 1e3 FROM kernel_run_row r JOIN profile p ON "
+                                     "p.id = r.profile_id WHERE p.overlaps_id IS NULL")[0][0]
+                for view in ("kernel_cost", "line_cost", "node_cost"):
+                    total = harness.rows(self.path("x.db"), f"SELECT sum(share_us) FROM {view}")[0][0]
+                    self.assertAlmostEqual(total, whole, delta=1e-6 * whole, msg=view)
+                os.unlink(self.path("x.db"))
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_kernels_and_lines_of_a_training_step(self):
+        path = profiles.recorded("p_mlp_train")
+        self.tlparse(path, "--db", "x.db", "--db-only")
+        events = profiles.trace(os.path.join(path, "steps.pt.trace.json.zst"))["traceEvents"]
+        names = {}
+        for event in profiles.slices(events, "cpu_op"):
+            if re.match(r"graph_\d+_cpp", event["name"]):
+                name = re.sub(r"^graph_\d+_", "", event["name"])
+                calls, us = names.get(name, (0, 0))
+                names[name] = (calls + 1, us + event["dur"])
+        found = {}
+        for row in self.ask("--by", "kernel")["rows"]:
+            if row["name"].startswith("cpp_"):
+                calls, us = found.get(row["name"], (0, 0))
+                found[row["name"]] = (calls + row["calls"], us + row["share_us"])
+        self.assertEqual({name: calls for name, (calls, _) in found.items()}, {name: calls for name, (calls, _) in names.items()})
+        for name, (_, us) in names.items():
+            self.assertAlmostEqual(found[name][1], us, delta=0.01)
+        calls = [e for e in profiles.slices(events, "cpu_op", "user_annotation") if e["name"].startswith("## Call")]
+        graphs = self.ask("--by", "graph")["rows"]
+        self.assertEqual(sum(row["calls"] for row in graphs), len(calls))
+        self.assertAlmostEqual(sum(row["share_us"] for row in graphs), sum(e["dur"] for e in calls), delta=0.01)
+        self.assertIn("common.py:22", self.tlparse("cost", "x.db").stdout)
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_estimates_of_every_kernel(self):
+        self.tlparse(profiles.recorded("p_estimates"), "--db", "x.db", "--db-only")
+        rows = self.ask("--by", "kernel")["rows"]
+        self.assertEqual(len(rows), 29)  # 11 of one graph and 18 of the other
+        self.assertTrue(all(row["estimated_us"] is not None for row in rows), rows)
+
+    def gpu_trace(self):
+        def event(category, name, ts, dur, **more):
+            return dict({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {}}, **more)
+        events = [event("user_annotation", f"ProfilerStep#{step}", step * 100, 100) for step in (3, 4)]
+        for step in (3, 4):
+            at = step * 100
+            key = "f" * 52
+            events.append(event("user_annotation", f"## Call CompiledFxGraph {key} ##", at + 10, 20, args={"External id": step * 10}))
+            events.append(event("cpu_op", "triton_poi_fused_0", at + 12, 5, args={"External id": step * 10 + 1}))
+            events.append(event("cuda_runtime", "cuLaunchKernel", at + 13, 2, args={"correlation": step, "External id": step * 10 + 1}))
+            # Two streams; the work of step 3 ends in step 4.
+            events.append(event("kernel", "triton_poi_fused_0", at + 50, 70, pid=0, tid=7,
+                                args={"device": 0, "stream": 7, "correlation": step, "External id": step * 10 + 1}))
+            events.append(event("gpu_memcpy", "Memcpy HtoD", at + 60, 10, pid=0, tid=8, args={"device": 0, "stream": 8, "bytes": 4}))
+        return {"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": events}
+
+    def test_device_windows_and_steps(self):
+        self.write("p.json", json.dumps(self.gpu_trace()).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        answer = self.ask("--by", "kernel")
+        profile = answer["profiles"][0]
+        self.assertEqual((profile["steps"], profile["window_us"], profile["compiled_us"], profile["outside_us"]), (2, 200, 40, 160))
+        # Busy 350 … 420 and 450 … 500, where the window ends.
+        self.assertEqual(profile["devices"], [{"device": 0, "kernels": 2, "busy_us": 120, "idle_us": 80}])
+        self.assertEqual([(row["calls"], row["share_us"]) for row in answer["rows"]], [(2, 140)])
+        one = self.ask("--by", "kernel", "--steps", "3")
+        self.assertEqual([(row["calls"], row["share_us"]) for row in one["rows"]], [(1, 70)])
+        self.assertEqual(one["profiles"][0]["window_us"], 100)
+        self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us, graph_call_id IS NOT NULL FROM op_run WHERE name LIKE 'triton%'"),
+                         [[70.0, 1], [70.0, 1]])
+        self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us FROM graph_call"), [[70.0], [70.0]])
+        self.assertEqual(harness.rows(self.path("x.db"), "SELECT enqueued_us, start_us FROM kernel_run"), [[313.0, 350.0], [413.0, 450.0]])
+
+    def test_errors(self):
+        self.write("p.json", json.dumps(self.gpu_trace()).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        for arguments in (("--steps", "5-3"), ("--steps", "x"), ("--steps", "77"), ("--rank", "9"), ("--by", "colour"), ("--run", "none")):
+            self.assert_one_line_of_complaint(self.tlparse("cost", "x.db", *arguments, expect=2))
+        self.tlparse(harness.bundled("simple"), "--db", "y.db", "--db-only")
+        self.assert_one_line_of_complaint(self.tlparse("cost", "y.db", expect=2))
+
+    def test_every_question_of_a_person(self):
+        self.write("p.json", json.dumps(self.gpu_trace()).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        for by in QUESTIONS:
+            self.assertIn("device 0: 2 kernels", self.tlparse("cost", "x.db", "--by", by).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

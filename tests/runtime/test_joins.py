@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""The joins of profiles with logs, counted by another program: it reads the logs and the profiles itself and knows tlparse by its tables only."""
+
+import collections
+import glob
+import json
+import os
+import re
+import unittest
+
+import profiles
+from profiles import harness
+
+
+CALL = re.compile(r"## Call CompiledFxGraph (\S+) ##$")
+REGION = re.compile(r"Torch-Compiled Region: (\S+)$")
+ALLOCATION = re.compile(r"aten::(empty|empty_strided|empty_like|resize_|detach|set_|as_strided|view|slice|select)$|graph_\d+_inductor_wrapper_call$")
+
+
+def read_log(path):
+    """{cache key: handles of its code, in order}, {cache key: compile ids}, {compile id: …}"""
+    handles, keys, code = {}, collections.defaultdict(set), {}
+    lines = profiles.data(path).decode("utf-8", "replace").split("\n")
+    header = re.compile(r"^[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ .+?:\d+\] (\{.*)$")
+    at = 0
+    while at < len(lines):
+        match = header.match(lines[at])
+        at += 1
+        if not match:
+            continue
+        payload = []
+        while at < len(lines) and lines[at].startswith("\t"):
+            payload.append(lines[at][1:])
+            at += 1
+        envelope = json.loads(match.group(1))
+        compile_id = "%s/%s" % (envelope["frame_id"], envelope["frame_compile_id"]) if "frame_id" in envelope else None
+        if "inductor_output_code" in envelope:
+            code[compile_id] = re.findall(r"\[Provenance debug handles\] (\S+)", "\n".join(payload))
+        if envelope.get("artifact", {}).get("name", "").startswith("fx_graph_cache_") and payload:
+            key = json.loads("\n".join(payload)).get("key")
+            keys[key].add(compile_id)
+            handles.setdefault(key, code.get(compile_id, []))
+    return handles, keys
+
+
+def children_of_calls(events):
+    """[(key, start µs, number of the kernels' slices)] of each graph call: direct children that allocate nothing."""
+    cpu = sorted(profiles.slices(events, "cpu_op", "user_annotation"), key=lambda e: (str(e["tid"]), e["ts"], -e["dur"]))
+    calls = []
+    for index, event in enumerate(cpu):
+        match = CALL.match(event["name"])
+        if not match:
+            continue
+        end, last, names = event["ts"] + event["dur"], -1, []
+        for inner in cpu[index + 1:]:
+            if inner["tid"] != event["tid"] or inner["ts"] >= end:
+                break
+            if inner["ts"] < last:
+                continue
+            if not ALLOCATION.match(inner["name"]) or "wrapper_call" not in inner["name"]:
+                last = inner["ts"] + inner["dur"]
+            if not ALLOCATION.match(inner["name"]):
+                names.append(inner["name"])
+        calls.append((match.group(1), names))
+    return calls
+
+
+@unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+class Joins(harness.EndToEnd):
+    def ingest(self, *folders):
+        self.tlparse(*(profiles.recorded(folder) for folder in folders), "--db", "x.db", "--db-only", "--run", "r")
+
+    def rows(self, sql, *parameters):
+        return harness.rows(self.path("x.db"), sql, *parameters)
+
+    def profile_and_log(self, folder):
+        logs = sorted(glob.glob(profiles.recorded(folder, "dedicated*")))
+        for profile in sorted(glob.glob(profiles.recorded(folder, "*.trace.json*"))):
+            rank = re.search(r"\.rank(\d+)\.", profile)
+            yield profile, [log for log in logs if not rank or "rank_%s_" % rank.group(1) in log][0]
+
+    # Recordings whose log has keys, and those of them whose kernels were recorded with provenance.
+    WITH_KEYS = ("p_mlp_train", "p_two_functions", "p_graph_breaks", "p_ddp", "p_estimates", "p_cache_hit/cold", "p_cache_hit/warm", "p_dynamic")
+    WITH_KERNELS = tuple(name for name in WITH_KEYS if name != "p_graph_breaks")
+
+    def test_every_graph_call_by_its_key(self):
+        for folder in self.WITH_KEYS:
+            with self.subTest(folder):
+                self.ingest(folder)
+                for profile, log in self.profile_and_log(folder):
+                    handles, keys = read_log(log)
+                    expected = collections.Counter()
+                    for key, _ in children_of_calls(profiles.trace(profile)["traceEvents"]):
+                        expected[key] += 1
+                    found = collections.Counter()
+                    for key, label, count in self.rows(
+                        "SELECT g.key, c.label, count(*) FROM graph_call g JOIN compile c ON c.id = g.compile_id JOIN profile p "
+                        "ON p.id = g.profile_id WHERE p.path = ? AND g.join_key = 'K1' AND g.graph_id IS NOT NULL GROUP BY 1, 2", profile):
+                        self.assertIn(label, keys[key])
+                        found[key] += count
+                    self.assertEqual(found, expected)
+                # Where a region is around a forward's call, it names the same compile.
+                self.assertEqual(self.rows(
+                    "SELECT count(*) FROM graph_call g JOIN compiled_region r ON r.thread_id = g.thread_id AND g.start_ns BETWEEN r.start_ns AND "
+                    "r.start_ns + r.duration_ns AND NOT EXISTS (SELECT 1 FROM compiled_region i WHERE i.thread_id = r.thread_id AND i.start_ns > "
+                    "r.start_ns AND g.start_ns BETWEEN i.start_ns AND i.start_ns + i.duration_ns) "
+                    "WHERE g.direction <> 'backward' AND g.compile_id <> r.compile_id"), [[0]])
+                self.assertEqual(self.rows("SELECT count(*) FROM graph_call WHERE join_key IS NULL"), [[0]])
+                os.unlink(self.path("x.db"))
+
+    def test_every_region_by_its_compile_id(self):
+        for folder in self.WITH_KEYS + ("torch-2.6.0/p_mlp_train",):
+            with self.subTest(folder):
+                self.ingest(folder)
+                expected = sum(bool(REGION.match(event["name"])) for profile, _ in self.profile_and_log(folder)
+                               for event in profiles.slices(profiles.trace(profile)["traceEvents"], "cpu_op", "user_annotation"))
+                self.assertGreater(expected, 0)
+                self.assertEqual(self.rows("SELECT count(*), sum(r.label = c.label) FROM compiled_region r JOIN compile c ON "
+                                           "c.id = r.compile_id WHERE r.join_key = 'K2'"), [[expected, expected]])
+                os.unlink(self.path("x.db"))
+
+    def test_every_kernel_by_its_place_in_the_call(self):
+        for folder in self.WITH_KERNELS:
+            with self.subTest(folder):
+                self.ingest(folder)
+                for profile, log in self.profile_and_log(folder):
+                    handles, _ = read_log(log)
+                    expected = collections.Counter()
+                    for key, names in children_of_calls(profiles.trace(profile)["traceEvents"]):
+                        self.assertEqual(len(names), len(handles[key]), (key, names, handles[key]))
+                        for handle in handles[key]:
+                            expected[(key, handle)] += 1
+                    self.assertGreater(len(expected), 0)
+                    found = {(key, handle): count for key, handle, count in self.rows(
+                        "SELECT g.key, k.name || ':' || k.debug_handle, count(*) FROM kernel_run r JOIN graph_call g ON g.id = r.graph_call_id "
+                        "JOIN kernel_row k ON k.id = r.kernel_id JOIN profile p ON p.id = r.profile_id "
+                        "WHERE p.path = ? AND r.join_key = 'K5' GROUP BY 1, 2", profile)}
+                    self.assertEqual(found, dict(expected))
+                self.assertEqual(self.rows("SELECT count(*) FROM kernel_run WHERE kernel_id IS NULL"), [[0]])
+                os.unlink(self.path("x.db"))
+
+    def test_pytorch_2_6_without_keys(self):
+        self.ingest("torch-2.6.0/p_mlp_train")
+        events = profiles.trace(profiles.recorded("torch-2.6.0/p_mlp_train/steps.pt.trace.json.zst"))["traceEvents"]
+        backwards = [e for e in profiles.slices(events, "cpu_op") if e["name"] == "CompiledFunctionBackward"]
+        kernels = [e for e in profiles.slices(events, "cpu_op") if re.match(r"graph_\d+_cpp", e["name"])]
+        self.assertEqual(self.rows("SELECT count(*) FROM graph_call WHERE join_key = 'K3' AND direction = 'backward'"), [[len(backwards)]])
+        self.assertEqual(self.rows("SELECT count(*) FROM kernel_run WHERE op_run_id IS NULL AND kernel_id IS NOT NULL"), [[len(kernels)]])
+
+    def test_labels_that_come_again_after_a_reset(self):
+        self.ingest("p_two_functions")
+        after, before = (self.rows("SELECT DISTINCT c.label, c.generation FROM graph_call g JOIN compile c ON c.id = g.compile_id JOIN "
+                                   "profile p ON p.id = g.profile_id WHERE p.path LIKE ? ORDER BY 1", "%/" + name + "%")
+                         for name in ("after_reset", "before_reset"))
+        self.assertEqual({label for label, _ in after} & {label for label, _ in before}, {label for label, _ in after})
+        self.assertEqual({generation for _, generation in before}, {0})
+        self.assertEqual({generation for _, generation in after}, {1})
+
+    def test_a_log_that_comes_later(self):
+        log = glob.glob(profiles.recorded("p_mlp_train", "dedicated*"))[0]
+        profile = glob.glob(profiles.recorded("p_mlp_train", "*.trace.json*"))[0]
+        answers = []
+        for order in ([log, profile], [profile, log]):
+            for path in order:
+                self.tlparse(path, "--db", "x.db", "--db-only", "--run", "r")
+            answers.append(self.rows("SELECT name, join_key, count(*), sum(duration_ns) FROM kernel_run GROUP BY 1, 2 ORDER BY 1, 2"))
+            self.assertEqual(self.rows("SELECT count(*) FROM kernel_run WHERE join_key IS NULL"), [[0]])
+            self.assertEqual(self.rows("PRAGMA foreign_key_check"), [])
+            os.unlink(self.path("x.db"))
+        self.assertEqual(answers[0], answers[1])
+
+    def test_another_processs_log_of_the_same_graph(self):
+        log = glob.glob(profiles.recorded("p_cache_hit/cold", "dedicated*"))[0]
+        profile = profiles.recorded("p_cache_hit/warm/steps.pt.trace.json.zst")
+        self.tlparse(log, profile, "--db", "x.db", "--db-only", "--run", "r")
+        self.assertEqual(self.rows("SELECT DISTINCT join_key, join_note FROM graph_call"),
+                         [["K1", "the log of another process that compiled the same graph"]])
+        self.assertEqual(self.rows("SELECT code FROM import_log WHERE code = 'unmatched_profile'"), [["unmatched_profile"]])
+
+    def test_profiles_that_overlap_are_counted_once(self):
+        profile = profiles.recorded("p_mlp_train/steps.pt.trace.json.zst")
+        trace = profiles.trace(profile)
+        self.write("a.json", json.dumps(trace).encode())
+        trace["traceEvents"].append(dict(trace["traceEvents"][-1], ph="M"))
+        self.write("b.json", json.dumps(trace).encode())
+        self.tlparse(self.path("a.json"), self.path("b.json"), "--db", "x.db", "--db-only", "--run", "r")
+        self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'overlapping_profiles'"), [[1]])
+        kernels = len([e for e in profiles.slices(trace["traceEvents"], "cpu_op") if re.match(r"graph_\d+_cpp", e["name"])])
+        self.assertEqual(self.rows("SELECT sum(calls) FROM kernel_cost"), [[kernels]])
+        answer = json.loads(self.tlparse("cost", "x.db", "--json").stdout)
+        self.assertEqual(len(answer["profiles"]), 1)
+        self.assertIn("overlaps", answer["notes"][0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+// Where the time of the profiled steps went.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+enum class CostBy : std::uint8_t { kLine, kKernel, kNode, kGraph, kOp };
+
+struct CostOptions {
+  std::int64_t run_id = 0;
+  CostBy by = CostBy::kLine;
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> first_step;  // of ProfilerStep#n; nothing: all steps of each profile
+  std::optional<std::int64_t> last_step;
+};
+
+// One profile, as far as it is counted: its steps, or all of it if it marks none.
+struct CostProfile {
+  struct Device {
+    std::int64_t device = 0;
+    std::int64_t kernels = 0;
+    double busy_us = 0;  // some kernel or copy ran
+    double idle_us = 0;  // none did, between the window's ends
+  };
+  std::int64_t id = 0;
+  std::string path;
+  std::optional<std::int64_t> rank;
+  std::int64_t steps = 0;  // 0: the profile marks none
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  double window_us = 0;
+  double compiled_us = 0;       // some graph call was open on the CPU
+  double outside_us = 0;        // none was
+  double kernel_us = 0;         // sum of kernel runs, on all devices and threads
+  double joined_kernel_us = 0;  // of those that belong to a kernel of the log
+  std::vector<Device> devices;
+};
+
+// Members that a question does not have stay empty.
+struct CostRow {
+  std::string name;       // kernel, node, op; of a graph its function; of a line its code
+  std::string label;      // compile
+  std::string direction;  // of the graph
+  std::string file;
+  std::optional<std::int64_t> line;
+  std::string function;
+  std::optional<std::int64_t> kernel_id, graph_id, debug_handle;
+  std::string lines;  // of a kernel: file:line, …
+  std::string grid;
+  std::int64_t calls = 0;
+  double inclusive_us = 0;
+  double share_us = 0;                 // adds up over the rows
+  double share = 0;                    // of all rows' share_us, 0 … 1
+  std::optional<double> device_us;     // graphs, ops
+  std::optional<double> compile_us;    // graphs
+  std::optional<double> estimated_us;  // kernels: of one run, by the compiler
+  std::string join_note;               // kernels without a kernel_id: why
+};
+
+struct CostAnswer {
+  std::vector<CostProfile> profiles;
+  std::vector<CostRow> rows;  // most expensive first
+  std::vector<std::string> notes;
+};
+
+// kNotFound: the run has no profile (of this rank, with these steps).
+Result<CostAnswer> Cost(Database& database, const CostOptions& options);
+
+}  // namespace tlparse

@@ -1,0 +1,20 @@
+// What the compiler expected each kernel to take.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// Nanoseconds of one run, by (graph, kernel). The log estimates scheduler nodes, the code calls
+// kernels: nodes without a name are dropped, and the i-th node is the i-th kernel if there are as
+// many; else stretches of fused nodes (op3, op4_op5, …) between extern kernels count as one kernel
+// (CPU). Graphs where neither gives as many as the code has kernels have no estimate.
+Result<std::map<std::pair<std::int64_t, std::int64_t>, double>> KernelEstimates(
+    Database& database, std::int64_t run_id);
+
+}  // namespace tlparse

@@ -1,0 +1,248 @@
+// tlparse cost <db>: where the time of the profiled steps went.
+#include "analysis/cost/cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::pair<std::string_view, CostBy> kQuestions[] = {
+    {"line", CostBy::kLine},   {"kernel", CostBy::kKernel}, {"node", CostBy::kNode},
+    {"graph", CostBy::kGraph}, {"op", CostBy::kOp},
+};
+
+std::string Us(double us) { return HumanDuration(us / 1e6); }
+std::string OptionalUs(const std::optional<double>& us) { return us ? Us(*us) : std::string(); }
+std::string Percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+// "3-5" or "4".
+bool ParseSteps(const std::string& text, CostOptions& options) {
+  const std::size_t dash = text.find('-');
+  const auto number = [](std::string_view digits, std::optional<std::int64_t>& value) {
+    std::int64_t parsed = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), parsed);
+    if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() ||
+        parsed < 0)
+      return false;
+    value = parsed;
+    return true;
+  };
+  const std::string_view first = std::string_view(text).substr(0, dash);
+  const std::string_view last = dash == text.npos ? first : std::string_view(text).substr(dash + 1);
+  return number(first, options.first_step) && number(last, options.last_step) &&
+         *options.first_step <= *options.last_step;
+}
+
+std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t top) {
+  JsonWriter json;
+  const auto text = [&](std::string_view key, const std::string& value) {
+    json.Key(key);
+    value.empty() ? json.Null() : json.String(value);
+  };
+  json.BeginObject().Key("by").String(by).Key("profiles").BeginArray();
+  for (const CostProfile& profile : answer.profiles) {
+    json.BeginObject().Key("path").String(profile.path);
+    json.Key("rank").OptionalInt(profile.rank).Key("steps").Int(profile.steps);
+    json.Key("start_us").Real(static_cast<double>(profile.start_ns) / 1e3);
+    json.Key("window_us").Real(profile.window_us).Key("compiled_us").Real(profile.compiled_us);
+    json.Key("outside_us").Real(profile.outside_us).Key("kernel_us").Real(profile.kernel_us);
+    json.Key("joined_kernel_us").Real(profile.joined_kernel_us).Key("devices").BeginArray();
+    for (const CostProfile::Device& device : profile.devices) {
+      json.BeginObject().Key("device").Int(device.device).Key("kernels").Int(device.kernels);
+      json.Key("busy_us").Real(device.busy_us).Key("idle_us").Real(device.idle_us).EndObject();
+    }
+    json.EndArray().EndObject();
+  }
+  json.EndArray().Key("rows").BeginArray();
+  for (std::size_t i = 0; i < std::min(top, answer.rows.size()); ++i) {
+    const CostRow& row = answer.rows[i];
+    json.BeginObject();
+    text("name", row.name);
+    text("label", row.label);
+    text("direction", row.direction);
+    text("file", row.file);
+    json.Key("line").OptionalInt(row.line);
+    text("function", row.function);
+    json.Key("kernel_id").OptionalInt(row.kernel_id).Key("graph_id").OptionalInt(row.graph_id);
+    json.Key("debug_handle").OptionalInt(row.debug_handle);
+    text("lines", row.lines);
+    text("grid", row.grid);
+    json.Key("calls").Int(row.calls).Key("inclusive_us").Real(row.inclusive_us);
+    json.Key("share_us").Real(row.share_us).Key("share").Real(row.share);
+    json.Key("device_us").OptionalReal(row.device_us);
+    json.Key("compile_us").OptionalReal(row.compile_us);
+    json.Key("estimated_us").OptionalReal(row.estimated_us);
+    text("join_note", row.join_note);
+    json.EndObject();
+  }
+  json.EndArray().Key("row_count").Int(static_cast<std::int64_t>(answer.rows.size()));
+  json.Key("notes").BeginArray();
+  for (const std::string& note : answer.notes) json.String(note);
+  json.EndArray().EndObject();
+  return json.Take();
+}
+
+void PrintProfiles(const CostAnswer& answer) {
+  for (const CostProfile& profile : answer.profiles) {
+    std::string line = profile.rank ? fmt::format("rank {}: ", *profile.rank) : std::string();
+    line += fmt::format("{}{}", Us(profile.window_us),
+                        profile.steps > 0 ? fmt::format(" in {} steps", profile.steps)
+                                          : std::string(" in all (no steps are marked)"));
+    line += fmt::format(": {} ({}) in compiled graphs, {} ({}) outside", Us(profile.compiled_us),
+                        Percent(profile.compiled_us / std::max(profile.window_us, 1e-9)),
+                        Us(profile.outside_us),
+                        Percent(profile.outside_us / std::max(profile.window_us, 1e-9)));
+    std::puts(line.c_str());
+    std::puts(fmt::format("  kernels {}, of which {} belong to a kernel of the log",
+                          Us(profile.kernel_us), Us(profile.joined_kernel_us))
+                  .c_str());
+    for (const CostProfile::Device& device : profile.devices) {
+      std::puts(fmt::format("  device {}: {} kernels, busy {}, idle {} ({})", device.device,
+                            device.kernels, Us(device.busy_us), Us(device.idle_us),
+                            Percent(device.idle_us / std::max(profile.window_us, 1e-9)))
+                    .c_str());
+    }
+  }
+  for (const std::string& note : answer.notes) std::puts(Printable(note).c_str());
+}
+
+std::string KernelName(const CostRow& row) {
+  return row.debug_handle ? fmt::format("{}:{}", row.name, *row.debug_handle) : row.name;
+}
+
+void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
+  using Align = Table::Align;
+  std::vector<Table::Column> columns = {{"share", Align::kRight}, {"time", Align::kRight}};
+  const auto add = [&](std::string heading, Align align = Align::kLeft) {
+    columns.push_back({std::move(heading), align});
+  };
+  if (by == CostBy::kLine || by == CostBy::kNode) add("inclusive", Align::kRight);
+  if (by == CostBy::kOp) add("with ops inside", Align::kRight);
+  add("calls", Align::kRight);
+  if (by == CostBy::kKernel) add("mean", Align::kRight), add("estimated", Align::kRight);
+  if (by == CostBy::kGraph || by == CostBy::kOp) add("device", Align::kRight);
+  if (by == CostBy::kGraph) add("compile", Align::kRight);
+  if (by != CostBy::kLine && by != CostBy::kOp) add("compile id"), add("graph");
+  if (by == CostBy::kLine) add("line"), add("code");
+  if (by == CostBy::kKernel) add("kernel"), add("lines");
+  if (by == CostBy::kNode) add("node");
+  if (by == CostBy::kGraph) add("function");
+  if (by == CostBy::kOp) add("op");
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < std::min(top, answer.rows.size()); ++i) {
+    const CostRow& row = answer.rows[i];
+    std::vector<std::string> cells = {Percent(row.share), Us(row.share_us)};
+    if (by == CostBy::kLine || by == CostBy::kNode || by == CostBy::kOp)
+      cells.push_back(Us(row.inclusive_us));
+    cells.push_back(std::to_string(row.calls));
+    if (by == CostBy::kKernel) {
+      cells.push_back(
+          Us(row.inclusive_us / static_cast<double>(std::max<std::int64_t>(row.calls, 1))));
+      cells.push_back(OptionalUs(row.estimated_us));
+    }
+    if (by == CostBy::kGraph || by == CostBy::kOp) cells.push_back(OptionalUs(row.device_us));
+    if (by == CostBy::kGraph) cells.push_back(OptionalUs(row.compile_us));
+    if (by != CostBy::kLine && by != CostBy::kOp) {
+      cells.push_back(row.label);
+      cells.push_back(row.direction);
+    }
+    switch (by) {
+      case CostBy::kLine:
+        cells.push_back(row.file.empty() ? "(no line known)"
+                                         : fmt::format("{}:{}", row.file, row.line.value_or(0)));
+        cells.push_back(row.name);
+        break;
+      case CostBy::kKernel:
+        cells.push_back(KernelName(row));
+        cells.push_back(row.kernel_id ? row.lines : fmt::format("({})", row.join_note));
+        break;
+      case CostBy::kNode:
+        cells.push_back(row.name.empty() ? "(no node known)" : row.name);
+        break;
+      case CostBy::kGraph:
+      case CostBy::kOp:
+        cells.push_back(!row.name.empty()       ? row.name
+                        : row.join_note.empty() ? std::string()
+                                                : fmt::format("({})", row.join_note));
+        break;
+    }
+    table.Add(std::move(cells));
+  }
+  std::fputc('\n', stdout);
+  if (table.empty()) {
+    std::puts("nothing of that ran in these profiles");
+    return;
+  }
+  table.Print();
+  if (answer.rows.size() > top)
+    std::puts(fmt::format("and {} more (--top)", answer.rows.size() - top).c_str());
+}
+
+Result<std::int64_t> RunIdOf(Database& database, const std::optional<std::string>& name) {
+  ASSIGN_OR_RETURN(Statement find, database.Prepare("SELECT id FROM run WHERE ?1 IS NULL OR name = "
+                                                    "?1 ORDER BY id DESC LIMIT 1"));
+  if (name) find.Bind(1, std::string_view(*name));
+  ASSIGN_OR_RETURN(const bool exists, find.Step());
+  if (!exists)
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("the database has no run '{}'", name.value_or("")));
+  return find.Int(0);
+}
+
+}  // namespace
+
+int RunCost(std::span<const std::string> arguments) {
+  Arguments app(
+      "Where the time of the profiled steps went, by Python line, kernel, graph node, graph or op; "
+      "how much of it is outside compiled graphs, how long devices were idle. A kernel that fuses "
+      "several lines: 'inclusive' gives each of them all of its time, 'time' and 'share' divide "
+      "it.",
+      "cost");
+  AnswerArguments common;
+  CostOptions options;
+  std::string by = "line";
+  std::optional<std::string> run, steps;
+  int top = 30;
+  AddAnswerArguments(app, common);
+  app.Add("--by", by, "line, kernel, node, graph or op")
+      .OneOf({"line", "kernel", "node", "graph", "op"})
+      .ShowDefault();
+  app.Add("--rank", options.rank, "only this rank");
+  app.Add("--steps", steps, "only these steps of the profiler, like 3-5 (default: all it marks)");
+  app.Add("--top", top, "so many rows").Positive().ShowDefault();
+  app.Add("--run", run, "the run of this name (default: the latest)");
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  for (const auto& [name, question] : kQuestions) {
+    if (by == name) options.by = question;
+  }
+  if (steps && !ParseSteps(*steps, options)) {
+    std::fprintf(stderr, "tlparse: --steps takes a step or a range like 3-5, not '%s'\n",
+                 Printable(*steps).c_str());
+    return kExitUsage;
+  }
+  Result<Database> database = OpenAnswerDatabase(common.database);
+  if (!database) return ReportError(database.error());
+  const Result<std::int64_t> run_id = RunIdOf(*database, run);
+  if (!run_id) return ReportError(run_id.error());
+  options.run_id = *run_id;
+  const Result<CostAnswer> answer = Cost(*database, options);
+  if (!answer) return ReportError(answer.error());
+  if (common.json) {
+    JsonWriter json;
+    json.Raw(ToJson(*answer, by, static_cast<std::size_t>(top)));
+    PrintJson(json);
+  } else {
+    PrintProfiles(*answer);
+    PrintRows(*answer, options.by, static_cast<std::size_t>(top));
+  }
+  return kExitDone;
+}
+
+}  // namespace tlparse
