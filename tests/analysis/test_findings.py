@@ -1,6 +1,7 @@
 """`tlparse findings`: the first finding of every recorded job is what was planted in it; healthy jobs have none that alarms."""
 
 import glob
+import hashlib
 import json
 import os
 import pty
@@ -251,6 +252,91 @@ class UnfinishedWork(AnswerTest):
                     self.assertNotIn("stopped_first", {one["kind"] for one in ask("findings", self.job(scenario))["findings"]})
         killed = ask("findings", self.ingest(os.path.join(LOGS, "killed"), name="killed"))["findings"]
         self.assertIn("stopped_first", {one["kind"] for one in killed})
+
+
+def record(envelope, payload=None, time="08:30:01.000000"):
+    envelope = dict(envelope)
+    if payload is not None:
+        envelope["has_payload"] = hashlib.md5(payload.encode()).hexdigest()
+    text = f"V1121 {time} 4242 torch/_dynamo/convert_frame.py:304] {json.dumps(envelope)}\n"
+    return text + ("\t" + payload.replace("\n", "\n\t") + "\n" if payload is not None else "")
+
+
+class WrongAnswers(AnswerTest):
+    """What was said wrongly of small logs."""
+
+    def save(self, name, *records):
+        path = os.path.join(self.scratch, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write("".join(records))
+        return path
+
+    def compiled(self, frame, function, operation, rank=0, inputs='L_x_: "f32[4][1]cuda:0"'):
+        ids = {"rank": rank, "frame_id": frame, "frame_compile_id": 0, "attempt": 0}
+        graph = (f"class GraphModule(torch.nn.Module):\n    def forward(self, {inputs}):\n        l_x_ = L_x_\n"
+                 f'        {operation}: "f32[4][1]cuda:{rank}" = l_x_ + 1;  l_x_ = None\n        return ({operation},)\n')
+        metrics = {"co_name": function, "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": f"{frame}/0"}
+        stack = [{"line": 10, "name": function, "filename": 1, "loc": "x"}]
+        return (record({"dynamo_start": {"stack": stack}, **ids}) + record({"dynamo_output_graph": {"sizes": {}}, **ids}, graph)
+                + record({"compilation_metrics": metrics, **ids}))
+
+    def test_the_processor_takes_no_part_in_device_numbering(self):
+        folder = os.path.join(self.scratch, "devices")
+        for rank in (0, 3):
+            inputs = f'L_x_: "f32[4][1]cpu:0", L_y_: "f32[4][1]cuda:{rank}"'
+            self.save(f"devices/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", record({"str": ["/u/m.py", 1]}),
+                      self.compiled(0, "f", "add", rank, inputs))
+        answer = ask("ranks", self.ingest(folder, name="devices"))
+        self.assertEqual(len(answer["classes"]), 1, answer["classes"])
+
+    def test_diff_finds_a_function_whose_frame_moved_and_whose_graph_was_edited(self):
+        name = record({"str": ["/u/m.py", 1]})
+        a = self.save("a.log", name, self.compiled(0, "f", "add"))
+        b = self.save("b.log", name, self.compiled(0, "g", "mul"), self.compiled(1, "f", "sub"))
+        answer = ask("diff", a, b)["comparisons"][0]
+        self.assertEqual([one["function"] for one in answer["only_a"]], [])
+        self.assertEqual([one["function"] for one in answer["only_b"]], ["g"])
+        self.assertEqual([(one["a_label"], one["b_label"], one["function"]) for one in answer["compiles"]], [("0/0", "1/0", "f")])
+
+    def test_the_total_of_a_compile_has_its_backward(self):
+        connection = sqlite3.connect(self.job("mlp_train"))
+        self.addCleanup(connection.close)
+        rows = connection.execute("SELECT duration_us, backward_duration_us, total_us FROM compile_history WHERE backward_duration_us > 0").fetchall()
+        self.assertTrue(rows)
+        self.assertTrue(all(total == own + backward for own, backward, total in rows), rows)
+
+    def test_equal_collectives_in_graphs_that_are_cut_differently_are_no_divergence(self):
+        """Rank 1 has the two collectives of rank 0's graph in two graphs."""
+        folder = os.path.join(self.scratch, "cut")
+        cuts = {0: [["all_reduce_", "broadcast_"]], 1: [["all_reduce_"], ["broadcast_"]], 2: [["all_reduce_", "broadcast_"]]}
+        schedule = {"name": "inductor_collective_schedule", "encoding": "json"}
+        for rank, graphs in cuts.items():
+            parts = [record({"str": ["/u/m.py", 1]})]
+            for frame, ops in enumerate(graphs):
+                ids = {"rank": rank, "frame_id": frame, "frame_compile_id": 0, "attempt": 0}
+                text = json.dumps([f"torch.ops._c10d_functional.{op}.default" for op in ops])
+                parts += [record({"dynamo_start": {"stack": []}, **ids}), record({"artifact": schedule, **ids}, text),
+                          record({"compilation_metrics": {"co_name": f"f{frame}", "co_filename": "/u/m.py", "co_firstlineno": 1}, **ids})]
+            self.save(f"cut/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", *parts)
+        database = self.ingest(folder, name="cut")
+        connection = sqlite3.connect(database)
+        self.addCleanup(connection.close)
+        self.assertEqual(connection.execute("SELECT count(*) FROM collective").fetchone(), (6,))
+        self.assertEqual(connection.execute("SELECT * FROM collective_divergence").fetchall(), [])
+        self.assertEqual(len(ask("collectives", database)["classes"]), 1)
+        self.assertNotIn("collective_divergence", {one["kind"] for one in ask("findings", database)["findings"]})
+
+    def test_a_rank_beyond_all_sense_costs_nothing(self):
+        for rank in (3_000_000_000, 2**63 - 1):
+            ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+            path = self.save(f"{rank}/a.log", record({"dynamo_start": {"stack": []}, "rank": 0, **ids}),
+                             record({"dynamo_start": {"stack": []}, "rank": rank, **ids}))
+            answer = ask("ranks", self.ingest(path, name=str(rank)))
+            self.assertEqual(answer["missing_ranks"]["count"], 0)
+            # Both end with the same record time: none was first.
+            self.assertEqual([one["ranks"] for one in answer["findings"] if one["kind"] == "stopped_first"], [[]])
+            self.assertIn("compile time unknown", run("ranks", self.ingest(path, name=f"{rank}_again")))
 
 
 if __name__ == "__main__":

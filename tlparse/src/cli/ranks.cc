@@ -23,14 +23,20 @@ void PrintAspects(const RankClass& one, bool all) {
     PrintWrapped(fmt::format("and {} more (--all)", one.aspects.size() - most), 4, 6);
 }
 
+// A log without times says nothing of them.
+std::string CompileTime(double median_s) {
+  return median_s > 0 ? fmt::format("compile time {} (median)", HumanDuration(median_s))
+                      : std::string("compile time unknown");
+}
+
 void PrintClasses(const RanksAnswer& answer, bool all) {
   const Job& job = answer.job();
   constexpr std::size_t kMostClasses = 12;
   if (answer.classes.size() == 1) {
-    PrintWrapped(fmt::format("{} compiled the same thing; compile time {} (median)",
-                             RanksText(job, answer.classes[0].ranks),
-                             HumanDuration(answer.classes[0].median_compile_s)),
-                 0, 2);
+    PrintWrapped(
+        fmt::format("{} compiled the same thing; {}", RanksText(job, answer.classes[0].ranks),
+                    CompileTime(answer.classes[0].median_compile_s)),
+        0, 2);
     return;
   }
   const std::size_t most =
@@ -42,8 +48,8 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
                            ? ", the majority"
                            : ", compared with as the lowest rank: there is no majority";
     PrintWrapped(
-        fmt::format("{} ({}{}): compile time {} (median)", RanksText(job, one.ranks),
-                    Count(one.ranks.size(), "rank"), role, HumanDuration(one.median_compile_s)),
+        fmt::format("{} ({}{}): {}", RanksText(job, one.ranks), Count(one.ranks.size(), "rank"),
+                    role, CompileTime(one.median_compile_s)),
         0, 2);
     PrintAspects(one, all);
   }

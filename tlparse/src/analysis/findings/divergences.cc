@@ -53,7 +53,7 @@ class DivergenceFinder {
     // Where most ranks are in groups of their own, they were not meant to do the same.
     std::size_t ranks = job_.participants().size();
     is_by_design_ =
-        !answer_.has_majority && answer_.classes.size() > 2 && 2 * answer_.classes.size() > ranks;
+        !answer_.has_majority && answer_.classes.size() > 3 && 2 * answer_.classes.size() > ranks;
     if (is_by_design_) return TellGroups();
     for (std::size_t i = 1; i < answer_.classes.size(); ++i) Examine(answer_.classes[i]);
   }

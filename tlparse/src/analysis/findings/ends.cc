@@ -325,9 +325,9 @@ void StopFinder::Tell() {
   std::vector<Stop> group, later;
   for (const Stop& stop : stops_) {
     const Stop& first = stops_.front();
-    const bool is_first =
-        is_everyone ? stop.rank == first.rank
-                    : stop.position == first.position && stop.is_inside == first.is_inside;
+    // Where all end inside a compile, only the times of their last records tell who was first.
+    const bool is_first = stop.position == first.position && stop.is_inside == first.is_inside &&
+                          (!is_everyone || stop.last_us == first.last_us);
     (is_first ? group : later).push_back(stop);
   }
   // A rank whose last compile failed before is what the others may have stopped for.

@@ -201,6 +201,9 @@ void Tell(FindingContext& context, const Function& function) {
   }
   if (!function.place.file.empty()) {
     finding.place = function.place;
+    // libtrace says what the value was before the place: "x.size(0) is 256, model.py".
+    if (const std::size_t comma = finding.place->file.rfind(", "); comma != std::string::npos)
+      finding.place->file.erase(0, comma + 2);
     // PyTorch cuts long paths at the left; the function's file is often the same one.
     if (function.file.ends_with(function.place.file)) finding.place->file = function.file;
   } else if (!function.file.empty()) {
@@ -265,12 +268,14 @@ Result<void> FindGraphBreaks(FindingContext& context) {
       one.since_us = compile->start_us;
   }
   for (const auto& [key, one] : breaks) {
-    const auto& [file, line, cause] = key;
+    const std::string& file = std::get<0>(key);
+    const std::int64_t line = std::get<1>(key);
+    const std::string& cause = std::get<2>(key);
     const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
     const bool is_told =
         std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& other) {
           return other.kind == FindingKind::kGraphBreakDivergence && other.place &&
-                 other.place->file == std::get<0>(key) && other.place->line == std::get<1>(key);
+                 other.place->file == file && other.place->line == line;
         });
     if (is_told) continue;
     Finding& finding = context.Add(FindingKind::kGraphBreak, FindingSeverity::kWarning);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/findings/context.h"
 #include "analysis/ranks/ranks.h"
 #include "report/viewer/chunk.h"
 
@@ -178,6 +179,44 @@ void AddSlots(const Job* job, ChunkWriter& writer) {
 
 }  // namespace
 
+namespace {
+
+void AddFinding(const Finding& finding, std::int64_t parent, std::int64_t& row,
+                ChunkWriter& writer) {
+  const std::int64_t own = row++;
+  writer.AddNumber(parent);
+  writer.AddNumber(finding.launch);
+  writer.AddNumber(static_cast<std::int64_t>(finding.rank_count));
+  writer.AddNumber(finding.since_us);
+  writer.AddNumber(finding.place && finding.place->line > 0 ? std::optional(finding.place->line)
+                                                            : std::nullopt);
+  const FindingPlace place = finding.place.value_or(FindingPlace{});
+  for (const std::string& text :
+       {finding.id, std::string(Name(finding.kind)), std::string(Name(finding.severity)),
+        finding.title, finding.detail, FormatRankRanges(finding.ranks),
+        fmt::format("{}", fmt::join(finding.logs, ",")),
+        fmt::format("{}", fmt::join(finding.compiles, ",")), place.file, place.code, finding.cause,
+        finding.suggestion, finding.query, finding.function}) {
+    writer.AddText(text);
+  }
+  for (const Finding& evidence : finding.evidence) AddFinding(evidence, own, row, writer);
+}
+
+Result<void> AddFindings(Database& database, const RanksAnswer* answer, ChunkWriter& writer) {
+  writer.BeginTable("finding", {"parent", "launch", "rank_count", "since_us", "line"},
+                    {"id", "kind", "severity", "title", "detail", "ranks", "logs", "compiles",
+                     "file", "code", "cause", "try", "query", "function"});
+  if (answer == nullptr) return {};
+  FindingsOptions options;
+  options.run = answer->job().run_name();
+  ASSIGN_OR_RETURN(const std::vector<Finding> findings, FindFindings(database, options, *answer));
+  std::int64_t row = 0;
+  for (const Finding& finding : findings) AddFinding(finding, -1, row, writer);
+  return {};
+}
+
+}  // namespace
+
 Result<std::string> FindingsChunk(Database& database, std::int64_t run_id) {
   RanksOptions options;
   ASSIGN_OR_RETURN(options.run,
@@ -193,6 +232,7 @@ Result<std::string> FindingsChunk(Database& database, std::int64_t run_id) {
   AddSequences(answer, writer);
   AddNotes(answer, writer);
   AddSlots(analyzed ? &answer.job() : nullptr, writer);
+  RETURN_IF_ERROR(AddFindings(database, analyzed ? &answer : nullptr, writer));
   return writer.Finish();
 }
 
