@@ -59,6 +59,9 @@ template <typename T>
 class NotNull {
  public:
   NotNull(T value) : value_(value) {}
+  // Sizes and counts, which are unsigned, go into INTEGER columns as they are.
+  template <std::unsigned_integral U>
+  requires std::same_as<T, std::int64_t> NotNull(U value) : value_(static_cast<T>(value)) {}
   T value() const { return value_; }
 
  private:
