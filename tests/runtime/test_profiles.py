@@ -164,6 +164,16 @@ class Reading(harness.EndToEnd):
         self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'profile_event_too_large'"), [[1]])
         self.assertEqual(self.rows("SELECT count(*) FROM op_run"), [[1]])
 
+    def test_times_out_of_range(self):
+        good = self.small()["traceEvents"][0]
+        bad = [dict(good, ts=9.2e15), dict(good, ts=-9.2e15), dict(good, dur=9.2e15), dict(good, dur=-1), dict(good, dur=-9.2e15)]
+        for base in (2 ** 63 - 1, -2 ** 63, 10 ** 30, 0):
+            text = json.dumps({"schemaVersion": 1, "traceEvents": bad + [good], "baseTimeNanoseconds": base})
+            self.ingest(self.write("p.json", text.encode()))
+            self.assertEqual(self.rows("SELECT count(*) FROM op_run"), [[1]])
+            self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'bad_profile_event' AND text IS NOT NULL"), [[len(bad)]])
+            os.unlink(self.path("x.db"))
+
     def test_hostile_names(self):
         names = ["<script>", "'; DROP TABLE run; --", "a\u0000b", "\ud800", "x" * 200000, ""]
         events = [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": -2 ** 63, "ts": i, "dur": 1}

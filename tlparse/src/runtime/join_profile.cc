@@ -48,17 +48,18 @@ struct Slice {
   std::int64_t device_ns = 0;
   std::string_view key, note;
 };
-// An op or a CPU kernel.
+// An op or a CPU kernel. A profile may hold millions: kept small.
 struct Run {
-  std::int64_t id, name_id, start, end;
-  bool is_op;
-  bool has_device_work = false;
-  std::int32_t call = kNone;
-  std::int32_t child = kNone;  // the direct child of the call that it is, or is in
+  std::int64_t id;
   std::int64_t self_ns = 0;
   std::int64_t device_ns = 0;
   std::int64_t kernel_id = 0;
-  std::string_view key;
+  std::int32_t name_id;  // text ids are counted from 1 and below 2^31
+  std::int32_t call = kNone;
+  std::int32_t child = kNone;  // the direct child of the call that it is, or is in
+  bool is_op;
+  bool has_device_work = false;
+  bool is_in_order = false;  // kernel_id is by order (K5), not by name (K4)
 };
 struct Launch {
   std::int64_t start;
@@ -70,10 +71,13 @@ struct DeviceKernel {
 };
 struct Item {
   enum Kind : std::uint8_t { kSlice, kRun, kLaunch, kCollective };
-  std::int64_t thread, start, end;
+  std::int64_t start, end;
   std::uint32_t index;
-  Kind kind;
+  std::uint32_t thread : 30;  // number of the thread within the profile
+  std::uint32_t kind : 2;
 };
+
+std::string_view KeyOf(const Run& run) { return run.is_in_order ? "K5" : "K4"; }
 
 class Joiner {
  public:
@@ -87,6 +91,7 @@ class Joiner {
     NestSlices();
     JoinSlices();
     Nest();
+    items_ = {};
     RETURN_IF_ERROR(MatchKernels());
     RETURN_IF_ERROR(JoinDeviceKernels());
     RETURN_IF_ERROR(WriteSlices());
@@ -98,6 +103,8 @@ class Joiner {
   Result<void> LoadSlices();
   Result<void> LoadItems();
   Result<void> LoadRuns(const char* sql, bool is_op);
+  void AddItem(Item::Kind kind, std::int64_t thread_id, std::int64_t start, std::int64_t end,
+               std::uint32_t index);
   void NestSlices();
   void JoinSlices();
   void JoinRegion(Slice& slice);
@@ -132,7 +139,9 @@ class Joiner {
     std::int32_t call = kNone;
   };
   std::vector<Collective> collectives_;
-  std::vector<Item> items_;
+  std::vector<Item> items_;                                // of all threads, until they are nested
+  std::unordered_map<std::int64_t, std::size_t> threads_;  // their numbers, by id
+  bool has_device_kernels_ = false;
   std::unordered_map<std::int64_t, std::uint32_t> launch_of_;    // by correlation
   std::unordered_map<std::int64_t, std::uint32_t> op_of_;        // by external id
   std::unordered_map<std::int64_t, std::uint32_t> slice_of_;     // by external id
@@ -193,25 +202,47 @@ Result<void> Joiner::LoadRuns(const char* sql, bool is_op) {
     if (!has_row) return {};
     struct Run run {};
     run.id = rows.Int(0);
-    run.name_id = rows.Int(1);
-    run.start = rows.Int(3);
-    run.end = rows.Int(3) + rows.Int(4);
+    run.name_id = static_cast<std::int32_t>(rows.Int(1));
     run.self_ns = rows.Int(4);
     run.is_op = is_op;
     run.call = run.child = kNone;
     const auto index = static_cast<std::uint32_t>(runs_.size());
-    if (is_op && !rows.IsNull(5)) op_of_.emplace(rows.Int(5), index);
-    items_.push_back({rows.Int(2), run.start, run.end, index, Item::kRun});
+    if (is_op && has_device_kernels_ && !rows.IsNull(5)) op_of_.emplace(rows.Int(5), index);
+    AddItem(Item::kRun, rows.Int(2), rows.Int(3), rows.Int(3) + rows.Int(4), index);
     runs_.push_back(run);
   }
 }
 
+void Joiner::AddItem(Item::Kind kind, std::int64_t thread_id, std::int64_t start, std::int64_t end,
+                     std::uint32_t index) {
+  const auto thread =
+      static_cast<std::uint32_t>(threads_.try_emplace(thread_id, threads_.size()).first->second);
+  items_.push_back({start, end, index, thread & 0x3FFFFFFF, static_cast<std::uint32_t>(kind) & 3});
+}
+
 Result<void> Joiner::LoadItems() {
+  ASSIGN_OR_RETURN(Statement any,
+                   database_.Prepare("SELECT 1 FROM kernel_run_row WHERE profile_id = ? AND device "
+                                     "IS NOT NULL LIMIT 1"));
+  any.Bind(1, profile_id_);
+  ASSIGN_OR_RETURN(has_device_kernels_, any.Step());
+  // Growing step by step would take twice the memory at the end.
+  ASSIGN_OR_RETURN(const std::int64_t run_count,
+                   database_.QueryInt(fmt::format(
+                       "SELECT (SELECT count(*) FROM op_run_row WHERE profile_id = {0}) + (SELECT "
+                       "count(*) FROM kernel_run_row WHERE profile_id = {0} AND device IS NULL)",
+                       profile_id_)));
+  ASSIGN_OR_RETURN(
+      const std::int64_t launch_count,
+      database_.QueryInt(fmt::format("SELECT count(*) FROM device_launch_row WHERE profile_id = {}",
+                                     profile_id_)));
+  runs_.reserve(static_cast<std::size_t>(run_count));
+  launches_.reserve(static_cast<std::size_t>(launch_count));
+  items_.reserve(slices_.size() + static_cast<std::size_t>(run_count + launch_count));
   for (std::size_t i = 0; i < slices_.size(); ++i) {
     const Slice& slice = slices_[i];
     if (slice.kind != kOnDevice)
-      items_.push_back(
-          {slice.thread, slice.start, slice.end, static_cast<std::uint32_t>(i), Item::kSlice});
+      AddItem(Item::kSlice, slice.thread, slice.start, slice.end, static_cast<std::uint32_t>(i));
   }
   RETURN_IF_ERROR(
       LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), start_ns, duration_ns, "
@@ -231,7 +262,7 @@ Result<void> Joiner::LoadItems() {
     const auto index = static_cast<std::uint32_t>(launches_.size());
     launch_of_.emplace(launches.Int(0), index);
     launches_.push_back({launches.Int(2)});
-    items_.push_back({launches.Int(1), launches.Int(2), launches.Int(2), index, Item::kLaunch});
+    AddItem(Item::kLaunch, launches.Int(1), launches.Int(2), launches.Int(2), index);
   }
   ASSIGN_OR_RETURN(Statement collectives,
                    database_.Prepare("SELECT id, coalesce(thread_id, 0), start_ns FROM "
@@ -242,12 +273,14 @@ Result<void> Joiner::LoadItems() {
     if (!has_row) break;
     const auto index = static_cast<std::uint32_t>(collectives_.size());
     collectives_.push_back({collectives.Int(0)});
-    items_.push_back(
-        {collectives.Int(1), collectives.Int(2), collectives.Int(2), index, Item::kCollective});
+    AddItem(Item::kCollective, collectives.Int(1), collectives.Int(2), collectives.Int(2), index);
   }
   std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
-    return std::tuple(a.thread, a.start, -a.end, a.kind, a.index) <
-           std::tuple(b.thread, b.start, -b.end, b.kind, b.index);
+    const auto order = [](const Item& item) {
+      return std::tuple(std::uint32_t{item.thread}, item.start, -item.end, std::uint32_t{item.kind},
+                        item.index);
+    };
+    return order(a) < order(b);
   });
   return {};
 }
@@ -419,9 +452,10 @@ void Joiner::Nest() {
   struct Open {
     std::int64_t end;
     std::int32_t call, child, op;
+    std::int64_t op_end;
   };
   std::vector<Open> open;
-  std::int64_t thread = INT64_MIN;
+  std::optional<std::uint32_t> thread;
   for (const Item& item : items_) {
     if (item.thread != thread) open.clear();
     thread = item.thread;
@@ -429,7 +463,7 @@ void Joiner::Nest() {
            !(item.start == item.end && open.back().end == item.start)) {
       open.pop_back();
     }
-    Open now = open.empty() ? Open{0, kNone, kNone, kNone} : open.back();
+    Open now = open.empty() ? Open{0, kNone, kNone, kNone, 0} : open.back();
     now.end = item.end;
     if (item.kind == Item::kLaunch) {
       Launch& launch = launches_[item.index];
@@ -449,11 +483,11 @@ void Joiner::Nest() {
       struct Run& run = runs_[item.index];
       if (now.op != kNone)
         runs_[static_cast<std::size_t>(now.op)].self_ns -=
-            std::min(run.end, runs_[static_cast<std::size_t>(now.op)].end) - run.start;
+            std::min(item.end, now.op_end) - item.start;
       // The op that stands for a slice with the same times is the call, not its child.
       const bool is_slice = run.is_op && !open.empty() && now.call != kNone &&
-                            slices_[static_cast<std::size_t>(now.call)].start == run.start &&
-                            slices_[static_cast<std::size_t>(now.call)].end == run.end;
+                            slices_[static_cast<std::size_t>(now.call)].start == item.start &&
+                            slices_[static_cast<std::size_t>(now.call)].end == item.end;
       run.call = now.call;
       if (now.call != kNone && now.child == kNone && !is_slice) {
         now.child = index;
@@ -461,6 +495,7 @@ void Joiner::Nest() {
       }
       run.child = now.child;
       now.op = index;
+      now.op_end = item.end;
     }
     open.push_back(now);
   }
@@ -482,7 +517,7 @@ Result<void> Joiner::MatchKernels() {
     for (std::size_t i = 0; i < children.size(); ++i) {
       if (!matched[i]) continue;
       runs_[children[i]].kernel_id = (*kernels)[*matched[i]].id;
-      runs_[children[i]].key = in_order ? "K5" : "K4";
+      runs_[children[i]].is_in_order = in_order.has_value();
     }
   }
   return {};
@@ -569,7 +604,7 @@ Result<void> Joiner::JoinDeviceKernels() {
                                   : has_launch ? WhyNoKernel(call)
                                                : kLaunchUnknown;
     RETURN_IF_ERROR(WriteKernelLink(kernel.id, call, is_joined ? launched_by->kernel_id : 0,
-                                    enqueued, is_joined ? launched_by->key : std::string_view(),
+                                    enqueued, is_joined ? KeyOf(*launched_by) : std::string_view(),
                                     note));
   }
   for (auto& [call, kernels] : replayed) {
@@ -638,7 +673,7 @@ Result<void> Joiner::WriteRuns() {
     const std::string_view note = run.kernel_id != 0 ? std::string_view() : WhyNoKernel(run.call);
     if (!run.is_op) {
       RETURN_IF_ERROR(
-          WriteKernelLink(run.id, run.call, run.kernel_id, std::nullopt, run.key, note));
+          WriteKernelLink(run.id, run.call, run.kernel_id, std::nullopt, KeyOf(run), note));
       continue;
     }
     add_op.Bind(1, run.id);
@@ -653,7 +688,7 @@ Result<void> Joiner::WriteRuns() {
     add_kernel.Bind(1, run.id);
     RETURN_IF_ERROR(add_kernel.Run());
     RETURN_IF_ERROR(WriteKernelLink(sqlite3_last_insert_rowid(database_.handle()), run.call,
-                                    run.kernel_id, std::nullopt, run.key, {}));
+                                    run.kernel_id, std::nullopt, KeyOf(run), {}));
   }
   return {};
 }

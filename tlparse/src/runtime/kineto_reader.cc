@@ -269,7 +269,9 @@ void KinetoFile::TakeMember(const EventScanner::Item& item) {
     has_schema_version_ = true;
     facts.format_version = std::string(item.value.substr(0, 20));
   } else if (item.key == "baseTimeNanoseconds") {
+    constexpr std::int64_t kLatest = std::int64_t{1} << 61;
     base_ns_ = ToInt(item.value);
+    if (base_ns_ && (*base_ns_ > kLatest || *base_ns_ < 0)) base_ns_.reset();
   } else if (item.key == "host_name" && item.value.size() > 2) {
     facts.host = std::string(item.value.substr(1, item.value.size() - 2));
   }
@@ -292,9 +294,12 @@ void KinetoFile::TakeSlice(const KinetoEvent& event, const EventScanner::Item& i
   const std::string_view category = event.category;
   if (!event.start_ns || event.name.data() == nullptr)
     return BadEvent(item, "it has no time or name");
-  constexpr std::int64_t kLatest = std::int64_t{1} << 62;
-  if (*event.start_ns > kLatest || *event.start_ns < -kLatest ||
-      event.duration_ns.value_or(0) > kLatest - 1) {
+  // So that no sum of a base, a time and a duration, nor of many durations, leaves 64 bits.
+  constexpr std::int64_t kLatest = std::int64_t{1} << 61;
+  constexpr std::int64_t kLongest = std::int64_t{1} << 48;  // three days
+  const std::int64_t duration_ns = event.duration_ns.value_or(0);
+  if (*event.start_ns > kLatest || *event.start_ns < -kLatest || duration_ns < 0 ||
+      duration_ns > kLongest) {
     return BadEvent(item, "its time is out of range");
   }
   if (category == "cpu_op" || EqualsIgnoringCase(category, "operator")) {
