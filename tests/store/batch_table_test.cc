@@ -174,3 +174,12 @@ TEST_CASE("Rows of a table that was not named are an error", "[batch_table]") {
   REQUIRE_FALSE(inserted);
   CHECK(inserted.error().message.find("stack_frame") != std::string::npos);
 }
+
+TEST_CASE("Every view of the schema can be read", "[schema]") {
+  ScratchDatabase scratch;
+  for (const std::string& view :
+       scratch.Rows("SELECT name FROM sqlite_schema WHERE type = 'view'")) {
+    INFO(view);
+    CHECK(scratch.database.Prepare("SELECT * FROM \"" + view + "\""));
+  }
+}

@@ -258,7 +258,7 @@ CREATE VIEW python_frame AS
   FROM python_frame_row y LEFT JOIN text_row t ON t.id = y.name_id LEFT JOIN text_row f ON f.id = y.file_id;
 
 CREATE VIEW collective_run AS
-  SELECT c.id, c.profile_id, coalesce(p.process_id, r.process_id) AS process_id, coalesce(p.rank, r.rank, q.rank) AS rank,
+  SELECT c.id, c.profile_id, coalesce(p.process_id, r.process_id) AS process_id, coalesce(p.rank, q.rank) AS rank,
     g.text AS group_name, c.sequence_number, o.text AS op, c.input_shapes, d.text AS dtype, coalesce(c.reduce_op, l.reduce_op) AS reduce_op,
     c.state, c.start_ns / 1e3 AS start_us, c.end_ns / 1e3 AS end_us, l.graph_id, f.text AS file, l.line, l.join_key, n.text AS join_note,
     c.start_ns, c.end_ns, l.slice_id AS graph_call_id, l.code_line, c.is_p2p, c.group_size, c.output_shapes, l.peer_id, c.entry_id,
