@@ -238,8 +238,8 @@ bool AppendSite(const Trace& trace, std::string_view key, const CallSite& locati
 
 // Null, or why this cannot be a record.
 const char* Build(const Trace& trace, std::string_view key, MetadataBuilder metadata,
-           PayloadBuilder payload, const EmitOptions& options, const CallSite& location,
-           TextCache* texts, PendingRecord& record) {
+                  PayloadBuilder payload, const EmitOptions& options, const CallSite& location,
+                  TextCache* texts, PendingRecord& record) {
   record.time_us = NowUs();
   if (payload) payload(record.payload);  // first: an artifact's encoding depends on it
   std::string& header = record.header;

@@ -10,8 +10,7 @@ namespace libtrace {
 std::string_view ToString(LossKind kind) noexcept {
   constexpr std::string_view kNames[] = {
       "queue_full", "write_failed",   "open_failed",         "builder_failed", "payload_too_large",
-      "reentrant",  "bad_record_key", "not_written_at_exit", "bad_option",
-      "bad_encoding",
+      "reentrant",  "bad_record_key", "not_written_at_exit", "bad_option",     "bad_encoding",
   };
   static_assert(std::size(kNames) == kLossKindCount);
   return kNames[static_cast<size_t>(kind)];

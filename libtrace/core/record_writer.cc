@@ -40,8 +40,7 @@ std::string ProgramName() {
 
 }  // namespace
 
-RecordWriter::RecordWriter(std::shared_ptr<Sink> sink, std::string pid_text,
-                           LossLedger& ledger)
+RecordWriter::RecordWriter(std::shared_ptr<Sink> sink, std::string pid_text, LossLedger& ledger)
     : sink_(std::move(sink)),
       trace_sink_(dynamic_cast<TraceSink*>(sink_.get())),
       pid_text_(std::move(pid_text)),

@@ -49,8 +49,8 @@ TEST_CASE("In strict mode a graph's bypass is an error of the whole compile", "[
         {.outer = {.layer = "o", .directory = directory.string() + "/o"},
          .inner = {.layer = "i", .directory = directory.string() + "/i", .strict = true},
          .bundled = bundled});
-    const LayeredResult result = cache.GetOrCompile(
-        SomeKey("k"), Holds, [](LayeredCompileCache::GraphCompiler& compiler) {
+    const LayeredResult result =
+        cache.GetOrCompile(SomeKey("k"), Holds, [](LayeredCompileCache::GraphCompiler& compiler) {
           const CacheResult graph = compiler.Compile(SomeKey("g"), false, Bypassing);
           CHECK_FALSE(graph.status.ok());
           return CompileOutput{.entry = {.artifact = "outer"}};
@@ -66,9 +66,8 @@ TEST_CASE("The event of a guard that throws has key, components, type and the ca
   const TemporaryDirectory directory;
   CompileCache cache({.layer = "g", .directory = directory.string()});
   const CacheKey key = SomeKey("k");
-  (void)cache.GetOrCompile(key, Holds, [] {
-    return CompileOutput{.entry = {.artifact = "x", .guard = "n == 1"}};
-  });
+  (void)cache.GetOrCompile(
+      key, Holds, [] { return CompileOutput{.entry = {.artifact = "x", .guard = "n == 1"}}; });
   MemoryTrace trace;
   const auto throws = [](std::string_view) -> bool { throw std::out_of_range("no such symbol"); };
   const CacheResult result =
@@ -77,9 +76,8 @@ TEST_CASE("The event of a guard that throws has key, components, type and the ca
   const auto event = FindRecord(trace.records(), "g_cache_bypass");
   REQUIRE(event);
   CHECK(event->prefix.find("cache_promise_test.cc:") != std::string::npos);
-  for (const std::string& part :
-       {std::string("no such symbol"), std::string("std::out_of_range"), key.text,
-        key.components.at(0)}) {
+  for (const std::string& part : {std::string("no such symbol"), std::string("std::out_of_range"),
+                                  key.text, key.components.at(0)}) {
     CHECK(event->payload.find(part) != std::string::npos);
   }
 }

@@ -377,10 +377,9 @@ TEST_CASE("Variables switch tracing on, and bad ones are told once", "[options]"
   char buffer[1024];
   while (fgets(buffer, sizeof buffer, pipe) != nullptr) errors += buffer;
   CHECK(pclose(pipe) == 0);
-  CHECK(errors.find(
-            "libtrace: LIBTRACE_ASYNC=sometimes ignored: expected one of off, block, drop; "
-            "LIBTRACE_QUEUE_BYTES=12Q ignored: expected a size such as 64M\n"
-            "libtrace: record `broken` (") == 0);
+  CHECK(errors.find("libtrace: LIBTRACE_ASYNC=sometimes ignored: expected one of off, block, drop; "
+                    "LIBTRACE_QUEUE_BYTES=12Q ignored: expected a size such as 64M\n"
+                    "libtrace: record `broken` (") == 0);
   CHECK(errors.find("emit_everything.cc:") != std::string::npos);
   CHECK(errors.ends_with("): a builder threw; the record is lost and counted\n"));
   CHECK(std::count(errors.begin(), errors.end(), '\n') == 2);  // once each

@@ -14,7 +14,8 @@ TEST_CASE("Findings are rows with code, place and text", "[import_log]") {
   ImportLog log(tables);
   RowBatch rows(tables);
   log.Begin(1, 5);
-  log.Add(rows, 2, {.record_id = 10, .line = 20, .byte_offset = 30}, ImportCode::kForeignLine, "a message", "the text\n", 3);
+  log.Add(rows, 2, {.record_id = 10, .line = 20, .byte_offset = 30}, ImportCode::kForeignLine,
+          "a message", "the text\n", 3);
   log.Add(rows, std::nullopt, {}, ImportCode::kSkippedFile, "no place");
   log.Add(rows, 2, {}, ImportCode::kBadPayload, "\xff in a message", "a\0b"s);
   scratch.Insert(tables, rows);

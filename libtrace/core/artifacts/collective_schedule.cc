@@ -4,8 +4,7 @@
 
 namespace libtrace {
 
-void EmitCollectiveSchedule(ArrayView<std::optional<std::string>> ops,
-                            CallSite location) noexcept {
+void EmitCollectiveSchedule(ArrayView<std::optional<std::string>> ops, CallSite location) noexcept {
   if (ops.empty()) return;
   EmitJsonArtifact(
       "inductor_collective_schedule", JsonStyle::kLinePerElement,

@@ -52,8 +52,7 @@ void EmitExecution(const Execution& execution, CallSite location) {
 }  // namespace
 
 void GraphExecutionOrder::Executed(const std::optional<CompileId>& compile_id,
-                                   std::string_view label,
-                                   std::optional<int64_t> duration_ns,
+                                   std::string_view label, std::optional<int64_t> duration_ns,
                                    CallSite location) noexcept {
   if (!IsEnabled()) return;
   try {

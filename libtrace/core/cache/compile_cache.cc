@@ -115,8 +115,8 @@ void CompileCache::Impl::Hit(std::string_view store_name, const StoredEntry& sto
 
 Status CompileCache::Impl::StatusOfBypass(const BypassReason& reason) const {
   if (!options.strict) return {};
-  return Status::Error("compile cache `" + options.layer + "` bypassed in strict mode: " +
-                       reason.reason);
+  return Status::Error("compile cache `" + options.layer +
+                       "` bypassed in strict mode: " + reason.reason);
 }
 
 void CompileCache::Impl::EmitBypass(const BypassReason& reason, CacheInfo& info,
@@ -161,8 +161,8 @@ CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_gu
   return Find(key, check_guard, Accept(), location);
 }
 
-CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_guard,
-                                        Accept accept, CallSite location) {
+CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_guard, Accept accept,
+                                        CallSite location) {
   Lookup lookup(this, location);
   lookup.key_ = key;
   lookup.start_ns_ = detail::SteadyNs();

@@ -128,9 +128,9 @@ bool LayeredCompileCache::Unbundle(const CacheKey& key, std::string_view entry, 
   return true;
 }
 
-LayeredResult LayeredCompileCache::GetOrCompile(
-    const CacheKey& key, GuardCheck check_guard,
-    FunctionRef<CompileOutput(GraphCompiler&)> compile, CallSite location) {
+LayeredResult LayeredCompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_guard,
+                                                FunctionRef<CompileOutput(GraphCompiler&)> compile,
+                                                CallSite location) {
   LayeredResult result;
   bool is_stale = false;
   const auto accept = [&](const CacheEntry& outer, CacheInfo& info) {
