@@ -111,3 +111,27 @@ TEST_CASE("A record key that no JSON path can name brings its metadata along", "
   CHECK_FALSE(Parsed(R"({"\u00e9": 5})").envelope->was_repaired);
   CHECK(Parsed(R"({"\ud800": NaN})").envelope->metadata == "null");
 }
+
+TEST_CASE("Integers of 64 bits keep their digits when others are too large", "[envelope]") {
+  CHECK(WithoutBigIntegers(
+            R"({"a": 1795249801003000001, "b": [-9223372036854775808,)"
+            R"( 9223372036854775807, 18446744073709551615], "c": "123456789012345678901"})") ==
+        R"({"a": 1795249801003000001, "b": [-9223372036854775808,)"
+        R"( 9223372036854775807, 18446744073709551615], "c": "123456789012345678901"})");
+  CHECK(WithoutBigIntegers("[-9223372036854775809, 18446744073709551616, 1e999]") ==
+        "[-9223372036854775809e0, 18446744073709551616e0, 1e300]");
+}
+
+TEST_CASE("A number that no job has as a rank is no rank", "[envelope]") {
+  for (const char* number : {"3000000000", "9223372036854775807", "1048576", "-1"}) {
+    CAPTURE(number);
+    const Parsed parsed(std::string(R"({"str": ["a", 1], "rank": )") + number + "}");
+    REQUIRE(parsed.envelope != nullptr);
+    CHECK_FALSE(parsed.envelope->rank);
+    CHECK(parsed.envelope->bad_rank == std::stoll(number));
+    CHECK(parsed.envelope->bad_member.empty());
+  }
+  const Parsed largest(R"({"str": ["a", 1], "rank": 1048575})");
+  CHECK(largest.envelope->rank == 1048575);
+  CHECK_FALSE(largest.envelope->bad_rank);
+}

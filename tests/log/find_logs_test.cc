@@ -45,6 +45,8 @@ TEST_CASE("RankFromFileName knows the names that PyTorch gives and no others", "
   CHECK(rank("dedicated_log_torch_trace_rank_5_second try.log.gz") == 5);
   CHECK(rank("dedicated_log_torch_trace_rank_1a_bcdef.log") == -1);
   CHECK(rank("dedicated_log_torch_trace_rank_99999999999.log") == -1);
+  CHECK(rank("dedicated_log_torch_trace_rank_1048575.log") == 1048575);
+  CHECK(rank("dedicated_log_torch_trace_rank_1048576.log") == -1);  // no job has so many
   CHECK(IsTraceFileName("dedicated_log_torch_trace_abcdefgh.log"));
   CHECK(IsTraceFileName("dedicated_log_torch_trace_rank_1_a.log"));
   CHECK(IsTraceFileName("a/b/dedicated_log_torch_trace_rank_99999999999.log"));

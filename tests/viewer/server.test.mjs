@@ -108,6 +108,23 @@ test('SQL: answers are bounded', async () => {
   assert.equal(many.rows.length, 20000);
 });
 
+test('SQL: slow queries do not stop the page', async () => {
+  const other = await serve(path.join(reportOf('tlparse_meta'), 'trace.db'));
+  const sql = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n';
+  const slow = Array.from({ length: 5 }, () => fetch(`${other.url}api/sql`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ sql }) }));
+  // The one too many is refused at once; from then on the four others are under way.
+  const refused = await Promise.race(slow);
+  assert.equal(refused.status, 503);
+  assert.match(await refused.text(), /busy with 4 queries/);
+  let ended = 0;
+  for (const query of slow) query.then(() => (ended += 1), () => (ended += 1));
+  for (const target of ['', 'api/chunk/index', '', 'api/chunk/compiles']) assert.equal((await fetch(other.url + target)).status, 200, target);
+  assert.equal(ended, 1, 'the page was served while the queries went on');
+  // The end of the server ends them.
+  assert.equal(await other.stop(), 0);
+  await Promise.allSettled(slow);
+});
+
 test('SQL: bodies that are not ours are refused', async () => {
   assert.equal((await request('/api/sql', { method: 'POST', headers: { 'Content-Type': 'text/plain' }, body: '{"sql":"SELECT 1"}' })).status, 415);
   for (const body of ['', '{}', '[]', '{"sql": 1}', 'x'.repeat(1000)]) {

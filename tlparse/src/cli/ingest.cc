@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "analysis/findings/findings.h"
+#include "base/durable_rename.h"
 #include "base/remove_on_signal.h"
 #include "base/version.h"
 #include "cli/arguments.h"
@@ -266,10 +267,8 @@ Result<int> Run(const Options& options) {
     Result<Directory> directory = CreateOutputDirectory(options.output, options.overwrite);
     if (directory && !options.database) {
       final_path = directory->path() + "/trace.db";
-      if (rename(loaded.c_str(), final_path.c_str()) != 0) {
-        directory = Fail(ErrorCode::kIo,
-                         fmt::format("cannot write '{}': {}", final_path, std::strerror(errno)));
-      }
+      if (Result<void> renamed = RenameDurably(loaded, final_path); !renamed)
+        directory = tl::unexpected<Error>(std::move(renamed).error());
     }
     remove_loaded.reset();
     if (!directory) {

@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "base/durable_rename.h"
 #include "base/remove_on_signal.h"
 #include "base/version.h"
 #include "import/launches.h"
@@ -322,9 +323,9 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs,
     return summary;
   };
   Result<ImportSummary> summary = import();
-  if (summary && rename(temporary.c_str(), options.database_path.c_str()) != 0) {
-    summary = Fail(ErrorCode::kIo, fmt::format("cannot write '{}': {}", options.database_path,
-                                               std::strerror(errno)));
+  if (summary) {
+    if (Result<void> renamed = RenameDurably(temporary, options.database_path); !renamed)
+      summary = tl::unexpected<Error>(std::move(renamed).error());
   }
   if (!summary) unlink(temporary.c_str());
   return summary;

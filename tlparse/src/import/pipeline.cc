@@ -16,6 +16,9 @@ constexpr int kSlots = 6;
 // Batches for the rows of a file's end. Not of those slots: the reader may hold all of them for the
 // next file.
 constexpr int kSpareSlots = 2;
+// Windows with large records wait for those before them once so much is in flight: about what the
+// slots take with ordinary records.
+constexpr std::size_t kMostBytesInFlight = std::size_t{kSlots} * (8 << 20);
 }  // namespace
 
 Pipeline::Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables,
@@ -60,7 +63,7 @@ bool Pipeline::RunStage(Lock& lock) {
     RunWrite(lock);
   } else if (!is_typing_ && !read_.empty()) {
     RunType(lock);
-  } else if (!is_reading_ && !is_all_read_ && !free_.empty()) {
+  } else if (!is_reading_ && !is_all_read_ && !free_.empty() && HasRoom()) {
     RunRead(lock);
   } else {
     return false;
@@ -112,11 +115,33 @@ void Pipeline::RunWrite(Lock& lock) {
   Unlocked(lock, nullptr, [&] {
     const Result<void> inserted = writer_.Insert(slot->rows);
     slot->rows.Clear();
+    slot->window.Clear();
     return inserted;
   });
   is_writing_ = false;
-  (slot->is_spare ? spare_ : free_).push_back(std::move(slot));
+  Free(std::move(slot));
   changed_.notify_all();
+}
+
+std::size_t Pipeline::Slot::HeldBytes() const {
+  return window.bytes.capacity() + window.arena.allocated_bytes() + rows.allocated_bytes();
+}
+
+void Pipeline::Count(Slot& slot) {
+  in_flight_bytes_ -= slot.counted_bytes;
+  slot.counted_bytes = slot.HeldBytes();
+  in_flight_bytes_ += slot.counted_bytes;
+}
+
+void Pipeline::Free(SlotPointer slot) {
+  in_flight_bytes_ -= slot->counted_bytes;
+  slot->counted_bytes = 0;
+  (slot->is_spare ? spare_ : free_).push_back(std::move(slot));
+}
+
+bool Pipeline::HasRoom() const {
+  const bool is_empty = read_.empty() && typed_.empty() && !is_typing_ && !is_writing_;
+  return is_empty || in_flight_bytes_ < kMostBytesInFlight;
 }
 
 Result<void> Pipeline::Read(SlotPointer slot) {
@@ -185,6 +210,7 @@ Pipeline::SlotPointer Pipeline::Pop(Queue& queue) {
 void Pipeline::Push(Queue& queue, SlotPointer slot) {
   {
     const Lock lock(mutex_);
+    Count(*slot);
     queue.push_back(std::move(slot));
   }
   changed_.notify_all();

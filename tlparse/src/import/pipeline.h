@@ -57,6 +57,9 @@ class Pipeline {
     std::size_t file = 0;
     std::int64_t bytes_done = 0;
     std::optional<FileResult> result;  // with the last window of a file
+    std::size_t counted_bytes = 0;     // in in_flight_bytes_
+    // Memory that window and rows hold.
+    std::size_t HeldBytes() const;
   };
   using SlotPointer = std::unique_ptr<Slot>;
   using Queue = std::deque<SlotPointer>;
@@ -81,6 +84,13 @@ class Pipeline {
   // not handed over yet.
   Result<void> EndFile(SlotPointer& slot);
 
+  // Counts what the slot holds now, and what it held before no more. With the lock.
+  void Count(Slot& slot);
+  // A slot whose rows are written: gives its memory back. With the lock.
+  void Free(SlotPointer slot);
+  // Whether another window may be read: what is between reading and the database takes little, or
+  // nothing. So only one large record is in memory at a time.
+  bool HasRoom() const;
   static SlotPointer Pop(Queue& queue);
   void Push(Queue& queue, SlotPointer slot);
   // Waits for a slot of `queue`, and writes meanwhile if nobody else does. Null: the load has
@@ -106,6 +116,7 @@ class Pipeline {
   Queue spare_;
   Queue read_;
   Queue typed_;
+  std::size_t in_flight_bytes_ = 0;  // of the slots that are in read_ or typed_, typed or written
   bool is_reading_ = false;
   bool is_typing_ = false;
   bool is_writing_ = false;

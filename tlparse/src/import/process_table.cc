@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/rank.h"
+
 namespace tlparse {
 
 namespace {
@@ -127,8 +129,10 @@ Process& ProcessTable::For(const LogRecord& record, std::int64_t record_id, bool
 Process& ProcessTable::Find(const LogRecord& record, bool* rank_conflict) {
   *rank_conflict = false;
   const std::int64_t pid = record.prefix.pid > kMaxPid ? -1 : record.prefix.pid;
-  const std::optional<std::int64_t> rank =
-      record.envelope.rank ? record.envelope.rank : record.prefix.rank;
+  const bool has_prefix_rank = record.prefix.rank && IsRank(*record.prefix.rank);
+  const std::optional<std::int64_t> rank = record.envelope.rank ? record.envelope.rank
+                                           : has_prefix_rank    ? record.prefix.rank
+                                                                : std::nullopt;
   const std::string_view source = record.envelope.rank ? "record" : "prefix";
   const auto latest = latest_.find(pid);
   if (latest == latest_.end()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json_repair.h"
+#include "base/rank.h"
 #include "base/utf8.h"
 #include "log/payload_text.h"
 #include "rows/core.h"
@@ -244,6 +245,12 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
   if (rank_conflict)
     Log(ImportCode::kRankConflict,
         fmt::format("pid {} now writes as rank {}", record.prefix.pid, *envelope.rank));
+  const bool has_bad_prefix = record.prefix.rank && !IsRank(*record.prefix.rank);
+  if ((envelope.bad_rank || has_bad_prefix) && reported_once_.insert("rank").second) {
+    Log(ImportCode::kBadRank,
+        fmt::format("{} is no rank (first of this file)",
+                    envelope.bad_rank ? *envelope.bad_rank : *record.prefix.rank));
+  }
   if (envelope.was_repaired) Log(ImportCode::kRepairedJson, "the envelope is not strict JSON");
   if (record_.kind == "artifact" && record_.name.data() == nullptr)
     Log(ImportCode::kUnnamedArtifact, "an artifact without a name");

@@ -1,12 +1,15 @@
 #include "log/envelope.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/json_repair.h"
+#include "base/rank.h"
 
 namespace tlparse {
 
@@ -62,6 +65,14 @@ bool CanBeInPath(std::string_view name) {
                      [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
 }
 
+// Whether the parser keeps an integer of these digits: int64, or uint64 where it has no sign.
+bool FitsInto64Bits(std::string_view digits, bool is_negative) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return false;
+  return !is_negative || value <= std::uint64_t{1} << 63;
+}
+
 bool IsInteger(const element& value) { return value.type() == element_type::INT64; }
 
 }  // namespace
@@ -110,8 +121,9 @@ std::string WithoutBigIntegers(std::string_view json) {
         ++end;
       std::string number(json.substr(at, end - at));
       const bool is_integer = number.find_first_of(".eE") == std::string::npos;
+      const bool is_negative = at > 0 && json[at - 1] == '-';
       // Beyond double's range a number says no more than "huge".
-      if (number.size() >= 19 || !is_integer) {
+      if (!is_integer || !FitsInto64Bits(number, is_negative)) {
         if (!std::isfinite(std::strtod(number.c_str(), nullptr))) {
           number = "1e300";
         } else if (is_integer) {
@@ -225,6 +237,7 @@ bool EnvelopeParser::Read(const element& root) {
       candidates_.push_back({key, field.value});
     }
   }
+  if (envelope_.rank && !IsRank(*envelope_.rank)) std::swap(envelope_.rank, envelope_.bad_rank);
   if (candidates_.empty()) return true;
   const element metadata = ChooseKey();
   if (envelope_.has_several_keys || !metadata.is_object()) return true;

@@ -19,7 +19,8 @@ struct Envelope {
   std::string_view kind;  // the record key; empty: none or several candidates
   std::string_view
       name;  // metadata.name of an artifact; no data: it has none (a name may be empty)
-  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> rank;      // one that can be (base/rank.h)
+  std::optional<std::int64_t> bad_rank;  // one that cannot
   std::optional<std::int64_t> compiled_autograd_id;
   std::optional<std::int64_t> frame_id;
   std::optional<std::int64_t> frame_compile_id;

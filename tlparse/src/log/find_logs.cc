@@ -14,6 +14,7 @@
 
 #include "base/ascii.h"
 #include "base/input.h"
+#include "base/rank.h"
 #include "log/glog_time.h"
 #include "log/output_marker.h"
 
@@ -211,7 +212,7 @@ std::optional<int> RankFromFileName(std::string_view path) {
   const std::string_view digits = ParseTraceName(path).rank_digits;
   int rank = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
-  if (digits.empty() || error != std::errc()) return std::nullopt;
+  if (digits.empty() || error != std::errc() || !IsRank(rank)) return std::nullopt;
   return rank;
 }
 

@@ -59,6 +59,8 @@ enum class ImportCode : std::uint8_t {
   kUnmatchedProfile,
   kOverlappingProfiles,
   kUnknownEnvelopeMember,
+  kBadRank,
+  kMemoryLimit,
   kCount
 };
 

@@ -6,10 +6,13 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "report/viewer/data.h"
 #include "report/viewer/events.h"
@@ -69,6 +72,8 @@ int StatusOf(ErrorCode code) {
       return 404;
     case ErrorCode::kUsage:
       return 400;
+    case ErrorCode::kRefused:
+      return 503;
     default:
       return 500;
   }
@@ -98,6 +103,78 @@ std::optional<std::int64_t> RunOf(const httplib::Request& request) {
 }
 
 constexpr const char* kJson = "application/json";
+
+// A connection holds its thread while it is open: more than a browser opens, beside all queries.
+constexpr std::size_t kThreads = 16;
+constexpr std::size_t kRunningQueries = 2;
+constexpr std::size_t kWaitingQueries = 2;
+
+// The console's connections to the database. Queries are few at a time, so that however slow they
+// are, threads and cores are left for the page.
+class Consoles {
+ public:
+  Consoles(std::string path, ServerOptions options)
+      : path_(std::move(path)), options_(std::move(options)) {}
+
+  // kRefused: too many queries are under way.
+  Result<std::string> Run(std::string_view sql) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Take());
+    Result<std::string> answer = connection->console.Run(sql);
+    const std::lock_guard lock(mutex_);
+    std::erase(running_, connection->database.handle());
+    idle_.push_back(std::move(connection));
+    changed_.notify_one();
+    return answer;
+  }
+
+  // Ends the queries that are under way.
+  void Stop() {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+    for (sqlite3* database : running_) sqlite3_interrupt(database);
+    changed_.notify_all();
+  }
+
+ private:
+  struct Connection {
+    Connection(Database opened, const ServerOptions& options)
+        : database(std::move(opened)), console(database, options) {}
+    Database database;
+    SqlConsole console;
+  };
+
+  Result<std::unique_ptr<Connection>> Take() {
+    std::unique_lock lock(mutex_);
+    if (running_.size() == kRunningQueries && waiting_ == kWaitingQueries) {
+      return Fail(ErrorCode::kRefused,
+                  fmt::format("the console is busy with {} queries; try again when one has ended",
+                              kRunningQueries + kWaitingQueries));
+    }
+    ++waiting_;
+    changed_.wait(lock, [this] { return is_stopped_ || running_.size() < kRunningQueries; });
+    --waiting_;
+    if (is_stopped_) return Fail(ErrorCode::kRefused, "the server is ending");
+    std::unique_ptr<Connection> connection;
+    if (idle_.empty()) {
+      ASSIGN_OR_RETURN(Database opened, Database::Open(path_, Database::Mode::kReadOnly));
+      connection = std::make_unique<Connection>(std::move(opened), options_);
+    } else {
+      connection = std::move(idle_.back());
+      idle_.pop_back();
+    }
+    running_.push_back(connection->database.handle());
+    return connection;
+  }
+
+  std::string path_;
+  ServerOptions options_;
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<Connection>> idle_;
+  std::vector<sqlite3*> running_;
+  std::size_t waiting_ = 0;
+  bool is_stopped_ = false;
+};
 
 }  // namespace
 
@@ -132,9 +209,7 @@ class ViewerServer::Impl {
     ASSIGN_OR_RETURN(ViewerData latest, ViewerData::Open(*database_, std::nullopt));
     latest_run_ = latest.run_id();
     runs_.emplace(latest_run_, std::move(latest));
-    ASSIGN_OR_RETURN(Database console, Database::Open(path, Database::Mode::kReadOnly));
-    console_database_.emplace(std::move(console));
-    console_.emplace(*console_database_, options_);
+    consoles_.emplace(path, options_);
     page_ = MakePage();
     Configure();
     port_ = options_.port == 0 ? server_.bind_to_any_port(options_.host) : options_.port;
@@ -154,7 +229,7 @@ class ViewerServer::Impl {
     server_.set_keep_alive_max_count(1000);
     server_.set_tcp_nodelay(true);
     server_.set_read_timeout(10);
-    server_.new_task_queue = [] { return new httplib::ThreadPool(4); };
+    server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     // Routed here by comparison: httplib would try regular expressions on whatever path comes in.
     server_.set_pre_routing_handler(
         [this](const httplib::Request& request, httplib::Response& response) {
@@ -240,8 +315,7 @@ class ViewerServer::Impl {
         document["sql"].get(sql) != simdjson::SUCCESS) {
       return Refuse(response, 400, "send {\"sql\": \"SELECT …\"}");
     }
-    const std::lock_guard lock(console_mutex_);
-    auto answer = console_->Run(sql);
+    auto answer = consoles_->Run(sql);
     if (!answer) return Refuse(response, StatusOf(answer.error().code), answer.error().message);
     Send(response, std::move(*answer), kJson);
   }
@@ -254,9 +328,7 @@ class ViewerServer::Impl {
   std::optional<Database> database_;
   std::map<std::int64_t, ViewerData> runs_;
   std::int64_t latest_run_ = 0;
-  std::mutex console_mutex_;
-  std::optional<Database> console_database_;
-  std::optional<SqlConsole> console_;
+  std::optional<Consoles> consoles_;
   httplib::Server server_;
 };
 
@@ -279,6 +351,9 @@ std::string ViewerServer::url() const {
 }
 
 void ViewerServer::Run() { impl_->server_.listen_after_bind(); }
-void ViewerServer::Stop() { impl_->server_.stop(); }
+void ViewerServer::Stop() {
+  impl_->consoles_->Stop();
+  impl_->server_.stop();
+}
 
 }  // namespace tlparse

@@ -9,7 +9,8 @@
 // Nothing else is served: no path of a request ever becomes the path of a file. The server only
 // reads. What it refuses: requests whose Host is not this server (a page elsewhere that rebinds its
 // name to 127.0.0.1), whose Origin is another page, and in the SQL console everything that is not a
-// query, takes too long or answers too much.
+// query, takes too long or answers too much; with 503 a query while four are under way, so that
+// slow ones do not stop the page.
 #pragma once
 
 #include <cstdint>

@@ -89,7 +89,7 @@ constexpr char kBulkLoadPragmas[] =
     "locking_mode = EXCLUSIVE;"
     "PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;";
 constexpr char kAppendPragmas[] =
-    "PRAGMA journal_mode = DELETE; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384; PRAGMA "
+    "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; PRAGMA "
     "temp_store = MEMORY;";
 constexpr char kReadPragmas[] =
     "PRAGMA query_only = ON; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"

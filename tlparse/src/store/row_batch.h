@@ -90,8 +90,17 @@ class RowBatch {
   // Whether so many rows were added that the next ones had better go into another batch.
   bool IsFull() const { return row_count_ >= kMostRows; }
   Arena& arena() { return arena_; }
+  std::size_t allocated_bytes() const {
+    std::size_t bytes = arena_.allocated_bytes();
+    for (const std::vector<Cell>& cells : rows_) bytes += cells.capacity() * sizeof(Cell);
+    return bytes;
+  }
+  // Keeps the memory of an ordinary batch.
   void Clear() {
-    for (std::vector<Cell>& cells : rows_) cells.clear();
+    for (std::vector<Cell>& cells : rows_) {
+      cells.clear();
+      if (cells.capacity() > kMostKeptCells) cells.shrink_to_fit();
+    }
     arena_.Clear();
     row_count_ = 0;
     unknown_table_ = {};
@@ -99,6 +108,7 @@ class RowBatch {
 
  private:
   static constexpr std::size_t kMostRows = 8192;
+  static constexpr std::size_t kMostKeptCells = kMostRows * 20;
 
   template <typename T>
   void SetCell(Cell& cell, const NotNull<T>& value) {

@@ -70,6 +70,8 @@ Error Usage(std::string message) { return {ErrorCode::kUsage, std::move(message)
 SqlConsole::SqlConsole(Database& database, const ServerOptions& options)
     : database_(&database), options_(options) {
   sqlite3* handle = database.handle();
+  // What a query sorts or collects goes to a file where it is much.
+  (void)database.Execute("PRAGMA temp_store = FILE; PRAGMA cache_size = -8192").has_value();
   sqlite3_set_authorizer(handle, &Authorize, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);

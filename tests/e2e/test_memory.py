@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""What the README promises of memory: 256 MB, 32 MB more for each thread beyond two, and four times
+the largest record. Measured is the largest resident size of the process, report included."""
+
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import unittest
+
+import harness
+
+MB = 1 << 20
+IDS = {"rank": 0, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+
+
+def record(envelope, payload=None):
+    envelope = dict(envelope)
+    if payload is not None:
+        envelope["has_payload"] = hashlib.md5(payload).hexdigest()
+    lines = b"" if payload is None else b"\t" + payload.replace(b"\n", b"\n\t") + b"\n"
+    return b"V1121 08:30:01.000000 7 a.py:1] " + json.dumps(envelope).encode() + b"\n" + lines
+
+
+class Memory(harness.EndToEnd):
+    def log(self, name, records):
+        path = self.path(name)
+        with gzip.open(path, "wb", compresslevel=1) as file:
+            for each in records:
+                file.write(each)
+        return path
+
+    def peak_bytes(self, *arguments):
+        process = subprocess.Popen([harness.TLPARSE, *arguments], cwd=self.folder,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        _, status, usage = os.wait4(process.pid, 0)
+        complaint = process.stderr.read().decode()
+        process.stderr.close()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0, complaint)
+        return usage.ru_maxrss * 1024
+
+    def assert_promise(self, log, largest_record_bytes):
+        threads = max(2, len(os.sched_getaffinity(0)))
+        promised = 256 * MB + 32 * MB * (threads - 2) + 4 * largest_record_bytes
+        for arguments in (["--db-only"], []):
+            peak = self.peak_bytes(log, "-o", "out", "--overwrite", *arguments)
+            self.assertLessEqual(peak / MB, promised / MB, f"MiB {arguments}")
+
+    def test_large_records_that_compress_well(self):
+        blobs = [record({"artifact": {"name": f"blob{i}", "encoding": "string"}, **IDS},
+                        b"%d" % i + b"a" * (60 * MB)) for i in range(7)]
+        self.assert_promise(self.log("large.log.gz", blobs), 60 * MB)
+
+
+if __name__ == "__main__":
+    unittest.main()
