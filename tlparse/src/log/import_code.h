@@ -60,7 +60,6 @@ enum class ImportCode : std::uint8_t {
   kOverlappingProfiles,
   kUnknownEnvelopeMember,
   kBadRank,
-  kMemoryLimit,
   kCount
 };
 
