@@ -47,7 +47,7 @@ CREATE TABLE process (
   torch_version TEXT,               -- from the torch_version artifact or compilation metrics
   python_version TEXT,              -- from compilation metrics (2.14)
   utc_offset_s INTEGER,             -- zone of the prefix times, seconds east of UTC; NULL: unknown
-  time_basis TEXT NOT NULL,         -- how the year and zone were found: chromium_event, cache_event_time, compilation_metrics, file_mtime, none
+  time_basis TEXT NOT NULL,         -- how the year and zone were found: chromium_event, cache_event_time, compilation_metrics, libtrace_version, file_mtime, none
   time_shift_us INTEGER,            -- add to record_row.local_us to get time_us; NULL: uncalibrated
   first_record_id INTEGER NOT NULL, -- the process's records have ids from first_record_id to last_record_id;
   last_record_id INTEGER NOT NULL,  --   those of others lie between them where processes share a file

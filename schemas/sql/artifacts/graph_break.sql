@@ -5,11 +5,14 @@ CREATE TABLE graph_break_row (
   attempt INTEGER,
   reason_id INTEGER NOT NULL REFERENCES text_row(id),     -- the exception's message, without the traceback
   user_stack_id INTEGER REFERENCES text_row(id),          -- the user's stack as text, innermost last
-  user_file_id INTEGER REFERENCES text_row(id),           -- innermost frame of it
-  user_line INTEGER
+  user_file_id INTEGER REFERENCES text_row(id),           -- innermost frame of it that is in no library, if there is one
+  user_line INTEGER,
+  cause_id INTEGER NOT NULL REFERENCES text_row(id)       -- first line of the reason that says more than what was traced
 ) STRICT;
 
 CREATE VIEW graph_break AS
-  SELECT g.record_id, g.compile_id, g.attempt, r.text AS reason, s.text AS user_stack, f.text AS user_file, g.user_line
+  SELECT g.record_id, g.compile_id, g.attempt, r.text AS reason, s.text AS user_stack, f.text AS user_file, g.user_line,
+    c.text AS cause
   FROM graph_break_row g
-  LEFT JOIN text_row r ON r.id = g.reason_id LEFT JOIN text_row s ON s.id = g.user_stack_id LEFT JOIN text_row f ON f.id = g.user_file_id;
+  LEFT JOIN text_row r ON r.id = g.reason_id LEFT JOIN text_row s ON s.id = g.user_stack_id LEFT JOIN text_row f ON f.id = g.user_file_id
+  LEFT JOIN text_row c ON c.id = g.cause_id;

@@ -7,10 +7,20 @@ CREATE TABLE kernel_row (
   ordinal INTEGER NOT NULL,        -- 0-based, in order of first call in the code, then by name
   name TEXT NOT NULL,              -- without the debug handle
   debug_handle INTEGER,            -- NULL: log has none
-  code_line INTEGER                -- 1-based line of the call in the generated code; NULL: the code does not call it (it only
-                                   -- defines it, or 2.14 repeated the kernels of an earlier graph in the stack traces of this one)
+  code_line INTEGER                -- 1-based line of the call in the generated code; NULL: not found (the code only
+                                   -- defines it, its calls are wrapped, or there is no code)
 ) STRICT;
 CREATE INDEX kernel_row_by_content ON kernel_row(content_id);
+
+-- Kernels of earlier graphs that PyTorch 2.14 repeats in the stack traces of this one: left out of kernel_row. The code of the
+-- graph neither calls nor comments them, and an earlier graph of the process had the same name and handle.
+CREATE TABLE leftover_kernel_row (
+  content_id INTEGER NOT NULL REFERENCES content_row(id),
+  ordinal INTEGER NOT NULL,        -- 0-based, by name
+  name TEXT NOT NULL,
+  debug_handle INTEGER,
+  PRIMARY KEY (content_id, ordinal)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE kernel_node_row (
   kernel_id INTEGER NOT NULL REFERENCES kernel_row(id),
@@ -40,6 +50,10 @@ CREATE TABLE kernel_source_row (
 CREATE VIEW kernel AS
   SELECT k.id, g.compile_id, g.id AS graph_id, k.name, k.debug_handle, k.code_line, g.code_record_id AS record_id, k.ordinal
   FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id;
+
+CREATE VIEW leftover_kernel AS
+  SELECT g.compile_id, g.id AS graph_id, k.name, k.debug_handle, g.code_record_id AS record_id, k.ordinal
+  FROM graph g JOIN leftover_kernel_row k ON k.content_id = g.provenance_content_id;
 
 CREATE VIEW kernel_node AS
   SELECT n.kernel_id, n.post_grad_node, c.record_id

@@ -88,7 +88,12 @@ class IngestContext {
   // The current record was written at about this time (microseconds since the epoch): calibrates
   // the process's prefix times. Events are exact to milliseconds; the others may be minutes before
   // their record: the first of them is used, without events.
-  enum class TimeBasis : std::uint8_t { kChromiumEvent, kCacheEventTime, kCompilationMetrics };
+  enum class TimeBasis : std::uint8_t {
+    kChromiumEvent,
+    kCacheEventTime,
+    kCompilationMetrics,
+    kLibtraceVersion
+  };
   virtual void NoteTime(std::int64_t epoch_us, TimeBasis basis) = 0;
   // time_us of the current record as far as it is known by now; nothing if uncalibrated.
   virtual std::optional<std::int64_t> Time() const = 0;

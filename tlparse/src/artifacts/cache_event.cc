@@ -5,6 +5,7 @@
 #include "rows/cache_event.h"
 
 #include <algorithm>
+#include <map>
 
 #include "artifacts/common/cache/cache_events.h"
 #include "artifacts/common/cache/component_sets.h"
@@ -130,8 +131,9 @@ class CacheEvents final : public Ingestor {
 
   std::optional<ComponentSets> sets_;
   ComponentLines lines_;
-  simdjson::dom::parser parser_;                       // for the payloads of instants
-  std::unordered_map<std::int64_t, CacheInfo> known_;  // by payload id
+  simdjson::dom::parser parser_;  // for the payloads of instants
+  // By payload and by what the artifact's name says, which counts where the payload says nothing.
+  std::map<std::pair<std::int64_t, std::optional<CacheState>>, CacheInfo> known_;
 };
 
 void CacheEvents::Write(const CacheEvent& event, IngestContext& context) {
@@ -237,20 +239,24 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
                 "the name does not end in _cache_hit, _cache_miss, _cache_bypass or _cache_hash");
   CacheEvent event;
   Result<void> outcome;
-  if (auto known = known_.find(record.payload_id);
+  if (record.payload_id == 0 && !name->state)
+    return Fail(ErrorCode::kBadJson, "no payload says how the lookup ended");
+  if (auto known = known_.find({record.payload_id, name->state});
       record.payload_id != 0 && known != known_.end()) {
     event.info = known->second;
   } else if (record.payload_id == 0) {
-    event.info.state = name->state.value_or(CacheState::kMiss);
+    event.info.state = *name->state;
   } else {
     Result<simdjson::dom::object> payload = PayloadObject(context);
     if (payload) {
       event.info = ReadInfo(*name, *payload, context, ImportCode::kBadPayload);
       if (known_.size() >= kMaxKnown) known_.clear();
-      known_.emplace(record.payload_id, event.info);
+      known_.emplace(std::pair(record.payload_id, name->state), event.info);
+    } else if (!name->state) {
+      return tl::unexpected<Error>(std::move(payload).error());
     } else {
       // The name alone tells that there was a lookup, and how it ended.
-      event.info.state = name->state.value_or(CacheState::kMiss);
+      event.info.state = *name->state;
       event.info.components_state = ComponentsState::kUnparsed;
       outcome = tl::unexpected<Error>(std::move(payload).error());
     }

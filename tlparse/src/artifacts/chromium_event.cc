@@ -43,6 +43,7 @@ struct Event {
   std::string_view name;
   TextId name_id = 0;
   double ts_us = 0;
+  std::optional<double> duration_us;  // of an X
   char phase = 0;
   std::int64_t thread = 0;
   simdjson::dom::object args;
@@ -77,14 +78,15 @@ class ChromiumEvent final : public Ingestor {
       case 'i':
       case 'I':
         Add(context, record.id, std::nullopt, event.name_id, 'i', event.ts_us, std::nullopt,
-            compile, repaired_args);
+            compile, event.thread, repaired_args);
         if (event.has_args) NoteInstantCacheEvent(record, event.name, event.args, context);
         if (record.compile != nullptr && event.name.starts_with("fx_graph_cache_"))
           CloseGraph(record, context);
         return {};
       default:
-        Add(context, record.id, std::nullopt, event.name_id, event.phase, event.ts_us, std::nullopt,
-            compile, repaired_args);
+        Add(context, record.id, std::nullopt, event.name_id, event.phase, event.ts_us,
+            event.phase == 'X' ? event.duration_us : std::nullopt, compile, event.thread,
+            repaired_args);
         return {};
     }
   }
@@ -95,7 +97,7 @@ class ChromiumEvent final : public Ingestor {
     const std::vector<OpenEvent>& open = found->second.open;
     for (const OpenEvent& event : open) {
       Add(context, event.record_id, std::nullopt, event.name_id, 'B', event.start_us, std::nullopt,
-          event.compile, {});
+          event.compile, event.thread, {});
     }
     if (!open.empty()) {
       context.Log(ImportCode::kOpenEvent,
@@ -146,6 +148,9 @@ class ChromiumEvent final : public Ingestor {
       } else if (field.key == "ph") {
         if (field.value.get(string) == simdjson::SUCCESS && !string.empty())
           event.phase = string.front();
+      } else if (field.key == "dur") {
+        double duration_us = 0;
+        if (field.value.get(duration_us) == simdjson::SUCCESS) event.duration_us = duration_us;
       } else if (field.key == "tid") {
         if (field.value.get(event.thread) != simdjson::SUCCESS) event.thread = 0;
       } else if (field.key == "args") {
@@ -180,13 +185,13 @@ class ChromiumEvent final : public Ingestor {
     }
     if (begin == last) {
       Add(context, record.id, std::nullopt, event.name_id, 'E', event.ts_us, std::nullopt, compile,
-          repaired_args);
+          event.thread, repaired_args);
       context.Log(ImportCode::kOrphanEvent,
                   "event '" + std::string(event.name) + "' ends but never began");
     } else {
       if (record.compile == nullptr) compile = begin->compile;
       Add(context, record.id, begin->record_id, event.name_id, 'X', begin->start_us,
-          event.ts_us - begin->start_us, compile, repaired_args);
+          event.ts_us - begin->start_us, compile, event.thread, repaired_args);
       open.erase(std::next(begin).base());
     }
     if (record.compile == nullptr || !event.has_args) return;
@@ -209,8 +214,10 @@ class ChromiumEvent final : public Ingestor {
 
   void Add(IngestContext& context, std::int64_t record_id,
            std::optional<std::int64_t> begin_record_id, TextId name_id, char phase, double start_us,
-           std::optional<double> duration_us, const CompileState* compile,
+           std::optional<double> duration_us, const CompileState* compile, std::int64_t thread,
            const std::string& repaired_args) {
+    // Times at the ends of double's range have a difference beyond it.
+    if (duration_us && !std::isfinite(*duration_us)) duration_us.reset();
     const std::optional<std::int64_t> compile_id =
         compile == nullptr ? std::nullopt : std::optional(compile->id);
     const std::optional<std::string_view> args =
@@ -222,7 +229,8 @@ class ChromiumEvent final : public Ingestor {
                                         .start_us = start_us,
                                         .duration_us = duration_us,
                                         .compile_id = compile_id,
-                                        .args = args});
+                                        .args = args,
+                                        .tid = thread == 0 ? std::nullopt : std::optional(thread)});
   }
 
   simdjson::dom::parser parser_;

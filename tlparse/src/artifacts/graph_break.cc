@@ -56,6 +56,37 @@ void SplitPosition(std::string_view text, std::string_view separator, GraphBreak
   graph_break.user_line = line;
 }
 
+// Whether the file belongs to Python or to an installed package.
+bool IsOfLibrary(std::string_view file) {
+  for (const std::string_view mark : {"/site-packages/", "/dist-packages/", "/lib/python"}) {
+    if (file.find(mark) != std::string_view::npos) return true;
+  }
+  return file.starts_with("<frozen ");
+}
+
+// The innermost frame of the user's own code; the innermost of all if there is none.
+std::optional<PythonFrame> UserFrame(std::string_view stack) {
+  std::optional<PythonFrame> found;
+  while (!stack.empty()) {
+    const std::optional<PythonFrame> frame = ParseFrameLine(NextLine(stack));
+    if (frame && (!IsOfLibrary(frame->file) || !found || IsOfLibrary(found->file))) found = frame;
+  }
+  return found;
+}
+
+// What went wrong: the first line of the reason that says more than where Dynamo was.
+std::string_view CauseOf(std::string_view reason) {
+  constexpr std::string_view kBoilerplate = "Encountered graph break when attempting to trace ";
+  std::string_view rest = reason;
+  while (!rest.empty()) {
+    const std::string_view line = TrimEnd(NextLine(rest));
+    const std::size_t begin = line.find_first_not_of(' ');
+    if (begin != std::string_view::npos && !line.substr(begin).starts_with(kBoilerplate))
+      return line.substr(begin);
+  }
+  return TrimEnd(reason.substr(0, reason.find('\n')));
+}
+
 // The exception that the text ends with, in one line where it goes on about the graph.
 std::string ReasonOf(const TracebackSummary& summary) {
   std::string reason(summary.type);
@@ -122,8 +153,9 @@ class GraphBreaks final : public Ingestor {
     GraphBreak found = text.starts_with(kInUserCode)    ? ParseInUserCode(text)
                        : text.starts_with(kWontConvert) ? ParseWontConvert(text)
                                                         : ParseOther(text);
-    if (!found.user_line) {
-      if (const std::optional<PythonFrame> frame = LastFrame(found.user_stack)) {
+    if (!found.user_line || IsOfLibrary(found.user_file)) {
+      const std::optional<PythonFrame> frame = UserFrame(found.user_stack);
+      if (frame && (!found.user_line || !IsOfLibrary(frame->file))) {
         found.user_file = frame->file;
         found.user_line = frame->line;
       }
@@ -134,7 +166,8 @@ class GraphBreaks final : public Ingestor {
                                      .reason_id = context.Text(found.reason),
                                      .user_stack_id = context.OptionalText(found.user_stack),
                                      .user_file_id = context.OptionalText(found.user_file),
-                                     .user_line = found.user_line});
+                                     .user_line = found.user_line,
+                                     .cause_id = context.Text(CauseOf(found.reason))});
     return {};
   }
 

@@ -3,6 +3,7 @@
 // closes.
 #include "rows/provenance.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -24,6 +25,7 @@ class ProvenanceIngestor final : public Ingestor {
     tables.Use<KernelNodeRow>();
     tables.Use<NodeMappingRow>();
     tables.Use<KernelSourceRow>();
+    tables.Use<LeftoverKernelRow>();
   }
 
   // Notes the payload for the graph it belongs to; rows are made when that graph closes.
@@ -39,7 +41,8 @@ class ProvenanceIngestor final : public Ingestor {
       graph->provenance_texts = std::make_shared<ProvenanceTexts>();
     Part part = PartOf(record.name, *graph);
     part.payload_id = record.payload_id;
-    part.text = context.Payload();
+    part.text = TextOf(record.payload_id, context);
+    MakeRoom(*record.process, *graph, context);
     if (!graph->is_open) return GraphClosed(*record.compile, *graph, context);  // it came late
     return {};
   }
@@ -61,17 +64,114 @@ class ProvenanceIngestor final : public Ingestor {
           pre_grad_content_id, post_grad_content_id}) {
       parts.Add(part);
     }
-    const auto [known, is_new] = content_of_.try_emplace(parts.Digest(), 0);
-    if (is_new) known->second = Build(graph, pre_grad_content_id, post_grad_content_id, context);
-    graph.provenance_content_id = known->second;
+    Seen& seen = seen_[compile.process->id];
+    const auto [known, is_new] = known_.try_emplace(parts.Digest());
+    Known& joined = known->second;
+    // What is left over depends on the graphs before: the same texts may mean other kernels.
+    const std::vector<bool> is_leftover = LeftoversOf(joined, seen, compile, graph);
+    if (is_new || is_leftover != joined.is_leftover)
+      joined = Build(compile, graph, pre_grad_content_id, post_grad_content_id, context);
+    for (const std::uint64_t key : joined.keys) seen.first_graph.try_emplace(key, graph.id);
+    const std::int64_t count =
+        std::count(joined.is_leftover.begin(), joined.is_leftover.end(), true);
+    if (count > 0 && seen.graphs.insert(graph.id).second) seen.leftover_count += count;
+    graph.provenance_content_id = joined.content_id;
+    return {};
+  }
+
+  Result<void> ProcessEnded(ProcessState& process, IngestContext& context) override {
+    const auto seen = seen_.find(process.id);
+    if (seen == seen_.end()) return {};
+    if (seen->second.leftover_count > 0) {
+      context.Log(ImportCode::kLeftoverKernels,
+                  "process " + std::to_string(process.pid) + ": " +
+                      std::to_string(seen->second.leftover_count) +
+                      " kernels of earlier graphs in the stack traces of " +
+                      std::to_string(seen->second.graphs.size()) + " graphs");
+    }
+    seen_.erase(seen);
     return {};
   }
 
  private:
   struct Part {
     std::int64_t& payload_id;
-    std::string& text;
+    ProvenanceTexts::Text& text;
   };
+  // The kernels of a process's graphs so far.
+  struct Seen {
+    std::unordered_map<std::uint64_t, std::int64_t> first_graph;  // by name and handle: its id
+    std::unordered_set<std::int64_t> graphs;                      // that have leftovers
+    std::int64_t leftover_count = 0;
+  };
+  // What graphs with the same texts are made of.
+  struct Known {
+    std::int64_t content_id = 0;
+    std::vector<std::uint64_t> keys;        // of all kernels, leftovers included
+    std::vector<std::uint64_t> candidates;  // of those that the code does not know
+    std::vector<bool> is_leftover;          // of the candidates
+  };
+
+  // Texts of graphs under way may take so much.
+  static constexpr std::size_t kMostTextBytes = 48 << 20;
+
+  // The payload's text, shared with the graphs that have it already.
+  ProvenanceTexts::Text TextOf(std::int64_t payload_id, IngestContext& context) {
+    std::weak_ptr<const std::string>& known = texts_[payload_id];
+    ProvenanceTexts::Text text = known.lock();
+    if (text == nullptr) {
+      text = std::make_shared<const std::string>(context.Payload());
+      known = text;
+      text_bytes_ += text->size();
+    }
+    return text;
+  }
+
+  // Forgets graphs until the texts take no more than they may.
+  void MakeRoom(const ProcessState& process, const GraphState& graph, IngestContext& context) {
+    while (text_bytes_ > kMostTextBytes || texts_.size() > 2 * kMostTexts) {
+      CountTexts();
+      if (text_bytes_ <= kMostTextBytes && texts_.size() <= kMostTexts) return;
+      if (!context.graphs().ForgetOldest(graph, context)) return;
+      if (limited_.insert(process.id).second) {
+        context.Log(ImportCode::kMemoryLimit,
+                    "the provenance of graphs under way takes more than " +
+                        std::to_string(kMostTextBytes) + " bytes (first of this process)");
+      }
+    }
+  }
+
+  void CountTexts() {
+    text_bytes_ = 0;
+    for (auto text = texts_.begin(); text != texts_.end();) {
+      const ProvenanceTexts::Text held = text->second.lock();
+      text_bytes_ += held == nullptr ? 0 : held->size();
+      text = held == nullptr ? texts_.erase(text) : std::next(text);
+    }
+  }
+
+  // PyTorch 2.14 repeats kernels of earlier backwards in the stack traces of later ones. Left over
+  // is what an earlier graph of the process had and this graph's code does not know, where the code
+  // tells its calls. libtrace writes what a package says of itself.
+  static bool MayHaveLeftovers(const CompileState& compile, const GraphState& graph) {
+    return graph.code != nullptr && !graph.code->has_wrapped_calls &&
+           !compile.process->is_of_libtrace &&
+           std::any_of(graph.code->kernels.begin(), graph.code->kernels.end(),
+                       [](const CodeKernel& kernel) { return kernel.line > 0; });
+  }
+  static bool IsOfEarlier(std::uint64_t key, const Seen& seen, const GraphState& graph) {
+    const auto first = seen.first_graph.find(key);
+    return first != seen.first_graph.end() && first->second != graph.id;
+  }
+  static std::vector<bool> LeftoversOf(const Known& known, const Seen& seen,
+                                       const CompileState& compile, const GraphState& graph) {
+    std::vector<bool> is_leftover;
+    const bool may_have = MayHaveLeftovers(compile, graph);
+    for (const std::uint64_t key : known.candidates)
+      is_leftover.push_back(may_have && IsOfEarlier(key, seen, graph));
+    return is_leftover;
+  }
+
   static Part PartOf(std::string_view name, GraphState& graph) {
     ProvenanceTexts& texts = *graph.provenance_texts;
     if (name == "inductor_provenance_tracking_node_mappings")
@@ -101,10 +201,11 @@ class ProvenanceIngestor final : public Ingestor {
     return graph;
   }
 
-  // The content id of the graph's provenance, whose rows are added if it is new; 0 if there is
-  // nothing to say.
-  std::int64_t Build(const GraphState& graph, std::int64_t pre_grad_content_id,
-                     std::int64_t post_grad_content_id, IngestContext& context) {
+  // The graph's provenance, whose rows are added if it is new; content_id 0 if there is nothing to
+  // say.
+  Known Build(const CompileState& compile, const GraphState& graph,
+              std::int64_t pre_grad_content_id, std::int64_t post_grad_content_id,
+              IngestContext& context) {
     ProvenanceBuilder builder(context);
     if (graph.code != nullptr) builder.AddCode(*graph.code);
     if (graph.provenance_texts != nullptr) {
@@ -118,23 +219,36 @@ class ProvenanceIngestor final : public Ingestor {
         context.graphs().nodes().Find(pre_grad_content_id);
     const std::shared_ptr<const GraphNodes> post_grad =
         context.graphs().nodes().Find(post_grad_content_id);
-    const Provenance provenance = builder.Finish(pre_grad.get(), post_grad.get());
+    Provenance provenance = builder.Finish(pre_grad.get(), post_grad.get());
+    Known known;
+    for (const Provenance::Kernel& kernel : provenance.kernels) {
+      known.keys.push_back(kernel.KeyHash());
+      if (!kernel.is_in_code) known.candidates.push_back(known.keys.back());
+    }
+    const Seen& seen = seen_[compile.process->id];
+    known.is_leftover = LeftoversOf(known, seen, compile, graph);
+    const bool may_have = MayHaveLeftovers(compile, graph);
+    provenance.RemoveLeftovers([&](const Provenance::Kernel& kernel) {
+      return may_have && !kernel.is_in_code && IsOfEarlier(kernel.KeyHash(), seen, graph);
+    });
     if (builder.odd_count() > 0) {
       context.Log(ImportCode::kBadPayload,
                   "provenance of graph " + std::to_string(graph.ordinal) + " of its compile: " +
                       std::to_string(builder.odd_count()) + " members of unexpected type left out");
     }
-    if (provenance.empty()) return 0;
+    if (provenance.empty()) return known;
     const ContentId content = context.contents().Intern(
         context.rows(), ContentKind::kProvenance, provenance.Hash(),
         graph.code_record_id != 0 ? graph.code_record_id : graph.record_id);
     if (content.is_new) AddRows(content.id, provenance, context);
-    return content.id;
+    known.content_id = content.id;
+    return known;
   }
 
   template <typename Visit>
-  void WithObject(std::string_view text, Visit&& visit) {
-    if (text.empty()) return;
+  void WithObject(const ProvenanceTexts::Text& shared, Visit&& visit) {
+    if (shared == nullptr || shared->empty()) return;
+    const std::string_view text = *shared;
     simdjson::dom::object object;
     if (parser_.parse(text.data(), text.size(), true).get(object) == simdjson::SUCCESS) {
       visit(object);
@@ -174,6 +288,12 @@ class ProvenanceIngestor final : public Ingestor {
         }
       }
     }
+    ordinal = 0;
+    for (const Provenance::Kernel& kernel : provenance.leftovers)
+      rows.Add(LeftoverKernelRow{.content_id = content_id,
+                                 .ordinal = ordinal++,
+                                 .name = kernel.name,
+                                 .debug_handle = kernel.handle});
     for (const auto& [post, pre] : provenance.node_mapping)
       rows.Add(
           NodeMappingRow{.content_id = content_id, .post_grad_node = post, .pre_grad_node = pre});
@@ -181,8 +301,14 @@ class ProvenanceIngestor final : public Ingestor {
 
   simdjson::dom::parser parser_;
   std::unordered_set<std::int64_t> checked_;  // payloads that are JSON objects
-  // Content by what it was made of, so that graphs with the same payloads are joined once.
-  std::unordered_map<Hash128, std::int64_t, Hash128Hasher> content_of_;
+  // By what it is made of, so that graphs with the same payloads are joined once.
+  std::unordered_map<Hash128, Known, Hash128Hasher> known_;
+  std::unordered_map<std::int64_t, Seen> seen_;  // by process, until it ends
+  // By payload: of the graphs under way.
+  static constexpr std::size_t kMostTexts = 16384;
+  std::unordered_map<std::int64_t, std::weak_ptr<const std::string>> texts_;
+  std::size_t text_bytes_ = 0;                // at most: some may be gone
+  std::unordered_set<std::int64_t> limited_;  // processes that were told so
 };
 
 }  // namespace

@@ -21,6 +21,9 @@ class TraceWriters final : public Ingestor {
     if (record.name == "libtrace_loss") {
       AddLosses(record, payload, context);
     } else {
+      record.process->is_of_libtrace = true;
+      if (const std::optional<std::int64_t> time_ns = payload.Int("time_unix_ns"))
+        context.NoteTime(*time_ns / 1000, IngestContext::TimeBasis::kLibtraceVersion);
       context.rows().Add(TraceWriterRow{.record_id = record.id,
                                         .libtrace_version = payload.Text("libtrace_version"),
                                         .language = payload.Text("language"),

@@ -94,7 +94,10 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
       Log(ImportCode::kBadPayload, ended.error().message);
     }
   }
+  const std::optional<std::int64_t> shift_us = process.clock.shift_us();
   for (const std::unique_ptr<CompileState>& compile : state.compiles) {
+    if (!compile->start_time_us && compile->start_local_us && shift_us)
+      compile->start_time_us = *compile->start_local_us + *shift_us;
     RETURN_IF_ERROR(MakeRoom(next_batch));
     graphs_.WriteRows(*compile, *this);
     AddCompileRows(*compile, state);
@@ -110,7 +113,6 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
-  const std::optional<std::int64_t> shift_us = process.clock.shift_us();
   const auto epoch_us = [&](std::int64_t local_us) {
     return shift_us ? std::optional(local_us + *shift_us) : std::nullopt;
   };

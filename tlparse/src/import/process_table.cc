@@ -71,8 +71,9 @@ void ProcessClock::Note(PrefixTimeUs time, std::int64_t epoch_us, IngestContext:
   if (basis != IngestContext::TimeBasis::kChromiumEvent) {
     if (coarse_ || !(coarse_ = Calibrate(time, epoch_us))) return;
     coarse_shift_us_ = ToEpochUs(*coarse_, time) - local_us;
-    coarse_basis_ = basis == IngestContext::TimeBasis::kCacheEventTime ? "cache_event_time"
-                                                                       : "compilation_metrics";
+    coarse_basis_ = basis == IngestContext::TimeBasis::kCacheEventTime    ? "cache_event_time"
+                    : basis == IngestContext::TimeBasis::kLibtraceVersion ? "libtrace_version"
+                                                                          : "compilation_metrics";
     return;
   }
   if (!event_) {
@@ -148,14 +149,11 @@ Process& ProcessTable::Find(const LogRecord& record, bool* rank_conflict) {
     current.state.rank_source = source;
     return current;
   }
-  for (const std::unique_ptr<Process>& process : processes_) {
-    const std::int64_t key = process->state.is_thread_id ? -1 : process->state.pid;
-    if (key == pid && process->state.rank == rank) {
-      latest_[pid] = process.get();
-      return *process;
-    }
-  }
+  by_rank_.try_emplace({pid, *current.state.rank}, &current);
+  if (const auto known = by_rank_.find({pid, *rank}); known != by_rank_.end())
+    return *(latest_[pid] = known->second);
   Process& made = Make(record, pid);
+  by_rank_.emplace(std::pair(pid, *rank), &made);
   made.state.rank = rank;
   made.state.rank_source = source;
   *rank_conflict = !made.state.is_thread_id && !record.prefix.rank;
@@ -166,6 +164,7 @@ CompileState& ProcessTable::MakeCompile(Process& process, const CompileIds& ids,
                                         std::int64_t record_id) {
   auto compile = std::make_unique<CompileState>();
   compile->id = next_compile_id_++;
+  compile->process = &process.state;
   compile->ids = ids;
   compile->label = std::move(label);
   compile->first_record_id = compile->last_record_id = record_id;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "artifacts/artifact.h"
@@ -89,6 +91,8 @@ class ProcessTable {
   Process* current_ = nullptr;  // wrote the latest record
   // by pid: the process that records without rank belong to
   std::unordered_map<std::int64_t, Process*> latest_;
+  // by pid and rank, of pids with several ranks
+  std::map<std::pair<std::int64_t, std::int64_t>, Process*> by_rank_;
 };
 
 }  // namespace tlparse

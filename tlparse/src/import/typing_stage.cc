@@ -16,6 +16,7 @@ namespace {
 // JSON payloads above this are kept but not parsed: the parser's memory is a multiple of the text.
 constexpr std::size_t kMaxJsonBytes = 32 << 20;
 constexpr std::size_t kMaxKeptBytes = 4 << 20;
+constexpr int kMostRowsOfRecord = 100;  // in import_log
 }  // namespace
 
 TypingStage::TypingStage(TableSet& tables)
@@ -116,6 +117,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   log_record_ = &record;
   payload_.reset();
   has_root_ = false;
+  logged_count_ = 0;
   bool rank_conflict = false;
   process_ = &processes_->For(record, next_record_id_, &rank_conflict);
   local_us_ = process_->clock.LocalUs(record.prefix.time_us);
@@ -135,6 +137,10 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   record_.payload_id = record.payload_id;
   kind_id_ = record_.kind.empty() ? 0 : Text(record_.kind);
   name_id_ = record_.name.data() == nullptr ? 0 : Text(record_.name);
+
+  if (record_.kind == "dynamo_start" && record_.compile != nullptr &&
+      !record_.compile->start_local_us)
+    record_.compile->start_local_us = local_us_;
 
   if (record.payload_is_new) AddPayloadRow(record);
   if (record_.kind == "str") {
@@ -409,7 +415,12 @@ std::optional<std::int64_t> TypingStage::Time() const {
 
 void TypingStage::Log(ImportCode code, std::string message) {
   ImportPlace place;
-  if (log_record_ != nullptr) place = {record_.id, record_.line, record_.byte_offset, {}};
+  if (log_record_ != nullptr) {
+    // One payload may hold millions of odd members.
+    if (++logged_count_ > kMostRowsOfRecord) return;
+    if (logged_count_ == kMostRowsOfRecord) message += "; what else is odd here is left out";
+    place = {record_.id, record_.line, record_.byte_offset, {}};
+  }
   import_log_.Add(*rows_, log_file_id_, place, code, message);
 }
 

@@ -140,6 +140,7 @@ class TypingStage final : public IngestContext {
   const LogRecord* log_record_ = nullptr;
   Process* process_ = nullptr;
   std::int64_t local_us_ = 0;
+  int logged_count_ = 0;  // rows of import_log
   TextId kind_id_ = 0;
   TextId name_id_ = 0;
   std::optional<std::string_view> payload_;

@@ -126,6 +126,12 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kBadRank, kW, "bad_rank",
      "The record names a rank that no job has (below 0 or above 1,048,575): it counts as a record "
      "without a rank. What it named is in record.envelope."},
+    {C::kMemoryLimit, kW, "memory_limit",
+     "More was open at once than memory is given to: what was oldest is taken as complete. The "
+     "records are kept; rows derived from them may be incomplete."},
+    {C::kLeftoverKernels, kI, "leftover_kernels",
+     "PyTorch 2.14 repeats kernels of earlier graphs among the stack traces of a later one, whose "
+     "code does not call them: they are in leftover_kernel, not in kernel."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

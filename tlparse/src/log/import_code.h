@@ -60,6 +60,8 @@ enum class ImportCode : std::uint8_t {
   kOverlappingProfiles,
   kUnknownEnvelopeMember,
   kBadRank,
+  kMemoryLimit,
+  kLeftoverKernels,
   kCount
 };
 

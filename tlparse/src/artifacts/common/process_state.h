@@ -30,12 +30,14 @@ struct CompileIds {
   static std::optional<CompileIds> Parse(std::string_view label);
 };
 
-// JSON texts of a graph's provenance artifacts (reference 4.5); "" for those it does not have.
+// JSON texts of a graph's provenance artifacts (reference 4.5); null for those it does not have.
+// Graphs with the same payload share its text.
 struct ProvenanceTexts {
-  std::string mapping;
-  std::string stacks;
-  std::string kernel_nodes;
-  std::string post_to_pre;
+  using Text = std::shared_ptr<const std::string>;
+  Text mapping;
+  Text stacks;
+  Text kernel_nodes;
+  Text post_to_pre;
 };
 
 // One graph of a compile while its records come in (reference 7.3). Its row is written when the
@@ -78,6 +80,7 @@ struct GraphState {
 // One compile while its records come in. Its row is written at the end of the process.
 struct CompileState {
   std::int64_t id = 0;
+  const struct ProcessState* process = nullptr;
   CompileIds ids;
   std::string label;
   bool is_synthetic = false;
@@ -93,6 +96,9 @@ struct CompileState {
   std::int64_t max_attempt = 0;
   std::map<std::int64_t, std::string> restart_reasons;  // by attempt that followed
   std::optional<std::int64_t> start_time_us;
+  // When dynamo_start was written, in the process's provisional time: for compiles whose metrics
+  // are not in the log.
+  std::optional<std::int64_t> start_local_us;
   std::optional<std::int64_t> duration_us;
   std::optional<std::int64_t> backward_duration_us;
   std::string function;
@@ -120,6 +126,7 @@ struct ProcessState {
   std::int64_t pid = 0;
   std::optional<std::int64_t> rank;
   std::string rank_source;
+  bool is_of_libtrace = false;  // libtrace wrote the log
   bool is_thread_id = false;
   std::string torch_version;
   std::string python_version;

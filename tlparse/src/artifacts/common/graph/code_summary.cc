@@ -305,7 +305,12 @@ std::string_view AotIdOf(std::string_view code) {
   return rest.substr(0, rest.find('\''));
 }
 
-CodeSummary SummarizeCode(std::string_view code) { return Summarizer(code).Run(); }
+CodeSummary SummarizeCode(std::string_view code) {
+  CodeSummary summary = Summarizer(code).Run();
+  for (const std::string_view wrapper : {"RecordFunction", "record_function(", "RECORD_FUNCTION("})
+    summary.has_wrapped_calls |= code.find(wrapper) != std::string_view::npos;
+  return summary;
+}
 
 std::pair<std::string_view, std::optional<std::int64_t>> SplitDebugHandle(std::string_view kernel) {
   const std::size_t colon = kernel.rfind(':');

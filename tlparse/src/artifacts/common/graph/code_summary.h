@@ -42,6 +42,8 @@ struct CodeSummary {
   // "# Source node to ATen node mapping:": (pre-grad node, post-grad node).
   std::vector<std::pair<std::string, std::string>> node_mapping;
   std::vector<CodeCollective> collectives;
+  // Calls stand inside something that times them (TORCH_COMPILE_DEBUG_EXTEND): not all are found.
+  bool has_wrapped_calls = false;
   std::size_t size_bytes() const;  // roughly
 };
 

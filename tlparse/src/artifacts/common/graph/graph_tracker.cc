@@ -136,6 +136,24 @@ void GraphTracker::CloseAll(CompileState& compile, IngestContext& context) {
   }
 }
 
+bool GraphTracker::ForgetOldest(const GraphState& kept, IngestContext& context) {
+  for (auto closed = remembered_.begin(); closed != remembered_.end(); ++closed) {
+    if (*closed == &kept) continue;
+    Forget(**closed);
+    remembered_.erase(closed);
+    return true;
+  }
+  for (auto opened = opened_.begin(); opened != opened_.end(); ++opened) {
+    const auto [compile, graph] = *opened;
+    if (graph == &kept) continue;
+    opened_.erase(opened);
+    Close(*compile, *graph, context);
+    Forget(*graph);
+    return true;
+  }
+  return false;
+}
+
 void GraphTracker::SetDirection(CompileState& compile, std::string_view cache_key,
                                 bool is_backward) {
   if (compile.graphs.empty()) return;

@@ -40,6 +40,9 @@ class GraphTracker {
   void Close(CompileState& compile, GraphState& graph, IngestContext& context);
   // Closes every open segment of the compile.
   void CloseAll(CompileState& compile, IngestContext& context);
+  // Closes the oldest open segment but `kept` and drops the texts that are kept of it, or drops
+  // those of the oldest closed one; false: there is none.
+  bool ForgetOldest(const GraphState& kept, IngestContext& context);
   // inductor_compile's E event: tells the direction of the graph with that key, else of the latest
   // one.
   void SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward);

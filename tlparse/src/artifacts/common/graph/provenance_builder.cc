@@ -1,6 +1,7 @@
 #include "artifacts/common/graph/provenance_builder.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "artifacts/common/text/python_traceback.h"
 #include "base/utf8.h"
@@ -56,7 +57,23 @@ Hash128 Provenance::Hash() const {
     hash.Add(post);
     hash.Add(pre);
   }
+  for (const Kernel& kernel : leftovers) hash.Add(static_cast<std::int64_t>(kernel.KeyHash()));
   return hash.Digest();
+}
+
+std::uint64_t Provenance::Kernel::KeyHash() const {
+  return HashBytes(handle ? name + ":" + std::to_string(*handle) : name).low;
+}
+
+void Provenance::RemoveLeftovers(const std::function<bool(const Kernel&)>& is_leftover) {
+  const auto first = std::stable_partition(
+      kernels.begin(), kernels.end(), [&](const Kernel& kernel) { return !is_leftover(kernel); });
+  for (auto kernel = first; kernel != kernels.end(); ++kernel) {
+    Kernel& leftover = leftovers.emplace_back();
+    leftover.name = std::move(kernel->name);
+    leftover.handle = kernel->handle;
+  }
+  kernels.erase(first, kernels.end());
 }
 
 std::size_t ProvenanceBuilder::AddKernel(std::string_view name,
@@ -284,6 +301,15 @@ void ProvenanceBuilder::AddSources(std::size_t index, const GraphNodes* pre_grad
 }
 
 Provenance ProvenanceBuilder::Finish(const GraphNodes* pre_grad, const GraphNodes* post_grad) {
+  std::unordered_set<std::string> called_without_handle;
+  for (std::size_t index = 0; index < code_kernels_; ++index) {
+    const Kernel& kernel = result_.kernels[index];
+    if (!kernel.handle) called_without_handle.insert(kernel.name);
+  }
+  for (std::size_t index = 0; index < result_.kernels.size(); ++index) {
+    Kernel& kernel = result_.kernels[index];
+    kernel.is_in_code = index < code_kernels_ || called_without_handle.contains(kernel.name);
+  }
   // Mappings of the artifacts are complete; those of comments are for logs without.
   if (result_.node_mapping.empty()) result_.node_mapping = std::move(code_mapping_);
   SortUnique(result_.node_mapping);

@@ -6,6 +6,7 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,11 +34,17 @@ struct Provenance {
     std::vector<std::string> post_grad_nodes;  // sorted, each once
     Basis basis = Basis::kKernelStackTraces;
     std::vector<std::vector<Frame>> stacks;  // each once; outermost frame first
+    bool is_in_code = false;                 // the code calls, comments or defines it
+    std::uint64_t KeyHash() const;           // of name and handle
   };
   std::vector<Kernel> kernels;  // in order of the code, then by name
+  // Of an earlier graph: without nodes and sources. RemoveLeftovers fills it.
+  std::vector<Kernel> leftovers;
   // (post-grad, pre-grad), sorted, each once
   std::vector<std::pair<std::string, std::string>> node_mapping;
-  bool empty() const { return kernels.empty() && node_mapping.empty(); }
+  bool empty() const { return kernels.empty() && leftovers.empty() && node_mapping.empty(); }
+  // Moves the kernels for which `is_leftover` is true to `leftovers`.
+  void RemoveLeftovers(const std::function<bool(const Kernel&)>& is_leftover);
   Hash128 Hash() const;
 };
 
