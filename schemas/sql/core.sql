@@ -199,7 +199,7 @@ CREATE TABLE content_row (
   id INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,              -- graph, code, guard_tree, schedule, op_list, op_estimate, provenance, execution_order, …
   hash TEXT NOT NULL,              -- XXH3-128 of the normalised content, hex
-  record_id INTEGER                -- the record it was first derived from; NULL once that log was replaced
+  record_id INTEGER                -- the record it was first derived from, of the logs that are still there
 ) STRICT;
 
 -- What a payload is after normalisation: payloads with one content_id say the same.

@@ -57,6 +57,39 @@ class Append(harness.EndToEnd):
             self.assertIn("there is: recompiles_2_6, mlp_train_2_6",
                           self.tlparse(answer, database, "--run", "none", expect=2).stderr)
 
+    def homes(self, database):
+        """By view and table: the lines of the records that its rows lead to, with the other columns
+        that hold no id."""
+        connection = harness.connect(database)
+        found = {}
+        names = [row[0] for row in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY 1")]
+        for name in names:
+            columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
+            if "record_id" not in columns:
+                continue
+            kept = [f'v."{column}"' for column in columns
+                    if column != "id" and not column.endswith(("_id", "_record"))]
+            rows = connection.execute(
+                f'SELECT r.line, {", ".join(kept)} FROM "{name}" v LEFT JOIN record_row r '
+                "ON r.id = v.record_id") if kept else []
+            found[name] = sorted(map(repr, rows))
+        connection.close()
+        return found
+
+    def test_a_log_that_grew_equals_a_fresh_ingest(self):
+        whole = harness.log_bytes(harness.bundled("cache_warm_provenance"))
+        self.write("job.log", whole[:len(whole) * 9 // 10])
+        self.ingest("job", "job.log")
+        self.write("job.log", whole)
+        os.utime(self.path("job.log"), (1795249801, 1795249801))
+        grown = self.homes(self.ingest("job", "job.log"))
+        fresh = self.homes(self.ingest("job", "job.log", database="fresh.db"))
+        self.assertGreater(len(fresh["kernel_node"]), 0)
+        self.assertEqual([], [row for row in grown["kernel_node"] if row.startswith("(None")])
+        for name, rows in fresh.items():
+            self.assertEqual(grown[name], rows, name)
+
     def test_same_bytes_change_nothing(self):
         logs = [harness.bundled("diverge_config_2_6", rank) for rank in range(2)]
         database = self.ingest("job", *logs)

@@ -58,6 +58,22 @@ class Memory(harness.EndToEnd):
                   b"%d" % i, *[megabyte] * 60] for i in range(7))
         self.assert_promise(self.log("large.log.gz", blobs), 60 * MB)
 
+    def test_many_compiles_under_way_with_large_provenance(self):
+        def records(is_shared):
+            for compile_id in range(24):
+                ids = {**IDS, "frame_id": compile_id}
+                yield [{"dynamo_start": {"stack": []}, **ids}]
+                for name in ("inductor_post_to_pre_grad_nodes",
+                             "inductor_triton_kernel_to_post_grad_nodes"):
+                    yield [{"artifact": {"name": name, "encoding": "json"}, **ids},
+                           b'{"%d": "' % (0 if is_shared else compile_id), *[b"x" * MB] * 8, b'"}']
+        for is_shared in (True, False):
+            log = self.log(f"open_{is_shared}.log.gz", records(is_shared))
+            self.assert_promise(log, 8 * MB)
+            codes = {row[0] for row in harness.rows(
+                self.path("out", "trace.db"), "SELECT code FROM import_log")}
+            self.assertEqual("memory_limit" in codes, not is_shared)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -26,6 +26,79 @@ Result<std::vector<std::string>> TablesOwnedByRecord(Database& database) {
   }
 }
 
+// A column that refers to a table's rows.
+struct Reference {
+  std::string table;
+  std::string column;
+};
+
+Result<std::vector<Reference>> References(Database& database, const std::string& query) {
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare(query));
+  std::vector<Reference> references;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return references;
+    references.push_back({std::string(rows.Text(0)), std::string(rows.Text(1))});
+  }
+}
+
+constexpr char kReferencesTo[] =
+    "SELECT s.name, f.\"from\" FROM sqlite_schema s JOIN pragma_foreign_key_list(s.name) f "
+    "WHERE s.type = 'table' AND f.\"table\" = '{}' AND {}";
+
+// Content that was first derived from records that are gone: what others use gets one of their
+// records, all else goes, so that it is derived again from the log as it is now. `range`: the ids
+// of the records that are gone.
+Result<void> SettleContents(Database& database, const std::string& range) {
+  constexpr char kOfRecord[] =
+      "EXISTS (SELECT 1 FROM pragma_foreign_key_list(s.name) r WHERE r.\"table\" = 'record_row' "
+      "AND r.\"from\" = 'record_id')";
+  constexpr char kOfContent[] =
+      "NOT EXISTS (SELECT 1 FROM pragma_foreign_key_list(s.name) r WHERE r.\"table\" = "
+      "'record_row' AND r.\"from\" = 'record_id') AND s.name NOT IN ('graph', "
+      "'payload_content_row')";
+  RETURN_IF_ERROR(database.Execute(fmt::format(
+      "CREATE TEMP TABLE settled AS SELECT id FROM content_row WHERE record_id {0};"
+      "CREATE TEMP TABLE user (content_id INTEGER, record_id INTEGER);"
+      "INSERT INTO user SELECT provenance_content_id, coalesce(code_record_id, record_id) FROM "
+      "graph WHERE provenance_content_id IN settled;"
+      "INSERT INTO user SELECT p.content_id, min(r.id) FROM payload_content_row p JOIN record_row "
+      "r ON r.payload_id = p.payload_id WHERE p.content_id IN settled GROUP BY 1;",
+      range)));
+  ASSIGN_OR_RETURN(const std::vector<Reference> users,
+                   References(database, fmt::format(kReferencesTo, "content_row", kOfRecord)));
+  for (const auto& [table, column] : users) {
+    RETURN_IF_ERROR(database.Execute(
+        fmt::format("INSERT INTO user SELECT \"{0}\", min(record_id) FROM \"{1}\" WHERE \"{0}\" "
+                    "IN settled GROUP BY 1",
+                    column, table)));
+  }
+  RETURN_IF_ERROR(database.Execute(
+      "CREATE INDEX temp.user_by_content ON user(content_id);"
+      "UPDATE content_row SET record_id = (SELECT min(u.record_id) FROM user u WHERE u.content_id "
+      "= content_row.id) WHERE id IN settled;"
+      "DELETE FROM settled WHERE id IN (SELECT content_id FROM user)"));
+  ASSIGN_OR_RETURN(const std::vector<Reference> parts,
+                   References(database, fmt::format(kReferencesTo, "content_row", kOfContent)));
+  for (const auto& [table, column] : parts) {
+    // What belongs to such a row has its id as part of the key (kernel_node_row.kernel_id).
+    ASSIGN_OR_RETURN(
+        const std::vector<Reference> details,
+        References(database, fmt::format(kReferencesTo, table,
+                                         "EXISTS (SELECT 1 FROM pragma_table_info(s.name) k WHERE "
+                                         "k.name = f.\"from\" AND k.pk > 0)")));
+    for (const Reference& detail : details) {
+      RETURN_IF_ERROR(database.Execute(fmt::format(
+          "DELETE FROM \"{}\" WHERE \"{}\" IN (SELECT id FROM \"{}\" WHERE \"{}\" IN settled)",
+          detail.table, detail.column, table, column)));
+    }
+    RETURN_IF_ERROR(database.Execute(
+        fmt::format("DELETE FROM \"{}\" WHERE \"{}\" IN settled", table, column)));
+  }
+  return database.Execute(
+      "DELETE FROM content_row WHERE id IN settled; DROP TABLE settled; DROP TABLE user");
+}
+
 }  // namespace
 
 Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const std::string& path) {
@@ -81,10 +154,7 @@ Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::strin
       fmt::format("DELETE FROM import_log_row WHERE log_file_id = {}", log_file_id)));
   RETURN_IF_ERROR(
       database.Execute(fmt::format("DELETE FROM process WHERE log_file_id = {}", log_file_id)));
-  // Content outlives the log it came from first; payloads that nobody else uses go with their
-  // records.
-  RETURN_IF_ERROR(database.Execute(
-      fmt::format("UPDATE content_row SET record_id = NULL WHERE record_id {}", range)));
+  // Payloads that nobody else uses go with their records.
   RETURN_IF_ERROR(database.Execute(fmt::format(
       "CREATE TEMP TABLE orphan AS SELECT DISTINCT payload_id AS id FROM record_row WHERE id {0} "
       "AND payload_id IS NOT NULL "
@@ -97,6 +167,7 @@ Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::strin
       "DROP TABLE orphan;"
       "DELETE FROM record_row WHERE id {0};",
       range)));
+  RETURN_IF_ERROR(SettleContents(database, range));
   return database.Execute(fmt::format("DELETE FROM log_file WHERE id = {}", log_file_id));
 }
 

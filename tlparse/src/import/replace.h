@@ -16,7 +16,7 @@ namespace tlparse {
 Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const std::string& path);
 
 // Removes every row of the log under this path, if the run has one. Derived content that other logs
-// share stays.
+// share stays, and names one of their records.
 Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::string& path);
 
 }  // namespace tlparse
