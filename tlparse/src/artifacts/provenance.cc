@@ -132,8 +132,9 @@ class ProvenanceIngestor final : public Ingestor {
     while (text_bytes_ > kMostTextBytes || texts_.size() > 2 * kMostTexts) {
       CountTexts();
       if (text_bytes_ <= kMostTextBytes && texts_.size() <= kMostTexts) return;
-      if (!context.graphs().ForgetOldest(graph, context)) return;
-      if (limited_.insert(process.id).second) {
+      const std::optional<bool> was_open = context.graphs().ForgetOldest(graph, context);
+      if (!was_open) return;
+      if (*was_open && limited_.insert(process.id).second) {
         context.Log(ImportCode::kMemoryLimit,
                     "the provenance of graphs under way takes more than " +
                         std::to_string(kMostTextBytes) + " bytes (first of this process)");

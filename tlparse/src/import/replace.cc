@@ -92,8 +92,8 @@ Result<void> SettleContents(Database& database, const std::string& range) {
           "DELETE FROM \"{}\" WHERE \"{}\" IN (SELECT id FROM \"{}\" WHERE \"{}\" IN settled)",
           detail.table, detail.column, table, column)));
     }
-    RETURN_IF_ERROR(database.Execute(
-        fmt::format("DELETE FROM \"{}\" WHERE \"{}\" IN settled", table, column)));
+    RETURN_IF_ERROR(
+        database.Execute(fmt::format("DELETE FROM \"{}\" WHERE \"{}\" IN settled", table, column)));
   }
   return database.Execute(
       "DELETE FROM content_row WHERE id IN settled; DROP TABLE settled; DROP TABLE user");

@@ -1,6 +1,8 @@
 #include "report/task_pool.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -26,7 +28,11 @@ Result<void> TaskPool::Run(const std::string& path, int threads) {
     threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
   }
   std::vector<std::thread> workers;
-  for (int i = 1; i < threads; ++i) workers.emplace_back([&] { OpenAndWork(path); });
+  try {
+    for (int i = 1; i < threads; ++i) workers.emplace_back([&] { OpenAndWork(path); });
+  } catch (const std::exception&) {
+    // No memory, or too many threads: those that there are do the work.
+  }
   OpenAndWork(path);
   for (std::thread& worker : workers) worker.join();
   if (error_) return tl::unexpected<Error>(std::move(*error_));
@@ -59,6 +65,14 @@ void TaskPool::Fail(Error error) {
 }
 
 void TaskPool::OpenAndWork(const std::string& path) {
+  try {
+    Work(path);
+  } catch (const std::bad_alloc&) {
+    Fail({ErrorCode::kIo, "not enough memory for the report"});
+  }
+}
+
+void TaskPool::Work(const std::string& path) {
   Result<Database> connection = Database::Open(path, Database::Mode::kReadOnly);
   if (!connection) return Fail(std::move(connection).error());
   // Every page is read about once, so a cache for each thread would only take memory. One read

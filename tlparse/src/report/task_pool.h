@@ -30,7 +30,7 @@ class TaskPool {
   // Runs all tasks, those added meanwhile too, on `threads` threads, the caller's among them; 0: as
   // many as pay off. Each opens the database at `path`, and closes it before this returns: to unmap
   // a large file takes a while, which they spend at the same time. The first error ends it: tasks
-  // that have not begun are dropped.
+  // that have not begun are dropped. kIo if memory runs out in a task.
   Result<void> Run(const std::string& path, int threads);
 
  private:
@@ -39,6 +39,7 @@ class TaskPool {
   void Done(Result<void> result);
   void Fail(Error error);
   void OpenAndWork(const std::string& path);
+  void Work(const std::string& path);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -136,22 +136,23 @@ void GraphTracker::CloseAll(CompileState& compile, IngestContext& context) {
   }
 }
 
-bool GraphTracker::ForgetOldest(const GraphState& kept, IngestContext& context) {
+std::optional<bool> GraphTracker::ForgetOldest(const GraphState& kept, IngestContext& context) {
   for (auto closed = remembered_.begin(); closed != remembered_.end(); ++closed) {
     if (*closed == &kept) continue;
     Forget(**closed);
     remembered_.erase(closed);
-    return true;
+    return false;
   }
   for (auto opened = opened_.begin(); opened != opened_.end(); ++opened) {
     const auto [compile, graph] = *opened;
     if (graph == &kept) continue;
+    const bool was_open = graph->is_open;
     opened_.erase(opened);
     Close(*compile, *graph, context);
     Forget(*graph);
-    return true;
+    return was_open;
   }
-  return false;
+  return std::nullopt;
 }
 
 void GraphTracker::SetDirection(CompileState& compile, std::string_view cache_key,

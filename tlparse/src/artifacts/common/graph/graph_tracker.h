@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -41,8 +42,8 @@ class GraphTracker {
   // Closes every open segment of the compile.
   void CloseAll(CompileState& compile, IngestContext& context);
   // Closes the oldest open segment but `kept` and drops the texts that are kept of it, or drops
-  // those of the oldest closed one; false: there is none.
-  bool ForgetOldest(const GraphState& kept, IngestContext& context);
+  // those of the oldest closed one. Whether it was open; nothing: there is none.
+  std::optional<bool> ForgetOldest(const GraphState& kept, IngestContext& context);
   // inductor_compile's E event: tells the direction of the graph with that key, else of the latest
   // one.
   void SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward);
