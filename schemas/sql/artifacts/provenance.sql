@@ -17,8 +17,8 @@ CREATE INDEX kernel_row_by_content ON kernel_row(content_id);
 CREATE TABLE leftover_kernel_row (
   content_id INTEGER NOT NULL REFERENCES content_row(id),
   ordinal INTEGER NOT NULL,        -- 0-based, by name
-  name TEXT NOT NULL,
-  debug_handle INTEGER,
+  name TEXT NOT NULL,              -- without the debug handle
+  debug_handle INTEGER,            -- NULL: log has none
   PRIMARY KEY (content_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
