@@ -43,6 +43,8 @@ struct FleetColumn {
     kFunction,  // of the compile the row belongs to; empty: none
     kLabel,
     kDirection,      // of the graph
+    kGeneration,     // of the compile: how often its label had been used before; 0: none
+    kCompileUs,      // how long the compile took
     kLookupOrdinal,  // number of the lookup among those of its compile, layer and direction
   };
   std::string name;

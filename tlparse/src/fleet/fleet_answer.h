@@ -1,0 +1,80 @@
+// Questions over all runs of a fleet. The servers compute rows; causes are named as for one run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "fleet/clickhouse_client.h"
+
+namespace tlparse {
+
+struct FleetColumnOfAnswer {
+  enum class Kind { kText, kInt, kReal };
+  std::string name;
+  Kind kind = Kind::kText;
+};
+// Rows as the server wrote them: text, or digits; nothing: NULL.
+struct FleetSection {
+  std::string name;  // key in JSON, heading for people
+  std::vector<FleetColumnOfAnswer> columns;
+  std::vector<std::vector<std::optional<std::string>>> rows;
+};
+struct FleetAnswer {
+  std::vector<FleetSection> sections;
+  std::vector<std::string> notes;  // sentences: what was found, what is not known
+};
+
+struct FleetQuestion {
+  std::string job;        // empty: all
+  std::string run_id;     // of one run; empty: the latest of the job
+  std::string function;   // of `time`
+  std::string kernel;     // of `kernel`
+  std::int64_t since_day = 0;  // days since 1970: runs of that day and later
+  std::int64_t limit = 20;
+};
+
+// A connection on which questions are asked: of one server, or of the shards behind its "<table>_all".
+class FleetReader {
+ public:
+  // kUsage: several servers that know nothing of each other.
+  static Result<FleetReader> Make(const std::vector<ClickHouseOptions>& servers);
+
+  // The name of a table, for FROM.
+  std::string From(std::string_view table) const;
+  // "job … AND day … AND load_id IN (live loads)" of the question, or of one run.
+  std::string Live(const FleetQuestion& question) const;
+  std::string LiveRun(const std::string& run_id) const;
+  // Runs a query whose columns are those of the section.
+  Result<FleetSection> Read(std::string name, std::vector<FleetColumnOfAnswer> columns,
+                            const std::string& sql);
+  Result<std::vector<std::vector<std::string>>> Rows(const std::string& sql, std::size_t columns);
+
+ private:
+  FleetReader(ClickHouseClient client, bool has_shards)
+      : client_(std::move(client)), has_shards_(has_shards) {}
+  ClickHouseClient client_;
+  bool has_shards_;
+};
+
+// Runs, the latest first.
+Result<FleetAnswer> FleetJobs(FleetReader& reader, const FleetQuestion& question);
+// With a function: its compile time run by run, where it jumped, and what changed there. Without: the
+// functions that took longest.
+Result<FleetAnswer> FleetTime(FleetReader& reader, const FleetQuestion& question);
+// Lookups by job, day and layer; components that change most often.
+Result<FleetAnswer> FleetCache(FleetReader& reader, const FleetQuestion& question);
+// One run: lookups, collectives and compiles that are not alike on all ranks; the slowest ranks.
+Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& question);
+// Graph breaks and recompiles by what they cost.
+Result<FleetAnswer> FleetBreaks(FleetReader& reader, const FleetQuestion& question);
+Result<FleetAnswer> FleetRecompiles(FleetReader& reader, const FleetQuestion& question);
+// Generated code that differs between versions of torch.
+Result<FleetAnswer> FleetCode(FleetReader& reader, const FleetQuestion& question);
+// Where a kernel was compiled, and from which lines.
+Result<FleetAnswer> FleetKernel(FleetReader& reader, const FleetQuestion& question);
+
+}  // namespace tlparse

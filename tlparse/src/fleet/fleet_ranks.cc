@@ -1,0 +1,216 @@
+// One run of a fleet: what is not alike on all of its ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "fleet/fleet_answer.h"
+#include "fleet/fleet_changes.h"
+#include "fleet/sql_quote.h"
+
+namespace tlparse {
+namespace {
+
+using Kind = FleetColumnOfAnswer::Kind;
+
+constexpr std::array<const char*, 5> kStates = {"hit", "miss", "guard_miss", "bypass", "disabled"};
+
+std::string StateName(const std::string& number) {
+  return number.size() == 1 && number[0] >= '0' && number[0] <= '4'
+             ? kStates[static_cast<std::size_t>(number[0] - '0')]
+             : number;
+}
+
+Result<std::string> FindRunId(FleetReader& reader, const FleetQuestion& question) {
+  if (!question.run_id.empty()) {
+    if (!IsUuid(question.run_id))
+      return Fail(ErrorCode::kUsage, fmt::format("'{}' is no id of a run", question.run_id));
+    return question.run_id;
+  }
+  ASSIGN_OR_RETURN(
+      const auto rows,
+      reader.Rows(fmt::format("SELECT toString(run_id) AS run FROM {} WHERE state = 1 AND {} ORDER BY day "
+                              "DESC, start_us DESC, pushed_us DESC, run LIMIT 1",
+                              reader.From("push"), reader.Live(question)),
+                  1));
+  if (rows.empty())
+    return Fail(ErrorCode::kNotFound, question.job.empty()
+                                          ? "there is no run"
+                                          : fmt::format("there is no run of job '{}'", question.job));
+  return rows[0][0];
+}
+
+// A lookup by how it went on how many ranks.
+struct LookupClass {
+  std::string state, set, ranks, sample;
+};
+
+// The components in which two sets differ.
+Result<std::vector<OneSided>> CompareSetsOnServer(FleetReader& reader, const std::string& a,
+                                                  const std::string& b) {
+  const auto members = [&](const std::string& key) {
+    return fmt::format("SELECT DISTINCT arrayJoin(components) AS component FROM {} WHERE key = "
+                       "unhex({})",
+                       reader.From("component_set"), QuoteText(key));
+  };
+  ASSIGN_OR_RETURN(
+      const auto rows,
+      reader.Rows(fmt::format("SELECT c.name, k, s FROM (SELECT lower(hex(component)) AS k, component AS "
+                              "key, max(side) AS s FROM (SELECT component, toUInt8(0) AS side FROM ({}) AS "
+                              "a UNION ALL SELECT component, toUInt8(1) AS side FROM ({}) AS b) AS q GROUP "
+                              "BY component HAVING count() = 1) AS d ANY LEFT JOIN (SELECT key, min(name) "
+                              "AS name FROM {} GROUP BY key) AS c USING key ORDER BY c.name, k LIMIT 2000",
+                              members(a), members(b), reader.From("component")),
+                  3));
+  std::vector<OneSided> components;
+  for (const auto& row : rows)
+    components.push_back({row[0], FromHex(row[1]).value_or(Hash128{}), row[2] == "1"});
+  return components;
+}
+
+Result<FleetSection> Lookups(FleetReader& reader, const std::string& run) {
+  ASSIGN_OR_RETURN(
+      const auto rows,
+      reader.Rows(fmt::format(
+                      "SELECT label, generation, function, layer, direction, lookup_ordinal, state, "
+                      "lower(hex(component_set_hash)) AS s, uniqExact(load_id, process_id) AS n, "
+                      "arrayStringConcat(arrayMap(r -> toString(r), arraySlice(arraySort(groupUniqArray("
+                      "assumeNotNull(process_rank))), 1, 8)), ',') FROM {} WHERE {} AND label != '' GROUP "
+                      "BY label, generation, function, layer, direction, lookup_ordinal, state, s ORDER BY "
+                      "label, generation, function, layer, direction, lookup_ordinal, n DESC, state, s",
+                      reader.From("cache_event"), reader.LiveRun(run)),
+                  10));
+  std::map<std::vector<std::string>, std::vector<LookupClass>> lookups;
+  for (const auto& row : rows)
+    lookups[{row[0], row[1], row[3], row[4], row[5]}].push_back({row[6], row[7], row[8], row[9]});
+  FleetSection section{"lookups",
+                       {{"label"},
+                        {"generation", Kind::kInt},
+                        {"layer"},
+                        {"direction"},
+                        {"ordinal", Kind::kInt},
+                        {"state"},
+                        {"ranks", Kind::kInt},
+                        {"first_ranks"},
+                        {"cause"},
+                        {"text"}},
+                       {}};
+  // Many ranks part for the same reason: each pair of sets is compared once.
+  std::map<std::pair<std::string, std::string>, std::pair<std::string, std::string>> causes;
+  for (const auto& [slot, classes] : lookups) {
+    if (classes.size() < 2) continue;
+    const LookupClass& most = classes.front();
+    for (const LookupClass& one : classes) {
+      std::string kind, text;
+      if (&one != &most && one.set != most.set) {
+        auto& [known_kind, known_text] = causes[{most.set, one.set}];
+        if (known_kind.empty()) {
+          ASSIGN_OR_RETURN(const auto components, CompareSetsOnServer(reader, most.set, one.set));
+          ASSIGN_OR_RETURN(auto differences, ToDifferences(reader, components));
+          const std::vector<Cause> found = FindCauses(std::move(differences), {});
+          known_kind = found.empty() ? std::string(Name(CauseKind::kUnknown))
+                                     : std::string(Name(found.front().kind));
+          known_text = found.empty() ? "no component that was pushed differs" : found.front().text;
+        }
+        kind = known_kind;
+        text = known_text;
+      } else if (&one != &most) {
+        kind = Name(CauseKind::kStorage);
+        text = "the same components of the key, another answer of the cache";
+      }
+      section.rows.push_back({slot[0], slot[1], slot[2], slot[3], slot[4], StateName(one.state),
+                              one.ranks, one.sample,
+                              kind.empty() ? std::nullopt : std::optional(kind),
+                              text.empty() ? std::nullopt : std::optional(text)});
+    }
+  }
+  return section;
+}
+
+Result<FleetSection> Compiles(FleetReader& reader, const std::string& run) {
+  return reader.Read(
+      "compile_classes",
+      {{"processes", Kind::kInt}, {"first_ranks"}, {"compiles", Kind::kInt}, {"labels"}},
+      fmt::format("SELECT count() AS n, arrayStringConcat(arrayMap(r -> toString(r), "
+                  "arraySlice(arraySort(groupUniqArray(assumeNotNull(r))), 1, 8)), ','), c, labels FROM "
+                  "(SELECT any(process_rank) AS r, count() AS c, "
+                  "arrayStringConcat(arraySort(groupArray(concat(label, if(generation = 0, '', concat('~', "
+                  "toString(generation))), ' ', ifNull(function, ''), if(status = 'ok', '', concat(' ', "
+                  "status))))), ', ') AS labels FROM {} WHERE {} GROUP BY load_id, process_id) AS p GROUP BY "
+                  "c, labels ORDER BY n DESC, labels",
+                  reader.From("compile"), reader.LiveRun(run)));
+}
+
+Result<FleetSection> Collectives(FleetReader& reader, const std::string& run) {
+  ASSIGN_OR_RETURN(
+      FleetSection all,
+      reader.Read("collectives",
+                  {{"label"},
+                   {"function"},
+                   {"direction"},
+                   {"source"},
+                   {"content_hash"},
+                   {"processes", Kind::kInt},
+                   {"first_ranks"}},
+                  fmt::format("SELECT label, function, direction, if(source = 0, 'schedule', 'code'), "
+                              "lower(hex(content_hash)) AS h, uniqExact(load_id, process_id) AS n, "
+                              "arrayStringConcat(arrayMap(r -> toString(r), arraySlice(arraySort("
+                              "groupUniqArray(assumeNotNull(process_rank))), 1, 8)), ',') FROM {} WHERE {} "
+                              "GROUP BY label, function, direction, source, h ORDER BY label, function, "
+                              "direction, source, n DESC, h",
+                              reader.From("collective_use"), reader.LiveRun(run))));
+  // Only graphs with more than one schedule.
+  std::map<std::vector<std::string>, int> counts;
+  const auto key = [](const auto& row) {
+    return std::vector<std::string>{row[0].value_or(""), row[1].value_or(""), row[2].value_or(""),
+                                    row[3].value_or("")};
+  };
+  for (const auto& row : all.rows) ++counts[key(row)];
+  std::erase_if(all.rows, [&](const auto& row) { return counts[key(row)] < 2; });
+  return all;
+}
+
+}  // namespace
+
+Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& question) {
+  FleetAnswer answer;
+  ASSIGN_OR_RETURN(const std::string run, FindRunId(reader, question));
+  ASSIGN_OR_RETURN(FleetSection loads,
+                   reader.Read("run",
+                               {{"job"},
+                                {"day"},
+                                {"run_id"},
+                                {"run_name"},
+                                {"loads", Kind::kInt},
+                                {"ranks", Kind::kInt}},
+                               fmt::format("SELECT job, toString(day), toString(run_id) AS run, "
+                                           "min(run_name), count(), sum(ranks) FROM {} WHERE state = 1 AND "
+                                           "{} GROUP BY job, day, run_id",
+                                           reader.From("push"), reader.LiveRun(run))));
+  if (loads.rows.empty()) return Fail(ErrorCode::kNotFound, fmt::format("there is no run {}", run));
+  answer.sections.push_back(std::move(loads));
+  ASSIGN_OR_RETURN(FleetSection compiles, Compiles(reader, run));
+  if (compiles.rows.size() < 2) compiles.rows.clear();
+  answer.sections.push_back(std::move(compiles));
+  ASSIGN_OR_RETURN(FleetSection lookups, Lookups(reader, run));
+  answer.sections.push_back(std::move(lookups));
+  ASSIGN_OR_RETURN(FleetSection collectives, Collectives(reader, run));
+  answer.sections.push_back(std::move(collectives));
+  ASSIGN_OR_RETURN(
+      FleetSection slowest,
+      reader.Read("slowest_ranks", {{"rank", Kind::kInt}, {"compiles", Kind::kInt}, {"compile_s", Kind::kReal}},
+                  fmt::format("SELECT min(process_rank) AS r, count(), round(sum(ifNull(duration_us, 0)) / "
+                              "1e6, 6) AS t FROM {} WHERE {} GROUP BY load_id, process_id ORDER BY t DESC, "
+                              "r LIMIT 5",
+                              reader.From("compile"), reader.LiveRun(run))));
+  answer.sections.push_back(std::move(slowest));
+  const bool is_alike = std::all_of(answer.sections.begin() + 1, answer.sections.begin() + 4,
+                                    [](const FleetSection& section) { return section.rows.empty(); });
+  if (is_alike)
+    answer.notes.emplace_back("compiles, lookups and collectives are alike on all ranks");
+  answer.notes.emplace_back("'tlparse pull' and 'tlparse ranks' tell the whole story of one run");
+  return answer;
+}
+
+}  // namespace tlparse
