@@ -112,6 +112,26 @@ if [ "$set_name" = full ]; then # needs to know the clang that was just installe
   [ -z "$runtime" ] || need_package "$runtime"
   install_missing
 fi
+# Not every release has a ClickHouse server; the tests that want one are skipped without it. It must not
+# start as a service: the tests start their own.
+install_clickhouse() {
+  [ -x /usr/sbin/clickhouse-server ] || command -v clickhouse-server >/dev/null 2>&1 && return 0
+  if ! apt-cache show clickhouse-server >/dev/null 2>&1; then
+    echo "install-deps: this release has no clickhouse-server; tests of the fleet are skipped"
+    return 0
+  fi
+  missing=" clickhouse-server"
+  policy=/usr/sbin/policy-rc.d
+  if [ -z "$list_only" ] && [ ! -e $policy ]; then
+    as_root sh -c "printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy"
+    install_missing
+    as_root rm -f $policy
+  else
+    install_missing
+  fi
+  missing=""
+}
+[ "$set_name" != full ] || install_clickhouse
 if [ -z "$already$missing" ] && [ -z "$list_only" ]; then
   echo "install-deps: everything of the $set_name set is there"
 fi

@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/fleet_answers.h"
 #include "cli/fleet_arguments.h"
 #include "cli/terminal.h"
 #include "fleet/care.h"
@@ -126,11 +127,19 @@ struct Subcommand {
   std::string_view name;
   std::string_view usage;
   std::string_view summary;
-  int (*run)(Given arguments);
+  int (*run)(Given arguments);  // nullptr: an answer
 };
 constexpr Subcommand kSubcommands[] = {
     {"init", "[--retention 400d] [--cluster C]", "make the tables, or add what is missing",
      &RunInit},
+    {"jobs", "[--job J] [--since 30d]", "runs that were pushed", nullptr},
+    {"time", "[--job J] [--function F]", "compile time, where it jumped, and why", nullptr},
+    {"cache", "[--job J]", "hit rates, and components that change most often", nullptr},
+    {"ranks", "[--job J | --run-id UUID]", "one run: what is not alike on all ranks", nullptr},
+    {"breaks", "[--job J]", "graph breaks by what they cost", nullptr},
+    {"recompiles", "[--job J]", "recompiles by what they cost", nullptr},
+    {"code", "[--job J]", "generated code that differs between versions of torch", nullptr},
+    {"kernel", "NAME [--job J]", "runs and lines of a kernel", nullptr},
     {"gc", "[--older-than 400d]", "remove what was left behind, replaced or is too old", &RunGc},
     {"delete", "--run-id UUID", "remove a run", &RunDelete},
 };
@@ -152,7 +161,9 @@ int RunFleet(std::span<const std::string> arguments) {
     return arguments.empty() ? kExitUsage : kExitDone;
   }
   for (const Subcommand& one : kSubcommands)
-    if (one.name == arguments[0]) return one.run(arguments.subspan(1));
+    if (one.name == arguments[0])
+      return one.run == nullptr ? RunFleetAnswer(arguments[0], arguments.subspan(1))
+                                : one.run(arguments.subspan(1));
   return ReportError(
       {ErrorCode::kUsage, fmt::format("there is no 'tlparse fleet {}'; see 'tlparse fleet "
                                       "--help'",

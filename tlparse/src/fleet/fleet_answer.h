@@ -29,10 +29,10 @@ struct FleetAnswer {
 };
 
 struct FleetQuestion {
-  std::string job;        // empty: all
-  std::string run_id;     // of one run; empty: the latest of the job
-  std::string function;   // of `time`
-  std::string kernel;     // of `kernel`
+  std::string job;             // empty: all
+  std::string run_id;          // of one run; empty: the latest of the job
+  std::string function;        // of `time`
+  std::string kernel;          // of `kernel`
   std::int64_t since_day = 0;  // days since 1970: runs of that day and later
   std::int64_t limit = 20;
 };

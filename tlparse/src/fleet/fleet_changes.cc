@@ -67,7 +67,8 @@ FleetSection ChangesSection() {
 Result<std::vector<ComponentDifference>> ToDifferences(FleetReader& reader,
                                                        const std::vector<OneSided>& components) {
   ASSIGN_OR_RETURN(const auto texts, ReadTexts(reader, components));
-  std::map<std::string, std::pair<std::vector<const OneSided*>, std::vector<const OneSided*>>> by_name;
+  std::map<std::string, std::pair<std::vector<const OneSided*>, std::vector<const OneSided*>>>
+      by_name;
   for (const OneSided& component : components)
     (component.is_after ? by_name[component.name].second : by_name[component.name].first)
         .push_back(&component);
@@ -77,8 +78,8 @@ Result<std::vector<ComponentDifference>> ToDifferences(FleetReader& reader,
     for (std::size_t i = 0; i < std::max(sides.first.size(), sides.second.size()); ++i) {
       ComponentDifference difference;
       difference.name = name;
-      const auto fill = [&](const std::vector<const OneSided*>& side, std::optional<std::string>& hash,
-                            std::optional<std::string>& value) {
+      const auto fill = [&](const std::vector<const OneSided*>& side,
+                            std::optional<std::string>& hash, std::optional<std::string>& value) {
         if (i >= side.size()) return;
         const std::string key = ToHex(side[i]->key);
         const auto text = texts.find(key);
@@ -99,17 +100,18 @@ Result<std::size_t> AddChanges(FleetReader& reader, const std::string& run_befor
                                FleetSection& section) {
   const std::size_t before = section.rows.size();
   const auto of_runs = [&](const std::string& run) {
-    return fmt::format("SELECT DISTINCT name, component FROM {} WHERE {}", reader.From("run_component"),
-                       reader.LiveRun(run));
+    return fmt::format("SELECT DISTINCT name, component FROM {} WHERE {}",
+                       reader.From("run_component"), reader.LiveRun(run));
   };
   ASSIGN_OR_RETURN(
       const auto rows,
-      reader.Rows(fmt::format("SELECT name, lower(hex(component)) AS k, max(side) AS s FROM (SELECT name, "
-                              "component, toUInt8(0) AS side FROM ({}) AS a UNION ALL SELECT name, "
-                              "component, toUInt8(1) AS side FROM ({}) AS b) AS q GROUP BY name, component "
-                              "HAVING count() = 1 ORDER BY name, k LIMIT {}",
-                              of_runs(run_before), of_runs(run_after), kMostComponents),
-                  3));
+      reader.Rows(
+          fmt::format("SELECT name, lower(hex(component)) AS k, max(side) AS s FROM (SELECT name, "
+                      "component, toUInt8(0) AS side FROM ({}) AS a UNION ALL SELECT name, "
+                      "component, toUInt8(1) AS side FROM ({}) AS b) AS q GROUP BY name, component "
+                      "HAVING count() = 1 ORDER BY name, k LIMIT {}",
+                      of_runs(run_before), of_runs(run_after), kMostComponents),
+          3));
   std::vector<OneSided> components;
   for (const auto& row : rows)
     components.push_back({row[0], FromHex(row[1]).value_or(Hash128{}), row[2] == "1"});
@@ -119,7 +121,8 @@ Result<std::size_t> AddChanges(FleetReader& reader, const std::string& run_befor
   const std::vector<Cause> causes =
       FindCauses(std::move(differences), {a.torch, b.torch, a.python, b.python});
   for (const Cause& cause : causes) {
-    const ComponentDifference* first = cause.differences.empty() ? nullptr : &cause.differences.front();
+    const ComponentDifference* first =
+        cause.differences.empty() ? nullptr : &cause.differences.front();
     section.rows.push_back(
         {run_before, run_after, std::string(Name(cause.kind)), Described(cause),
          first == nullptr ? std::nullopt : std::optional(first->name),
@@ -132,24 +135,27 @@ Result<std::size_t> AddChanges(FleetReader& reader, const std::string& run_befor
   if (a.torch != b.torch && !a.torch.empty() && !b.torch.empty() &&
       std::none_of(causes.begin(), causes.end(),
                    [](const Cause& cause) { return cause.kind == CauseKind::kBuild; }))
-    section.rows.push_back({run_before, run_after, "build", "another torch: " + a.torch + " → " + b.torch,
-                            "torch_version", a.torch, b.torch});
+    section.rows.push_back({run_before, run_after, "build",
+                            "another torch: " + a.torch + " → " + b.torch, "torch_version", a.torch,
+                            b.torch});
   const auto codes = [&](const std::string& run) {
     return reader.Rows(
-        fmt::format("SELECT DISTINCT lower(hex(content_hash)) AS h FROM {} WHERE {} AND function = {} "
-                    "ORDER BY h",
-                    reader.From("output_code"), reader.LiveRun(run), QuoteText(function)),
+        fmt::format(
+            "SELECT DISTINCT lower(hex(content_hash)) AS h FROM {} WHERE {} AND function = {} "
+            "ORDER BY h",
+            reader.From("output_code"), reader.LiveRun(run), QuoteText(function)),
         1);
   };
   ASSIGN_OR_RETURN(const auto a_codes, codes(run_before));
   ASSIGN_OR_RETURN(const auto b_codes, codes(run_after));
   if (a_codes != b_codes)
-    section.rows.push_back({run_before, run_after, "code",
-                            fmt::format("the generated code of {} is not the same: {} and {} distinct "
-                                        "codes",
-                                        function, a_codes.size(), b_codes.size()),
-                            std::nullopt, a_codes.empty() ? std::nullopt : std::optional(a_codes[0][0]),
-                            b_codes.empty() ? std::nullopt : std::optional(b_codes[0][0])});
+    section.rows.push_back(
+        {run_before, run_after, "code",
+         fmt::format("the generated code of {} is not the same: {} and {} distinct "
+                     "codes",
+                     function, a_codes.size(), b_codes.size()),
+         std::nullopt, a_codes.empty() ? std::nullopt : std::optional(a_codes[0][0]),
+         b_codes.empty() ? std::nullopt : std::optional(b_codes[0][0])});
   return section.rows.size() - before;
 }
 

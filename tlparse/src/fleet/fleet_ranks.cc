@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -30,14 +31,15 @@ Result<std::string> FindRunId(FleetReader& reader, const FleetQuestion& question
   }
   ASSIGN_OR_RETURN(
       const auto rows,
-      reader.Rows(fmt::format("SELECT toString(run_id) AS run FROM {} WHERE state = 1 AND {} ORDER BY day "
-                              "DESC, start_us DESC, pushed_us DESC, run LIMIT 1",
-                              reader.From("push"), reader.Live(question)),
-                  1));
+      reader.Rows(
+          fmt::format("SELECT toString(run_id) AS run FROM {} WHERE state = 1 AND {} ORDER BY day "
+                      "DESC, start_us DESC, pushed_us DESC, run LIMIT 1",
+                      reader.From("push"), reader.Live(question)),
+          1));
   if (rows.empty())
-    return Fail(ErrorCode::kNotFound, question.job.empty()
-                                          ? "there is no run"
-                                          : fmt::format("there is no run of job '{}'", question.job));
+    return Fail(ErrorCode::kNotFound,
+                question.job.empty() ? "there is no run"
+                                     : fmt::format("there is no run of job '{}'", question.job));
   return rows[0][0];
 }
 
@@ -50,19 +52,21 @@ struct LookupClass {
 Result<std::vector<OneSided>> CompareSetsOnServer(FleetReader& reader, const std::string& a,
                                                   const std::string& b) {
   const auto members = [&](const std::string& key) {
-    return fmt::format("SELECT DISTINCT arrayJoin(components) AS component FROM {} WHERE key = "
-                       "unhex({})",
-                       reader.From("component_set"), QuoteText(key));
+    return fmt::format(
+        "SELECT DISTINCT arrayJoin(components) AS component FROM {} WHERE key = "
+        "unhex({})",
+        reader.From("component_set"), QuoteText(key));
   };
   ASSIGN_OR_RETURN(
       const auto rows,
-      reader.Rows(fmt::format("SELECT c.name, k, s FROM (SELECT lower(hex(component)) AS k, component AS "
-                              "key, max(side) AS s FROM (SELECT component, toUInt8(0) AS side FROM ({}) AS "
-                              "a UNION ALL SELECT component, toUInt8(1) AS side FROM ({}) AS b) AS q GROUP "
-                              "BY component HAVING count() = 1) AS d ANY LEFT JOIN (SELECT key, min(name) "
-                              "AS name FROM {} GROUP BY key) AS c USING key ORDER BY c.name, k LIMIT 2000",
-                              members(a), members(b), reader.From("component")),
-                  3));
+      reader.Rows(
+          fmt::format("SELECT c.name, k, s FROM (SELECT lower(hex(component)) AS k, component AS "
+                      "key, max(side) AS s FROM (SELECT component, toUInt8(0) AS side FROM ({}) AS "
+                      "a UNION ALL SELECT component, toUInt8(1) AS side FROM ({}) AS b) AS q GROUP "
+                      "BY component HAVING count() = 1) AS d ANY LEFT JOIN (SELECT key, min(name) "
+                      "AS name FROM {} GROUP BY key) AS c USING key ORDER BY c.name, k LIMIT 2000",
+                      members(a), members(b), reader.From("component")),
+          3));
   std::vector<OneSided> components;
   for (const auto& row : rows)
     components.push_back({row[0], FromHex(row[1]).value_or(Hash128{}), row[2] == "1"});
@@ -72,15 +76,16 @@ Result<std::vector<OneSided>> CompareSetsOnServer(FleetReader& reader, const std
 Result<FleetSection> Lookups(FleetReader& reader, const std::string& run) {
   ASSIGN_OR_RETURN(
       const auto rows,
-      reader.Rows(fmt::format(
-                      "SELECT label, generation, function, layer, direction, lookup_ordinal, state, "
-                      "lower(hex(component_set_hash)) AS s, uniqExact(load_id, process_id) AS n, "
-                      "arrayStringConcat(arrayMap(r -> toString(r), arraySlice(arraySort(groupUniqArray("
-                      "assumeNotNull(process_rank))), 1, 8)), ',') FROM {} WHERE {} AND label != '' GROUP "
-                      "BY label, generation, function, layer, direction, lookup_ordinal, state, s ORDER BY "
-                      "label, generation, function, layer, direction, lookup_ordinal, n DESC, state, s",
-                      reader.From("cache_event"), reader.LiveRun(run)),
-                  10));
+      reader.Rows(
+          fmt::format(
+              "SELECT label, generation, function, layer, direction, lookup_ordinal, state, "
+              "lower(hex(component_set_hash)) AS s, uniqExact(load_id, process_id) AS n, "
+              "arrayStringConcat(arrayMap(r -> toString(r), arraySlice(arraySort(groupUniqArray("
+              "process_rank)), 1, 8)), ',') FROM {} WHERE {} AND label != '' GROUP "
+              "BY label, generation, function, layer, direction, lookup_ordinal, state, s ORDER BY "
+              "label, generation, function, layer, direction, lookup_ordinal, n DESC, state, s",
+              reader.From("cache_event"), reader.LiveRun(run)),
+          10));
   std::map<std::vector<std::string>, std::vector<LookupClass>> lookups;
   for (const auto& row : rows)
     lookups[{row[0], row[1], row[3], row[4], row[5]}].push_back({row[6], row[7], row[8], row[9]});
@@ -103,7 +108,13 @@ Result<FleetSection> Lookups(FleetReader& reader, const std::string& run) {
     const LookupClass& most = classes.front();
     for (const LookupClass& one : classes) {
       std::string kind, text;
-      if (&one != &most && one.set != most.set) {
+      const auto has_none = [](const LookupClass& lookup) {
+        return lookup.set.find_first_not_of('0') == std::string::npos;
+      };
+      if (&one != &most && one.set != most.set && (has_none(one) || has_none(most))) {
+        kind = Name(CauseKind::kUnknown);
+        text = "the log has no components of the key on one side";
+      } else if (&one != &most && one.set != most.set) {
         auto& [known_kind, known_text] = causes[{most.set, one.set}];
         if (known_kind.empty()) {
           ASSIGN_OR_RETURN(const auto components, CompareSetsOnServer(reader, most.set, one.set));
@@ -116,8 +127,10 @@ Result<FleetSection> Lookups(FleetReader& reader, const std::string& run) {
         kind = known_kind;
         text = known_text;
       } else if (&one != &most) {
-        kind = Name(CauseKind::kStorage);
-        text = "the same components of the key, another answer of the cache";
+        const bool has_components = !has_none(one);
+        kind = Name(has_components ? CauseKind::kStorage : CauseKind::kUnknown);
+        text = has_components ? "the same components of the key, another answer of the cache"
+                              : "another answer of the cache; the log has no components of the key";
       }
       section.rows.push_back({slot[0], slot[1], slot[2], slot[3], slot[4], StateName(one.state),
                               one.ranks, one.sample,
@@ -132,34 +145,37 @@ Result<FleetSection> Compiles(FleetReader& reader, const std::string& run) {
   return reader.Read(
       "compile_classes",
       {{"processes", Kind::kInt}, {"first_ranks"}, {"compiles", Kind::kInt}, {"labels"}},
-      fmt::format("SELECT count() AS n, arrayStringConcat(arrayMap(r -> toString(r), "
-                  "arraySlice(arraySort(groupUniqArray(assumeNotNull(r))), 1, 8)), ','), c, labels FROM "
-                  "(SELECT any(process_rank) AS r, count() AS c, "
-                  "arrayStringConcat(arraySort(groupArray(concat(label, if(generation = 0, '', concat('~', "
-                  "toString(generation))), ' ', ifNull(function, ''), if(status = 'ok', '', concat(' ', "
-                  "status))))), ', ') AS labels FROM {} WHERE {} GROUP BY load_id, process_id) AS p GROUP BY "
-                  "c, labels ORDER BY n DESC, labels",
-                  reader.From("compile"), reader.LiveRun(run)));
+      fmt::format(
+          "SELECT count() AS n, arrayStringConcat(arrayMap(r -> toString(r), "
+          "arraySlice(arraySort(groupUniqArray(r)), 1, 8)), ','), c, labels FROM "
+          "(SELECT any(process_rank) AS r, count() AS c, "
+          "arrayStringConcat(arraySort(groupArray(concat(label, if(generation = 0, '', concat('~', "
+          "toString(generation))), ' ', ifNull(function, ''), if(status = 'ok', '', concat(' ', "
+          "status))))), ', ') AS labels FROM {} WHERE {} GROUP BY load_id, process_id) AS p GROUP "
+          "BY "
+          "c, labels ORDER BY n DESC, labels",
+          reader.From("compile"), reader.LiveRun(run)));
 }
 
 Result<FleetSection> Collectives(FleetReader& reader, const std::string& run) {
   ASSIGN_OR_RETURN(
       FleetSection all,
-      reader.Read("collectives",
-                  {{"label"},
-                   {"function"},
-                   {"direction"},
-                   {"source"},
-                   {"content_hash"},
-                   {"processes", Kind::kInt},
-                   {"first_ranks"}},
-                  fmt::format("SELECT label, function, direction, if(source = 0, 'schedule', 'code'), "
-                              "lower(hex(content_hash)) AS h, uniqExact(load_id, process_id) AS n, "
-                              "arrayStringConcat(arrayMap(r -> toString(r), arraySlice(arraySort("
-                              "groupUniqArray(assumeNotNull(process_rank))), 1, 8)), ',') FROM {} WHERE {} "
-                              "GROUP BY label, function, direction, source, h ORDER BY label, function, "
-                              "direction, source, n DESC, h",
-                              reader.From("collective_use"), reader.LiveRun(run))));
+      reader.Read(
+          "collectives",
+          {{"label"},
+           {"function"},
+           {"direction"},
+           {"source"},
+           {"content_hash"},
+           {"processes", Kind::kInt},
+           {"first_ranks"}},
+          fmt::format("SELECT label, function, direction, if(source = 0, 'schedule', 'code'), "
+                      "lower(hex(content_hash)) AS h, uniqExact(load_id, process_id) AS n, "
+                      "arrayStringConcat(arrayMap(r -> toString(r), arraySlice(arraySort("
+                      "groupUniqArray(process_rank)), 1, 8)), ',') FROM {} WHERE {} "
+                      "GROUP BY label, function, direction, source, h ORDER BY label, function, "
+                      "direction, source, n DESC, h",
+                      reader.From("collective_use"), reader.LiveRun(run))));
   // Only graphs with more than one schedule.
   std::map<std::vector<std::string>, int> counts;
   const auto key = [](const auto& row) {
@@ -176,18 +192,19 @@ Result<FleetSection> Collectives(FleetReader& reader, const std::string& run) {
 Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& question) {
   FleetAnswer answer;
   ASSIGN_OR_RETURN(const std::string run, FindRunId(reader, question));
-  ASSIGN_OR_RETURN(FleetSection loads,
-                   reader.Read("run",
-                               {{"job"},
-                                {"day"},
-                                {"run_id"},
-                                {"run_name"},
-                                {"loads", Kind::kInt},
-                                {"ranks", Kind::kInt}},
-                               fmt::format("SELECT job, toString(day), toString(run_id) AS run, "
-                                           "min(run_name), count(), sum(ranks) FROM {} WHERE state = 1 AND "
-                                           "{} GROUP BY job, day, run_id",
-                                           reader.From("push"), reader.LiveRun(run))));
+  ASSIGN_OR_RETURN(
+      FleetSection loads,
+      reader.Read("run",
+                  {{"job"},
+                   {"day"},
+                   {"run_id"},
+                   {"run_name"},
+                   {"loads", Kind::kInt},
+                   {"ranks", Kind::kInt}},
+                  fmt::format("SELECT job, toString(day), toString(run_id) AS run, "
+                              "min(run_name), count(), sum(ranks) FROM {} WHERE state = 1 AND "
+                              "{} GROUP BY job, day, run_id",
+                              reader.From("push"), reader.LiveRun(run))));
   if (loads.rows.empty()) return Fail(ErrorCode::kNotFound, fmt::format("there is no run {}", run));
   answer.sections.push_back(std::move(loads));
   ASSIGN_OR_RETURN(FleetSection compiles, Compiles(reader, run));
@@ -199,14 +216,17 @@ Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& questio
   answer.sections.push_back(std::move(collectives));
   ASSIGN_OR_RETURN(
       FleetSection slowest,
-      reader.Read("slowest_ranks", {{"rank", Kind::kInt}, {"compiles", Kind::kInt}, {"compile_s", Kind::kReal}},
-                  fmt::format("SELECT min(process_rank) AS r, count(), round(sum(ifNull(duration_us, 0)) / "
-                              "1e6, 6) AS t FROM {} WHERE {} GROUP BY load_id, process_id ORDER BY t DESC, "
-                              "r LIMIT 5",
-                              reader.From("compile"), reader.LiveRun(run))));
+      reader.Read(
+          "slowest_ranks",
+          {{"rank", Kind::kInt}, {"compiles", Kind::kInt}, {"compile_s", Kind::kReal}},
+          fmt::format("SELECT min(process_rank) AS r, count(), round(sum(ifNull(duration_us, 0)) / "
+                      "1e6, 6) AS t FROM {} WHERE {} GROUP BY load_id, process_id ORDER BY t DESC, "
+                      "r LIMIT 5",
+                      reader.From("compile"), reader.LiveRun(run))));
   answer.sections.push_back(std::move(slowest));
-  const bool is_alike = std::all_of(answer.sections.begin() + 1, answer.sections.begin() + 4,
-                                    [](const FleetSection& section) { return section.rows.empty(); });
+  const bool is_alike =
+      std::all_of(answer.sections.begin() + 1, answer.sections.begin() + 4,
+                  [](const FleetSection& section) { return section.rows.empty(); });
   if (is_alike)
     answer.notes.emplace_back("compiles, lookups and collectives are alike on all ranks");
   answer.notes.emplace_back("'tlparse pull' and 'tlparse ranks' tell the whole story of one run");

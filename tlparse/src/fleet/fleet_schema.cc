@@ -256,6 +256,9 @@ void AddOwnerColumns(FleetTable& table) {
     if (table.FindSqlite("graph_id") >= 0 && table.FindSqlite("direction") < 0)
       add("direction", Type::kText, Source::kDirection, false);
   }
+  if (table.name == "cache_event") add("generation", Type::kInt, Source::kGeneration, false);
+  if (table.name == "graph_break" || table.name == "recompile" || table.name == "failure")
+    add("compile_us", Type::kInt, Source::kCompileUs, true);
   if (table.name == "cache_event") add("lookup_ordinal", Type::kInt, Source::kLookupOrdinal, false);
 }
 

@@ -31,21 +31,22 @@ Result<FleetAnswer> SlowestFunctions(FleetReader& reader, const FleetQuestion& q
   FleetAnswer answer;
   ASSIGN_OR_RETURN(
       FleetSection functions,
-      reader.Read("functions",
-                  {{"job"},
-                   {"function"},
-                   {"compiles", Kind::kInt},
-                   {"runs", Kind::kInt},
-                   {"median_us", Kind::kInt},
-                   {"p95_us", Kind::kInt},
-                   {"total_s", Kind::kReal}},
-                  fmt::format("SELECT job, ifNull(function, '') AS f, count() AS n, uniqExact(run_id), "
-                              "quantileExact(0.5)(assumeNotNull(duration_us)), "
-                              "quantileExact(0.95)(assumeNotNull(duration_us)), "
-                              "round(sum(assumeNotNull(duration_us)) / 1e6, 6) AS total FROM {} WHERE {} "
-                              "AND duration_us IS NOT NULL GROUP BY job, f ORDER BY total DESC, n DESC, "
-                              "job, f LIMIT {}",
-                              reader.From("compile"), reader.Live(question), question.limit)));
+      reader.Read(
+          "functions",
+          {{"job"},
+           {"function"},
+           {"compiles", Kind::kInt},
+           {"runs", Kind::kInt},
+           {"median_us", Kind::kInt},
+           {"p95_us", Kind::kInt},
+           {"total_s", Kind::kReal}},
+          fmt::format("SELECT job, ifNull(function, '') AS f, count() AS n, uniqExact(run_id), "
+                      "quantileExact(0.5)(assumeNotNull(duration_us)), "
+                      "quantileExact(0.95)(assumeNotNull(duration_us)), "
+                      "round(sum(assumeNotNull(duration_us)) / 1e6, 6) AS total FROM {} WHERE {} "
+                      "AND duration_us IS NOT NULL GROUP BY job, f ORDER BY total DESC, n DESC, "
+                      "job, f LIMIT {}",
+                      reader.From("compile"), reader.Live(question), question.limit)));
   answer.sections.push_back(std::move(functions));
   return answer;
 }
@@ -85,20 +86,21 @@ Result<FleetAnswer> FleetTime(FleetReader& reader, const FleetQuestion& question
   FleetAnswer answer;
   ASSIGN_OR_RETURN(
       FleetSection runs,
-      reader.Read("runs",
-                  {{"job"},
-                   {"day"},
-                   {"run_id"},
-                   {"compiles", Kind::kInt},
-                   {"median_us", Kind::kInt},
-                   {"p95_us", Kind::kInt}},
-                  fmt::format("SELECT job, toString(day) AS d, toString(run_id) AS run, count(), "
-                              "quantileExact(0.5)(assumeNotNull(duration_us)), "
-                              "quantileExact(0.95)(assumeNotNull(duration_us)) FROM {} WHERE {} AND "
-                              "function = {} AND duration_us IS NOT NULL AND duration_us > 0 GROUP BY job, "
-                              "day, run_id ORDER BY job, d, min(ifNull(start_time_us, 0)), run",
-                              reader.From("compile"), reader.Live(question),
-                              QuoteText(question.function))));
+      reader.Read(
+          "runs",
+          {{"job"},
+           {"day"},
+           {"run_id"},
+           {"compiles", Kind::kInt},
+           {"median_us", Kind::kInt},
+           {"p95_us", Kind::kInt}},
+          fmt::format("SELECT job, toString(day) AS d, toString(run_id) AS run, count(), "
+                      "quantileExact(0.5)(assumeNotNull(duration_us)), "
+                      "quantileExact(0.95)(assumeNotNull(duration_us)) FROM {} WHERE {} AND "
+                      "function = {} AND duration_us IS NOT NULL AND duration_us > 0 GROUP BY job, "
+                      "day, run_id ORDER BY job, d, min(ifNull(start_time_us, 0)), run",
+                      reader.From("compile"), reader.Live(question),
+                      QuoteText(question.function))));
   // Runs of one job follow each other.
   std::map<std::string, std::vector<RunTime>> of_job;
   for (const auto& row : runs.rows) {
@@ -133,10 +135,10 @@ Result<FleetAnswer> FleetTime(FleetReader& reader, const FleetQuestion& question
     ASSIGN_OR_RETURN(const std::size_t count,
                      AddChanges(reader, before.run_id, after.run_id, question.function, changes));
     if (count == 0)
-      answer.notes.push_back(
-          fmt::format("nothing that was pushed differs between runs {} and {}: neither components of "
-                      "cache keys, versions nor code",
-                      before.run_id, after.run_id));
+      answer.notes.push_back(fmt::format(
+          "nothing that was pushed differs between runs {} and {}: neither components of "
+          "cache keys, versions nor code",
+          before.run_id, after.run_id));
   }
   answer.sections.push_back(std::move(jumps));
   answer.sections.push_back(std::move(changes));

@@ -90,15 +90,18 @@ Result<PushContext> PushContext::Make(Database& database, const FleetSchema& sch
 }
 
 Result<void> PushContext::LoadCompiles(const FleetSchema& schema) {
-  RETURN_IF_ERROR(ForEach(
-      *database_,
-      fmt::format("SELECT id, process_id, function, label FROM {}", Storage(schema, "compile")),
-      [&](const Statement& read) {
-        Compile& compile = At(compiles_, read.Int(0));
-        compile.process = static_cast<std::int32_t>(read.Int(1));
-        compile.function = read.IsNull(2) ? -1 : Intern(read.Text(2));
-        compile.label = Intern(read.Text(3));
-      }));
+  RETURN_IF_ERROR(
+      ForEach(*database_,
+              fmt::format("SELECT id, process_id, function, label, generation, duration_us FROM {}",
+                          Storage(schema, "compile")),
+              [&](const Statement& read) {
+                Compile& compile = At(compiles_, read.Int(0));
+                compile.process = static_cast<std::int32_t>(read.Int(1));
+                compile.function = read.IsNull(2) ? -1 : Intern(read.Text(2));
+                compile.label = Intern(read.Text(3));
+                compile.generation = static_cast<std::int32_t>(read.Int(4));
+                compile.duration_us = read.IsNull(5) ? kNone : read.Int(5);
+              }));
   return ForEach(*database_,
                  fmt::format("SELECT id, compile_id, direction FROM {}", Storage(schema, "graph")),
                  [&](const Statement& read) {
@@ -206,6 +209,16 @@ std::string_view PushContext::Function(std::int64_t compile) const {
 std::string_view PushContext::Label(std::int64_t compile) const {
   const Compile* const found = Find(compiles_, compile);
   return found == nullptr ? std::string_view() : Name(found->label);
+}
+
+std::int64_t PushContext::Generation(std::int64_t compile) const {
+  const Compile* const found = Find(compiles_, compile);
+  return found == nullptr ? 0 : found->generation;
+}
+
+std::int64_t PushContext::CompileUs(std::int64_t compile) const {
+  const Compile* const found = Find(compiles_, compile);
+  return found == nullptr ? kNone : found->duration_us;
 }
 
 std::string_view PushContext::Direction(std::int64_t graph) const {

@@ -57,6 +57,8 @@ class PushContext {
 
   std::string_view Function(std::int64_t compile) const;
   std::string_view Label(std::int64_t compile) const;
+  std::int64_t Generation(std::int64_t compile) const;  // 0: none
+  std::int64_t CompileUs(std::int64_t compile) const;   // kNone: unknown
   std::string_view Direction(std::int64_t graph) const;
   // 0, 1, … for calls with equal arguments.
   std::int64_t NextLookup(std::int64_t compile, std::int64_t layer, std::int64_t graph);
@@ -90,6 +92,8 @@ class PushContext {
     std::int32_t process = -1;
     std::int32_t function = -1;  // into names_
     std::int32_t label = -1;
+    std::int32_t generation = 0;
+    std::int64_t duration_us = -1;
   };
   struct Graph {
     std::int64_t compile = -1;

@@ -243,6 +243,14 @@ class RowWriter {
       case Source::kDirection:
         write.Text(context_.Direction(GraphOf(row)));
         return {};
+      case Source::kGeneration:
+        write.Int64(context_.Generation(CompileOf(row)));
+        return {};
+      case Source::kCompileUs: {
+        const std::int64_t duration_us = context_.CompileUs(CompileOf(row));
+        WriteOptional(duration_us, duration_us == PushContext::kNone, write);
+        return {};
+      }
       case Source::kLookupOrdinal:
         write.Int64(context_.NextLookup(CompileOf(row), layer_at_ < 0 ? 0 : row.Int(layer_at_),
                                         GraphOf(row)));

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""tlparse fleet jobs | time | …: the rows are those of the pushed databases, on servers of 2018 and of today."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "fleet"))
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+import chdb_server  # noqa: E402
+import clickhouse  # noqa: E402
+from harness import TLPARSE, EndToEnd, bundled, rows  # noqa: E402
+
+SCENARIOS = ["train_order", "cache_some_ranks", "diverge_config_2_6", "graph_breaks_2_6", "recompiles_2_6"]
+DAYS = 30  # of the planted history
+
+
+class Answers(EndToEnd):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.home = tempfile.mkdtemp(prefix="tracekit_fleet_")
+        cls.servers = clickhouse.cluster(cls.home, 2)
+        cls.urls = [cls.servers[0].url]
+        if chdb_server.library():
+            cls.chdb = chdb_server.ChdbServer(cls.home)
+            cls.urls.append(cls.chdb.url)
+        else:
+            print("chDB is not installed: the modern dialect is not tested", file=sys.stderr)
+        cls.databases = {}
+        for name in SCENARIOS:
+            database = cls.databases[name] = f"{cls.home}/{name}.db"
+            cls.run_program(os.path.dirname(bundled(name)), "--db-only", "--db", database, "--run", name)
+        for url in cls.urls:
+            cls.run_program("fleet", "init", "--url", url)
+            for name, database in cls.databases.items():
+                cls.run_program("push", database, "--url", url, "--job", "job of " + name, "--day", "2026-10-01")
+
+    @classmethod
+    def run_program(cls, *arguments):
+        done = subprocess.run([TLPARSE, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"tlparse {' '.join(arguments)}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    @classmethod
+    def tearDownClass(cls):
+        for server in cls.servers:
+            server.stop()
+        shutil.rmtree(cls.home, ignore_errors=True)
+
+    def ask(self, *question, since="2026-01-01"):
+        """The answer of each server, which must be one."""
+        answers = [json.loads(self.tlparse("fleet", *question, "--url", url, "--since", since, "--json").stdout) for url in self.urls]
+        if jsonschema:
+            with open(f"{ROOT}/schemas/json/answers/fleet_{question[0]}.schema.json", encoding="utf-8") as file:
+                jsonschema.validate(answers[0], json.load(file))
+        for other in answers[1:]:
+            self.assertEqual(answers[0], other, question)
+        return answers[0]
+
+    def test_jobs(self):
+        runs = self.ask("jobs")["runs"]
+        self.assertEqual({run["job"] for run in runs} - {"planted"}, {"job of " + name for name in SCENARIOS})
+        self.assertEqual([run["ranks"] for run in self.ask("jobs", "--job", "job of train_order")["runs"]], [4])
+
+    def test_graph_breaks_are_those_of_the_database(self):
+        ours = rows(self.databases["graph_breaks_2_6"],
+                    "SELECT b.reason, b.user_file, b.user_line, count(*), round(sum(coalesce(c.duration_us, 0)) / 1e6, 6) FROM "
+                    "graph_break b LEFT JOIN compile c ON c.id = b.compile_id GROUP BY 1, 2, 3")
+        theirs = [[row[name] for name in ("reason", "file", "line", "count", "compile_s")]
+                  for row in self.ask("breaks", "--job", "job of graph_breaks_2_6")["graph_breaks"]]
+        self.assertGreater(len(ours), 3)
+        self.assertEqual(sorted(map(repr, ours)), sorted(map(repr, theirs)))
+
+    def test_recompiles_are_those_of_the_database(self):
+        ours = rows(self.databases["recompiles_2_6"],
+                    "SELECT coalesce(c.function, ''), r.guard, r.user_file, r.user_line, count(*) FROM recompile r LEFT JOIN compile c ON "
+                    "c.id = r.compile_id WHERE r.ordinal = 0 GROUP BY 1, 2, 3, 4")
+        theirs = [[row[name] for name in ("function", "guard", "file", "line", "count")]
+                  for row in self.ask("recompiles", "--job", "job of recompiles_2_6")["recompiles"]]
+        self.assertGreater(len(ours), 3)
+        self.assertEqual(sorted(map(repr, ours)), sorted(map(repr, theirs)))
+
+    def test_cache_rates_are_those_of_the_database(self):
+        ours = rows(self.databases["cache_some_ranks"],
+                    "SELECT layer, count(*), sum(state = 'hit'), sum(state IN ('miss', 'guard_miss')) FROM cache_event GROUP BY 1")
+        theirs = [[row[name] for name in ("layer", "lookups", "hits", "misses")]
+                  for row in self.ask("cache", "--job", "job of cache_some_ranks")["hit_rates"]]
+        self.assertGreater(len(ours), 1)
+        self.assertEqual(sorted(ours), sorted(theirs))
+
+    def test_times_are_those_of_the_database(self):
+        ours = rows(self.databases["train_order"],
+                    "SELECT function, count(*), round(sum(duration_us) / 1e6, 6) FROM compile WHERE duration_us IS NOT NULL GROUP BY 1")
+        theirs = [[row[name] for name in ("function", "compiles", "total_s")]
+                  for row in self.ask("time", "--job", "job of train_order")["functions"]]
+        self.assertGreater(len(ours), 3)
+        self.assertEqual(sorted(ours), sorted(theirs))
+
+    def test_ranks_names_the_component(self):
+        answer = self.ask("ranks", "--job", "job of diverge_config_2_6")
+        causes = {(row["cause"], row["text"], row["first_ranks"]) for row in answer["lookups"] if row["cause"]}
+        self.assertEqual(causes, {("config", "inductor_config[max_fusion_size]: 64 → 13", "2")})
+        answer = self.ask("ranks", "--job", "job of cache_some_ranks")
+        self.assertEqual({(row["state"], row["ranks"]) for row in answer["lookups"]}, {("hit", 2), ("miss", 2)})
+
+    def test_kernel(self):
+        kernel = rows(self.databases["train_order"], "SELECT k.name FROM kernel k JOIN kernel_source s ON s.kernel_id = k.id LIMIT 1")[0][0]
+        answer = self.ask("kernel", kernel, "--job", "job of train_order")
+        self.assertEqual([run["processes"] for run in answer["runs"]], [4])
+        ours = rows(self.databases["train_order"],
+                    "SELECT DISTINCT s.file, s.line FROM kernel_source s JOIN kernel_row k ON k.id = s.kernel_id WHERE k.name = ?", kernel)
+        self.assertGreater(len(answer["lines"]), 0)
+        for line in answer["lines"]:
+            self.assertIn([line["file"], line["line"]], ours + [row for name in SCENARIOS for row in rows(
+                self.databases[name], "SELECT DISTINCT file, line FROM kernel_source")])
+
+    def plant(self, query):
+        """A history of DAYS runs: that of train_order day by day, layer_3 slower by 1.4 and under another option from day 20 on."""
+        def copy(table, replaced, where="1"):
+            names = query(f"SELECT name FROM system.columns WHERE database = 'tlparse' AND table = '{table}'").split()
+            values = ", ".join(f"{replaced[name]} AS {name}_" if name in replaced else f"`{name}`" for name in names)
+            columns = ", ".join(f"`{name}`" for name in names)
+            query(f"INSERT INTO {table} ({columns}) SELECT {values} FROM (SELECT * FROM {table} WHERE job = 'job of train_order' AND "
+                  f"{where}) AS t CROSS JOIN (SELECT number AS n FROM numbers({DAYS})) AS d")
+        key = {"job": "'planted'", "day": "toDate('2026-09-01') + n",
+               "run_id": "toUUID(concat('00000000-0000-0000-0000-0000000000', if(n < 10, '0', ''), toString(n)))",
+               "load_id": "load_id + n + 1"}
+        copy("push", {**key, "run_name": "concat('run', toString(n))"})
+        copy("compile", {**key, "duration_us": "toInt64(duration_us * if(function = 'layer_3' AND n >= 20, 1.4, 1) * (1 + n % 3 / 100))"},
+             "duration_us IS NOT NULL")
+        copy("process", key)
+        copy("output_code", key)
+        copy("run_component", key, "name != 'inductor_config[max_fusion_size]'")
+        for name, value, condition in (("old", "64", "n < 20"), ("new", "13", "n >= 20")):
+            query(f"INSERT INTO component SELECT MD5('{name}'), MD5('{name}'), 'inductor_config[max_fusion_size]', 'hash {name}', '{value}'")
+            query(f"INSERT INTO run_component SELECT {', '.join(key[k] for k in ('job', 'day', 'run_id'))}, l + n + 1, "
+                  f"'inductor_config[max_fusion_size]', MD5('{name}'), MD5('{name}') FROM (SELECT load_id AS l FROM push WHERE job = "
+                  f"'job of train_order') AS t CROSS JOIN (SELECT number AS n FROM numbers({DAYS})) AS d WHERE {condition}")
+
+    def test_a_planted_regression_is_named(self):
+        self.plant(self.servers[0].query)
+        if len(self.urls) > 1:
+            self.plant(self.chdb.query)
+        answer = self.ask("time", "--job", "planted", "--function", "layer_3")
+        self.assertEqual(len(answer["runs"]), DAYS)
+        self.assertEqual([(jump["day"], round(jump["ratio"], 1)) for jump in answer["jumps"]], [("2026-09-21", 1.4)])
+        self.assertEqual([(change["kind"], change["component"], change["before"], change["after"]) for change in answer["changes"]],
+                         [("config", "inductor_config[max_fusion_size]", "64", "13")])
+        self.assertEqual(self.ask("time", "--job", "planted", "--function", "layer_1")["jumps"], [])
+        changing = self.ask("cache", "--job", "planted")["changing_components"]
+        self.assertEqual([(row["name"], row["changes"]) for row in changing], [("inductor_config[max_fusion_size]", 1)])
+
+    def test_shards_answer_as_one(self):
+        urls = [server.url for server in self.servers]
+        options = [item for url in urls for item in ("--url", url)] + ["--database", "sharded"]
+        database_of = {}
+        self.tlparse("fleet", "init", *options, "--cluster", "fleet")
+        for name in SCENARIOS:
+            self.tlparse("push", self.databases[name], *options, "--job", name, "--job-key", name)
+            database_of[name] = [server.url for server in self.servers
+                                 if server.query(f"SELECT count() FROM push WHERE job = '{name}'", "sharded") == "1\n"]
+        self.assertEqual({len(where) for where in database_of.values()}, {1})
+        for url in urls:
+            done = self.tlparse("fleet", "jobs", "--url", url, "--database", "sharded", "--since", "2020-01-01", "--json")
+            self.assertEqual({run["job"] for run in json.loads(done.stdout)["runs"]}, set(SCENARIOS))
+            done = self.tlparse("fleet", "ranks", "--url", url, "--database", "sharded", "--since", "2020-01-01", "--job",
+                                "diverge_config_2_6", "--json")
+            self.assertIn("max_fusion_size", done.stdout)
+        done = self.tlparse("pull", *options, "--job", "train_order", "--latest", "-o", self.path("pulled.db"))
+        self.assertEqual(self.tlparse("cache", self.path("pulled.db"), "--json").stdout,
+                         self.tlparse("cache", self.databases["train_order"], "--json").stdout)
+
+
+if __name__ == "__main__":
+    result = unittest.main(exit=False).result
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # libchdb's threads do not outlive an ordinary exit unharmed.
+    os._exit(0 if result.wasSuccessful() else 1)
