@@ -158,14 +158,13 @@ std::string LiveLoadsSql(const std::string& table, const std::string& where) {
 }
 
 Overlap CompareLogs(const PushRow& mine, const std::vector<PushRow>& live) {
-  std::multiset<std::pair<std::uint64_t, std::uint64_t>> my_hashes;
   std::set<std::pair<std::uint64_t, std::uint64_t>> hashes;
   std::set<std::string> paths(mine.log_paths.begin(), mine.log_paths.end());
   for (const Hash128& hash : mine.log_hashes) hashes.emplace(hash.high, hash.low);
   Overlap overlap;
   for (const PushRow& load : live) {
     if (load.load_id == mine.load_id) continue;
-    std::size_t same = 0, covered = 0;
+    std::size_t covered = 0;
     std::set<std::pair<std::uint64_t, std::uint64_t>> theirs;
     for (std::size_t i = 0; i < load.log_hashes.size(); ++i) {
       const std::pair hash{load.log_hashes[i].high, load.log_hashes[i].low};
@@ -174,7 +173,6 @@ Overlap CompareLogs(const PushRow& mine, const std::vector<PushRow>& live) {
       // An earlier state of a log that has grown since.
       const bool is_earlier = load.host == mine.host && i < load.log_paths.size() &&
                               load.log_paths[i] != "-" && paths.count(load.log_paths[i]) > 0;
-      same += is_same ? 1 : 0;
       covered += is_same || is_earlier ? 1 : 0;
     }
     const bool is_as_full = load.has_records >= mine.has_records && load.has_text == mine.has_text;

@@ -97,14 +97,12 @@ Result<RankRanges> ParseRankRanges(const std::string& text) {
   const char* const end = at + text.size();
   while (at < end) {
     std::int64_t first = 0;
-    auto [next, error] = std::from_chars(at, end, first);
+    std::from_chars_result parsed = std::from_chars(at, end, first);
     std::int64_t last = first;
-    if (error == std::errc() && next < end && *next == '-')
-      std::tie(next, error) = [&] {
-        const auto result = std::from_chars(next + 1, end, last);
-        return std::pair(result.ptr, result.ec);
-      }();
-    if (error != std::errc() || first < 0 || last < first ||
+    if (parsed.ec == std::errc() && parsed.ptr < end && *parsed.ptr == '-')
+      parsed = std::from_chars(parsed.ptr + 1, end, last);
+    const char* const next = parsed.ptr;
+    if (parsed.ec != std::errc() || first < 0 || last < first ||
         (next < end && (*next != ',' || next + 1 == end)))
       return Fail(ErrorCode::kUsage, fmt::format("'{}' is no list of ranks like 0-63,128", text));
     ranges.emplace_back(first, last);
