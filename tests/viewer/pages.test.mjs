@@ -1,10 +1,11 @@
 // Every page in Chromium, from file:// and from `tlparse serve`, on real traces. Screenshots go to <build>/tests/viewer/screenshots.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { after, before, test } from 'node:test';
-import { launch, openPage, pageUrl, reportOf, require, screenshots, serve, settle, views, visit } from './support.mjs';
+import { launch, openPage, pageUrl, reportOf, require, screenshots, serve, settle, tlparse, views, visit } from './support.mjs';
 
 let browser;
 before(async () => {
@@ -78,7 +79,7 @@ test('a link opens the view it was copied from; back and forward walk', async ()
   await page.getByRole('link', { name: /^Compiles/ }).first().click();
   await settle(page);
   await page.getByLabel('Filter compiles').fill('status:ok');
-  await page.getByRole('button', { name: 'Time' }).click();
+  await page.getByRole('button', { name: 'Total' }).click();
   const first = page.locator('.grid-row').first();
   const title = await first.innerText();
   await first.click();
@@ -274,8 +275,64 @@ test('ranks: a cell of the matrix names what differs from another rank', async (
   assert.match(await page.locator('main').innerText(), /first difference at/);
   assert.equal(await page.locator('.seq-row.first').count(), 1);
   await visit(page, pageUrl(reportOf('diverge_order')), '#/');
-  assert.match(await page.locator('.attention').innerText(), /[Rr]ank 2/);
+  assert.match(await page.locator('.findings').innerText(), /[Rr]ank 2/);
   assert.deepEqual(problems, []);
+});
+
+test('what needs attention is what tlparse findings tells, and its copy is its Markdown', async () => {
+  for (const trace of ['crash_in_compile', 'hang_in_compile', 'restart_manual_other_config', 'one_rank_cold', 'recompiles_2_6']) {
+    const report = reportOf(trace);
+    const told = (...options) => execFileSync(tlparse, ['findings', path.join(report, 'trace.db'), ...options], { encoding: 'utf8' });
+    const { findings } = JSON.parse(told('--json'));
+    assert.ok(findings.length > 0, trace);
+    const { page, context, problems } = await openPage(browser, 'file:');
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await visit(page, pageUrl(report), '#/');
+    const more = page.getByRole('button', { name: /^and \d+ more$/ });
+    if (findings.length > 15) await more.click();
+    else assert.equal(await more.count(), 0, trace);
+    assert.deepEqual(await page.locator('.finding-title b').allInnerTexts(), findings.map((one) => one.title.replace(/\s+/g, ' ').trim()), trace);
+    assert.deepEqual(await page.locator('.finding-title .tag').allInnerTexts(), findings.map((one) => one.severity), trace);
+    assert.equal(await page.locator('.finding details li').count(), findings.reduce((sum, one) => sum + one.evidence.length, 0), trace);
+    await page.getByRole('button', { name: 'Copy as Markdown' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), told('--markdown'), trace);
+    await page.screenshot({ path: path.join(screenshots, `findings-${trace}.png`) });
+    assert.deepEqual(problems, [], trace);
+    await context.close();
+  }
+});
+
+test('a log that ends inside a compile has an open bar and comes first; launches are told apart by number', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  const legend = page.locator('.chart .legend');
+  await visit(page, pageUrl(reportOf('hang_in_compile')), '#/');
+  assert.match(await legend.innerText(), /hatched: the log ends inside it/);
+  await page.locator('.chart canvas').hover({ position: { x: 200, y: 10 } });
+  assert.match(await page.locator('.tooltip').innerText(), /rank 2/);
+  await visit(page, pageUrl(reportOf('crash_in_compile')), '#/');
+  assert.doesNotMatch(await legend.innerText(), /hatched/);
+  const report = reportOf('restart_manual_other_config');
+  await visit(page, pageUrl(report), '#/');
+  assert.match(await page.locator('main').innerText(), /rank 3 \(launch 2\)/);
+  await visit(page, pageUrl(report), '#/ranks?tab=cache');
+  assert.deepEqual(await page.locator('.cell-head').allInnerTexts(), ['0', '1', '2', '3'], 'the latest launch alone');
+  await visit(page, pageUrl(report), '#/ranks');
+  assert.match(await page.locator('main').innerText(), /started 2 times/);
+  assert.doesNotMatch(await page.locator('main').innerText(), /launch 1\)|[0-9]_[a-z0-9_]{8}/);
+  assert.deepEqual(problems, []);
+});
+
+test('Total of a compile holds its backward, and failures are told once', async () => {
+  const { page } = await openPage(browser, 'file:');
+  const report = reportOf('crash_in_compile');
+  const db = (sql) => JSON.parse(execFileSync(tlparse, ['sql', path.join(report, 'trace.db'), sql, '--json'], { encoding: 'utf8' })).rows;
+  await visit(page, pageUrl(report), '#/compiles?sort=-duration');
+  const first = await page.locator('.grid-row').first().innerText();
+  const [[label, rank]] = db('SELECT label, rank FROM compile ORDER BY coalesce(duration_us, 0) + coalesce(backward_duration_us, 0) DESC LIMIT 1');
+  assert.match(first, new RegExp(`^${label}\\s+${rank}\\s`));
+  await visit(page, pageUrl(report), '#/compiles?tab=failures');
+  assert.equal(await page.locator('.grid-row').count(), 1, 'one exception is one row');
 });
 
 test('timeline: zoom, select, permalink', async () => {
@@ -307,7 +364,7 @@ test('the pictures of the README: viewer/screenshots holds copies of them', asyn
   const { page, problems } = await openPage(browser, 'file:', { viewport: { width: 1240, height: 560 } });
   const take = async (name) => assert.ok((await page.screenshot({ path: path.join(screenshots, name) })).length < 200_000, `${name} is small`);
   await visit(page, pageUrl(reportOf('diverge_order')), '#/');
-  assert.match(await page.locator('.attention').innerText(), /is #2, #1 for the others/);
+  assert.ok((await page.locator('.finding').count()) > 0);
   await take('overview.png');
   await visit(page, pageUrl(reportOf('tlparse_meta')), '#/provenance');
   await page.locator('.grid-row').first().click();

@@ -1,4 +1,4 @@
--- The run, its files and processes, counts, what to look at first.
+-- The run, its files and processes, counts.
 
 -- table: run
 SELECT id, id = :run AS is_current, 0 AS "|", name, created_at, tool_version
@@ -12,10 +12,21 @@ WHERE run_id = :run
 ORDER BY id;
 
 -- table: process
-SELECT id, log_file_id, pid, rank, is_thread_id, utc_offset_s, 0 AS "|", torch_version, python_version, time_basis
-FROM process
-WHERE id IN run_process
-ORDER BY rank IS NULL, rank, id;
+SELECT p.id, p.log_file_id, p.pid, p.rank, p.is_thread_id, p.utc_offset_s, n.ordinal AS launch,
+  p.last_record_us - :origin AS last_record_us, n.start_time_us - :origin AS launch_start_us,
+  0 AS "|",
+  p.torch_version, p.python_version, p.time_basis
+FROM process p
+  LEFT JOIN launch n ON n.id = p.launch_id
+WHERE p.id IN run_process
+ORDER BY p.rank IS NULL, p.rank, p.id;
+
+-- table: rank_status
+SELECT process_id, compile_id, since_us - :origin AS since_us, 0 AS "|", state, phase
+FROM rank_status
+WHERE run_id = :run
+  AND state IN ('compiling', 'failed')
+ORDER BY process_id;
 
 -- table: count
 SELECT value, 0 AS "|", name
@@ -26,6 +37,13 @@ FROM (
   UNION ALL SELECT 'graphs', (SELECT count(*) FROM graph WHERE compile_id IN run_compile)
   UNION ALL SELECT 'graph_breaks', (SELECT count(*) FROM graph_break WHERE compile_id IN run_compile)
   UNION ALL SELECT 'recompiles', (SELECT count(DISTINCT compile_id) FROM recompile WHERE compile_id IN run_compile)
+  UNION ALL SELECT 'failures', (
+    SELECT count(*)
+    FROM failure f
+      JOIN record r ON r.id = f.record_id
+    WHERE r.process_id IN run_process
+      AND NOT (f.kind = 'dynamo_error' AND (coalesce(f.compile_id, -1), coalesce(f.attempt, 0)) IN (
+        SELECT coalesce(compile_id, -2), coalesce(attempt, 0) FROM failure WHERE kind = 'failure')))
   UNION ALL SELECT 'import_log', (SELECT count(*) FROM import_log WHERE run_id = :run)
   UNION ALL SELECT 'import_log_first', (SELECT min(id) FROM import_log WHERE run_id = :run)
   UNION ALL SELECT 'import_log_last', (SELECT max(id) FROM import_log WHERE run_id = :run)
@@ -50,33 +68,3 @@ FROM import_log
 WHERE run_id = :run
 GROUP BY severity, code
 ORDER BY severity, code;
-
--- table: failure_group
-SELECT count(*) AS failures, count(DISTINCT r.process_id) AS processes, min(f.compile_id) AS compile_id, f.user_line,
-  0 AS "|",
-  f.kind, f.type, substr(f.reason, 1, 2000) AS reason, f.user_file
-FROM failure f
-  JOIN record r ON r.id = f.record_id
-WHERE r.process_id IN run_process
-GROUP BY f.kind, f.type, f.reason, f.user_file, f.user_line
-ORDER BY count(*) DESC LIMIT 100;
-
--- table: graph_break_group
-SELECT count(*) AS breaks, min(compile_id) AS compile_id, user_line,
-  0 AS "|",
-  substr(reason, 1, 2000) AS reason, user_file
-FROM graph_break
-WHERE compile_id IN run_compile
-GROUP BY reason, user_file, user_line
-ORDER BY count(*) DESC LIMIT 100;
-
--- table: recompile_group
-SELECT count(*) AS recompiles, max(m.compile_id) AS compile_id, m.user_line, c.line,
-  0 AS "|",
-  substr(m.guard, 1, 2000) AS guard, substr(min(m.reason), 1, 2000) AS reason, m.user_file, c.function, c.file
-FROM recompile m
-  JOIN compile c ON c.id = m.compile_id
-WHERE m.ordinal = 0
-  AND c.process_id IN run_process
-GROUP BY m.guard, m.user_file, m.user_line, c.function, c.file, c.line
-ORDER BY count(*) DESC LIMIT 100;

@@ -7,6 +7,9 @@ SELECT f.id, f.record_id, f.compile_id, f.attempt, f.user_line, r.process_id,
 FROM failure f
   JOIN record r ON r.id = f.record_id
 WHERE r.process_id IN run_process
+  -- One exception may be logged twice: by Dynamo, and by the metrics of its compile.
+  AND NOT (f.kind = 'dynamo_error' AND (coalesce(f.compile_id, -1), coalesce(f.attempt, 0)) IN (
+    SELECT coalesce(compile_id, -2), coalesce(attempt, 0) FROM failure WHERE kind = 'failure'))
 ORDER BY f.id;
 
 -- table: graph_break

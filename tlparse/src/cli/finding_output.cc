@@ -8,6 +8,7 @@
 #include "analysis/participants.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
+#include "report/finding_text.h"
 
 namespace tlparse {
 namespace {
@@ -16,13 +17,6 @@ Style StyleOf(FindingSeverity severity) {
   return severity == FindingSeverity::kError     ? Style::kRed
          : severity == FindingSeverity::kWarning ? Style::kYellow
                                                  : Style::kDim;
-}
-
-std::string PlaceLine(const FindingPlace& place) {
-  std::string text = place.file;
-  if (place.line > 0) text += fmt::format(":{}", place.line);
-  if (!place.code.empty()) text += "  " + place.code;
-  return text;
 }
 
 void WriteFinding(JsonWriter& json, const Finding& finding) {
@@ -51,16 +45,6 @@ void WriteFinding(JsonWriter& json, const Finding& finding) {
   json.Key("query").String(finding.query).EndObject();
 }
 
-// A text within Markdown: nothing in it is markup.
-std::string Escaped(std::string_view text) {
-  std::string result;
-  for (const char c : Printable(text)) {
-    if (std::string_view("\\`*_{}[]<>#|~&").find(c) != std::string_view::npos) result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 }  // namespace
 
 void WriteFindings(JsonWriter& json, const std::vector<Finding>& findings) {
@@ -82,22 +66,6 @@ void PrintFindings(const std::vector<Finding>& findings) {
     if (most < finding.evidence.size())
       PrintWrapped(fmt::format("and {} more of it (--json)", finding.evidence.size() - most), 4, 6);
   }
-}
-
-std::string FindingsMarkdown(const std::vector<Finding>& findings, const std::string& heading) {
-  std::string text = fmt::format("**{}**\n\n", Escaped(heading));
-  if (findings.empty()) text += "No findings.\n";
-  for (const Finding& finding : findings) {
-    text += fmt::format("- **{}**: {}", Name(finding.severity), Escaped(finding.title));
-    if (finding.place) text += fmt::format("\n  - at {}", Escaped(PlaceLine(*finding.place)));
-    if (!finding.detail.empty()) text += fmt::format("\n  - {}", Escaped(finding.detail));
-    if (!finding.suggestion.empty())
-      text += fmt::format("\n  - try: {}", Escaped(finding.suggestion));
-    for (const Finding& one : finding.evidence)
-      text += fmt::format("\n  - also: {}", Escaped(one.title));
-    text += '\n';
-  }
-  return text;
 }
 
 void PrintTopFindings(const std::vector<Finding>& findings, std::size_t most,

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/finding_output.h"
 #include "cli/rank_output.h"
+#include "report/finding_text.h"
 
 namespace tlparse {
 namespace {
@@ -116,10 +117,8 @@ int RunFindings(std::span<const std::string> arguments) {
   Result<std::vector<Finding>> findings = FindFindings(*database, options);
   if (!findings) return ReportError(findings.error());
   filter.Apply(*findings);
-  const std::string heading = fmt::format(
-      "run {}{}: {}", run->name,
-      run->launch_count > 1 ? fmt::format(", launch {} of {}", run->launch, run->launch_count) : "",
-      Count(findings->size(), "finding"));
+  const std::string heading =
+      FindingsHeading(run->name, run->launch, run->launch_count, findings->size());
   if (common.json) {
     JsonWriter json;
     json.BeginObject().Key("run").String(run->name).Key("launch").Int(run->launch);

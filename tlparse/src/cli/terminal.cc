@@ -8,8 +8,6 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "base/utf8.h"
-
 namespace tlparse {
 
 namespace {
@@ -31,18 +29,6 @@ Terminal Probe(int descriptor) {
   return terminal;
 }
 
-// One code point of valid UTF-8 at `at`; advances.
-char32_t NextCodePoint(std::string_view text, std::size_t& at) {
-  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
-  const unsigned char first = byte(at);
-  const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-  char32_t value = length == 1 ? first : first & (0x7F >> length);
-  for (std::size_t index = 1; index < length; ++index)
-    value = value << 6 | (byte(at + index) & 0x3F);
-  at += length;
-  return value;
-}
-
 bool IsWide(char32_t c) {
   return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
          (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
@@ -53,12 +39,6 @@ bool IsWide(char32_t c) {
 
 bool IsCombining(char32_t c) {
   return (c >= 0x300 && c <= 0x36F) || c == 0x200B || c == 0x200D || (c >= 0xFE00 && c <= 0xFE0F);
-}
-
-// Characters that change how the terminal shows what follows.
-bool IsHostile(char32_t c) {
-  return c < 0x20 || c == 0x7F || (c >= 0x80 && c < 0xA0) || (c >= 0x202A && c <= 0x202E) ||
-         (c >= 0x2066 && c <= 0x2069) || c == 0x200E || c == 0x200F || c == 0x2028 || c == 0x2029;
 }
 
 // The longest prefix of `text` that takes at most `width` columns, with "…" if something is
@@ -96,44 +76,6 @@ std::string Styled(std::string_view text, Style style) {
   if (!Terminal::Out().has_color || style == Style::kNone) return std::string(text);
   constexpr const char* kCodes[] = {"", "1", "2", "31", "32", "33", "36"};
   return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<int>(style)], text);
-}
-
-std::string Printable(std::string_view text, bool keep_newlines) {
-  const std::string safe = SanitizeUtf8(text);
-  std::string result;
-  result.reserve(safe.size());
-  for (std::size_t at = 0; at < safe.size();) {
-    const std::size_t begin = at;
-    const char32_t c = NextCodePoint(safe, at);
-    if (c == '\n') {
-      result += keep_newlines ? "\n" : "⏎";
-    } else if (c == '\t') {
-      result += keep_newlines ? "\t" : " ";
-    } else if (IsHostile(c)) {
-      result += c < 0x100 ? fmt::format("\\x{:02x}", static_cast<unsigned>(c))
-                          : fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      result.append(safe, begin, at - begin);
-    }
-  }
-  return result;
-}
-
-std::string PrintableJson(std::string_view json) {
-  const std::string safe = SanitizeUtf8(json);
-  std::string result;
-  result.reserve(safe.size());
-  for (std::size_t at = 0; at < safe.size();) {
-    const std::size_t begin = at;
-    const char32_t c = NextCodePoint(safe, at);
-    // A control character below 0x20 in JSON is white space between tokens.
-    if (c >= 0x20 && IsHostile(c)) {
-      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      result.append(safe, begin, at - begin);
-    }
-  }
-  return result;
 }
 
 int DisplayWidth(std::string_view text) {

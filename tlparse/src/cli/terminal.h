@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/printable.h"
+
 namespace tlparse {
 
 // Standard output: whether it is a terminal, how wide, and whether colours are wanted (NO_COLOR,
@@ -22,15 +24,6 @@ struct Terminal {
 enum class Style { kNone, kBold, kDim, kRed, kGreen, kYellow, kCyan };
 // `text` in the style if standard output has colours.
 std::string Styled(std::string_view text, Style style);
-
-// Text of a log for a person: control characters (escape sequences, bidirectional overrides) become
-// visible escapes, so that a log cannot drive the terminal. Newlines become ⏎ unless
-// `keep_newlines`.
-std::string Printable(std::string_view text, bool keep_newlines = false);
-
-// JSON for a terminal: what Printable would escape is escaped as JSON does, so the value stays the
-// same.
-std::string PrintableJson(std::string_view json);
 
 // A table with a heading line. Columns are as wide as needed; on a terminal that is too narrow the
 // widest give way, ending in "…".

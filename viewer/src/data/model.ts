@@ -40,12 +40,24 @@ export interface Compile {
 export const cacheStates = ['hit', 'miss', 'guard_miss', 'bypass', 'disabled'] as const;
 export type CacheState = (typeof cacheStates)[number];
 
+export interface ProcessEnd {
+  state: 'compiling' | 'failed';
+  compileId: number | null;
+  phase: string | null; // the innermost step that began and did not end
+  sinceUs: number | null;
+}
+
 export interface Process {
   id: number;
   rank: number | null;
   pid: number;
   name: string; // "rank 3", or "pid 4242" where the rank is unknown
   shortName: string;
+  launch: number; // 1 is the first
+  launchStartUs: number | null;
+  lastRecordUs: number | null; // null: its clock is unknown
+  // Set if the log ends inside a compile, or the last compile failed.
+  end: ProcessEnd | null;
   file: string;
   torchVersion: string | null;
   pythonVersion: string | null;
@@ -68,6 +80,8 @@ export interface Model {
   originUs: number;
   processes: Process[];
   processById: Map<number, Process>;
+  launches: number; // how many
+  latest: Process[]; // those of the latest launch: ranks are compared within a launch
   compiles: Compile[];
   compileById: Map<number, Compile>;
   frames: Map<number, Frame>;
@@ -76,17 +90,28 @@ export interface Model {
 function readProcesses(index: Chunks['index']): Process[] {
   const paths = new Map(index.log_file.id.map((id, i) => [id, index.log_file.path[i] ?? '']));
   const table = index.process;
-  const rankUses = new Map<number | null, number>();
-  for (const rank of table.rank) rankUses.set(rank, (rankUses.get(rank) ?? 0) + 1);
+  const hasLaunches = table.launch.some((launch) => (launch ?? 1) > 1);
+  const rankUses = new Map<string, number>();
+  const useOf = (i: number) => `${table.launch[i]} ${table.rank[i]}`;
+  table.rank.forEach((_, i) => rankUses.set(useOf(i), (rankUses.get(useOf(i)) ?? 0) + 1));
+  const ends = new Map<number, ProcessEnd>();
+  const status = index.rank_status;
+  status.process_id.forEach((id, i) => ends.set(id!, { state: status.state[i] as ProcessEnd['state'], compileId: status.compile_id[i], phase: status.phase[i], sinceUs: status.since_us[i] }));
   return table.id.map((id, i) => {
     const rank = table.rank[i];
     const pid = table.pid[i]!;
-    const isAlone = rank !== null && rankUses.get(rank) === 1;
+    const isAlone = rankUses.get(useOf(i)) === 1;
+    const launch = table.launch[i] ?? 1;
+    const suffix = [hasLaunches ? `launch ${launch}` : '', isAlone || rank === null ? '' : `pid ${pid}`].filter(Boolean).join(', ');
     return {
       id: id!,
       rank,
       pid,
-      name: rank === null ? `pid ${pid}` : isAlone ? `rank ${rank}` : `rank ${rank} (pid ${pid})`,
+      name: `${rank === null ? `pid ${pid}` : `rank ${rank}`}${suffix ? ` (${suffix})` : ''}`,
+      launch,
+      launchStartUs: table.launch_start_us[i],
+      lastRecordUs: table.last_record_us[i],
+      end: ends.get(id!) ?? null,
       shortName: rank === null ? String(pid) : String(rank),
       file: paths.get(table.log_file_id[i]) ?? '',
       torchVersion: table.torch_version[i],
@@ -110,7 +135,8 @@ function readCompiles(table: Chunks['compiles']['compile']): Compile[] {
       label,
       title: generation > 0 ? `${label} #${generation + 1}` : label,
       generation,
-      status: table.status[i] ?? '',
+      // Contexts of compiled autograd and stretches of records without an id are no compiles that could stop.
+      status: table.status[i] === 'unfinished' && (table.frame_id[i] === null || table.is_synthetic[i] === 1) ? 'context' : (table.status[i] ?? ''),
       function: table.function[i],
       file: table.file[i],
       line: table.line[i],
@@ -175,12 +201,15 @@ function build(index: Chunks['index'], chunk: Chunks['compiles']): Model {
   const compiles = readCompiles(chunk.compile);
   const setting = new Map(index.setting.name.map((name, i) => [name ?? '', index.setting.value[i] ?? 0]));
   const current = index.run.is_current.indexOf(1);
+  const launches = processes.reduce((most, process) => Math.max(most, process.launch), 1);
   return {
     index,
     runName: index.run.name[current] ?? '',
     counts: new Map(index.count.name.map((name, i) => [name ?? '', index.count.value[i] ?? 0])),
     originUs: setting.get('origin_us') ?? 0,
     processes,
+    launches,
+    latest: processes.filter((process) => process.launch === launches),
     processById: new Map(processes.map((process) => [process.id, process])),
     compiles,
     compileById: new Map(compiles.map((compile) => [compile.id, compile])),

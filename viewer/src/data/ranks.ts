@@ -196,7 +196,7 @@ export function collectiveSequences(model: Model, chunk: Chunks['schedules'], wi
   const sequences = new Map<Process, Sequence>();
   t.process_id.forEach((processId, i) => {
     const process = model.processById.get(processId!);
-    if (!process || (t.is_code[i] === 0 && t.graph_id[i] !== null && fromCode.has(t.graph_id[i]!))) return;
+    if (!process || process.launch !== model.launches || (t.is_code[i] === 0 && t.graph_id[i] !== null && fromCode.has(t.graph_id[i]!))) return;
     let sequence = sequences.get(process);
     if (!sequence) sequences.set(process, (sequence = { items: [], shown: [], where: [] }));
     const compile = t.compile_id[i] === null ? undefined : model.compileById.get(t.compile_id[i]!);
@@ -205,7 +205,7 @@ export function collectiveSequences(model: Model, chunk: Chunks['schedules'], wi
       if (c.is_wait[row] === 1 && !withWaits) continue;
       const name = (c.op[row] ?? 'unnamed kernel').replace(/^torch\.ops\./, '').replace(/^_c10d_functional\./, '').replace(/\.default$/, '');
       const facts = [c.dtype[row], c.shape[row], c.group_name[row] && `group ${c.group_name[row]}`].filter(Boolean).join(' ');
-      sequence.items.push(`${compile?.title ?? ''} ${name} ${facts}`);
+      sequence.items.push(`${name} ${facts}`); // not its compile: the same calls may stand in graphs that are cut differently
       sequence.shown.push(facts ? `${name}  ${facts}` : name);
       sequence.where.push(compile);
     }
@@ -226,7 +226,7 @@ export function executionSequences(model: Model, chunk: Chunks['schedules']): Ma
   const t = chunk.execution_use;
   t.process_id.forEach((processId, i) => {
     const process = model.processById.get(processId!);
-    if (!process) return;
+    if (!process || process.launch !== model.launches) return;
     let sequence = sequences.get(process);
     if (!sequence) sequences.set(process, (sequence = { items: [], shown: [], where: [] }));
     for (const row of rows.get(t.content_id[i]!) ?? []) {

@@ -1,6 +1,7 @@
-export function duration(us: number | null | undefined): string {
+// 1500 is "1.50 ms"; `isOffset`: a time that counts from another, with its sign: "+1.50 ms".
+export function duration(us: number | null | undefined, isOffset = false): string {
   if (us === null || us === undefined) return '';
-  const sign = us < 0 ? '−' : '';
+  const sign = us < 0 ? '−' : isOffset ? '+' : '';
   const value = Math.abs(us);
   const digits = (number: number) => (number >= 99.95 ? number.toFixed(0) : number >= 9.995 ? number.toFixed(1) : number.toFixed(2));
   // What would be rounded up to 1000 is one of the next unit.
@@ -76,6 +77,15 @@ export function headline(text: string | null): string {
   const [first, ...rest] = (text ?? '').split('\n');
   const next = first.endsWith(':') ? rest.find((line) => line.trim() !== '') : undefined;
   return next === undefined ? first : `${first} ${next.trim()}`;
+}
+
+// The cause of a graph break: what its reason says behind the sentence with which Dynamo announces every one of them.
+export function causeOf(reason: string | null): string {
+  const lines = (reason ?? '').split('\n').map((line) => line.trim());
+  const announced = lines.findIndex((line) => /^Graph Break Reason:|^Encountered graph break when attempting to trace/i.test(line));
+  if (announced < 0) return headline(reason);
+  const own = lines[announced].replace(/^Graph Break Reason:\s*/i, '').replace(/^Encountered graph break when attempting to trace.*$/i, '').trim();
+  return own || lines.slice(announced + 1).find((line) => line !== '') || headline(reason);
 }
 
 // JSON with line breaks; anything else as it is.

@@ -22,7 +22,7 @@ function Head({ model, compile }: { model: Model; compile: Compile }) {
       </h1>
       <p class="quiet">
         <Place file={compile.file} line={compile.line} /> <a href={href(['process', compile.processId])}>{process?.name}</a>
-        {compile.startUs !== null && <span title={utc(model.originUs + compile.startUs)}> · started +{duration(compile.startUs)}</span>}
+        {compile.startUs !== null && <span title={utc(model.originUs + compile.startUs)}> · started {duration(compile.startUs, true)}</span>}
         {compile.attempts > 1 && ` · ${plural(compile.attempts, 'attempt')}`}
         {compile.graphs > 0 && ` · ${plural(compile.graphs, 'graph')}`}
         {compile.ops !== null && ` · ${plural(compile.ops, 'op')}`}
@@ -93,7 +93,7 @@ function Records({ context, current }: { context: Context; current: Artifact | u
       <RecordList rows={rows} />
       {quiet > 0 && (
         <label class="quiet side-check">
-          <input type="checkbox" checked={withQuiet} onChange={(event) => setWithQuiet(event.currentTarget.checked)} /> {plural(quiet, 'record')} of inputs and symbols
+          <input type="checkbox" checked={withQuiet} onChange={(event) => setWithQuiet(event.currentTarget.checked)} /> {plural(quiet, 'input/symbol record')}
         </label>
       )}
     </>

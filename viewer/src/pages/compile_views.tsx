@@ -7,7 +7,7 @@ import { parseFilter } from '../lib/filter';
 import { count, duration, headline, plural, shorten, utc } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { TextPane } from '../ui/artifact_view';
-import { CacheTag, CompileLink, Place, Stack, Waiting } from '../ui/bits';
+import { CacheTag, CompileLink, GuardHint, Place, Stack, Waiting } from '../ui/bits';
 import { FilterBox } from '../ui/filter_box';
 import { Grid, type Column } from '../ui/virtual';
 
@@ -36,12 +36,13 @@ export function Summary({ context }: { context: Context }) {
             <>
               {recompiles.length > 0 && (
                 <section>
-                  <h2>Why it was compiled again</h2>
+                  <h2>Why it was recompiled</h2>
                   {recompiles.map((i) => {
                     const prior = t.prior_compile_id[i] === null ? undefined : model.compileById.get(t.prior_compile_id[i]!);
                     return (
                       <p>
-                        <span class="quiet">{prior ? <CompileLink compile={prior} /> : t.prior_label[i]} did not fit:</span> <code class="guard">{t.guard[i] ?? t.reason[i]}</code> <Place file={t.user_file[i]} line={t.user_line[i]} />
+                        <span class="quiet">{prior ? <CompileLink compile={prior} /> : t.prior_label[i]} could not be reused: guard failed</span> <code class="guard">{t.guard[i] ?? t.reason[i]}</code> <Place file={t.user_file[i]} line={t.user_line[i]} />
+                        <GuardHint reason={t.reason[i] ?? ''} />
                       </p>
                     );
                   })}

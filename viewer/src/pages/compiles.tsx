@@ -11,15 +11,16 @@ import { Problems, Recompiles } from './compiles_problems';
 import { StackTree } from './compiles_stacks';
 
 function compileColumns(model: Model, slowest: number): Column<Compile>[] {
-  const hasRanks = model.processes.length > 1;
+  const hasRanks = model.processes.length > 1 && model.processes.some((process) => process.rank !== null);
+  const hasBackward = model.compiles.some((c) => c.backwardUs !== null);
   const columns: Column<Compile>[] = [
     { key: 'id', title: 'Id', width: '76px', cell: (c) => <CompileLink compile={c} />, sort: (c) => c.id, hint: 'Compile id as PyTorch prints it: frame/compile of that frame' },
-    { key: 'rank', title: 'Rank', width: '52px', align: 'right', cell: (c) => model.processById.get(c.processId)?.shortName, sort: (c) => c.rank ?? c.processId },
+    { key: 'rank', title: 'Rank', width: '52px', align: 'right', cell: (c) => c.rank, sort: (c) => c.rank },
     { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', class: 'mono', cell: (c) => c.function && shorten(c.function, 200), about: (c) => c.function ?? '', sort: (c) => c.function },
-    { key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', class: 'place', cell: (c) => place(c.file, c.line), about: (c) => wholePlace(c.file, c.line), sort: (c) => `${c.file ?? ''}:${String(c.line ?? 0).padStart(8, '0')}` },
+    { key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', class: 'place', cell: (c) => <span class="tail"><bdi>{place(c.file, c.line)}</bdi></span>, about: (c) => wholePlace(c.file, c.line), sort: (c) => `${c.file ?? ''}:${String(c.line ?? 0).padStart(8, '0')}` },
     { key: 'status', title: 'Status', width: '92px', cell: (c) => <Status status={c.status} />, sort: (c) => c.status },
     { key: 'start', title: 'Start', width: '78px', align: 'right', cell: (c) => (c.startUs === null ? '' : duration(c.startUs)), sort: (c) => c.startUs, hint: 'Since the first compile of the run' },
-    { key: 'duration', title: 'Time', width: '78px', align: 'right', cell: (c) => duration(c.durationUs), sort: (c) => c.durationUs },
+    { key: 'duration', title: 'Total', width: '78px', align: 'right', cell: (c) => duration(totalUs(c)), sort: totalUs, hint: 'Compile time, that of the backward included' },
     { key: 'backward', title: 'Backward', width: '78px', align: 'right', cell: (c) => duration(c.backwardUs), sort: (c) => c.backwardUs, hint: 'Compile time of the backward, where it came later' },
     { key: 'phases', title: 'Phases', width: 'minmax(80px, 1fr)', cell: (c) => <PhaseBar compile={c} scaleUs={slowest} />, sort: (c) => c.inductorUs, hint: 'Dynamo, AOTAutograd, Inductor, backward; sorted by Inductor' },
     { key: 'graphs', title: 'Graphs', width: '62px', align: 'right', cell: (c) => c.graphs || '', sort: (c) => c.graphs },
@@ -28,7 +29,12 @@ function compileColumns(model: Model, slowest: number): Column<Compile>[] {
     { key: 'breaks', title: 'Breaks', width: '60px', align: 'right', cell: (c) => c.graphBreaks || '', sort: (c) => c.graphBreaks },
     { key: 'cache', title: 'Cache', width: '112px', cell: (c) => <CacheSummary compile={c} />, sort: (c) => c.cache.miss * 100 + c.cache.guard_miss * 10 + c.cache.bypass },
   ];
-  return columns.filter((column) => hasRanks || column.key !== 'rank');
+  return columns.filter((column) => (hasRanks || column.key !== 'rank') && (hasBackward || column.key !== 'backward'));
+}
+
+// Null: unknown.
+function totalUs(c: Compile): number | null {
+  return c.durationUs === null && c.backwardUs === null ? null : (c.durationUs ?? 0) + (c.backwardUs ?? 0);
 }
 
 function CompileTable({ model, route }: { model: Model; route: Route }) {
@@ -69,13 +75,12 @@ function CompileTable({ model, route }: { model: Model; route: Route }) {
 export function CompilesPage({ model, route }: { model: Model; route: Route }) {
   const tab = route.query.get('tab') ?? 'table';
   const problems = useChunk(tab === 'table' || tab === 'stacks' ? null : 'problems');
-  const failures = model.index.failure_group.failures.reduce<number>((sum, value) => sum + (value ?? 0), 0);
   const tabs = [
     { key: 'table', title: 'Table' },
     { key: 'stacks', title: 'Stacks' },
     { key: 'recompiles', title: 'Recompiles', count: model.counts.get('recompiles') ?? 0 },
     { key: 'breaks', title: 'Graph breaks', count: model.counts.get('graph_breaks') ?? 0 },
-    { key: 'failures', title: 'Failures and restarts', count: failures },
+    { key: 'failures', title: 'Failures and restarts', count: model.counts.get('failures') ?? 0 },
   ];
   return (
     <div class="page wide">

@@ -3,11 +3,13 @@ import type { Chunks } from '../data/chunks';
 import { searchText } from '../data/compile_filter';
 import type { Compile, Model } from '../data/model';
 import { parseFilter } from '../lib/filter';
-import { headline, plural, shorten } from '../lib/format';
+import { causeOf, headline, plural, shorten } from '../lib/format';
 import { setQuery, type Route } from '../route';
-import { CompileLink, Empty, Place } from '../ui/bits';
+import { CompileLink, Empty, GuardHint, Place } from '../ui/bits';
 import { FilterBox } from '../ui/filter_box';
 import { Grid, type Column } from '../ui/virtual';
+
+const kindNames: Record<string, string> = { restart: 'retried', failure: 'failed', dynamo_error: 'failed' };
 
 interface Problem {
   key: string;
@@ -24,10 +26,10 @@ function problemsOf(model: Model, chunk: Chunks['problems'], tab: string): Probl
   const compileOf = (id: number | null) => (id === null ? undefined : model.compileById.get(id));
   if (tab === 'breaks') {
     const t = chunk.graph_break;
-    return t.reason.map((reason, i) => ({ key: `b${i}`, compile: compileOf(t.compile_id[i]), text: reason ?? '', detail: t.user_stack[i] ?? '', file: t.user_file[i], line: t.user_line[i], kind: `attempt ${t.attempt[i] ?? 0}`, recordId: t.record_id[i] }));
+    return t.reason.map((reason, i) => ({ key: `b${i}`, compile: compileOf(t.compile_id[i]), text: reason ?? '', detail: t.user_stack[i] ?? '', file: t.user_file[i], line: t.user_line[i], kind: String((t.attempt[i] ?? 0) + 1), recordId: t.record_id[i] }));
   }
   const t = chunk.failure;
-  return t.reason.map((reason, i) => ({ key: `f${i}`, compile: compileOf(t.compile_id[i]), text: [t.type[i], reason].filter(Boolean).join(': '), detail: '', file: t.user_file[i], line: t.user_line[i], kind: t.kind[i] ?? '', recordId: t.record_id[i] }));
+  return t.reason.map((reason, i) => ({ key: `f${i}`, compile: compileOf(t.compile_id[i]), text: [t.type[i], reason].filter(Boolean).join(': '), detail: '', file: t.user_file[i], line: t.user_line[i], kind: kindNames[t.kind[i] ?? ''] ?? t.kind[i] ?? '', recordId: t.record_id[i] }));
 }
 
 // Graph breaks, or failures and restarts.
@@ -42,22 +44,25 @@ export function Problems({ model, chunk, tab, route }: { model: Model; chunk: Ch
   const open = all.find((row) => row.key === selected);
   const columns: Column<Problem>[] = [
     { key: 'id', title: 'Compile', width: '84px', cell: (row) => row.compile && <CompileLink compile={row.compile} query={row.recordId === null ? undefined : { record: row.recordId }} /> },
-    { key: 'rank', title: 'Rank', width: '52px', align: 'right', cell: (row) => row.compile && model.processById.get(row.compile.processId)?.shortName },
+    { key: 'rank', title: 'Rank', width: '52px', align: 'right', cell: (row) => row.compile && row.compile.rank },
     { key: 'function', title: 'Function', width: 'minmax(110px, 1fr)', cell: (row) => <code>{row.compile?.function}</code> },
     { key: 'kind', title: tab === 'breaks' ? 'Attempt' : 'Kind', width: '96px', cell: (row) => row.kind },
-    { key: 'text', title: 'Reason', width: 'minmax(260px, 4fr)', cell: (row) => <span title={shorten(row.text, 2000)}>{shorten(headline(row.text), 300)}</span> },
+    { key: 'text', title: 'Reason', width: 'minmax(260px, 4fr)', cell: (row) => <span title={shorten(row.text, 2000)}>{shorten(tab === 'breaks' ? causeOf(row.text) : headline(row.text), 300)}</span> },
     { key: 'place', title: 'Python line', width: 'minmax(110px, 1fr)', cell: (row) => <Place file={row.file} line={row.line} /> },
   ];
+  const hasRanks = model.processes.some((process) => process.rank !== null);
+  const hasRetries = tab !== 'breaks' || all.some((row) => row.kind !== '1');
+  const shown = columns.filter((column) => (column.key !== 'rank' || hasRanks) && (column.key !== 'kind' || hasRetries));
   return (
     <>
       <div class="toolbar">
         <FilterBox label="Filter" placeholder="Filter" value={route.query.get('q') ?? ''} onFilter={(q) => setQuery({ q })} />
-        <span class="quiet">{rows.length === all.length ? '' : `${rows.length} of ${all.length}`}</span>
+        <span class="quiet">{rows.length === all.length ? plural(all.length, tab === 'breaks' ? 'graph break' : 'entry', tab === 'breaks' ? 'graph breaks' : 'entries') : `${rows.length} of ${all.length}`}</span>
       </div>
       <Grid
         label={tab === 'breaks' ? 'Graph breaks' : 'Failures and restarts'}
         rows={rows}
-        columns={columns}
+        columns={shown}
         rowKey={(row) => row.key}
         selected={selected}
         onSelect={(row) => setQuery({ row: row.key }, true)}
@@ -108,7 +113,7 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
     });
     return [...byFrame.values()].sort((a, b) => b.edges.length - a.edges.length);
   }, [model, chunk]);
-  if (chains.length === 0) return <Empty>No recompiles: every frame was compiled once, or the log does not say why it was compiled again.</Empty>;
+  if (chains.length === 0) return <Empty>No recompiles: every function was compiled once, or the log does not say why it was recompiled.</Empty>;
   const filter = parseFilter(query);
   const shown = chains.filter((chain) => !query || filter.matches(`${searchText(chain.first)} ${chain.edges.map((edge) => `${edge.reason} ${edge.file}`).join(' ')}`.toLowerCase(), (key) => (key === 'rank' ? String(chain.first.rank ?? '') : key === 'function' ? (chain.first.function ?? '').toLowerCase() : undefined)));
   const limit = 60;
@@ -117,7 +122,7 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
       <div class="toolbar">
         <FilterBox label="Filter recompiles" placeholder="Filter: function, guard, rank:3" value={query} onFilter={(q) => setQuery({ q })} />
         <span class="quiet">
-          {plural(shown.length, 'frame')} compiled again{shown.length > limit ? `, the first ${limit} are shown` : ''}
+          {plural(shown.length, 'function')} recompiled{shown.length > limit ? `, the first ${limit} are shown` : ''}
         </span>
       </div>
       {shown.slice(0, limit).map((chain) => (
@@ -139,7 +144,7 @@ function RecompileChain({ model, first, edges }: { model: Model; first: Compile;
         <code>{first.function && shorten(first.function, 120)}</code> <Place file={first.file} line={first.line} />
         <span class="quiet">
           {' '}
-          {model.processById.get(first.processId)?.name}, compiled again {byCompile.size === 1 ? 'once' : `${byCompile.size} times`}
+          {model.processById.get(first.processId)?.name}, recompiled {byCompile.size === 1 ? 'once' : `${byCompile.size} times`}
         </span>
       </h2>
       <ol>
@@ -149,11 +154,12 @@ function RecompileChain({ model, first, edges }: { model: Model; first: Compile;
             <div>
               {reasons.map((edge) => (
                 <div class="reason">
-                  <span class="quiet">instead of {edge.prior ? <CompileLink compile={edge.prior} /> : edge.priorLabel}:</span>{' '}
+                  <span class="quiet">not {edge.prior ? <CompileLink compile={edge.prior} /> : edge.priorLabel}: guard failed</span>{' '}
                   <code class="guard" title={shorten(edge.reason, 1000)}>
                     {shorten(edge.guard ?? edge.reason, 260)}
                   </code>{' '}
                   <Place file={edge.file} line={edge.line} />
+                  <GuardHint reason={edge.reason} />
                 </div>
               ))}
             </div>

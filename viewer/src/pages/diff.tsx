@@ -156,7 +156,7 @@ function DiffView({ a, b, ignore, showAll }: { a: Side; b: Side; ignore: boolean
           <input type="checkbox" checked={ignore} onChange={(event) => setQuery({ exact: event.currentTarget.checked ? null : 1 })} /> ignore addresses and temporary paths
         </label>
         <label>
-          <input type="checkbox" checked={showAll} onChange={(event) => setQuery({ all: event.currentTarget.checked ? 1 : null })} /> all lines
+          <input type="checkbox" checked={showAll} onChange={(event) => setQuery({ all: event.currentTarget.checked ? 1 : null })} /> show unchanged lines
         </label>
       </p>
       <div class="diff" ref={box} tabIndex={0} role="region" aria-label="Differences">
@@ -209,14 +209,14 @@ export function DiffPage({ model, route }: { model: Model; route: Route }) {
   }
   return (
     <div class="page wide">
-      <h1 class="unseen">Difference of two texts</h1>
+      <h1 class="unseen">Diff</h1>
       <Waiting pending={pending}>
         {([left, right]) => (
           <>
             <div class="diff-names">
               <SideName model={model} side={left} other={right} />
-              <a class="tag" href={href(['diff'], { ...Object.fromEntries(route.query), a: b, b: a })} title="Exchange the sides">
-                ⇄<span class="unseen">Exchange the sides</span>
+              <a class="tag" href={href(['diff'], { ...Object.fromEntries(route.query), a: b, b: a })} title="Swap">
+                ⇄<span class="unseen">Swap</span>
               </a>
               <SideName model={model} side={right} other={left} />
             </div>

@@ -2,12 +2,11 @@ import { useMemo } from 'preact/hooks';
 import { isServed, useChunk } from '../data/chunks';
 import type { CacheState, Compile, Model, Process } from '../data/model';
 import { cacheStates } from '../data/model';
-import { baseName, bytes, count, duration, headline, plural, ranges, shorten, utc } from '../lib/format';
+import { baseName, bytes, count, duration, plural, ranges, utc } from '../lib/format';
 import { href } from '../route';
-import { CacheTag, Place, Section, cacheNames } from '../ui/bits';
+import { CacheTag, Section, Waiting, cacheNames } from '../ui/bits';
 import { CompileChart } from '../ui/compile_chart';
-import { attention } from '../data/attention';
-import { AttentionItems } from '../ui/findings';
+import { CopyButton, Findings } from '../ui/findings';
 import { Grid, type Column } from '../ui/virtual';
 
 function Fact({ name, value, link, tone, hint }: { name: string; value: string; link?: string; tone?: string; hint?: string }) {
@@ -58,27 +57,24 @@ function Facts({ model }: { model: Model }) {
   const problems = model.index.import_code.entries.reduce<number>((sum, value, i) => sum + (model.index.import_code.severity[i] === 'info' ? 0 : value!), 0);
   return (
     <div class="facts">
-      <Fact name={perProcess.size > 1 ? 'compile time, slowest process' : 'compile time'} value={duration(slowest) || '–'} hint={time ? `${utc(model.originUs + time[0])} and ${duration(time[1] - time[0])} on` : undefined} />
+      <Fact name={perProcess.size > 1 ? 'compile time, slowest process' : 'compile time'} value={slowest > 0 ? duration(slowest) : compiles.length > 0 ? 'unknown' : '–'} hint={time ? `${utc(model.originUs + time[0])} and ${duration(time[1] - time[0])} on` : undefined} />
       <Fact name="compiles" value={count(compiles.length)} link={href(['compiles'])} />
       <Fact name="failed" value={count(failed)} link={href(['compiles'], { q: 'status:failed' })} tone={failed > 0 ? 'bad' : ''} />
-      {unfinished > 0 && <Fact name="unfinished" value={count(unfinished)} link={href(['compiles'], { q: 'status:unfinished' })} tone="bad" />}
+      {unfinished > 0 && <Fact name="did not finish" value={count(unfinished)} link={href(['compiles'], { q: 'status:unfinished' })} tone="bad" />}
       <Fact name="graph breaks" value={count(counts.get('graph_breaks'))} link={href(['compiles'], { tab: 'breaks' })} tone={counts.get('graph_breaks') ? 'warn' : ''} />
       <Fact name="recompiles" value={count(counts.get('recompiles'))} link={href(['compiles'], { tab: 'recompiles' })} tone={counts.get('recompiles') ? 'warn' : ''} />
-      <Fact name={`of ${plural(all, 'cache lookup')} hit`} value={all > 0 ? `${Math.round((100 * hits) / all)} %` : '–'} link={href(['ranks'], { tab: 'cache' })} hint={cacheStates.map((state) => `${cacheNames[state]} ${lookups[state] ?? 0}`).join(', ')} />
+      <Fact name={all > 0 ? `cache hit rate (${plural(all, 'lookup')})` : 'cache hit rate'} value={all > 0 ? `${Math.round((100 * hits) / all)} %` : '–'} link={href(['ranks'], { tab: 'cache' })} hint={cacheStates.map((state) => `${cacheNames[state]} ${lookups[state] ?? 0}`).join(', ')} />
       <Fact name="graphs" value={count(counts.get('graphs'))} link={href(['provenance'])} />
-      <Fact name="lines of the log in doubt" value={count(problems)} link={href(['import-log'])} tone={problems > 0 ? 'warn' : ''} />
+      <Fact name="log problems" value={count(problems)} link={href(['import-log'])} tone={problems > 0 ? 'warn' : ''} />
     </div>
   );
 }
 
 function AttentionList({ model }: { model: Model }) {
   const findings = useChunk('findings');
-  const items = attention(model, findings.value);
-  const isComplete = findings.value !== undefined || findings.error !== undefined;
   return (
-    <Section title="What needs attention" aside={!isComplete && <span class="quiet">comparing ranks…</span>}>
-      {findings.error && <p class="failure">{findings.error.message}</p>}
-      {items.length > 0 ? <AttentionItems items={items} /> : isComplete && <p class="quiet">Nothing: no failures, graph breaks, recompiles or divergent ranks are in this log.</p>}
+    <Section title="What needs attention" aside={findings.value && <CopyButton title="Copy as Markdown" text={findings.value.answer.markdown[0] ?? ''} />}>
+      <Waiting pending={findings}>{(value) => <Findings model={model} findings={value} />}</Waiting>
     </Section>
   );
 }
@@ -134,59 +130,6 @@ function Processes({ model }: { model: Model }) {
   return <Grid label="Processes" rows={model.processes} columns={columns} rowKey={(process) => process.id} rowHref={(process) => href(['process', process.id])} height={`${Math.min(model.processes.length, 16) * 26 + 30}px`} empty="No log was read." />;
 }
 
-function Groups({ model }: { model: Model }) {
-  const breaks = model.index.graph_break_group;
-  const recompiles = model.index.recompile_group;
-  const failures = model.index.failure_group;
-  return (
-    <>
-      {failures.rows > 0 && (
-        <Section title="Failures and restarts" aside={<a href={href(['compiles'], { tab: 'failures' })}>all</a>}>
-          <ol class="causes">
-            {failures.kind.slice(0, 8).map((kind, i) => (
-              <li>
-                <span class="causes-count">{failures.failures[i]}×</span>
-                <a href={failures.compile_id[i] === null ? href(['compiles'], { tab: 'failures' }) : href(['compile', failures.compile_id[i]!])}>
-                  <b>{failures.type[i] ?? kind}</b> {shorten(headline(failures.reason[i]), 160)}
-                </a>{' '}
-                <Place file={failures.user_file[i]} line={failures.user_line[i]} />
-              </li>
-            ))}
-          </ol>
-        </Section>
-      )}
-      {breaks.rows > 0 && (
-        <Section title="Graph breaks" aside={<a href={href(['compiles'], { tab: 'breaks' })}>all</a>}>
-          <ol class="causes">
-            {breaks.reason.slice(0, 8).map((reason, i) => (
-              <li>
-                <span class="causes-count">{breaks.breaks[i]}×</span>
-                <a href={href(['compile', breaks.compile_id[i]!])}>{shorten(headline(reason), 160)}</a>{' '}
-                <Place file={breaks.user_file[i]} line={breaks.user_line[i]} />
-              </li>
-            ))}
-          </ol>
-        </Section>
-      )}
-      {recompiles.rows > 0 && (
-        <Section title="Recompiles by failed guard" aside={<a href={href(['compiles'], { tab: 'recompiles' })}>all</a>}>
-          <ol class="causes">
-            {recompiles.guard.slice(0, 8).map((guard, i) => (
-              <li>
-                <span class="causes-count">{recompiles.recompiles[i]}×</span>
-                <a href={href(['compile', recompiles.compile_id[i]!])}>
-                  <code>{recompiles.function[i]}</code> <span class="guard">{shorten(guard ?? recompiles.reason[i] ?? '', 160)}</span>
-                </a>{' '}
-                <Place file={recompiles.user_file[i] ?? recompiles.file[i]} line={recompiles.user_line[i] ?? recompiles.line[i]} />
-              </li>
-            ))}
-          </ol>
-        </Section>
-      )}
-    </>
-  );
-}
-
 export function OverviewPage({ model }: { model: Model }) {
   const time = span(model.compiles);
   const run = model.index.run.is_current.indexOf(1);
@@ -202,7 +145,7 @@ export function OverviewPage({ model }: { model: Model }) {
         aside={
           <span class="quiet">
             {time ? `${utc(model.originUs + time[0])}, ${duration(time[1] - time[0])}` : ''}
-            {bases.includes('none') ? ' · some logs have no clock: their compiles are not drawn' : ''}
+            {bases.includes('none') ? ' · logs whose clock is unknown are not drawn' : ''}
           </span>
         }
       >
@@ -210,7 +153,6 @@ export function OverviewPage({ model }: { model: Model }) {
       </Section>
       <div class="columns">
         <div>
-          <Groups model={model} />
           <Section title="Caches" aside={<a href={href(['ranks'], { tab: 'cache' })}>by compile and rank</a>}>
             <CacheTable model={model} />
           </Section>

@@ -245,7 +245,7 @@ function Workbench({ data, compile, route }: { data: Loaded; compile: Compile; r
     <>
       <div class="toolbar">
         <Finder links={links} data={data} />
-        {pin ? <Chain links={links} pin={pin} /> : <span class="quiet">Point at a line: what belongs to it lights up. Click to keep it; the address then names it.</span>}
+        {pin ? <Chain links={links} pin={pin} /> : <span class="quiet">Hover a line to highlight what it maps to; click to pin (the URL keeps it).</span>}
       </div>
       <div class="panes">
         <Pane title="Python source" text={sourceText} name="" lines={sourceLines} {...shared} empty="Neither the graphs nor the kernels of this log name a source line." />

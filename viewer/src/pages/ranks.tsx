@@ -1,4 +1,3 @@
-import { divergences, withoutRank } from '../data/attention';
 import { useChunk, type Chunks } from '../data/chunks';
 import type { Model, Process } from '../data/model';
 import { classesOf, collectiveSequences, executionSequences, lookupsOf } from '../data/ranks';
@@ -6,7 +5,6 @@ import { duration, plural, shorten } from '../lib/format';
 import { remember } from '../lib/remember';
 import { href, setQuery, type Route } from '../route';
 import { Section, Tabs, Waiting } from '../ui/bits';
-import { AttentionItems } from '../ui/findings';
 import { Sequences, names } from '../ui/sequences';
 import { Matrix } from './ranks_cache';
 
@@ -14,7 +12,7 @@ import { Matrix } from './ranks_cache';
 const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache: Chunks['cache']) => {
   const lookups = lookupsOf(cache);
   const withCompiles = new Map<Process, number[]>();
-  for (const process of model.processes) withCompiles.set(process, []);
+  for (const process of model.latest) withCompiles.set(process, []);
   for (const compile of model.compiles) withCompiles.get(model.processById.get(compile.processId)!)?.push(compile.id);
   const busy = [...withCompiles].filter(([, ids]) => ids.length > 0);
   const by = (describe: (process: Process, ids: number[]) => string) => {
@@ -47,8 +45,8 @@ function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cac
     <table class="plain classes">
       <thead>
         <tr>
-          <th scope="col">What</th>
-          <th scope="col">Classes of ranks that agree</th>
+          <th scope="col">Area</th>
+          <th scope="col">Groups of ranks that agree</th>
         </tr>
       </thead>
       <tbody>
@@ -76,19 +74,23 @@ function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cac
   );
 }
 
-// What sets ranks apart, and the classes of ranks that did the same.
+// The groups of ranks that did the same, and how the others differ from the largest.
 function Apart({ model, findings }: { model: Model; findings: Chunks['findings'] }) {
-  const items = divergences(findings, model);
   const classes = findings.rank_class;
   const aspects = findings.aspect;
-  const notes = findings.note.text.filter((_, i) => findings.note.kind[i] === 'note');
+  const notes = findings.note.text;
   return (
     <>
-      {items.some((item) => item.isUnranked) && <p class="quiet">Some logs are compared by their names. {withoutRank}</p>}
-      <Section title="What sets ranks apart">{items.length === 0 ? <p class="quiet">Nothing: all ranks compiled the same, got the same from their caches, and schedule the same collectives.</p> : <AttentionItems items={items} />}</Section>
+      {model.latest.some((process) => process.rank === null) && <p class="quiet">Some logs tell no rank, neither in their records nor in their names: they may be of runs that have nothing to do with each other.</p>}
+      {model.launches > 1 && (
+        <p class="quiet">
+          The job was started {model.launches} times; ranks are compared within the latest launch. For another: <code>tlparse ranks trace.db --launch 1</code>.
+        </p>
+      )}
+      {classes.rows < 2 && <p class="quiet">{classes.rows === 1 ? 'All ranks are alike in what their logs tell of compiles, caches, code and collectives.' : 'There are no compiles to compare.'}</p>}
       {notes.length > 0 && (
         <details class="notes">
-          <summary>{plural(notes.length, 'difference')} by design, which set no rank apart</summary>
+          <summary>{plural(notes.length, 'expected difference')}, ignored</summary>
           <ul>
             {notes.slice(0, 200).map((note) => (
               <li>{shorten(note ?? '', 400)}</li>
@@ -97,7 +99,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
         </details>
       )}
       {classes.rows > 1 && (
-        <Section title="Ranks that did the same">
+        <Section title="Groups of identical ranks">
           <table class="plain rank-classes">
             <thead>
               <tr>
@@ -105,7 +107,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
                 <th scope="col" class="right">
                   Compile time
                 </th>
-                <th scope="col">What sets them apart</th>
+                <th scope="col">Difference from the first group</th>
               </tr>
             </thead>
             <tbody>
@@ -119,7 +121,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
                     <td class="right">{duration((classes.median_compile_s[i] ?? 0) * 1e6)}</td>
                     <td>
                       {ordinal === 0 ? (
-                        <span class="quiet">the reference</span>
+                        <span class="quiet">what the others are compared with</span>
                       ) : (
                         own.slice(0, 12).map((n) => (
                           <div>
@@ -145,7 +147,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
   const schedules = useChunk(tab === 'cache' ? null : 'schedules');
   const findings = useChunk(tab === 'classes' || tab === 'cache' ? 'findings' : null);
   const tabs = [
-    { key: 'classes', title: 'Where ranks part' },
+    { key: 'classes', title: 'Where ranks differ' },
     { key: 'cache', title: 'Cache states' },
     { key: 'collectives', title: 'Collectives' },
     { key: 'execution', title: 'Execution order' },
@@ -157,9 +159,9 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
       <Tabs tabs={tabs} current={tab} link={(key) => href(['ranks'], { tab: key === 'classes' ? null : key })} />
       {tab === 'classes' && (
         <>
-          {model.processes.length < 2 && <p class="quiet">This run has one process: there is nobody to differ from. Give tlparse the directory with the logs of all ranks.</p>}
-          {model.processes.length > 1 && <Waiting pending={findings}>{(value) => <Apart model={model} findings={value} />}</Waiting>}
-          <Section title="Agreement by aspect">
+          {model.latest.length < 2 && <p class="quiet">This run has one process: there is nobody to differ from. Give tlparse the directory with the logs of all ranks.</p>}
+          {model.latest.length > 1 && <Waiting pending={findings}>{(value) => <Apart model={model} findings={value} />}</Waiting>}
+          <Section title="Comparison by area">
             <Waiting pending={cache}>{(value) => <Waiting pending={schedules}>{(other) => <Classes model={model} cache={value} schedules={other} />}</Waiting>}</Waiting>
           </Section>
         </>
@@ -170,7 +172,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
           {(value) => (
             <>
               <label class="quiet">
-                <input type="checkbox" checked={withWaits} onChange={(event) => setQuery({ waits: event.currentTarget.checked ? 1 : null })} /> with waits
+                <input type="checkbox" checked={withWaits} onChange={(event) => setQuery({ waits: event.currentTarget.checked ? 1 : null })} /> include wait_tensor
               </label>
               <Sequences classes={classesOf(collectiveSequences(model, value, withWaits))} what="collective" route={route} empty="No collectives: none of the compiled graphs communicates, or their generated code is not in the log." />
             </>

@@ -13,10 +13,10 @@ import { memo, useWindow } from '../ui/virtual';
 // Why the key of a compile differs from those of most ranks: the first cause that is not by design.
 function causesOf(findings: Chunks['findings']): Map<number, string> {
   const causes = new Map<number, string>();
-  const t = findings.finding_compile;
+  const t = findings.key_cause_compile;
   t.compile_id.forEach((id, i) => {
-    const row = t.finding[i]!;
-    if (!causes.has(id!)) causes.set(id!, `${findings.cache_finding.title[row]}: ${findings.cache_finding.text[row]}`);
+    const row = t.key_cause[i]!;
+    if (!causes.has(id!)) causes.set(id!, `${findings.key_cause.title[row]}: ${findings.key_cause.text[row]}`);
   });
   return causes;
 }
@@ -36,7 +36,7 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
   useEffect(loadKeysAhead, []);
   const processes = useMemo(() => {
     const busy = new Set(model.compiles.map((compile) => compile.processId));
-    return model.processes.filter((process) => busy.has(process.id));
+    return model.latest.filter((process) => busy.has(process.id));
   }, [model]);
   const causes = useMemo(() => causesOf(findings), [findings]);
   const all = useMemo(() => {
@@ -85,7 +85,7 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
           <span class="tag cell-absent">no compile</span>
           {causes.size > 0 && (
             <span>
-              <i class="corner" /> key differs for a reason
+              <i class="corner" /> key differs, cause known
             </span>
           )}
         </span>
@@ -177,7 +177,7 @@ function MatrixGrid({ rows, processes, chosen, causes, route }: { rows: MatrixRo
         <div role="presentation" style={{ width: `${first * cell}px`, flex: 'none' }} />
         {shown.map((process, n) => (
           <div role="columnheader" aria-colindex={first + n + 2} class="cell-head" title={process.name}>
-            {process.rank === null ? process.shortName.slice(-4) : process.shortName}
+            {process.shortName.slice(-4)}
           </div>
         ))}
       </div>

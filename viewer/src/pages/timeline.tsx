@@ -66,6 +66,11 @@ function countNames(lanes: Lane[], needle: string): number {
   return lanes.reduce((sum, lane) => sum + lane.names.reduce((own, name) => own + (name.toLowerCase().includes(needle) ? 1 : 0), 0), 0);
 }
 
+// Of the events that are drawn while only the top level is.
+function countOnTop(lanes: Lane[], needle: string): number {
+  return lanes.reduce((sum, lane) => sum + (lane.byDepth[0] ?? new Int32Array()).reduce((own, i) => own + (lane.names[i].toLowerCase().includes(needle) ? 1 : 0), 0), 0);
+}
+
 type Pointed = Hit & { x: number; y: number };
 
 function pointedAt(canvas: HTMLCanvasElement, picture: Picture, event: MouseEvent): Pointed | null {
@@ -175,7 +180,7 @@ function Tooltip({ model, hover, width }: { model: Model; hover: Pointed; width:
     <div class="tooltip" style={{ left: `${Math.min(hover.x + 12, Math.max(0, width - 330))}px`, top: `${hover.y + 14}px` }}>
       <b>{shorten(lane.names[index], 200)}</b>
       <br />
-      {lane.length[index] > 0 ? duration(lane.length[index]) : 'instant'} at +{duration(lane.start[index])}
+      {lane.length[index] > 0 ? duration(lane.length[index]) : 'instant'} at {duration(lane.start[index], true)}
       {compileId !== null && `, ${model.compileById.get(compileId)?.title ?? ''}`}
     </div>
   );
@@ -219,6 +224,7 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
   const needle = find.toLowerCase();
   const events = lanes.reduce((sum, lane) => sum + lane.start.length, 0);
   const found = useMemo(() => (needle ? countNames(lanes, needle) : 0), [lanes, needle]);
+  const onTop = useMemo(() => (needle ? countOnTop(lanes, needle) : 0), [lanes, needle]);
   const picture = { lanes, places, scroll, collapsed, selected, needle };
   const redraw = () => {
     const current = mover.current();
@@ -237,16 +243,16 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
       <h1 class="unseen">Timeline</h1>
       <div class="toolbar">
         <input type="search" class="filter" placeholder="Find events by name" aria-label="Find events by name" value={find} onInput={(event) => setFind(event.currentTarget.value)} />
-        {needle && <span role="status">{plural(found, 'event')}</span>}
+        {needle && <span role="status">{plural(found, 'event')}{collapsed && found > onTop ? `, ${count(found - onTop)} below the top level are not drawn` : ''}</span>}
         <button onClick={() => mover.zoom(0.5)} aria-label="Zoom in">
           +
         </button>
         <button onClick={() => mover.zoom(2)} aria-label="Zoom out">
           −
         </button>
-        <button onClick={() => setQuery({ from: null, to: null })}>All</button>
+        <button onClick={() => setQuery({ from: null, to: null })}>Fit all</button>
         <label>
-          <input type="checkbox" checked={collapsed} onChange={(event) => (setCollapsed(event.currentTarget.checked), setScroll(0))} /> outermost events only
+          <input type="checkbox" checked={collapsed} onChange={(event) => (setCollapsed(event.currentTarget.checked), setScroll(0))} /> top level only
         </label>
         <select aria-label="Process" value={only ?? ''} onChange={(event) => (setScroll(0), setQuery({ process: event.currentTarget.value, from: null, to: null }))}>
           <option value="">all processes</option>

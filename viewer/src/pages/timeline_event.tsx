@@ -18,14 +18,14 @@ export function EventDetail({ model, hit }: { model: Model; hit: Hit }) {
     return (t.length[i] ?? 0) <= wholeBytes ? prettyJson(text) : `${text}…\n\nThe event has ${bytes(t.length[i])}: all of it is in the file for Perfetto.`;
   });
   const compile = lane.compileId[index] === null ? undefined : model.compileById.get(lane.compileId[index]!);
-  const phases: Record<string, string> = { i: 'instant', B: 'never closed: the log ends inside it', X: '' };
+  const phases: Record<string, string> = { i: 'instant', B: 'has no end in the log', X: '' };
   return (
     <section class="detail event" aria-label="Event">
       <h2>{lane.names[index]}</h2>
       <p>
         {lane.length[index] > 0 && <b>{duration(lane.length[index])} </b>}
         <span class="quiet">
-          at +{duration(lane.start[index])}, {utc(model.originUs + lane.start[index])}, {lane.process.name} {phases[lane.phase[index]] ?? ''}
+          at {duration(lane.start[index], true)}, {utc(model.originUs + lane.start[index])}, {lane.process.name} {phases[lane.phase[index]] ?? ''}
         </span>{' '}
         {compile && (
           <>

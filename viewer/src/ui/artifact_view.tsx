@@ -73,7 +73,7 @@ export function ArtifactView({ artifact, frames, lines, tools, height }: { artif
       <header class="artifact-head">
         <h2>{artifact.title}</h2>
         <span class="quiet">
-          line {count(artifact.line)} of the log · {artifact.timeUs === null ? 'no time' : `+${duration(artifact.timeUs)}`}
+          line {count(artifact.line)} of the log · {artifact.timeUs === null ? 'no time' : duration(artifact.timeUs, true)}
           {artifact.attempt ? ` · attempt ${artifact.attempt}` : ''}
           {artifact.subgraph ? ` · ${artifact.subgraph}` : ''} · {artifact.source}
           {artifact.text ? ` · ${bytes(artifact.text.sizeBytes)}` : ''}

@@ -7,11 +7,12 @@ import { href } from '../route';
 
 const statusWords: Record<string, string> = {
   ok: 'compiled',
-  restarted: 'compiled after restarts of the analysis',
-  empty: 'nothing to compile: no graph',
+  restarted: 'compiled after a retry: the analysis was started again, as after a graph break',
+  empty: 'no graph was captured: nothing to compile',
   failed: 'failed',
   skipped: 'skipped: runs without being compiled',
-  unfinished: 'the log ends before the compile does',
+  unfinished: 'compile did not finish: the log ends inside it',
+  context: 'no compile of its own: a context of compiled autograd, or records without a compile id',
 };
 
 export function Status({ status }: { status: string }) {
@@ -84,6 +85,23 @@ export function Place({ file, line }: { file: string | null; line: number | null
     <span class="place" title={wholePlace(file, line)}>
       {place(file, line)}
     </span>
+  );
+}
+
+// What a recompile's reason holds beside the guard: the code it comes from, and PyTorch's advice.
+export function GuardHint({ reason }: { reason: string }) {
+  const [first] = reason.split('\n'); // a stack may follow
+  const hint = /\(HINT:\s*(.*)\)\s*$/.exec(first)?.[1];
+  const code = /\s#\s(.*)\s#\s/.exec(first)?.[1].trim();
+  return (
+    <>
+      {code && <div class="code-quote">{code}</div>}
+      {hint && (
+        <div>
+          <b>Hint of PyTorch:</b> {hint}
+        </div>
+      )}
+    </>
   );
 }
 

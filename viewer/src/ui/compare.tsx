@@ -73,7 +73,7 @@ export function ComparePicker({ model, compile, artifact, artifacts }: { model: 
           <optgroup label="another compile of this function">
             {siblings.map((other) => (
               <option value={`compile:${other.id}`}>
-                {other.title} {other.status}
+                same text in {other.title} {other.function}
               </option>
             ))}
           </optgroup>
@@ -83,7 +83,7 @@ export function ComparePicker({ model, compile, artifact, artifacts }: { model: 
             <option value={`record:${other.recordId}`}>
               {other.title}
               {other.attempt ? ` (attempt ${other.attempt})` : ''}
-              {other.subgraph ? ` ${other.subgraph}` : ''} +{Math.round((other.timeUs ?? 0) / 1000)} ms
+              {other.subgraph ? ` ${other.subgraph}` : ''} (line {other.line} of the log)
             </option>
           ))}
         </optgroup>

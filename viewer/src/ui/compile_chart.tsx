@@ -5,7 +5,7 @@ import { duration } from '../lib/format';
 import { go, href } from '../route';
 import { phases } from './bits';
 
-const labelWidth = 92;
+const labelWidth = 116;
 const maxLanes = 48;
 
 interface Bar {
@@ -14,6 +14,7 @@ interface Bar {
   from: number;
   to: number;
   isBackward: boolean;
+  end: string; // what the log ends inside of; empty: the bar has an end
 }
 
 function barsOf(model: Model, lanes: Map<number, number>): Bar[] {
@@ -22,11 +23,21 @@ function barsOf(model: Model, lanes: Map<number, number>): Bar[] {
     const lane = lanes.get(compile.processId);
     if (lane === undefined) continue;
     if (compile.startUs !== null) {
-      bars.push({ compile, lane, from: compile.startUs, to: compile.startUs + (compile.durationUs ?? 0), isBackward: false });
+      bars.push({ compile, lane, from: compile.startUs, to: compile.startUs + (compile.durationUs ?? 0), isBackward: false, end: '' });
     }
     if (compile.backwardStartUs !== null && compile.backwardUs) {
-      bars.push({ compile, lane, from: compile.backwardStartUs, to: compile.backwardStartUs + compile.backwardUs, isBackward: true });
+      bars.push({ compile, lane, from: compile.backwardStartUs, to: compile.backwardStartUs + compile.backwardUs, isBackward: true, end: '' });
     }
+  }
+  // What began and has no end in the log: open as far as the log goes.
+  for (const process of model.processes) {
+    const lane = lanes.get(process.id);
+    const compile = process.end?.compileId ? model.compileById.get(process.end.compileId) : undefined;
+    if (lane === undefined || !compile || process.end?.state !== 'compiling') continue;
+    const from = process.end.sinceUs ?? compile.startUs;
+    const to = Math.max(from ?? -Infinity, process.lastRecordUs ?? -Infinity);
+    if (from === null || !Number.isFinite(to)) continue;
+    bars.push({ compile, lane, from: Math.min(from, compile.startUs ?? from), to, isBackward: false, end: process.end.phase ?? compile.title });
   }
   return bars;
 }
@@ -37,7 +48,9 @@ export function CompileChart({ model }: { model: Model }) {
   const [width, setWidth] = useState(0);
   const shown = useMemo(() => {
     const busy = new Set(model.compiles.map((compile) => compile.processId));
-    return model.processes.filter((process) => busy.has(process.id)).slice(0, maxLanes);
+    // Whose log ends inside a compile, or whose last compile failed, comes first: so it is always drawn.
+    const rows = model.processes.filter((process) => busy.has(process.id));
+    return [...rows.filter((process) => process.end), ...rows.filter((process) => !process.end)].slice(0, maxLanes);
   }, [model]);
   const lanes = useMemo(() => new Map(shown.map((process, i) => [process.id, i])), [shown]);
   const bars = useMemo(() => barsOf(model, lanes), [model, lanes]);
@@ -77,7 +90,7 @@ export function CompileChart({ model }: { model: Model }) {
     };
   }, [width, height, bars]);
 
-  if (bars.length === 0) return <p class="quiet">No compile in this log has a start time{model.compiles.length === 0 ? ': there are no compiles at all' : ''}.</p>;
+  if (bars.length === 0) return <p class="quiet">{model.compiles.length === 0 ? 'There are no compiles in this log.' : 'No compile of this log has both a known start and a known length.'}</p>;
   const barAt = (event: MouseEvent) => {
     const box = canvas.current!.getBoundingClientRect();
     const x = event.clientX - box.left;
@@ -108,7 +121,7 @@ export function CompileChart({ model }: { model: Model }) {
         <div class="tooltip" style={{ left: `${Math.min(hover.x + 8, Math.max(0, width - 330))}px`, top: `${hover.y + 4}px` }}>
           <b>{hover.bar.compile.title}</b> {hover.bar.compile.function} {hover.bar.isBackward ? '(backward)' : ''}
           <br />
-          {model.processById.get(hover.bar.compile.processId)?.name}, {duration(hover.bar.to - hover.bar.from)}, {hover.bar.compile.status}
+          {model.processById.get(hover.bar.compile.processId)?.name}, {hover.bar.end ? `the log ends inside ${hover.bar.end}` : `${duration(hover.bar.to - hover.bar.from)}, ${hover.bar.compile.status}`}
         </div>
       )}
       <div class="legend">
@@ -120,6 +133,7 @@ export function CompileChart({ model }: { model: Model }) {
         <span>
           <i class="swatch swatch-failed" /> failed
         </span>
+        {bars.some((bar) => bar.end) && <span>hatched: the log ends inside it</span>}
         {model.processes.length > shown.length && <span>{shown.length} of {model.processes.length} processes are drawn; see Timeline for all</span>}
       </div>
     </div>
@@ -144,8 +158,37 @@ export function cssColor(name: string): string {
 // Round steps so that at most `most` fit into the span.
 export function tickStep(spanUs: number, most: number): number {
   const raw = spanUs / most;
+  const minute = 60e6;
+  if (raw > 20e6) return [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1440].map((factor) => factor * minute).find((step) => step >= raw) ?? 1440 * minute * Math.ceil(raw / (1440 * minute));
   const power = 10 ** Math.floor(Math.log10(raw));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= raw) ?? 10 * power;
+}
+
+// Hatched, without an end, and with a word on what the log ends inside of.
+function drawOpenBar(context: CanvasRenderingContext2D, bar: Bar, x: number, y: number, wide: number, high: number, color: string, width: number): void {
+  context.save();
+  context.beginPath();
+  context.rect(x, y, Math.max(wide, 3), high);
+  context.clip();
+  context.strokeStyle = color;
+  context.lineWidth = 1.5;
+  for (let at = x - high; at < x + wide + high; at += 5) {
+    context.beginPath();
+    context.moveTo(at, y + high);
+    context.lineTo(at + high, y);
+    context.stroke();
+  }
+  context.fillStyle = color;
+  context.fillRect(x, y, 2, high);
+  context.restore();
+  const text = `log ends in ${bar.end}`.slice(0, 60);
+  const room = context.measureText(text).width;
+  const behind = x + wide + 4;
+  const left = behind + room < width ? behind : Math.max(labelWidth, x - room - 8);
+  context.fillStyle = cssColor('--ground');
+  context.fillRect(left - 3, y, room + 6, high);
+  context.fillStyle = color;
+  context.fillText(text, left, y + high / 2);
 }
 
 function drawChart(canvas: HTMLCanvasElement, layout: Layout): void {
@@ -169,17 +212,21 @@ function drawChart(canvas: HTMLCanvasElement, layout: Layout): void {
     context.fillStyle = line;
     context.fillRect(x, 0, 1, bottom + 3);
     context.fillStyle = ink;
-    if (x < width - 40) context.fillText(duration(at) || '0', x + 3, bottom + 11);
+    if (x < width - 40) context.fillText(at === 0 ? '0' : duration(at), x + 3, bottom + 11);
   }
   layout.names.forEach((name, lane) => {
     context.fillStyle = ink;
-    context.fillText(name.slice(0, 14), 0, lane * laneHeight + laneHeight / 2);
+    context.fillText(name.slice(0, 18), 0, lane * laneHeight + laneHeight / 2);
   });
   for (const bar of bars) {
     const y = bar.lane * laneHeight + 2;
     const barHeight = laneHeight - 4;
     const x = scale(bar.from);
     const total = Math.max(1.5, scale(bar.to) - x);
+    if (bar.end) {
+      drawOpenBar(context, bar, x, y, total, barHeight, failed, width);
+      continue;
+    }
     context.fillStyle = bar.isBackward ? colors[3] : colors[0];
     context.fillRect(x, y, total, barHeight);
     if (!bar.isBackward && bar.to > bar.from) {

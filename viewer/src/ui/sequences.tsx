@@ -27,6 +27,7 @@ export function Sequences({ classes, what, route, empty }: { classes: SequenceCl
     });
   }, [left, right]);
   const first = rows.findIndex((row) => !row.same);
+  const differing = rows.filter((row) => !row.same).length;
   const seen = useWindow(box, 22, rows.length);
   useEffect(() => {
     if (box.current && first > 0) box.current.scrollTop = Math.max(0, (first - 6) * 22);
@@ -40,7 +41,7 @@ export function Sequences({ classes, what, route, empty }: { classes: SequenceCl
         <span class="seq absent">·</span>
       ) : (
         <span class={`seq ${row.same ? '' : 'differs'}`} title={sequence.sequence.shown[at]}>
-          <span class="seq-number">{at}</span> {sequence.sequence.where[at] && <CompileLink compile={sequence.sequence.where[at]!} />} <code>{sequence.sequence.shown[at]}</code>
+          <span class="seq-number">{at + 1}</span> {sequence.sequence.where[at] && <CompileLink compile={sequence.sequence.where[at]!} />} <code>{sequence.sequence.shown[at]}</code>
         </span>
       );
     drawn.push(
@@ -74,7 +75,7 @@ export function Sequences({ classes, what, route, empty }: { classes: SequenceCl
                 'equal'
               ) : (
                 <>
-                  <b>first difference at {rows[first].a ?? rows[first].b}</b>, {plural(rows.filter((row) => !row.same).length, 'position')} differ
+                  <b>first difference at {(rows[first].a ?? rows[first].b ?? 0) + 1}</b>, {differing === 1 ? '1 position differs' : `${differing} positions differ`}
                 </>
               )}
             </span>

@@ -5,7 +5,7 @@ import { cssColor, tickStep } from './compile_chart';
 
 const rowHeight = 15;
 const laneGap = 8;
-export const leftWidth = 96;
+export const leftWidth = 112;
 export const axisHeight = 22;
 
 // What is seen of the time axis.
@@ -114,7 +114,7 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
     context.fillStyle = pen.line;
     context.fillRect(0, top - laneGap / 2, width, 1);
     context.fillStyle = pen.ink;
-    context.fillText(lane.process.name.slice(0, 15), 2, top + rowHeight / 2);
+    context.fillText(lane.process.name.slice(0, 18), 2, top + rowHeight / 2);
     clipTo(context, leftWidth, axisHeight, width - leftWidth, height);
     for (let depth = 0; depth < depths; depth++) drawDepth(pen, picture, lane, depth, top + depth * rowHeight);
     context.restore();
@@ -129,7 +129,7 @@ function drawAxis({ context, width, height, scale, line, quiet }: Pen, view: Vie
     context.fillStyle = line;
     context.fillRect(x, axisHeight - 4, 1, height);
     context.fillStyle = quiet;
-    context.fillText(duration(Math.round(at * 1000) / 1000) || '0', x + 3, 10);
+    context.fillText(Math.abs(at) < 0.001 ? '0' : duration(Math.round(at * 1000) / 1000), x + 3, 10);
   }
 }
 

@@ -86,7 +86,7 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   const std::string_view part =
       slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
   if (stem == "text" && IsHexPrefix(part)) return TextChunk(part);
-  if (name == "findings") return FindingsChunk(*database_, run_id_);
+  if (name == "findings") return FindingsChunk(*database_, run_id_, origin_us_);
   const auto specs = ViewerChunkSpecs();
   const auto spec = std::find_if(specs.begin(), specs.end(),
                                  [&](const ViewerChunkSpec& s) { return s.name == stem; });

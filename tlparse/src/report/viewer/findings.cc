@@ -4,39 +4,67 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "analysis/findings/context.h"
+#include "analysis/participants.h"
 #include "analysis/ranks/ranks.h"
+#include "report/finding_text.h"
 #include "report/viewer/chunk.h"
 
 namespace tlparse {
 namespace {
 
-// A page that names fifty causes names none.
+// Whoever has more of them reads the answers of the command line.
 constexpr std::size_t kMostRows = 500;
+constexpr std::size_t kMostEvidence = 100;  // of one finding
 
-std::string CompileTitles(const Job& job, const std::vector<std::int32_t>& slots) {
-  std::string text;
-  constexpr std::size_t kMost = 4;
-  for (std::size_t i = 0; i < slots.size() && i < kMost; ++i) {
-    text += (i == 0 ? "" : ", ") + job.slots()[static_cast<std::size_t>(slots[i])].Title();
-  }
-  if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
-  return text;
+std::string Joined(const std::vector<std::string>& items) {
+  return fmt::format("{}", fmt::join(items, ", "));
 }
 
-// A compile of one of `ranks` in one of `slots`, to go and look at.
-std::optional<std::int64_t> ExampleCompile(const Job& job, const std::vector<RankIndex>& ranks,
-                                           const std::vector<std::int32_t>& slots) {
-  for (const std::int32_t slot : slots) {
-    for (const RankIndex rank : ranks) {
-      if (const int index = job.CompileOf(rank, slot); index >= 0)
-        return job.compiles()[static_cast<std::size_t>(index)].id;
-    }
+void AddFinding(const Finding& finding, std::optional<std::int64_t> parent, std::int64_t origin_us,
+                ChunkWriter& writer) {
+  const auto add_text = [&writer](std::string_view text) {
+    writer.AddText(text.empty() ? std::nullopt : std::optional(text));
+  };
+  const FindingPlace place = finding.place.value_or(FindingPlace());
+  writer.AddNumber(parent);
+  writer.AddNumber(finding.launch);
+  writer.AddNumber(static_cast<std::int64_t>(finding.rank_count));
+  writer.AddNumber(finding.since_us ? std::optional(*finding.since_us - origin_us) : std::nullopt);
+  writer.AddNumber(place.line > 0 ? std::optional(place.line) : std::nullopt);
+  writer.AddText(finding.id);
+  writer.AddText(Name(finding.kind));
+  writer.AddText(Name(finding.severity));
+  writer.AddText(finding.title);
+  add_text(finding.detail);
+  add_text(FormatRankRanges(finding.ranks));
+  add_text(Joined(finding.logs));
+  add_text(Joined(finding.compiles));
+  add_text(place.file);
+  add_text(place.code);
+  add_text(finding.cause);
+  add_text(finding.suggestion);
+  add_text(finding.query);
+}
+
+// Findings, and behind each what is evidence of it, which names it as its parent.
+void AddFindings(const std::vector<Finding>& findings, std::int64_t origin_us,
+                 ChunkWriter& writer) {
+  writer.BeginTable("finding", {"parent", "launch", "rank_count", "since_us", "line"},
+                    {"id", "kind", "severity", "title", "detail", "ranks", "logs", "compiles",
+                     "file", "code", "cause", "try", "query"});
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < findings.size() && i < kMostRows; ++i) {
+    const std::int64_t parent = row++;
+    AddFinding(findings[i], std::nullopt, origin_us, writer);
+    const std::vector<Finding>& evidence = findings[i].evidence;
+    for (std::size_t n = 0; n < evidence.size() && n < kMostEvidence; ++n, ++row)
+      AddFinding(evidence[n], parent, origin_us, writer);
   }
-  return std::nullopt;
 }
 
 void AddClasses(const RanksAnswer& answer, ChunkWriter& writer) {
@@ -57,37 +85,20 @@ void AddClasses(const RanksAnswer& answer, ChunkWriter& writer) {
   }
 }
 
-void AddCacheFindings(const RanksAnswer& answer, ChunkWriter& writer) {
+// Why the keys of compiles differ from those of most ranks: the matrix of caches shows it.
+void AddKeyCauses(const RanksAnswer& answer, ChunkWriter& writer) {
   const Job& job = answer.job();
-  writer.BeginTable("cache_finding",
-                    {"is_note", "has_majority", "lookups", "differences", "explained", "compile_id",
-                     "against_compile_id"},
-                    {"cause", "title", "text", "ranks", "against", "state", "against_state",
-                     "compiles", "node", "against_node", "source", "fallback"});
-  for (std::size_t i = 0; i < answer.cache.findings.size() && i < kMostRows; ++i) {
-    const CacheFinding& finding = answer.cache.findings[i];
-    writer.AddNumber(IsNote(finding.cause.kind) ? 1 : 0);
-    writer.AddNumber(finding.has_majority ? 1 : 0);
-    writer.AddNumber(static_cast<std::int64_t>(finding.lookup_slots.size()));
-    writer.AddNumber(static_cast<std::int64_t>(finding.cause.differences.size()));
-    writer.AddNumber(static_cast<std::int64_t>(finding.cause.explained.size()));
-    writer.AddNumber(ExampleCompile(job, finding.ranks, finding.compile_slots));
-    writer.AddNumber(ExampleCompile(job, finding.against, finding.compile_slots));
-    writer.AddText(Name(finding.cause.kind));
-    writer.AddText(Title(finding.cause.kind));
-    for (const std::string& text :
-         {finding.cause.text, job.FormatRanks(finding.ranks), job.FormatRanks(finding.against),
-          finding.state, finding.against_state, CompileTitles(job, finding.compile_slots),
-          finding.node, finding.against_node, finding.source, finding.fallback}) {
-      writer.AddText(text);
-    }
+  const std::vector<CacheFinding>& findings = answer.cache.findings;
+  writer.BeginTable("key_cause", {}, {"title", "text"});
+  for (std::size_t i = 0; i < findings.size() && i < kMostRows; ++i) {
+    writer.AddText(Title(findings[i].cause.kind));
+    writer.AddText(findings[i].cause.text);
   }
-  writer.BeginTable("finding_compile", {"finding", "compile_id"}, {});
-  for (std::size_t i = 0; i < answer.cache.findings.size() && i < kMostRows; ++i) {
-    const CacheFinding& finding = answer.cache.findings[i];
-    if (IsNote(finding.cause.kind)) continue;
-    for (const std::int32_t slot : finding.compile_slots) {
-      for (const RankIndex rank : finding.ranks) {
+  writer.BeginTable("key_cause_compile", {"key_cause", "compile_id"}, {});
+  for (std::size_t i = 0; i < findings.size() && i < kMostRows; ++i) {
+    if (IsNote(findings[i].cause.kind)) continue;
+    for (const std::int32_t slot : findings[i].compile_slots) {
+      for (const RankIndex rank : findings[i].ranks) {
         const int index = job.CompileOf(rank, slot);
         if (index < 0) continue;
         writer.AddNumber(static_cast<std::int64_t>(i));
@@ -95,74 +106,12 @@ void AddCacheFindings(const RanksAnswer& answer, ChunkWriter& writer) {
       }
     }
   }
-  writer.BeginTable("same_key", {"record_id", "other_record_id"},
-                    {"key", "ranks", "other_ranks", "diff"});
-  for (const SameKeyCode& same : answer.cache.same_key_codes) {
-    writer.AddNumber(same.record_id);
-    writer.AddNumber(same.other_record_id);
-    for (const std::string& text :
-         {same.key, job.FormatRanks(same.ranks), job.FormatRanks(same.other_ranks), same.diff}) {
-      writer.AddText(text);
-    }
-  }
-}
-
-void AddSequences(const RanksAnswer& answer, ChunkWriter& writer) {
-  const Job& job = answer.job();
-  writer.BeginTable("collective_mismatch", {"ordinal", "against_ordinal"},
-                    {"ranks", "kind", "graph", "item", "against_item", "reason"});
-  for (const CollectiveClass& ranks : answer.collectives.classes) {
-    for (std::size_t i = 0; i < ranks.mismatches.size() && i < kMostRows; ++i) {
-      const CollectiveMismatch& mismatch = ranks.mismatches[i];
-      writer.AddNumber(mismatch.ordinal);
-      writer.AddNumber(mismatch.against_ordinal);
-      writer.AddText(job.FormatRanks(ranks.ranks));
-      writer.AddText(Name(mismatch.kind));
-      writer.AddText(answer.cache.graphs.Title(job, mismatch.graph_slot));
-      for (const std::string& text : {mismatch.item, mismatch.against_item, mismatch.reason})
-        writer.AddText(text);
-    }
-  }
-  writer.BeginTable("order_difference", {"position", "against_position", "is_moved"},
-                    {"ranks", "ran", "against_ran"});
-  const auto join = [](const std::vector<std::string>& items) {
-    return fmt::format("{}", fmt::join(items, ", "));
-  };
-  for (const ExecutionClass& ranks : answer.execution.classes) {
-    for (std::size_t i = 0; i < ranks.differences.size() && i < kMostRows; ++i) {
-      const OrderDifference& difference = ranks.differences[i];
-      writer.AddNumber(difference.position);
-      writer.AddNumber(difference.against_position);
-      writer.AddNumber(difference.is_moved ? 1 : 0);
-      for (const std::string& text :
-           {job.FormatRanks(ranks.ranks), join(difference.ran), join(difference.against_ran)}) {
-        writer.AddText(text);
-      }
-    }
-  }
 }
 
 void AddNotes(const RanksAnswer& answer, ChunkWriter& writer) {
-  writer.BeginTable("note", {}, {"kind", "text"});
-  const auto add = [&](std::string_view kind, const std::string& text) {
-    writer.AddText(kind);
-    writer.AddText(text);
-  };
-  // A rank that is a few percent slower than most tells nothing.
-  if (answer.slowest && answer.slowest->compile_s > 1.05 * answer.slowest->median_s) {
-    const SlowestRank& slowest = *answer.slowest;
-    add("slowest",
-        fmt::format("rank {} compiled for {:.1f} s, the median rank for {:.1f} s{}{}",
-                    answer.job().participants()[static_cast<std::size_t>(slowest.rank)].name,
-                    slowest.compile_s, slowest.median_s,
-                    slowest.compile.empty() ? "" : ": most in " + slowest.compile,
-                    slowest.reason.empty() ? "" : ", " + slowest.reason));
-  }
-  if (!answer.missing_ranks.empty()) {
-    add("missing_ranks", fmt::format("no log of {} of {} ranks: {}", answer.missing_ranks.size(),
-                                     answer.world_size, FormatRankRanges(answer.missing_ranks)));
-  }
-  for (const std::string& note : answer.notes) add("note", note);
+  writer.BeginTable("note", {}, {"text"});
+  for (std::size_t i = 0; i < answer.notes.size() && i < kMostRows; ++i)
+    writer.AddText(answer.notes[i]);
 }
 
 // Compiles of different ranks that are the same piece of work.
@@ -179,60 +128,37 @@ void AddSlots(const Job* job, ChunkWriter& writer) {
 
 }  // namespace
 
-namespace {
-
-void AddFinding(const Finding& finding, std::int64_t parent, std::int64_t& row,
-                ChunkWriter& writer) {
-  const std::int64_t own = row++;
-  writer.AddNumber(parent);
-  writer.AddNumber(finding.launch);
-  writer.AddNumber(static_cast<std::int64_t>(finding.rank_count));
-  writer.AddNumber(finding.since_us);
-  writer.AddNumber(finding.place && finding.place->line > 0 ? std::optional(finding.place->line)
-                                                            : std::nullopt);
-  const FindingPlace place = finding.place.value_or(FindingPlace{});
-  for (const std::string& text :
-       {finding.id, std::string(Name(finding.kind)), std::string(Name(finding.severity)),
-        finding.title, finding.detail, FormatRankRanges(finding.ranks),
-        fmt::format("{}", fmt::join(finding.logs, ",")),
-        fmt::format("{}", fmt::join(finding.compiles, ",")), place.file, place.code, finding.cause,
-        finding.suggestion, finding.query, finding.function}) {
-    writer.AddText(text);
-  }
-  for (const Finding& evidence : finding.evidence) AddFinding(evidence, own, row, writer);
-}
-
-Result<void> AddFindings(Database& database, const RanksAnswer* answer, ChunkWriter& writer) {
-  writer.BeginTable("finding", {"parent", "launch", "rank_count", "since_us", "line"},
-                    {"id", "kind", "severity", "title", "detail", "ranks", "logs", "compiles",
-                     "file", "code", "cause", "try", "query", "function"});
-  if (answer == nullptr) return {};
+Result<std::string> FindingsChunk(Database& database, std::int64_t run_id,
+                                  std::int64_t origin_us) {
   FindingsOptions options;
-  options.run = answer->job().run_name();
-  ASSIGN_OR_RETURN(const std::vector<Finding> findings, FindFindings(database, options, *answer));
-  std::int64_t row = 0;
-  for (const Finding& finding : findings) AddFinding(finding, -1, row, writer);
-  return {};
-}
-
-}  // namespace
-
-Result<std::string> FindingsChunk(Database& database, std::int64_t run_id) {
-  RanksOptions options;
   ASSIGN_OR_RETURN(options.run,
                    database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", run_id)));
+  RanksOptions ranks_options;
+  ranks_options.run = options.run;
   RanksAnswer answer;
-  auto analyzed = AnalyzeRanks(database, options);
+  std::vector<Finding> findings;
+  auto analyzed = AnalyzeRanks(database, ranks_options);
   if (!analyzed && analyzed.error().code != ErrorCode::kNotFound)
     return tl::unexpected<Error>(std::move(analyzed).error());
-  if (analyzed) answer = std::move(*analyzed);
+  if (analyzed) {
+    answer = std::move(*analyzed);
+    ASSIGN_OR_RETURN(findings, FindFindings(database, options, answer));
+  }
+  const std::int64_t launch = analyzed ? answer.job().launch() : 1;
+  ASSIGN_OR_RETURN(const std::vector<Launch> launches, LoadLaunches(database, run_id));
+  const std::size_t launch_count = std::max<std::size_t>(1, launches.size());
   ChunkWriter writer;
+  writer.BeginTable("answer", {"launch", "launch_count", "findings"}, {"markdown"});
+  writer.AddNumber(launch);
+  writer.AddNumber(static_cast<std::int64_t>(launch_count));
+  writer.AddNumber(static_cast<std::int64_t>(findings.size()));
+  writer.AddText(FindingsMarkdown(
+      findings, FindingsHeading(options.run, launch, launch_count, findings.size())));
+  AddFindings(findings, origin_us, writer);
   AddClasses(answer, writer);
-  AddCacheFindings(answer, writer);
-  AddSequences(answer, writer);
+  AddKeyCauses(answer, writer);
   AddNotes(answer, writer);
   AddSlots(analyzed ? &answer.job() : nullptr, writer);
-  RETURN_IF_ERROR(AddFindings(database, analyzed ? &answer : nullptr, writer));
   return writer.Finish();
 }
 

@@ -1,0 +1,53 @@
+#include "report/finding_text.h"
+
+#include <fmt/format.h>
+
+#include "base/printable.h"
+
+namespace tlparse {
+namespace {
+
+// A text within Markdown: nothing in it is markup.
+std::string Escaped(std::string_view text) {
+  std::string result;
+  for (const char c : Printable(text)) {
+    if (std::string_view("\\`*_{}[]<>#|~&").find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string FindingsHeading(std::string_view run_name, std::int64_t launch,
+                            std::size_t launch_count, std::size_t finding_count) {
+  const std::string which =
+      launch_count > 1 ? fmt::format(", launch {} of {}", launch, launch_count) : "";
+  return fmt::format("run {}{}: {} finding{}", run_name, which, finding_count,
+                     finding_count == 1 ? "" : "s");
+}
+
+std::string PlaceLine(const FindingPlace& place) {
+  std::string text = place.file;
+  if (place.line > 0) text += fmt::format(":{}", place.line);
+  if (!place.code.empty()) text += "  " + place.code;
+  return text;
+}
+
+std::string FindingsMarkdown(const std::vector<Finding>& findings, const std::string& heading) {
+  std::string text = fmt::format("**{}**\n\n", Escaped(heading));
+  if (findings.empty()) text += "No findings.\n";
+  for (const Finding& finding : findings) {
+    text += fmt::format("- **{}**: {}", Name(finding.severity), Escaped(finding.title));
+    if (finding.place) text += fmt::format("\n  - at {}", Escaped(PlaceLine(*finding.place)));
+    if (!finding.detail.empty()) text += fmt::format("\n  - {}", Escaped(finding.detail));
+    if (!finding.suggestion.empty())
+      text += fmt::format("\n  - try: {}", Escaped(finding.suggestion));
+    for (const Finding& one : finding.evidence)
+      text += fmt::format("\n  - also: {}", Escaped(one.title));
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace tlparse

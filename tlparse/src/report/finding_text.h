@@ -1,0 +1,24 @@
+// Findings as text: for `tlparse findings --markdown` and the page's button of the same name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/findings/findings.h"
+
+namespace tlparse {
+
+// "run job, launch 2 of 2: 3 findings"; of a single launch without its number.
+std::string FindingsHeading(std::string_view run_name, std::int64_t launch,
+                            std::size_t launch_count, std::size_t finding_count);
+
+// "a.py:12  x = f(y)", as far as it is known.
+std::string PlaceLine(const FindingPlace& place);
+
+// For a chat or an issue; ends with a newline. Text of the log in it is never markup.
+std::string FindingsMarkdown(const std::vector<Finding>& findings, const std::string& heading);
+
+}  // namespace tlparse
