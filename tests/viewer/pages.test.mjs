@@ -329,7 +329,7 @@ test('Total of a compile holds its backward, and failures are told once', async 
   const db = (sql) => JSON.parse(execFileSync(tlparse, ['sql', path.join(report, 'trace.db'), sql, '--json'], { encoding: 'utf8' })).rows;
   await visit(page, pageUrl(report), '#/compiles?sort=-duration');
   const first = await page.locator('.grid-row').first().innerText();
-  const [[label, rank]] = db('SELECT label, rank FROM compile ORDER BY coalesce(duration_us, 0) + coalesce(backward_duration_us, 0) DESC LIMIT 1');
+  const [{ label, rank }] = db('SELECT label, rank FROM compile ORDER BY coalesce(duration_us, 0) + coalesce(backward_duration_us, 0) DESC LIMIT 1');
   assert.match(first, new RegExp(`^${label}\\s+${rank}\\s`));
   await visit(page, pageUrl(report), '#/compiles?tab=failures');
   assert.equal(await page.locator('.grid-row').count(), 1, 'one exception is one row');

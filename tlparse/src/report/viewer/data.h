@@ -5,10 +5,12 @@
 //   index              the run, its files and processes, counts, where the other chunks begin
 //   compiles           one row per compile, and the stacks they were called from
 //   problems           failures, graph breaks, recompiles
-//   findings           what sets ranks apart and why; which compiles of different ranks are the
-//   same graphs, kernels    one row per graph; names of kernels, for the search compile/<id>
-//   records, graphs' texts, metrics, … of compiles <id> and following (see `block`) process/<id>
-//   records of one process that belong to no compile guards/<id>        guard trees, by content
+//   findings           what is wrong with the latest launch and why; how its ranks compare; which of
+//                      their compiles are the same
+//   graphs, kernels    one row per graph; names of kernels, for the search
+//   compile/<id>       records, graphs' texts, metrics, … of compiles <id> and following (see `block`)
+//   process/<id>       records of one process that belong to no compile
+//   guards/<id>        guard trees, by content
 //   provenance/<id>    kernels, nodes and source lines, by content
 //   cache, sets        cache lookups; which components make up a key
 //   components/<n>     components n·4096 … n·4096+4095: name, hash, value

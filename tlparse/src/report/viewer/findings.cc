@@ -128,8 +128,7 @@ void AddSlots(const Job* job, ChunkWriter& writer) {
 
 }  // namespace
 
-Result<std::string> FindingsChunk(Database& database, std::int64_t run_id,
-                                  std::int64_t origin_us) {
+Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::int64_t origin_us) {
   FindingsOptions options;
   ASSIGN_OR_RETURN(options.run,
                    database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", run_id)));
