@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/collectives_issued.h"
 #include "cli/commands.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
@@ -38,6 +39,7 @@ void PrintMismatch(const CollectiveAnswer& answer, const CollectiveMismatch& mis
 
 void Print(const CollectiveAnswer& answer, bool all) {
   const Job& job = answer.job;
+  if (job.participants().empty()) return PrintIssued(answer, all);
   PrintHeading(
       fmt::format("run {}: {}", job.run_name(), Count(job.participants().size(), "participant")));
   if (answer.classes.size() == 1) {
@@ -86,6 +88,7 @@ void Print(const CollectiveAnswer& answer, bool all) {
                              RanksText(job, answer.from_code_only)),
                  0, 2);
   }
+  PrintIssued(answer, all);
 }
 
 JsonWriter ToJson(const CollectiveAnswer& answer) {
@@ -156,6 +159,8 @@ JsonWriter ToJson(const CollectiveAnswer& answer) {
   }
   json.EndArray().Key("from_code_only");
   WriteRanks(json, answer.job, answer.from_code_only);
+  json.Key("issued");
+  WriteIssued(json, answer);
   json.EndObject();
   return json;
 }
@@ -165,7 +170,7 @@ JsonWriter ToJson(const CollectiveAnswer& answer) {
 int RunCollectives(std::span<const std::string> arguments) {
   Arguments app(
       "Which rank schedules its collectives differently, where, and how; scheduler against "
-      "generated code.",
+      "generated code; and what each rank really issued, as recorder dumps tell.",
       "collectives");
   CollectiveOptions options;
   return RunRankAnswer(

@@ -132,6 +132,17 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kLeftoverKernels, kI, "leftover_kernels",
      "PyTorch 2.14 repeats kernels of earlier graphs among the stack traces of a later one, whose "
      "code does not call them: they are in leftover_kernel, not in kernel."},
+    {C::kBadRuntimeFile, kE, "bad_runtime_file",
+     "The dump, package or export is damaged, or not what its kind promises; what could be read of "
+     "it was kept. Compare with the original file."},
+    {C::kRefusedPickle, kE, "refused_pickle",
+     "The pickle holds more than plain values. Nothing of it was executed; what came before was "
+     "read. Do not unpickle the file by other means unless you trust whoever wrote it."},
+    {C::kUnknownRank, kI, "unknown_rank",
+     "Nothing tells which rank wrote the file. Give it a name that ends in _rank_<N>."},
+    {C::kAssumedFormat, kI, "assumed_format",
+     "The file names a version of its format that this tlparse does not know; it was read like the "
+     "nearest known one."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

@@ -62,6 +62,10 @@ enum class ImportCode : std::uint8_t {
   kBadRank,
   kMemoryLimit,
   kLeftoverKernels,
+  kBadRuntimeFile,
+  kRefusedPickle,
+  kUnknownRank,
+  kAssumedFormat,
   kCount
 };
 

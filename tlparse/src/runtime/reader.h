@@ -108,5 +108,11 @@ std::vector<InputKind> RuntimeKinds();
 
 // The readers.
 std::unique_ptr<RuntimeReader> MakeKinetoReader();
+std::unique_ptr<RuntimeReader> MakeRecorderReader();
+std::unique_ptr<RuntimeReader> MakePackageReader();
+std::unique_ptr<RuntimeReader> MakeKernelInformationReader();
+std::unique_ptr<RuntimeReader> MakeNsysReader();
+std::unique_ptr<RuntimeReader> MakeTritonparseReader();
+std::unique_ptr<RuntimeReader> MakeTorchLogsReader();
 
 }  // namespace tlparse

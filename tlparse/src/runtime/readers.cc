@@ -11,6 +11,12 @@ struct ReaderOfKind {
 };
 constexpr ReaderOfKind kReaders[] = {
     {InputKind::kProfile, &MakeKinetoReader},
+    {InputKind::kRecorderDump, &MakeRecorderReader},
+    {InputKind::kPackage, &MakePackageReader},
+    {InputKind::kKernelInformation, &MakeKernelInformationReader},
+    {InputKind::kNsys, &MakeNsysReader},
+    {InputKind::kTritonparse, &MakeTritonparseReader},
+    {InputKind::kTorchLogs, &MakeTorchLogsReader},
 };
 
 }  // namespace

@@ -70,6 +70,8 @@ InputKind RecognizeObject(std::string_view text) {
     if (head.Has(key)) return InputKind::kProfile;
   }
   if (head.Has("version") && head.Has("entries")) return InputKind::kRecorderDump;
+  // A large JSON dump names its groups behind its entries.
+  if (head.Has("entries") && Contains(text, "\"profiling_name\"")) return InputKind::kRecorderDump;
   const bool has_handles =
       !head.keys.empty() &&
       std::all_of(head.keys.begin(), head.keys.end(), [](std::string_view key) {

@@ -290,9 +290,25 @@ Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer)
 Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const CollectiveOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   CollectiveAnswer answer;
-  ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run, options.launch));
-  ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
-  RETURN_IF_ERROR(FindCollectiveClasses(database, answer));
+  Result<Job> job = Job::Load(database, options.run, options.launch);
+  std::int64_t run_id = 0;
+  std::optional<std::int64_t> launch = options.launch;
+  if (job) {
+    answer.job = std::move(*job);
+    run_id = answer.job.run_id();
+    launch = answer.job.launch();
+    ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
+    RETURN_IF_ERROR(FindCollectiveClasses(database, answer));
+  } else {
+    // A run of dumps without logs.
+    const Result<std::int64_t> run = FindRun(database, options.run);
+    if (!run || job.error().code != ErrorCode::kNotFound) return tl::unexpected<Error>(job.error());
+    run_id = *run;
+  }
+  ASSIGN_OR_RETURN(answer.issued, LoadIssued(database, run_id, launch));
+  if (!job && answer.issued.empty()) return tl::unexpected<Error>(job.error());
+  ASSIGN_OR_RETURN(answer.progress, CompareWithSchedule(database, answer.issued));
+  ASSIGN_OR_RETURN(answer.problems, FindIssuedProblems(database, answer.issued));
   return answer;
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/collectives/issued.h"
 #include "analysis/ranks/job.h"
 #include "analysis/ranks/job_graphs.h"
 #include "base/result.h"
@@ -92,6 +93,10 @@ struct CollectiveAnswer {
   std::vector<CollectiveParity> parity;  // only graphs where something is off
   // ranks without schedules (cache hits, 2.6): compared through their code
   std::vector<RankIndex> from_code_only;
+  // What the ranks issued; empty without recorder dumps, profiles and libtrace's logs of it.
+  IssuedJob issued;
+  std::vector<GraphProgress> progress;
+  std::vector<CollectiveFinding> problems;
   bool HasDivergence() const { return classes.size() > 1; }
 };
 

@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+"""Flight-recorder dumps end to end: rows as Python's pickle reads them, joins counted by another program, findings of recorded jobs
+(healthy, another op, a late rank), and what a damaged or hostile dump does."""
+
+import glob
+import json
+import os
+import pickle
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RUNS = os.path.join(ROOT, "fixtures", "runs")
+TLPARSE = os.environ["TLPARSE"]
+
+
+def log_lines(path):
+    data = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout if path.endswith(".zst") else open(path, "rb").read()
+    return data.decode("utf-8", "replace").split("\n")
+
+
+def output_codes(path):
+    """The files of generated code that a log names, with their text by lines: read without any of ours."""
+    lines, codes, at = log_lines(path), {}, 0
+    while at < len(lines):
+        match = re.match(r"[VIWEC]\d{4} \S+ +\d+ .+?:\d+\] (\{.*)$", lines[at])
+        at += 1
+        if not match:
+            continue
+        payload = []
+        while at < len(lines) and lines[at].startswith("\t"):
+            payload.append(lines[at][1:])
+            at += 1
+        envelope = json.loads(match.group(1))
+        if "inductor_output_code" in envelope:
+            codes[envelope["inductor_output_code"].get("file_path") or envelope["inductor_output_code"]["filename"]] = payload
+    return codes
+
+
+class RecorderTest(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.scratch)
+
+    def ingest(self, *inputs, code=0, name="t.db"):
+        database = os.path.join(self.scratch, name)
+        done = subprocess.run([TLPARSE, *inputs, "--db", database, "--run", "r", "-o", os.path.join(self.scratch, name + ".out"), "--overwrite"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(code, done.returncode, done.stderr + done.stdout)
+        return database
+
+    def rows(self, database, sql, *parameters):
+        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        self.addCleanup(connection.close)
+        return [list(row) for row in connection.execute(sql, parameters)]
+
+    def issued(self, database):
+        done = subprocess.run([TLPARSE, "collectives", database, "--json"], capture_output=True, text=True, check=False)
+        self.assertEqual(0, done.returncode, done.stderr)
+        return json.loads(done.stdout)["issued"]
+
+    def part(self, scenario, pattern, logs=True):
+        """A folder with some of a scenario's dumps, and its logs."""
+        folder = os.path.join(self.scratch, "part" + str(len(os.listdir(self.scratch))))
+        os.mkdir(folder)
+        names = glob.glob(os.path.join(RUNS, scenario, pattern)) + (glob.glob(os.path.join(RUNS, scenario, "*.log.zst")) if logs else [])
+        self.assertTrue(names)
+        for path in names:
+            shutil.copy(path, folder)
+        return folder
+
+
+class Rows(RecorderTest):
+    def test_entries_are_those_that_python_reads(self):
+        database = self.ingest(self.part("fr_healthy", "fr_trace_rank_?", logs=False))
+        for rank in range(4):
+            with open(os.path.join(RUNS, "fr_healthy", f"fr_trace_rank_{rank}"), "rb") as file:
+                dump = pickle.load(file)
+            mine = self.rows(database, """SELECT e.recorder_id, e.pg_id, e.group_name, e.group_desc, e.collective_seq_id, e.p2p_seq_id, e.op_id,
+                e.profiling_name, e.is_p2p, e.is_retired, e.input_sizes, e.input_dtypes, e.output_sizes, e.output_dtypes, e.state,
+                e.time_created_ns, e.time_discovered_started_ns, e.time_discovered_completed_ns, e.duration_ms, e.timeout_ms, e.thread_id,
+                e.thread_name, e.extra FROM recorder_entry e WHERE e.rank = ? ORDER BY e.ordinal""", rank)
+            theirs = [[e["record_id"], e["pg_id"], *e["process_group"], e["collective_seq_id"], e["p2p_seq_id"], e["op_id"], e["profiling_name"],
+                       int(e["is_p2p"]), int(e["retired"]), *(json.dumps(e[k], separators=(",", ":")) for k in (
+                           "input_sizes", "input_dtypes", "output_sizes", "output_dtypes")), e["state"], e["time_created_ns"],
+                       e["time_discovered_started_ns"], e["time_discovered_completed_ns"], e.get("duration_ms"), e["timeout_ms"], e["thread_id"],
+                       e["thread_name"], None] for e in dump["entries"]]
+            self.assertEqual(theirs, mine)
+            frames = self.rows(database, """WITH RECURSIVE f(entry, id, depth) AS (SELECT ordinal, stack_id, 0 FROM recorder_entry WHERE rank = ?
+                UNION ALL SELECT f.entry, s.parent_id, depth + 1 FROM f JOIN stack_frame s ON s.id = f.id WHERE s.parent_id IS NOT NULL)
+                SELECT f.entry, s.file, s.line, s.function FROM f JOIN stack_frame s ON s.id = f.id ORDER BY f.entry, f.depth""", rank)
+            self.assertEqual([[i, x["filename"], x["line"], x["name"]] for i, e in enumerate(dump["entries"]) for x in e["frames"]], frames)
+
+    def test_json_says_the_same_but_for_frames(self):
+        # Not is_retired: works are retired asynchronously, and one was between the two dumps.
+        columns = """recorder_id, group_name, collective_seq_id, op_id, profiling_name, is_p2p, input_sizes, output_dtypes, state,
+            time_created_ns, time_discovered_started_ns, timeout_ms, thread_id"""
+        one = self.ingest(self.part("fr_healthy", "fr_trace_rank_?", logs=False), name="pickle.db")
+        two = self.ingest(self.part("fr_healthy", "fr_trace_rank_?.json", logs=False), name="json.db")
+        sql = f"SELECT rank, {columns} FROM recorder_entry ORDER BY rank, ordinal"
+        self.assertEqual(self.rows(one, sql), self.rows(two, sql))
+        self.assertEqual([[60]], self.rows(two, "SELECT count(*) FROM recorder_entry WHERE stack_id IS NULL"))
+
+    def test_every_entry_with_a_frame_of_generated_code_is_joined(self):
+        for scenario, pattern in (("fr_healthy", "fr_trace_rank_?"), ("fr_late", "fr_*_rank_?"), ("fr_wrong_op", "fr_*_rank_?"), ("p_ddp", "fr_*_rank_?")):
+            if not os.path.isdir(os.path.join(RUNS, scenario)):
+                continue
+            database = self.ingest(self.part(scenario, pattern), name=scenario + ".db")
+            expected = {}
+            for path in glob.glob(os.path.join(RUNS, scenario, pattern)):
+                rank = int(path.rsplit("_", 1)[1])
+                codes = output_codes(glob.glob(os.path.join(RUNS, scenario, f"*_rank_{rank}_*.log.zst"))[0])
+                with open(path, "rb") as file:
+                    dump = pickle.load(file)
+                for ordinal, entry in enumerate(dump["entries"]):
+                    hit = next(((x["filename"], x["line"]) for x in entry["frames"] if x["filename"] in codes), None)
+                    if hit:
+                        self.assertIn("_c10d_functional", codes[hit[0]][hit[1] - 1])
+                        user = next(x for x in entry["frames"] if "/next-inputs/" in x["filename"])
+                        expected[(os.path.basename(path), ordinal)] = (hit[0], hit[1], user["filename"], user["line"])
+            found = {(os.path.basename(path), ordinal): (code, code_line, file, line) for path, ordinal, code, code_line, file, line in self.rows(
+                database, """SELECT p.path, e.ordinal, o.path, c.code_line, c.file, c.line FROM collective_run c JOIN recorder_entry e ON e.id = c.entry_id
+                JOIN profile p ON p.id = c.profile_id JOIN graph g ON g.id = c.graph_id JOIN output_code o ON o.record_id = g.code_record_id
+                WHERE c.join_key = 'J1'""")}
+            self.assertEqual(expected, found, scenario)
+            self.assertEqual(scenario == "p_ddp", not found)  # DDP issues its collectives eagerly
+            self.assertEqual([[0]], self.rows(database, "SELECT count(*) FROM collective_run WHERE join_key IS NULL AND join_note IS NULL"))
+
+    def test_without_frames_order_tells_the_same_graphs(self):
+        sql = """SELECT c.rank, c.group_name, c.sequence_number, c.graph_id, c.code_line, c.reduce_op FROM collective_run c
+            WHERE c.graph_id IS NOT NULL ORDER BY 1, 2, 3"""
+        by_frames = self.ingest(self.part("fr_healthy", "fr_trace_rank_?"), name="frames.db")
+        by_order = self.ingest(self.part("fr_healthy", "fr_trace_rank_?.json"), name="order.db")
+        self.assertEqual([["J2", 32]], self.rows(by_order, "SELECT join_key, count(*) FROM collective_run WHERE join_key IS NOT NULL GROUP BY 1"))
+        self.assertEqual(self.rows(by_frames, sql), self.rows(by_order, sql))
+
+    def test_dumps_of_one_rank_are_one_collective_each(self):
+        database = self.ingest(os.path.join(RUNS, "fr_late"))
+        # Four dumps of each rank, in two forms and of two moments: 15 collectives a rank.
+        self.assertEqual([[rank, 15] for rank in range(4)], self.rows(
+            database, "SELECT rank, count(*) FROM collective_run WHERE peer_id IS NULL AND entry_id IS NOT NULL GROUP BY 1 ORDER BY 1"))
+        self.assertEqual([["max", 8], ["sum", 16]], self.rows(
+            database, "SELECT reduce_op, count(*) FROM collective_run WHERE peer_id IS NULL AND reduce_op IS NOT NULL GROUP BY 1 ORDER BY 1"))
+
+    def test_the_same_dumps_again_change_nothing(self):
+        folder = self.part("fr_healthy", "fr_trace_rank_?")
+        database = self.ingest(folder)
+        sql = "SELECT * FROM collective_run ORDER BY id"
+        before = self.rows(database, sql)
+        self.ingest(folder)
+        self.assertEqual(before, self.rows(database, sql))
+
+
+class Findings(RecorderTest):
+    def test_a_healthy_job_has_none(self):
+        for pattern in ("fr_trace_rank_?", "fr_trace_rank_?.json", "fr_trace_rank_*"):
+            issued = self.issued(self.ingest(self.part("fr_healthy", pattern), name=f"h{len(pattern)}.db"))
+            self.assertEqual([], issued["findings"])
+            self.assertEqual(["0", "1", "2", "3"], [group["name"] for group in issued["groups"]])
+
+    def test_another_op(self):
+        issued = self.issued(self.ingest(self.part("fr_wrong_op", "fr_hang_trace_rank_?")))
+        self.assertEqual(1, len(issued["findings"]), issued["findings"])
+        finding = issued["findings"][0]
+        self.assertEqual(("collective_divergence", "error", "2", "1", 3, "1/0"), tuple(
+            finding[k] for k in ("kind", "severity")) + (finding["ranks"]["ranks"], finding["group"], finding["sequence_number"], finding["graph"]))
+        self.assertTrue(finding["file"].endswith("/fr_job.py"))
+        self.assertEqual(44, finding["line"])
+        self.assertIn("rank 2 issued all_gather where ranks 0,1,3 issued all_reduce", finding["title"])
+
+    def test_a_late_rank_while_the_others_wait(self):
+        for logs in (True, False):
+            issued = self.issued(self.ingest(self.part("fr_late", "fr_hang_trace_rank_?", logs), name=f"late{logs}.db"))
+            self.assertEqual(1, len(issued["findings"]), issued["findings"])
+            finding = issued["findings"][0]
+            self.assertEqual(("collective_not_reached", "error", "3", "1", 3), (finding["kind"], finding["severity"], finding["ranks"]["ranks"],
+                                                                              finding["group"], finding["sequence_number"]))
+            self.assertEqual(("fr_job.py", 46), (os.path.basename(finding["file"]), finding["line"]))
+            self.assertEqual("1/0" if logs else None, finding["graph"])
+            self.assertIn("rank 3", finding["title"])
+            if logs:
+                self.assertIn("began to compile second (1/0)", finding["cause"])
+
+    def test_a_late_rank_after_the_timeout(self):
+        issued = self.issued(self.ingest(self.part("fr_late", "fr_trace_rank_?")))
+        self.assertEqual(["collective_not_reached"], [finding["kind"] for finding in issued["findings"]])
+        self.assertEqual(("3", "1", 3, "1/0"), (issued["findings"][0]["ranks"]["ranks"], issued["findings"][0]["group"],
+                                                issued["findings"][0]["sequence_number"], issued["findings"][0]["graph"]))
+        self.assertIn("beyond the timeout of 25 s", issued["findings"][0]["title"])
+
+    def test_waits_name_the_last_rank(self):
+        database = self.ingest(self.part("fr_late", "fr_trace_rank_?"))
+        rows = self.rows(database, "SELECT rank, wait_us, last_rank, rank_count FROM collective_wait WHERE group_name = '1' AND sequence_number = 3 ORDER BY rank")
+        self.assertEqual([3] * 4, [row[2] for row in rows])
+        created = {}
+        for rank in range(4):
+            with open(os.path.join(RUNS, "fr_late", f"fr_trace_rank_{rank}"), "rb") as file:
+                created[rank] = next(e["time_created_ns"] for e in pickle.load(file)["entries"]
+                                     if e["process_group"][0] == "1" and e["collective_seq_id"] == 3)
+        for rank, wait_us, _, count in rows:
+            self.assertEqual(4, count)
+            self.assertAlmostEqual((max(created.values()) - created[rank]) / 1e3, wait_us, delta=1)
+
+    def planted(self, change, ranks=4):
+        """Dumps made from the healthy ones by `change(rank, dump)`: planted."""
+        folder = os.path.join(self.scratch, "planted" + str(len(os.listdir(self.scratch))))
+        os.mkdir(folder)
+        for rank in range(ranks):
+            with open(os.path.join(RUNS, "fr_healthy", f"fr_trace_rank_{rank}"), "rb") as file:
+                dump = pickle.load(file)
+            change(rank, dump)
+            with open(os.path.join(folder, f"comm_lib_trace_rank_{rank}"), "wb") as file:
+                pickle.dump(dump, file, protocol=2)
+        for path in glob.glob(os.path.join(RUNS, "fr_healthy", "*.log.zst")):
+            shutil.copy(path, folder)
+        return self.issued(self.ingest(folder, name=os.path.basename(folder) + ".db"))
+
+    def test_a_rank_that_leaves_one_out_pairs_silently(self):
+        def skip(rank, dump):
+            if rank != 1:
+                return
+            kept, seen = [], 0
+            for entry in dump["entries"]:
+                if entry["process_group"][0] == "1":
+                    seen += 1
+                    if seen <= 2:
+                        continue
+                    entry["collective_seq_id"] -= 2
+                kept.append(entry)
+            dump["entries"] = kept
+        finding = self.planted(skip)["findings"][0]
+        self.assertEqual(("collective_divergence", "error", "1", "1", 1), (finding["kind"], finding["severity"], finding["ranks"]["ranks"],
+                                                                          finding["group"], finding["sequence_number"]))
+        self.assertIn("silently", finding["title"])
+        self.assertIn("'max' from graph 1/0", finding["detail"])
+        self.assertIn("'sum' from graph 0/0", finding["detail"])
+
+    def test_lines_that_differ_by_rank_are_no_finding(self):
+        def branch(rank, dump):
+            for entry in dump["entries"]:
+                if entry["profiling_name"] == "gloo:broadcast" and rank == 0:
+                    for frame in entry["frames"]:
+                        frame["line"] += 7
+        self.assertEqual([], self.planted(branch)["findings"])
+
+    def test_dumps_that_wrapped_or_were_taken_earlier_are_no_finding(self):
+        def wrap(rank, dump):
+            if rank == 3:
+                dump["entries"] = dump["entries"][6:]
+            if rank == 1:
+                dump["entries"] = dump["entries"][:-1]  # and the others are through
+            for entry in dump["entries"]:
+                entry["retired"] = True
+        self.assertEqual([], self.planted(wrap)["findings"])
+
+    def test_the_hook_beside_the_backend_counts_once(self):
+        def hook(rank, dump):
+            twice = []
+            for entry in dump["entries"]:
+                copy = dict(entry, profiling_name="c10d:" + entry["profiling_name"].split(":")[1].replace("_", ""),
+                            time_created_ns=entry["time_created_ns"] - 20_000)
+                twice += [copy, entry]
+            for number, entry in enumerate(twice):
+                entry["record_id"] = number
+            dump["entries"] = twice
+        issued = self.planted(hook)
+        self.assertEqual([], issued["findings"])
+        self.assertEqual([6, 4, 5, 5], [len(group["collectives"]) for group in issued["groups"]])
+
+    def test_nccl_members_come_from_pg_config_and_states_from_entries(self):
+        def nccl(rank, dump):
+            dump["pg_config"] = {"1": {"name": "1", "desc": "dp", "ranks": "[0, 1, 2, 3]"}}
+            for entry in dump["entries"]:
+                entry["profiling_name"] = entry["profiling_name"].replace("gloo:", "nccl:")
+                entry["state"] = "completed"
+                entry["duration_ms"] = 0.25
+                entry["time_discovered_started_ns"] = entry["time_created_ns"] + 1000
+                entry["time_discovered_completed_ns"] = entry["time_created_ns"] + 900_000
+            if rank == 2:
+                dump["entries"] = [e for e in dump["entries"] if e["process_group"][0] != "1" or e["collective_seq_id"] < 4]
+            elif dump["entries"][-1]["collective_seq_id"] == 4:
+                dump["entries"][-1].update(state="started", retired=False, time_discovered_completed_ns=None)
+        finding, = self.planted(nccl)["findings"]
+        self.assertEqual(("collective_not_reached", "2", 4), (finding["kind"], finding["ranks"]["ranks"], finding["sequence_number"]))
+
+
+class Damage(RecorderTest):
+    def dump(self, data, name="fr_trace_rank_0"):
+        path = os.path.join(self.scratch, name)
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    def whole(self, protocol=2, entries=15):
+        with open(os.path.join(RUNS, "fr_healthy", "fr_trace_rank_0"), "rb") as file:
+            dump = pickle.load(file)
+        dump["entries"] = dump["entries"][:entries]
+        return pickle.dumps(dump, protocol)
+
+    def test_every_protocol(self):
+        for protocol in (2, 3, 4, 5):
+            database = self.ingest(self.dump(self.whole(protocol)), name=f"{protocol}.db")
+            self.assertEqual([[15]], self.rows(database, "SELECT count(*) FROM recorder_entry"))
+            self.assertEqual([], self.rows(database, "SELECT * FROM import_log WHERE severity <> 'info'"))
+
+    def test_cut_files_keep_the_whole_entries(self):
+        with open(os.path.join(RUNS, "fr_healthy", "fr_trace_rank_0"), "rb") as file:
+            data = file.read()
+        counts = []
+        for size in (len(data) - 1, len(data) * 3 // 4, len(data) // 2, 600):
+            database = self.ingest(self.dump(data[:size]), name=f"{size}.db")
+            count, complete = self.rows(database, "SELECT count(*), count(time_created_ns) FROM recorder_entry")[0]
+            self.assertEqual(count, complete)
+            counts.append(count)
+            self.assertEqual([["cut_profile"]], self.rows(database, "SELECT code FROM import_log WHERE severity = 'error'"))
+        self.assertEqual(15, counts[0])
+        self.assertEqual(sorted(counts, reverse=True), counts)
+        self.assertGreater(counts[1], counts[2])
+
+    def test_cut_json(self):
+        with open(os.path.join(RUNS, "fr_healthy", "fr_trace_rank_0.json"), "rb") as file:
+            data = file.read()
+        database = self.ingest(self.dump(data[:len(data) // 2], "fr_trace_rank_0.json"))
+        self.assertLess(3, self.rows(database, "SELECT count(*) FROM recorder_entry WHERE thread_id IS NOT NULL")[0][0])
+        self.assertEqual([["cut_profile"]], self.rows(database, "SELECT code FROM import_log WHERE severity = 'error'"))
+
+    def test_a_pickle_that_runs_code_is_refused(self):
+        witness = os.path.join(self.scratch, "was here")
+
+        class Evil:
+            def __reduce__(self):
+                return (os.system, (f"touch '{witness}'",))
+        dump = {"version": "2.10", "pg_config": {}, "pg_status": {}, "entries": [{"record_id": 0, "profiling_name": "nccl:all_reduce"}, Evil()]}
+        database = self.ingest(self.dump(pickle.dumps(dump, 2)))
+        self.assertFalse(os.path.exists(witness))
+        self.assertEqual([["refused_pickle"]], self.rows(database, "SELECT code FROM import_log WHERE severity = 'error'"))
+        self.assertEqual([[0]], self.rows(database, "SELECT recorder_id FROM recorder_entry"))
+
+    def test_odd_values_stay_rows(self):
+        entries = [{}, {"record_id": "x", "process_group": 7, "frames": [1, {"filename": None}], "input_sizes": {"a": [[]]}, "later_field": [1.5]},
+                   {"process_group": ("\x1b[31m'); DROP TABLE profile;--", "<script>"), "profiling_name": "nccl:\ud800"[:5], "collective_seq_id": 2**70,
+                    "time_created_ns": -5, "state": 4, "retired": 1}, 5]
+        database = self.ingest(self.dump(pickle.dumps({"version": "3.1", "pg_config": {}, "entries": entries}, 4)))
+        self.assertEqual([[3]], self.rows(database, "SELECT count(*) FROM recorder_entry"))
+        self.assertEqual([['{"later_field":[1.5]}']], self.rows(database, "SELECT extra FROM recorder_entry WHERE extra IS NOT NULL"))
+        codes = {code for code, in self.rows(database, "SELECT code FROM import_log")}
+        self.assertTrue({"assumed_format", "bad_runtime_file"} <= codes, codes)
+
+    def test_ranks_come_from_names(self):
+        for name, rank in (("comm_lib_trace_rank_12", 12), ("nccl_trace_rank_3.json", 3), ("dump-7", 7), ("fr_trace_rank_5.pickle", 5), ("mydump", None)):
+            database = self.ingest(self.dump(self.whole(), name), name=f"n{name}.db")
+            self.assertEqual([[rank]], self.rows(database, "SELECT rank FROM profile"), name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,278 @@
+#include "analysis/collectives/issued.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "runtime/collective_op.h"
+
+namespace tlparse {
+namespace {
+
+std::string BaseName(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+// The rows of one rank in one group, before epochs are told apart.
+struct Loaded {
+  std::map<std::pair<std::int64_t, std::string>, std::size_t> rank_of;  // (rank or -1, path if -1)
+  std::map<std::string, std::map<std::size_t, std::vector<IssuedCollective>>> groups;
+  std::map<std::string, std::string> descriptions;
+};
+
+constexpr std::string_view kIssuedQuery =
+    "SELECT c.rank, c.process_id, coalesce(p.path, 'libtrace'), c.group_name, c.sequence_number, "
+    "c.op, c.input_shapes, "
+    "c.dtype, c.reduce_op, c.state, e.is_retired, c.start_ns, c.end_ns, e.timeout_ms, c.graph_id, "
+    "k.label, k.function, "
+    "c.file, c.line, c.code_line, e.thread_id, c.join_key, c.id, e.group_desc, e.recorder_id, "
+    "p.kind "
+    "FROM collective_run c LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN recorder_entry e "
+    "ON e.id = c.entry_id "
+    "LEFT JOIN graph g ON g.id = c.graph_id LEFT JOIN compile k ON k.id = g.compile_id "
+    "LEFT JOIN process q ON q.id = c.process_id LEFT JOIN log_file f ON f.id = q.log_file_id LEFT "
+    "JOIN launch n ON n.id = q.launch_id "
+    "WHERE c.peer_id IS NULL AND c.is_p2p = 0 AND c.group_name IS NOT NULL AND c.sequence_number "
+    "IS NOT NULL "
+    "AND c.start_ns IS NOT NULL AND coalesce(p.run_id, f.run_id) = ?1 AND (?2 IS NULL OR n.ordinal "
+    "IS NULL OR n.ordinal = ?2) "
+    "ORDER BY c.rank IS NULL, c.rank, 3, c.start_ns, e.recorder_id, c.id";
+
+IssuedCollective CollectiveOf(const Statement& row) {
+  IssuedCollective one;
+  one.sequence = row.Int(4);
+  one.op = row.Text(5);
+  one.plain_op = PlainCollective(one.op);
+  one.shapes = row.Text(6);
+  one.dtype = row.Text(7);
+  one.reduce_op = row.Text(8);
+  one.state = row.Text(9);
+  one.is_recorded = row.Text(25) == "flight_recorder";
+  one.is_done = one.state == "completed" || row.Int(10) == 1 || !row.IsNull(12);
+  one.start_ns = row.Int(11);
+  one.end_ns = row.Int(12);
+  one.timeout_ms = row.Int(13);
+  one.graph_id = row.Int(14);
+  one.label = row.Text(15);
+  one.function = row.Text(16);
+  one.file = row.Text(17);
+  one.line = row.Int(18);
+  one.code_line = row.Int(19);
+  one.thread = row.Text(20);
+  one.join_key = row.Text(21);
+  one.run_row_id = row.Int(22);
+  return one;
+}
+
+std::size_t RankOf(const Statement& row, Loaded& loaded, IssuedJob& job) {
+  const std::string path(row.Text(2));
+  const std::optional<std::int64_t> rank = row.OptionalInt(0);
+  const auto [found, is_new] =
+      loaded.rank_of.try_emplace({rank.value_or(-1), rank ? "" : path}, job.ranks.size());
+  if (is_new)
+    job.ranks.push_back(
+        {rank, row.OptionalInt(1), path, rank ? fmt::format("{}", *rank) : BaseName(path)});
+  IssuingRank& one = job.ranks[found->second];
+  if (!one.process_id) one.process_id = row.OptionalInt(1);
+  return found->second;
+}
+
+// Numbers begin anew when a group is reset: only what came after the last time is comparable.
+void KeepLastEpoch(std::vector<IssuedCollective>& issued) {
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i < issued.size(); ++i) {
+    if (issued[i].sequence <= 1 && issued[i - 1].sequence > 1) begin = i;
+  }
+  issued.erase(issued.begin(), issued.begin() + static_cast<std::ptrdiff_t>(begin));
+  std::stable_sort(issued.begin(), issued.end(),
+                   [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+}
+
+// "[0, 1, 5]" → 0, 1, 5.
+std::vector<std::int64_t> RanksOf(std::string_view text) {
+  std::vector<std::int64_t> ranks;
+  std::int64_t number = -1;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') {
+      number =
+          std::min<std::int64_t>(1'000'000'000, std::max<std::int64_t>(number, 0) * 10 + (c - '0'));
+    } else if (number >= 0) {
+      ranks.push_back(number);
+      number = -1;
+    }
+  }
+  if (number >= 0) ranks.push_back(number);
+  return ranks;
+}
+
+// Members as pg_config says; an entry without a name (Gloo of 2.14) says nothing.
+Result<void> LoadMembers(Database& database, IssuedJob& job) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "SELECT DISTINCT j.key, j.value ->> '$.ranks' FROM profile p, json_each(p.metadata, "
+          "'$.pg_config') j "
+          "WHERE p.run_id = ? AND p.kind = 'flight_recorder' AND json_type(j.value) = 'object'"));
+  rows.Bind(1, job.run_id);
+  std::map<std::string, std::set<std::string>> members;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    if (!rows.Text(0).empty() && !rows.Text(1).empty())
+      members[std::string(rows.Text(0))].insert(std::string(rows.Text(1)));
+  }
+  for (IssuedGroup& group : job.groups) {
+    const auto found = members.find(group.name);
+    // Dumps that contradict each other tell nothing.
+    if (found != members.end() && found->second.size() == 1)
+      group.members = RanksOf(*found->second.begin());
+  }
+  return {};
+}
+
+Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT max(e.first), max(p.end_us) FROM profile p LEFT JOIN (SELECT "
+                       "profile_id, min(recorder_id) AS first "
+                       "FROM recorder_entry_row GROUP BY profile_id) e ON e.profile_id = p.id "
+                       "WHERE p.run_id = ?1 AND p.kind = 'flight_recorder' AND (p.rank = ?2 OR (?2 "
+                       "IS NULL AND p.path = ?3))"));
+  for (IssuingRank& rank : job.ranks) {
+    rows.Bind(1, job.run_id);
+    rows.Bind(2, rank.rank);
+    rows.Bind(3, std::string_view(rank.path));
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (has_row) {
+      rank.is_whole = rows.IsNull(0) || rows.Int(0) == 0;
+      rank.last_known_ns = rows.Int(1) * 1000;
+    }
+    rows.Reset();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string IssuedCollective::Place() const {
+  return file.empty() ? std::string() : fmt::format("{}:{}", BaseName(file), line);
+}
+
+std::string IssuedCollective::Title() const {
+  std::string title = op.substr(op.rfind(':') + 1);
+  if (!shapes.empty() && shapes != "[]") {
+    const bool is_single = shapes.find("],[") == std::string::npos && shapes.size() > 3;
+    std::string spaced;
+    for (const char c : is_single ? shapes.substr(1, shapes.size() - 2) : shapes) {
+      spaced += c;
+      if (c == ',') spaced += ' ';
+    }
+    title += " " + spaced;
+  }
+  if (!dtype.empty()) title += " " + dtype;
+  if (!reduce_op.empty()) title += fmt::format(" '{}'", reduce_op);
+  if (!label.empty()) title += fmt::format(" from graph {}", label);
+  if (!file.empty()) title += fmt::format("{} {}", label.empty() ? " from" : ",", Place());
+  return title;
+}
+
+std::string IssuedGroup::Title() const {
+  return description.empty() || description == "undefined"
+             ? fmt::format("group {}", name)
+             : fmt::format("group {} ({})", description, name);
+}
+
+std::vector<const IssuedCollective*> IssuedGroup::At(std::size_t position,
+                                                     std::int64_t sequence) const {
+  std::vector<const IssuedCollective*> found;
+  const std::vector<IssuedCollective>& all = issued[position];
+  auto at = std::lower_bound(
+      all.begin(), all.end(), sequence,
+      [](const IssuedCollective& one, std::int64_t number) { return one.sequence < number; });
+  for (; at != all.end() && at->sequence == sequence; ++at) found.push_back(&*at);
+  return found;
+}
+
+Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
+                             const std::optional<std::int64_t>& launch) {
+  IssuedJob job;
+  job.run_id = run_id;
+  Loaded loaded;
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare(kIssuedQuery));
+  rows.Bind(1, run_id);
+  rows.Bind(2, launch);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const std::size_t rank = RankOf(rows, loaded, job);
+    const std::string group(rows.Text(3));
+    loaded.groups[group][rank].push_back(CollectiveOf(rows));
+    if (!rows.IsNull(23)) loaded.descriptions[group] = rows.Text(23);
+  }
+  for (auto& [name, by_rank] : loaded.groups) {
+    IssuedGroup group;
+    group.name = name;
+    group.description = loaded.descriptions[name];
+    for (auto& [rank, issued] : by_rank) {
+      KeepLastEpoch(issued);
+      group.ranks.push_back(rank);
+      group.issued.push_back(std::move(issued));
+    }
+    job.groups.push_back(std::move(group));
+  }
+  RETURN_IF_ERROR(LoadMembers(database, job));
+  RETURN_IF_ERROR(LoadRankFacts(database, job));
+  return job;
+}
+
+Result<std::vector<GraphProgress>> CompareWithSchedule(Database& database, const IssuedJob& job) {
+  // The collectives of each rank and graph, in order of time.
+  std::map<std::pair<std::size_t, std::int64_t>, std::vector<const IssuedCollective*>> by_graph;
+  for (const IssuedGroup& group : job.groups) {
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      for (const IssuedCollective& one : group.issued[i]) {
+        if (one.graph_id != 0 && one.code_line != 0)
+          by_graph[{group.ranks[i], one.graph_id}].push_back(&one);
+      }
+    }
+  }
+  ASSIGN_OR_RETURN(
+      Statement code,
+      database.Prepare(
+          "SELECT op, group_name, code_line FROM collective WHERE graph_id = ? AND source = 'code' "
+          "AND is_wait = 0 ORDER BY record_id, ordinal"));
+  std::vector<GraphProgress> all;
+  for (auto& [key, issued] : by_graph) {
+    std::stable_sort(issued.begin(), issued.end(),
+                     [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+    GraphProgress progress;
+    progress.rank = key.first;
+    progress.label = issued.back()->label;
+    progress.function = issued.back()->function;
+    progress.issued = issued.size();
+    code.Bind(1, key.second);
+    bool is_behind = false;
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, code.Step());
+      if (!has_row) break;
+      ++progress.scheduled;
+      if (!is_behind)
+        ++progress.reached;
+      else if (progress.next.empty())
+        progress.next = fmt::format("{} group {}, line {} of the generated code",
+                                    PlainCollective(code.Text(0)), code.Text(1), code.Int(2));
+      is_behind |= code.Int(2) == issued.back()->code_line;
+    }
+    if (is_behind) all.push_back(std::move(progress));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const GraphProgress& a, const GraphProgress& b) {
+    return std::pair(a.rank, a.label) < std::pair(b.rank, b.label);
+  });
+  return all;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,122 @@
+// The collectives that ranks issued, as flight-recorder dumps, profiles and libtrace tell, group by
+// group: which rank did not reach one, issued another one, or was late.
+//
+// Collectives of one process group are matched by their sequence number, which counts alike on all
+// its ranks. What is not in the dumps is not claimed: a rank whose dump does not hold a number
+// because its ring had wrapped is unknown there, not missing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// One collective that one rank issued.
+struct IssuedCollective {
+  std::int64_t run_row_id = 0;  // collective_run.id
+  std::int64_t sequence = 0;
+  std::string op;            // as recorded: nccl:all_reduce
+  std::string plain_op;      // PlainCollective: allreduce
+  std::string shapes;        // JSON list of lists; empty: unknown
+  std::string dtype;         // empty: unknown
+  std::string reduce_op;     // empty: unknown, or reduces nothing
+  std::string state;         // scheduled, started, completed; empty: unknown
+  bool is_done = false;      // completed, or its work object is gone
+  bool is_recorded = false;  // from a dump: is_done means something
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;      // 0: unknown
+  std::int64_t timeout_ms = 0;  // 0: unknown
+  std::int64_t graph_id = 0;    // 0: outside compiled graphs, or not joined
+  std::string label;            // of the graph's compile: 1/0
+  std::string function;         // that was compiled
+  std::string file;             // the user's line; empty: unknown
+  std::int64_t line = 0;
+  std::int64_t code_line = 0;  // of the generated code; 0: unknown
+  std::string thread;
+  std::string join_key;
+  // "all_reduce [8, 16] Float 'sum' from graph 1/0, fr_job.py:46"
+  std::string Title() const;
+  // "fr_job.py:46"; empty: unknown
+  std::string Place() const;
+};
+
+// A rank, or a dump that names none.
+struct IssuingRank {
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> process_id;
+  std::string path;      // of its first dump
+  std::string name;      // "3", or the file's name
+  bool is_whole = true;  // the ring has not wrapped: the dump begins with the first collective
+  std::int64_t last_known_ns = 0;  // the latest moment that its files tell
+};
+
+// The collectives of one group, by rank.
+struct IssuedGroup {
+  std::string name;
+  std::string description;  // dp, default_pg; empty: unknown
+  // Ranks that belong to it as a dump says; empty: unknown (Gloo of 2.14 does not say), then those
+  // that issued something on it.
+  std::vector<std::int64_t> members;
+  std::vector<std::size_t> ranks;  // indices into IssuedJob::ranks, ascending
+  // By the position in `ranks`: ascending by sequence, of the last epoch (numbers begin anew when a
+  // group is reset). Several with one number were coalesced.
+  std::vector<std::vector<IssuedCollective>> issued;
+  std::string Title() const;  // "group dp (1)"
+  // Those with that number of the rank at that position; empty if there is none.
+  std::vector<const IssuedCollective*> At(std::size_t position, std::int64_t sequence) const;
+};
+
+struct IssuedJob {
+  std::int64_t run_id = 0;
+  std::vector<IssuingRank> ranks;   // by rank, then by path
+  std::vector<IssuedGroup> groups;  // by name
+  bool empty() const { return groups.empty(); }
+};
+
+// All of a run, or of one launch of it (an ordinal; dumps of which no log tells the launch count
+// for every one). Sends and receives are left out.
+Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
+                             const std::optional<std::int64_t>& launch);
+
+// How far one rank came in the last call of one graph: what the generated code schedules against
+// what was issued.
+struct GraphProgress {
+  std::size_t rank = 0;  // index into IssuedJob::ranks
+  std::string label;
+  std::string function;
+  std::size_t scheduled = 0;  // collectives of the generated code, without waits
+  std::size_t issued = 0;     // of all calls that the dump holds
+  std::size_t reached = 0;    // of the last call; equal to `scheduled`: all
+  std::string next;  // the first that was not reached: "reduce_scatter_tensor group 2, line 159 of
+                     // the generated code"
+};
+// Only graphs of which something was issued; by rank, then by label.
+Result<std::vector<GraphProgress>> CompareWithSchedule(Database& database, const IssuedJob& job);
+
+// What is wrong, or worth knowing. Fields as `tlparse findings` has them.
+struct CollectiveFinding {
+  std::string kind;      // collective_not_reached, collective_divergence, stuck
+  std::string severity;  // error, warning, note
+  std::string title;
+  std::string detail;
+  std::vector<std::size_t> ranks;  // the odd ones: indices into IssuedJob::ranks; empty: all
+  std::string group;
+  std::int64_t sequence = 0;
+  std::string label;     // compile of the graph concerned; empty: none
+  std::string function;  // compiled function; empty: none
+  std::string file;      // Python line; empty: unknown
+  std::int64_t line = 0;
+  std::string cause;  // empty: unknown
+  std::string advice;
+  std::optional<std::int64_t> since_us;
+};
+
+// The most urgent first; of one group, what follows from an earlier difference is not said again.
+Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database, const IssuedJob& job);
+
+}  // namespace tlparse

@@ -1,0 +1,250 @@
+#include "cli/collectives_issued.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "cli/rank_output.h"
+#include "cli/terminal.h"
+
+namespace tlparse {
+namespace {
+
+using Indices = std::vector<std::size_t>;  // into IssuedJob::ranks
+
+// One sequence number of one group.
+struct Line {
+  std::int64_t sequence = 0;
+  const IssuedCollective* usual = nullptr;  // what most ranks issued
+  std::map<std::string, Indices> by_title;
+  Indices done, waiting, missing, unknown;
+  std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+  std::size_t last_rank = 0;
+  bool IsOdd() const { return by_title.size() > 1 || !missing.empty(); }
+};
+
+std::string RanksOf(const IssuedJob& job, const Indices& indices) {
+  std::vector<std::int64_t> ranks;
+  std::string names;
+  for (const std::size_t index : indices) {
+    const IssuingRank& rank = job.ranks[index];
+    if (rank.rank)
+      ranks.push_back(*rank.rank);
+    else
+      names += (names.empty() ? "" : ",") + rank.name;
+  }
+  std::sort(ranks.begin(), ranks.end());
+  std::string text = FormatRankRanges(ranks);
+  if (!names.empty()) text += (text.empty() ? "" : ",") + names;
+  return text;
+}
+
+std::vector<Line> LinesOf(const IssuedGroup& group) {
+  std::set<std::int64_t> sequences;
+  for (const std::vector<IssuedCollective>& issued : group.issued) {
+    for (const IssuedCollective& one : issued) sequences.insert(one.sequence);
+  }
+  std::vector<Line> lines;
+  for (const std::int64_t sequence : sequences) {
+    Line line;
+    line.sequence = sequence;
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      const std::vector<const IssuedCollective*> all = group.At(i, sequence);
+      if (all.empty()) {
+        const bool is_before =
+            !group.issued[i].empty() && sequence < group.issued[i].front().sequence;
+        (is_before ? line.unknown : line.missing).push_back(group.ranks[i]);
+        continue;
+      }
+      const IssuedCollective& one = *all.front();
+      Indices& same = line.by_title[one.Title()];
+      same.push_back(group.ranks[i]);
+      if (same.size() > most) {
+        most = same.size();
+        line.usual = &one;
+      }
+      (one.is_done ? line.done : line.waiting).push_back(group.ranks[i]);
+      line.first_ns = std::min(line.first_ns, one.start_ns);
+      if (one.start_ns > line.last_ns) {
+        line.last_ns = one.start_ns;
+        line.last_rank = group.ranks[i];
+      }
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
+  PrintWrapped(fmt::format("{}: ranks {}", group.Title(), RanksOf(job, group.ranks)), 2, 4);
+  const std::vector<Line> lines = LinesOf(group);
+  constexpr std::size_t kLast = 3;
+  Table table({{"#", Table::Align::kRight},
+               {"collective"},
+               {"ranks"},
+               {"state"},
+               {"waited", Table::Align::kRight},
+               {"last"}});
+  std::size_t left_out = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Line& line = lines[i];
+    if (!all && !line.IsOdd() && line.waiting.empty() && i + kLast < lines.size()) {
+      ++left_out;
+      continue;
+    }
+    std::string state;
+    const auto add = [&](std::string_view what, const Indices& ranks) {
+      if (!ranks.empty())
+        state += fmt::format("{}{} {}", state.empty() ? "" : ", ", what, RanksOf(job, ranks));
+    };
+    if (line.waiting.empty() && line.missing.empty()) {
+      state = "done";
+    } else {
+      add("done", line.done);
+      add("in it", line.waiting);
+      add("NOT REACHED", line.missing);
+    }
+    const bool has_span = group.ranks.size() > 1 && line.last_ns > INT64_MIN;
+    bool is_first = true;
+    for (const auto& [title, ranks] : line.by_title) {
+      table.Add({is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
+                 is_first ? state : "",
+                 is_first && has_span
+                     ? HumanDuration(static_cast<double>(line.last_ns - line.first_ns) / 1e9)
+                     : "",
+                 is_first && has_span ? job.ranks[line.last_rank].name : ""});
+      is_first = false;
+    }
+  }
+  table.Print();
+  if (left_out > 0)
+    PrintWrapped(fmt::format("and {} more, alike on all ranks (--all)", left_out), 4, 6);
+}
+
+}  // namespace
+
+void PrintIssued(const CollectiveAnswer& answer, bool all) {
+  const IssuedJob& job = answer.issued;
+  if (job.empty()) return;
+  PrintHeading(
+      fmt::format("issued, as the dumps and logs of {} tell", Count(job.ranks.size(), "rank")));
+  for (const CollectiveFinding& finding : answer.problems) {
+    PrintWrapped(fmt::format("{}: {}", finding.severity, finding.title), 0, 2);
+    PrintWrapped(finding.detail, 2, 4);
+    if (!finding.advice.empty()) PrintWrapped("try: " + finding.advice, 2, 4);
+  }
+  for (const IssuedGroup& group : job.groups) PrintGroup(job, group, all);
+  for (const GraphProgress& progress : answer.progress) {
+    if (progress.reached == progress.scheduled) continue;
+    PrintWrapped(
+        fmt::format("rank {}: the last call of graph {} ({}) issued {} of {} collectives; next: {}",
+                    job.ranks[progress.rank].name, progress.label, progress.function,
+                    progress.reached, progress.scheduled, progress.next),
+        2, 4);
+  }
+}
+
+void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
+  const IssuedJob& job = answer.issued;
+  if (job.empty()) {
+    json.Null();
+    return;
+  }
+  const auto write_ranks = [&](const Indices& indices) {
+    json.BeginObject()
+        .Key("count")
+        .Int(static_cast<std::int64_t>(indices.size()))
+        .Key("ranks")
+        .String(RanksOf(job, indices))
+        .EndObject();
+  };
+  json.BeginObject().Key("groups").BeginArray();
+  for (const IssuedGroup& group : job.groups) {
+    json.BeginObject()
+        .Key("name")
+        .String(group.name)
+        .Key("description")
+        .OptionalString(NonEmpty(group.description))
+        .Key("ranks");
+    write_ranks(group.ranks);
+    json.Key("collectives").BeginArray();
+    for (const Line& line : LinesOf(group)) {
+      json.BeginObject().Key("sequence_number").Int(line.sequence).Key("issued").BeginArray();
+      for (const auto& [title, ranks] : line.by_title) {
+        json.BeginObject().Key("item").String(title).Key("ranks");
+        write_ranks(ranks);
+        json.EndObject();
+      }
+      json.EndArray().Key("done");
+      write_ranks(line.done);
+      json.Key("waiting");
+      write_ranks(line.waiting);
+      json.Key("not_reached");
+      write_ranks(line.missing);
+      json.Key("unknown");
+      write_ranks(line.unknown);
+      json.Key("graph")
+          .OptionalString(NonEmpty(line.usual->label))
+          .Key("file")
+          .OptionalString(NonEmpty(line.usual->file));
+      json.Key("line").OptionalInt(line.usual->line == 0 ? std::nullopt
+                                                         : std::optional(line.usual->line));
+      json.Key("wait_us").Real(static_cast<double>(line.last_ns - line.first_ns) / 1e3);
+      json.Key("last_rank").String(job.ranks[line.last_rank].name).EndObject();
+    }
+    json.EndArray().EndObject();
+  }
+  json.EndArray().Key("findings").BeginArray();
+  for (const CollectiveFinding& one : answer.problems) {
+    json.BeginObject()
+        .Key("kind")
+        .String(one.kind)
+        .Key("severity")
+        .String(one.severity)
+        .Key("title")
+        .String(one.title);
+    json.Key("detail").String(one.detail).Key("ranks");
+    write_ranks(one.ranks);
+    json.Key("group").String(one.group).Key("sequence_number").Int(one.sequence);
+    json.Key("graph")
+        .OptionalString(NonEmpty(one.label))
+        .Key("function")
+        .OptionalString(NonEmpty(one.function));
+    json.Key("file")
+        .OptionalString(NonEmpty(one.file))
+        .Key("line")
+        .OptionalInt(one.line == 0 ? std::nullopt : std::optional(one.line));
+    json.Key("cause")
+        .OptionalString(NonEmpty(one.cause))
+        .Key("try")
+        .OptionalString(NonEmpty(one.advice));
+    json.Key("since_us").OptionalInt(one.since_us).EndObject();
+  }
+  json.EndArray().Key("progress").BeginArray();
+  for (const GraphProgress& one : answer.progress) {
+    json.BeginObject()
+        .Key("rank")
+        .String(job.ranks[one.rank].name)
+        .Key("graph")
+        .String(one.label)
+        .Key("function")
+        .String(one.function);
+    json.Key("scheduled")
+        .Int(static_cast<std::int64_t>(one.scheduled))
+        .Key("issued")
+        .Int(static_cast<std::int64_t>(one.issued));
+    json.Key("reached_in_last_call")
+        .Int(static_cast<std::int64_t>(one.reached))
+        .Key("next")
+        .OptionalString(NonEmpty(one.next))
+        .EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
+}  // namespace tlparse

@@ -1,0 +1,454 @@
+// nsys export --type sqlite: kernels, copies, the calls that launched them, and NVTX ranges. Its
+// tables are made only where there is something to hold, and older exports lack columns: each is
+// looked for before it is read. The database is opened read-only, its schema untrusted.
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/utf8.h"
+#include "rows/profile.h"
+#include "runtime/reader.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostNameBytes = 4096;
+
+// A read-only connection to a database that nobody vouches for.
+class Export {
+ public:
+  static Result<Export> Open(const std::string& path) {
+    sqlite3* handle = nullptr;
+    const int code = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READONLY, nullptr);
+    Export opened(handle);
+    if (code != SQLITE_OK)
+      return Fail(ErrorCode::kIo, fmt::format("cannot read '{}': {}", path, sqlite3_errstr(code)));
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    return opened;
+  }
+  bool Has(const std::string& table) { return !Columns(table).empty(); }
+  // The column, or NULL where the table has none of that name.
+  std::string Column(const std::string& table, const std::string& column,
+                     const std::string& alias) {
+    return Columns(table).count(column) > 0 ? fmt::format("{}.\"{}\"", alias, column)
+                                            : std::string("NULL");
+  }
+  // Calls `row` for each row until it fails; kNotATrace with SQLite's words if the file is damaged.
+  template <typename Row>
+  Result<void> Query(const std::string& sql, const Row& row) {
+    sqlite3_stmt* statement = nullptr;
+    int code = sqlite3_prepare_v2(handle_.get(), sql.c_str(), -1, &statement, nullptr);
+    const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> owner(statement, &sqlite3_finalize);
+    while (code == SQLITE_OK || code == SQLITE_ROW) {
+      code = sqlite3_step(statement);
+      if (code == SQLITE_DONE) return {};
+      if (code == SQLITE_ROW) RETURN_IF_ERROR(row(statement));
+    }
+    return Fail(ErrorCode::kNotATrace, sqlite3_errmsg(handle_.get()));
+  }
+
+ private:
+  struct Closer {
+    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+  };
+  explicit Export(sqlite3* handle) : handle_(handle) {}
+  const std::set<std::string>& Columns(const std::string& table) {
+    const auto [found, is_new] = columns_.try_emplace(table);
+    if (is_new) {
+      // A view would be an export of somebody else's making.
+      const std::string sql = fmt::format(
+          "SELECT c.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type = 'table' "
+          "AND s.name = '{}'",
+          table);
+      static_cast<void>(Query(sql, [&](sqlite3_stmt* row) -> Result<void> {
+        found->second.insert(reinterpret_cast<const char*>(sqlite3_column_text(row, 0)));
+        return {};
+      }));
+    }
+    return found->second;
+  }
+  std::unique_ptr<sqlite3, Closer> handle_;
+  std::map<std::string, std::set<std::string>> columns_;
+};
+
+std::string_view TextAt(sqlite3_stmt* row, int column) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, column));
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(row, column));
+  return text == nullptr ? std::string_view()
+                         : std::string_view(text, std::min(size, kMostNameBytes));
+}
+std::optional<std::int64_t> IntAt(sqlite3_stmt* row, int column) {
+  if (sqlite3_column_type(row, column) == SQLITE_NULL) return std::nullopt;
+  return sqlite3_column_int64(row, column);
+}
+
+// "aten::mm, seq = 12, op_id = 7" → the name and 12.
+std::optional<std::int64_t> TakeSequence(std::string_view& text) {
+  const std::size_t at = text.find(", seq = ");
+  std::optional<std::int64_t> sequence;
+  if (at != text.npos) {
+    std::int64_t number = 0;
+    const std::string_view digits = text.substr(at + 8);
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc())
+      sequence = number;
+    text = text.substr(0, at);
+  }
+  if (const std::size_t op = text.find(", op_id = "); op != text.npos) text = text.substr(0, op);
+  return sequence;
+}
+
+class NsysReader final : public RuntimeReader {
+ public:
+  void Prepare(TableSet& tables) override {
+    tables.Use<ProfileThreadRow>();
+    tables.Use<KernelRunRow>();
+    tables.Use<DeviceCopyRow>();
+    tables.Use<DeviceLaunchRow>();
+    tables.Use<OpRunRow>();
+    tables.Use<AnnotationRow>();
+    tables.Use<CompiledSliceRow>();
+  }
+  Result<bool> Read(RuntimeContext& context) override;
+
+ private:
+  Result<void> ReadAll(Export& file, RuntimeContext& context);
+  Result<void> ReadFacts(Export& file, RuntimeContext& context);
+  Result<void> ReadKernels(Export& file, RuntimeContext& context);
+  Result<void> ReadCopies(Export& file, const std::string& table, const char* kind,
+                          RuntimeContext& context);
+  Result<void> ReadLaunches(Export& file, RuntimeContext& context);
+  Result<void> ReadRanges(Export& file, RuntimeContext& context);
+  void AddRange(std::string_view text, std::int64_t start_ns, std::int64_t duration_ns,
+                std::optional<std::int64_t> thread, RuntimeContext& context);
+  std::optional<std::int64_t> Thread(std::optional<std::int64_t> global_tid,
+                                     RuntimeContext& context);
+  // Numbers of correlation count per process: those of a second process are told apart.
+  std::optional<std::int64_t> Correlation(std::optional<std::int64_t> number,
+                                          std::optional<std::int64_t> global_id);
+  // Adds a moment of the file to the stretch that it measured; the start in nanoseconds since the
+  // epoch.
+  std::int64_t Start(std::int64_t start_ns, std::int64_t duration_ns, RuntimeContext& context);
+
+  std::int64_t epoch_ns_ = 0;
+  std::map<std::int64_t, std::int64_t> threads_;  // by globalTid
+  std::map<std::int64_t, std::int64_t> pids_;     // of device work, by their order
+};
+
+std::int64_t PidOf(std::int64_t global_id) { return global_id >> 24 & 0xFFFFFF; }
+
+std::optional<std::int64_t> NsysReader::Thread(std::optional<std::int64_t> global_tid,
+                                               RuntimeContext& context) {
+  if (!global_tid) return std::nullopt;
+  const auto [found, is_new] = threads_.try_emplace(*global_tid, 0);
+  if (is_new) {
+    RowBatch& rows = context.rows();
+    found->second = context.NextId(rows.TableOf<ProfileThreadRow>());
+    const std::string pid = fmt::format("{}", PidOf(*global_tid)),
+                      tid = fmt::format("{}", *global_tid & 0xFFFFFF);
+    rows.Add(ProfileThreadRow{.id = found->second,
+                              .profile_id = context.profile_id(),
+                              .pid = RowText(pid),
+                              .tid = RowText(tid)});
+  }
+  return found->second;
+}
+
+std::optional<std::int64_t> NsysReader::Correlation(std::optional<std::int64_t> number,
+                                                    std::optional<std::int64_t> global_id) {
+  if (!number) return std::nullopt;
+  const auto [found, is_new] =
+      pids_.try_emplace(global_id ? PidOf(*global_id) : 0, static_cast<std::int64_t>(pids_.size()));
+  return *number | found->second << 40;
+}
+
+std::int64_t NsysReader::Start(std::int64_t start_ns, std::int64_t duration_ns,
+                               RuntimeContext& context) {
+  ProfileFacts& facts = context.facts();
+  const std::int64_t at_ns = epoch_ns_ + start_ns;
+  facts.start_ns = std::min(facts.start_ns.value_or(at_ns), at_ns);
+  facts.end_ns = std::max(facts.end_ns.value_or(at_ns + duration_ns), at_ns + duration_ns);
+  ++facts.kept_count;
+  return at_ns;
+}
+
+Result<void> NsysReader::ReadFacts(Export& file, RuntimeContext& context) {
+  ProfileFacts& facts = context.facts();
+  RETURN_IF_ERROR(file.Query("SELECT name, value FROM META_DATA_EXPORT",
+                             [&](sqlite3_stmt* row) -> Result<void> {
+                               if (TextAt(row, 0) == "EXPORT_SCHEMA_VERSION")
+                                 facts.format_version = SanitizeUtf8(TextAt(row, 1));
+                               return {};
+                             }));
+  bool has_epoch = false;
+  if (file.Column("TARGET_INFO_SESSION_START_TIME", "utcEpochNs", "t") != "NULL") {
+    RETURN_IF_ERROR(file.Query("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME",
+                               [&](sqlite3_stmt* row) -> Result<void> {
+                                 epoch_ns_ = sqlite3_column_int64(row, 0);
+                                 has_epoch = true;
+                                 return {};
+                               }));
+  }
+  if (!has_epoch)
+    context.Log(ImportCode::kAssumedClock,
+                "the export does not say when its session began; times count from its beginning");
+  if (file.Column("TARGET_INFO_SYSTEM_ENV", "value", "t") != "NULL") {
+    RETURN_IF_ERROR(file.Query("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname'",
+                               [&](sqlite3_stmt* row) -> Result<void> {
+                                 facts.host = SanitizeUtf8(TextAt(row, 0));
+                                 return {};
+                               }));
+  }
+  return {};
+}
+
+Result<void> NsysReader::ReadKernels(Export& file, RuntimeContext& context) {
+  const std::string table = "CUPTI_ACTIVITY_KIND_KERNEL";
+  if (!file.Has(table)) return {};
+  const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
+  const bool has_names = file.Has("StringIds");
+  const std::string name =
+      column("shortName") != "NULL" ? column("shortName") : column("demangledName");
+  return file.Query(
+      fmt::format("SELECT {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {} FROM {} k {}",
+                  column("start"), column("end"), column("deviceId"), column("streamId"),
+                  column("correlationId"), column("globalPid"), has_names ? "s.value" : "NULL",
+                  column("gridX"), column("gridY"), column("gridZ"), column("blockX"),
+                  column("blockY"), column("blockZ"), table,
+                  has_names ? fmt::format("LEFT JOIN StringIds s ON s.id = {}", name) : ""),
+      [&](sqlite3_stmt* row) -> Result<void> {
+        ++context.facts().event_count;
+        if (!IntAt(row, 0) || !IntAt(row, 1)) return {};
+        const std::int64_t duration_ns = *IntAt(row, 1) - *IntAt(row, 0);
+        const auto three = [&](int first) -> std::optional<std::int64_t> {
+          if (!IntAt(row, first)) return std::nullopt;
+          return context.Text(fmt::format("[{}, {}, {}]", *IntAt(row, first),
+                                          IntAt(row, first + 1).value_or(1),
+                                          IntAt(row, first + 2).value_or(1)));
+        };
+        RowBatch& rows = context.rows();
+        KernelRunRow kernel{.id = context.NextId(rows.TableOf<KernelRunRow>()),
+                            .profile_id = context.profile_id(),
+                            .name_id = context.Text(TextAt(row, 6)),
+                            .start_ns = Start(*IntAt(row, 0), duration_ns, context),
+                            .duration_ns = duration_ns};
+        kernel.device = IntAt(row, 2);
+        kernel.stream = IntAt(row, 3);
+        kernel.correlation = Correlation(IntAt(row, 4), IntAt(row, 5));
+        kernel.grid_id = three(7);
+        kernel.block_id = three(10);
+        rows.Add(kernel);
+        return context.Flush();
+      });
+}
+
+Result<void> NsysReader::ReadCopies(Export& file, const std::string& table, const char* kind,
+                                    RuntimeContext& context) {
+  if (!file.Has(table)) return {};
+  const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
+  return file.Query(
+      fmt::format("SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM {} k", column("start"), column("end"),
+                  column("deviceId"), column("streamId"), column("correlationId"),
+                  column("globalPid"), column("bytes"), column("copyKind"), table),
+      [&](sqlite3_stmt* row) -> Result<void> {
+        ++context.facts().event_count;
+        if (!IntAt(row, 0) || !IntAt(row, 1)) return {};
+        const std::int64_t duration_ns = *IntAt(row, 1) - *IntAt(row, 0);
+        // CUPTI's numbers of the kinds that occur in training.
+        constexpr std::string_view kKinds[] = {"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                               "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
+        const std::int64_t number = IntAt(row, 7).value_or(0);
+        const std::string name =
+            IntAt(row, 7) ? fmt::format("{} {}", kind,
+                                        number >= 0 && number < 11 ? kKinds[number] : kKinds[0])
+                          : kind;
+        RowBatch& rows = context.rows();
+        DeviceCopyRow copy{.id = context.NextId(rows.TableOf<DeviceCopyRow>()),
+                           .profile_id = context.profile_id(),
+                           .kind = RowText(std::string_view(kind)),
+                           .name_id = context.Text(name),
+                           .start_ns = Start(*IntAt(row, 0), duration_ns, context),
+                           .duration_ns = duration_ns};
+        copy.device = IntAt(row, 2);
+        copy.stream = IntAt(row, 3);
+        copy.correlation = Correlation(IntAt(row, 4), IntAt(row, 5));
+        copy.size_bytes = IntAt(row, 6);
+        rows.Add(copy);
+        return context.Flush();
+      });
+}
+
+// Calls of the runtime that queued what is in the file.
+Result<void> NsysReader::ReadLaunches(Export& file, RuntimeContext& context) {
+  const std::string table = "CUPTI_ACTIVITY_KIND_RUNTIME";
+  std::string queued;
+  for (const std::string work :
+       {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET"}) {
+    if (file.Column(work, "correlationId", "w") != "NULL")
+      queued +=
+          fmt::format("{}SELECT correlationId FROM {}", queued.empty() ? "" : " UNION ", work);
+  }
+  const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
+  if (queued.empty() || column("correlationId") == "NULL") return {};
+  const bool has_names = file.Has("StringIds") && column("nameId") != "NULL";
+  return file.Query(
+      fmt::format("SELECT {}, {}, {}, {}, {} FROM {} k {} WHERE k.correlationId IN ({})",
+                  column("start"), column("end"), column("globalTid"), column("correlationId"),
+                  has_names ? "s.value" : "NULL", table,
+                  has_names ? "LEFT JOIN StringIds s ON s.id = k.nameId" : "", queued),
+      [&](sqlite3_stmt* row) -> Result<void> {
+        ++context.facts().event_count;
+        if (!IntAt(row, 0) || !IntAt(row, 1)) return {};
+        const std::int64_t duration_ns = *IntAt(row, 1) - *IntAt(row, 0);
+        RowBatch& rows = context.rows();
+        DeviceLaunchRow launch{
+            .id = context.NextId(rows.TableOf<DeviceLaunchRow>()),
+            .profile_id = context.profile_id(),
+            .name_id = context.Text(TextAt(row, 4)),
+            .start_ns = Start(*IntAt(row, 0), duration_ns, context),
+            .duration_ns = duration_ns,
+            .correlation = Correlation(IntAt(row, 3), IntAt(row, 2)).value_or(0)};
+        launch.thread_id = Thread(IntAt(row, 2), context);
+        rows.Add(launch);
+        return context.Flush();
+      });
+}
+
+void NsysReader::AddRange(std::string_view text, std::int64_t start_ns, std::int64_t duration_ns,
+                          std::optional<std::int64_t> thread, RuntimeContext& context) {
+  RowBatch& rows = context.rows();
+  const std::optional<std::int64_t> sequence = TakeSequence(text);
+  constexpr std::string_view kCall = "## Call CompiledFxGraph ",
+                             kRegion = "Torch-Compiled Region: ", kStep = "ProfilerStep#";
+  int slice = -1;
+  std::string_view name = text;
+  if (text.starts_with(kCall)) {
+    slice = 0;
+    name = text.substr(kCall.size());
+    name = name.substr(0, name.find(' '));
+    if (name == "None") name = {};
+  } else if (text.starts_with(kRegion)) {
+    slice = 1;
+    name = text.substr(kRegion.size());
+  } else if (text == "CompiledFunction" || text == "CompiledFunctionBackward") {
+    slice = text == "CompiledFunction" ? 2 : 3;
+    name = {};
+  }
+  if (slice >= 0) {
+    CompiledSliceRow row{.id = context.NextId(rows.TableOf<CompiledSliceRow>()),
+                         .profile_id = context.profile_id(),
+                         .kind = slice,
+                         .start_ns = start_ns,
+                         .duration_ns = duration_ns};
+    row.name_id = context.OptionalText(name);
+    row.thread_id = thread;
+    row.sequence_number = sequence;
+    rows.Add(row);
+  } else if (text.find("::") != text.npos) {
+    OpRunRow row{.id = context.NextId(rows.TableOf<OpRunRow>()),
+                 .profile_id = context.profile_id(),
+                 .name_id = context.Text(text),
+                 .start_ns = start_ns,
+                 .duration_ns = duration_ns};
+    row.thread_id = thread;
+    row.sequence_number = sequence;
+    rows.Add(row);
+  } else {
+    AnnotationRow row{.id = context.NextId(rows.TableOf<AnnotationRow>()),
+                      .profile_id = context.profile_id(),
+                      .name_id = context.Text(text),
+                      .start_ns = start_ns,
+                      .duration_ns = duration_ns};
+    row.thread_id = thread;
+    std::int64_t step = 0;
+    if (text.starts_with(kStep) &&
+        std::from_chars(text.data() + kStep.size(), text.data() + text.size(), step).ec ==
+            std::errc())
+      row.step = step;
+    rows.Add(row);
+  }
+}
+
+Result<void> NsysReader::ReadRanges(Export& file, RuntimeContext& context) {
+  const std::string table = "NVTX_EVENTS";
+  const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
+  if (column("start") == "NULL" || column("end") == "NULL") return {};
+  const bool has_ids = column("textId") != "NULL" && file.Has("StringIds");
+  const std::string text =
+      has_ids ? fmt::format("coalesce({}, s.value)", column("text")) : column("text");
+  return file.Query(fmt::format("SELECT k.start, k.end, {}, {}, {} FROM {} k {}",
+                                column("globalTid"), column("eventType"), text, table,
+                                has_ids ? "LEFT JOIN StringIds s ON s.id = k.textId" : ""),
+                    [&](sqlite3_stmt* row) -> Result<void> {
+                      ++context.facts().event_count;
+                      // 59: pushed and popped, 60: started and ended; marks and open ranges have no
+                      // end.
+                      const std::int64_t type = IntAt(row, 3).value_or(59);
+                      if (!IntAt(row, 0) || !IntAt(row, 1) || (type != 59 && type != 60) ||
+                          TextAt(row, 4).empty())
+                        return {};
+                      const std::int64_t duration_ns = *IntAt(row, 1) - *IntAt(row, 0);
+                      AddRange(TextAt(row, 4), Start(*IntAt(row, 0), duration_ns, context),
+                               duration_ns, Thread(IntAt(row, 2), context), context);
+                      return context.Flush();
+                    });
+}
+
+Result<void> NsysReader::ReadAll(Export& file, RuntimeContext& context) {
+  RETURN_IF_ERROR(ReadFacts(file, context));
+  RETURN_IF_ERROR(ReadKernels(file, context));
+  RETURN_IF_ERROR(ReadCopies(file, "CUPTI_ACTIVITY_KIND_MEMCPY", "memcpy", context));
+  RETURN_IF_ERROR(ReadCopies(file, "CUPTI_ACTIVITY_KIND_MEMSET", "memset", context));
+  RETURN_IF_ERROR(ReadLaunches(file, context));
+  return ReadRanges(file, context);
+}
+
+Result<bool> NsysReader::Read(RuntimeContext& context) {
+  ProfileFacts& facts = context.facts();
+  facts.kind = "nsys";
+  epoch_ns_ = 0;
+  threads_.clear();
+  pids_.clear();
+  std::string buffer(std::size_t{1} << 20, '\0');
+  while (true) {  // for its number of bytes and its hash
+    ASSIGN_OR_RETURN(const std::size_t count, context.Read(buffer.data(), buffer.size()));
+    if (count == 0) break;
+  }
+  Result<Export> file = Export::Open(context.input().path);
+  const Result<void> done =
+      file ? ReadAll(*file, context) : Result<void>(tl::unexpected<Error>(file.error()));
+  if (!done &&
+      (done.error().code == ErrorCode::kNotATrace || done.error().code == ErrorCode::kIo)) {
+    context.Log(
+        ImportCode::kBadRuntimeFile,
+        fmt::format(
+            "{} (an export that is compressed has to be unpacked first); what came before was read",
+            done.error().message));
+  } else if (!done) {
+    return tl::unexpected<Error>(done.error());
+  }
+  std::set<std::int64_t> pids;
+  for (const auto& [pid, order] : pids_) pids.insert(pid);
+  for (const auto& [tid, id] : threads_) pids.insert(PidOf(tid));
+  pids.erase(0);
+  if (pids.size() == 1) facts.pid = *pids.begin();
+  if (pids.size() > 1)
+    context.Log(ImportCode::kUnknownRank,
+                fmt::format("the export holds {} processes: its rows belong to no single rank",
+                            pids.size()));
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<RuntimeReader> MakeNsysReader() { return std::make_unique<NsysReader>(); }
+
+}  // namespace tlparse

@@ -1,0 +1,319 @@
+// Flight-recorder dumps of c10d: a pickle of plain values (its frames tell the Python lines) or
+// JSON (without frames). Versions 2.x; what an entry holds beyond the known fields is kept as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "artifacts/common/text/stack_pool.h"
+#include "base/ascii.h"
+#include "base/json_writer.h"
+#include "base/utf8.h"
+#include "rows/profile.h"
+#include "rows/recorder.h"
+#include "runtime/pickle_reader.h"
+#include "runtime/plain_json.h"
+#include "runtime/reader.h"
+#include "runtime/recorder_name.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::size_t kMostFileBytes = std::size_t{64} << 20;
+constexpr std::size_t kMostFieldBytes = std::size_t{1} << 20;  // of a JSON column
+constexpr std::size_t kMostFrames = 1024;                      // of one entry
+
+// The columns that a field of an entry goes to as it stands.
+constexpr std::array<std::string_view, 22> kKnownFields = {"record_id",
+                                                           "pg_id",
+                                                           "process_group",
+                                                           "collective_seq_id",
+                                                           "p2p_seq_id",
+                                                           "op_id",
+                                                           "profiling_name",
+                                                           "is_p2p",
+                                                           "retired",
+                                                           "input_sizes",
+                                                           "input_dtypes",
+                                                           "output_sizes",
+                                                           "output_dtypes",
+                                                           "state",
+                                                           "time_created_ns",
+                                                           "time_discovered_started_ns",
+                                                           "duration_ms",
+                                                           "timeout_ms",
+                                                           "time_discovered_completed_ns",
+                                                           "thread_id",
+                                                           "thread_name",
+                                                           "frames"};
+
+class RecorderReader final : public RuntimeReader {
+ public:
+  void Prepare(TableSet& tables) override {
+    stacks_ = std::make_unique<StackPool>(tables);
+    tables.Use<RecorderEntryRow>();
+    tables.Use<CollectiveRunRow>();
+  }
+  Result<bool> Read(RuntimeContext& context) override;
+
+ private:
+  Result<void> AddEntries(const PlainValue& entries, RuntimeContext& context);
+  void AddEntry(const PlainValue& entry, std::int64_t ordinal, RuntimeContext& context);
+  std::optional<std::int64_t> AddStack(const PlainValue& frames, RuntimeContext& context);
+
+  std::unique_ptr<StackPool> stacks_;
+  bool has_stacks_ = false;
+};
+
+// The whole file, or its first kMostFileBytes.
+Result<std::string> ReadAll(RuntimeContext& context) {
+  std::string bytes;
+  while (bytes.size() < kMostFileBytes) {
+    const std::size_t before = bytes.size();
+    bytes.resize(std::min(kMostFileBytes, before + (std::size_t{1} << 20)));
+    ASSIGN_OR_RETURN(const std::size_t count,
+                     context.Read(bytes.data() + before, bytes.size() - before));
+    bytes.resize(before + count);
+    if (count == 0) return bytes;
+  }
+  // The rest is read for its hash.
+  std::string rest(std::size_t{1} << 20, '\0');
+  while (true) {
+    ASSIGN_OR_RETURN(const std::size_t count, context.Read(rest.data(), rest.size()));
+    if (count == 0) return bytes;
+  }
+}
+
+std::optional<std::string> Json(const PlainValue& value) {
+  std::string json;
+  if (value.IsNull() || !value.AppendJson(json, kMostFieldBytes)) return std::nullopt;
+  return json;
+}
+
+// A number that a JSON dump writes as text.
+std::optional<std::int64_t> Number(const PlainValue& value) {
+  if (const std::optional<std::int64_t> number = value.Int()) return number;
+  const std::optional<std::string_view> text = value.Text();
+  std::int64_t number = 0;
+  if (!text || text->empty() ||
+      std::from_chars(text->data(), text->data() + text->size(), number).ptr !=
+          text->data() + text->size())
+    return std::nullopt;
+  return number;
+}
+
+// A time; 0 stands for none in JSON dumps.
+std::optional<std::int64_t> Time(const PlainValue& value) {
+  const std::optional<std::int64_t> time = Number(value);
+  return time && *time > 0 ? time : std::nullopt;
+}
+
+std::optional<std::int64_t> Flag(const PlainValue& value) {
+  if (const std::optional<bool> flag = value.Bool()) return *flag ? 1 : 0;
+  return std::nullopt;
+}
+
+std::optional<std::string> Text(const PlainValue& value) {
+  if (const std::optional<std::string_view> text = value.Text()) return SanitizeUtf8(*text);
+  if (const std::optional<std::int64_t> number = value.Int()) return fmt::format("{}", *number);
+  return std::nullopt;
+}
+
+// What the dump says beside its entries.
+std::string Metadata(const PlainValue& root, bool is_pickle) {
+  JsonWriter json;
+  json.BeginObject().Key("form").String(is_pickle ? "pickle" : "json");
+  for (std::size_t i = 0; i < std::min<std::size_t>(root.size(), 256); ++i) {
+    const auto [key, value] = root.Member(i);
+    const std::optional<std::string_view> name = key.Text();
+    if (!name || *name == "entries" || *name == "version" || *name == "form") continue;
+    if (const std::optional<std::string> written = Json(value)) json.Key(*name).Raw(*written);
+  }
+  return json.EndObject().Take();
+}
+
+std::optional<std::int64_t> RecorderReader::AddStack(const PlainValue& frames,
+                                                     RuntimeContext& context) {
+  std::int64_t id = 0;
+  // Innermost first in the dump; a stack is stored from its outermost frame on.
+  for (std::size_t i = std::min(frames.size(), kMostFrames); i > 0; --i) {
+    const PlainValue frame = frames.At(i - 1);
+    StackPool::Frame row;
+    row.file = frame["filename"].Text();
+    row.line = Number(frame["line"]);
+    row.function = frame["name"].Text().value_or("");
+    id = stacks_->Child(context.rows(), id, row);
+  }
+  return id == 0 ? std::nullopt : std::optional(id);
+}
+
+// Members of unknown names, and known ones whose value no column takes.
+std::optional<std::string> Extra(const PlainValue& entry) {
+  JsonWriter json;
+  json.BeginObject();
+  bool has_any = false;
+  for (std::size_t i = 0; i < entry.size(); ++i) {
+    const auto [key, value] = entry.Member(i);
+    const std::optional<std::string_view> name = key.Text();
+    if (!name || std::find(kKnownFields.begin(), kKnownFields.end(), *name) != kKnownFields.end())
+      continue;
+    const std::optional<std::string> written = Json(value);
+    json.Key(*name).Raw(written ? *written : "null");
+    has_any = true;
+  }
+  if (!has_any) return std::nullopt;
+  return json.EndObject().Take();
+}
+
+void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
+                              RuntimeContext& context) {
+  RowBatch& rows = context.rows();
+  const PlainValue group = entry["process_group"];
+  const std::optional<std::string> group_name = Text(group.At(0));
+  const std::optional<std::string> name = Text(entry["profiling_name"]);
+  const PlainValue sequence =
+      entry.Has("collective_seq_id") ? entry["collective_seq_id"] : entry["seq_id"];
+  const std::optional<std::string> input_sizes = Json(entry["input_sizes"]);
+  const std::optional<std::string> input_dtypes = Json(entry["input_dtypes"]);
+  const std::optional<std::string> output_sizes = Json(entry["output_sizes"]);
+  const std::optional<std::string> output_dtypes = Json(entry["output_dtypes"]);
+  const std::optional<std::string> state = Text(entry["state"]);
+  const std::optional<std::string> thread_id = Text(entry["thread_id"]);
+  const std::optional<std::string> thread_name = Text(entry["thread_name"]);
+  const std::optional<std::string> extra = Extra(entry);
+  const std::optional<std::int64_t> created_ns = Time(entry["time_created_ns"]);
+  const std::optional<std::int64_t> completed_ns = Time(entry["time_discovered_completed_ns"]);
+  const bool is_p2p = entry["is_p2p"].Bool().value_or(false);
+  const auto text_id = [&](const std::optional<std::string>& text) {
+    return text ? std::optional(context.Text(*text)) : std::nullopt;
+  };
+  RecorderEntryRow row{.id = context.NextId(rows.TableOf<RecorderEntryRow>()),
+                       .profile_id = context.profile_id(),
+                       .ordinal = ordinal};
+  row.recorder_id = Number(entry["record_id"]);
+  row.pg_id = Number(entry["pg_id"]);
+  row.group_id = text_id(group_name);
+  row.group_desc_id = text_id(Text(group.At(1)));
+  row.collective_seq_id = Number(sequence);
+  row.p2p_seq_id = Number(entry["p2p_seq_id"]);
+  row.op_id = Number(entry["op_id"]);
+  row.profiling_name_id = text_id(name);
+  row.is_p2p = Flag(entry["is_p2p"]);
+  row.is_retired = Flag(entry["retired"]);
+  row.input_sizes = input_sizes;
+  row.input_dtypes = input_dtypes;
+  row.output_sizes = output_sizes;
+  row.output_dtypes = output_dtypes;
+  row.state = state;
+  row.time_created_ns = created_ns;
+  row.time_discovered_started_ns = Time(entry["time_discovered_started_ns"]);
+  row.time_discovered_completed_ns = completed_ns;
+  row.duration_ms = entry["duration_ms"].Real();
+  row.timeout_ms = Number(entry["timeout_ms"]);
+  row.thread_id = thread_id;
+  row.thread_name = thread_name;
+  row.stack_id = AddStack(entry["frames"], context);
+  row.extra = extra;
+  rows.Add(row);
+
+  CollectiveRunRow run{.id = context.NextId(rows.TableOf<CollectiveRunRow>()),
+                       .is_p2p = is_p2p ? 1 : 0};
+  run.profile_id = context.profile_id();
+  run.entry_id = row.id.value();
+  run.op_id = row.profiling_name_id;
+  run.group_id = row.group_id;
+  run.sequence_number = is_p2p ? row.p2p_seq_id : row.collective_seq_id;
+  run.input_shapes = input_sizes;
+  run.output_shapes = output_sizes;
+  run.dtype_id = text_id(Text(entry["input_dtypes"].At(0)));
+  run.state = state;
+  run.start_ns = created_ns;
+  run.end_ns = completed_ns;
+  rows.Add(run);
+
+  ProfileFacts& facts = context.facts();
+  if (created_ns) {
+    facts.start_ns = std::min(facts.start_ns.value_or(*created_ns), *created_ns);
+    const std::int64_t last_ns = std::max(
+        {*created_ns, completed_ns.value_or(0), row.time_discovered_started_ns.value_or(0)});
+    facts.end_ns = std::max(facts.end_ns.value_or(last_ns), last_ns);
+  }
+  ++facts.kept_count;
+}
+
+Result<void> RecorderReader::AddEntries(const PlainValue& entries, RuntimeContext& context) {
+  std::int64_t left_out = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const PlainValue entry = entries.At(i);
+    ++context.facts().event_count;
+    if (entry.type() != PlainValue::Type::kDict || entry.is_cut()) {
+      if (!entry.is_cut()) ++left_out;
+      continue;
+    }
+    AddEntry(entry, static_cast<std::int64_t>(i), context);
+    RETURN_IF_ERROR(context.Flush());
+  }
+  if (left_out > 0) {
+    context.Log(ImportCode::kBadRuntimeFile,
+                fmt::format("{} of the dump's entries are no dicts; they were left out", left_out));
+  }
+  return {};
+}
+
+Result<bool> RecorderReader::Read(RuntimeContext& context) {
+  if (!has_stacks_) {
+    RETURN_IF_ERROR(stacks_->Load(context.database()));
+    has_stacks_ = true;
+  }
+  ASSIGN_OR_RETURN(const std::string bytes, ReadAll(context));
+  const bool is_pickle = LooksLikePickle(bytes);
+  const PlainDocument document = is_pickle ? ReadPickle(bytes) : ReadPlainJson(bytes);
+  const PlainValue root = document.tree.root();
+  ProfileFacts& facts = context.facts();
+  facts.kind = "flight_recorder";
+  facts.rank = RankFromDumpName(context.input().path);
+  facts.format_version = Text(root["version"]).value_or("");
+  facts.metadata = Metadata(root, is_pickle);
+  if (document.problem) {
+    const PlainProblem& problem = *document.problem;
+    ImportPlace place;
+    place.byte_offset = problem.byte_offset;
+    context.Log(problem.is_cut ? ImportCode::kCutProfile
+                : is_pickle    ? ImportCode::kRefusedPickle
+                               : ImportCode::kBadRuntimeFile,
+                bytes.size() == kMostFileBytes
+                    ? std::string("the dump is larger than 64 MiB: its first part was read")
+                    : problem.message,
+                place,
+                std::string_view(bytes).substr(static_cast<std::size_t>(problem.byte_offset), 64));
+  }
+  const PlainValue entries = root["entries"];
+  // JSON dumps leave the list out where it is empty.
+  if (root.type() != PlainValue::Type::kDict ||
+      (root.Has("entries") && entries.type() != PlainValue::Type::kList)) {
+    if (!document.problem)
+      context.Log(ImportCode::kBadRuntimeFile, "the dump has no list of entries");
+    return true;
+  }
+  if (!facts.format_version.empty() && !facts.format_version.starts_with("2.")) {
+    context.Log(
+        ImportCode::kAssumedFormat,
+        fmt::format("the dump has version {}; it was read like version 2", facts.format_version));
+  }
+  if (!facts.rank) {
+    context.Log(ImportCode::kUnknownRank,
+                "the file's name does not end in a rank, and a dump does not hold one");
+  }
+  RETURN_IF_ERROR(AddEntries(entries, context));
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<RuntimeReader> MakeRecorderReader() { return std::make_unique<RecorderReader>(); }
+
+}  // namespace tlparse
