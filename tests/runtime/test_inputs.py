@@ -86,6 +86,24 @@ class Packages(InputTest):
                              self.rows(database, "SELECT name, size_bytes, crc32 FROM package_member ORDER BY ordinal"))
         self.assertEqual([], self.codes(database))
 
+    def test_kernels_of_packages_without_a_log(self):
+        profile = os.path.join(RUNS, "p_aoti", "run", "steps.pt.trace.json.zst")
+        database = self.ingest(self.package("mlp", "mlp.pt2"), self.package("gpt", "gpt.pt2"), profile)
+        order = {}
+        for model in ("mlp", "gpt"):
+            with open(os.path.join(self.MEMBERS, f"{model}.pt2.kernel_information.json"), encoding="utf-8") as file:
+                order[model] = list(json.load(file))
+        # Three calls of each package, whose kernels follow the handles in order.
+        expected = 3 * (order["mlp"] + order["gpt"])
+        found = self.rows(database, """SELECT k.name, k.debug_handle, r.name FROM kernel_run r JOIN kernel_row k ON k.id = r.kernel_id
+            WHERE r.join_key = 'K5' ORDER BY r.start_ns""")
+        self.assertEqual(45, len(found))
+        self.assertEqual(sorted(expected), sorted(f"{name}:{handle}" for name, handle, _ in found))
+        for name, _, ran in found:
+            self.assertEqual(name, re.sub(r"^graph_[0-9]+_", "", ran))
+        self.assertEqual([[0]], self.rows(database, """SELECT count(*) FROM kernel_run r WHERE r.kernel_id IS NOT NULL AND NOT EXISTS
+            (SELECT 1 FROM kernel_source s WHERE s.kernel_id = r.kernel_id)"""))
+
     def test_a_single_kernel_information(self):
         database = self.ingest(os.path.join(self.MEMBERS, "mlp.pt2.kernel_information.json"))
         self.assertEqual([["kernel_information", 5, 5]], self.rows(database, "SELECT kind, event_count, kept_count FROM profile"))
@@ -102,7 +120,7 @@ class Packages(InputTest):
         def bomb(archive):
             archive.writestr("a/data/aotinductor/big/kernel_information.json", b" " * (33 << 20))
             archive.writestr("../../etc/data/aotinductor/up/x_metadata.json", "{")
-            archive.writestr("/data/aotinductor/root/kernel_information.json", "[1, 2]")
+            archive.writestr("/" + "data/aotinductor/root/kernel_information.json", "[1, 2]")
             archive.writestr("a/data/aotinductor/\x1b[31m/kernel_information.json", '{"k:1": {"stack_traces": ["x"], "post_grad_nodes": [7, "n", "n"]}}')
         database = self.ingest(self.package(change=bomb, compression=zipfile.ZIP_DEFLATED))
         self.assertEqual([["\x1b[31m", 1], ["big", 0], ["model", 15 - 5], ["root", 0], ["up", 0]],

@@ -34,7 +34,7 @@ CREATE TABLE package_kernel_fact_row (
   input_shapes TEXT,              -- JSON list of lists; symbols as text
   input_dtypes TEXT,              -- JSON list
   output_shape TEXT,              -- JSON list
-  output_dtype TEXT,
+  output_dtype TEXT,              -- torch.float32, …
   pre_grad_nodes TEXT             -- JSON list
 ) STRICT;
 

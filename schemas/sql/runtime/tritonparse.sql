@@ -8,10 +8,10 @@ CREATE TABLE triton_compilation_row (
   hash TEXT,                      -- Triton's; ties launches to it
   label TEXT,                     -- compile that it belongs to, from pt_info: 0/0; NULL: not compiled by PyTorch
   attempt INTEGER,                -- of that compile
-  num_warps INTEGER,
-  num_stages INTEGER,
-  num_ctas INTEGER,
-  shared_bytes INTEGER,
+  num_warps INTEGER,              -- how it was compiled
+  num_stages INTEGER,             -- how it was compiled
+  num_ctas INTEGER,               -- how it was compiled
+  shared_bytes INTEGER,           -- shared memory of a block
   target TEXT,                    -- JSON: backend, arch, warp size
   is_cache_hit INTEGER,           -- 1: Triton's own cache had it
   constants TEXT,                 -- JSON: src_constants
@@ -33,7 +33,7 @@ CREATE TABLE triton_launch_row (
   name_id INTEGER REFERENCES text_row(id),
   hash TEXT,                      -- of the compilation
   grid TEXT,                      -- JSON list
-  stream INTEGER,
+  stream INTEGER,                 -- of the device
   arguments TEXT                  -- JSON: extracted_args, without addresses
 ) STRICT;
 

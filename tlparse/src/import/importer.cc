@@ -23,6 +23,7 @@
 #include "log/payload_index.h"
 #include "rows/core.h"
 #include "runtime/join.h"
+#include "runtime/join_inputs.h"
 #include "runtime/runtime_stage.h"
 #include "store/schema.h"
 
@@ -129,6 +130,7 @@ class Load {
     if (summary_.unchanged_count == 0 || has_new) RETURN_IF_ERROR(LogSkipped(skipped));
     RETURN_IF_ERROR(ReadRuntimeInputs(inputs, bytes_total));
     if (has_new) RETURN_IF_ERROR(JoinRun(database_, summary_.run_id));
+    if (has_new) RETURN_IF_ERROR(JoinInputs(database_, summary_.run_id));
     return Finish();
   }
 

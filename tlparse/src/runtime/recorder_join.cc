@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "runtime/collective_op.h"
-#include "runtime/process_match.h"
 
 namespace tlparse {
 namespace {
@@ -438,7 +437,6 @@ Result<void> RankJoin::Run(const std::vector<std::int64_t>& profiles) {
 }  // namespace
 
 Result<void> JoinRecorders(Database& database, std::int64_t run_id) {
-  RETURN_IF_ERROR(MatchProcesses(database, run_id));
   // The dumps of one rank: of one process, or of one rank's name where no log tells the process.
   std::map<std::tuple<bool, std::int64_t>, std::vector<std::int64_t>> by_rank;
   ASSIGN_OR_RETURN(

@@ -81,6 +81,28 @@ std::size_t RankOf(const Statement& row, Loaded& loaded, IssuedJob& job) {
   return found->second;
 }
 
+// Where there are dumps, they alone count: a profile of another rank sees other moments, and spells
+// sizes and types in its own way.
+void DropUnrecorded(Loaded& loaded) {
+  bool has_dump = false;
+  for (const auto& [name, by_rank] : loaded.groups) {
+    for (const auto& [rank, issued] : by_rank)
+      has_dump |= std::any_of(issued.begin(), issued.end(),
+                              [](const auto& one) { return one.is_recorded; });
+  }
+  if (!has_dump) return;
+  for (auto group = loaded.groups.begin(); group != loaded.groups.end();) {
+    for (auto rank = group->second.begin(); rank != group->second.end();) {
+      std::vector<IssuedCollective>& issued = rank->second;
+      issued.erase(std::remove_if(issued.begin(), issued.end(),
+                                  [](const auto& one) { return !one.is_recorded; }),
+                   issued.end());
+      rank = issued.empty() ? group->second.erase(rank) : std::next(rank);
+    }
+    group = group->second.empty() ? loaded.groups.erase(group) : std::next(group);
+  }
+}
+
 // Numbers begin anew when a group is reset: only what came after the last time is comparable.
 void KeepLastEpoch(std::vector<IssuedCollective>& issued) {
   std::size_t begin = 0;
@@ -213,6 +235,7 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
     loaded.groups[group][rank].push_back(CollectiveOf(rows));
     if (!rows.IsNull(23)) loaded.descriptions[group] = rows.Text(23);
   }
+  DropUnrecorded(loaded);
   for (auto& [name, by_rank] : loaded.groups) {
     IssuedGroup group;
     group.name = name;

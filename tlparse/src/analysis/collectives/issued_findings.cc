@@ -501,7 +501,8 @@ std::set<std::size_t> WaitingRanks(const IssuedJob& job) {
 }
 
 // Collectives of two groups that two ranks issued in opposite orders, from one thread each.
-void FindOrder(const IssuedJob& job, std::vector<CollectiveFinding>& findings) {
+void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
+               std::vector<CollectiveFinding>& findings) {
   struct At {
     std::size_t group;
     std::int64_t sequence;
@@ -536,7 +537,8 @@ void FindOrder(const IssuedJob& job, std::vector<CollectiveFinding>& findings) {
             BackendOf(now.one->op) == "nccl" || BackendOf(before->one->op) == "nccl";
         CollectiveFinding finding;
         finding.kind = "collective_divergence";
-        finding.severity = is_nccl ? "warning" : "note";
+        const bool is_stuck = waiting.count(a) > 0 && waiting.count(b) > 0;
+        finding.severity = is_stuck ? "error" : is_nccl ? "warning" : "note";
         const std::string first =
             fmt::format("#{} of {}", now.sequence, job.groups[now.group].Title());
         const std::string second =
@@ -578,7 +580,7 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
   const std::set<std::size_t> waiting = WaitingRanks(job);
   for (const IssuedGroup& group : job.groups)
     RETURN_IF_ERROR(GroupFinder(database, job, group, waiting, findings).Run());
-  FindOrder(job, findings);
+  FindOrder(job, waiting, findings);
   const auto urgency = [](const CollectiveFinding& one) {
     return one.severity == "error" ? 0 : one.severity == "warning" ? 1 : 2;
   };
