@@ -62,7 +62,8 @@ class Export {
   };
   explicit Export(sqlite3* handle) : handle_(handle) {}
   const std::set<std::string>& Columns(const std::string& table) {
-    const auto [found, is_new] = columns_.try_emplace(table);
+    const bool is_new = columns_.count(table) == 0;
+    std::set<std::string>& names = columns_[table];
     if (is_new) {
       // A view would be an export of somebody else's making.
       const std::string sql = fmt::format(
@@ -70,11 +71,11 @@ class Export {
           "AND s.name = '{}'",
           table);
       static_cast<void>(Query(sql, [&](sqlite3_stmt* row) -> Result<void> {
-        found->second.insert(reinterpret_cast<const char*>(sqlite3_column_text(row, 0)));
+        names.insert(reinterpret_cast<const char*>(sqlite3_column_text(row, 0)));
         return {};
       }));
     }
-    return found->second;
+    return names;
   }
   std::unique_ptr<sqlite3, Closer> handle_;
   std::map<std::string, std::set<std::string>> columns_;

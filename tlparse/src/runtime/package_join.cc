@@ -55,7 +55,7 @@ Result<std::vector<Model>> LoadModels(Database& database, std::int64_t run_id) {
   // A kernel_information.json beside its own package says the same: the first counts.
   for (auto& [content, model] : models) {
     if (std::none_of(distinct.begin(), distinct.end(),
-                     [&model](const Model& other) { return other.names == model.names; }))
+                     [&model = model](const Model& other) { return other.names == model.names; }))
       distinct.push_back(std::move(model));
   }
   std::sort(distinct.begin(), distinct.end(),
