@@ -48,7 +48,7 @@ class RecorderTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.scratch)
 
     def ingest(self, *inputs, code=0, name="t.db"):
-        database = os.path.join(self.scratch, name)
+        database = self.path_of_last = os.path.join(self.scratch, name)
         done = subprocess.run([TLPARSE, *inputs, "--db", database, "--run", "r", "-o", os.path.join(self.scratch, name + ".out"), "--overwrite"],
                               capture_output=True, text=True, check=False)
         self.assertEqual(code, done.returncode, done.stderr + done.stdout)
@@ -147,6 +147,21 @@ class Rows(RecorderTest):
         self.assertEqual([["max", 8], ["sum", 16]], self.rows(
             database, "SELECT reduce_op, count(*) FROM collective_run WHERE peer_id IS NULL AND reduce_op IS NOT NULL GROUP BY 1 ORDER BY 1"))
 
+    def test_slices_of_a_profile_are_the_entries_of_the_dump(self):
+        database = self.ingest(os.path.join(RUNS, "p_ddp"))
+        for rank in range(2):
+            profile = glob.glob(os.path.join(RUNS, "p_ddp", f"steps.rank{rank}.pt.trace.json*"))[0]
+            events = json.loads(subprocess.run(["zstd", "-dcq", profile], capture_output=True, check=True).stdout)
+            slices = [(int(events["baseTimeNanoseconds"]) / 1e3 + e["ts"], e["dur"]) for e in events["traceEvents"]
+                      if e.get("ph") == "X" and e.get("name") == "c10d::allreduce_"]
+            with open(os.path.join(RUNS, "p_ddp", f"fr_trace_rank_{rank}"), "rb") as file:
+                created = [e["time_created_ns"] / 1e3 for e in pickle.load(file)["entries"] if e["profiling_name"] == "gloo:all_reduce"]
+            expected = [sum(start <= time <= start + duration for time in created) for start, duration in slices]
+            self.assertEqual([1] * 15, expected)
+            self.assertEqual([[15, 15]], self.rows(database, """SELECT count(*), count(DISTINCT c.peer_id) FROM collective_run c
+                JOIN collective_run e ON e.id = c.peer_id WHERE c.rank = ? AND c.entry_id IS NULL AND c.join_key = 'K8' AND
+                e.start_ns BETWEEN c.start_ns AND c.end_ns""", rank))
+
     def test_the_same_dumps_again_change_nothing(self):
         folder = self.part("fr_healthy", "fr_trace_rank_?")
         database = self.ingest(folder)
@@ -172,6 +187,9 @@ class Findings(RecorderTest):
         self.assertTrue(finding["file"].endswith("/fr_job.py"))
         self.assertEqual(44, finding["line"])
         self.assertIn("rank 2 issued all_gather where ranks 0,1,3 issued all_reduce", finding["title"])
+        done = subprocess.run([TLPARSE, "findings", self.path_of_last, "--json"], capture_output=True, text=True, check=False)
+        told = json.loads(done.stdout)["findings"][0]
+        self.assertEqual(("collective_divergence", [2], ["1/0"], 44), (told["kind"], told["ranks"], told["compiles"], told["place"]["line"]))
 
     def test_a_late_rank_while_the_others_wait(self):
         for logs in (True, False):

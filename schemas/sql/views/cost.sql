@@ -61,17 +61,3 @@ CREATE VIEW graph_cost AS
     EXISTS (SELECT 1 FROM profile p WHERE p.process_id = c.process_id) AS is_profiled
   FROM graph g JOIN compile c ON c.id = g.compile_id JOIN process q ON q.id = c.process_id JOIN log_file f ON f.id = q.log_file_id
   LEFT JOIN call ON call.graph_id = g.id;
-
--- Collectives that several ranks issued, by group and number: how long each rank waited for the last one. Hosts' clocks may differ.
-CREATE VIEW collective_wait AS
-  WITH issued AS MATERIALIZED (
-    SELECT p.run_id, p.kind, c.group_id, c.sequence_number, p.rank, min(c.op_id) AS op_id, min(c.start_ns) AS start_ns
-    FROM collective_run_row c JOIN profile p ON p.id = c.profile_id AND p.overlaps_id IS NULL
-    WHERE c.sequence_number IS NOT NULL AND c.is_p2p = 0 AND p.rank IS NOT NULL AND c.start_ns IS NOT NULL
-    GROUP BY p.run_id, p.kind, c.group_id, c.sequence_number, p.rank)
-  SELECT i.run_id, i.kind, g.text AS group_name, i.sequence_number, o.text AS op, i.rank, i.start_ns / 1e3 AS start_us,
-    (max(i.start_ns) OVER w - i.start_ns) / 1e3 AS inclusive_us, (max(i.start_ns) OVER w - i.start_ns) / 1e3 AS share_us, 1 AS calls,
-    first_value(i.rank) OVER (PARTITION BY i.run_id, i.kind, i.group_id, i.sequence_number ORDER BY i.start_ns DESC) AS last_rank,
-    count(*) OVER w AS rank_count
-  FROM issued i LEFT JOIN text_row g ON g.id = i.group_id LEFT JOIN text_row o ON o.id = i.op_id
-  WINDOW w AS (PARTITION BY i.run_id, i.kind, i.group_id, i.sequence_number);

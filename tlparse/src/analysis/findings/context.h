@@ -71,6 +71,7 @@ struct FindingContext {
 using FindingFamily = Result<void> (*)(FindingContext&);
 Result<void> FindEnds(FindingContext& context);  // failed compiles, logs that end inside one
 Result<void> FindDivergences(FindingContext& context);
+Result<void> FindIssuedCollectives(FindingContext& context);  // what recorder dumps tell
 Result<void> FindCacheCauses(FindingContext& context);
 Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);

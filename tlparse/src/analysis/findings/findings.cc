@@ -44,8 +44,9 @@ constexpr std::array<std::string_view, 3> kSeverities = {"error", "warning", "no
 // Families in the order in which they may build on each other: those that explain what a rank does
 // not do any more come before those that compare ranks. A new family is a function and a row.
 constexpr FindingFamily kFamilies[] = {
-    &FindEnds,      &FindDivergences,        &FindCacheCauses, &FindRecompiles,   &FindGraphBreaks,
-    &FindSlowRanks, &FindAbsentAndLateRanks, &FindLaunchNotes, &FindImportErrors,
+    &FindEnds,        &FindDivergences,  &FindIssuedCollectives, &FindCacheCauses,
+    &FindRecompiles,  &FindGraphBreaks,  &FindSlowRanks,         &FindAbsentAndLateRanks,
+    &FindLaunchNotes, &FindImportErrors,
 };
 
 std::string WithoutNumbers(std::string_view text) {

@@ -1,0 +1,73 @@
+// Collectives that ranks really issued: not reached, another op, another call, stuck.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "analysis/collectives/issued.h"
+#include "analysis/findings/context.h"
+
+namespace tlparse {
+namespace {
+
+// The rows behind it.
+std::string QueryOf(const CollectiveFinding& problem) {
+  std::string group;
+  for (const char c : problem.group) group += c == '\'' ? std::string("''") : std::string(1, c);
+  return "SELECT rank, op, input_shapes, dtype, reduce_op, state, start_us, graph_id, file, line "
+         "FROM collective_run WHERE group_name = '" +
+         group + "' AND sequence_number = " + std::to_string(problem.sequence) +
+         " AND peer_id IS NULL ORDER BY rank";
+}
+
+bool IsSameCause(const Finding& earlier, const Finding& now) {
+  return (earlier.kind == FindingKind::kCollectiveDivergence ||
+          earlier.kind == FindingKind::kCodeDivergence ||
+          earlier.kind == FindingKind::kGraphDivergence) &&
+         now.kind == FindingKind::kCollectiveDivergence && earlier.ranks == now.ranks &&
+         !now.compiles.empty() &&
+         std::find(earlier.compiles.begin(), earlier.compiles.end(), now.compiles.front()) !=
+             earlier.compiles.end();
+}
+
+}  // namespace
+
+Result<void> FindIssuedCollectives(FindingContext& context) {
+  ASSIGN_OR_RETURN(const IssuedJob job,
+                   LoadIssued(context.database, context.job.run_id(), context.job.launch()));
+  ASSIGN_OR_RETURN(const std::vector<CollectiveFinding> problems,
+                   FindIssuedProblems(context.database, job));
+  for (const CollectiveFinding& problem : problems) {
+    Finding finding;
+    finding.kind = FindingKindOf(problem.kind).value_or(FindingKind::kCollectiveDivergence);
+    finding.severity = FindingSeverityOf(problem.severity).value_or(FindingSeverity::kError);
+    finding.title = problem.title;
+    finding.detail = problem.detail;
+    finding.launch = context.job.launch();
+    for (const std::size_t index : problem.ranks) {
+      const IssuingRank& rank = job.ranks[index];
+      rank.rank ? finding.ranks.push_back(*rank.rank) : finding.logs.push_back(rank.name);
+    }
+    std::sort(finding.ranks.begin(), finding.ranks.end());
+    finding.rank_count = problem.ranks.empty() ? job.ranks.size() : problem.ranks.size();
+    if (!problem.label.empty()) finding.compiles.push_back(problem.label);
+    finding.since_us = problem.since_us;
+    if (!problem.file.empty()) finding.place = FindingPlace{problem.file, problem.line, {}};
+    finding.cause = problem.cause;
+    finding.suggestion = problem.advice;
+    finding.function = problem.function;
+    finding.query = QueryOf(problem);
+    // What the schedules told before is the same cause: it becomes evidence.
+    for (auto earlier = context.findings.begin(); earlier != context.findings.end();) {
+      if (!IsSameCause(*earlier, finding)) {
+        ++earlier;
+        continue;
+      }
+      finding.evidence.push_back(std::move(*earlier));
+      earlier = context.findings.erase(earlier);
+    }
+    context.findings.push_back(std::move(finding));
+  }
+  return {};
+}
+
+}  // namespace tlparse
