@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -126,6 +127,16 @@ class Answers(EndToEnd):
         for line in answer["lines"]:
             self.assertIn([line["file"], line["line"]], ours + [row for name in SCENARIOS for row in rows(
                 self.databases[name], "SELECT DISTINCT file, line FROM kernel_source")])
+
+    def test_the_queries_of_the_documentation_run(self):
+        with open(f"{ROOT}/docs/fleet.md", encoding="utf-8") as file:
+            queries = re.findall(r"```sql\n(.*?);\n```", file.read(), re.DOTALL)
+        self.assertGreater(len(queries), 3)
+        servers = [self.servers[0]] + ([self.chdb] if len(self.urls) > 1 else [])
+        for query in queries:
+            for server in servers:
+                self.assertIsInstance(server.query(query), str, query)
+        self.assertGreaterEqual(len(self.servers[0].rows(queries[0])), len(SCENARIOS))
 
     def plant(self, query):
         """A history of DAYS runs: that of train_order day by day, layer_3 slower by 1.4 and under another option from day 20 on."""
