@@ -184,11 +184,9 @@ function drawOpenBar(context: CanvasRenderingContext2D, bar: Bar, x: number, y: 
   const text = `log ends in ${bar.end}`.slice(0, 60);
   const room = context.measureText(text).width;
   const behind = x + wide + 4;
-  const left = behind + room < width ? behind : Math.max(labelWidth, x - room - 8);
-  context.fillStyle = cssColor('--ground');
-  context.fillRect(left - 3, y, room + 6, high);
+  if (behind + room >= width) return; // other bars may be in front of it; the tooltip and the finding say it
   context.fillStyle = color;
-  context.fillText(text, left, y + high / 2);
+  context.fillText(text, behind, y + high / 2);
 }
 
 function drawChart(canvas: HTMLCanvasElement, layout: Layout): void {
