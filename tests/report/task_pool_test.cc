@@ -8,20 +8,34 @@
 
 using namespace tlparse;  // NOLINT: a test
 
+namespace {
+
+// An empty database that nobody has open: a pool's threads open it to read.
+std::string MakeDatabase(const TempDirectory& directory) {
+  const std::string path = directory.path() + "/trace.db";
+  Database database = OpenOrThrow(path, Database::Mode::kBulkLoad);
+  REQUIRE(CreateSchema(database));
+  return path;
+}
+
+}  // namespace
+
 TEST_CASE("Want of memory in a task is an error of the report", "[task_pool]") {
-  const ScratchDatabase scratch;
+  const TempDirectory directory;
+  const std::string path = MakeDatabase(directory);
   TaskPool pool;
   for (int i = 0; i < 8; ++i) {
     pool.Add([](Database&) -> Result<void> { throw std::bad_alloc(); });
   }
-  const Result<void> done = pool.Run(scratch.database.path(), 4);
+  const Result<void> done = pool.Run(path, 4);
   REQUIRE_FALSE(done);
   CHECK(done.error().code == ErrorCode::kIo);
   CHECK(done.error().message == "not enough memory for the report");
 }
 
 TEST_CASE("Tasks may add tasks, and all are run", "[task_pool]") {
-  const ScratchDatabase scratch;
+  const TempDirectory directory;
+  const std::string path = MakeDatabase(directory);
   TaskPool pool;
   std::atomic<int> count = 0;
   pool.Add([&](Database&) -> Result<void> {
@@ -33,6 +47,6 @@ TEST_CASE("Tasks may add tasks, and all are run", "[task_pool]") {
     }
     return {};
   });
-  REQUIRE(pool.Run(scratch.database.path(), 4));
+  REQUIRE(pool.Run(path, 4));
   CHECK(count == 100);
 }

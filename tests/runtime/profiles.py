@@ -24,8 +24,10 @@ def recorded(*parts):
 
 
 def profiles_below(folder):
+    """The profiles of a folder. Beside recordings stand dumps and package members, which are JSON too."""
+    wanted = ".pt.trace.json" if folder == RUNS else ".json"
     return sorted(path for path in glob.glob(os.path.join(folder, "**", "*"), recursive=True)
-                  if ".json" in os.path.basename(path) and os.path.isfile(path))
+                  if wanted in os.path.basename(path) and os.path.isfile(path))
 
 
 def data(path):

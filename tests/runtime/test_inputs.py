@@ -120,10 +120,10 @@ class Packages(InputTest):
         def bomb(archive):
             archive.writestr("a/data/aotinductor/big/kernel_information.json", b" " * (33 << 20))
             archive.writestr("../../etc/data/aotinductor/up/x_metadata.json", "{")
-            archive.writestr("/" + "data/aotinductor/root/kernel_information.json", "[1, 2]")
+            archive.writestr("/" + "data/aotinductor/top/kernel_information.json", "[1, 2]")
             archive.writestr("a/data/aotinductor/\x1b[31m/kernel_information.json", '{"k:1": {"stack_traces": ["x"], "post_grad_nodes": [7, "n", "n"]}}')
         database = self.ingest(self.package(change=bomb, compression=zipfile.ZIP_DEFLATED))
-        self.assertEqual([["\x1b[31m", 1], ["big", 0], ["model", 15 - 5], ["root", 0], ["up", 0]],
+        self.assertEqual([["\x1b[31m", 1], ["big", 0], ["model", 15 - 5], ["top", 0], ["up", 0]],
                          self.rows(database, "SELECT name, kernel_count FROM package_model ORDER BY name"))
         self.assertIn("bad_runtime_file", self.codes(database))
         self.assertEqual([], glob.glob(os.path.join(self.scratch, "**", "etc"), recursive=True))

@@ -162,6 +162,13 @@ class Rows(RecorderTest):
                 JOIN collective_run e ON e.id = c.peer_id WHERE c.rank = ? AND c.entry_id IS NULL AND c.join_key = 'K8' AND
                 e.start_ns BETWEEN c.start_ns AND c.end_ns""", rank))
 
+    def test_a_dump_without_a_rank_in_its_name(self):
+        path = os.path.join(self.scratch, "dump")
+        shutil.copy(os.path.join(RUNS, "fr_healthy", "fr_trace_rank_0"), path)
+        database = self.ingest(path)
+        self.assertEqual([["unknown_rank"]], self.rows(database, "SELECT code FROM import_log WHERE code = 'unknown_rank'"))
+        self.assertEqual([[None]], self.rows(database, "SELECT DISTINCT rank FROM collective_run"))
+
     def test_the_same_dumps_again_change_nothing(self):
         folder = self.part("fr_healthy", "fr_trace_rank_?")
         database = self.ingest(folder)
@@ -177,6 +184,9 @@ class Findings(RecorderTest):
             issued = self.issued(self.ingest(self.part("fr_healthy", pattern), name=f"h{len(pattern)}.db"))
             self.assertEqual([], issued["findings"])
             self.assertEqual(["0", "1", "2", "3"], [group["name"] for group in issued["groups"]])
+            # Ranks of another group have another group name in their graph: expected.
+            done = subprocess.run([TLPARSE, "findings", self.path_of_last, "--json"], capture_output=True, text=True, check=True)
+            self.assertEqual([], [f["title"] for f in json.loads(done.stdout)["findings"] if f["severity"] != "note"])
 
     def test_another_op(self):
         issued = self.issued(self.ingest(self.part("fr_wrong_op", "fr_hang_trace_rank_?")))

@@ -258,6 +258,11 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     case CauseKind::kBypass:
       return make(FindingKind::kCacheBypassed, FindingSeverity::kWarning, aspect.reason,
                   fmt::format("{} bypassed the cache in {}: {}", who, where, aspect.reason));
+    case CauseKind::kProcessGroup:  // ranks of another group: expected
+      return make(FindingKind::kCodeDivergence, FindingSeverity::kNote, aspect.reason,
+                  fmt::format("{} looked up other cache keys in {}: only names of process groups "
+                              "differ",
+                              who, where));
     default:
       return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.reason,
                   fmt::format("{} looked up other cache keys in {}: {}", who, where, aspect.text));
