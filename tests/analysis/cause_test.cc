@@ -49,7 +49,8 @@ TEST_CASE("a component on one side only is a difference") {
   CHECK(causes[0].text == "inductor_config[new_option]: only on this side (True)");
 }
 
-TEST_CASE("the device index is by design; another shape on another device is the shape") {
+TEST_CASE(
+    "the device index is an expected difference; another shape on another device is the shape") {
   auto causes = FindCauses({Differs("example_inputs[0]", kTensor, kOtherDevice)}, {});
   REQUIRE(causes.size() == 1);
   CHECK(causes[0].kind == CauseKind::kDevice);
@@ -106,7 +107,7 @@ TEST_CASE("another graph explains other inputs; sizes alone are the inputs'") {
   CHECK(causes[0].kind == CauseKind::kInputs);
 }
 
-TEST_CASE("what differs by design has one neutral form") {
+TEST_CASE("expected differences have one neutral form") {
   CHECK(NeutralizeDesign("gm", "f(cuda:3, cuda:3, cuda:5)").text ==
         NeutralizeDesign("gm", "f(cuda:0, cuda:0, cuda:1)").text);
   CHECK(NeutralizeDesign("gm", "f(cuda:3, cuda:5)").text !=

@@ -25,7 +25,7 @@ struct CheckBudget {
   bool no_failures = false;                      // findings compile_failed, crashed, stopped_first
   bool no_divergence = false;         // findings *_divergence, extra_compile, missing_compile,
                                       // one_key_two_codes above a note
-  bool notes_are_divergence = false;  // with no_divergence: differences by design count as well
+  bool notes_are_divergence = false;  // with no_divergence: expected differences count as well
   std::vector<std::string> known_findings;  // ids that are accepted
 };
 

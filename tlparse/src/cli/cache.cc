@@ -179,13 +179,13 @@ void Print(const CacheAnswer& answer, bool all) {
       std::any_of(answer.findings.begin(), answer.findings.end(),
                   [](const CacheFinding& finding) { return !IsNote(finding.cause.kind); });
   if (!has_divergence && job.HasSeveral())
-    PrintWrapped("no rank's cache keys differ from the others' but by design", 0, 2);
+    PrintWrapped("cache keys differ in expected ways only", 0, 2);
   bool in_notes = false;
   for (const CacheFinding& finding : answer.findings) {
     const bool is_note = IsNote(finding.cause.kind);
     if (is_note && !in_notes) {
       std::fputc('\n', stdout);
-      PrintHeading("notes (by design, or the state of the store)");
+      PrintHeading("notes (expected differences, or the state of the store)");
     }
     in_notes |= is_note;
     PrintFinding(answer, finding, all);

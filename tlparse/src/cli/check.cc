@@ -140,7 +140,7 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   app.Flag("--no-failures", budget.no_failures, "no compile fails, and no log ends inside one");
   app.Flag("--no-divergence", budget.no_divergence, "ranks do the same");
   app.Flag("--notes-are-divergence", budget.notes_are_divergence,
-           "with --no-divergence: differences by design count as well");
+           "with --no-divergence: expected differences count as well");
   app.Add("--against", against,
           "no more recompiles, graph breaks, cache misses and failures than this run (database, "
           "DB:run or logs)");

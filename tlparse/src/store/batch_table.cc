@@ -121,7 +121,7 @@ bool BeginsWithRowid(Database& database, const TableSet::Table& table) {
 }
 
 // Whether the rows' ids, their first values, are last_id + 1, last_id + 2, …
-bool GoesOn(const std::vector<Cell>& cells, std::size_t columns, std::int64_t last_id) {
+bool ContinuesRowIds(const std::vector<Cell>& cells, std::size_t columns, std::int64_t last_id) {
   for (std::size_t i = 0; i < cells.size(); i += columns) {
     if (cells[i].type != Cell::Type::kInt || cells[i].integer != ++last_id) return false;
   }
@@ -194,7 +194,7 @@ Result<void> BatchWriter::Insert(Target& target, const std::vector<Cell>& cells)
   const std::size_t columns = target.source->columns;
   target.source->cells = &cells;
   const bool goes_on =
-      target.append && target.last_id != 0 && GoesOn(cells, columns, target.last_id);
+      target.append && target.last_id != 0 && ContinuesRowIds(cells, columns, target.last_id);
   RETURN_IF_ERROR(goes_on ? target.append->Run() : target.insert.Run());
   if (!target.append) return {};
   for (std::size_t i = 0; i < cells.size(); i += columns)

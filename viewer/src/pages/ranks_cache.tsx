@@ -10,7 +10,7 @@ import { CacheTag, CompileLink, Empty, Waiting, cacheNames, cacheSigns } from '.
 import { FilterBox } from '../ui/filter_box';
 import { memo, useWindow } from '../ui/virtual';
 
-// Why the key of a compile differs from those of most ranks: the first cause that is not by design.
+// Why the key of a compile differs from those of most ranks: the first cause that is no expected difference.
 function causesOf(findings: Chunks['findings']): Map<number, string> {
   const causes = new Map<number, string>();
   const t = findings.key_cause_compile;

@@ -35,7 +35,7 @@ class FindingCollector {
     const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting ||
                          kind == CauseKind::kBuild || kind == CauseKind::kBypass ||
                          kind == CauseKind::kGuardMiss || kind == CauseKind::kMissingCompile;
-    // What is by design is told once for the job.
+    // An expected difference is reported once for the job.
     const bool is_for_all =
         kind == CauseKind::kDevice || kind == CauseKind::kRankPath || kind == CauseKind::kUnlogged;
     const Key key{
@@ -279,7 +279,7 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
   return {};
 }
 
-// Ranks of one class have different keys where they differ by design: named once, with one pair as
+// Ranks of one class have different keys by expected differences: named once, with one pair as
 // the example.
 Result<void> ClassFinder::NoteKeysWithinClass(std::int32_t lookup_slot, const WorkClass& one) {
   if (one.distinct_keys < 2) return {};

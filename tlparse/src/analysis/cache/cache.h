@@ -14,11 +14,11 @@
 
 namespace tlparse {
 
-// Ranks whose lookup ended the same way with the same key, up to what differs by design.
+// Ranks whose lookup ended the same way with the same key, up to expected differences.
 struct CacheClass {
   LookupState state = LookupState::kMiss;
   std::vector<RankIndex> ranks;
-  // More than one: they differ by design, or for no reason the log shows
+  // More than one: expected differences, or for no reason that the log shows
   std::size_t distinct_keys = 0;
   std::string key;  // of the lowest rank; empty: none
   std::string bypass_reason;

@@ -1,5 +1,5 @@
 // The components of cache keys, indexed so that ten thousand keys can be compared: a component set
-// is a few runs over stored lists, and the hash of a set without what differs by design (device
+// is a few runs over stored lists, and the hash of a set without expected differences (device
 // index, rank in a path) is a sum over its runs.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace tlparse {
 
 // `text` without the index of devices ("cuda:3", "device(type='cuda', index=3)") and without the
 // rank in paths (".../rank_3/..."): both become their ordinal of first appearance. Equal forms of
-// different texts: the texts differ by design of the job.
+// different texts: the difference is expected in the job.
 struct DesignNeutral {
   std::string text;
   bool has_device = false;
@@ -46,7 +46,7 @@ class ComponentIndex {
   static Result<ComponentIndex> Load(Database& database);
 
   // Hash of the set's (name, hash) pairs, those that name a device or a rank's path by their
-  // neutral text. Sets with one hash differ by design only. Zero: no such set.
+  // neutral text. Sets with one hash have expected differences only. Zero: no such set.
   Hash128 NeutralHash(std::int64_t set_id) const;
 
   // The components of a set, in order.

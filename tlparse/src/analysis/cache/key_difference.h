@@ -35,7 +35,7 @@ class KeyComparer {
  public:
   static Result<KeyComparer> Make(Database& database, const Job& job, const LookupIndex& lookups);
 
-  // Equal for lookups whose keys are equal up to what differs by design, as far as the log tells.
+  // Equal for lookups whose keys are equal up to expected differences, as far as the log shows.
   Result<Hash128> Evidence(const JobLookup& lookup);
   Result<KeyDifference> Compare(const JobLookup& a, const JobLookup& b);
   CauseContext Context(RankIndex a, RankIndex b) const;

@@ -20,7 +20,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 // Elements of `b` beyond those of `a`, counting repetitions.
-Texts Beyond(const Texts& a, const Texts& b) {
+Texts MultisetDifference(const Texts& a, const Texts& b) {
   std::map<std::string, int> count;
   for (const std::string& text : a) ++count[text];
   Texts result;
@@ -290,14 +290,14 @@ Result<CompileChange> Differ::Compare(const CompileFacts& a, const CompileFacts&
   change.a_status = a.status;
   change.b_status = b.status;
   change.phases = ComparePhases(a.phases_us, b.phases_us);
-  change.new_recompiles = Beyond(a.recompile_reasons, b.recompile_reasons);
-  change.vanished_recompiles = Beyond(b.recompile_reasons, a.recompile_reasons);
-  change.new_graph_breaks = Beyond(a.graph_breaks, b.graph_breaks);
-  change.vanished_graph_breaks = Beyond(b.graph_breaks, a.graph_breaks);
-  change.new_guards = Beyond(a.guards, b.guards);
-  change.vanished_guards = Beyond(b.guards, a.guards);
-  change.new_kernels = Beyond(a.kernels, b.kernels);
-  change.vanished_kernels = Beyond(b.kernels, a.kernels);
+  change.new_recompiles = MultisetDifference(a.recompile_reasons, b.recompile_reasons);
+  change.vanished_recompiles = MultisetDifference(b.recompile_reasons, a.recompile_reasons);
+  change.new_graph_breaks = MultisetDifference(a.graph_breaks, b.graph_breaks);
+  change.vanished_graph_breaks = MultisetDifference(b.graph_breaks, a.graph_breaks);
+  change.new_guards = MultisetDifference(a.guards, b.guards);
+  change.vanished_guards = MultisetDifference(b.guards, a.guards);
+  change.new_kernels = MultisetDifference(a.kernels, b.kernels);
+  change.vanished_kernels = MultisetDifference(b.kernels, a.kernels);
   RETURN_IF_ERROR(CompareDynamoGraphs(a, b, change));
   RETURN_IF_ERROR(CompareLookups(a, b, change));
   RETURN_IF_ERROR(CompareCodes(a, b, change));

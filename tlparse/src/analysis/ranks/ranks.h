@@ -30,7 +30,7 @@ struct RankAspect {
 };
 
 // Ranks that compiled the same thing: the same compiles, graphs, generated codes, collectives,
-// execution order, failures, and cache keys, up to what differs by design.
+// execution order, failures, and cache keys, up to expected differences.
 struct RankClass {
   std::vector<RankIndex> ranks;
   std::vector<RankAspect> aspects;  // empty for the reference
@@ -57,7 +57,7 @@ struct RanksAnswer {
   std::int64_t world_size = 0;        // as given, else the highest rank + 1; 0: no ranks
   std::vector<RankIndex> extra_logs;  // further logs of a rank
   std::vector<RankIndex> without_compiles;
-  std::vector<std::string> notes;  // by design, or the state of a store
+  std::vector<std::string> notes;  // expected differences, or the state of a store
 
   const Job& job() const { return cache.job; }
   bool HasDivergence() const { return classes.size() > 1 || !cache.same_key_codes.empty(); }
