@@ -9,7 +9,10 @@ TEST_CASE("What a compile's records say is its status", "[file_end]") {
     set(compile);
     return std::string(StatusOf(compile));
   };
-  CHECK(status([](CompileState&) {}) == "unfinished");
+  CHECK(status([](CompileState&) {}) == "empty");
+  CHECK(status([](CompileState& c) { c.has_start = true; }) == "unfinished");
+  CHECK(status([](CompileState& c) { c.ends_inside_event = true; }) == "unfinished");
+  CHECK(status([](CompileState& c) { c.has_output_graph = true; }) == "ok");  // export
   CHECK(status([](CompileState& c) { c.has_start = c.has_output_graph = true; }) == "unfinished");
   CHECK(status([](CompileState& c) { c.has_start = c.has_output_graph = c.has_metrics = true; }) ==
         "ok");

@@ -10,7 +10,7 @@
 --       K2 compile id in the region's name        K6 line of the generated code, from a Python frame
 --       K3 sequence number of a backward          K7 compile id of a compile phase
 --       K4 kernel by name inside its graph call   K8 collective by group and sequence number
---     No row is joined by K6, K7 or K8 yet; phases of compiles (K7) are rows of op_run with the ids in annotations behind them.
+--     No row is joined by K6 or K7 yet; phases of compiles (K7) are rows of op_run with the ids in annotations behind them.
 
 -- One file of a profiler or recorder.
 CREATE TABLE profile (

@@ -4,6 +4,7 @@
 --   failed            the last compile failed, and no other followed
 --   between_compiles  the last compile is done
 --   ended             the log shows an orderly end; PyTorch writes none
+-- An open event inside one that ended has lost its end to damage: the log does not end inside it.
 -- `since_us`: when the innermost open event began (compiling), else when the last compile's last record was written.
 -- Compiles without frame id (compiled autograd alone, stretches of records without ids) say nothing about where a process stands.
 CREATE VIEW rank_status AS
@@ -15,7 +16,9 @@ CREATE VIEW rank_status AS
   open AS (
     SELECT l.*, c.status, c.label, c.function, c.last_record_id, c.start_time_us,
       (SELECT max(e.record_id) FROM chromium_event_row e WHERE e.compile_id = c.id AND e.phase = 66 AND (c.status = 'unfinished'
-        OR e.record_id > (SELECT max(m.record_id) FROM compilation_metric_row m WHERE m.compile_id = c.id))) AS open_record_id,
+        OR e.record_id > (SELECT max(m.record_id) FROM compilation_metric_row m WHERE m.compile_id = c.id))
+        AND NOT EXISTS (SELECT 1 FROM chromium_event_row x WHERE x.record_id BETWEEN e.record_id AND c.last_record_id
+          AND x.phase = 88 AND x.begin_record_id < e.record_id AND x.compile_id = c.id AND x.tid IS e.tid)) AS open_record_id,
       c.status = 'unfinished' AND NOT EXISTS (SELECT 1 FROM chromium_event_row e
         WHERE e.record_id BETWEEN c.first_record_id AND c.last_record_id AND e.compile_id = c.id) AS has_no_events
     FROM last_compile l LEFT JOIN compile c ON c.id = l.compile_id)

@@ -96,6 +96,7 @@ class ChromiumEvent final : public Ingestor {
     if (found == processes_.end()) return {};
     const std::vector<OpenEvent>& open = found->second.open;
     for (const OpenEvent& event : open) {
+      if (event.compile != nullptr) event.compile->ends_inside_event = true;
       Add(context, event.record_id, std::nullopt, event.name_id, 'B', event.start_us, std::nullopt,
           event.compile, event.thread, {});
     }

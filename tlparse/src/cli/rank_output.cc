@@ -143,7 +143,7 @@ void PrintHeading(std::string_view text) {
 }
 
 std::string Count(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with('s') ? "es" : "s");
 }
 
 }  // namespace tlparse

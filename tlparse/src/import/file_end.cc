@@ -10,8 +10,13 @@ namespace tlparse {
 
 std::string_view StatusOf(const CompileState& compile) {
   if (compile.is_failed) return "failed";
-  if (!compile.has_metrics)
-    return compile.is_synthetic && compile.has_output_graph ? "ok" : "unfinished";
+  if (!compile.has_metrics) {
+    // Contexts of compiled autograd (!N), stretches of records without ids and frames of an export
+    // have no metrics of their own: only what was begun and never ended shows that the log ends
+    // inside them.
+    if (compile.ends_inside_event || compile.has_start) return "unfinished";
+    return compile.has_output_graph ? "ok" : "empty";
+  }
   if (!compile.has_output_graph)
     return compile.has_start && compile.has_guarded_code ? "empty" : "skipped";
   return compile.max_attempt > 0 ? "restarted" : "ok";

@@ -136,7 +136,7 @@ function readCompiles(table: Chunks['compiles']['compile']): Compile[] {
       title: generation > 0 ? `${label} #${generation + 1}` : label,
       generation,
       // Contexts of compiled autograd and stretches of records without an id are no compiles that could stop.
-      status: table.status[i] === 'unfinished' && (table.frame_id[i] === null || table.is_synthetic[i] === 1) ? 'context' : (table.status[i] ?? ''),
+      status: table.status[i] === 'empty' && (table.frame_id[i] === null || table.is_synthetic[i] === 1) ? 'context' : (table.status[i] ?? ''),
       function: table.function[i],
       file: table.file[i],
       line: table.line[i],

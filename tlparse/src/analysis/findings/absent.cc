@@ -34,8 +34,27 @@ Result<std::int64_t> LargestGroup(FindingContext& context) {
   }
 }
 
+void AddEmptyLogs(FindingContext& context) {
+  const std::vector<std::int64_t>& ranks = context.job.ranks_without_records();
+  if (ranks.empty()) return;
+  Finding& finding = context.Add(FindingKind::kMissingRank, FindingSeverity::kWarning);
+  finding.ranks = ranks;
+  finding.rank_count = ranks.size();
+  const std::string list = FormatRankRanges(ranks);
+  finding.title = fmt::format("The log{} of {} {} no record", ranks.size() == 1 ? "" : "s",
+                              (ranks.size() == 1 ? "rank " : "ranks ") + list,
+                              ranks.size() == 1 ? "holds" : "hold");
+  finding.cause = "no record";
+  finding.detail = "What the process did is not in the log; it is not compared with the others.";
+  finding.suggestion = "look at what that process printed, and whether the file was copied whole";
+  finding.query = fmt::format(
+      "SELECT path, size_bytes, line_count FROM log_file WHERE run_id = {} AND record_count = 0",
+      context.job.run_id());
+}
+
 Result<void> AddMissing(FindingContext& context) {
   if (!context.HasRanks()) return {};
+  AddEmptyLogs(context);
   std::vector<std::int64_t> missing = context.ranks.missing_ranks;
   std::int64_t world_size = context.ranks.world_size;
   ASSIGN_OR_RETURN(const std::int64_t group, LargestGroup(context));
@@ -186,10 +205,10 @@ Result<void> FindImportErrors(FindingContext& context) {
   if (total == 0) return {};
   Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
   finding.title =
-      fmt::format("The logs are damaged in {} place{}: {}", total, total == 1 ? "" : "s", codes);
+      fmt::format("The input is damaged in {} place{}: {}", total, total == 1 ? "" : "s", codes);
   finding.cause = codes;
   finding.detail =
-      "'tlparse import-log' has file, line and byte of each; the rest of the logs was "
+      "'tlparse import-log' names the file of each, and where in it; the rest of the input was "
       "read.";
   finding.suggestion = advice;
   finding.query = fmt::format("SELECT * FROM import_log WHERE run_id = {} AND severity = 'error'",

@@ -88,6 +88,14 @@ void FindingContext::SetRanks(Finding& finding, const std::vector<RankIndex>& wh
   finding.ranks.erase(std::unique(finding.ranks.begin(), finding.ranks.end()), finding.ranks.end());
 }
 
+namespace {
+
+// Of a stretch of records without ids (AOTInductor, export) the job's label is a number of its own.
+bool IsWithoutId(std::string_view label) { return label.starts_with("unknown#"); }
+const std::string kWithoutId = "a compile without an id";
+
+}  // namespace
+
 std::string FindingContext::SetCompiles(Finding& finding,
                                         const std::vector<std::int32_t>& slots) const {
   std::string text;
@@ -96,7 +104,8 @@ std::string FindingContext::SetCompiles(Finding& finding,
     const JobSlot& slot = job.slots()[static_cast<std::size_t>(slots[i])];
     if (finding.compiles.size() < 100) finding.compiles.push_back(slot.label);
     if (finding.function.empty()) finding.function = slot.function;
-    if (i < kMost) text += (i == 0 ? "" : ", ") + slot.Title();
+    if (i < kMost)
+      text += (i == 0 ? "" : ", ") + (IsWithoutId(slot.label) ? kWithoutId : slot.Title());
   }
   if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
   return text;
@@ -108,6 +117,7 @@ const std::string& FindingContext::FunctionOf(const JobCompile& compile) const {
 }
 
 std::string FindingContext::Title(const JobCompile& compile) const {
+  if (IsWithoutId(job.string(compile.label_id))) return kWithoutId;
   std::string title = job.string(compile.label_id);
   if (compile.function_id >= 0) title += ' ' + job.string(compile.function_id);
   return title;

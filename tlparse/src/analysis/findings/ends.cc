@@ -82,7 +82,7 @@ Result<void> AddFailures(FindingContext& context) {
   std::map<Key, std::vector<const Failure*>> groups;
   std::vector<Key> order;
   for (const Failure& one : failures) {
-    Key key{one.compile->function_id, one.type, FirstLine(one.reason)};
+    Key key{one.compile->function_id, one.type, CauseOfException(one.type, one.reason)};
     std::vector<const Failure*>& group = groups[key];
     if (group.empty()) order.push_back(key);
     group.push_back(&one);
@@ -108,9 +108,10 @@ Result<void> AddFailures(FindingContext& context) {
         context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
     finding.cause = CauseOfException(first.type, first.reason);
     finding.title =
-        context.HasRanks()
-            ? fmt::format("{} failed to compile {}: {}", context.Who(who), compiles,
-                          Shorten(finding.cause, 200))
+        context.HasRanks() ? fmt::format("{} failed to compile {}: {}", context.Who(who), compiles,
+                                         Shorten(finding.cause, 200))
+        : compiles.starts_with("a compile")
+            ? fmt::format("A compile without an id failed: {}", Shorten(finding.cause, 200))
             : fmt::format("The compile of {} failed: {}", compiles, Shorten(finding.cause, 200));
     if (!first.place.file.empty()) finding.place = first.place;
     finding.suggestion = HintOf(first.reason);

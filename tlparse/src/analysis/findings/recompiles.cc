@@ -292,7 +292,8 @@ Result<void> FindGraphBreaks(FindingContext& context) {
     }
     finding.title += ": " + Shorten(cause, 200);
     if (one.count > 1)
-      finding.detail = fmt::format("{} times in {} compiles.", one.count, one.slots.size());
+      finding.detail = fmt::format("{} times in {} compile{}.", one.count, one.slots.size(),
+                                   one.slots.size() == 1 ? "" : "s");
     finding.suggestion = HintOf(one.reason);
     if (const std::string link = LinkOf(one.reason); !link.empty())
       finding.suggestion += (finding.suggestion.empty() ? "see " : "; see ") + link;

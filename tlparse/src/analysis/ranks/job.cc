@@ -41,8 +41,16 @@ Result<Job> Job::Load(Database& database, std::string_view run_name,
 
 Result<void> Job::TakeParticipants(Database& database) {
   ASSIGN_OR_RETURN(std::vector<RunParticipant> all, tlparse::LoadParticipants(database, run_id_));
+  const bool has_records = std::any_of(all.begin(), all.end(), [&](const RunParticipant& one) {
+    return one.launch == launch_ && !one.processes.empty();
+  });
   for (RunParticipant& one : all) {
     if (one.launch != launch_) continue;
+    // A log without records says nothing about what its rank did: it is not compared.
+    if (has_records && one.processes.empty()) {
+      if (one.rank) ranks_without_records_.push_back(*one.rank);
+      continue;
+    }
     JobParticipant participant;
     participant.rank = one.rank;
     participant.name = std::move(one.name);

@@ -70,7 +70,10 @@ class Job {
   std::int64_t run_id() const { return run_id_; }
   const std::string& run_name() const { return run_name_; }
   std::int64_t launch() const { return launch_; }  // ordinal
+  // Those whose log has records (all, if no log has any).
   const std::vector<JobParticipant>& participants() const { return participants_; }
+  // Ranks of this launch whose log has no record, ascending.
+  const std::vector<std::int64_t>& ranks_without_records() const { return ranks_without_records_; }
   const std::vector<JobCompile>& compiles() const { return compiles_; }
   const std::vector<JobSlot>& slots() const { return slots_; }
   // Slots in the order of the reference rank, others where they stand in theirs.
@@ -112,6 +115,7 @@ class Job {
   std::string run_name_;
   std::int64_t launch_ = 1;
   std::vector<JobParticipant> participants_;
+  std::vector<std::int64_t> ranks_without_records_;
   std::vector<JobCompile> compiles_;
   std::vector<std::vector<std::int32_t>> compiles_of_participant_;
   std::vector<JobSlot> slots_;

@@ -24,9 +24,9 @@ std::string MostFrequent(const std::map<std::string, std::size_t>& counts) {
 // The lower one of two: where half of the ranks are slow, they are compared with the others.
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 double CompileSeconds(const JobCompile& compile) {

@@ -230,6 +230,7 @@ void FindAbsent(RanksAnswer& answer, const std::optional<std::int64_t>& world_si
     if (participant.rank) present.insert(*participant.rank);
     if (participant.is_extra_log) answer.extra_logs.push_back(static_cast<RankIndex>(i));
   }
+  present.insert(job.ranks_without_records().begin(), job.ranks_without_records().end());
   std::vector<char> has_compile(job.participants().size());
   for (const JobCompile& compile : job.compiles())
     has_compile[static_cast<std::size_t>(compile.participant)] = 1;

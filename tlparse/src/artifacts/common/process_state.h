@@ -118,7 +118,7 @@ struct CompileState {
   std::int64_t pre_grad_content_id = 0;
   std::int64_t aot_forward_content_id = 0;  // likewise, of 2.6: the forward or inference graph
   std::int64_t aot_backward_content_id = 0;
-  std::int64_t open_events = 0;  // chromium B without E
+  bool ends_inside_event = false;  // a chromium B without E at the end of the log
 };
 
 struct ProcessState {
