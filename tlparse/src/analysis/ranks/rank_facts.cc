@@ -22,11 +22,12 @@ std::string MostFrequent(const std::map<std::string, std::size_t>& counts) {
 }
 
 // The lower one of two: where half of the ranks are slow, they are compared with the others.
+// The lower median: half of the values are not above it.
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 double CompileSeconds(const JobCompile& compile) {
