@@ -95,10 +95,10 @@ void PrintProfiles(const CostAnswer& answer) {
     line += fmt::format("{}{}", Us(profile.window_us),
                         profile.steps > 0 ? fmt::format(" in {} steps", profile.steps)
                                           : std::string(" in all (no steps are marked)"));
-    line += fmt::format(": {} ({}) in calls of compiled graphs on the CPU, {} ({}) outside", Us(profile.compiled_us),
-                        Percent(profile.compiled_us / std::max(profile.window_us, 1e-9)),
-                        Us(profile.outside_us),
-                        Percent(profile.outside_us / std::max(profile.window_us, 1e-9)));
+    line += fmt::format(
+        ": {} ({}) in calls of compiled graphs on the CPU, {} ({}) outside",
+        Us(profile.compiled_us), Percent(profile.compiled_us / std::max(profile.window_us, 1e-9)),
+        Us(profile.outside_us), Percent(profile.outside_us / std::max(profile.window_us, 1e-9)));
     std::puts(line.c_str());
     std::puts(fmt::format("  kernels {}, of which {} belong to a kernel of the log",
                           Us(profile.kernel_us), Us(profile.joined_kernel_us))
