@@ -139,7 +139,7 @@ std::vector<Seen> ReadAll(std::string_view text, std::size_t piece, std::size_t 
       seen.push_back({record.line, record.byte_offset, std::string(record.envelope.kind),
                       record.payload_state, stored[static_cast<std::size_t>(record.payload_id)]});
     }
-    for (const tlparse::Finding& finding : window.findings) {
+    for (const tlparse::ImportFinding& finding : window.findings) {
       Require(finding.record < static_cast<std::int64_t>(window.records.size()), "record exists");
       Require(finding.line >= 0 && finding.line_count >= 1, "a finding has a place");
       Require(finding.byte_offset <= static_cast<std::int64_t>(text.size()), "inside the file");

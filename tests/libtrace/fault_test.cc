@@ -339,7 +339,13 @@ TEST_CASE("A payload of a gigabyte is written or counted", "[fault][.large]") {
   CHECK(status == 0);
 }
 
-#ifndef LIBTRACE_TEST_SANITIZER  // their allocators end the program instead of failing
+// The sanitizers' allocators end the program instead of failing.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define LIBTRACE_TEST_SANITIZER
+#endif
+#endif
+#ifndef LIBTRACE_TEST_SANITIZER
 TEST_CASE("No memory for a record costs the record", "[fault]") {
   const TemporaryDirectory directory;
   const int status = InChild([&]() -> int {

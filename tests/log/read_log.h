@@ -130,7 +130,7 @@ struct Load {
                                record.prefix.time_us, std::string(record.payload),
                                std::string(record.raw_payload)});
       }
-      for (const Finding& finding : window.findings) {
+      for (const ImportFinding& finding : window.findings) {
         log.findings.push_back({finding.code, finding.line, finding.byte_offset, finding.record,
                                 finding.message, std::string(finding.text), finding.line_count});
       }

@@ -12,16 +12,16 @@ namespace {
 constexpr std::array<std::string_view, 4> kNames = {"compiling", "between_compiles", "failed",
                                                     "ended"};
 
-ProcessState StateOf(std::string_view name) {
+RankState StateOf(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<ProcessState>(i);
+    if (kNames[i] == name) return static_cast<RankState>(i);
   }
-  return ProcessState::kBetweenCompiles;
+  return RankState::kBetweenCompiles;
 }
 
 }  // namespace
 
-std::string_view Name(ProcessState state) { return kNames[static_cast<std::size_t>(state)]; }
+std::string_view Name(RankState state) { return kNames[static_cast<std::size_t>(state)]; }
 
 Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& options) {
   StatusAnswer answer;

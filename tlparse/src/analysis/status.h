@@ -13,16 +13,16 @@
 
 namespace tlparse {
 
-enum class ProcessState : std::uint8_t { kCompiling, kBetweenCompiles, kFailed, kEnded };
+enum class RankState : std::uint8_t { kCompiling, kBetweenCompiles, kFailed, kEnded };
 // "compiling", "between_compiles", "failed", "ended".
-std::string_view Name(ProcessState state);
+std::string_view Name(RankState state);
 
 // Strings are empty and ids 0 where there is nothing; times are microseconds since the epoch.
 struct ProcessStatus {
   std::int64_t launch = 1;
   std::optional<std::int64_t> rank;
   std::int64_t pid = 0;
-  ProcessState state = ProcessState::kBetweenCompiles;
+  RankState state = RankState::kBetweenCompiles;
   std::string compile;   // label of the last compile
   std::string function;  // of it
   std::string phase;     // the innermost event that is open

@@ -20,7 +20,7 @@ std::string TimeText(const std::optional<std::int64_t>& us) {
                      *us / 1000 % 1000);
 }
 
-std::string StateText(ProcessState state) {
+std::string StateText(RankState state) {
   std::string text(Name(state));
   std::replace(text.begin(), text.end(), '_', ' ');
   return text;

@@ -122,7 +122,7 @@ TableDefinition Define(const FleetTable& table, const Definitions& make) {
         column.source == FleetColumn::Source::kDirection ||
         (column.sqlite_column >= 0 &&
          table.sqlite_columns[static_cast<std::size_t>(column.sqlite_column)].reference ==
-             Reference::kText);
+             ColumnReference::kText);
     definition.columns.emplace_back(column.name, make.TypeOf(column, is_pooled));
   }
   std::string order;

@@ -176,15 +176,15 @@ std::set<std::string> ContentTables(const std::vector<RawTable>& tables) {
   return owned;
 }
 
-Reference ReferenceTo(const std::string& table, const std::set<std::string>& owned) {
-  if (table.empty()) return Reference::kNone;
-  if (table == "text") return Reference::kText;
-  if (table == "content") return Reference::kContent;
-  if (table == "payload") return Reference::kPayload;
-  if (table == "component_set") return Reference::kComponentSet;
-  if (table == "cache_key") return Reference::kKey;
-  if (owned.count(table)) return Reference::kOwned;
-  return Reference::kFact;
+ColumnReference ReferenceTo(const std::string& table, const std::set<std::string>& owned) {
+  if (table.empty()) return ColumnReference::kNone;
+  if (table == "text") return ColumnReference::kText;
+  if (table == "content") return ColumnReference::kContent;
+  if (table == "payload") return ColumnReference::kPayload;
+  if (table == "component_set") return ColumnReference::kComponentSet;
+  if (table == "cache_key") return ColumnReference::kKey;
+  if (owned.count(table)) return ColumnReference::kOwned;
+  return ColumnReference::kFact;
 }
 
 std::string WithoutId(const std::string& name) {
@@ -199,30 +199,30 @@ void AddColumn(FleetTable& table, int index, Type type) {
   if (IsOneOf(column.name, kFactKey)) column.name = "local_" + column.name;
   const std::string base = WithoutId(from.name);
   switch (from.reference) {
-    case Reference::kText:
+    case ColumnReference::kText:
       column.type = Type::kText;
       column.name = table.FindSqlite(base) < 0 ? base : from.name;
       table.columns.push_back(column);
       return;
-    case Reference::kContent:
+    case ColumnReference::kContent:
       if (table.kind != FleetTable::Kind::kContent) {
         table.columns.push_back(column);
         table.columns.push_back({base + "_hash", Type::kHash, Source::kHash, false, index});
       }
       return;
-    case Reference::kOwned:
+    case ColumnReference::kOwned:
       table.columns.push_back(column);
       if (table.kind != FleetTable::Kind::kContent)
         table.columns.push_back({base + "_content_hash", Type::kHash, Source::kHash, false, index});
       return;
-    case Reference::kPayload:
+    case ColumnReference::kPayload:
       table.columns.push_back(column);
       table.columns.push_back({base + "_hash", Type::kHash, Source::kHash, false, index});
       if (table.name == "record")
         table.columns.push_back(
             {base + "_content_hash", Type::kHash, Source::kPayloadContent, false, index});
       return;
-    case Reference::kComponentSet:
+    case ColumnReference::kComponentSet:
       table.columns.push_back(column);
       table.columns.push_back({base + "_hash", Type::kHash, Source::kHash, false, index});
       return;
@@ -234,11 +234,11 @@ void AddColumn(FleetTable& table, int index, Type type) {
 void AddOwnerColumns(FleetTable& table) {
   const bool is_of_process =
       table.name != "run" && table.name != "log_file" &&
-      std::any_of(table.sqlite_columns.begin(), table.sqlite_columns.end(),
-                  [](const SqliteColumn& column) {
-                    return column.reference == Reference::kFact && column.referenced != "run" &&
-                           column.referenced != "log_file" && column.referenced != "stack_frame";
-                  });
+      std::any_of(
+          table.sqlite_columns.begin(), table.sqlite_columns.end(), [](const SqliteColumn& column) {
+            return column.reference == ColumnReference::kFact && column.referenced != "run" &&
+                   column.referenced != "log_file" && column.referenced != "stack_frame";
+          });
   const auto add = [&](const char* name, Type type, Source source, bool is_nullable) {
     table.columns.push_back({name, type, source, is_nullable, -1});
   };

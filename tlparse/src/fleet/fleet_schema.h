@@ -19,7 +19,7 @@
 namespace tlparse {
 
 // What the id in a column is an id of, so far as it needs translation.
-enum class Reference {
+enum class ColumnReference {
   kNone,
   kText,     // string in place
   kContent,  // beside it the hash
@@ -34,7 +34,7 @@ struct FleetColumn {
   enum class Type { kInt, kReal, kText, kAny, kHash };
   // Where the value comes from.
   enum class Source {
-    kColumn,          // column `sqlite_column`; of Reference::kText the string
+    kColumn,          // column `sqlite_column`; of ColumnReference::kText the string
     kHash,            // hash of what `sqlite_column` refers to
     kPayloadContent,  // hash of the content of the payload
     kIsBlob,          // of a column of any type: 0 text or NULL, 1 blob, 2 integer, 3 real
@@ -56,7 +56,7 @@ struct FleetColumn {
 
 struct SqliteColumn {
   std::string name;
-  Reference reference = Reference::kNone;
+  ColumnReference reference = ColumnReference::kNone;
   std::string referenced;  // the table, without "_row"; empty: none
   bool is_nullable = true;
   int key_ordinal = 0;  // 1-based place in the primary key; 0: not part of it

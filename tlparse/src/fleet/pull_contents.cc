@@ -137,13 +137,13 @@ Result<void> ContentPuller::PullContentTable(const FleetTable& table,
           std::int64_t value = reader.Int64();
           if (column.sqlite_column == id_at)
             value += run_.id_base[table.name][content_id] + 1;
-          else if (to.reference == Reference::kOwned)
+          else if (to.reference == ColumnReference::kOwned)
             value += run_.id_base[to.referenced][content_id] + 1;
           insert.Bind(parameter, value);
         } else {
           const std::string_view text = reader.Text();
           if (reader.is_short() || reader.is_damaged()) return {};
-          if (to.reference == Reference::kText) {
+          if (to.reference == ColumnReference::kText) {
             ASSIGN_OR_RETURN(const std::int64_t id, run_.texts.Intern(text, 0));
             insert.Bind(parameter, id);
           } else {

@@ -164,29 +164,29 @@ class TableWriter {
       return id + Shift(table_.name);
     }
     switch (column.reference) {
-      case Reference::kContent: {
+      case ColumnReference::kContent: {
         const auto found = ids_.contents.find(id);
         return found == ids_.contents.end() ? id : found->second;
       }
-      case Reference::kKey: {
+      case ColumnReference::kKey: {
         const auto found = ids_.keys.find(id);
         return found == ids_.keys.end() ? id : found->second;
       }
-      case Reference::kPayload: {
+      case ColumnReference::kPayload: {
         bool is_new = false;
         return run_.payloads.Intern(HashBeside(target), id, is_new);
       }
-      case Reference::kComponentSet: {
+      case ColumnReference::kComponentSet: {
         bool is_new = false;
         return run_.sets.Intern(HashBeside(target), id, is_new);
       }
-      case Reference::kOwned: {
+      case ColumnReference::kOwned: {
         const std::int64_t content = ContentBeside(target);
         const auto& bases = run_.id_base[column.referenced];
         const auto base = bases.find(content);
         return base == bases.end() ? 0 : base->second + 1 + id;
       }
-      case Reference::kFact:
+      case ColumnReference::kFact:
         return column.referenced == "run" ? run_.run_id : id + Shift(column.referenced);
       default:
         return id;
@@ -222,7 +222,7 @@ class TableWriter {
       insert_.BindNull(parameter);
       return {};
     }
-    if (target.column->reference == Reference::kText) {
+    if (target.column->reference == ColumnReference::kText) {
       ASSIGN_OR_RETURN(const std::int64_t id, run_.texts.Intern(value.text, 0));
       insert_.Bind(parameter, id);
       return {};
@@ -332,7 +332,7 @@ Result<void> FactPuller::PullTable(const FleetTable& table, const PushRow& load,
   for (const FleetColumn& column : table.columns) {
     if (column.source != Source::kHash ||
         table.sqlite_columns[static_cast<std::size_t>(column.sqlite_column)].reference !=
-            Reference::kOwned)
+            ColumnReference::kOwned)
       continue;
     ASSIGN_OR_RETURN(Statement read, run_.database.Prepare("SELECT id, hash FROM content_row"));
     while (true) {

@@ -75,7 +75,7 @@ bool IsShown(const FleetTable& table, std::string_view column) {
 // How one column of a fleet's table gets its value.
 struct Step {
   const FleetColumn* column = nullptr;
-  Reference reference = Reference::kNone;
+  ColumnReference reference = ColumnReference::kNone;
   const std::string* referenced = nullptr;
   int at = -1;  // column of the statement
   bool is_hidden = false;
@@ -184,7 +184,7 @@ class RowWriter {
     add("graph_id", Owner::Kind::kGraph);
     for (std::size_t i = 0; i < table_.sqlite_columns.size(); ++i) {
       const SqliteColumn& column = table_.sqlite_columns[i];
-      if (column.reference == Reference::kFact && column.referenced != table_.name)
+      if (column.reference == ColumnReference::kFact && column.referenced != table_.name)
         owners_.push_back({Owner::Kind::kTable, static_cast<int>(i), column.referenced});
     }
     add("record_id", Owner::Kind::kRecord);
@@ -267,17 +267,17 @@ class RowWriter {
     const std::int64_t id = row.Int(step.at);
     Hash128 hash;
     switch (step.reference) {
-      case Reference::kContent:
+      case ColumnReference::kContent:
         hash = context_.ContentHash(id);
         break;
-      case Reference::kPayload: {
+      case ColumnReference::kPayload: {
         ASSIGN_OR_RETURN(hash, context_.PayloadHash(id));
         break;
       }
-      case Reference::kComponentSet:
+      case ColumnReference::kComponentSet:
         hash = context_.SetKey(id);
         break;
-      case Reference::kOwned:
+      case ColumnReference::kOwned:
         if (const PushContext::Owned* owned = context_.FindOwned(*step.referenced, id))
           hash = context_.ContentHash(owned->content);
         break;
@@ -290,19 +290,19 @@ class RowWriter {
 
   void NoteUse(const Step& step, std::int64_t id) {
     switch (step.reference) {
-      case Reference::kContent:
+      case ColumnReference::kContent:
         context_.used.contents.Add(id);
         break;
-      case Reference::kPayload:
+      case ColumnReference::kPayload:
         context_.used.payloads.Add(id);
         break;
-      case Reference::kComponentSet:
+      case ColumnReference::kComponentSet:
         context_.used.sets.Add(id);
         break;
-      case Reference::kKey:
+      case ColumnReference::kKey:
         context_.used.keys.Add(id);
         break;
-      case Reference::kFact:
+      case ColumnReference::kFact:
         if (*step.referenced == "stack_frame") context_.used.stacks.Add(id);
         break;
       default:
@@ -316,7 +316,7 @@ class RowWriter {
       write.NullFlag(is_null || (step.is_hidden && step.column->name == "metadata"));
       if (is_null || (step.is_hidden && step.column->name == "metadata")) return {};
     }
-    if (step.reference == Reference::kText) {
+    if (step.reference == ColumnReference::kText) {
       const std::int64_t id = row.Int(step.at);
       context_.used.texts.Add(id);
       ASSIGN_OR_RETURN(const std::string_view text, context_.texts().Get(id));
@@ -326,7 +326,7 @@ class RowWriter {
     switch (step.column->type) {
       case Type::kInt: {
         const std::int64_t id = row.Int(step.at);
-        if (step.reference == Reference::kOwned) {
+        if (step.reference == ColumnReference::kOwned) {
           const PushContext::Owned* owned = context_.FindOwned(*step.referenced, id);
           write.Int64(owned == nullptr ? -1 : owned->number);
           if (owned != nullptr) context_.used.contents.Add(owned->content);
@@ -497,7 +497,8 @@ Result<void> WriteContentRows(PushContext& context, const FleetTable& table,
   const int content_at = table.FindSqlite("content_id");
   int parent_at = -1;
   for (std::size_t i = 0; i < table.sqlite_columns.size(); ++i)
-    if (table.sqlite_columns[i].reference == Reference::kOwned) parent_at = static_cast<int>(i);
+    if (table.sqlite_columns[i].reference == ColumnReference::kOwned)
+      parent_at = static_cast<int>(i);
   ASSIGN_OR_RETURN(Statement read, context.database().Prepare(writer.select() + " FROM " +
                                                               table.sqlite_name + " r"));
   while (true) {

@@ -98,7 +98,7 @@ Result<void> TypingStage::Type(Window& window, RowBatch& rows) {
 }
 
 void TypingStage::AddFindings(const Window& window, std::int64_t first_record_id) {
-  for (const Finding& finding : window.findings) {
+  for (const ImportFinding& finding : window.findings) {
     ImportPlace place;
     if (finding.line > 0) place.line = finding.line;
     if (finding.byte_offset >= 0) place.byte_offset = finding.byte_offset;

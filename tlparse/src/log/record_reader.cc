@@ -21,9 +21,9 @@ std::int64_t CountLines(std::string_view text) {
          (!text.empty() && text.back() != '\n' ? 1 : 0);
 }
 
-Finding MakeFinding(ImportCode code, std::int64_t line, std::int64_t byte_offset,
-                    std::string message) {
-  Finding finding;
+ImportFinding MakeFinding(ImportCode code, std::int64_t line, std::int64_t byte_offset,
+                          std::string message) {
+  ImportFinding finding;
   finding.code = code;
   finding.line = line;
   finding.byte_offset = byte_offset;
@@ -162,7 +162,7 @@ void RecordReader::AddHeader(Window& window, std::string_view chunk, const GlogP
   if (prefix.rank) latest_of_rank_.erase(*prefix.rank);
   const Envelope* envelope = parser_.Parse(prefix.json);
   if (envelope == nullptr) {
-    Finding finding = MakeFinding(
+    ImportFinding finding = MakeFinding(
         ImportCode::kBrokenHeader, line, offset,
         "the header's JSON is damaged; the line and its payload lines are kept as text");
     finding.text = chunk.ends_with('\n') ? chunk.substr(0, chunk.size() - 1) : chunk;
@@ -204,8 +204,9 @@ bool RecordReader::AddTorn(Window& window, std::size_t index, std::string_view l
 // A record without a possible time gets that of its neighbour.
 void RecordReader::SetTime(Window& window, LogRecord& record) {
   if (!record.prefix.has_time) {
-    Finding finding = MakeFinding(ImportCode::kImpossibleTime, record.line, record.byte_offset,
-                                  "the prefix names a date or time of day that does not exist");
+    ImportFinding finding =
+        MakeFinding(ImportCode::kImpossibleTime, record.line, record.byte_offset,
+                    "the prefix names a date or time of day that does not exist");
     finding.record = static_cast<std::int64_t>(window.records.size()) - 1;
     window.findings.push_back(std::move(finding));
     record.prefix.time_us = last_time_us_.value_or(0);
@@ -237,7 +238,7 @@ void RecordReader::AddForeign(Window& window, std::string_view chunk, std::int64
   const ImportCode code = is_orphan ? ImportCode::kPayloadWithoutRecord : ImportCode::kForeignLine;
   const std::int64_t line_count = CountLines(text);
   if (!window.findings.empty()) {
-    Finding& previous = window.findings.back();
+    ImportFinding& previous = window.findings.back();
     const char* previous_end = previous.text.data() + previous.text.size();
     if (previous.code == code && previous.text.data() != nullptr && previous_end == text.data() &&
         previous.text.size() + text.size() <= kMaxForeignBytes) {
@@ -246,7 +247,7 @@ void RecordReader::AddForeign(Window& window, std::string_view chunk, std::int64
       return;
     }
   }
-  Finding finding = MakeFinding(
+  ImportFinding finding = MakeFinding(
       code, line, offset,
       is_orphan ? "payload lines without a record" : "lines that are not part of the trace");
   finding.text = text;
@@ -352,7 +353,7 @@ Result<void> RecordReader::Verify(Window& window) {
   for (std::size_t index = 0; index < window.records.size(); ++index) {
     const LogRecord& record = window.records[index];
     const bool is_last = is_at_end_ && carry_.size() == 0 && index + 1 == window.records.size();
-    Finding finding =
+    ImportFinding finding =
         MakeFinding(ImportCode::kPayloadMismatch, record.line, record.byte_offset, {});
     finding.record = static_cast<std::int64_t>(index);
     if (record.payload_state == LogRecord::Payload::kMismatch && !record.envelope.payload_hash) {

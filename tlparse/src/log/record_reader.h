@@ -1,5 +1,5 @@
 // Cuts a log into records, window by window: prefix, envelope, payload without tabs, verified by
-// its MD5. What is damaged or foreign becomes a Finding; nothing is dropped silently, and no input
+// its MD5. What is damaged or foreign becomes an ImportFinding; nothing is dropped silently, and no input
 // stops the reader.
 #pragma once
 
@@ -44,7 +44,7 @@ struct LogRecord {
   std::string_view raw_payload;  // the TAB lines as in the log, first TAB included, last LF not
 };
 
-struct Finding {
+struct ImportFinding {
   ImportCode code = ImportCode::kForeignLine;
   std::int64_t line = 0;  // 1-based; 0: none
   std::int64_t byte_offset = -1;
@@ -59,7 +59,7 @@ struct Window {
   ByteBuffer bytes;  // the stretch
   Arena arena;       // payloads without tabs, joined pieces, envelope strings
   std::vector<LogRecord> records;
-  std::vector<Finding> findings;
+  std::vector<ImportFinding> findings;
   bool ends_file = false;
   void Clear();
 };

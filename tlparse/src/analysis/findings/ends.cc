@@ -188,8 +188,7 @@ void StopFinder::FindInside() {
   for (const RankIndex rank : context_.All()) {
     const ProcessStatus& status = context_.StatusOf(rank);
     const JobCompile* compile = context_.LastCompile(rank);
-    if (status.state != ProcessState::kCompiling || compile == nullptr || compile->slot < 0)
-      continue;
+    if (status.state != RankState::kCompiling || compile == nullptr || compile->slot < 0) continue;
     stops_.push_back({rank, job_.SlotPosition(compile->slot), true,
                       status.last_record_us.value_or(INT64_MAX), -1});
   }
@@ -208,7 +207,7 @@ void StopFinder::FindBehind() {
   std::vector<Stop> behind;
   for (const RankIndex rank : context_.All()) {
     const ProcessStatus& status = context_.StatusOf(rank);
-    if (status.state != ProcessState::kBetweenCompiles || status.compile_id == 0 ||
+    if (status.state != RankState::kBetweenCompiles || status.compile_id == 0 ||
         !status.last_record_us)
       continue;
     std::int32_t last = -1, missing = -1, next_slot = -1;
@@ -282,7 +281,7 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
     const std::int32_t index = job_.CompileOf(other, compile.slot);
     if (index >= 0 &&
         job_.string(job_.compiles()[static_cast<std::size_t>(index)].status_id) != "unfinished" &&
-        context_.StatusOf(other).state != ProcessState::kFailed)
+        context_.StatusOf(other).state != RankState::kFailed)
       finished.push_back(other);
   }
   if (first.is_inside) {
