@@ -1,5 +1,6 @@
 #include "libtrace/compile.h"
 
+#include <cstddef>
 #include <exception>
 #include <new>
 #include <utility>
@@ -77,8 +78,11 @@ Compile::~Compile() {
 CompilationMetrics& Compile::Unwritten() noexcept {
   metrics_.reset(new (std::nothrow) CompilationMetrics);
   if (metrics_ != nullptr) return *metrics_;
-  static auto* const last_resort = new CompilationMetrics;  // of whoever has no memory
-  return *last_resort;
+  // Without memory the caller still needs an object to write to. It is never destroyed, because a
+  // destructor that runs at exit may use it.
+  alignas(CompilationMetrics) static std::byte storage[sizeof(CompilationMetrics)];
+  static auto* const shared_metrics = new (storage) CompilationMetrics;
+  return *shared_metrics;
 }
 
 void Compile::Restart(std::string_view reason) noexcept {

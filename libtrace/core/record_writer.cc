@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMaxCloseWaitMs = 2000;
 
-// The sink could not even begin: told apart from a failed write in the ledger.
+// The sink could not begin the record: the ledger counts this apart from a failed write.
 struct OpenFailed {
   std::string message;
 };

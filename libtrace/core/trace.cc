@@ -198,8 +198,8 @@ int ResolveLevel() noexcept {
   if (t_is_busy || t_is_switching) return kOff;
   const ErrnoScope keeps_errno;
   try {
-    // Whoever comes while another thread starts the trace waits for it here: g_level says "not
-    // known" until the trace is there.
+    // A thread that emits while another one starts the trace waits here: g_level is "not known"
+    // until the trace has started.
     const SwitchScope scope;
     const int level = g_level.load();
     if (level == kForked) {

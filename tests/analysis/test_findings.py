@@ -67,6 +67,26 @@ class Planted(AnswerTest):
             with self.subTest(name):
                 self.check(self.ingest(os.path.join(SHARED, name), name=name.replace("/", "_")), planted)
 
+    def test_damage_of_one_log_is_no_difference_between_ranks(self):
+        folder = os.path.join(self.scratch, "damaged")
+        os.mkdir(folder)
+        for path in sorted(glob.glob(os.path.join(LOGS, "straggler_late", "*.log*"))):
+            with open(path, "rb") as file:
+                data = file.read()
+            if path.endswith(".zst"):
+                data = subprocess.run(["zstd", "-dcq"], input=data, capture_output=True, check=True).stdout
+            name = os.path.basename(path).removesuffix(".zst")
+            if "_rank_1_" in name:
+                changed = data.replace(b"\n\tfrom torch import device", b"\n\tFrom torch import device", 1)
+                self.assertNotEqual(data, changed)
+                data = changed
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(data)
+        findings = ask("findings", self.ingest(folder, name="damaged"))["findings"]
+        self.assertEqual([("late_rank", [3]), ("import_errors", [])],
+                         [(one["kind"], one["ranks"]) for one in findings if one["severity"] != "note"])
+        self.assertIn("What sets rank 1 apart from the others may be the damage", findings[1]["detail"])
+
     def test_every_job_that_is_beside_the_checkout_is_in_the_list(self):
         if not os.path.isdir(os.path.join(SHARED, "jobs")):
             self.skipTest("the recordings are not beside this checkout")

@@ -14,7 +14,7 @@
 // see more.
 //
 // A compile that begins while tracing is off only keeps the context (a few ns), so that a trace
-// switched on meanwhile has correct ids; it has no records of its own.
+// switched on meanwhile has correct ids. It writes no records.
 #pragma once
 
 #include <cstdint>

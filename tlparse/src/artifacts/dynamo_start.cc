@@ -20,7 +20,7 @@ class DynamoStart final : public Ingestor {
     const JsonMembers members(metadata, context, ImportCode::kBadMetadata);
     const std::optional<simdjson::dom::array> stack = members.Array("stack");
     if (!stack || stack->size() == 0) return {};
-    std::optional<std::int64_t> unresolved;  // told when the record's own stack was read
+    std::optional<std::int64_t> unresolved;  // reported when the record's own stack was read
     ASSIGN_OR_RETURN(compile.stack_id, context.stacks().Stack(context.rows(), *record.process,
                                                               *members.Any("stack"), &unresolved));
     simdjson::dom::object frame;

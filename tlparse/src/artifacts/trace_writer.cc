@@ -37,7 +37,7 @@ class TraceWriters final : public Ingestor {
 
  private:
   static std::string Told(const std::optional<std::int64_t>& count) {
-    if (!count) return "records lost, it is not told how many";
+    if (!count) return "records were lost; their number is unknown";
     return std::to_string(*count) + (*count == 1 ? " record lost" : " records lost");
   }
 

@@ -13,7 +13,7 @@ namespace tlparse {
 void WriteFindings(JsonWriter& json, const std::vector<Finding>& findings);
 
 // The findings for a person: severity, sentence, then place, detail, what to try, evidence.
-// `with_launch`: the launch is told of those that are not of launch `launch`.
+// `with_launch`: the launch is printed for those that are not of launch `launch`.
 void PrintFindings(const std::vector<Finding>& findings);
 
 // The titles of the most urgent ones to standard error, at most `most`, for the end of an ingest.

@@ -119,7 +119,7 @@ class KinetoFile {
   void AddCompiledSlice(const KinetoEvent& event, SliceKind kind, std::string_view name);
   void AddAnnotation(const KinetoEvent& event, std::optional<std::int64_t> device,
                      std::optional<std::int64_t> stream);
-  // A Python frame that is not kept, told by a look at its text.
+  // A Python frame that is not kept, recognised in its text without parsing it.
   bool IsUnkeptFrame(std::string_view event) const;
   void BadEvent(const EventScanner::Item& item, std::string_view problem);
   void Kept() { ++context_.facts().kept_count; }

@@ -1,5 +1,5 @@
 // Text of TORCH_LOGS: "V1122 19:30:29.099000 26478 torch/_inductor/scheduler.py:2132] [0/0]
-// [__fusion] cannot fuse …". Lines that name an artifact become rows; the rest is told once.
+// [__fusion] cannot fuse …". Lines that name an artifact become rows; the rest is reported once.
 #include <fmt/format.h>
 
 #include <charconv>

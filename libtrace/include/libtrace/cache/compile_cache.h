@@ -94,8 +94,8 @@ struct CompileCacheOptions {
   uint64_t max_size_bytes = uint64_t{1} << 30;
   std::shared_ptr<CacheStore>
       remote{};  // e.g. MakeRedisStore; entries found there are kept locally too
-  // A bypass is an error instead of a silent compile, whoever finds it: a guard that throws, the
-  // callback that compiles (CompileOutput::bypass), FinishBypassed, Bypass.
+  // A bypass is an error instead of a silent compile. It may come from a guard that throws, from
+  // the callback that compiles (CompileOutput::bypass), or from FinishBypassed or Bypass.
   bool strict = false;
   // Takes a copy of every entry found or stored, see artifact_recorder.h.
   std::shared_ptr<ArtifactRecorder> recorder{};

@@ -57,7 +57,7 @@ class CudaActivity {
   // Waits for what the GPU has finished, stops watching, emits `libtrace_cuda_activity`. A second
   // call does nothing.
   void Emit(CallSite location = CallSite::Current()) noexcept;
-  // What was seen until Emit, in the order in which CUPTI told.
+  // What was seen until Emit, in the order in which CUPTI reported it.
   std::vector<CudaActivityRecord> Records() const;
   uint64_t lost_count() const;  // records beyond max_records and those that CUPTI dropped
 

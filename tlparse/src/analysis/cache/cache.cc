@@ -23,13 +23,13 @@ struct WorkClass : CacheClass {
   std::set<std::int64_t> keys;
 };
 
-// Findings by cause and ranks, so that each is told once.
+// Findings by cause and ranks, so that each is reported once.
 class FindingCollector {
  public:
   explicit FindingCollector(CacheAnswer& answer) : answer_(answer) {}
 
   void Add(CacheFinding finding, std::int32_t lookup_slot, std::int32_t compile_slot) {
-    // Options are told by name, so other options are another finding; of graphs and inputs the
+    // Options are compared by name, so other options are another finding; of graphs and inputs the
     // first example stands for all.
     const CauseKind kind = finding.cause.kind;
     const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting ||

@@ -32,7 +32,7 @@ struct CacheLookupAnswer {
   std::vector<RankIndex> without_lookup;  // the compile is there, the lookup is not
 };
 
-// One cause, told once for all lookups where it sets the same ranks apart.
+// One cause, reported once for all lookups where it sets the same ranks apart.
 struct CacheFinding {
   Cause cause;
   std::vector<RankIndex> ranks;

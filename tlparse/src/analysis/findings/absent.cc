@@ -210,6 +210,15 @@ Result<void> FindImportErrors(FindingContext& context) {
   finding.detail =
       "'tlparse import-log' names the file of each, and where in it; the rest of the input was "
       "read.";
+  std::vector<RankIndex> damaged;
+  for (const RankIndex one : context.All()) {
+    if (context.is_damaged[static_cast<std::size_t>(one)] != 0) damaged.push_back(one);
+  }
+  if (!damaged.empty() && context.job.participants().size() > 1)
+    finding.detail += fmt::format(
+        " What sets {} apart from the others may be the damage: it is "
+        "not reported.",
+        context.WhoInside(damaged));
   finding.suggestion = advice;
   finding.query = fmt::format("SELECT * FROM import_log WHERE run_id = {} AND severity = 'error'",
                               context.job.run_id());

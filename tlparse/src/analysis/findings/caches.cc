@@ -71,7 +71,7 @@ void Examine(const FindingContext& context, const LookupSlot& place, std::int32_
   }
 }
 
-// Ranks that raced for entries of one shared cache: told together.
+// Ranks that raced for entries of one shared cache are one finding.
 void AddRaces(FindingContext& context, const ColdCaches& caches) {
   std::set<RankIndex> ranks;
   std::set<std::int32_t> slots;
@@ -170,7 +170,7 @@ Result<void> AddBypasses(FindingContext& context) {
   }
   for (const auto& [key, group] : groups) {
     const std::vector<RankIndex> who(group.ranks.begin(), group.ranks.end());
-    // On some ranks only it is what sets them apart, and told so.
+    // On some ranks only it is a divergence, reported there.
     const bool is_told =
         std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
           return one.kind == FindingKind::kCacheBypassed && one.rank_count == who.size();
@@ -191,8 +191,10 @@ Result<void> AddBypasses(FindingContext& context) {
 
 void AddSameKeys(FindingContext& context) {
   std::map<std::vector<RankIndex>, std::vector<const SameKeyCode*>> groups;
-  for (const SameKeyCode& one : context.ranks.cache.same_key_codes)
-    groups[one.other_ranks].push_back(&one);
+  for (const SameKeyCode& one : context.ranks.cache.same_key_codes) {
+    if (!context.AreDamaged(one.ranks) && !context.AreDamaged(one.other_ranks))
+      groups[one.other_ranks].push_back(&one);
+  }
   for (const auto& [ranks, codes] : groups) {
     Finding& finding = context.Add(FindingKind::kOneKeyTwoCodes, FindingSeverity::kError);
     context.SetRanks(finding, ranks);

@@ -27,6 +27,9 @@ struct FindingContext {
   const Job& job;
   std::vector<ProcessStatus> status;  // by participant; process_id 0: its log has no record
   std::vector<Launch> launches;       // of the run
+  // By participant: records of its log were lost or changed before its end. What sets it apart may
+  // be the damage.
+  std::vector<char> is_damaged;
   std::vector<Finding> findings;
 
   static Result<FindingContext> Make(Database& database, const FindingsOptions& options,
@@ -41,6 +44,8 @@ struct FindingContext {
   // All participants but those; both ascending.
   std::vector<RankIndex> Others(const std::vector<RankIndex>& who) const;
   bool HasRanks() const { return has_ranks_; }
+  // Whether nothing can be said of a difference to these: all of them are damaged.
+  bool AreDamaged(const std::vector<RankIndex>& who) const;
 
   // "Rank 2", "Ranks 0-3", "All 8 ranks", "Log a", "The log" (of one without rank).
   std::string Who(const std::vector<RankIndex>& who) const;
@@ -62,6 +67,7 @@ struct FindingContext {
   }
 
  private:
+  Result<void> FindDamage();
   FindingContext(Database& database_in, const FindingsOptions& options_in,
                  const RanksAnswer& ranks_in)
       : database(database_in), options(options_in), ranks(ranks_in), job(ranks_in.job()) {}

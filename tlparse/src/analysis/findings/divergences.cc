@@ -298,7 +298,9 @@ void DivergenceFinder::Examine(const RankClass& one) {
     }
   };
   if (end != nullptr) add_evidence(*end, symptoms, 0, true);
-  if (own.empty()) return;
+  if (own.empty() || context_.AreDamaged(one.ranks) ||
+      context_.AreDamaged(answer_.classes.front().ranks))
+    return;
   Finding finding = std::move(own.front().finding);
   for (std::size_t i = 1; i < own.size(); ++i)
     finding.severity = std::min(finding.severity, own[i].finding.severity);

@@ -22,7 +22,7 @@ struct Failure {
   std::int64_t record_id = 0;
 };
 
-// Compiles that a graph break ended: PyTorch runs the function eagerly, and the break is told.
+// Compiles that a graph break ended: PyTorch runs the function eagerly, and the break is the finding.
 Result<std::set<std::int64_t>> SkippedCompiles(FindingContext& context) {
   ASSIGN_OR_RETURN(Statement rows,
                    context.database.Prepare("SELECT g.compile_id, r.text FROM graph_break_row g "

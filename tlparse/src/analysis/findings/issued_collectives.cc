@@ -56,7 +56,7 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
     finding.suggestion = problem.advice;
     finding.function = problem.function;
     finding.query = QueryOf(problem);
-    // What the schedules told before is the same cause: it becomes evidence.
+    // A finding of the schedules with the same cause becomes evidence.
     for (auto earlier = context.findings.begin(); earlier != context.findings.end();) {
       if (!IsSameCause(*earlier, finding)) {
         ++earlier;

@@ -10,7 +10,7 @@
 
 namespace tlparse {
 
-// In the order in which they are told: the earlier, the more it says about what to do.
+// In the order in which they are reported: the earlier, the more it says about what to do.
 enum class CauseKind : std::uint8_t {
   kBuild,           // another torch, Python or CUDA
   kConfig,          // a compiler option
