@@ -1,9 +1,12 @@
 #include "libtrace/cuda/cuda_activity.h"
 
+#include <time.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <unordered_map>
 
+#include "cuda/activity_store.h"
 #include "cuda/cupti.h"
 #include "libtrace/trace.h"
 
@@ -13,40 +16,64 @@ std::atomic<bool> detail::is_watching_cuda = false;
 
 namespace {
 
-constexpr int32_t kKinds[] = {cupti::kConcurrentKernel, cupti::kMemcpy, cupti::kMemset,
-                              cupti::kExternalCorrelation};
+// CUPTI makes external-correlation records only beside a record of a runtime or driver call.
+constexpr int32_t kKinds[] = {cupti::kDriver,          cupti::kRuntime, cupti::kMemcpy,
+                              cupti::kPeerMemcpy,      cupti::kMemset,  cupti::kExternalCorrelation,
+                              cupti::kConcurrentKernel};
 constexpr size_t kBufferSize = size_t{1} << 20;
+constexpr size_t kActivitiesPerRecord = 20'000;
 
-struct Launch {
-  std::string op;
-  std::optional<std::string> node;
-};
+int64_t EpochNs() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
-std::string CopyName(uint8_t kind) {  // CUpti_ActivityMemcpyKind
-  static constexpr const char* kNames[] = {"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                           "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
-  return kind < std::size(kNames) ? kNames[kind] : kNames[0];
+// The narrowest of several readings: CUPTI's time lies between two of ours.
+std::optional<CudaClock> ReadClock(const cupti::Library& library) {
+  std::optional<CudaClock> best;
+  if (library.get_timestamp == nullptr) return best;
+  for (int i = 0; i < 16; ++i) {
+    CudaClock clock;
+    const int64_t before_ns = EpochNs();
+    if (library.get_timestamp(&clock.cupti_ns) != 0) return best;
+    const int64_t width_ns = EpochNs() - before_ns;
+    if (width_ns < 0) continue;  // the system's clock was set back
+    clock.epoch_ns = before_ns + width_ns / 2;
+    clock.error_ns = static_cast<uint64_t>(width_ns / 2 + 1);
+    if (!best || clock.error_ns < best->error_ns) best = clock;
+  }
+  return best;
+}
+
+void WriteActivity(JsonWriter& json, const CudaActivityRecord& record) {
+  json.BeginObject().Field("kind", record.kind).Field("name", record.name);
+  json.OptionalField("op", record.op).OptionalField("node", record.node);
+  json.Field("device", record.device).Field("stream", record.stream);
+  if (record.start_ns != cupti::kUnknownTime) json.Field("start_ns", record.start_ns);
+  if (record.has_ended) json.Field("duration_ns", record.duration_ns);
+  if (record.kind != "kernel") json.Field("size_bytes", record.size_bytes);
+  json.OptionalField("source_device", record.source_device);
+  json.OptionalField("target_device", record.target_device);
+  if (record.graph_id != 0)
+    json.Field("graph_id", record.graph_id).Field("graph_node_id", record.graph_node_id);
+  json.EndObject();
 }
 
 }  // namespace
 
 struct CudaActivity::Impl {
-  const cupti::Library* library = nullptr;
-  uint32_t max_records = 0;
-  bool is_watching = false;
+  explicit Impl(const CudaActivityOptions& chosen) : options(chosen) {}
 
-  mutable std::mutex mutex;
-  std::unordered_map<uint64_t, Launch> launches;                 // by external id
-  std::unordered_map<uint32_t, uint64_t> external_ids;           // by correlation id
-  std::vector<std::pair<uint32_t, CudaActivityRecord>> records;  // with correlation id
-  uint64_t next_id = 1;
-  uint64_t lost_count = 0;
+  const CudaActivityOptions options;
+  const cupti::Library* library = nullptr;
+  std::unique_ptr<ActivityStore> store;  // made before anything is watched, then stays
+  std::atomic<bool> is_watching = false;
+  std::vector<CudaClock> clocks;
 
   Status Start();
-  void Add(const cupti::Record& record);
-  template <class Activity>
-  void AddActivity(const Activity& activity, std::string kind, std::string name,
-                   uint64_t size_bytes);
+  void ReadClock();
+  void EmitAll(CallSite location) const;
 };
 
 namespace {
@@ -54,34 +81,45 @@ namespace {
 // CUPTI's callbacks are plain functions: whom they belong to is found here.
 std::mutex current_mutex;
 std::shared_ptr<CudaActivity::Impl> current;
+std::atomic<uint32_t> buffer_count = 0;  // that CUPTI holds
 
 std::shared_ptr<CudaActivity::Impl> Current() {
   const std::lock_guard lock(current_mutex);
   return current;
 }
 
+// Without a buffer CUPTI drops the records and counts them.
 void OnBufferRequested(uint8_t** buffer, size_t* size_bytes, size_t* max_records) {
-  *buffer = static_cast<uint8_t*>(std::aligned_alloc(8, kBufferSize));
-  *size_bytes = *buffer == nullptr ? 0 : kBufferSize;
+  *buffer = nullptr;
+  *size_bytes = 0;
   *max_records = 0;  // as many as fit
+  const std::shared_ptr<CudaActivity::Impl> impl = Current();
+  if (impl == nullptr) return;
+  if (buffer_count.fetch_add(1) < impl->options.max_buffers)
+    *buffer = static_cast<uint8_t*>(std::aligned_alloc(8, kBufferSize));
+  if (*buffer != nullptr) {
+    *size_bytes = kBufferSize;
+  } else {
+    buffer_count.fetch_sub(1);
+  }
 }
 
 void OnBufferCompleted(void* context, uint32_t stream, uint8_t* buffer, size_t,
                        size_t valid_bytes) {
-  const std::shared_ptr<CudaActivity::Impl> impl = Current();
-  if (impl != nullptr && buffer != nullptr) {
+  if (buffer == nullptr) return;
+  if (const std::shared_ptr<CudaActivity::Impl> impl = Current()) {
     try {
-      const std::lock_guard lock(impl->mutex);
       cupti::Record* record = nullptr;
       while (valid_bytes > 0 && impl->library->get_next_record(buffer, valid_bytes, &record) == 0)
-        impl->Add(*record);
-      size_t dropped = 0;
-      if (impl->library->get_dropped(context, stream, &dropped) == 0) impl->lost_count += dropped;
+        impl->store->Add(*record);
     } catch (...) {  // no memory: the rest of this buffer is lost
-      ++impl->lost_count;
+      impl->store->AddLost(1);
     }
+    size_t dropped = 0;
+    if (impl->library->get_dropped(context, stream, &dropped) == 0) impl->store->AddLost(dropped);
   }
   std::free(buffer);
+  buffer_count.fetch_sub(1);
 }
 
 // Callbacks can be registered once per process.
@@ -93,52 +131,9 @@ Status RegisterOnce(const cupti::Library& library) {
 
 }  // namespace
 
-template <class Activity>
-void CudaActivity::Impl::AddActivity(const Activity& activity, std::string kind, std::string name,
-                                     uint64_t size_bytes) {
-  if (records.size() >= max_records) {
-    ++lost_count;
-    return;
-  }
-  CudaActivityRecord record{.kind = std::move(kind), .name = std::move(name)};
-  record.device = activity.device;
-  record.stream = activity.stream;
-  record.start_ns = activity.start;
-  record.duration_ns = activity.end > activity.start ? activity.end - activity.start : 0;
-  record.size_bytes = size_bytes;
-  records.emplace_back(activity.correlation_id, std::move(record));
-}
-
-void CudaActivity::Impl::Add(const cupti::Record& record) {
-  switch (record.kind) {
-    case cupti::kExternalCorrelation: {
-      const auto& link = reinterpret_cast<const cupti::ExternalCorrelationRecord&>(record);
-      if (link.external_kind == cupti::kExternalKind)
-        external_ids[link.correlation_id] = link.external_id;
-      break;
-    }
-    case cupti::kConcurrentKernel: {
-      const auto& kernel = reinterpret_cast<const cupti::KernelRecord&>(record);
-      AddActivity(kernel, "kernel", kernel.name == nullptr ? "" : kernel.name, 0);
-      break;
-    }
-    case cupti::kMemcpy: {
-      const auto& copy = reinterpret_cast<const cupti::MemcpyRecord&>(record);
-      AddActivity(copy, "memcpy", CopyName(copy.copy_kind), copy.size_bytes);
-      break;
-    }
-    case cupti::kMemset: {
-      const auto& set = reinterpret_cast<const cupti::MemsetRecord&>(record);
-      AddActivity(set, "memset", "memset", set.size_bytes);
-      break;
-    }
-    default:
-      break;
-  }
-}
-
 Status CudaActivity::Impl::Start() {
   if (Status status = cupti::Open(library); !status) return status;
+  store = std::make_unique<ActivityStore>(options, library->has_graph_ids());
   if (Status status = RegisterOnce(*library); !status) return status;
   for (const int32_t kind : kKinds) {
     const int result = library->enable(kind);
@@ -146,12 +141,16 @@ Status CudaActivity::Impl::Start() {
     for (const int32_t other : kKinds) library->disable(other);
     return Status::Error("CUPTI sees no GPU that it can watch: " + library->Text(result));
   }
+  ReadClock();
   is_watching = true;
   return {};
 }
 
-CudaActivity::CudaActivity(CudaActivityOptions options) : impl_(std::make_shared<Impl>()) {
-  impl_->max_records = options.max_records;
+void CudaActivity::Impl::ReadClock() {
+  if (const auto clock = libtrace::ReadClock(*library)) clocks.push_back(*clock);
+}
+
+CudaActivity::CudaActivity(CudaActivityOptions options) : impl_(std::make_shared<Impl>(options)) {
   if (!IsEnabled()) {
     status_ = Status::Error("tracing is off");
     return;
@@ -176,71 +175,69 @@ CudaActivity::CudaActivity(CudaActivityOptions options) : impl_(std::make_shared
 CudaActivity::~CudaActivity() { Emit(); }
 
 void CudaActivity::Emit(CallSite location) noexcept {
-  if (!impl_->is_watching) return;
-  impl_->is_watching = false;
+  if (!impl_->is_watching.exchange(false)) return;
   detail::is_watching_cuda.store(false);
-  impl_->library->flush_all(1);  // also what is not complete yet
   for (const int32_t kind : kKinds) impl_->library->disable(kind);
+  impl_->library->flush_all(cupti::kFlushForced);
+  size_t dropped = 0;  // also those that never got a buffer
+  if (impl_->library->get_dropped(nullptr, 0, &dropped) == 0) impl_->store->AddLost(dropped);
   {
     const std::lock_guard lock(current_mutex);
     current.reset();
   }
   try {
-    const std::vector<CudaActivityRecord> records = Records();
-    EmitOptions options;
-    options.expects_compile_id = false;
-    EmitJsonArtifact(
-        "libtrace_cuda_activity", JsonStyle::kOneLine,
-        [&](JsonWriter& json) {
-          json.BeginObject()
-              .Field("cupti", impl_->library->path)
-              .Field("cupti_version", impl_->library->version);
-          json.Field("lost_count", lost_count()).Key("activities").BeginArray();
-          for (const CudaActivityRecord& record : records) {
-            json.BeginObject().Field("kind", record.kind).Field("name", record.name);
-            json.OptionalField("op", record.op).OptionalField("node", record.node);
-            json.Field("device", record.device).Field("stream", record.stream);
-            json.Field("start_ns", record.start_ns).Field("duration_ns", record.duration_ns);
-            if (record.kind != "kernel") json.Field("size_bytes", record.size_bytes);
-            json.EndObject();
-          }
-          json.EndArray().EndObject();
-        },
-        options, location);
+    impl_->ReadClock();
+    impl_->EmitAll(location);
   } catch (...) {  // no memory
   }
 }
 
-std::vector<CudaActivityRecord> CudaActivity::Records() const {
-  const std::lock_guard lock(impl_->mutex);
-  std::vector<CudaActivityRecord> result;
-  for (const auto& [correlation_id, record] : impl_->records) {
-    result.push_back(record);
-    const auto external = impl_->external_ids.find(correlation_id);
-    if (external == impl_->external_ids.end()) continue;
-    const auto launch = impl_->launches.find(external->second);
-    if (launch == impl_->launches.end()) continue;
-    result.back().op = launch->second.op;
-    result.back().node = launch->second.node;
-  }
-  return result;
+void CudaActivity::Impl::EmitAll(CallSite location) const {
+  const std::vector<CudaActivityRecord> records = store->Records();
+  const CudaActivityCounts counts = store->counts();
+  EmitOptions emit;
+  emit.expects_compile_id = false;
+  size_t next = 0;
+  do {
+    const size_t end = std::min(next + kActivitiesPerRecord, records.size());
+    const bool is_last = end == records.size();
+    EmitJsonArtifact(
+        "libtrace_cuda_activity", JsonStyle::kOneLine,
+        [&](JsonWriter& json) {
+          json.BeginObject().Field("cupti", library->path);
+          json.Field("cupti_version", library->version);
+          json.Field("lost_count", is_last ? counts.lost_count : 0);
+          json.Field("unlabelled_count", is_last ? counts.unlabelled_count : 0);
+          json.Key("clock").BeginArray();
+          for (const CudaClock& clock : clocks) {
+            json.BeginObject().Field("cupti_ns", clock.cupti_ns).Field("epoch_ns", clock.epoch_ns);
+            json.Field("error_ns", clock.error_ns).EndObject();
+          }
+          json.EndArray().Key("activities").BeginArray();
+          for (size_t i = next; i < end; ++i) WriteActivity(json, records[i]);
+          json.EndArray().EndObject();
+        },
+        emit, location);
+    next = end;
+  } while (next < records.size());
 }
 
-uint64_t CudaActivity::lost_count() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->lost_count;
+std::vector<CudaActivityRecord> CudaActivity::Records() const {
+  return impl_->store == nullptr ? std::vector<CudaActivityRecord>() : impl_->store->Records();
 }
+
+CudaActivityCounts CudaActivity::counts() const {
+  return impl_->store == nullptr ? CudaActivityCounts{} : impl_->store->counts();
+}
+
+std::vector<CudaClock> CudaActivity::clocks() const { return impl_->clocks; }
 
 bool detail::PushCudaLaunch(std::string_view op, const std::string* node) noexcept {
   try {
     const std::shared_ptr<CudaActivity::Impl> impl = Current();
-    if (impl == nullptr) return false;
-    const std::lock_guard lock(impl->mutex);
-    if (impl->launches.size() >= impl->max_records) return false;
-    const uint64_t id = impl->next_id++;
-    impl->launches.emplace(
-        id, Launch{std::string(op), node == nullptr ? std::nullopt : std::optional(*node)});
-    return impl->library->push_id(cupti::kExternalKind, id) == 0;
+    if (impl == nullptr || !impl->is_watching) return false;
+    const uint64_t label = impl->store->LabelOf(op, node);
+    return impl->library->push_id(cupti::kExternalKind, label) == 0;
   } catch (...) {  // no memory
     return false;
   }

@@ -1,8 +1,10 @@
 #include "cuda/cupti.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 namespace libtrace::cupti {
@@ -33,21 +35,52 @@ bool FindAll(void* handle, Library& l, Status& status) {
          Find(handle, "cuptiGetResultString", l.get_result_string, status);
 }
 
-Opened OpenFirst() {
-  std::vector<std::string> names = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11",
-                                    "libcupti.so",
-                                    "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
-  if (const char* chosen = std::getenv("LIBTRACE_CUPTI")) names = {chosen};
-  Opened opened;
+// Files of the CUPTIs in this process, under whatever name and by whomever they were loaded.
+std::vector<std::string> LoadedFiles() {
+  std::vector<std::string> files;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, size_t, void* out) {
+        const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
+        const std::string_view file = path.substr(path.rfind('/') + 1);
+        if (file.substr(0, 11) == "libcupti.so")
+          static_cast<std::vector<std::string>*>(out)->emplace_back(path);
+        return 0;
+      },
+      &files);
+  return files;
+}
+
+void* OpenAny(const std::vector<std::string>& names, int extra_flags, std::string& path) {
   for (const std::string& name : names) {
-    void* const handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    if (handle == nullptr) continue;
-    opened.library.path = name;
-    if (FindAll(handle, opened.library, opened.status))
-      opened.library.get_version(&opened.library.version);
-    return opened;
+    path = name;
+    if (void* const handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL | extra_flags))
+      return handle;
   }
-  opened.status = Status::Error("no CUPTI: " + names.back() + " cannot be opened");
+  return nullptr;
+}
+
+Opened OpenFirst() {
+  Opened opened;
+  std::string& path = opened.library.path;
+  void* handle = nullptr;
+  if (const char* chosen = std::getenv("LIBTRACE_CUPTI")) {
+    handle = OpenAny({chosen}, 0, path);
+  } else {
+    handle = OpenAny(LoadedFiles(), RTLD_NOLOAD, path);
+    if (handle == nullptr) {
+      handle = OpenAny(
+          {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11", "libcupti.so",
+           "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so", "/usr/local/cuda/lib64/libcupti.so"},
+          0, path);
+    }
+  }
+  if (handle == nullptr) {
+    opened.status = Status::Error("no CUPTI: " + path + " cannot be opened");
+  } else if (FindAll(handle, opened.library, opened.status)) {
+    opened.library.get_version(&opened.library.version);
+    opened.library.get_timestamp = reinterpret_cast<decltype(opened.library.get_timestamp)>(
+        dlsym(handle, "cuptiGetTimestamp"));
+  }
   return opened;
 }
 

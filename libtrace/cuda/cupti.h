@@ -1,6 +1,6 @@
 // The part of CUPTI's activity interface that libtrace uses, opened at run time. Declared here from
 // its documented binary interface (stable for these members from CUDA 11 on), so that no header of
-// CUDA's is needed.
+// CUDA's is needed; cupti_layout.cc compares it with the real headers where they are installed.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,18 @@ namespace libtrace::cupti {
 enum Kind : int32_t {
   kMemcpy = 1,
   kMemset = 2,
+  kDriver = 4,
   kRuntime = 5,
   kConcurrentKernel = 10,
+  kPeerMemcpy = 22,  // CUPTI_ACTIVITY_KIND_MEMCPY2
   kExternalCorrelation = 39
 };
-constexpr int kExternalKind = 3;  // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
+constexpr int kExternalKind = 3;      // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
+constexpr uint32_t kFlushForced = 1;  // also buffers with records that are not complete
+constexpr uint64_t kUnknownTime = 0;  // CUPTI_TIMESTAMP_UNKNOWN
+constexpr int kMaxLimitReached = 12;  // no further record in the buffer
+// CUDA 11.2: the first version whose records have the graph ids.
+constexpr uint32_t kFirstVersionWithGraphIds = 15;
 
 struct Record {
   int32_t kind;
@@ -34,18 +41,39 @@ struct KernelRecord {  // the members that Kernel5 … Kernel10 have at the same
   uint32_t correlation_id;
   int64_t grid_id;
   const char* name;
+  uint8_t unused_2[32];
+  uint64_t graph_node_id;  // from kFirstVersionWithGraphIds on, as `graph_id`
+  uint32_t unused_3;
+  uint32_t graph_id;
 };
 struct MemcpyRecord {
   int32_t kind;
   uint8_t copy_kind, source_kind, target_kind, flags;
   uint64_t size_bytes, start, end;
   uint32_t device, context, stream, correlation_id;
+  uint32_t unused[4];
+  uint64_t graph_node_id;
+  uint32_t graph_id;
+};
+struct PeerMemcpyRecord {
+  int32_t kind;
+  uint8_t copy_kind, source_kind, target_kind, flags;
+  uint64_t size_bytes, start, end;
+  uint32_t device, context, stream;
+  uint32_t source_device, source_context, target_device, target_context;
+  uint32_t correlation_id;
+  void* unused;
+  uint64_t graph_node_id;
+  uint32_t graph_id;
 };
 struct MemsetRecord {
   int32_t kind;
   uint32_t value;
   uint64_t size_bytes, start, end;
   uint32_t device, context, stream, correlation_id;
+  uint32_t unused[4];
+  uint64_t graph_node_id;
+  uint32_t graph_id;
 };
 struct ExternalCorrelationRecord {
   int32_t kind;
@@ -57,7 +85,17 @@ struct ExternalCorrelationRecord {
 static_assert(offsetof(KernelRecord, start) == 16 && offsetof(KernelRecord, device) == 40);
 static_assert(offsetof(KernelRecord, correlation_id) == 92 && offsetof(KernelRecord, name) == 104);
 static_assert(offsetof(MemcpyRecord, start) == 16 && offsetof(MemcpyRecord, correlation_id) == 44);
+static_assert(offsetof(KernelRecord, graph_node_id) == 144 &&
+              offsetof(KernelRecord, graph_id) == 156);
+static_assert(offsetof(MemcpyRecord, graph_node_id) == 64 &&
+              offsetof(MemcpyRecord, graph_id) == 72);
 static_assert(offsetof(MemsetRecord, start) == 16 && offsetof(MemsetRecord, correlation_id) == 44);
+static_assert(offsetof(MemsetRecord, graph_node_id) == 64 &&
+              offsetof(MemsetRecord, graph_id) == 72);
+static_assert(offsetof(PeerMemcpyRecord, target_device) == 52 &&
+              offsetof(PeerMemcpyRecord, correlation_id) == 60);
+static_assert(offsetof(PeerMemcpyRecord, graph_node_id) == 72 &&
+              offsetof(PeerMemcpyRecord, graph_id) == 80);
 static_assert(sizeof(ExternalCorrelationRecord) == 24);
 
 using BufferRequested = void (*)(uint8_t** buffer, size_t* size_bytes, size_t* max_records);
@@ -78,11 +116,16 @@ struct Library {
   int (*push_id)(int kind, uint64_t id) = nullptr;
   int (*pop_id)(int kind, uint64_t* id) = nullptr;
   int (*get_result_string)(int result, const char** text) = nullptr;
+  // The clock of the records' times; null in a library that does not have it.
+  int (*get_timestamp)(uint64_t* timestamp_ns) = nullptr;
 
+  bool has_graph_ids() const { return version >= kFirstVersionWithGraphIds; }
   std::string Text(int result) const;
 };
 
-// Opened once per process and kept. Not ok: there is none, or it lacks a function.
+// Opened once per process and kept: the file that LIBTRACE_CUPTI names, else the CUPTI that the
+// process has loaded already, else one of the usual names. Not ok: there is none, or it lacks a
+// function.
 Status Open(const Library*& library);
 
 }  // namespace libtrace::cupti

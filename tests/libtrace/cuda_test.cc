@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -105,6 +106,97 @@ TEST_CASE(
   CHECK(next.status().ok());
 }
 
+template <class... Arguments>
+void Call(const char* name, Arguments... arguments) {
+  StandIn<void (*)(Arguments...)>(name)(arguments...);
+}
+
+TEST_CASE("stand-in: a launch that is reported after its kernel, a graph of kernels, a peer copy") {
+  MemoryTrace trace;
+  CudaActivity activity;
+  Call("standin_launches_come_late", 1);
+  {
+    const CudaLaunchScope scope("aten::mm", nullptr);
+    Launch("sgemm", 10, 7);
+    Call("standin_launch_graph", "first", "second", uint32_t{3});
+  }
+  Call("standin_launches_come_late", 0);
+  {
+    const CudaLaunchScope scope("graph", nullptr);
+    Call("standin_launch_graph", "third", "fourth", uint32_t{4});
+    Call("standin_copy_peer", uint64_t{64}, uint32_t{0}, uint32_t{1});
+  }
+  activity.Emit();
+  const auto records = activity.Records();
+  REQUIRE(records.size() == 6);
+  for (size_t i = 0; i < 3; ++i) CHECK(records[i].op == "aten::mm");
+  for (size_t i = 3; i < 6; ++i) CHECK(records[i].op == "graph");
+  CHECK(records[0].graph_id == 0);
+  CHECK(records[4].graph_id == 4);
+  CHECK(records[4].graph_node_id == 101);
+  CHECK(records[5].name == "PtoP");
+  CHECK(records[5].source_device == uint32_t{0});
+  CHECK(records[5].target_device == uint32_t{1});
+  CHECK_FALSE(records[0].source_device);
+  const auto record = FindRecord(trace.records(), "libtrace_cuda_activity");
+  REQUIRE(record);
+  CHECK(record->payload.find("\"source_device\": 0, \"target_device\": 1") != std::string::npos);
+  CHECK(record->payload.find("\"graph_id\": 4, \"graph_node_id\": 101") != std::string::npos);
+}
+
+TEST_CASE("stand-in: a kernel that still runs has no duration, on the common clock") {
+  MemoryTrace trace;
+  CudaActivity activity;
+  Launch("done", 10, 7);
+  Launch("running", 0, 7);
+  activity.Emit();
+  const auto records = activity.Records();
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].has_ended);
+  CHECK_FALSE(records[1].has_ended);
+  const auto record = FindRecord(trace.records(), "libtrace_cuda_activity");
+  REQUIRE(record);
+  CHECK(record->payload.find("\"duration_ns\": 0") == std::string::npos);
+  const auto clocks = activity.clocks();
+  REQUIRE(clocks.size() == 2);
+  CHECK(clocks[0].cupti_ns <= records[0].start_ns);
+  CHECK(records[0].start_ns <= clocks[1].cupti_ns);
+  // Both clocks count seconds: what passed between the readings is the same in both.
+  const auto cupti_ns = static_cast<int64_t>(clocks[1].cupti_ns - clocks[0].cupti_ns);
+  CHECK(std::abs(clocks[1].epoch_ns - clocks[0].epoch_ns - cupti_ns) < 1'000'000'000);
+}
+
+TEST_CASE("stand-in: what waits for a kernel, and buffers, have limits that count") {
+  const MemoryTrace trace;
+  {
+    CudaActivity activity({.max_pending_launches = 100});
+    Call("standin_launches_come_late", 1);
+    const CudaLaunchScope scope("op", nullptr);
+    for (int i = 0; i < 100'000; ++i) Call("standin_call");
+    Launch("k", 1, 0);
+    activity.Emit();
+    Call("standin_launches_come_late", 0);
+    REQUIRE(activity.Records().size() == 1);
+    CHECK(activity.Records()[0].op == "op");
+    CHECK(activity.counts().unlabelled_count == 0);
+  }
+  CudaActivity activity({.max_buffers = 0});
+  Launch("k", 1, 0);
+  activity.Emit();
+  CHECK(activity.Records().empty());
+  CHECK(activity.lost_count() == 2);  // the kernel and its API call
+}
+
+TEST_CASE("stand-in: many activities are several records") {
+  MemoryTrace trace;
+  CudaActivity activity;
+  for (int i = 0; i < 20'001; ++i) Launch("k", 1, 0);
+  activity.Emit();
+  size_t count = 0;
+  for (const auto& record : trace.records()) count += record.IsArtifact("libtrace_cuda_activity");
+  CHECK(count == 2);
+}
+
 TEST_CASE("stand-in: when tracing is off nothing is watched") {
   Stop();
   CudaActivity activity;
@@ -112,6 +204,21 @@ TEST_CASE("stand-in: when tracing is off nothing is watched") {
   Launch("k", 1, 0);
   activity.Emit();
   CHECK(activity.Records().empty());
+}
+
+TEST_CASE("the CUPTI that the process has loaded is taken", "[.loaded]") {
+  const testing::TemporaryDirectory directory;
+  const std::string file = directory.string() + "/libcupti.so.2099.1";
+  std::filesystem::create_symlink(std::getenv("CUPTI_STAND_IN"), file);
+  REQUIRE(std::getenv("LIBTRACE_CUPTI") == nullptr);
+  REQUIRE(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr);
+  MemoryTrace trace;
+  CudaActivity activity;
+  REQUIRE(activity.status().message() == "");
+  activity.Emit();
+  const auto record = FindRecord(trace.records(), "libtrace_cuda_activity");
+  REQUIRE(record);
+  CHECK(record->payload.find(file) != std::string::npos);
 }
 
 TEST_CASE("without CUPTI nothing is watched, and it says why", "[.none]") {

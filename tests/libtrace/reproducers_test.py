@@ -36,10 +36,10 @@ def build(source, folder):
     return target
 
 
-def run(program, folder, *arguments):
+def run(program, folder, *arguments, **variables):
     """Standard output, and the text of the logs that it wrote."""
     trace = pathlib.Path(tempfile.mkdtemp(dir=folder))
-    said = subprocess.run([str(program), *arguments], env={**os.environ, "TORCH_TRACE": str(trace)}, check=True,
+    said = subprocess.run([str(program), *arguments], env={**os.environ, "TORCH_TRACE": str(trace), **variables}, check=True,
                           capture_output=True, text=True).stdout
     return said, "".join(log.read_text() for log in sorted(trace.glob("*.log")))
 
@@ -56,7 +56,7 @@ with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     programs = {stem: build(next(FOLDER.glob(f"{stem}.c*")), folder) for stem in (
         "lazy_start_loss", "many", "compile_that_throws", "chromium_tid", "strict_bypass", "function_ref_plain_function",
-        "compile_without_line", "artifact_encoding")}
+        "compile_without_line", "artifact_encoding", "cuda_no_op_without_api_kind")}
 
     for _ in range(10):
         said, _text = run(programs["lazy_start_loss"], folder)
@@ -89,4 +89,11 @@ with tempfile.TemporaryDirectory() as name:
     assert '"line": 0' in text and '"line": null' not in text, text
     _said, text = run(programs["artifact_encoding"], folder, "yaml")
     assert '{"name": "acme_ir", "encoding": "string"}' in text, text
+
+    stand_in = folder / "libcupti_stand_in.so"
+    subprocess.run([*CCACHE, "c++", "-std=c++20", "-w", "-fPIC", "-c", str(FOLDER / "cupti_stand_in_faithful.cc"), f"-I{SOURCE}/libtrace",
+                    f"-I{SOURCE}/libtrace/include", "-o", f"{stand_in}.o"], check=True)
+    subprocess.run(["c++", "-shared", f"{stand_in}.o", "-o", str(stand_in)], check=True)
+    said, _text = run(programs["cuda_no_op_without_api_kind"], folder, LIBTRACE_CUPTI=str(stand_in))
+    assert said == "sgemm op aten::mm node mm_3\n", said
 print("every defect is gone")

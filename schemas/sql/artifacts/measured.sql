@@ -50,16 +50,23 @@ CREATE TABLE gpu_activity_row (
   node TEXT,                -- graph node of that op
   device INTEGER,           -- index of the GPU
   stream INTEGER,           -- CUPTI's id of it
+  start_us REAL,            -- since the epoch, UTC; NULL: it had not started, or the log has no clock
   start_ns INTEGER,         -- CUPTI's clock
-  duration_ns INTEGER,
+  duration_ns INTEGER,      -- NULL: it was still running
   size_bytes INTEGER,
+  source_device INTEGER,    -- of a copy between two GPUs
+  target_device INTEGER,    -- of a copy between two GPUs
+  graph_id INTEGER,         -- CUDA graph that it was part of; NULL: launched by itself
+  graph_node_id INTEGER,    -- its node in that graph
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE gpu_activity_log (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   cupti TEXT,               -- file of the CUPTI library
   cupti_version INTEGER,    -- as cuptiGetVersion tells it
-  lost_count INTEGER        -- not listed: beyond the limit, or dropped by CUPTI
+  lost_count INTEGER,       -- not listed: beyond the limit, or dropped by CUPTI
+  unlabelled_count INTEGER, -- activities and ops whose relation may have been lost
+  clock_error_ns INTEGER    -- start_us is off by at most this, where the clocks were read
 ) STRICT;
 
 -- `compile_id` is the latest compile of that label, as in graph_execution.
@@ -83,5 +90,5 @@ CREATE VIEW measured_op AS
 
 CREATE VIEW gpu_activity AS
   SELECT a.record_id, p.rank, a.compile_id, a.ordinal, a.kind, a.name, a.op, a.node, a.device, a.stream,
-    a.start_ns, a.duration_ns, a.size_bytes, r.process_id
+    a.start_us, a.start_ns, a.duration_ns, a.size_bytes, a.source_device, a.target_device, a.graph_id, a.graph_node_id, r.process_id
   FROM gpu_activity_row a JOIN record_row r ON r.id = a.record_id JOIN process p ON p.id = r.process_id AND a.record_id BETWEEN p.first_record_id AND p.last_record_id;

@@ -4,10 +4,51 @@
 // schemas/json/libtrace/<artifact>.schema.json.
 #include "rows/measured.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
 #include "artifacts/common/json_rows.h"
 
 namespace tlparse {
 namespace {
+
+// The GPU's clock against the epoch, from one or two readings of both.
+class GpuClock {
+ public:
+  void Add(std::optional<std::int64_t> gpu_ns, std::optional<std::int64_t> epoch_ns,
+           std::optional<std::int64_t> error_ns) {
+    if (!gpu_ns || !epoch_ns) return;
+    if (!first_) first_ = {*gpu_ns, *epoch_ns};
+    last_ = {*gpu_ns, *epoch_ns};
+    if (error_ns) error_ns_ = std::max(error_ns_.value_or(0), *error_ns);
+  }
+  std::optional<std::int64_t> error_ns() const { return error_ns_; }
+
+  // Two clocks may run apart: linear between the readings.
+  std::optional<double> EpochUs(std::optional<std::int64_t> gpu_ns) const {
+    if (!first_ || !gpu_ns) return std::nullopt;
+    const double since_ns = Difference(*gpu_ns, first_->gpu_ns);
+    const double gpu_span_ns = Difference(last_->gpu_ns, first_->gpu_ns);
+    const double epoch_span_ns = Difference(last_->epoch_ns, first_->epoch_ns);
+    const bool is_plausible = gpu_span_ns > 0 && epoch_span_ns > 0;
+    const double rate = is_plausible ? epoch_span_ns / gpu_span_ns : 1.0;
+    return static_cast<double>(first_->epoch_ns / 1000) +
+           (static_cast<double>(first_->epoch_ns % 1000) + since_ns * rate) / 1000;
+  }
+
+ private:
+  struct Reading {
+    std::int64_t gpu_ns = 0, epoch_ns = 0;
+  };
+  // Exact: times since the epoch in ns do not fit into a double. Wraps instead of overflowing.
+  static double Difference(std::int64_t a, std::int64_t b) {
+    return static_cast<double>(
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)));
+  }
+  std::optional<Reading> first_, last_;
+  std::optional<std::int64_t> error_ns_;
+};
 
 class Measurements final : public Ingestor {
  public:
@@ -83,25 +124,37 @@ class Measurements final : public Ingestor {
   }
 
   void AddActivities(const Record& record, const CellMembers& payload, IngestContext& context) {
+    GpuClock clock;
+    ForEachObject(payload, "clock", context, [&](std::int64_t, const CellMembers& reading) {
+      clock.Add(reading.Int("cupti_ns"), reading.Int("epoch_ns"), reading.Int("error_ns"));
+    });
     context.rows().Add(GpuActivityLogRow{.record_id = record.id,
                                          .cupti = payload.Text("cupti"),
                                          .cupti_version = payload.Int("cupti_version"),
-                                         .lost_count = payload.Int("lost_count")});
-    ForEachObject(payload, "activities", context,
-                  [&](std::int64_t ordinal, const CellMembers& activity) {
-                    context.rows().Add(GpuActivityRow{.record_id = record.id,
-                                                      .ordinal = ordinal,
-                                                      .compile_id = record.compile_row_id(),
-                                                      .kind = activity.Text("kind"),
-                                                      .name = activity.Text("name"),
-                                                      .op = activity.Text("op"),
-                                                      .node = activity.Text("node"),
-                                                      .device = activity.Int("device"),
-                                                      .stream = activity.Int("stream"),
-                                                      .start_ns = activity.Int("start_ns"),
-                                                      .duration_ns = activity.Int("duration_ns"),
-                                                      .size_bytes = activity.Int("size_bytes")});
-                  });
+                                         .lost_count = payload.Int("lost_count"),
+                                         .unlabelled_count = payload.Int("unlabelled_count"),
+                                         .clock_error_ns = clock.error_ns()});
+    ForEachObject(
+        payload, "activities", context, [&](std::int64_t ordinal, const CellMembers& activity) {
+          const auto start_ns = activity.Int("start_ns");
+          context.rows().Add(GpuActivityRow{.record_id = record.id,
+                                            .ordinal = ordinal,
+                                            .compile_id = record.compile_row_id(),
+                                            .kind = activity.Text("kind"),
+                                            .name = activity.Text("name"),
+                                            .op = activity.Text("op"),
+                                            .node = activity.Text("node"),
+                                            .device = activity.Int("device"),
+                                            .stream = activity.Int("stream"),
+                                            .start_us = clock.EpochUs(start_ns),
+                                            .start_ns = start_ns,
+                                            .duration_ns = activity.Int("duration_ns"),
+                                            .size_bytes = activity.Int("size_bytes"),
+                                            .source_device = activity.Int("source_device"),
+                                            .target_device = activity.Int("target_device"),
+                                            .graph_id = activity.Int("graph_id"),
+                                            .graph_node_id = activity.Int("graph_node_id")});
+        });
   }
 };
 

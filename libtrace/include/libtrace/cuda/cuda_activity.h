@@ -1,16 +1,23 @@
 // CudaActivity: the kernels and copies that a GPU really ran, and which op and graph node launched
 // each.
 //
-//   libtrace::CudaActivity activity;                 // from here on
-//   if (!activity.status().ok()) puts(activity.status().message().c_str());  // no GPU, no CUPTI:
-//   nothing is watched { libtrace::CudaLaunchScope op("aten::mm", &node); Launch(); }          //
-//   OpObserver does this for every op activity.Emit();                                 //
-//   libtrace_cuda_activity
+//   libtrace::CudaActivity activity;      // watches from here on
+//   if (!activity.status().ok()) puts(activity.status().message().c_str());  // no GPU, no CUPTI
+//   {
+//     libtrace::CudaLaunchScope op("aten::mm", &node);  // OpObserver does this for every op
+//     Launch();
+//   }
+//   cudaDeviceSynchronize();              // what still runs at Emit has no times
+//   activity.Emit();                      // libtrace_cuda_activity
 //
-// NVIDIA's CUPTI is opened with dlopen when the object is made (LIBTRACE_CUPTI=<file>, else the
-// usual names); neither building nor running needs it. CUPTI serves one client per process: a
-// profiler that uses it at the same time (Kineto with CUDA) gets nothing, or this object says so in
-// status().
+// NVIDIA's CUPTI is opened with dlopen when the first object is made: the file that LIBTRACE_CUPTI
+// names, else the CUPTI that the process has loaded already, else one of the usual names; neither
+// building nor running needs it. CUPTI serves one client per process: a profiler that uses it at the
+// same time (Kineto with CUDA) gets nothing, or this object says so in status().
+//
+// A kernel of a CUDA graph belongs to the op that launched the graph. While something is watched,
+// CUPTI also makes a record of each call of CUDA's runtime and driver interfaces, because it ties
+// kernels to ops only beside these.
 #pragma once
 
 #include <atomic>
@@ -29,19 +36,41 @@ namespace libtrace LIBTRACE_EXPORT {
 
 struct CudaActivityRecord {
   std::string kind{};  // kernel, memcpy, memset
-  std::string
-      name{};  // of the kernel, mangled as CUDA gives it; of copies `HtoD`, `DtoH`, `DtoD`, …
+  // Of the kernel, mangled as CUDA gives it; of copies `HtoD`, `DtoH`, `DtoD`, `PtoP`, …
+  std::string name{};
   std::optional<std::string> op{};    // that launched it
   std::optional<std::string> node{};  // graph node of the op
   uint32_t device = 0;
   uint32_t stream = 0;
-  uint64_t start_ns = 0;  // CUPTI's clock
-  uint64_t duration_ns = 0;
-  uint64_t size_bytes = 0;  // of copies
+  uint64_t start_ns = 0;     // CUPTI's clock, see CudaClock; 0 if it had not started
+  uint64_t duration_ns = 0;  // 0 if has_ended is false
+  uint64_t size_bytes = 0;   // of copies
+  bool has_ended = true;     // false: it was still running when the records were fetched
+  // Of a copy between two GPUs.
+  std::optional<uint32_t> source_device{}, target_device{};
+  // CUDA graph that it was part of, and its node there; 0 = launched by itself.
+  uint32_t graph_id = 0;
+  uint64_t graph_node_id = 0;
+};
+
+// The same moment in CUPTI's clock and since the epoch, read at the start and at the end.
+struct CudaClock {
+  uint64_t cupti_ns = 0;
+  int64_t epoch_ns = 0;
+  uint64_t error_ns = 0;  // the two differ by at most this
+};
+
+struct CudaActivityCounts {
+  uint64_t lost_count = 0;  // records beyond max_records and those that CUPTI dropped
+  // Activities and ops whose relation may have been lost: beyond max_pending_launches, or more
+  // than 65,536 different ops and nodes.
+  uint64_t unlabelled_count = 0;
 };
 
 struct CudaActivityOptions {
-  uint32_t max_records = 1'000'000;  // more are only counted
+  uint32_t max_records = 1'000'000;         // more are only counted; about 80 bytes each
+  uint32_t max_pending_launches = 262'144;  // calls of CUDA remembered to find their kernels
+  uint32_t max_buffers = 64;  // of 1 MiB, filled by CUPTI at the same time; it drops what is beyond
 };
 
 // One at a time per process; a second one says so in status(). Thread-safe.
@@ -54,12 +83,16 @@ class CudaActivity {
 
   // Why nothing is watched, or ok. Tracing that is off is a reason.
   const Status& status() const { return status_; }
-  // Waits for what the GPU has finished, stops watching, emits `libtrace_cuda_activity`. A second
+  // Stops watching, fetches what CUPTI has and emits `libtrace_cuda_activity`, one record for up to
+  // 20,000 activities. Does not wait for the GPU: what still runs is listed without times. A second
   // call does nothing.
   void Emit(CallSite location = CallSite::Current()) noexcept;
   // What was seen until Emit, in the order in which CUPTI reported it.
   std::vector<CudaActivityRecord> Records() const;
-  uint64_t lost_count() const;  // records beyond max_records and those that CUPTI dropped
+  uint64_t lost_count() const { return counts().lost_count; }
+  CudaActivityCounts counts() const;
+  // Of the start and, after Emit, the end; empty if CUPTI does not tell its time.
+  std::vector<CudaClock> clocks() const;
 
   struct Impl;
 

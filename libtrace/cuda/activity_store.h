@@ -1,0 +1,78 @@
+// What CUPTI reported, and which op launched each activity, in memory with a limit.
+//
+// CUPTI ties an activity to an op in two steps: the activity has a correlation id, as every call of
+// CUDA's interface; an external-correlation record says which external id was pushed during that
+// call. An external id here is the number of a label, a distinct pair of op and graph node, so that
+// an op that runs a million times is kept once. Both kinds of records come in any order, and all
+// kernels of one graph launch have the correlation id of that launch.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "cuda/cupti.h"
+#include "libtrace/cuda/cuda_activity.h"
+
+namespace libtrace {
+
+// Thread-safe. Functions may throw std::bad_alloc.
+class ActivityStore {
+ public:
+  ActivityStore(const CudaActivityOptions& options, bool has_graph_ids)
+      : options_(options), has_graph_ids_(has_graph_ids) {}
+
+  // The external id of a label; 0 (no op) when there are too many.
+  uint64_t LabelOf(std::string_view op, const std::string* node);
+  void Add(const cupti::Record& record);
+  void AddLost(uint64_t count);
+
+  std::vector<CudaActivityRecord> Records() const;
+  CudaActivityCounts counts() const;
+
+ private:
+  enum class Kind : uint8_t { kKernel, kMemcpy, kPeerMemcpy, kMemset };
+  struct Activity {
+    Kind kind = Kind::kKernel;
+    uint8_t copy_kind = 0;
+    uint32_t name = 0;  // index in names_
+    uint32_t label = 0;
+    uint32_t device = 0, stream = 0;
+    uint32_t source_device = 0, target_device = 0;
+    uint32_t graph_id = 0;
+    uint64_t graph_node_id = 0;
+    uint64_t start_ns = 0, end_ns = 0;
+    uint64_t size_bytes = 0;
+  };
+  struct Label {
+    std::string op;
+    std::optional<std::string> node;
+  };
+
+  template <class Record>
+  Activity* AddActivity(const Record& record, Kind kind);
+  void AddLaunch(const cupti::ExternalCorrelationRecord& launch);
+  CudaActivityRecord ToRecord(const Activity& activity) const;
+
+  const CudaActivityOptions options_;
+  const bool has_graph_ids_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, uint32_t> label_numbers_;
+  std::vector<Label> labels_;  // number - 1
+  std::unordered_map<std::string, uint32_t> name_numbers_;
+  std::vector<std::string> names_;
+  std::vector<Activity> activities_;
+  std::unordered_map<uint32_t, uint32_t> launches_;  // label by correlation id
+  std::deque<uint32_t> launch_order_;                // the oldest first
+  uint32_t newest_forgotten_ = 0;                    // correlation id; ids grow
+  // Activities that came before their launch, by correlation id.
+  std::unordered_multimap<uint32_t, uint32_t> waiting_;
+  CudaActivityCounts counts_;
+};
+
+}  // namespace libtrace
