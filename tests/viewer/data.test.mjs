@@ -40,9 +40,10 @@ function checkShape(name, chunk) {
 }
 
 const traces = ['tlparse_meta', 'diverge_order', 'cache_some_ranks', 'killed', 'dtrace', 'recompiles_2_6', 'simple_2_6', 'unicode'];
-for (const trace of traces) {
+const runs = ['p_mlp_train', 'p_ddp', 'fr_late']; // with profiles or recorder dumps
+for (const trace of [...traces, ...runs]) {
   test(`chunks of ${trace} follow their schemas, and what they refer to is there`, () => {
-    const report = reportOf(trace);
+    const report = reportOf(trace, runs.includes(trace) ? path.join('fixtures/runs', trace) : undefined);
     const chunks = readChunks(report);
     assert.deepEqual([...chunks.keys()].sort(), chunkNames(report).sort(), 'file names are chunk names');
     for (const [name, chunk] of chunks) checkShape(name, chunk);

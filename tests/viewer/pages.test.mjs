@@ -1,11 +1,11 @@
 // Every page in Chromium, from file:// and from `tlparse serve`, on real traces. Screenshots go to <build>/tests/viewer/screenshots.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { after, before, test } from 'node:test';
-import { launch, openPage, pageUrl, reportOf, require, screenshots, serve, settle, tlparse, views, visit } from './support.mjs';
+import { launch, openPage, pageUrl, reportOf, screenshots, serve, settle, tlparse, views, violationsOf, visit } from './support.mjs';
 
 let browser;
 before(async () => {
@@ -13,14 +13,6 @@ before(async () => {
   browser = await launch();
 });
 after(() => browser.close());
-
-const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-
-async function violationsOf(page) {
-  // Injected through the debugger: the page's own policy would refuse it as a script.
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => (await window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ''}`).join(' | ')}`));
-}
 
 async function tourOf(name, base, options = {}) {
   const { page, context, problems } = await openPage(browser, base.replace(/index\.html$/, ''), options);

@@ -1,7 +1,7 @@
 // What the tests of the viewer share: reports of real traces, a server, a browser that notes every complaint.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -86,6 +86,16 @@ export async function openPage(browser, origin, options = {}) {
     if (!url.startsWith(origin) && !url.startsWith('data:') && !url.startsWith('blob:')) problems.push(`request: ${url}`);
   });
   return { page, context, problems };
+}
+
+const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+
+// What axe says of the page's accessibility.
+export async function violationsOf(page) {
+  // Injected through the debugger: the page's own policy would refuse it as a script.
+  await page.evaluate(axeSource);
+  return page.evaluate(async () => (await window.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ''}`).join(' | ')}`));
 }
 
 // Goes to a view and waits until nothing says it is loading.

@@ -2,11 +2,13 @@ import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import './style.css';
 import { isServed, loaded } from './data/chunks';
+import { hasMeasuredRuns } from './data/profiles';
 import { blockOf, loadAhead, loadBlock, loadText, loadedText, useModel, type Model } from './data/model';
 import { bytes, count, plural, ranges } from './lib/format';
 import { behindFrame, whenIdle } from './lib/schedule';
 import { CompilePage } from './pages/compile';
 import { CompilesPage } from './pages/compiles';
+import { CostPage } from './pages/cost';
 import { DiffPage } from './pages/diff';
 import { ExportPage } from './pages/export';
 import { ImportLogPage } from './pages/import_log';
@@ -21,15 +23,16 @@ import { followLinks, go, href, parseRoute, useRoute, type Route } from './route
 import { Empty, Waiting } from './ui/bits';
 import { memo } from './ui/virtual';
 
-const pages: { key: string; title: string; shown?: boolean }[] = [
+const pages: { key: string; title: string; shown?: () => boolean }[] = [
   { key: 'overview', title: 'Overview' },
   { key: 'compiles', title: 'Compiles' },
   { key: 'ranks', title: 'Ranks' },
   { key: 'provenance', title: 'Provenance' },
+  { key: 'cost', title: 'Cost', shown: hasMeasuredRuns },
   { key: 'timeline', title: 'Timeline' },
   { key: 'import-log', title: 'Import log' },
   { key: 'export', title: 'Export' },
-  { key: 'sql', title: 'SQL', shown: isServed },
+  { key: 'sql', title: 'SQL', shown: () => isServed },
 ];
 
 function Page({ model, route }: { model: Model; route: Route }) {
@@ -48,6 +51,8 @@ function Page({ model, route }: { model: Model; route: Route }) {
       return <RanksPage model={model} route={route} />;
     case 'provenance':
       return <ProvenancePage model={model} route={route} graphId={id === undefined ? null : number} />;
+    case 'cost':
+      return <CostPage model={model} route={route} />;
     case 'timeline':
       return <TimelinePage model={model} route={route} />;
     case 'import-log':
@@ -228,7 +233,7 @@ function App() {
       <header class="top">
         <nav aria-label="Pages">
           {pages
-            .filter((page) => page.shown !== false)
+            .filter((page) => page.shown?.() ?? true)
             .map((page) => (
               <a href={href(page.key === 'overview' ? [] : [page.key])} aria-current={page.key === section ? 'page' : undefined}>
                 {page.title}

@@ -68,3 +68,30 @@ FROM import_log
 WHERE run_id = :run
 GROUP BY severity, code
 ORDER BY severity, code;
+
+-- table: profile
+SELECT p.id, p.process_id, p.rank, p.pid, p.start_us - :origin AS start_us, p.end_us - :origin AS end_us, p.event_count,
+  p.kept_count, p.clock_offset_us, p.overlaps_id, p.size_bytes, coalesce(k.n, 0) AS kernels, coalesce(o.n, 0) AS ops,
+  coalesce(g.n, 0) AS graph_calls, coalesce(c.n, 0) AS collectives, coalesce(i.n, 0) AS problems,
+  0 AS "|",
+  p.path, p.kind, p.process_note, i.message AS problem
+FROM profile p
+  LEFT JOIN (SELECT profile_id, count(*) AS n FROM kernel_run_row GROUP BY profile_id) k ON k.profile_id = p.id
+  LEFT JOIN (SELECT profile_id, count(*) AS n FROM op_run_row GROUP BY profile_id) o ON o.profile_id = p.id
+  LEFT JOIN (
+    SELECT s.profile_id, count(*) AS n
+    FROM compiled_slice_link_row l
+      JOIN compiled_slice_row s ON s.id = l.slice_id
+    WHERE l.is_call = 1
+    GROUP BY s.profile_id
+  ) g ON g.profile_id = p.id
+  LEFT JOIN (SELECT profile_id, count(*) AS n FROM collective_run_row GROUP BY profile_id) c ON c.profile_id = p.id
+  LEFT JOIN (
+    SELECT profile_id, count(*) AS n, min(message) AS message
+    FROM import_log
+    WHERE run_id = :run
+      AND severity <> 'info'
+    GROUP BY profile_id
+  ) i ON i.profile_id = p.id
+WHERE p.run_id = :run
+ORDER BY p.rank IS NULL, p.rank, p.id;

@@ -27,6 +27,7 @@ export interface Chunks {
   args: Tables<Wire.ArgsChunk>;
   import_log: Tables<Wire.ImportLogChunk>;
   export: Tables<Wire.ExportChunk>;
+  cost: Tables<Wire.CostChunk>;
   text: Tables<Wire.TextChunk>;
 }
 export type Stem = keyof Chunks;

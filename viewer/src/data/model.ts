@@ -1,5 +1,6 @@
 // The run as objects: what the pages ask for, joined from the chunks index and compiles.
 import { whenIdle } from '../lib/schedule';
+import type { Profile } from './profiles';
 import { load, loaded, useAsync, type Chunks, type Pending, type Stem } from './chunks';
 
 export interface Compile {
@@ -85,6 +86,7 @@ export interface Model {
   compiles: Compile[];
   compileById: Map<number, Compile>;
   frames: Map<number, Frame>;
+  profiles?: Profile[]; // see profilesOf
 }
 
 function readProcesses(index: Chunks['index']): Process[] {

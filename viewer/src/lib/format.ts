@@ -11,7 +11,8 @@ export function duration(us: number | null | undefined, isOffset = false): strin
   }
   if (value >= 999.5e3) return `${sign}${digits(value / 1e6)} s`;
   if (value >= 999.5) return `${sign}${digits(value / 1e3)} ms`;
-  return `${sign}${Math.round(value)} µs`;
+  // Kernels take a few microseconds: digits behind the point count, if there are any.
+  return `${sign}${Number.isInteger(value) || value >= 99.95 ? Math.round(value) : digits(value)} µs`;
 }
 
 export function bytes(size: number | null | undefined): string {
@@ -30,6 +31,12 @@ export function bytes(size: number | null | undefined): string {
 const grouped = new Intl.NumberFormat('en');
 export function count(value: number | null | undefined): string {
   return value === null || value === undefined ? '' : grouped.format(value);
+}
+
+// 0.1234 is "12.3 %"; what is not nothing is never "0 %".
+export function percent(share: number): string {
+  const value = share * 100;
+  return value > 0 && value < 0.05 ? '< 0.1 %' : `${value.toFixed(1)} %`;
 }
 
 export function plural(value: number, noun: string, many = `${noun}s`): string {

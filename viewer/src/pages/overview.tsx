@@ -2,6 +2,7 @@ import { useMemo } from 'preact/hooks';
 import { isServed, useChunk } from '../data/chunks';
 import type { CacheState, Compile, Model, Process } from '../data/model';
 import { cacheStates } from '../data/model';
+import { caveatsOf, holdsText, isMeasured, profilesOf, type Profile } from '../data/profiles';
 import { baseName, bytes, count, duration, plural, ranges, utc } from '../lib/format';
 import { href } from '../route';
 import { CacheTag, Section, Waiting, cacheNames } from '../ui/bits';
@@ -130,6 +131,22 @@ function Processes({ model }: { model: Model }) {
   return <Grid label="Processes" rows={model.processes} columns={columns} rowKey={(process) => process.id} rowHref={(process) => href(['process', process.id])} height={`${Math.min(model.processes.length, 16) * 26 + 30}px`} empty="No log was read." />;
 }
 
+function Profiles({ model }: { model: Model }) {
+  const profiles = useMemo(() => profilesOf(model), [model]);
+  const columns: Column<Profile>[] = [
+    { key: 'name', title: 'File', width: 'minmax(130px, 2fr)', about: (profile) => profile.path, cell: (profile) => (isMeasured(profile) ? <a href={href(['cost'], { profile: profile.id })}>{profile.name}</a> : profile.name) },
+    { key: 'kind', title: 'Kind', width: '104px', cell: (profile) => profile.kind.replace('_', ' ') },
+    { key: 'what', title: 'Holds', width: 'minmax(110px, 1.4fr)', about: holdsText, cell: holdsText },
+    { key: 'problems', title: '', width: '70px', about: (profile) => caveatsOf(profile).join('\n'), cell: (profile) => (profile.problems > 0 ? <a class="tag severity-warning" href={href(['import-log'])}>damaged</a> : profile.overlapsId !== null ? <span class="tag">overlaps</span> : null) },
+  ];
+  if (profiles.length === 0) return null;
+  return (
+    <Section title="Profiles and dumps" aside={profiles.some(isMeasured) && <a href={href(['cost'])}>where the time went</a>}>
+      <Grid label="Profiles and dumps" rows={profiles} columns={columns} rowKey={(profile) => profile.id} height={`${Math.min(profiles.length, 10) * 26 + 30}px`} empty="" />
+    </Section>
+  );
+}
+
 export function OverviewPage({ model }: { model: Model }) {
   const time = span(model.compiles);
   const run = model.index.run.is_current.indexOf(1);
@@ -156,6 +173,7 @@ export function OverviewPage({ model }: { model: Model }) {
           <Section title="Caches" aside={<a href={href(['ranks'], { tab: 'cache' })}>by compile and rank</a>}>
             <CacheTable model={model} />
           </Section>
+          <Profiles model={model} />
         </div>
         <div>
           <Section title={ranks.length > 0 ? `Processes: ranks ${ranges(ranks)}` : 'Processes'}>

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Pending } from '../data/chunks';
 import type { CacheState, Compile, Frame } from '../data/model';
-import { duration, place, wholePlace } from '../lib/format';
+import { duration, percent, place, wholePlace } from '../lib/format';
 import { href } from '../route';
 
 const statusWords: Record<string, string> = {
@@ -69,6 +69,16 @@ export function PhaseBar({ compile, scaleUs }: { compile: Compile; scaleUs: numb
     return `var(--phase-${i}) ${from}% ${end}%`;
   });
   return <span class="phase-bar" title={title} role="img" aria-label={title} style={{ backgroundImage: `linear-gradient(to right, ${stops.join(', ')}, transparent ${end}%)` }} />;
+}
+
+// A share of measured time, as a number and a bar. One element: tables show thousands.
+export function HeatBar({ share }: { share: number }) {
+  const width = Math.min(100, 100 * share);
+  return (
+    <span class="heat" style={{ backgroundImage: `linear-gradient(to right, var(--heat) ${width}%, transparent ${width}%)` }}>
+      {percent(share)}
+    </span>
+  );
 }
 
 export function CompileLink({ compile, children, query }: { compile: Compile; children?: ComponentChildren; query?: Record<string, string | number> }) {

@@ -42,15 +42,17 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
       Statement rows,
       database.Prepare(
           "SELECT p.id, p.path, p.rank, count(a.id), min(a.start_ns), max(a.start_ns + "
-          "a.duration_ns), p.start_us, p.end_us, p.overlaps_id IS NOT NULL "
+          "a.duration_ns), p.start_us, p.end_us, p.overlaps_id IS NOT NULL, min(a.step), "
+          "max(a.step) "
           "FROM profile p LEFT JOIN annotation_row a ON a.profile_id = p.id AND a.step IS NOT NULL "
           "AND a.device IS NULL AND (?3 IS NULL OR a.step >= ?3) AND (?4 IS NULL OR a.step <= ?4) "
           "WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', 'libtrace') AND (?2 IS NULL OR "
-          "p.rank = ?2) GROUP BY p.id ORDER BY p.rank, p.start_us"));
+          "p.rank = ?2) AND (?5 IS NULL OR p.id = ?5) GROUP BY p.id ORDER BY p.rank, p.start_us"));
   rows.Bind(1, options.run_id);
   rows.Bind(2, options.rank);
   rows.Bind(3, options.first_step);
   rows.Bind(4, options.last_step);
+  rows.Bind(5, options.profile_id);
   const bool wants_steps = options.first_step || options.last_step;
   std::vector<CostProfile> profiles;
   while (true) {
@@ -61,6 +63,8 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
     profile.path = std::string(rows.Text(1));
     profile.rank = rows.OptionalInt(2);
     profile.steps = rows.Int(3);
+    profile.first_step = rows.OptionalInt(9);
+    profile.last_step = rows.OptionalInt(10);
     if (rows.Int(8) != 0) {
       notes.push_back(
           fmt::format("{} overlaps an earlier profile of the same process and is not "
@@ -128,7 +132,8 @@ std::string WindowSql(const std::vector<CostProfile>& profiles) {
 constexpr char kKernelSql[] =
     ", cost AS MATERIALIZED ("
     "SELECT l.kernel_id, s.graph_id, s.compile_id, r.name_id, r.device, count(*) AS calls, "
-    "sum(r.duration_ns) / 1e3 AS us, min(r.grid_id) AS grid_id, min(l.note_id) AS note_id "
+    "sum(r.duration_ns) / 1e3 AS us, min(r.grid_id) AS grid_id, min(r.block_id) AS block_id, "
+    "min(l.note_id) AS note_id "
     "FROM win w JOIN kernel_run_row r ON r.profile_id = w.profile_id "
     "LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id "
     "LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id "
@@ -139,13 +144,15 @@ constexpr char kKernelSql[] =
 constexpr char kByKernel[] =
     " SELECT coalesce(k.name, t.text) AS name, c.label, g.direction, k.id AS kernel_id, "
     "v.graph_id, k.debug_handle, v.calls, v.us AS inclusive_us, v.us AS share_us, d.text AS grid, "
+    "b.text AS block, "
     "(SELECT group_concat(DISTINCT f.text || ':' || s.line) FROM kernel_source_row s JOIN text_row "
     "f ON f.id = s.file_id WHERE s.kernel_id = k.id AND s.frame_ordinal = (SELECT "
     "max(z.frame_ordinal) FROM kernel_source_row z WHERE z.kernel_id = k.id AND z.stack_ordinal = "
     "s.stack_ordinal)) AS lines, n.text AS join_note "
     "FROM cost v LEFT JOIN kernel_row k ON k.id = v.kernel_id LEFT JOIN compile c ON c.id = "
     "v.compile_id LEFT JOIN graph g ON g.id = v.graph_id LEFT JOIN text_row t ON t.id = v.name_id "
-    "LEFT JOIN text_row d ON d.id = v.grid_id LEFT JOIN text_row n ON n.id = v.note_id "
+    "LEFT JOIN text_row d ON d.id = v.grid_id LEFT JOIN text_row b ON b.id = v.block_id LEFT JOIN "
+    "text_row n ON n.id = v.note_id "
     "ORDER BY share_us DESC, name";
 
 constexpr char kByLine[] =
@@ -233,6 +240,7 @@ Result<std::vector<CostRow>> ReadRows(Statement& rows) {
     row.debug_handle = integer("debug_handle");
     row.lines = text("lines");
     row.grid = text("grid");
+    row.block = text("block");
     row.calls = integer("calls").value_or(0);
     row.inclusive_us = real("inclusive_us").value_or(0);
     row.share_us = real("share_us").value_or(0);
@@ -278,7 +286,8 @@ Result<CostAnswer> Cost(Database& database, const CostOptions& options) {
   CostAnswer answer;
   ASSIGN_OR_RETURN(answer.profiles, Profiles(database, options, answer.notes));
   if (answer.profiles.empty()) {
-    const bool is_filtered = options.rank || options.first_step || options.last_step;
+    const bool is_filtered =
+        options.rank || options.profile_id || options.first_step || options.last_step;
     return Fail(ErrorCode::kNotFound,
                 is_filtered
                     ? "no profile of this run is of that rank and holds those steps"
@@ -296,7 +305,8 @@ Result<CostAnswer> Cost(Database& database, const CostOptions& options) {
   for (const CostRow& row : answer.rows) total_us += row.share_us;
   for (CostRow& row : answer.rows) row.share = total_us > 0 ? row.share_us / total_us : 0;
   if (options.by == CostBy::kKernel) {
-    ASSIGN_OR_RETURN(const auto estimates, KernelEstimates(database, options.run_id));
+    ASSIGN_OR_RETURN(const auto estimates,
+                     KernelEstimates(database, options.run_id, options.profile_id));
     for (CostRow& row : answer.rows) {
       if (!row.graph_id || !row.kernel_id) continue;
       const auto found = estimates.find({*row.graph_id, *row.kernel_id});

@@ -18,6 +18,7 @@ struct CostOptions {
   std::int64_t run_id = 0;
   CostBy by = CostBy::kLine;
   std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> profile_id;  // this one alone
   std::optional<std::int64_t> first_step;  // of ProfilerStep#n; nothing: all steps of each profile
   std::optional<std::int64_t> last_step;
 };
@@ -33,7 +34,9 @@ struct CostProfile {
   std::int64_t id = 0;
   std::string path;
   std::optional<std::int64_t> rank;
-  std::int64_t steps = 0;  // 0: the profile marks none
+  std::int64_t steps = 0;                  // 0: the profile marks none
+  std::optional<std::int64_t> first_step;  // numbers of the steps that are counted
+  std::optional<std::int64_t> last_step;
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   double window_us = 0;
@@ -54,7 +57,7 @@ struct CostRow {
   std::string function;
   std::optional<std::int64_t> kernel_id, graph_id, debug_handle;
   std::string lines;  // of a kernel: file:line, …
-  std::string grid;
+  std::string grid, block;
   std::int64_t calls = 0;
   double inclusive_us = 0;
   double share_us = 0;                 // adds up over the rows

@@ -1,5 +1,7 @@
 #include "analysis/cost/estimates.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -33,13 +35,22 @@ std::vector<double> Merged(const std::vector<Node>& nodes) {
 }  // namespace
 
 Result<std::map<std::pair<std::int64_t, std::int64_t>, double>> KernelEstimates(
-    Database& database, std::int64_t run_id) {
+    Database& database, std::int64_t run_id, std::optional<std::int64_t> profile_id) {
+  // Records of a process lie within a range: the range is found by key.
+  const std::string of_profile =
+      profile_id ? fmt::format(
+                       " AND o.record_id BETWEEN (SELECT q.first_record_id FROM profile x JOIN "
+                       "process q ON q.id = x.process_id WHERE x.id = {0}) AND (SELECT "
+                       "q.last_record_id FROM profile x JOIN process q ON q.id = x.process_id "
+                       "WHERE x.id = {0})",
+                       *profile_id)
+                 : std::string();
   ASSIGN_OR_RETURN(
       Statement ops,
       database.Prepare("SELECT o.graph_id, o.name, o.estimated_ns FROM op_runtime o JOIN process p "
                        "ON p.id = o.process_id JOIN log_file f ON f.id = p.log_file_id WHERE "
-                       "f.run_id = ? AND o.graph_id IS NOT NULL AND o.name IS NOT NULL ORDER BY "
-                       "o.graph_id, o.record_id, o.ordinal"));
+                       "f.run_id = ? AND o.graph_id IS NOT NULL AND o.name IS NOT NULL" +
+                       of_profile + " ORDER BY o.graph_id, o.record_id, o.ordinal"));
   ops.Bind(1, run_id);
   std::map<std::int64_t, std::vector<Node>> graphs;
   while (true) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "report/viewer/cost.h"
 #include "report/viewer/findings.h"
 
 namespace tlparse {
@@ -36,7 +37,12 @@ constexpr const char* kOrigin =
     "f.run_id = {})"
     " SELECT coalesce((SELECT min(start_time_us) FROM compile WHERE process_id IN in_run),"
     " (SELECT CAST(min(start_us) AS INTEGER) FROM chromium_event WHERE process_id IN in_run),"
-    " (SELECT min(time_us) FROM record WHERE process_id IN in_run), 0)";
+    " (SELECT min(time_us) FROM record WHERE process_id IN in_run),"
+    " (SELECT min(start_us) FROM profile WHERE run_id = {}), 0)";
+
+// Profiles that measured runs of code; the others are dumps and lists.
+constexpr const char* kMeasuredProfiles =
+    "SELECT id FROM profile WHERE run_id = {} AND kind IN ('kineto', 'nsys', 'libtrace')";
 
 }  // namespace
 
@@ -52,7 +58,7 @@ Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64
                        : fmt::format("{} holds no run", database.path()));
   }
   ViewerData data(database, found, std::move(layout));
-  ASSIGN_OR_RETURN(data.origin_us_, database.QueryInt(fmt::format(kOrigin, found)));
+  ASSIGN_OR_RETURN(data.origin_us_, database.QueryInt(fmt::format(kOrigin, found, found)));
   RETURN_IF_ERROR(data.FindLoneProcesses());
   return data;
 }
@@ -87,6 +93,7 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
       slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
   if (stem == "text" && IsHexPrefix(part)) return TextChunk(part);
   if (name == "findings") return FindingsChunk(*database_, run_id_, origin_us_);
+  if (stem == "cost") return ProfileChunk(name, part);
   const auto specs = ViewerChunkSpecs();
   const auto spec = std::find_if(specs.begin(), specs.end(),
                                  [&](const ViewerChunkSpec& s) { return s.name == stem; });
@@ -110,6 +117,16 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   }
   if (stem == "index") RETURN_IF_ERROR(AddLayout(writer));
   return writer.Finish();
+}
+
+Result<std::string> ViewerData::ProfileChunk(std::string_view name, std::string_view part) {
+  const std::optional<std::int64_t> id = ParseId(part);
+  if (!id) return tl::unexpected<Error>(NoSuchChunk(name));
+  ASSIGN_OR_RETURN(const std::int64_t found,
+                   database_->QueryInt(fmt::format(kMeasuredProfiles, run_id_) +
+                                       fmt::format(" AND id = {}", *id)));
+  if (found == 0) return tl::unexpected<Error>(NoSuchChunk(name));
+  return CostChunk(*database_, run_id_, *id, origin_us_);
 }
 
 Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
@@ -233,6 +250,7 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
       run_id_);
   RETURN_IF_ERROR(add_ids("process", processes));
   RETURN_IF_ERROR(add_ids("events", processes));
+  RETURN_IF_ERROR(add_ids("cost", fmt::format(kMeasuredProfiles, run_id_)));
   RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component_row"));
   RETURN_IF_ERROR(AddArgumentNames(names));
   RETURN_IF_ERROR(

@@ -18,6 +18,7 @@
 //   events/<id>        Chromium events of one process
 //   args/<n>           arguments of the events whose record is n·1024 … n·1024+1023
 //   import_log/<n>     rows n·4096 … n·4096+4095 of the import log
+//   cost/<id>          where the time that one profile measured went
 //   export             what export and draft export recorded
 //   text/<prefix>      payloads whose hash begins so
 #pragma once
@@ -85,6 +86,7 @@ class ViewerData {
   Result<ViewerParameters> ParametersFor(const ViewerChunkSpec& spec, std::int64_t id) const;
   Result<void> AddLayout(ChunkWriter& writer);
   Result<void> AddArgumentNames(std::vector<std::string>& names);
+  Result<std::string> ProfileChunk(std::string_view name, std::string_view part);
   Result<std::string> TextChunk(std::string_view prefix);
 
   Database* database_;

@@ -1,0 +1,187 @@
+#include "report/viewer/cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "analysis/cost/cost.h"
+#include "report/viewer/chunk.h"
+
+namespace tlparse {
+namespace {
+
+// Rows of one table: about 200 bytes each. A run of very many profiles gets fewer of each.
+constexpr std::int64_t kMostRows = 5000;
+constexpr std::int64_t kLeastRows = 50;
+constexpr std::int64_t kMostRowsOfRun = 400'000;
+
+std::optional<std::string_view> OptionalText(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+void AddReal(ChunkWriter& writer, const std::optional<double>& value) {
+  value ? writer.AddReal(*value) : writer.AddNumber(std::nullopt);
+}
+
+void AddWindow(const CostAnswer& answer, std::int64_t origin_us, ChunkWriter& writer) {
+  writer.BeginTable("window",
+                    {"steps", "first_step", "last_step", "start_us", "window_us", "compiled_us",
+                     "outside_us", "kernel_us", "joined_kernel_us"},
+                    {});
+  for (const CostProfile& profile : answer.profiles) {
+    writer.AddNumber(profile.steps);
+    writer.AddNumber(profile.first_step);
+    writer.AddNumber(profile.last_step);
+    writer.AddReal(static_cast<double>(profile.start_ns - origin_us * 1000) / 1e3);
+    writer.AddReal(profile.window_us);
+    writer.AddReal(profile.compiled_us);
+    writer.AddReal(profile.outside_us);
+    writer.AddReal(profile.kernel_us);
+    writer.AddReal(profile.joined_kernel_us);
+  }
+  writer.BeginTable("device", {"device", "kernels", "busy_us", "idle_us"}, {});
+  for (const CostProfile& profile : answer.profiles) {
+    for (const CostProfile::Device& device : profile.devices) {
+      writer.AddNumber(device.device);
+      writer.AddNumber(device.kernels);
+      writer.AddReal(device.busy_us);
+      writer.AddReal(device.idle_us);
+    }
+  }
+  writer.BeginTable("note", {}, {"text"});
+  for (const std::string& note : answer.notes) writer.AddText(note);
+}
+
+void AddKernel(const CostRow& row, ChunkWriter& writer) {
+  writer.AddNumber(row.kernel_id);
+  writer.AddNumber(row.graph_id);
+  writer.AddNumber(row.debug_handle);
+  writer.AddNumber(row.calls);
+  writer.AddReal(row.inclusive_us);
+  AddReal(writer, row.estimated_us);
+  writer.AddText(row.name);
+  writer.AddText(OptionalText(row.label));
+  writer.AddText(OptionalText(row.direction));
+  writer.AddText(OptionalText(row.lines));
+  writer.AddText(OptionalText(row.grid));
+  writer.AddText(OptionalText(row.block));
+  writer.AddText(OptionalText(row.join_note));
+}
+
+void AddLine(const CostRow& row, ChunkWriter& writer) {
+  writer.AddNumber(row.line);
+  writer.AddNumber(row.calls);
+  writer.AddReal(row.inclusive_us);
+  writer.AddReal(row.share_us);
+  writer.AddText(OptionalText(row.file));
+  writer.AddText(OptionalText(row.function));
+  writer.AddText(OptionalText(row.name));
+}
+
+void AddGraph(const CostRow& row, ChunkWriter& writer) {
+  writer.AddNumber(row.graph_id);
+  writer.AddNumber(row.calls);
+  writer.AddReal(row.inclusive_us);
+  AddReal(writer, row.device_us);
+  AddReal(writer, row.compile_us);
+  writer.AddText(OptionalText(row.name));
+  writer.AddText(OptionalText(row.label));
+  writer.AddText(OptionalText(row.direction));
+  writer.AddText(OptionalText(row.join_note));
+}
+
+void AddOp(const CostRow& row, ChunkWriter& writer) {
+  writer.AddNumber(row.calls);
+  writer.AddReal(row.inclusive_us);
+  writer.AddReal(row.share_us);
+  AddReal(writer, row.device_us);
+  writer.AddText(row.name);
+}
+
+struct Question {
+  CostBy by;
+  std::string_view table;
+  std::vector<std::string_view> numbers;
+  std::vector<std::string_view> texts;
+  void (*add)(const CostRow&, ChunkWriter&);
+};
+
+const std::vector<Question>& Questions() {
+  static const std::vector<Question> questions = {
+      {CostBy::kKernel,
+       "kernel",
+       {"kernel_id", "graph_id", "debug_handle", "calls", "inclusive_us", "estimated_us"},
+       {"name", "label", "direction", "lines", "grid", "block", "join_note"},
+       AddKernel},
+      {CostBy::kLine,
+       "line",
+       {"line", "calls", "inclusive_us", "share_us"},
+       {"file", "function", "code"},
+       AddLine},
+      {CostBy::kGraph,
+       "graph",
+       {"graph_id", "calls", "inclusive_us", "device_us", "compile_us"},
+       {"function", "label", "direction", "join_note"},
+       AddGraph},
+      {CostBy::kOp, "op", {"calls", "inclusive_us", "self_us", "device_us"}, {"name"}, AddOp},
+  };
+  return questions;
+}
+
+struct LeftOut {
+  std::string_view table;
+  std::int64_t rows = 0;
+  double us = 0;
+};
+
+}  // namespace
+
+Result<std::string> CostChunk(Database& database, std::int64_t run_id, std::int64_t profile_id,
+                              std::int64_t origin_us) {
+  ASSIGN_OR_RETURN(const std::int64_t profiles,
+                   database.QueryInt(fmt::format(
+                       "SELECT count(*) FROM profile WHERE run_id = {} AND kind IN ('kineto', "
+                       "'nsys', 'libtrace')",
+                       run_id)));
+  ASSIGN_OR_RETURN(
+      const std::int64_t overlaps_id,
+      database.QueryInt(fmt::format("SELECT overlaps_id FROM profile WHERE id = {}", profile_id)));
+  const std::size_t most = static_cast<std::size_t>(
+      std::clamp(kMostRowsOfRun / std::max<std::int64_t>(profiles, 1), kLeastRows, kMostRows));
+  CostOptions options;
+  options.run_id = run_id;
+  options.profile_id = profile_id;
+  ChunkWriter writer;
+  std::vector<LeftOut> left_out;
+  for (const Question& question : Questions()) {
+    options.by = question.by;
+    CostAnswer answer;
+    if (overlaps_id == 0) {
+      ASSIGN_OR_RETURN(answer, Cost(database, options));
+    }
+    if (question.by == CostBy::kKernel) AddWindow(answer, origin_us, writer);
+    writer.BeginTable(question.table, question.numbers, question.texts);
+    LeftOut rest{question.table};
+    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+      if (i < most) {
+        question.add(answer.rows[i], writer);
+      } else {
+        ++rest.rows;
+        rest.us += answer.rows[i].share_us;
+      }
+    }
+    if (rest.rows > 0) left_out.push_back(rest);
+  }
+  writer.BeginTable("left_out", {"rows", "us"}, {"table"});
+  for (const LeftOut& rest : left_out) {
+    writer.AddNumber(rest.rows);
+    writer.AddReal(rest.us);
+    writer.AddText(rest.table);
+  }
+  return writer.Finish();
+}
+
+}  // namespace tlparse

@@ -1,0 +1,18 @@
+// The chunk cost/<profile>: where the time that one profile measured went, as `tlparse cost` counts
+// it. Bounded: of each table the rows that cost most, and what was left out is counted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// kNotFound: the run has no profile of that id that measured runs. `origin_us` is what times in
+// chunks count from.
+Result<std::string> CostChunk(Database& database, std::int64_t run_id, std::int64_t profile_id,
+                              std::int64_t origin_us);
+
+}  // namespace tlparse

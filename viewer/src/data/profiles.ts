@@ -1,0 +1,106 @@
+// Profiles and recorder dumps of the run: what each measured, and how well.
+import { loaded, type Chunks } from './chunks';
+import { plural, duration, baseName } from '../lib/format';
+import type { Model, Process } from './model';
+
+export interface Profile {
+  id: number;
+  process: Process | null; // null: processNote says why
+  rank: number | null;
+  name: string; // "rank 0", with the file's name where that does not tell
+  path: string;
+  kind: string;
+  startUs: number | null;
+  endUs: number | null;
+  clockOffsetUs: number;
+  overlapsId: number | null;
+  eventCount: number;
+  keptCount: number;
+  kernels: number;
+  ops: number;
+  graphCalls: number;
+  collectives: number;
+  problems: number;
+  problem: string | null; // the first of them
+  processNote: string | null;
+}
+
+const measuring = new Set(['kineto', 'nsys', 'libtrace']);
+
+function read(index: Chunks['index'], processById: Map<number, Process>): Profile[] {
+  const t = index.profile;
+  return t.id.map((id, i) => {
+    const process = t.process_id[i] === null ? null : (processById.get(t.process_id[i]!) ?? null);
+    const rank = t.rank[i];
+    return {
+      id: id!,
+      process,
+      rank,
+      name: `${process?.name ?? (rank === null ? 'no rank' : `rank ${rank}`)}: ${baseName(t.path[i] ?? '')}`,
+      path: t.path[i] ?? '',
+      kind: t.kind[i] ?? '',
+      startUs: t.start_us[i],
+      endUs: t.end_us[i],
+      clockOffsetUs: t.clock_offset_us[i] ?? 0,
+      overlapsId: t.overlaps_id[i],
+      eventCount: t.event_count[i] ?? 0,
+      keptCount: t.kept_count[i] ?? 0,
+      kernels: t.kernels[i] ?? 0,
+      ops: t.ops[i] ?? 0,
+      graphCalls: t.graph_calls[i] ?? 0,
+      collectives: t.collectives[i] ?? 0,
+      problems: t.problems[i] ?? 0,
+      problem: t.problem[i],
+      processNote: t.process_note[i],
+    };
+  });
+}
+
+export function profilesOf(model: Model): Profile[] {
+  return (model.profiles ??= read(model.index, model.processById));
+}
+
+// Those that measured runs of code: dumps and lists have no cost.
+export function measuredProfiles(model: Model): Profile[] {
+  return profilesOf(model).filter(isMeasured);
+}
+
+export function isMeasured(profile: Profile): boolean {
+  return measuring.has(profile.kind) && profile.kernels + profile.ops + profile.graphCalls > 0;
+}
+
+export function holdsText(profile: Profile): string {
+  const parts: [number, string, string][] = [
+    [profile.kernels, 'kernel', 'kernels'],
+    [profile.graphCalls, 'graph call', 'graph calls'],
+    [profile.ops, 'op', 'ops'],
+    [profile.collectives, 'collective', 'collectives'],
+  ];
+  const held = parts.flatMap(([n, one, many]) => (n > 0 ? [plural(n, one, many)] : []));
+  return held.join(', ') || plural(profile.keptCount, 'row');
+}
+
+export function hasMeasuredRuns(): boolean {
+  const t = loaded('index')?.profile;
+  return t !== undefined && t.kind.some((kind, i) => measuring.has(kind ?? '') && (t.kernels[i] ?? 0) + (t.ops[i] ?? 0) + (t.graph_calls[i] ?? 0) > 0);
+}
+
+// What the costs of a profile are counted over: "3 steps (4–6), 87.3 ms".
+export function windowText(cost: Chunks['cost']): string {
+  const w = cost.window;
+  if (w.rows === 0) return '';
+  const [first, last] = [w.first_step[0], w.last_step[0]];
+  const steps = w.steps[0] ?? 0;
+  const which = first === null ? '' : first === last ? ` (step ${first})` : ` (${first}–${last})`;
+  return steps > 0 ? `${plural(steps, 'step')}${which}, ${duration(w.window_us[0])}` : `the whole profile, ${duration(w.window_us[0])}: it marks no steps`;
+}
+
+// What one has to know before trusting its numbers; nothing if there is nothing.
+export function caveatsOf(profile: Profile): string[] {
+  const caveats: string[] = [];
+  if (profile.problems > 0) caveats.push(`The file is damaged or incomplete (${plural(profile.problems, 'entry', 'entries')} in the import log, the first: ${profile.problem}). What is lost is not counted.`);
+  if (profile.overlapsId !== null) caveats.push('It overlaps an earlier profile of the same process and is not counted.');
+  if (profile.clockOffsetUs !== 0) caveats.push(`Its clock was shifted by ${duration(profile.clockOffsetUs, true)} to fit the log's.`);
+  if (profile.process === null) caveats.push(`No log of its process: ${profile.processNote ?? 'none was found'}. Kernels have no Python lines.`);
+  return caveats;
+}

@@ -1,0 +1,249 @@
+// Where the measured time went: kernels, Python lines, graphs, ops of one profile.
+import { useMemo } from 'preact/hooks';
+import { useChunk, type Chunks } from '../data/chunks';
+import type { Model } from '../data/model';
+import { caveatsOf, measuredProfiles, windowText, type Profile } from '../data/profiles';
+import { count, duration, percent, place, plural, shorten } from '../lib/format';
+import { href, setQuery, type Route } from '../route';
+import { CompileLink, Empty, HeatBar, Tabs, Waiting } from '../ui/bits';
+import { FilterBox } from '../ui/filter_box';
+import { Grid, sortRows, type Column } from '../ui/virtual';
+
+type Cost = Chunks['cost'];
+
+interface Context {
+  model: Model;
+  cost: Cost;
+  graphs: Chunks['graphs'];
+  route: Route;
+}
+
+// A table of the chunk: its columns, what each row can be found by, and what one row of it is.
+interface View {
+  columns: Column<number>[];
+  text: (row: number) => string;
+  totalUs: number;
+  rows: number;
+  unit: string;
+}
+
+const known = (us: number | null | undefined) => (us === null || us === undefined ? <span class="quiet">unknown</span> : duration(us));
+
+function GraphCell({ context, graphId, label, direction, note }: { context: Context; graphId: number | null; label: string | null; direction: string | null; note: string | null }) {
+  const { graphs, model } = context;
+  const at = graphId === null ? -1 : graphs.graph.id.indexOf(graphId);
+  const compile = at < 0 ? undefined : model.compileById.get(graphs.graph.compile_id[at]!);
+  if (!compile)
+    return (
+      <span class="quiet" title={note ?? ''}>
+        {label ?? 'outside'}
+      </span>
+    );
+  return (
+    <>
+      <CompileLink compile={compile} /> {graphs.graph.provenance_content_id[at] === null ? direction : <a href={href(['provenance', graphId!])}>{direction ?? 'graph'}</a>}
+    </>
+  );
+}
+
+function shareColumns(us: (row: number) => number, totalUs: number, what: string): Column<number>[] {
+  return [
+    { key: 'time', title: 'Time', width: '82px', align: 'right', hint: 'Measured, in the steps that are counted', cell: (row) => duration(us(row)), sort: us },
+    { key: 'share', title: 'Share', width: '118px', hint: `Of ${duration(totalUs)}, ${what}`, cell: (row) => <HeatBar share={totalUs > 0 ? us(row) / totalUs : 0} /> },
+  ];
+}
+
+function callColumns(calls: (row: number) => number | null, us: (row: number) => number): Column<number>[] {
+  return [
+    { key: 'calls', title: 'Calls', width: '62px', align: 'right', cell: (row) => count(calls(row)), sort: calls },
+    { key: 'mean', title: 'Mean', width: '76px', align: 'right', cell: (row) => duration(us(row) / Math.max(1, calls(row) ?? 1)), sort: (row) => us(row) / Math.max(1, calls(row) ?? 1) },
+  ];
+}
+
+// "(64, 1, 1)" of a JSON list.
+const dimensions = (list: string | null) => (list === null ? <span class="quiet">–</span> : <code>{list.replace(/[[\]\s]/g, '').replace(/,/g, '×')}</code>);
+
+function shortLines(lines: string): string {
+  const all = lines.split(',').map((line) => line.slice(line.lastIndexOf('/') + 1));
+  return all.length > 2 ? `${all.slice(0, 2).join(', ')} and ${all.length - 2} more` : all.join(', ');
+}
+
+function kernelView(context: Context): View {
+  const t = context.cost.kernel;
+  const windowUs = context.cost.window.window_us[0] ?? 0;
+  const us = (row: number) => t.inclusive_us[row] ?? 0;
+  const totalUs = context.cost.window.kernel_us[0] ?? 0;
+  const name = (row: number) => `${t.name[row]}${t.debug_handle[row] === null ? '' : `:${t.debug_handle[row]}`}`;
+  const hasGraph = (row: number) => t.graph_id[row] !== null && t.kernel_id[row] !== null;
+  const columns: Column<number>[] = [
+    ...shareColumns(us, totalUs, 'the time of all kernels'),
+    {
+      key: 'name',
+      title: 'Kernel',
+      width: 'minmax(190px, 3fr)',
+      about: name,
+      cell: (row) => (hasGraph(row) ? <a href={href(['provenance', t.graph_id[row]!], { sel: `kernel:${t.kernel_id[row]}` })}><code>{shorten(name(row), 300)}</code></a> : <code>{shorten(name(row), 300)}</code>),
+      sort: (row) => t.name[row],
+    },
+    { key: 'step', title: 'Of the step', width: '76px', align: 'right', hint: `Of ${duration(windowUs)}, the length of the counted steps. Kernels that ran side by side may sum up to more than 100 %.`, cell: (row) => (windowUs > 0 ? percent(us(row) / windowUs) : '') },
+    ...callColumns((row) => t.calls[row], us),
+    { key: 'estimate', title: 'Estimated', width: '80px', align: 'right', hint: 'What the compiler expected of one call', cell: (row) => (t.estimated_us[row] === null ? <span class="quiet">–</span> : duration(t.estimated_us[row])), sort: (row) => t.estimated_us[row] },
+    { key: 'grid', title: 'Grid', width: '84px', about: (row) => t.grid[row] ?? 'not in the profile: kernels on the CPU have none', cell: (row) => dimensions(t.grid[row]) },
+    { key: 'block', title: 'Block', width: '74px', about: (row) => t.block[row] ?? 'not in the profile: kernels on the CPU have none', cell: (row) => dimensions(t.block[row]) },
+    { key: 'graph', title: 'Graph', width: '110px', cell: (row) => <GraphCell context={context} graphId={t.graph_id[row]} label={t.label[row]} direction={t.direction[row]} note={t.join_note[row]} />, sort: (row) => `${t.label[row] ?? ''} ${t.direction[row] ?? ''}` },
+    { key: 'lines', title: 'Python lines', width: 'minmax(120px, 2fr)', about: (row) => t.lines[row] ?? t.join_note[row] ?? '', cell: (row) => (t.lines[row] === null ? <span class="quiet">{shorten(t.join_note[row] ?? 'none known', 200)}</span> : <span class="mono">{shortLines(t.lines[row]!)}</span>), sort: (row) => t.lines[row] },
+  ];
+  // Columns of which no row has anything only take room.
+  const absent = (column: (string | number | null)[]) => column.every((cell) => cell === null);
+  const empty: Record<string, boolean> = { estimate: absent(t.estimated_us), grid: absent(t.grid), block: absent(t.block) };
+  return { columns: columns.filter((column) => !empty[column.key]), text: (row) => `${name(row)} ${t.lines[row] ?? ''} ${t.label[row] ?? ''} ${t.direction[row] ?? ''}`, totalUs, rows: t.rows, unit: 'kernel' };
+}
+
+function lineView(context: Context): View {
+  const t = context.cost.line;
+  const us = (row: number) => t.share_us[row] ?? 0;
+  const totalUs = context.cost.window.kernel_us[0] ?? 0;
+  const columns: Column<number>[] = [
+    ...shareColumns(us, totalUs, 'the time of all kernels'),
+    { key: 'inclusive', title: 'Inclusive', width: '84px', align: 'right', hint: 'All of the time of each kernel that the line is part of; the time at the left divides it among the lines of a fused kernel', cell: (row) => duration(t.inclusive_us[row]), sort: (row) => t.inclusive_us[row] },
+    { key: 'calls', title: 'Kernel calls', width: '84px', align: 'right', cell: (row) => count(t.calls[row]), sort: (row) => t.calls[row] },
+    { key: 'line', title: 'Line', width: 'minmax(130px, 1fr)', about: (row) => `${t.file[row] ?? ''}:${t.line[row] ?? ''}`, cell: (row) => (t.file[row] === null ? <span class="quiet">no line known</span> : <span class="mono">{place(t.file[row], t.line[row])}</span>), sort: (row) => (t.file[row] === null ? null : `${t.file[row]}:${String(t.line[row] ?? 0).padStart(9, '0')}`) },
+    { key: 'code', title: 'Code', width: 'minmax(180px, 3fr)', about: (row) => t.code[row] ?? '', cell: (row) => <code>{shorten(t.code[row] ?? '', 300)}</code>, sort: (row) => t.code[row] },
+    { key: 'function', title: 'Function', width: 'minmax(90px, 1fr)', cell: (row) => <code>{shorten(t.function[row] ?? '', 200)}</code>, sort: (row) => t.function[row] },
+  ];
+  return { columns, text: (row) => `${t.file[row] ?? ''}:${t.line[row] ?? ''} ${t.code[row] ?? ''} ${t.function[row] ?? ''}`, totalUs, rows: t.rows, unit: 'line' };
+}
+
+function graphView(context: Context): View {
+  const t = context.cost.graph;
+  const us = (row: number) => t.inclusive_us[row] ?? 0;
+  const windowUs = context.cost.window.window_us[0] ?? 0;
+  const columns: Column<number>[] = [
+    ...shareColumns(us, windowUs, 'the length of the counted steps'),
+    ...callColumns((row) => t.calls[row], us),
+    { key: 'device', title: 'Device', width: '84px', align: 'right', hint: 'Time of the device kernels that its calls queued', cell: (row) => (t.device_us[row] === null ? <span class="quiet">–</span> : duration(t.device_us[row])), sort: (row) => t.device_us[row] },
+    { key: 'compile', title: 'Compile time', width: '92px', align: 'right', cell: (row) => known(t.compile_us[row]), sort: (row) => t.compile_us[row] },
+    { key: 'graph', title: 'Graph', width: '120px', cell: (row) => <GraphCell context={context} graphId={t.graph_id[row]} label={t.label[row]} direction={t.direction[row]} note={t.join_note[row]} />, sort: (row) => `${t.label[row] ?? ''} ${t.direction[row] ?? ''}` },
+    { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', cell: (row) => (t.function[row] === null ? <span class="quiet">{shorten(t.join_note[row] ?? '', 200)}</span> : <code>{shorten(t.function[row]!, 200)}</code>), sort: (row) => t.function[row] },
+  ];
+  return { columns, text: (row) => `${t.function[row] ?? ''} ${t.label[row] ?? ''} ${t.direction[row] ?? ''}`, totalUs: windowUs, rows: t.rows, unit: 'graph' };
+}
+
+function opView(context: Context): View {
+  const t = context.cost.op;
+  const us = (row: number) => t.self_us[row] ?? 0;
+  const totalUs = t.self_us.reduce<number>((sum, value) => sum + (value ?? 0), 0) + leftOutUs(context.cost, 'op');
+  const columns: Column<number>[] = [
+    ...shareColumns(us, totalUs, 'the time of all ops on the CPU, each without the ops inside it'),
+    { key: 'inclusive', title: 'With ops inside', width: '104px', align: 'right', cell: (row) => duration(t.inclusive_us[row]), sort: (row) => t.inclusive_us[row] },
+    { key: 'calls', title: 'Calls', width: '70px', align: 'right', cell: (row) => count(t.calls[row]), sort: (row) => t.calls[row] },
+    { key: 'device', title: 'Device', width: '84px', align: 'right', hint: 'Time of the device kernels that it queued itself', cell: (row) => (t.device_us[row] === null ? <span class="quiet">–</span> : duration(t.device_us[row])), sort: (row) => t.device_us[row] },
+    { key: 'name', title: 'Op', width: 'minmax(180px, 3fr)', about: (row) => t.name[row] ?? '', cell: (row) => <code>{shorten(t.name[row] ?? '', 300)}</code>, sort: (row) => t.name[row] },
+  ];
+  return { columns, text: (row) => t.name[row] ?? '', totalUs, rows: t.rows, unit: 'op' };
+}
+
+function leftOutUs(cost: Cost, table: string): number {
+  const at = cost.left_out.table.indexOf(table);
+  return at < 0 ? 0 : (cost.left_out.us[at] ?? 0);
+}
+
+const views: Record<string, { title: string; of: (context: Context) => View; table: keyof Cost }> = {
+  kernels: { title: 'Kernels', of: kernelView, table: 'kernel' },
+  lines: { title: 'Python lines', of: lineView, table: 'line' },
+  graphs: { title: 'Graphs', of: graphView, table: 'graph' },
+  ops: { title: 'Ops', of: opView, table: 'op' },
+};
+
+function Head({ profile, cost }: { profile: Profile; cost: Cost }) {
+  const w = cost.window;
+  const windowUs = w.window_us[0] ?? 0;
+  const share = (us: number | null) => (windowUs > 0 ? ` (${percent((us ?? 0) / windowUs)})` : '');
+  const unjoined = (w.kernel_us[0] ?? 0) - (w.joined_kernel_us[0] ?? 0);
+  return (
+    <>
+      {w.rows > 0 && (
+        <p>
+          Counted: <b>{windowText(cost)}</b>. {profile.graphCalls > 0 ? `${duration(w.compiled_us[0])}${share(w.compiled_us[0])} in calls of compiled graphs on the CPU, ${duration(w.outside_us[0])}${share(w.outside_us[0])} outside.` : 'No call of a compiled graph is in this profile.'} Kernels took {duration(w.kernel_us[0])}
+          {profile.kernels === 0 ? ': none were recorded' : unjoined < 0.5 ? ', all of them kernels of the log' : (w.joined_kernel_us[0] ?? 0) === 0 ? ', none of them a kernel of a log' : `, of which ${duration(w.joined_kernel_us[0])} belong to kernels of the log`}.
+          {cost.device.device.map((device, i) => (
+            <span>
+              {' '}
+              Device {device}: {plural(cost.device.kernels[i] ?? 0, 'kernel')}, busy {duration(cost.device.busy_us[i])}
+              {share(cost.device.busy_us[i])}, idle {duration(cost.device.idle_us[i])}.
+            </span>
+          ))}
+        </p>
+      )}
+      {[...caveatsOf(profile), ...cost.note.text.filter((note): note is string => note !== null)].map((caveat) => (
+        <p class="caveat">{shorten(caveat, 600)}</p>
+      ))}
+    </>
+  );
+}
+
+function Table({ context, tab }: { context: Context; tab: string }) {
+  const { route, cost } = context;
+  const view = useMemo(() => views[tab].of(context), [cost, context.graphs, tab]);
+  const query = (route.query.get('q') ?? '').toLowerCase();
+  const sort = route.query.get('sort') ?? '-time';
+  const rows = useMemo(() => {
+    const all = Array.from({ length: view.rows }, (_, row) => row).filter((row) => !query || view.text(row).toLowerCase().includes(query));
+    return sortRows(all, view.columns, sort);
+  }, [view, query, sort]);
+  const at = cost.left_out.table.indexOf(views[tab].table);
+  return (
+    <>
+      <div class="toolbar">
+        <FilterBox label="Filter the table" placeholder="Filter by name, file:line, graph" value={route.query.get('q') ?? ''} onFilter={(q) => setQuery({ q })} />
+        <span class="quiet" role="status">
+          {plural(rows.length, view.unit)}
+          {at < 0 ? '' : `; ${count(cost.left_out.rows[at])} that cost less (${duration(cost.left_out.us[at])} in all) are not on this page: tlparse cost trace.db --by ${view.unit}`}
+        </span>
+      </div>
+      <Grid label={`${views[tab].title} by cost`} rows={rows} columns={view.columns} rowKey={(row) => row} sort={sort} onSort={(next) => setQuery({ sort: next })} height={rows.length > 18 ? 'calc(100vh - 240px)' : undefined} empty={view.rows === 0 ? `No ${view.unit} ran in what this profile counts.` : `No ${view.unit} matches.`} />
+    </>
+  );
+}
+
+export function CostPage({ model, route }: { model: Model; route: Route }) {
+  const profiles = useMemo(() => measuredProfiles(model), [model]);
+  const wanted = Number(route.query.get('profile'));
+  const profile = profiles.find((candidate) => candidate.id === wanted) ?? profiles.find((candidate) => candidate.overlapsId === null) ?? profiles[0];
+  const cost = useChunk(profile ? 'cost' : null, profile?.id);
+  const graphs = useChunk(profile ? 'graphs' : null);
+  const tab = route.query.get('tab') ?? 'kernels';
+  if (!profile) return <Empty>This run has no profile. Ingest one beside its logs: torch.profiler’s export_chrome_trace or tensorboard_trace_handler writes them.</Empty>;
+  const shown = tab in views ? tab : 'kernels';
+  const pending = graphs.error ? { error: graphs.error } : cost;
+  return (
+    <div class="page wide cost">
+      <h1>
+        Measured time{' '}
+        {profiles.length > 1 ? (
+          <select aria-label="Profile" value={profile.id} onChange={(event) => setQuery({ profile: event.currentTarget.value })}>
+            {profiles.map((candidate) => (
+              <option value={candidate.id}>{shorten(candidate.name, 90)}</option>
+            ))}
+          </select>
+        ) : (
+          <span class="quiet" title={profile.path}>
+            {profile.name}
+          </span>
+        )}
+        <a class="graph-links" href={href(['timeline'], profile.process ? { process: profile.process.id } : { profile: profile.id })}>
+          timeline
+        </a>
+      </h1>
+      <Waiting pending={pending}>
+        {(value) => (
+          <>
+            <Head profile={profile} cost={value} />
+            <Tabs tabs={Object.entries(views).map(([key, view]) => ({ key, title: view.title, count: value[view.table].rows }))} current={shown} link={(key) => href(['cost'], { profile: route.query.get('profile'), tab: key === 'kernels' ? null : key })} />
+            <Waiting pending={graphs}>{(own) => <Table key={shown} context={{ model, cost: value, graphs: own, route }} tab={shown} />}</Waiting>
+          </>
+        )}
+      </Waiting>
+    </div>
+  );
+}
