@@ -128,6 +128,51 @@ class Answers(EndToEnd):
             self.assertIn([line["file"], line["line"]], ours + [row for name in SCENARIOS for row in rows(
                 self.databases[name], "SELECT DISTINCT file, line FROM kernel_source")])
 
+    def test_findings_are_those_of_the_databases(self):
+        for name in ("diverge_config_2_6", "graph_breaks_2_6"):
+            ours = json.loads(self.tlparse("findings", self.databases[name], "--json").stdout)["findings"]
+            for answer in range(2):  # derived, then read
+                theirs = self.ask("findings", "--job", "job of " + name)["findings"]
+                self.assertEqual(sorted((one["id"], one["severity"], one["kind"], one["title"]) for one in ours),
+                                 sorted((one["id"], one["severity"], one["kind"], one["title"]) for one in theirs), answer)
+                self.assertEqual({one["is_new"] for one in theirs}, {None})
+            for server in [self.servers[0]] + ([self.chdb] if len(self.urls) > 1 else []):
+                count = server.query(f"SELECT count() FROM finding WHERE job = 'job of {name}'")
+                self.assertEqual(int(count), len(ours) + 1)
+
+    def test_new_findings_are_marked(self):
+        before, after = "graph_breaks_2_6", "diverge_config_2_6"
+        for url in self.urls:
+            for name, day in ((before, "2026-10-02"), (after, "2026-10-03")):
+                self.tlparse("push", self.databases[name], "--url", url, "--job", "two runs", "--job-key", "two runs " + name, "--day", day)
+        ids = {name: {one["id"] for one in json.loads(self.tlparse("findings", self.databases[name], "--json").stdout)["findings"]}
+               for name in (before, after)}
+        answer = self.ask("findings", "--job", "two runs")["findings"]
+        self.assertEqual({one["id"] for one in answer if one["is_new"]}, ids[after] - ids[before])
+        self.assertEqual({one["id"] for one in answer}, ids[after] | ids[before])
+
+    def test_a_reader_without_the_right_to_store_gets_the_findings(self):
+        credentials = self.path("reader")
+        with open(credentials, "w", encoding="utf-8") as file:
+            file.write("user=reader\npassword=secret\n")
+        os.chmod(credentials, 0o600)
+        done = self.tlparse("fleet", "findings", "--url", self.urls[0], "--since", "2026-01-01", "--job", "job of cache_some_ranks", "--json",
+                            "--credentials", credentials)
+        answer = json.loads(done.stdout)
+        self.assertGreater(len(answer["findings"]), 0)
+        self.assertTrue(any("were not kept on the server" in note for note in answer["notes"]), answer["notes"])
+
+    def test_check_against_the_runs_of_a_job(self):
+        week = "fleet:job of %s~2026-01-01"
+        for name, against, code in (("train_order", "graph_breaks_2_6", 0), ("graph_breaks_2_6", "train_order", 1)):
+            done = self.tlparse("check", self.databases[name], "--url", self.urls[0], "--against", week % against, "--json", expect=code)
+            actual = {rule["name"]: (rule["limit"], rule["is_ok"]) for rule in json.loads(done.stdout)["rules"]}
+            single = json.loads(self.tlparse("check", self.databases[name], "--against", self.databases[against], "--json",
+                                             expect=code).stdout)
+            self.assertEqual(actual, {rule["name"]: (rule["limit"], rule["is_ok"]) for rule in single["rules"]})
+        done = self.tlparse("check", self.databases["train_order"], "--url", self.urls[0], "--against", week % "train_order", expect=2)
+        self.assertIn("no other run of job", done.stderr)
+
     def test_the_queries_of_the_documentation_run(self):
         with open(f"{ROOT}/docs/fleet.md", encoding="utf-8") as file:
             queries = re.findall(r"```sql\n(.*?);\n```", file.read(), re.DOTALL)

@@ -19,10 +19,14 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "fleet"))
 import clickhouse  # noqa: E402
 from harness import TLPARSE, EndToEnd, bundled, dump  # noqa: E402
 
-ANSWERS = [["history"], ["ranks", "--all"], ["cache", "--all"], ["collectives", "--all"], ["execution", "--all"], ["recompiles"],
+ANSWERS = [["history"], ["findings"], ["ranks", "--all"], ["cache", "--all"], ["collectives", "--all"], ["execution", "--all"], ["recompiles"],
            ["provenance"], ["import-log"], ["status"], ["check", "--no-failures", "--max-recompiles", "3", "--no-divergence"]]
 # Two logs of different ranks, caches of several kinds, failures, libtrace's own records.
-SCENARIOS = ["train_order", "cache_some_ranks", "failures", "libtrace_collectives", "export", "recompiles_2_6"]
+SCENARIOS = ["train_order", "cache_some_ranks", "failures", "libtrace_collectives", "export", "recompiles_2_6", "crash_in_compile",
+             "one_rank_cold", "restart_elastic"]
+# With profiles and recorder dumps beside the logs.
+RUNS = ["fr_wrong_op", "p_mlp_train"]
+RUN_ANSWERS = ANSWERS + [["cost"], ["cost", "--by", "kernel"], ["cost", "--by", "graph"]]
 
 
 class Pull(EndToEnd):
@@ -64,6 +68,14 @@ class Pull(EndToEnd):
                 self.tlparse("push", database, "--url", self.url, "--job", scenario)
                 pulled = self.pull("--job", scenario, "--latest")
                 self.assertEqual(self.answers(database), self.answers(pulled))
+
+    def test_what_ran_comes_back(self):
+        for run in RUNS:
+            with self.subTest(run):
+                database = self.ingest(os.path.join(ROOT, "fixtures", "runs", run), name=run + ".db", run=run)
+                self.tlparse("push", database, "--url", self.url, "--job", run)
+                pulled = self.pull("--job", run, "--latest")
+                self.assertEqual(self.answers(database, RUN_ANSWERS), self.answers(pulled, RUN_ANSWERS))
 
     def test_with_records_every_row_comes_back(self):
         database = self.ingest(os.path.dirname(bundled("train_order")))

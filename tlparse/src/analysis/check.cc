@@ -240,21 +240,36 @@ Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget) {
   return answer;
 }
 
-Result<std::vector<CheckRule>> CheckAgainst(Database& database, const std::string& run,
-                                            Database& other, const std::string& other_run) {
+namespace {
+struct AgainstRule {
+  const char* name;
+  Result<Tally> (*count)(Database&, const Job&);
+  std::int64_t CheckCounts::*value;
+};
+constexpr AgainstRule kAgainstRules[] = {
+    {"against: recompiles", &CountRecompiles, &CheckCounts::recompiles},
+    {"against: graph breaks", &CountGraphBreaks, &CheckCounts::graph_breaks},
+    {"against: cache misses", &CountCacheMisses, &CheckCounts::cache_misses},
+    {"against: failures", &CountFailures, &CheckCounts::failures}};
+}  // namespace
+
+Result<CheckCounts> CountForCheck(Database& database, const std::string& run) {
   ASSIGN_OR_RETURN(const Job job, Job::Load(database, run));
-  ASSIGN_OR_RETURN(const Job other_job, Job::Load(other, other_run));
-  using Counter = Result<Tally> (*)(Database&, const Job&);
-  constexpr std::pair<const char*, Counter> kCounters[] = {
-      {"against: recompiles", &CountRecompiles},
-      {"against: graph breaks", &CountGraphBreaks},
-      {"against: cache misses", &CountCacheMisses},
-      {"against: failures", &CountFailures}};
+  CheckCounts counts;
+  for (const AgainstRule& rule : kAgainstRules) {
+    ASSIGN_OR_RETURN(const Tally tally, rule.count(database, job));
+    counts.*rule.value = tally.WorstCount();
+  }
+  return counts;
+}
+
+Result<std::vector<CheckRule>> CheckAgainst(Database& database, const std::string& run,
+                                            const CheckCounts& limits) {
+  ASSIGN_OR_RETURN(const Job job, Job::Load(database, run));
   std::vector<CheckRule> rules;
-  for (const auto& [name, counter] : kCounters) {
-    ASSIGN_OR_RETURN(const Tally own, counter(database, job));
-    ASSIGN_OR_RETURN(const Tally others, counter(other, other_job));
-    rules.push_back(MaximumRule(name, job, own, others.WorstCount()));
+  for (const AgainstRule& rule : kAgainstRules) {
+    ASSIGN_OR_RETURN(const Tally tally, rule.count(database, job));
+    rules.push_back(MaximumRule(rule.name, job, tally, limits.*rule.value));
   }
   return rules;
 }

@@ -46,9 +46,18 @@ struct CheckAnswer {
 // One rule per limit that is set. kNotFound: no such run.
 Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget);
 
+// Counts of the participant that has most.
+struct CheckCounts {
+  std::int64_t recompiles = 0;
+  std::int64_t graph_breaks = 0;
+  std::int64_t cache_misses = 0;
+  std::int64_t failures = 0;
+};
+Result<CheckCounts> CountForCheck(Database& database, const std::string& run);
+
 // The rules of `tlparse check --against`: no more recompiles, graph breaks, cache misses and
-// failures than the other run has.
+// failures than these.
 Result<std::vector<CheckRule>> CheckAgainst(Database& database, const std::string& run,
-                                            Database& other, const std::string& other_run);
+                                            const CheckCounts& limits);
 
 }  // namespace tlparse

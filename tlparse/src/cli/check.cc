@@ -9,7 +9,11 @@
 #include "cli/answer_input.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/fleet_arguments.h"
 #include "cli/rank_output.h"
+#include "fleet/fleet_answer.h"
+#include "fleet/run_selection.h"
+#include "fleet/sql_quote.h"
 
 namespace tlparse {
 namespace {
@@ -115,6 +119,37 @@ Result<std::vector<std::string>> ReadKnown(const std::string& path) {
   return ids;
 }
 
+Result<CheckCounts> CountsOfRun(const std::string& name) {
+  ASSIGN_OR_RETURN(AnswerInput other, OpenAnswerInput(name));
+  return CountForCheck(other.database, other.run);
+}
+
+constexpr std::string_view kFleetPrefix = "fleet:";
+
+// `name`: "JOB" or "JOB~7d". The run that is checked is not compared with itself.
+Result<CheckCounts> CountsOfFleet(Database& database, const std::string& run,
+                                  const std::string& name, const FleetArguments& arguments) {
+  const std::size_t tilde = name.rfind('~');
+  FleetQuestion question;
+  question.job = name.substr(0, tilde);
+  const std::string since = tilde == std::string::npos ? "7d" : name.substr(tilde + 1);
+  const std::optional<std::int64_t> since_s = ParseSince(since);
+  if (question.job.empty() || !since_s)
+    return Fail(
+        ErrorCode::kUsage,
+        fmt::format("--against fleet:{}: give a job and a time, like fleet:nightly~7d", name));
+  question.since_day = std::max<std::int64_t>(0, *since_s / 86400);
+  ASSIGN_OR_RETURN(const std::vector<ClickHouseOptions> servers, arguments.Servers());
+  ASSIGN_OR_RETURN(FleetReader reader, FleetReader::Make(servers));
+  ASSIGN_OR_RETURN(const RunSelection selection, SelectRun(database, run, {}));
+  ASSIGN_OR_RETURN(const FleetCounts worst,
+                   FleetWorstCounts(reader, question, ToText(selection.uuid)));
+  if (worst.run_count == 0)
+    return Fail(ErrorCode::kNotFound, fmt::format("no other run of job '{}' was pushed since {}",
+                                                  question.job, DayText(question.since_day)));
+  return worst.counts;
+}
+
 }  // namespace
 
 int RunCheckCommand(std::span<const std::string> arguments) {
@@ -124,6 +159,7 @@ int RunCheckCommand(std::span<const std::string> arguments) {
       "check");
   AnswerArguments common;
   CheckBudget budget;
+  FleetArguments fleet;
   std::optional<std::string> against, junit, known;
   AddAnswerArguments(app, common);
   app.Add("--run", budget.run, "the run of this name (default: the latest)");
@@ -143,11 +179,13 @@ int RunCheckCommand(std::span<const std::string> arguments) {
            "with --no-divergence: expected differences count as well");
   app.Add("--against", against,
           "no more recompiles, graph breaks, cache misses and failures than this run (database, "
-          "DB:run or logs)");
+          "DB:run or logs), or with fleet:JOB~7d than in any run of the job in the last 7 days "
+          "(needs --url)");
   app.Add("--known", known,
           "a file of ids of findings, one a line (the first word; # begins a comment), that "
           "--no-failures and --no-divergence accept");
   app.Add("--junit", junit, "write the result to this file as JUnit XML");
+  fleet.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
@@ -159,10 +197,12 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   Result<CheckAnswer> answer = RunCheck(*database, budget);
   if (!answer) return ReportError(answer.error());
   if (against) {
-    Result<AnswerInput> other = OpenAnswerInput(*against);
-    if (!other) return ReportError(other.error());
-    Result<std::vector<CheckRule>> rules =
-        CheckAgainst(*database, budget.run, other->database, other->run);
+    const Result<CheckCounts> limits =
+        against->starts_with(kFleetPrefix)
+            ? CountsOfFleet(*database, budget.run, against->substr(kFleetPrefix.size()), fleet)
+            : CountsOfRun(*against);
+    if (!limits) return ReportFleetError(limits.error());
+    Result<std::vector<CheckRule>> rules = CheckAgainst(*database, budget.run, *limits);
     if (!rules) return ReportError(rules.error());
     answer->rules.insert(answer->rules.end(), rules->begin(), rules->end());
   }

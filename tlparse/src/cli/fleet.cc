@@ -140,6 +140,7 @@ constexpr Subcommand kSubcommands[] = {
     {"recompiles", "[--job J]", "recompiles by what they cost", nullptr},
     {"code", "[--job J]", "generated code that differs between versions of torch", nullptr},
     {"kernel", "NAME [--job J]", "runs and lines of a kernel", nullptr},
+    {"findings", "[--job J]", "findings of all runs, new ones marked", nullptr},
     {"gc", "[--older-than 400d]", "remove what was left behind, replaced or is too old", &RunGc},
     {"delete", "--run-id UUID", "remove a run", &RunDelete},
 };

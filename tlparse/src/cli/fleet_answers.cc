@@ -2,6 +2,7 @@
 #include "cli/fleet_answers.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -33,6 +34,8 @@ JsonWriter ToJson(const FleetAnswer& answer) {
         const Kind kind = section.columns[i].kind;
         if (!row[i] || (kind != Kind::kText && !IsNumber(*row[i]))) {
           json.Null();
+        } else if (kind == Kind::kBool) {
+          json.Bool(*row[i] != "0");
         } else if (kind == Kind::kText) {
           json.String(*row[i]);
         } else if (kind == Kind::kInt) {
@@ -55,6 +58,7 @@ bool IsShown(const FleetColumnOfAnswer& column) { return column.name != "start_u
 
 std::string CellText(const FleetColumnOfAnswer& column, const std::optional<std::string>& value) {
   if (!value) return {};
+  if (column.kind == Kind::kBool) return *value == "0" ? "" : "yes";
   const std::string& name = column.name;
   const bool is_us = name.size() > 3 && name.substr(name.size() - 3) == "_us";
   return is_us ? HumanDuration(std::strtod(value->c_str(), nullptr) / 1e6) : *value;
@@ -106,6 +110,8 @@ constexpr FleetAnswerCommand kAnswers[] = {
     {"breaks", "Graph breaks, the costliest first.", &FleetBreaks},
     {"recompiles", "Recompiles, the costliest first.", &FleetRecompiles},
     {"code", "Generated code that differs between versions of torch.", &FleetCode},
+    {"findings", "Findings of all runs, the most urgent first; new ones are marked.",
+     &FleetFindings},
     {"kernel", "The runs that compiled a kernel, and the lines it comes from.", &FleetKernel},
 };
 
@@ -140,6 +146,12 @@ int RunFleetAnswer(const std::string& name, std::span<const std::string> given) 
   question.limit = limit.value_or(json ? 100'000 : 20);
   const Result<std::vector<ClickHouseOptions>> servers = fleet.Servers();
   if (!servers) return ReportFleetError(servers.error());
+  question.servers = *servers;
+  if (isatty(STDERR_FILENO) != 0)
+    question.on_progress = [](std::size_t done, std::size_t count) {
+      std::fprintf(stderr, "\rfindings of %zu of %zu runs derived%s", done, count,
+                   done == count ? "\n" : "");
+    };
   Result<FleetReader> reader = FleetReader::Make(*servers);
   if (!reader) return ReportFleetError(reader.error());
   const Result<FleetAnswer> answer = command->ask(*reader, question);

@@ -27,7 +27,7 @@ std::int64_t LoadBeganS(std::uint64_t load) { return static_cast<std::int64_t>(l
 // Tables whose rows have a load, `push` last.
 Result<std::vector<std::string>> FactTables() {
   ASSIGN_OR_RETURN(const FleetSchema schema, MakeFleetSchema());
-  std::vector<std::string> tables{"run_component"};
+  std::vector<std::string> tables{"run_component", "finding"};
   for (const FleetTable& table : schema.tables)
     if (table.kind != FleetTable::Kind::kContent) tables.push_back(table.name);
   return tables;

@@ -2,18 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analysis/check.h"
 #include "base/result.h"
 #include "fleet/clickhouse_client.h"
 
 namespace tlparse {
 
 struct FleetColumnOfAnswer {
-  enum class Kind { kText, kInt, kReal };
+  enum class Kind { kText, kInt, kReal, kBool };  // kBool: 0 or 1
   std::string name;
   Kind kind = Kind::kText;
 };
@@ -35,6 +37,9 @@ struct FleetQuestion {
   std::string kernel;          // of `kernel`
   std::int64_t since_day = 0;  // days since 1970: runs of that day and later
   std::int64_t limit = 20;
+  // Of `findings`, which pulls runs.
+  std::vector<ClickHouseOptions> servers;
+  std::function<void(std::size_t done, std::size_t count)> on_progress;  // may be empty
 };
 
 // A connection on which questions are asked: of one server, or of the shards behind its "<table>_all".
@@ -76,5 +81,20 @@ Result<FleetAnswer> FleetRecompiles(FleetReader& reader, const FleetQuestion& qu
 Result<FleetAnswer> FleetCode(FleetReader& reader, const FleetQuestion& question);
 // Where a kernel was compiled, and from which lines.
 Result<FleetAnswer> FleetKernel(FleetReader& reader, const FleetQuestion& question);
+
+// Findings of all runs, those that only the latest run of a job has marked as new. A run that nobody
+// asked about since its last load was pushed is pulled into a temporary database, where its findings
+// are derived as for any database; table `finding` keeps them for the next question.
+Result<FleetAnswer> FleetFindings(FleetReader& reader, const FleetQuestion& question);
+
+// The largest counts that a process has in any run of the question.
+struct FleetCounts {
+  std::int64_t run_count = 0;
+  CheckCounts counts;
+};
+// Leaves out what was pushed from the run with this run.uuid ("": nothing is left out): the run that
+// is compared may have been pushed already.
+Result<FleetCounts> FleetWorstCounts(FleetReader& reader, const FleetQuestion& question,
+                                     const std::string& without_source);
 
 }  // namespace tlparse

@@ -77,6 +77,20 @@ std::vector<TableDefinition> OwnTables(const Definitions& make) {
                        {{"name", make.Short()}, {"component", hash}, {"value_hash", hash}});
   tables.push_back({"run_component", run_component,
                     make.FactEngine("job, day, run_id, load_id, name, component")});
+  // Findings of a run as derived from all of its live loads; load_id is the latest of them. Row -1
+  // of a run says that the others are complete.
+  Columns finding = make.FactKey();
+  finding.insert(finding.end(), {{"loads_key", hash},
+                                 {"ordinal", "Int64"},
+                                 {"id", "String"},
+                                 {"severity", make.Short()},
+                                 {"kind", make.Short()},
+                                 {"title", make.Long()},
+                                 {"file", "Nullable(String)"},
+                                 {"line", "Nullable(Int64)"},
+                                 {"rank_count", "Int64"}});
+  tables.push_back(
+      {"finding", finding, make.FactEngine("job, day, run_id, load_id, loads_key, ordinal")});
   tables.push_back({"payload",
                     {{"content_hash", hash},
                      {"hash", hash},

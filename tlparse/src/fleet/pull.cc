@@ -149,6 +149,7 @@ Result<PullSummary> PullInto(const std::string& path, const FoundRun& found,
   ASSIGN_OR_RETURN(ClickHouseClient client, ClickHouseClient::Make(found.server));
   ASSIGN_OR_RETURN(const FleetSchema schema, MakeFleetSchema());
   PullSummary summary;
+  summary.server = found.server;
   const PushRow& first = found.loads.front();
   summary.run_id = first.run_id;
   summary.run_name = first.run_name;

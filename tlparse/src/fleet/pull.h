@@ -27,6 +27,7 @@ struct PullOptions {
 };
 
 struct PullSummary {
+  ClickHouseOptions server;  // the one that holds the run
   Uuid run_id;
   std::string run_name;
   std::string job;
