@@ -87,8 +87,8 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
   record_ = Record{};
   record_.process = &state;
   log_record_ = nullptr;
-  if (!state.rank && file_.name_rank) {
-    state.rank = file_.name_rank;
+  if (!state.rank && log_->file.name_rank) {
+    state.rank = log_->file.name_rank;
     state.rank_source = "file_name";
   }
   NameByFrame(state);
@@ -122,7 +122,7 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
     return shift_us ? std::optional(local_us + *shift_us) : std::nullopt;
   };
   rows_->Add(ProcessRow{.id = state.id,
-                        .log_file_id = log_file_id_,
+                        .log_file_id = log_->id,
                         .pid = state.pid,
                         .rank = state.rank,
                         .rank_source = text_or_null(state.rank_source),
@@ -142,30 +142,29 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
 Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
                                   const NextBatch& next_batch) {
   rows_ = &rows;
-  for (const std::unique_ptr<Process>& process : processes_->processes())
+  for (const std::unique_ptr<Process>& process : log_->processes.processes())
     RETURN_IF_ERROR(EndProcess(*process, next_batch));
-  const std::int64_t record_count = next_record_id_ - file_first_record_id_;
+  const std::int64_t record_count = next_record_id_ - log_->first_record_id;
   const bool has_records = record_count > 0;
-  const bool has_contents = contents_.next_id() > file_first_content_id_;
+  const bool has_contents = contents_.next_id() > log_->first_content_id;
   const auto when = [](bool condition, std::int64_t value) {
     return condition ? std::optional(value) : std::nullopt;
   };
-  rows_->Add(LogFileRow{.id = log_file_id_,
+  rows_->Add(LogFileRow{.id = log_->id,
                         .run_id = run_id_,
-                        .path = file_.path,
+                        .path = log_->file.path,
                         .size_bytes = result.size_bytes,
                         .record_count = record_count,
                         .line_count = result.line_count,
                         .compression = result.compression,
                         .content_hash = result.content_hash,
-                        .name_rank = file_.name_rank,
-                        .first_record_id = when(has_records, file_first_record_id_),
+                        .name_rank = log_->file.name_rank,
+                        .first_record_id = when(has_records, log_->first_record_id),
                         .last_record_id = when(has_records, next_record_id_ - 1),
-                        .first_content_id = when(has_contents, file_first_content_id_),
+                        .first_content_id = when(has_contents, log_->first_content_id),
                         .last_content_id = when(has_contents, contents_.next_id() - 1)});
-  graphs_.EndFile();
-  processes_.reset();
-  ForgetKept();
+  graphs_.EndLog(log_->graphs);
+  log_.reset();
   process_ = nullptr;
   log_record_ = nullptr;
   return {};

@@ -15,7 +15,9 @@ namespace tlparse {
 namespace {
 // JSON payloads above this are kept but not parsed: the parser's memory is a multiple of the text.
 constexpr std::size_t kMaxJsonBytes = 32 << 20;
-constexpr std::size_t kMaxKeptBytes = 4 << 20;
+// Logs that are read in turn: more records than a log can have, and ids of very many logs are exact
+// as numbers of JavaScript.
+constexpr std::int64_t kRecordIdsOfLog = std::int64_t{1} << 32;
 constexpr int kMostRowsOfRecord = 100;  // in import_log
 }  // namespace
 
@@ -77,16 +79,30 @@ void TypingStage::BeginRun(std::int64_t run_id) {
 }
 
 std::int64_t TypingStage::BeginFile(const FileInfo& file) {
-  file_ = file;
-  log_file_id_ = NextId<LogFileRow>();
-  file_first_record_id_ = next_record_id_;
-  file_first_content_id_ = contents_.next_id();
-  processes_ = std::make_unique<ProcessTable>(next_process_id_, next_compile_id_, file.mtime_us,
-                                              file.has_mtime);
-  reported_unknown_.clear();
-  reported_once_.clear();
-  ForgetKept();
-  return log_file_id_;
+  log_ = std::make_unique<LogState>(file, next_process_id_, next_compile_id_);
+  log_->id = NextId<LogFileRow>();
+  log_->first_record_id = next_record_id_;
+  log_->first_content_id = contents_.next_id();
+  graphs_.BeginLog(log_->graphs);
+  return log_->id;
+}
+
+std::unique_ptr<LogState> TypingStage::SetAside() {
+  log_->next_record_id = next_record_id_;
+  process_ = nullptr;
+  log_record_ = nullptr;
+  return std::move(log_);
+}
+
+void TypingStage::TakeUp(std::unique_ptr<LogState> log) {
+  log_ = std::move(log);
+  next_record_id_ = log_->next_record_id;
+  graphs_.TakeUp(log_->graphs);
+}
+
+void TypingStage::ReserveRecordIds() {
+  next_range_ = std::max(next_range_, next_record_id_ / kRecordIdsOfLog) + 1;
+  next_record_id_ = next_range_ * kRecordIdsOfLog;
 }
 
 Result<void> TypingStage::Type(Window& window, RowBatch& rows) {
@@ -103,7 +119,7 @@ void TypingStage::AddFindings(const Window& window, std::int64_t first_record_id
     if (finding.line > 0) place.line = finding.line;
     if (finding.byte_offset >= 0) place.byte_offset = finding.byte_offset;
     if (finding.record >= 0) place.record_id = first_record_id + finding.record;
-    import_log_.Add(*rows_, log_file_id_, place, finding.code, finding.message, finding.text,
+    import_log_.Add(*rows_, log_->id, place, finding.code, finding.message, finding.text,
                     finding.line_count);
   }
 }
@@ -119,7 +135,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   has_root_ = false;
   logged_count_ = 0;
   bool rank_conflict = false;
-  process_ = &processes_->For(record, next_record_id_, &rank_conflict);
+  process_ = &log_->processes.For(record, next_record_id_, &rank_conflict);
   local_us_ = process_->clock.LocalUs(record.prefix.time_us);
 
   record_ = Record{};
@@ -130,7 +146,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   record_.name = record.envelope.name;
   record_.envelope = record.envelope_json;
   record_.process = &process_->state;
-  record_.compile = processes_->CompileFor(*process_, record, record_.id);
+  record_.compile = log_->processes.CompileFor(*process_, record, record_.id);
   record_.attempt = record.envelope.attempt;
   record_.subgraph_name = record.envelope.subgraph_name;
   record_.payload_state = static_cast<PayloadState>(record.payload_state);
@@ -241,7 +257,7 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
         "the record has no kind");
   }
   if (!envelope.unknown_members.empty() &&
-      reported_once_.insert("member " + envelope.unknown_members).second) {
+      log_->reported_once.insert("member " + envelope.unknown_members).second) {
     Log(ImportCode::kUnknownEnvelopeMember, fmt::format("'{}' beside '{}' (first of this file)",
                                                         envelope.unknown_members, record_.kind));
   }
@@ -252,7 +268,7 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
     Log(ImportCode::kRankConflict,
         fmt::format("pid {} now writes as rank {}", record.prefix.pid, *envelope.rank));
   const bool has_bad_prefix = record.prefix.rank && !IsRank(*record.prefix.rank);
-  if ((envelope.bad_rank || has_bad_prefix) && reported_once_.insert("rank").second) {
+  if ((envelope.bad_rank || has_bad_prefix) && log_->reported_once.insert("rank").second) {
     Log(ImportCode::kBadRank,
         fmt::format("{} is no rank (first of this file)",
                     envelope.bad_rank ? *envelope.bad_rank : *record.prefix.rank));
@@ -261,7 +277,7 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
   if (record_.kind == "artifact" && record_.name.data() == nullptr)
     Log(ImportCode::kUnnamedArtifact, "an artifact without a name");
   if (record.payload_state == LogRecord::Payload::kCrRemoved &&
-      reported_once_.insert("cr").second) {
+      log_->reported_once.insert("cr").second) {
     Log(ImportCode::kCrRemoved, "payload lines end in CR LF (first of this file)");
   }
 }
@@ -271,7 +287,7 @@ void TypingStage::ReportUnknown(const LogRecord& record) {
   if (record_.kind.empty() || (record_.kind == "artifact" && record_.name.data() == nullptr))
     return;
   const bool is_artifact = record_.kind == "artifact";
-  if (!reported_unknown_.insert(is_artifact ? name_id_ : kind_id_).second) return;
+  if (!log_->reported_unknown.insert(is_artifact ? name_id_ : kind_id_).second) return;
   Log(is_artifact ? ImportCode::kUnknownArtifact : ImportCode::kUnknownRecordKind,
       fmt::format("'{}' (first of this file)", is_artifact ? record_.name : record_.kind));
 }
@@ -318,7 +334,8 @@ std::int64_t TypingStage::Stack(std::string_view member, bool in_metadata) {
   std::optional<std::int64_t> unresolved;
   Result<std::int64_t> stack = stacks_.Stack(*rows_, process_->state, frames, &unresolved);
   if (unresolved &&
-      reported_once_.insert(fmt::format("string {} {}", process_->state.id, *unresolved)).second) {
+      log_->reported_once.insert(fmt::format("string {} {}", process_->state.id, *unresolved))
+          .second) {
     Log(ImportCode::kUnresolvedString,
         fmt::format("string {} is not defined (first use)", *unresolved));
   }
@@ -370,38 +387,14 @@ Result<simdjson::dom::element> TypingStage::PayloadJson() {
   return root;
 }
 
-void TypingStage::ForgetKept() {
-  kept_payloads_.clear();
-  kept_order_.clear();
-  kept_bytes_ = 0;
-}
-
 std::string_view TypingStage::KeptPayload(std::int64_t payload_id) {
-  auto found = kept_payloads_.find(payload_id);
-  return found == kept_payloads_.end() ? std::string_view() : found->second;
+  return log_->kept.Find(payload_id);
 }
 void TypingStage::KeepPayload() {
-  if (record_.payload_id == 0 || !kept_payloads_.try_emplace(record_.payload_id, Payload()).second)
-    return;
-  kept_order_.push_back(record_.payload_id);
-  kept_bytes_ += Payload().size();
-  // Bounded whatever the log: of very many open lookups the oldest lose their components, not their
-  // rows.
-  while (kept_bytes_ > kMaxKeptBytes && kept_order_.size() > 1) {
-    const std::int64_t oldest = kept_order_.front();
-    kept_order_.pop_front();
-    ReleasePayload(oldest);
-  }
+  if (record_.payload_id != 0 && !log_->kept.Has(record_.payload_id))
+    log_->kept.Add(record_.payload_id, Payload());
 }
-void TypingStage::ReleasePayload(std::int64_t payload_id) {
-  auto found = kept_payloads_.find(payload_id);
-  if (found == kept_payloads_.end()) return;
-  kept_bytes_ -= found->second.size();
-  kept_payloads_.erase(found);
-  // Ids of released payloads leave the queue from its front, so that it stays as short as the map.
-  while (!kept_order_.empty() && !kept_payloads_.contains(kept_order_.front()))
-    kept_order_.pop_front();
-}
+void TypingStage::ReleasePayload(std::int64_t payload_id) { log_->kept.Release(payload_id); }
 
 void TypingStage::NoteTime(std::int64_t epoch_us, TimeBasis basis) {
   process_->clock.Note(log_record_->prefix.time_us, epoch_us, basis);
@@ -421,7 +414,7 @@ void TypingStage::Log(ImportCode code, std::string message) {
     if (logged_count_ == kMostRowsOfRecord) message += "; what else is odd here is left out";
     place = {record_.id, record_.line, record_.byte_offset, {}};
   }
-  import_log_.Add(*rows_, log_file_id_, place, code, message);
+  import_log_.Add(*rows_, log_->id, place, code, message);
 }
 
 }  // namespace tlparse

@@ -3,21 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "artifacts/artifact.h"
 #include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/text/stack_pool.h"
-#include "import/process_table.h"
+#include "import/log_state.h"
 #include "import/router.h"
 #include "log/find_logs.h"
 #include "log/record_reader.h"
@@ -28,14 +24,6 @@
 #include "store/text_pool.h"
 
 namespace tlparse {
-
-// What the load knows of a file before it is read.
-struct FileInfo {
-  std::string path;
-  std::optional<std::int64_t> name_rank;
-  std::int64_t mtime_us = 0;
-  bool has_mtime = false;
-};
 
 // What is known once it has been read.
 struct FileResult {
@@ -57,6 +45,13 @@ class TypingStage final : public IngestContext {
 
   void BeginRun(std::int64_t run_id);
   std::int64_t BeginFile(const FileInfo& file);
+  // The log that was begun or taken up last is set aside, so that another one can be begun or taken
+  // up; none is current then. The record ids of a log that is to be set aside must be a range of
+  // its own: see ReserveRecordIds.
+  std::unique_ptr<LogState> SetAside();
+  void TakeUp(std::unique_ptr<LogState> log);
+  // The next log that is begun has record ids of its own, which no other log comes between.
+  void ReserveRecordIds();
   // Rows of one window; `window` and `rows` must live until the rows are written.
   Result<void> Type(Window& window, RowBatch& rows);
   // Hands the full batch over to be written, and gives the next one; nullptr: writing has failed.
@@ -105,7 +100,6 @@ class TypingStage final : public IngestContext {
   std::int64_t Stack(std::string_view member, bool in_metadata);
   Result<simdjson::dom::element> EnvelopeRoot();
   Result<simdjson::dom::element> ParseEnvelope();
-  void ForgetKept();
   Result<void> EndProcess(Process& process, const NextBatch& next_batch);
   Result<void> MakeRoom(const NextBatch& next_batch);
   void AddCompileRows(CompileState& compile, const ProcessState& process);
@@ -122,17 +116,11 @@ class TypingStage final : public IngestContext {
   std::int64_t run_id_ = 0;
   std::int64_t first_record_id_ = 1;
   std::int64_t next_record_id_ = 1;
+  std::int64_t next_range_ = 0;
   std::int64_t next_process_id_ = 1;
   std::int64_t next_compile_id_ = 1;
 
-  // The file being read.
-  FileInfo file_;
-  std::int64_t log_file_id_ = 0;
-  std::int64_t file_first_record_id_ = 1;
-  std::int64_t file_first_content_id_ = 1;
-  std::unique_ptr<ProcessTable> processes_;
-  std::unordered_set<TextId> reported_unknown_;
-  std::unordered_set<std::string> reported_once_;
+  std::unique_ptr<LogState> log_;  // the one being read
 
   // The record being typed.
   RowBatch* rows_ = nullptr;
@@ -148,9 +136,6 @@ class TypingStage final : public IngestContext {
   simdjson::dom::element root_;  // the envelope, parsed
   simdjson::dom::parser metadata_parser_;
   simdjson::dom::parser payload_parser_;
-  std::unordered_map<std::int64_t, std::string> kept_payloads_;
-  std::deque<std::int64_t> kept_order_;
-  std::size_t kept_bytes_ = 0;
 };
 
 // Latest values of derived data of a compile that only its end tells.

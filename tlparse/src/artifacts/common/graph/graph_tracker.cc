@@ -67,10 +67,10 @@ GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
   compile.graphs.push_back(std::move(graph));
   GraphState& opened = *compile.graphs.back();
   compile.latest_graphs[std::string(record.subgraph_name)] = &opened;
-  opened_.push_back({&compile, &opened});
-  if (opened_.size() > kMaxOpen) {
-    Close(*opened_.front().first, *opened_.front().second, context);
-    opened_.pop_front();
+  log_->opened.push_back({&compile, &opened});
+  if (log_->opened.size() > kMaxOpen) {
+    Close(*log_->opened.front().first, *log_->opened.front().second, context);
+    log_->opened.pop_front();
   }
   return opened;
 }
@@ -122,10 +122,10 @@ void GraphTracker::Close(CompileState& compile, GraphState& graph, IngestContext
   if (!graph.is_open || graph.id == 0) return;
   graph.is_open = false;
   if (on_close) on_close(compile, graph);
-  remembered_.push_back(&graph);
-  if (remembered_.size() > kMaxRemembered) {
-    Forget(*remembered_.front());
-    remembered_.pop_front();
+  log_->remembered.push_back(&graph);
+  if (log_->remembered.size() > kMaxRemembered) {
+    Forget(*log_->remembered.front());
+    log_->remembered.pop_front();
   }
 }
 
@@ -137,22 +137,39 @@ void GraphTracker::CloseAll(CompileState& compile, IngestContext& context) {
 }
 
 std::optional<bool> GraphTracker::ForgetOldest(const GraphState& kept, IngestContext& context) {
-  for (auto closed = remembered_.begin(); closed != remembered_.end(); ++closed) {
-    if (*closed == &kept) continue;
-    Forget(**closed);
-    remembered_.erase(closed);
+  const auto forget_closed = [&kept](LogGraphs& log) {
+    for (auto closed = log.remembered.begin(); closed != log.remembered.end(); ++closed) {
+      if (*closed == &kept) continue;
+      Forget(**closed);
+      log.remembered.erase(closed);
+      return true;
+    }
     return false;
+  };
+  if (forget_closed(*log_)) return false;
+  for (LogGraphs* const log : logs_) {
+    if (log != log_ && forget_closed(*log)) return false;
   }
-  for (auto opened = opened_.begin(); opened != opened_.end(); ++opened) {
+  for (auto opened = log_->opened.begin(); opened != log_->opened.end(); ++opened) {
     const auto [compile, graph] = *opened;
     if (graph == &kept) continue;
     const bool was_open = graph->is_open;
-    opened_.erase(opened);
+    log_->opened.erase(opened);
     Close(*compile, *graph, context);
     Forget(*graph);
     return was_open;
   }
   return std::nullopt;
+}
+
+void GraphTracker::BeginLog(LogGraphs& log) {
+  logs_.push_back(&log);
+  log_ = &log;
+}
+
+void GraphTracker::EndLog(LogGraphs& log) {
+  std::erase(logs_, &log);
+  if (log_ == &log) log_ = nullptr;
 }
 
 void GraphTracker::SetDirection(CompileState& compile, std::string_view cache_key,

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "artifacts/artifact.h"
 #include "artifacts/common/graph/graph_nodes.h"
@@ -20,6 +21,11 @@ namespace tlparse {
 // that stands for no graph and is forgotten at the next such call.
 class GraphTracker {
  public:
+  // The graphs of one log that are under way, or closed and not forgotten yet.
+  struct LogGraphs {
+    std::deque<std::pair<CompileState*, GraphState*>> opened;  // oldest first; some are closed
+    std::deque<GraphState*> remembered;                        // closed ones, oldest first
+  };
   explicit GraphTracker(TableSet& tables);
 
   // The record opens a new segment; an open one of the same subgraph is closed first.
@@ -42,16 +48,17 @@ class GraphTracker {
   // Closes every open segment of the compile.
   void CloseAll(CompileState& compile, IngestContext& context);
   // Closes the oldest open segment but `kept` and drops the texts that are kept of it, or drops
-  // those of the oldest closed one. Whether it was open; nothing: there is none.
+  // those of the oldest closed one (of another log, if this one has none). Whether it was open;
+  // nothing: there is none.
   std::optional<bool> ForgetOldest(const GraphState& kept, IngestContext& context);
   // inductor_compile's E event: tells the direction of the graph with that key, else of the latest
   // one.
   void SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward);
-  // The states of a file's graphs are about to go.
-  void EndFile() {
-    opened_.clear();
-    remembered_.clear();
-  }
+  // A log begins; of the logs that were begun and not ended, one is taken up again; the states of a
+  // log's graphs are about to go.
+  void BeginLog(LogGraphs& log);
+  void TakeUp(LogGraphs& log) { log_ = &log; }
+  void EndLog(LogGraphs& log);
   // Writes the rows of all graphs of the compile; called when the process ends.
   void WriteRows(CompileState& compile, IngestContext& context);
 
@@ -61,8 +68,8 @@ class GraphTracker {
   GraphNodePool& nodes() { return nodes_; }
 
  private:
-  std::deque<std::pair<CompileState*, GraphState*>> opened_;  // oldest first; some are closed
-  std::deque<GraphState*> remembered_;  // closed ones that are not forgotten yet, oldest first
+  std::vector<LogGraphs*> logs_;  // that were begun and not ended
+  LogGraphs* log_ = nullptr;      // the one being read
   GraphNodePool nodes_;
   std::unique_ptr<GraphState> no_graph_ = std::make_unique<GraphState>();
 };

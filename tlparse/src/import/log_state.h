@@ -1,0 +1,60 @@
+// What the typing stage knows of one log while it is read. Logs that grow are read in turn, each
+// with a state of its own.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "artifacts/common/graph/graph_tracker.h"
+#include "import/process_table.h"
+#include "store/text_pool.h"
+
+namespace tlparse {
+
+// What the load knows of a file before it is read.
+struct FileInfo {
+  std::string path;
+  std::optional<std::int64_t> name_rank;
+  std::int64_t mtime_us = 0;
+  bool has_mtime = false;
+};
+
+// Payloads of lookups that are not settled yet (IngestContext::KeepPayload). Bounded whatever the
+// log: of very many the oldest go.
+class KeptPayloads {
+ public:
+  std::string_view Find(std::int64_t payload_id) const;  // empty: not at hand
+  bool Has(std::int64_t payload_id) const { return texts_.contains(payload_id); }
+  void Add(std::int64_t payload_id, std::string_view text);
+  void Release(std::int64_t payload_id);
+
+ private:
+  static constexpr std::size_t kMostBytes = 4 << 20;
+  std::unordered_map<std::int64_t, std::string> texts_;
+  std::deque<std::int64_t> order_;
+  std::size_t bytes_ = 0;
+};
+
+struct LogState {
+  LogState(FileInfo info, std::int64_t& next_process_id, std::int64_t& next_compile_id)
+      : file(std::move(info)),
+        processes(next_process_id, next_compile_id, file.mtime_us, file.has_mtime) {}
+
+  FileInfo file;
+  std::int64_t id = 0;  // log_file.id
+  std::int64_t first_record_id = 1;
+  std::int64_t next_record_id = 1;    // while it is set aside
+  std::int64_t first_content_id = 1;  // the next one when the log was begun
+  ProcessTable processes;
+  GraphTracker::LogGraphs graphs;
+  KeptPayloads kept;
+  std::unordered_set<TextId> reported_unknown;
+  std::unordered_set<std::string> reported_once;
+};
+
+}  // namespace tlparse
