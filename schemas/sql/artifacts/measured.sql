@@ -56,8 +56,8 @@ CREATE TABLE gpu_activity_row (
   size_bytes INTEGER,
   source_device INTEGER,    -- of a copy between two GPUs
   target_device INTEGER,    -- of a copy between two GPUs
-  graph_id INTEGER,         -- CUDA graph that it was part of; NULL: launched by itself
-  graph_node_id INTEGER,    -- its node in that graph
+  cuda_graph_id INTEGER,    -- CUDA graph that it was part of; NULL: launched by itself
+  cuda_graph_node_id INTEGER, -- its node in that graph
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE gpu_activity_log (
@@ -90,5 +90,5 @@ CREATE VIEW measured_op AS
 
 CREATE VIEW gpu_activity AS
   SELECT a.record_id, p.rank, a.compile_id, a.ordinal, a.kind, a.name, a.op, a.node, a.device, a.stream,
-    a.start_us, a.start_ns, a.duration_ns, a.size_bytes, a.source_device, a.target_device, a.graph_id, a.graph_node_id, r.process_id
+    a.start_us, a.start_ns, a.duration_ns, a.size_bytes, a.source_device, a.target_device, a.cuda_graph_id, a.cuda_graph_node_id, r.process_id
   FROM gpu_activity_row a JOIN record_row r ON r.id = a.record_id JOIN process p ON p.id = r.process_id AND a.record_id BETWEEN p.first_record_id AND p.last_record_id;

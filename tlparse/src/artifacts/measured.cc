@@ -152,8 +152,8 @@ class Measurements final : public Ingestor {
                                             .size_bytes = activity.Int("size_bytes"),
                                             .source_device = activity.Int("source_device"),
                                             .target_device = activity.Int("target_device"),
-                                            .graph_id = activity.Int("graph_id"),
-                                            .graph_node_id = activity.Int("graph_node_id")});
+                                            .cuda_graph_id = activity.Int("graph_id"),
+                                            .cuda_graph_node_id = activity.Int("graph_node_id")});
         });
   }
 };

@@ -42,7 +42,7 @@ constexpr std::array kUndeclared = {
 };
 // Ids of the log or profile, which mean the same everywhere; ranges of contents, which a pull of
 // several loads leaves out. Table "": in any.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kIdsOfTheLog = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kIdsOfTheLog = {{
     {"log_file", "first_content_id"},
     {"log_file", "last_content_id"},
     {"compile", "compiled_autograd_id"},
@@ -58,6 +58,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kIdsOfTh
     {"recorder_entry", "p2p_seq_id"},
     {"recorder_entry", "op_id"},
     {"recorder_entry", "thread_id"},
+    {"gpu_activity", "cuda_graph_id"},
+    {"gpu_activity", "cuda_graph_node_id"},
 }};
 
 template <typename Names>
