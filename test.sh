@@ -5,12 +5,16 @@
 #   threads  the tests with the label threads, of reader and library, under ThreadSanitizer (clang; only their targets are built)
 #   tsan     all tests of reader and library under ThreadSanitizer
 #   long     the counts that a release is held to (label long; the other steps run short forms)
-# usage: ./test.sh [asan|dev|threads|tsan|long …]      (default: asan, dev, threads)
+#   gpu      the check of libtrace::cuda on a machine with a GPU: installs nothing, exit code 77 without one (scripts/gpu-check.sh --help)
+# usage: ./test.sh [asan|dev|threads|tsan|long …] | gpu      (default: asan, dev, threads)
 # What fails is run once more, one test at a time, to show more about it. A test that passes then has still failed the run, unless
 # tests/may_pass_on_rerun.txt names it with a reason.
 set -eu
 root=$(cd "$(dirname "$0")" && pwd)
-case ${1:-} in -h | --help) sed -n '2,10s/^# //p' "$0"; exit 0 ;; esac
+case ${1:-} in
+  -h | --help) sed -n '2,11s/^# //p' "$0"; exit 0 ;;
+  gpu) shift; exec "$root/scripts/gpu-check.sh" "$@" ;;
+esac
 [ $# -gt 0 ] || set -- asan dev threads
 
 "$root/scripts/install-deps.sh" full

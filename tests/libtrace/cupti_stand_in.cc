@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -222,6 +223,15 @@ void standin_set(uint64_t size_bytes, uint32_t stream) {
 void standin_call() {
   const std::lock_guard lock(mutex);
   Launch();
+}
+// Until the device is idle.
+void standin_wait() {
+  uint64_t until_ns = 0;
+  {
+    const std::lock_guard lock(mutex);
+    until_ns = clock_ns;
+  }
+  while (NowNs() < until_ns) std::this_thread::yield();
 }
 void standin_launches_come_late(int is_late) {
   const std::lock_guard lock(mutex);

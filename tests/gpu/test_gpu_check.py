@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""The GPU check itself, where there is no GPU: against stand-ins of the driver and of CUPTI it finds everything right, without a driver it is
+skipped, and it finds what is wrong.
+
+usage: test_gpu_check.py PROGRAM STAND_IN SOURCE_DIRECTORY
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PROGRAM, STAND_IN, SOURCE = sys.argv[1:]
+
+
+def run(command, **variables):
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TORCH_TRACE": folder, **variables}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+both = {"LIBTRACE_CUPTI": STAND_IN, "LIBTRACE_CUDA_DRIVER": STAND_IN}
+code, said = run([PROGRAM], **both)
+assert code == 0 and "WRONG" not in said, said
+for line in ("| ok | kernels of aten::mm, node mm_3 | 2 of 2 |", "| ok | kernels of graph::launch | 6 of 6 |",
+             "| ok | PtoP with op and size | 1 of 1 |", "All as it should be."):
+    assert line in said, (line, said)
+
+code, said = run([PROGRAM], LIBTRACE_CUDA_DRIVER="/no/such/libcuda.so.1")
+assert code == 77 and said.startswith("skipped: no driver"), (code, said)
+code, said = run([PROGRAM], LIBTRACE_STAND_IN_NO_GPU="1", **both)
+assert code == 77 and said.startswith("skipped: no GPU"), (code, said)
+code, said = run([PROGRAM], LIBTRACE_CUDA_DRIVER=STAND_IN, LIBTRACE_CUPTI="/no/such/libcupti.so")
+assert code == 1 and "| **WRONG** | CudaActivity watches |" in said, (code, said)
+
+# From a folder that was carried along: the program and the script, nothing else.
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    shutil.copy(PROGRAM, folder / "libtrace_gpu_check")
+    shutil.copy(os.path.join(SOURCE, "scripts/gpu-check.sh"), folder)
+    code, said = run([str(folder / "gpu-check.sh")], **both)
+    assert code == 0 and "Not tried: reading it back" in said, (code, said)
+    code, said = run([str(folder / "gpu-check.sh")], LIBTRACE_CUDA_DRIVER="/no/such/libcuda.so.1")
+    assert code == 77, (code, said)
+print("the check tells right from wrong")
