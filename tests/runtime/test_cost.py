@@ -73,6 +73,47 @@ class Cost(harness.EndToEnd):
         self.assertEqual(len(rows), 29)  # 11 of one graph and 18 of the other
         self.assertTrue(all(row["estimated_us"] is not None for row in rows), rows)
 
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_lines_share_a_kernel_by_their_nodes(self):
+        self.tlparse(profiles.recorded("p_dynamic"), "--db", "x.db", "--db-only")
+        # y = gelu(x @ w): add, erf and three mul; the other line: add, div, mean, sqrt, sub, var.
+        parts = harness.rows(self.path("x.db"), "SELECT DISTINCT l.line, round(l.part * 11, 6), l.basis FROM kernel_line l JOIN kernel_row k ON "
+                             "k.id = l.kernel_id WHERE k.name = 'cpp_fused_add_div_gelu_mean_sqrt_sub_var_0' ORDER BY 1")
+        self.assertEqual(parts, [[4, 5.0, "nodes"], [5, 6.0, "nodes"]])
+        self.assertEqual(harness.rows(self.path("x.db"), "SELECT count(*) FROM (SELECT sum(part) AS s FROM kernel_line_row GROUP BY kernel_id) "
+                                      "WHERE abs(s - 1) > 1e-9"), [[0]])
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_graphs_with_rank_key_and_a_compile_time_that_is_said_once(self):
+        self.tlparse(profiles.recorded("p_ddp"), "--db", "x.db", "--db-only")
+        rows = self.ask("--by", "graph")["rows"]
+        self.assertEqual({row["rank"] for row in rows}, {0, 1})
+        self.assertTrue(all(len(row["key"]) == 52 for row in rows), rows)
+        compiles = harness.rows(self.path("x.db"), "SELECT duration_us, backward_duration_us FROM compile WHERE label = '4/0'")
+        said = sorted(row["compile_us"] for row in rows if row["compile_us"] is not None)
+        self.assertEqual(said, sorted(us for both in compiles for us in both))
+        self.assertEqual(harness.rows(self.path("x.db"), "SELECT sum(compile_us) FROM graph_cost WHERE label = '4/0'"), [[sum(said)]])
+        nodes = [row for row in self.ask("--by", "node")["rows"] if row["name"] is None]
+        self.assertEqual(len({row["graph_id"] for row in nodes}), len(nodes))
+        self.assertGreater(len(nodes), 2)
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_generations_of_a_label(self):
+        self.tlparse(profiles.recorded("p_two_functions"), "--db", "x.db", "--db-only")
+        self.assertEqual({row["generation"] for row in self.ask("--by", "graph")["rows"]}, {0, 1})
+        self.assertIn("1/0 #2", self.tlparse("cost", "x.db", "--by", "graph").stdout)
+
+    def test_a_profile_that_is_cut_or_has_no_kernels(self):
+        event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
+        self.write("p.json", json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": [event, event]}).encode()[:-40])
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        profile = self.ask("--by", "op")["profiles"][0]
+        self.assertIsNone(profile["kernel_us"])
+        self.assertEqual(profile["problems"], ["the file ends after 1 events"])
+        text = self.tlparse("cost", "x.db").stdout
+        self.assertIn("none was recorded", text)
+        self.assertIn("not all of", text)
+
     def gpu_trace(self):
         def event(category, name, ts, dur, **more):
             return dict({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {}}, **more)
@@ -95,6 +136,7 @@ class Cost(harness.EndToEnd):
         answer = self.ask("--by", "kernel")
         profile = answer["profiles"][0]
         self.assertEqual((profile["steps"], profile["window_us"], profile["compiled_us"], profile["outside_us"]), (2, 200, 40, 160))
+        self.assertEqual((profile["device_in_calls_us"], profile["device_outside_us"]), (140, 0))
         # Busy 350 … 420 and 450 … 500, where the window ends.
         self.assertEqual(profile["devices"], [{"device": 0, "kernels": 2, "busy_us": 120, "idle_us": 80}])
         self.assertEqual([(row["calls"], row["share_us"]) for row in answer["rows"]], [(2, 140)])

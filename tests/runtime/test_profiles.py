@@ -110,6 +110,23 @@ class Reading(harness.EndToEnd):
         self.assertEqual(len(skipped), 1)
         self.assertIn("chrome.json", skipped[0][0])
 
+    def test_json_that_only_uses_the_words_of_a_profile_is_none(self):
+        self.write("job/manifest.json", b'{"schemaVersion": 2, "mediaType": "x"}')
+        self.write("job/words.json", b'{"traceEvents": "see below", "schemaVersion": 1}')
+        self.write("job/empty.json", b'{"schemaVersion": 1, "traceEvents": []}')
+        self.write("job/cut.json", b'{"schemaVersion": 1, "deviceProperties": [')
+        self.ingest(self.path("job"))
+        self.assertEqual([os.path.basename(path) for path, in self.rows("SELECT path FROM profile ORDER BY 1")], ["cut.json", "empty.json"])
+        self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'skipped_file'"), [[2]])
+
+    def test_the_window_spans_events_that_are_not_kept(self):
+        trace = {"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": [
+            {"ph": "X", "cat": "python_function", "name": "a.py(1): f", "pid": 7, "tid": 7, "ts": 100, "dur": 1},
+            {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 150, "dur": 10},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 7, "tid": 7, "ts": 170, "dur": 30}]}
+        self.ingest(self.write("p", json.dumps(trace).encode()))
+        self.assertEqual(self.rows("SELECT start_us, end_us, kept_count FROM profile"), [[100, 200, 1]])
+
     def test_directories_of_a_tlparse_are_not_entered(self):
         for name in (".tlparse-output", "compile_directory.json"):
             self.write(f"job/{name[1:4]}/{name}", b"{}")

@@ -209,6 +209,24 @@ CREATE TABLE collective_run_link_row (
   note_id INTEGER REFERENCES text_row(id) -- join_note
 ) STRICT;
 
+-- How the time of a kernel that ran is divided among its Python lines; the parts of one kernel add up to 1.
+CREATE TABLE kernel_line_row (
+  kernel_id INTEGER NOT NULL REFERENCES kernel_row(id),
+  file_id INTEGER REFERENCES text_row(id),
+  line INTEGER,
+  function_id INTEGER REFERENCES text_row(id),
+  code_id INTEGER REFERENCES text_row(id),
+  part REAL NOT NULL,             -- of the kernel's time, above 0, at most 1
+  basis INTEGER NOT NULL          -- 0: by the post-grad nodes that the line contributed; 1: by stacks, where nodes and lines do not cover each other
+) STRICT;
+CREATE INDEX kernel_line_by_kernel ON kernel_line_row(kernel_id);
+
+CREATE VIEW kernel_line AS
+  SELECT k.kernel_id, f.text AS file, k.line, u.text AS function, c.text AS code, k.part,
+    CASE k.basis WHEN 0 THEN 'nodes' ELSE 'stacks' END AS basis
+  FROM kernel_line_row k LEFT JOIN text_row f ON f.id = k.file_id LEFT JOIN text_row u ON u.id = k.function_id
+  LEFT JOIN text_row c ON c.id = k.code_id;
+
 CREATE VIEW graph_call AS
   SELECT s.id, s.profile_id, p.process_id, p.rank, l.compile_id, l.graph_id,
     CASE WHEN s.kind = 0 THEN k.text END AS key, g.direction, s.start_ns / 1e3 AS start_us, s.duration_ns / 1e3 AS duration_us,

@@ -9,6 +9,7 @@
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/rank_output.h"
 
 namespace tlparse {
 namespace {
@@ -52,8 +53,17 @@ std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t to
     json.Key("rank").OptionalInt(profile.rank).Key("steps").Int(profile.steps);
     json.Key("start_us").Real(static_cast<double>(profile.start_ns) / 1e3);
     json.Key("window_us").Real(profile.window_us).Key("compiled_us").Real(profile.compiled_us);
-    json.Key("outside_us").Real(profile.outside_us).Key("kernel_us").Real(profile.kernel_us);
-    json.Key("joined_kernel_us").Real(profile.joined_kernel_us).Key("devices").BeginArray();
+    json.Key("outside_us").Real(profile.outside_us);
+    json.Key("kernel_us").OptionalReal(profile.kernel_us);
+    const auto if_devices = [&](double us) {
+      return profile.devices.empty() ? std::nullopt : std::optional(us);
+    };
+    json.Key("joined_kernel_us").Real(profile.joined_kernel_us);
+    json.Key("device_in_calls_us").OptionalReal(if_devices(profile.device_in_calls_us));
+    json.Key("device_outside_us").OptionalReal(if_devices(profile.device_outside_us));
+    json.Key("problems").BeginArray();
+    for (const std::string& problem : profile.problems) json.String(problem);
+    json.EndArray().Key("devices").BeginArray();
     for (const CostProfile::Device& device : profile.devices) {
       json.BeginObject().Key("device").Int(device.device).Key("kernels").Int(device.kernels);
       json.Key("busy_us").Real(device.busy_us).Key("idle_us").Real(device.idle_us).EndObject();
@@ -66,6 +76,8 @@ std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t to
     json.BeginObject();
     text("name", row.name);
     text("label", row.label);
+    json.Key("generation").OptionalInt(row.generation).Key("rank").OptionalInt(row.rank);
+    text("key", row.key);
     text("direction", row.direction);
     text("file", row.file);
     json.Key("line").OptionalInt(row.line);
@@ -89,32 +101,67 @@ std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t to
   return json.Take();
 }
 
+void PrintKernels(const CostProfile& profile) {
+  if (!profile.kernel_us) {
+    std::puts(
+        "  kernels: none was recorded (on CPUs TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 makes "
+        "them visible)");
+  } else {
+    std::puts(fmt::format("  kernels {}, {}", Us(*profile.kernel_us),
+                          !profile.has_log && profile.joined_kernel_us == 0
+                              ? std::string("and no log of this process to say where they are from")
+                              : fmt::format("of which {} belong to a kernel of a log or package",
+                                            Us(profile.joined_kernel_us)))
+                  .c_str());
+  }
+  if (!profile.devices.empty()) {
+    const double all_us = profile.device_in_calls_us + profile.device_outside_us;
+    std::puts(
+        fmt::format("  on devices {} ({}) enqueued by calls of compiled graphs, {} ({}) outside",
+                    Us(profile.device_in_calls_us),
+                    Percent(profile.device_in_calls_us / std::max(all_us, 1e-9)),
+                    Us(profile.device_outside_us),
+                    Percent(profile.device_outside_us / std::max(all_us, 1e-9)))
+            .c_str());
+  }
+  for (const CostProfile::Device& device : profile.devices) {
+    std::puts(fmt::format("  device {}: {}, busy {}, idle {} ({})", device.device,
+                          Count(static_cast<std::size_t>(device.kernels), "kernel"),
+                          Us(device.busy_us), Us(device.idle_us),
+                          Percent(device.idle_us / std::max(profile.window_us, 1e-9)))
+                  .c_str());
+  }
+}
+
 void PrintProfiles(const CostAnswer& answer) {
   for (const CostProfile& profile : answer.profiles) {
     std::string line = profile.rank ? fmt::format("rank {}: ", *profile.rank) : std::string();
-    line += fmt::format("{}{}", Us(profile.window_us),
-                        profile.steps > 0 ? fmt::format(" in {} steps", profile.steps)
-                                          : std::string(" in all (no steps are marked)"));
+    line += fmt::format(
+        "{}{}", Us(profile.window_us),
+        profile.steps > 0
+            ? fmt::format(" in {}", Count(static_cast<std::size_t>(profile.steps), "step"))
+            : std::string(" in all (no steps are marked)"));
     line += fmt::format(
         ": {} ({}) in calls of compiled graphs on the CPU, {} ({}) outside",
         Us(profile.compiled_us), Percent(profile.compiled_us / std::max(profile.window_us, 1e-9)),
         Us(profile.outside_us), Percent(profile.outside_us / std::max(profile.window_us, 1e-9)));
     std::puts(line.c_str());
-    std::puts(fmt::format("  kernels {}, of which {} belong to a kernel of the log",
-                          Us(profile.kernel_us), Us(profile.joined_kernel_us))
-                  .c_str());
-    for (const CostProfile::Device& device : profile.devices) {
-      std::puts(fmt::format("  device {}: {} kernels, busy {}, idle {} ({})", device.device,
-                            device.kernels, Us(device.busy_us), Us(device.idle_us),
-                            Percent(device.idle_us / std::max(profile.window_us, 1e-9)))
-                    .c_str());
-    }
+    PrintKernels(profile);
+    for (const std::string& problem : profile.problems)
+      std::puts(
+          Printable(fmt::format("  not all of {} is counted: {}", profile.path, problem)).c_str());
   }
   for (const std::string& note : answer.notes) std::puts(Printable(note).c_str());
 }
 
 std::string KernelName(const CostRow& row) {
   return row.debug_handle ? fmt::format("{}:{}", row.name, *row.debug_handle) : row.name;
+}
+
+// The first letters tell keys apart; --json has all of it.
+std::string ShortKey(const std::string& key) {
+  constexpr std::size_t kShown = 10;
+  return key.size() <= kShown ? key : key.substr(0, kShown) + "…";
 }
 
 void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
@@ -129,7 +176,12 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   if (by == CostBy::kKernel) add("mean", Align::kRight), add("estimated", Align::kRight);
   if (by == CostBy::kGraph || by == CostBy::kOp) add("device", Align::kRight);
   if (by == CostBy::kGraph) add("compile", Align::kRight);
-  if (by != CostBy::kLine && by != CostBy::kOp) add("compile id"), add("graph");
+  const bool has_graphs = by != CostBy::kLine && by != CostBy::kOp;
+  const bool has_ranks = has_graphs && std::any_of(answer.rows.begin(), answer.rows.end(),
+                                                   [](const CostRow& row) { return !!row.rank; });
+  if (has_ranks) add("rank", Align::kRight);
+  if (has_graphs) add("compile id"), add("graph");
+  if (by == CostBy::kGraph) add("key");
   if (by == CostBy::kLine) add("line"), add("code");
   if (by == CostBy::kKernel) add("kernel"), add("lines");
   if (by == CostBy::kNode) add("node");
@@ -149,10 +201,14 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
     }
     if (by == CostBy::kGraph || by == CostBy::kOp) cells.push_back(OptionalUs(row.device_us));
     if (by == CostBy::kGraph) cells.push_back(OptionalUs(row.compile_us));
-    if (by != CostBy::kLine && by != CostBy::kOp) {
-      cells.push_back(row.label);
+    if (has_ranks) cells.push_back(row.rank ? std::to_string(*row.rank) : std::string());
+    if (has_graphs) {
+      const std::int64_t generation = row.generation.value_or(0);
+      cells.push_back(generation > 0 ? fmt::format("{} #{}", row.label, generation + 1)
+                                     : row.label);
       cells.push_back(row.direction);
     }
+    if (by == CostBy::kGraph) cells.push_back(ShortKey(row.key));
     switch (by) {
       case CostBy::kLine:
         cells.push_back(row.file.empty() ? "(no line known)"

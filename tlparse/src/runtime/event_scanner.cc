@@ -179,6 +179,7 @@ Result<EventScanner::Item> EventScanner::Next() {
     if (c == '\0') return End(Item::Kind::kEnd);
     if (c != '{' && c != '[') return Damaged();
     is_list_ = c == '[';
+    has_list_ = is_list_;
     state_ = is_list_ ? State::kInEvents : State::kInObject;
     ++position_;
   }
@@ -216,6 +217,7 @@ Result<EventScanner::Item> EventScanner::Next() {
     if (first == '\0') return End(Item::Kind::kCut);
     if (key == "traceEvents" && first == '[') {
       ++position_;
+      has_list_ = true;
       state_ = State::kInEvents;
       continue;
     }

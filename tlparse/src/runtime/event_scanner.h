@@ -39,6 +39,8 @@ class EventScanner {
 
   // The next part; its views live until the next call.
   Result<Item> Next();
+  // Whether a list of events has begun so far.
+  bool has_list() const { return has_list_; }
 
  private:
   enum class State : std::uint8_t { kStart, kInObject, kInEvents, kDone };
@@ -62,7 +64,8 @@ class EventScanner {
   bool is_at_end_ = false;
   State state_ = State::kStart;
   bool is_list_ = false;  // the events are the whole file
-  std::string key_;       // of the latest member
+  bool has_list_ = false;
+  std::string key_;  // of the latest member
 };
 
 }  // namespace tlparse

@@ -1,6 +1,7 @@
 #include "runtime/join_inputs.h"
 
 #include "runtime/collective_slices.h"
+#include "runtime/kernel_lines.h"
 #include "runtime/package_join.h"
 #include "runtime/process_match.h"
 #include "runtime/recorder_join.h"
@@ -11,7 +12,8 @@ Result<void> JoinInputs(Database& database, std::int64_t run_id) {
   RETURN_IF_ERROR(MatchProcesses(database, run_id));
   RETURN_IF_ERROR(JoinRecorders(database, run_id));
   RETURN_IF_ERROR(JoinCollectiveSlices(database, run_id));
-  return JoinPackages(database, run_id);
+  RETURN_IF_ERROR(JoinPackages(database, run_id));
+  return DivideKernelsAmongLines(database, run_id);
 }
 
 }  // namespace tlparse

@@ -1,4 +1,5 @@
-// The joins of what is no profile: recorder dumps, packages, tritonparse logs and TORCH_LOGS.
+// The joins of what is no profile: recorder dumps, packages, tritonparse logs and TORCH_LOGS; then,
+// with all kernels joined, how their time is divided among lines.
 #pragma once
 
 #include <cstdint>

@@ -54,6 +54,13 @@ bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
          });
 }
 
+// So that no sum of a base, a time and a duration, nor of many durations, leaves 64 bits.
+bool IsInRange(std::int64_t start_ns, std::int64_t duration_ns) {
+  constexpr std::int64_t kLatest = std::int64_t{1} << 61;
+  constexpr std::int64_t kLongest = std::int64_t{1} << 48;  // three days
+  return start_ns <= kLatest && start_ns >= -kLatest && duration_ns >= 0 && duration_ns <= kLongest;
+}
+
 // Whether a call of the device's runtime may queue work on the device.
 bool Queues(std::string_view name) {
   for (const std::string_view word : {"Launch", "Memcpy", "Memset", "launch", "memcpy", "memset"}) {
@@ -121,6 +128,9 @@ class KinetoFile {
                      std::optional<std::int64_t> stream);
   // A Python frame that is not kept, recognised in its text without parsing it.
   bool IsUnkeptFrame(std::string_view event) const;
+  // The profile measured from its first slice to the end of its last, kept or not.
+  void Measured(std::int64_t start_ns, std::int64_t duration_ns);
+  void MeasuredUnkept(std::string_view event);
   void BadEvent(const EventScanner::Item& item, std::string_view problem);
   void Kept() { ++context_.facts().kept_count; }
   void Count(std::map<std::string, std::int64_t>& counts, std::string_view what);
@@ -144,6 +154,7 @@ class KinetoFile {
   std::optional<std::int64_t> base_ns_;
   bool has_rows_without_base_ = false;
   bool has_schema_version_ = false;
+  bool is_cut_ = false;
   bool has_profile_events_ = false;  // cpu_op or kernel
   bool has_named_collectives_ = false;
   bool has_events_ = false;
@@ -168,7 +179,9 @@ Result<bool> KinetoFile::Read() {
     if (item.kind == EventScanner::Item::Kind::kEnd) break;
     RETURN_IF_ERROR(Take(item));
   }
-  if (!has_schema_version_ && !has_profile_events_) {
+  // A profile that is cut may end before its events begin.
+  const bool has_version = has_schema_version_ && (scanner.has_list() || is_cut_);
+  if (!has_profile_events_ && !has_version) {
     facts.kind = has_events_ ? "a Chrome trace, but no profile: it has neither schemaVersion nor "
                                "events of category cpu_op or kernel"
                              : "JSON without events of a profile";
@@ -201,6 +214,7 @@ Result<void> KinetoFile::Take(const EventScanner::Item& item) {
       context_.Log(ImportCode::kProfileEventTooLarge, "an event or member was left out", place);
       break;
     case Kind::kCut:
+      is_cut_ = true;
       context_.Log(ImportCode::kCutProfile,
                    fmt::format("the file ends after {} events", context_.facts().event_count),
                    place, item.value);
@@ -245,10 +259,34 @@ bool KinetoFile::IsUnkeptFrame(std::string_view event) const {
   return end == event.npos || !IsCachePath(event.substr(begin + 1, end - begin - 1));
 }
 
+void KinetoFile::Measured(std::int64_t start_ns, std::int64_t duration_ns) {
+  ProfileFacts& facts = context_.facts();
+  const std::int64_t end_ns = start_ns + duration_ns;
+  if (!facts.start_ns || start_ns < *facts.start_ns) facts.start_ns = start_ns;
+  if (!facts.end_ns || end_ns > *facts.end_ns) facts.end_ns = end_ns;
+}
+
+void KinetoFile::MeasuredUnkept(std::string_view event) {
+  const auto number = [&](std::string_view key) -> std::optional<std::int64_t> {
+    std::size_t at = event.find(key);
+    if (at == event.npos) return std::nullopt;
+    at = event.find_first_not_of(" \t\r\n", at + key.size());
+    const std::size_t end = event.find_first_of(",}\r\n", at);
+    return at == event.npos || end == event.npos ? std::nullopt
+                                                 : ParseMicroseconds(event.substr(at, end - at));
+  };
+  const std::optional<std::int64_t> start_ns = number("\"ts\":"), duration_ns = number("\"dur\":");
+  if (start_ns && IsInRange(*start_ns, duration_ns.value_or(0)))
+    Measured(*start_ns, duration_ns.value_or(0));
+}
+
 void KinetoFile::TakeEvent(const EventScanner::Item& item) {
   ++context_.facts().event_count;
   has_events_ = true;
-  if (IsUnkeptFrame(item.value)) return Count(left_out_, "python_function");
+  if (IsUnkeptFrame(item.value)) {
+    MeasuredUnkept(item.value);
+    return Count(left_out_, "python_function");
+  }
   if (Result<void> parsed = parser_.Parse(item.value, event_); !parsed)
     return BadEvent(item, parsed.error().message);
   switch (event_.phase) {
@@ -294,14 +332,9 @@ void KinetoFile::TakeSlice(const KinetoEvent& event, const EventScanner::Item& i
   const std::string_view category = event.category;
   if (!event.start_ns || event.name.data() == nullptr)
     return BadEvent(item, "it has no time or name");
-  // So that no sum of a base, a time and a duration, nor of many durations, leaves 64 bits.
-  constexpr std::int64_t kLatest = std::int64_t{1} << 61;
-  constexpr std::int64_t kLongest = std::int64_t{1} << 48;  // three days
-  const std::int64_t duration_ns = event.duration_ns.value_or(0);
-  if (*event.start_ns > kLatest || *event.start_ns < -kLatest || duration_ns < 0 ||
-      duration_ns > kLongest) {
+  if (!IsInRange(*event.start_ns, event.duration_ns.value_or(0)))
     return BadEvent(item, "its time is out of range");
-  }
+  Measured(*event.start_ns, event.duration_ns.value_or(0));
   if (category == "cpu_op" || EqualsIgnoringCase(category, "operator")) {
     has_profile_events_ = true;
     return TakeCpuSlice(event, false);
@@ -389,9 +422,6 @@ void KinetoFile::AddAnnotation(const KinetoEvent& event, std::optional<std::int6
 void KinetoFile::TakeCpuSlice(const KinetoEvent& event, bool is_annotation) {
   ProfileFacts& facts = context_.facts();
   if (!facts.pid && !is_annotation) facts.pid = ToInt(event.pid);
-  const std::int64_t end_ns = *event.start_ns + event.duration_ns.value_or(0);
-  facts.start_ns = std::min(facts.start_ns.value_or(*event.start_ns), *event.start_ns);
-  facts.end_ns = std::max(facts.end_ns.value_or(end_ns), end_ns);
   const std::string_view name = event.name;
   if (const auto key = GraphCallKey(name)) return AddCompiledSlice(event, kGraphCall, *key);
   if (const auto label = Between(name, "Torch-Compiled Region: ", ""))
@@ -497,10 +527,6 @@ void KinetoFile::TakeDeviceSlice(const KinetoEvent& event, bool is_kernel) {
                              .external_id = event.external_id});
   }
   Kept();
-  ProfileFacts& facts = context_.facts();
-  const std::int64_t end_ns = *event.start_ns + duration_ns;
-  facts.start_ns = std::min(facts.start_ns.value_or(*event.start_ns), *event.start_ns);
-  facts.end_ns = std::max(facts.end_ns.value_or(end_ns), end_ns);
 }
 
 void KinetoFile::TakeDeviceAnnotation(const KinetoEvent& event) {

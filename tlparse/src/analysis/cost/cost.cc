@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/cost/cost_queries.h"
 #include "analysis/cost/estimates.h"
+#include "log/import_code.h"
 
 namespace tlparse {
 namespace {
@@ -43,7 +45,7 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
       database.Prepare(
           "SELECT p.id, p.path, p.rank, count(a.id), min(a.start_ns), max(a.start_ns + "
           "a.duration_ns), p.start_us, p.end_us, p.overlaps_id IS NOT NULL, min(a.step), "
-          "max(a.step) "
+          "max(a.step), p.process_id IS NOT NULL "
           "FROM profile p LEFT JOIN annotation_row a ON a.profile_id = p.id AND a.step IS NOT NULL "
           "AND a.device IS NULL AND (?3 IS NULL OR a.step >= ?3) AND (?4 IS NULL OR a.step <= ?4) "
           "WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', 'libtrace') AND (?2 IS NULL OR "
@@ -65,6 +67,7 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
     profile.steps = rows.Int(3);
     profile.first_step = rows.OptionalInt(9);
     profile.last_step = rows.OptionalInt(10);
+    profile.has_log = rows.Int(11) != 0;
     if (rows.Int(8) != 0) {
       notes.push_back(
           fmt::format("{} overlaps an earlier profile of the same process and is not "
@@ -119,91 +122,6 @@ Result<void> FillTimes(Database& database, CostProfile& profile) {
   }
 }
 
-// The windows as a common table expression, and in it the kernels' costs.
-std::string WindowSql(const std::vector<CostProfile>& profiles) {
-  std::string values;
-  for (const CostProfile& profile : profiles)
-    values += fmt::format("{}({},{},{})", values.empty() ? "" : ",", profile.id, profile.start_ns,
-                          profile.end_ns);
-  return "WITH win(profile_id, start_ns, end_ns) AS (VALUES " + values + ")";
-}
-
-// Work of a device counts where it was queued.
-constexpr char kKernelSql[] =
-    ", cost AS MATERIALIZED ("
-    "SELECT l.kernel_id, s.graph_id, s.compile_id, r.name_id, r.device, count(*) AS calls, "
-    "sum(r.duration_ns) / 1e3 AS us, min(r.grid_id) AS grid_id, min(r.block_id) AS block_id, "
-    "min(l.note_id) AS note_id "
-    "FROM win w JOIN kernel_run_row r ON r.profile_id = w.profile_id "
-    "LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id "
-    "LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id "
-    "WHERE coalesce(l.enqueued_ns, r.start_ns) >= w.start_ns AND coalesce(l.enqueued_ns, "
-    "r.start_ns) < w.end_ns "
-    "GROUP BY l.kernel_id, s.graph_id, CASE WHEN l.kernel_id IS NULL THEN r.name_id END, r.device)";
-
-constexpr char kByKernel[] =
-    " SELECT coalesce(k.name, t.text) AS name, c.label, g.direction, k.id AS kernel_id, "
-    "v.graph_id, k.debug_handle, v.calls, v.us AS inclusive_us, v.us AS share_us, d.text AS grid, "
-    "b.text AS block, "
-    "(SELECT group_concat(DISTINCT f.text || ':' || s.line) FROM kernel_source_row s JOIN text_row "
-    "f ON f.id = s.file_id WHERE s.kernel_id = k.id AND s.frame_ordinal = (SELECT "
-    "max(z.frame_ordinal) FROM kernel_source_row z WHERE z.kernel_id = k.id AND z.stack_ordinal = "
-    "s.stack_ordinal)) AS lines, n.text AS join_note "
-    "FROM cost v LEFT JOIN kernel_row k ON k.id = v.kernel_id LEFT JOIN compile c ON c.id = "
-    "v.compile_id LEFT JOIN graph g ON g.id = v.graph_id LEFT JOIN text_row t ON t.id = v.name_id "
-    "LEFT JOIN text_row d ON d.id = v.grid_id LEFT JOIN text_row b ON b.id = v.block_id LEFT JOIN "
-    "text_row n ON n.id = v.note_id "
-    "ORDER BY share_us DESC, name";
-
-constexpr char kByLine[] =
-    ", last AS MATERIALIZED (SELECT s.kernel_id, s.stack_ordinal, max(s.frame_ordinal) AS "
-    "frame_ordinal FROM kernel_source_row s WHERE s.kernel_id IN (SELECT kernel_id FROM cost) "
-    "GROUP "
-    "BY s.kernel_id, s.stack_ordinal), "
-    "line AS MATERIALIZED (SELECT s.kernel_id, s.file_id, s.line, min(s.function_id) AS "
-    "function_id, min(s.code_id) AS code_id, count(*) AS stacks, sum(count(*)) OVER (PARTITION BY "
-    "s.kernel_id) AS all_stacks FROM last z JOIN kernel_source_row s ON s.kernel_id = z.kernel_id "
-    "AND s.stack_ordinal = z.stack_ordinal AND s.frame_ordinal = z.frame_ordinal GROUP BY "
-    "s.kernel_id, s.file_id, s.line) "
-    "SELECT c.text AS name, f.text AS file, line.line, u.text AS function, sum(v.calls) AS calls, "
-    "sum(v.us) AS inclusive_us, sum(v.us * coalesce(line.stacks, 1) / coalesce(line.all_stacks, "
-    "1)) AS share_us FROM cost v LEFT JOIN line ON line.kernel_id = v.kernel_id "
-    "LEFT JOIN text_row f ON f.id = line.file_id LEFT JOIN text_row u ON u.id = line.function_id "
-    "LEFT JOIN text_row c ON c.id = line.code_id GROUP BY line.file_id, line.line "
-    "ORDER BY share_us DESC, file, line.line";
-
-constexpr char kByNode[] =
-    " SELECT n.post_grad_node AS name, c.label, g.direction, v.graph_id, sum(v.calls) AS calls, "
-    "sum(v.us) AS inclusive_us, sum(v.us / max(1, (SELECT count(*) FROM kernel_node_row m WHERE "
-    "m.kernel_id = v.kernel_id))) AS share_us "
-    "FROM cost v LEFT JOIN kernel_node_row n ON n.kernel_id = v.kernel_id LEFT JOIN compile c ON "
-    "c.id = v.compile_id LEFT JOIN graph g ON g.id = v.graph_id "
-    "GROUP BY CASE WHEN n.post_grad_node IS NOT NULL THEN v.graph_id END, n.post_grad_node "
-    "ORDER BY share_us DESC, name";
-
-constexpr char kByGraph[] =
-    " SELECT c.function AS name, coalesce(c.label, CASE WHEN s.kind = 1 THEN t.text END) AS label, "
-    "g.direction, l.graph_id, count(*) AS calls, sum(s.duration_ns) / 1e3 AS inclusive_us, "
-    "sum(s.duration_ns) / 1e3 AS share_us, sum(l.device_ns) / 1e3 AS device_us, "
-    "CASE WHEN g.direction = 'backward' AND c.backward_duration_us IS NOT NULL THEN "
-    "c.backward_duration_us ELSE c.duration_us END AS compile_us, n.text AS join_note "
-    "FROM win w JOIN compiled_slice_row s ON s.profile_id = w.profile_id AND s.start_ns >= "
-    "w.start_ns AND s.start_ns < w.end_ns JOIN compiled_slice_link_row l ON l.slice_id = s.id AND "
-    "l.is_call = 1 LEFT JOIN graph g ON g.id = l.graph_id LEFT JOIN compile c ON c.id = "
-    "l.compile_id LEFT JOIN text_row t ON t.id = s.name_id LEFT JOIN text_row n ON n.id = "
-    "l.note_id "
-    "GROUP BY l.compile_id, l.graph_id, CASE WHEN l.graph_id IS NULL THEN s.name_id END "
-    "ORDER BY share_us DESC, label";
-
-constexpr char kByOp[] =
-    " SELECT t.text AS name, count(*) AS calls, sum(o.duration_ns) / 1e3 AS inclusive_us, "
-    "sum(l.self_ns) / 1e3 AS share_us, sum(l.device_ns) / 1e3 AS device_us "
-    "FROM win w JOIN op_run_row o ON o.profile_id = w.profile_id AND o.start_ns >= w.start_ns AND "
-    "o.start_ns < w.end_ns LEFT JOIN op_run_link_row l ON l.op_run_id = o.id JOIN text_row t ON "
-    "t.id = o.name_id GROUP BY o.name_id ORDER BY coalesce(sum(l.device_ns), 0) DESC, share_us "
-    "DESC, "
-    "name";
-
 Result<std::vector<CostRow>> ReadRows(Statement& rows) {
   std::map<std::string, int, std::less<>> columns;
   for (int column = 0; column < rows.column_count(); ++column)
@@ -231,6 +149,9 @@ Result<std::vector<CostRow>> ReadRows(Statement& rows) {
     CostRow row;
     row.name = text("name");
     row.label = text("label");
+    row.generation = integer("generation");
+    row.rank = integer("rank");
+    row.key = text("key");
     row.direction = text("direction");
     row.file = text("file");
     row.line = integer("line");
@@ -254,30 +175,35 @@ Result<std::vector<CostRow>> ReadRows(Statement& rows) {
 Result<void> FillKernelTimes(Database& database, CostProfile& profile) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare(WindowSql({profile}) + kKernelSql +
-                       " SELECT total(us), total(CASE WHEN kernel_id IS NOT NULL THEN us END) FROM "
-                       "cost"));
+      database.Prepare(KernelCostSql({profile}) +
+                       " SELECT sum(us), total(us) FILTER (WHERE kernel_id IS NOT NULL), total(us) "
+                       "FILTER (WHERE device IS NOT NULL AND is_in_call), total(us) FILTER (WHERE "
+                       "device IS NOT NULL AND NOT is_in_call) FROM cost"));
   ASSIGN_OR_RETURN(const bool has_row, rows.Step());
   if (!has_row) return {};
-  profile.kernel_us = rows.Real(0);
+  profile.kernel_us = rows.OptionalReal(0);
   profile.joined_kernel_us = rows.Real(1);
+  profile.device_in_calls_us = rows.Real(2);
+  profile.device_outside_us = rows.Real(3);
   return {};
 }
 
-std::string SqlFor(CostBy by) {
-  switch (by) {
-    case CostBy::kLine:
-      return std::string(kKernelSql) + kByLine;
-    case CostBy::kKernel:
-      return std::string(kKernelSql) + kByKernel;
-    case CostBy::kNode:
-      return std::string(kKernelSql) + kByNode;
-    case CostBy::kGraph:
-      return kByGraph;
-    case CostBy::kOp:
-      break;
+// What the import found missing in the file.
+Result<void> FillProblems(Database& database, CostProfile& profile) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(fmt::format(
+          "SELECT message FROM import_log_row WHERE profile_id = ? AND code_id IN "
+          "({}, {}, {}, {}) ORDER BY id LIMIT 5",
+          static_cast<int>(ImportCode::kCutProfile), static_cast<int>(ImportCode::kDamagedInput),
+          static_cast<int>(ImportCode::kBadProfileEvent),
+          static_cast<int>(ImportCode::kProfileEventTooLarge))));
+  rows.Bind(1, profile.id);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    profile.problems.emplace_back(rows.Text(0));
   }
-  return kByOp;
 }
 
 }  // namespace
@@ -297,9 +223,9 @@ Result<CostAnswer> Cost(Database& database, const CostOptions& options) {
   for (CostProfile& profile : answer.profiles) {
     RETURN_IF_ERROR(FillTimes(database, profile));
     RETURN_IF_ERROR(FillKernelTimes(database, profile));
+    RETURN_IF_ERROR(FillProblems(database, profile));
   }
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare(WindowSql(answer.profiles) + SqlFor(options.by)));
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare(CostSql(options.by, answer.profiles)));
   ASSIGN_OR_RETURN(answer.rows, ReadRows(rows));
   double total_us = 0;
   for (const CostRow& row : answer.rows) total_us += row.share_us;

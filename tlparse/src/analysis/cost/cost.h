@@ -40,18 +40,28 @@ struct CostProfile {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   double window_us = 0;
-  double compiled_us = 0;       // some graph call was open on the CPU
-  double outside_us = 0;        // none was
-  double kernel_us = 0;         // sum of kernel runs, on all devices and threads
-  double joined_kernel_us = 0;  // of those that belong to a kernel of the log
+  double compiled_us = 0;  // some graph call was open on the CPU
+  double outside_us = 0;   // none was
+  // Sum of kernel runs, on all devices and threads; nothing: the profile recorded none.
+  std::optional<double> kernel_us;
+  double joined_kernel_us = 0;  // of those that belong to a kernel of a log or package
+  // Of the kernels on devices: those that calls of compiled graphs enqueued, and the others.
+  double device_in_calls_us = 0;
+  double device_outside_us = 0;
+  bool has_log = false;               // of the process that was measured
+  std::vector<std::string> problems;  // what is missing in the file: cut, damaged
   std::vector<Device> devices;
 };
 
 // Members that a question does not have stay empty.
 struct CostRow {
-  std::string name;       // kernel, node, op; of a graph its function; of a line its code
-  std::string label;      // compile
-  std::string direction;  // of the graph
+  std::string name;   // kernel, node, op; of a graph its function; of a line its code
+  std::string label;  // compile
+  std::optional<std::int64_t>
+      generation;                    // of the label: how often torch._dynamo.reset() came before
+  std::optional<std::int64_t> rank;  // kernels, nodes, graphs
+  std::string key;                   // graph cache key of a graph
+  std::string direction;             // of the graph
   std::string file;
   std::optional<std::int64_t> line;
   std::string function;
@@ -60,10 +70,11 @@ struct CostRow {
   std::string grid, block;
   std::int64_t calls = 0;
   double inclusive_us = 0;
-  double share_us = 0;                 // adds up over the rows
-  double share = 0;                    // of all rows' share_us, 0 … 1
-  std::optional<double> device_us;     // graphs, ops
-  std::optional<double> compile_us;    // graphs
+  double share_us = 0;              // adds up over the rows
+  double share = 0;                 // of all rows' share_us, 0 … 1
+  std::optional<double> device_us;  // graphs, ops
+  // Of all graphs of its compile (forward or backward); in the row of the costliest of them only.
+  std::optional<double> compile_us;
   std::optional<double> estimated_us;  // kernels: of one run, by the compiler
   std::string join_note;               // kernels without a kernel_id: why
 };

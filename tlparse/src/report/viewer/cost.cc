@@ -39,7 +39,7 @@ void AddWindow(const CostAnswer& answer, std::int64_t origin_us, ChunkWriter& wr
     writer.AddReal(profile.window_us);
     writer.AddReal(profile.compiled_us);
     writer.AddReal(profile.outside_us);
-    writer.AddReal(profile.kernel_us);
+    writer.AddReal(profile.kernel_us.value_or(0));
     writer.AddReal(profile.joined_kernel_us);
   }
   writer.BeginTable("device", {"device", "kernels", "busy_us", "idle_us"}, {});

@@ -1,0 +1,115 @@
+#include "analysis/cost/cost_queries.h"
+
+#include <fmt/format.h>
+
+namespace tlparse {
+namespace {
+
+std::string WindowSql(const std::vector<CostProfile>& profiles) {
+  std::string values;
+  for (const CostProfile& profile : profiles)
+    values += fmt::format("{}({},{},{},{})", values.empty() ? "" : ",", profile.id,
+                          profile.rank ? fmt::format("{}", *profile.rank) : std::string("NULL"),
+                          profile.start_ns, profile.end_ns);
+  return "WITH win(profile_id, rank, start_ns, end_ns) AS (VALUES " + values + ")";
+}
+
+// Work of a device counts where it was queued.
+constexpr char kKernelSql[] =
+    ", cost AS MATERIALIZED ("
+    "SELECT w.rank, l.kernel_id, s.graph_id, s.compile_id, r.name_id, r.device, count(*) AS calls, "
+    "sum(r.duration_ns) / 1e3 AS us, min(r.grid_id) AS grid_id, min(r.block_id) AS block_id, "
+    "min(l.note_id) AS note_id, "
+    "l.slice_id IS NOT NULL AS is_in_call "
+    "FROM win w JOIN kernel_run_row r ON r.profile_id = w.profile_id "
+    "LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id "
+    "LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id "
+    "WHERE coalesce(l.enqueued_ns, r.start_ns) >= w.start_ns AND coalesce(l.enqueued_ns, "
+    "r.start_ns) < w.end_ns "
+    "GROUP BY w.rank, l.kernel_id, s.graph_id, CASE WHEN l.kernel_id IS NULL THEN r.name_id END, "
+    "r.device, l.slice_id IS NOT NULL)";
+
+constexpr char kByKernel[] =
+    " SELECT coalesce(k.name, t.text) AS name, v.rank, c.label, c.generation, g.direction, k.id AS "
+    "kernel_id, "
+    "v.graph_id, k.debug_handle, v.calls, v.us AS inclusive_us, v.us AS share_us, d.text AS grid, "
+    "b.text AS block, "
+    "(SELECT group_concat(coalesce(f.text, '?') || ':' || z.line, ', ') FROM kernel_line_row z "
+    "LEFT JOIN text_row f ON f.id = z.file_id WHERE z.kernel_id = k.id) AS lines, "
+    "n.text AS join_note "
+    "FROM cost v LEFT JOIN kernel_row k ON k.id = v.kernel_id LEFT JOIN compile c ON c.id = "
+    "v.compile_id LEFT JOIN graph g ON g.id = v.graph_id LEFT JOIN text_row t ON t.id = v.name_id "
+    "LEFT JOIN text_row d ON d.id = v.grid_id LEFT JOIN text_row b ON b.id = v.block_id LEFT JOIN "
+    "text_row n ON n.id = v.note_id "
+    "ORDER BY share_us DESC, name";
+
+constexpr char kByLine[] =
+    " SELECT c.text AS name, f.text AS file, line.line, u.text AS function, sum(v.calls) AS calls, "
+    "sum(v.us) AS inclusive_us, sum(v.us * coalesce(line.part, 1)) AS share_us "
+    "FROM cost v LEFT JOIN kernel_line_row line ON line.kernel_id = v.kernel_id "
+    "LEFT JOIN text_row f ON f.id = line.file_id LEFT JOIN text_row u ON u.id = line.function_id "
+    "LEFT JOIN text_row c ON c.id = line.code_id GROUP BY line.file_id, line.line "
+    "ORDER BY share_us DESC, file, line.line";
+
+constexpr char kByNode[] =
+    " SELECT n.post_grad_node AS name, v.rank, c.label, c.generation, g.direction, v.graph_id, "
+    "sum(v.calls) AS calls, "
+    "sum(v.us) AS inclusive_us, sum(v.us / max(1, (SELECT count(*) FROM kernel_node_row m WHERE "
+    "m.kernel_id = v.kernel_id))) AS share_us "
+    "FROM cost v LEFT JOIN kernel_node_row n ON n.kernel_id = v.kernel_id LEFT JOIN compile c ON "
+    "c.id = v.compile_id LEFT JOIN graph g ON g.id = v.graph_id "
+    "GROUP BY v.rank, v.graph_id, n.post_grad_node "
+    "ORDER BY share_us DESC, name";
+
+// A compile has one time for all its graphs, or one for those of the forward and one for those of
+// the backward: it stands in one row.
+constexpr char kByGraph[] =
+    ", call AS (SELECT c.function AS name, w.rank, coalesce(c.label, CASE WHEN s.kind = 1 THEN "
+    "t.text END) AS label, c.generation, coalesce(g.cache_key, CASE WHEN s.kind = 0 THEN t.text "
+    "END) AS key, g.direction, l.graph_id, l.compile_id, count(*) AS calls, "
+    "sum(s.duration_ns) / 1e3 AS inclusive_us, sum(s.duration_ns) / 1e3 AS share_us, "
+    "sum(l.device_ns) / 1e3 AS device_us, "
+    "g.direction IS 'backward' AND c.backward_duration_us IS NOT NULL AS has_own_time, "
+    "CASE WHEN g.direction = 'backward' AND c.backward_duration_us IS NOT NULL THEN "
+    "c.backward_duration_us ELSE c.duration_us END AS all_us, n.text AS join_note "
+    "FROM win w JOIN compiled_slice_row s ON s.profile_id = w.profile_id AND s.start_ns >= "
+    "w.start_ns AND s.start_ns < w.end_ns JOIN compiled_slice_link_row l ON l.slice_id = s.id AND "
+    "l.is_call = 1 LEFT JOIN graph g ON g.id = l.graph_id LEFT JOIN compile c ON c.id = "
+    "l.compile_id LEFT JOIN text_row t ON t.id = s.name_id LEFT JOIN text_row n ON n.id = "
+    "l.note_id "
+    "GROUP BY w.rank, l.compile_id, l.graph_id, CASE WHEN l.graph_id IS NULL THEN s.name_id END) "
+    "SELECT *, CASE WHEN row_number() OVER (PARTITION BY compile_id, has_own_time ORDER BY "
+    "share_us DESC, graph_id) = 1 THEN all_us END AS compile_us FROM call "
+    "ORDER BY share_us DESC, label, graph_id";
+
+constexpr char kByOp[] =
+    " SELECT t.text AS name, count(*) AS calls, sum(o.duration_ns) / 1e3 AS inclusive_us, "
+    "sum(l.self_ns) / 1e3 AS share_us, sum(l.device_ns) / 1e3 AS device_us "
+    "FROM win w JOIN op_run_row o ON o.profile_id = w.profile_id AND o.start_ns >= w.start_ns AND "
+    "o.start_ns < w.end_ns LEFT JOIN op_run_link_row l ON l.op_run_id = o.id JOIN text_row t ON "
+    "t.id = o.name_id GROUP BY o.name_id ORDER BY coalesce(sum(l.device_ns), 0) DESC, share_us "
+    "DESC, name";
+
+}  // namespace
+
+std::string KernelCostSql(const std::vector<CostProfile>& profiles) {
+  return WindowSql(profiles) + kKernelSql;
+}
+
+std::string CostSql(CostBy by, const std::vector<CostProfile>& profiles) {
+  switch (by) {
+    case CostBy::kLine:
+      return KernelCostSql(profiles) + kByLine;
+    case CostBy::kKernel:
+      return KernelCostSql(profiles) + kByKernel;
+    case CostBy::kNode:
+      return KernelCostSql(profiles) + kByNode;
+    case CostBy::kGraph:
+      return WindowSql(profiles) + kByGraph;
+    case CostBy::kOp:
+      break;
+  }
+  return WindowSql(profiles) + kByOp;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,14 @@
+// How the time of the kernels that ran is divided among Python lines: table kernel_line_row.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// Makes the rows of every kernel that the profiles of a run name anew. Call after all joins.
+Result<void> DivideKernelsAmongLines(Database& database, std::int64_t run_id);
+
+}  // namespace tlparse
