@@ -80,6 +80,85 @@ test('cost: of several ranks each has its own, by its profile', async () => {
   assert.deepEqual(problems, []);
 });
 
+test('heat: beside lines of code, nodes and Python lines, of the time of all kernels', async () => {
+  const report = runOf('p_mlp_train');
+  const { rows } = answer(report, 'cost', '--by', 'kernel', '--top', '1000');
+  const { page, problems } = await openPage(browser, 'file:');
+  const sums = { python: 0 };
+  for (const [graph, direction] of [[1, 'forward'], [2, 'backward']]) {
+    await visit(page, pageUrl(report), `#/provenance/${graph}`);
+    await page.locator('.heat-legend').waitFor();
+    const marks = (label) => page.getByRole('region', { name: label, exact: true }).locator('.heat-margin[title]').evaluateAll((cells) => cells.map((cell) => [cell.parentElement.innerText, parseFloat(cell.textContent.replace('<', ''))]));
+    for (const [, share] of await marks('Python source')) sums.python += share;
+    // The most expensive kernel is in view, at its call.
+    const top = rows.filter((row) => row.direction === direction)[0];
+    const code = await marks('Generated code');
+    assert.ok(code.some(([text, share]) => Math.abs(share - 100 * top.share) < 0.06 && text.includes(top.name)), `${top.name} ${JSON.stringify(code)}`);
+    assert.match(await page.locator('.heat-legend').innerText(), /share of 53\.5 ms, the time of all kernels in .*3 steps \(2–4\)/);
+    // The log of this backward maps no nodes.
+    assert.equal((await marks('Post-grad graph')).length > 3, direction === 'forward');
+    assert.equal((await marks('Pre-grad graph')).length, 0);
+  }
+  assert.ok(Math.abs(sums.python - 100) < 0.3, `the Python lines of both graphs have all of the time: ${sums.python}`);
+  assert.deepEqual(problems, []);
+});
+
+test('heat: looks', () => look('heat', runOf('p_mlp_train'), [['forward', '#/provenance/1'], ['backward', '#/provenance/2']]));
+
+// The cells of a group, rank by rank: their signs.
+const signsOf = (page, group) => page.getByRole('grid', { name: group }).locator('.matrix-row').evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll('.cell')].map((cell) => cell.textContent).join('')));
+
+test('collectives: who issued what, by sequence number; the odd one is marked, and says what it is', async () => {
+  const report = runOf('fr_wrong_op');
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/ranks?tab=collectives');
+  const { groups, findings } = answer(report, 'collectives').issued;
+  assert.equal(groups.length, 4);
+  for (const group of groups) {
+    const shown = await signsOf(page, `group ${group.description} (${group.name}): ranks by sequence number`);
+    assert.equal(shown.length, group.ranks.count);
+    assert.ok(shown.every((row) => row.length === group.collectives.length), group.name);
+  }
+  assert.deepEqual(await signsOf(page, /group dp/), ['✓✓◐', '✓✓◐', '✓✓≠', '✓✓◐']);
+  // The group that a finding names comes first.
+  assert.match(await page.locator('.issued .section h2').first().innerText(), /group dp/);
+  assert.ok((await page.locator('.issued').innerText()).includes(findings[0].title));
+  await page.getByRole('grid', { name: /group dp/ }).locator('a.odd').click();
+  await settle(page);
+  const said = await page.locator('.detail').innerText();
+  assert.match(said, /^rank 2, group dp \(1\), number 3 issued, not completed/);
+  assert.match(said, /all_gather .*fr_job\.py:\d+/);
+  assert.match(said, /rank 0, rank 1, rank 3:\s+all_reduce/);
+  assert.ok(said.includes(findings[0].title));
+  assert.deepEqual(problems, []);
+});
+
+test('collectives: an entry leads to its graph and the line of its code', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(runOf('fr_healthy')), '#/ranks?tab=collectives');
+  assert.equal(await page.locator('.issued a.odd').count(), 0, 'a healthy job has no odd cell');
+  await page.locator('.issued .cell[title*="from graph"]').first().click();
+  await settle(page);
+  await page.locator('.detail a', { hasText: 'of the generated code' }).click();
+  await settle(page);
+  assert.match(await page.locator('.picked').innerText(), /all_reduce|all_gather|reduce_scatter/);
+  assert.deepEqual(problems, []);
+});
+
+test('collectives: who came late is marked', async () => {
+  const { page } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(runOf('fr_late')), '#/ranks?tab=collectives');
+  assert.deepEqual(await signsOf(page, /group dp/), ['✓✓✓✓', '✓✓✓✓', '✓✓✓✓', '✓✓!✓']);
+  await page.locator('.issued a.odd').click();
+  await settle(page);
+  assert.match(await page.locator('.detail').innerText(), /42\.8 s between the first rank and the last, rank 3/);
+});
+
+test('collectives: looks', async () => {
+  await look('collectives-late', runOf('fr_late'), [['matrix', '#/ranks?tab=collectives&cell=0']]);
+  await look('collectives-wrong', runOf('fr_wrong_op'), [['matrix', '#/ranks?tab=collectives&cell=3']]);
+});
+
 test('a run without profiles has no page of costs', async () => {
   const { page } = await openPage(browser, 'file:');
   await visit(page, pageUrl(reportOf('tlparse_meta')), '#/');

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 
+#include "analysis/collectives/issued_lines.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
 
@@ -15,17 +14,6 @@ namespace tlparse {
 namespace {
 
 using Indices = std::vector<std::size_t>;  // into IssuedJob::ranks
-
-// One sequence number of one group.
-struct Line {
-  std::int64_t sequence = 0;
-  const IssuedCollective* usual = nullptr;  // what most ranks issued
-  std::map<std::string, Indices> by_title;
-  Indices done, waiting, missing, unknown;
-  std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
-  std::size_t last_rank = 0;
-  bool IsOdd() const { return by_title.size() > 1 || !missing.empty(); }
-};
 
 std::string RanksOf(const IssuedJob& job, const Indices& indices) {
   std::vector<std::int64_t> ranks;
@@ -43,46 +31,9 @@ std::string RanksOf(const IssuedJob& job, const Indices& indices) {
   return text;
 }
 
-std::vector<Line> LinesOf(const IssuedGroup& group) {
-  std::set<std::int64_t> sequences;
-  for (const std::vector<IssuedCollective>& issued : group.issued) {
-    for (const IssuedCollective& one : issued) sequences.insert(one.sequence);
-  }
-  std::vector<Line> lines;
-  for (const std::int64_t sequence : sequences) {
-    Line line;
-    line.sequence = sequence;
-    std::size_t most = 0;
-    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-      const std::vector<const IssuedCollective*> all = group.At(i, sequence);
-      if (all.empty()) {
-        const bool is_before =
-            !group.issued[i].empty() && sequence < group.issued[i].front().sequence;
-        (is_before ? line.unknown : line.missing).push_back(group.ranks[i]);
-        continue;
-      }
-      const IssuedCollective& one = *all.front();
-      Indices& same = line.by_title[one.Title()];
-      same.push_back(group.ranks[i]);
-      if (same.size() > most) {
-        most = same.size();
-        line.usual = &one;
-      }
-      (one.is_done ? line.done : line.waiting).push_back(group.ranks[i]);
-      line.first_ns = std::min(line.first_ns, one.start_ns);
-      if (one.start_ns > line.last_ns) {
-        line.last_ns = one.start_ns;
-        line.last_rank = group.ranks[i];
-      }
-    }
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
 void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
   PrintWrapped(fmt::format("{}: ranks {}", group.Title(), RanksOf(job, group.ranks)), 2, 4);
-  const std::vector<Line> lines = LinesOf(group);
+  const std::vector<IssuedLine> lines = IssuedLines(group);
   constexpr std::size_t kLast = 3;
   Table table({{"#", Table::Align::kRight},
                {"collective"},
@@ -92,7 +43,7 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
                {"last"}});
   std::size_t left_out = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const Line& line = lines[i];
+    const IssuedLine& line = lines[i];
     if (!all && !line.IsOdd() && line.waiting.empty() && i + kLast < lines.size()) {
       ++left_out;
       continue;
@@ -173,7 +124,7 @@ void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
         .Key("ranks");
     write_ranks(group.ranks);
     json.Key("collectives").BeginArray();
-    for (const Line& line : LinesOf(group)) {
+    for (const IssuedLine& line : IssuedLines(group)) {
       json.BeginObject().Key("sequence_number").Int(line.sequence).Key("issued").BeginArray();
       for (const auto& [title, ranks] : line.by_title) {
         json.BeginObject().Key("item").String(title).Key("ranks");

@@ -3,7 +3,9 @@ import { compileArtifacts, type Artifact } from '../data/artifact';
 import { useAsync, useChunk, type Chunks } from '../data/chunks';
 import { loadBlock, loadText, type Compile, type Model } from '../data/model';
 import { buildLinks, levels, panesOf, readGraph, related, type GraphLines, type Level, type Links } from '../data/provenance';
-import { baseName, count, plural, shorten } from '../lib/format';
+import { loadHeat, profilesOfCompile, type Heat } from '../data/heat';
+import { caveatsOf, windowText, type Profile } from '../data/profiles';
+import { baseName, count, duration, percent, plural, shorten } from '../lib/format';
 import { languageOf } from '../lib/highlight';
 import { href, setQuery, type Route } from '../route';
 import { CompileLink, Empty, Waiting } from '../ui/bits';
@@ -12,6 +14,8 @@ import { TextView } from '../ui/text_view';
 import { Grid, type Column } from '../ui/virtual';
 
 interface Loaded {
+  chunk: Chunks['provenance'];
+  contentId: number;
   links: Links;
   pre: string | null;
   post: string | null;
@@ -28,7 +32,7 @@ async function loadGraph(compile: Compile, graphId: number, contentId: number, c
   const [pre, post, code] = await Promise.all([text(panes.pre), text(panes.post), text(panes.code)]);
   const preGraph = pre === null ? null : readGraph(pre);
   const postGraph = post === null ? null : readGraph(post);
-  return { links: buildLinks(chunk, contentId, preGraph, postGraph), pre, post, code, preGraph, postGraph, panes };
+  return { chunk, contentId, links: buildLinks(chunk, contentId, preGraph, postGraph), pre, post, code, preGraph, postGraph, panes };
 }
 
 // ---- which lines of each pane stand for which entities
@@ -81,6 +85,42 @@ function linesOfSources(links: Links): PaneLines {
   return lines;
 }
 
+// Lines of a pane with measured time. Where a line stands for several entities (calls of one kernel), their sum.
+type LineHeat = Map<number, { share: number; title: string }>;
+
+function heatOfLines(heat: Heat | null, lines: PaneLines): LineHeat | undefined {
+  if (!heat || heat.totalUs <= 0) return undefined;
+  const usOfLine = new Map<number, number>();
+  for (const [entity, us] of heat.byEntity) for (const line of lines.linesOfEntity.get(entity) ?? []) usOfLine.set(line, (usOfLine.get(line) ?? 0) + us);
+  if (usOfLine.size === 0) return undefined; // the log does not say which lines these kernels come from
+  return new Map([...usOfLine].map(([line, us]) => [line, { share: us / heat.totalUs, title: `${duration(us)} of ${duration(heat.totalUs)}` }]));
+}
+
+function hottestOf(heat: LineHeat): number | null {
+  const [line] = [...heat].reduce<[number | null, number]>((most, [at, { share }]) => (share > most[1] ? [at, share] : most), [null, 0]);
+  return line;
+}
+
+// What the margins show, of what total.
+function HeatLegend({ heat, profiles, graphs }: { heat: Heat; profiles: Profile[]; graphs: string }) {
+  return (
+    <p class="heat-legend">
+      <i class="swatch" /> In the margins: share of {duration(heat.totalUs)}, the time of all kernels in{' '}
+      {profiles.length > 1 ? (
+        <select aria-label="Profile" value={heat.profile.id} onChange={(event) => setQuery({ profile: event.currentTarget.value })}>
+          {profiles.map((profile) => (
+            <option value={profile.id}>{shorten(profile.name, 80)}</option>
+          ))}
+        </select>
+      ) : (
+        <b title={heat.profile.path}>{shorten(heat.profile.name, 80)}</b>
+      )}{' '}
+      ({windowText(heat.cost)}). This graph: {heat.graphUs > 0 ? `${percent(heat.graphUs / Math.max(heat.totalUs, 1e-9))}, ${duration(heat.graphUs)}` : 'no kernel of it was measured'}. A fused kernel’s time is divided among its nodes, and among its Python lines; in the code it stands at the calls and, their sum, at the definition.{' '}
+      {caveatsOf(heat.profile).join(' ')} <a href={href(['cost'], { profile: heat.profile.id, q: graphs })}>as a table</a>
+    </p>
+  );
+}
+
 interface PaneProps {
   title: string;
   text: string | null;
@@ -93,9 +133,10 @@ interface PaneProps {
   onHover: (entity: string | null) => void;
   empty: string;
   link?: string;
+  heat?: LineHeat;
 }
 
-function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, empty, link }: PaneProps) {
+function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, empty, link, heat }: PaneProps) {
   const marks = new Map<number, 'pin' | 'hover' | 'linked'>();
   const mark = (entities: Set<string>, own: string | null, strong: 'pin' | 'hover', weak: 'linked' | 'hover') => {
     for (const entity of entities) for (const line of lines.linesOfEntity.get(entity) ?? []) marks.set(line, entity === own ? strong : weak);
@@ -120,7 +161,8 @@ function Pane({ title, text, name, lines, pinned, pin, hovered, hover, onHover, 
           text={text}
           language={title === 'Python source' ? 'python' : languageOf(name, text)}
           marks={marks}
-          reveal={linkedLines[0] ?? null}
+          heat={heat}
+          reveal={linkedLines[0] ?? (heat && hottestOf(heat))}
           onHover={(line) => onHover(line === null ? null : (lines.entityOfLine.get(line) ?? null))}
           onPick={(line) => {
             const entity = lines.entityOfLine.get(line);
@@ -223,7 +265,7 @@ function Finder({ links, data }: { links: Links; data: Loaded }) {
   );
 }
 
-function Workbench({ data, compile, route }: { data: Loaded; compile: Compile; route: Route }) {
+function Workbench({ model, data, compile, route, graphId }: { model: Model; data: Loaded; compile: Compile; route: Route; graphId: number }) {
   const { links } = data;
   const [hover, setHover] = useState<string | null>(null);
   const pin = route.query.get('sel');
@@ -239,6 +281,10 @@ function Workbench({ data, compile, route }: { data: Loaded; compile: Compile; r
     const width = Math.min(40, places.reduce((most, place) => Math.max(most, place.length), 0));
     return links.sources.map((source, i) => `${places[i].padEnd(width)}  ${source.code ?? `# in ${source.function ?? '?'}`}`).join('\n');
   }, [links]);
+  const profiles = useMemo(() => profilesOfCompile(model, compile), [model, compile]);
+  const profile = profiles.find((candidate) => candidate.id === Number(route.query.get('profile'))) ?? profiles[0];
+  const measured = useAsync(profile ? `heat ${graphId} ${profile.id}` : null, () => loadHeat(profile!, graphId, data.contentId, data.chunk));
+  const heat = measured.value ?? null;
   const shared = { pinned, pin, hovered, hover, onHover: setHover };
   const link = (artifact: Artifact | null) => (artifact ? href(['compile', compile.id], { record: artifact.recordId }) : undefined);
   return (
@@ -247,11 +293,13 @@ function Workbench({ data, compile, route }: { data: Loaded; compile: Compile; r
         <Finder links={links} data={data} />
         {pin ? <Chain links={links} pin={pin} /> : <span class="quiet">Hover a line to highlight what it maps to; click to pin (the URL keeps it).</span>}
       </div>
+      {heat && <HeatLegend heat={heat} profiles={profiles} graphs={compile.label} />}
+      {measured.error && <p class="caveat">{measured.error.message}</p>}
       <div class="panes">
-        <Pane title="Python source" text={sourceText} name="" lines={sourceLines} {...shared} empty="Neither the graphs nor the kernels of this log name a source line." />
+        <Pane title="Python source" text={sourceText} name="" lines={sourceLines} heat={heatOfLines(heat, sourceLines)} {...shared} empty="Neither the graphs nor the kernels of this log name a source line." />
         <Pane title="Pre-grad graph" text={data.pre} name={data.panes.pre?.title ?? ''} lines={preLines} {...shared} link={link(data.panes.pre)} empty="This compile logged no pre-grad graph: it came from a cache, or is older than PyTorch 2.7." />
-        <Pane title="Post-grad graph" text={data.post} name={data.panes.post?.title ?? ''} lines={postLines} {...shared} link={link(data.panes.post)} empty="This graph has no post-grad text: in PyTorch 2.6 a cache hit writes none." />
-        <Pane title="Generated code" text={data.code} name={data.panes.code?.path ?? data.panes.code?.title ?? ''} lines={codeLines} {...shared} link={link(data.panes.code)} empty="No generated code is in the log." />
+        <Pane title="Post-grad graph" text={data.post} name={data.panes.post?.title ?? ''} lines={postLines} heat={heatOfLines(heat, postLines)} {...shared} link={link(data.panes.post)} empty="This graph has no post-grad text: in PyTorch 2.6 a cache hit writes none." />
+        <Pane title="Generated code" text={data.code} name={data.panes.code?.path ?? data.panes.code?.title ?? ''} lines={codeLines} heat={heatOfLines(heat, codeLines)} {...shared} link={link(data.panes.code)} empty="No generated code is in the log." />
       </div>
     </>
   );
@@ -340,7 +388,7 @@ export function ProvenancePage({ model, route, graphId }: { model: Model; route:
           ))}
         </span>
       </h1>
-      <Waiting pending={data}>{(value) => <Workbench key={row.id} data={value} compile={row.compile} route={route} />}</Waiting>
+      <Waiting pending={data}>{(value) => <Workbench key={row.id} model={model} data={value} compile={row.compile} route={route} graphId={row.id} />}</Waiting>
     </div>
   );
 }

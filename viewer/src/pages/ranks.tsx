@@ -7,6 +7,7 @@ import { href, setQuery, type Route } from '../route';
 import { Section, Tabs, Waiting } from '../ui/bits';
 import { Sequences, names } from '../ui/sequences';
 import { Matrix } from './ranks_cache';
+import { Issued } from './ranks_issued';
 
 // Of each aspect, the classes of ranks that agree.
 const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache: Chunks['cache']) => {
@@ -171,6 +172,8 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
         <Waiting pending={schedules}>
           {(value) => (
             <>
+              <Issued model={model} route={route} />
+              <h2 class="issued-head">Scheduled by the compiled graphs, as the logs tell</h2>
               <label class="quiet">
                 <input type="checkbox" checked={withWaits} onChange={(event) => setQuery({ waits: event.currentTarget.checked ? 1 : null })} /> include wait_tensor
               </label>

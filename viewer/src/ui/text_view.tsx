@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Highlighter, type Language } from '../lib/highlight';
+import { percent } from '../lib/format';
 import { useWindow } from './virtual';
 
 export const lineHeight = 18;
@@ -33,12 +34,24 @@ export function CodeLine({ highlighter, row, text }: { highlighter: Highlighter;
   );
 }
 
+function HeatMargin({ heat }: { heat: { share: number; title: string } | undefined }) {
+  if (!heat) return <span class="heat-margin" />;
+  const width = Math.min(100, 100 * heat.share);
+  return (
+    <span class="heat-margin" title={heat.title} style={{ backgroundImage: `linear-gradient(to left, var(--heat) ${width}%, transparent ${width}%)` }}>
+      {percent(heat.share)}
+    </span>
+  );
+}
+
 interface TextViewProps {
   label: string;
   text: string;
   language: Language;
   // Marked lines (0-based) and how strongly.
   marks?: Map<number, 'pin' | 'hover' | 'linked'>;
+  // Shares of measured time (0 … 1) by line, shown in the margin, and what each means.
+  heat?: Map<number, { share: number; title: string }>;
   // Brings this line into view when it changes.
   reveal?: number | null;
   onHover?: (line: number | null) => void;
@@ -81,6 +94,7 @@ export function TextView(props: TextViewProps) {
     drawn.push(
       <div key={i} data-row={i} class={`code-row ${mark ? `mark-${mark}` : ''} ${picked ? 'picked' : ''} ${found ? 'found' : ''}`} style={{ top: `${i * lineHeight}px` }}>
         <span class="line-number" aria-hidden="true" data-number={row.begin === 0 ? row.line + 1 : '↪'} />
+        {props.heat && <HeatMargin heat={row.begin === 0 ? props.heat.get(row.line) : undefined} />}
         <span class="code">
           <CodeLine highlighter={highlighter} row={row} text={lines[row.line]} />
         </span>
@@ -107,7 +121,7 @@ export function TextView(props: TextViewProps) {
         if (!window.getSelection()?.toString()) props.onPick?.(line);
       }}
     >
-      <div class="code-rows" style={{ height: `${rows.length * lineHeight + 8}px`, minWidth: `calc(${widest}ch + 5.5em)` }}>
+      <div class="code-rows" style={{ height: `${rows.length * lineHeight + 8}px`, minWidth: `calc(${widest}ch + ${props.heat ? 11 : 5.5}em)` }}>
         {drawn}
       </div>
     </div>

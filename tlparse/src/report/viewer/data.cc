@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "report/viewer/collectives.h"
 #include "report/viewer/cost.h"
 #include "report/viewer/findings.h"
 
@@ -93,6 +94,7 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
       slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
   if (stem == "text" && IsHexPrefix(part)) return TextChunk(part);
   if (name == "findings") return FindingsChunk(*database_, run_id_, origin_us_);
+  if (name == "collectives") return CollectivesChunk(*database_, run_id_, origin_us_);
   if (stem == "cost") return ProfileChunk(name, part);
   const auto specs = ViewerChunkSpecs();
   const auto spec = std::find_if(specs.begin(), specs.end(),
@@ -231,7 +233,7 @@ Result<void> ViewerData::AddArgumentNames(std::vector<std::string>& names) {
 }
 
 Result<std::vector<std::string>> ViewerData::ChunkNames() {
-  std::vector<std::string> names = {"findings", "export"};  // these take longest
+  std::vector<std::string> names = {"findings", "collectives", "export"};  // these take longest
   const auto add_ids = [&](std::string_view stem, const std::string& sql) -> Result<void> {
     ASSIGN_OR_RETURN(Statement statement, database_->Prepare(sql));
     while (true) {

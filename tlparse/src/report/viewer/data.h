@@ -18,6 +18,7 @@
 //   events/<id>        Chromium events of one process
 //   args/<n>           arguments of the events whose record is n·1024 … n·1024+1023
 //   import_log/<n>     rows n·4096 … n·4096+4095 of the import log
+//   collectives        what ranks issued, rank by sequence number
 //   cost/<id>          where the time that one profile measured went
 //   export             what export and draft export recorded
 //   text/<prefix>      payloads whose hash begins so

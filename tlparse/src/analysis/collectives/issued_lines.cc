@@ -1,0 +1,46 @@
+#include "analysis/collectives/issued_lines.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace tlparse {
+
+std::vector<IssuedLine> IssuedLines(const IssuedGroup& group) {
+  std::set<std::int64_t> sequences;
+  for (const std::vector<IssuedCollective>& issued : group.issued) {
+    for (const IssuedCollective& one : issued) sequences.insert(one.sequence);
+  }
+  std::vector<IssuedLine> lines;
+  for (const std::int64_t sequence : sequences) {
+    IssuedLine line;
+    line.sequence = sequence;
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      const std::vector<const IssuedCollective*> all = group.At(i, sequence);
+      if (all.empty()) {
+        const bool is_before =
+            !group.issued[i].empty() && sequence < group.issued[i].front().sequence;
+        (is_before ? line.unknown : line.missing).push_back(group.ranks[i]);
+        continue;
+      }
+      const IssuedCollective& one = *all.front();
+      std::vector<std::size_t>& same = line.by_title[one.Title()];
+      same.push_back(group.ranks[i]);
+      if (same.size() > most) {
+        most = same.size();
+        line.usual = &one;
+      }
+      (one.is_done ? line.done : line.waiting).push_back(group.ranks[i]);
+      line.first_ns = std::min(line.first_ns, one.start_ns);
+      if (one.start_ns > line.last_ns) {
+        line.last_ns = one.start_ns;
+        line.last_rank = group.ranks[i];
+      }
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace tlparse

@@ -1,0 +1,29 @@
+// The collectives of one group, number by number: which rank issued what, and who did not.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/collectives/issued.h"
+
+namespace tlparse {
+
+// One sequence number of one group. Ranks are indices into IssuedJob::ranks.
+struct IssuedLine {
+  std::int64_t sequence = 0;
+  const IssuedCollective* usual = nullptr;  // what most ranks issued; lives as long as the group
+  std::map<std::string, std::vector<std::size_t>> by_title;  // IssuedCollective::Title
+  std::vector<std::size_t> done, waiting;
+  std::vector<std::size_t> missing;  // did not reach it
+  std::vector<std::size_t> unknown;  // its file begins with a later number
+  std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+  std::size_t last_rank = 0;  // who issued it last
+  bool IsOdd() const { return by_title.size() > 1 || !missing.empty(); }
+};
+
+// Ascending by sequence number.
+std::vector<IssuedLine> IssuedLines(const IssuedGroup& group);
+
+}  // namespace tlparse

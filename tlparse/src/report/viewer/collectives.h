@@ -1,0 +1,16 @@
+// The chunk collectives: what ranks issued, rank by sequence number, as `tlparse collectives`
+// compares it. Bounded: where ranks are alike, only the latest numbers of each group are in it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+Result<std::string> CollectivesChunk(Database& database, std::int64_t run_id,
+                                     std::int64_t origin_us);
+
+}  // namespace tlparse

@@ -1,0 +1,58 @@
+// Measured time of one graph, by what its texts show: kernels (lines of the generated code), post-grad nodes, Python lines.
+import { load, type Chunks } from './chunks';
+import { rowsWhere, type Compile, type Model } from './model';
+import { measuredProfiles, type Profile } from './profiles';
+
+// The time of all kernels that the profile counts is `totalUs`: what shares are of.
+export interface Heat {
+  profile: Profile;
+  cost: Chunks['cost'];
+  totalUs: number;
+  graphUs: number; // of the kernels of this graph
+  byEntity: Map<string, number>; // kernel:<id>, post:<node>, source:<file:line> as in Links
+}
+
+function add(map: Map<string, number>, key: string, us: number): void {
+  map.set(key, (map.get(key) ?? 0) + us);
+}
+
+// Profiles of the process that the compile belongs to; those that overlap an earlier one are not counted.
+export function profilesOfCompile(model: Model, compile: Compile): Profile[] {
+  return measuredProfiles(model).filter((profile) => profile.process?.id === compile.processId && profile.overlapsId === null);
+}
+
+// The rules of schemas/sql/views/cost.sql: a kernel's time is divided by its nodes, and by its stacks, of which a line has as many as
+// end in it.
+export async function loadHeat(profile: Profile, graphId: number, contentId: number, chunk: Chunks['provenance']): Promise<Heat> {
+  const cost = await load('cost', profile.id);
+  const heat: Heat = { profile, cost, totalUs: cost.window.kernel_us[0] ?? 0, graphUs: 0, byEntity: new Map() };
+  const usOfKernel = new Map<number, number>();
+  for (const row of rowsWhere(cost.kernel.graph_id, graphId)) {
+    const kernel = cost.kernel.kernel_id[row];
+    const us = cost.kernel.inclusive_us[row] ?? 0;
+    heat.graphUs += us;
+    if (kernel === null) continue;
+    usOfKernel.set(kernel, (usOfKernel.get(kernel) ?? 0) + us);
+    add(heat.byEntity, `kernel:${kernel}`, us);
+  }
+  const own = new Set(rowsWhere(chunk.kernel.content_id, contentId).map((row) => chunk.kernel.id[row]!));
+  const divide = (keysOfKernel: Map<number, string[]>) => {
+    for (const [kernel, keys] of keysOfKernel) for (const key of keys) add(heat.byEntity, key, usOfKernel.get(kernel)! / keys.length);
+  };
+  const collect = (map: Map<number, string[]>, kernel: number | null, key: string) => {
+    if (kernel === null || !own.has(kernel) || !usOfKernel.has(kernel)) return;
+    const known = map.get(kernel);
+    if (known) known.push(key);
+    else map.set(kernel, [key]);
+  };
+  const nodes = new Map<number, string[]>();
+  chunk.kernel_node.kernel_id.forEach((kernel, row) => collect(nodes, kernel, `post:${chunk.kernel_node.post_grad_node[row]}`));
+  divide(nodes);
+  const s = chunk.kernel_source;
+  const innermost = new Map<string, number>(); // of each stack; rows are in the order of frames
+  s.kernel_id.forEach((kernel, row) => innermost.set(`${kernel} ${s.stack_ordinal[row]}`, row));
+  const stacks = new Map<number, string[]>();
+  for (const row of innermost.values()) collect(stacks, s.kernel_id[row], `source:${s.file[row]}:${s.line[row]}`);
+  divide(stacks);
+  return heat;
+}
