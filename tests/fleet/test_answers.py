@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
@@ -218,6 +221,49 @@ class Answers(EndToEnd):
         self.assertEqual(self.ask("time", "--job", "planted", "--function", "layer_1")["jumps"], [])
         changing = self.ask("cache", "--job", "planted")["changing_components"]
         self.assertEqual([(row["name"], row["changes"]) for row in changing], [("inductor_config[max_fusion_size]", 1)])
+
+    def test_pages_of_the_history(self):
+        hostile = "<script>alert(1)</script>&\"'"
+        self.tlparse("push", self.databases["train_order"], "--url", self.urls[0], "--job", hostile, "--job-key", "hostile")
+        server = subprocess.Popen([TLPARSE, "serve", "--url", self.urls[0], "--since", "2026-01-01", "--port", "0"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            root = server.stdout.readline().strip().rstrip("/")
+
+            def get(path, status=200, **headers):
+                try:
+                    with urllib.request.urlopen(urllib.request.Request(root + path, headers=headers), timeout=120) as answer:
+                        self.assertEqual(status, answer.status)
+                        return answer.geturl(), answer.read().decode()
+                except urllib.error.HTTPError as error:
+                    self.assertEqual(status, error.code)
+                    return root + path, error.read().decode()
+
+            _, jobs = get("/")
+            self.assertIn("job of train_order", jobs)
+            self.assertNotIn("<script", jobs)
+            name = urllib.parse.quote(hostile, safe="")
+            _, job = get(f"/job?name={name}")
+            self.assertNotIn("<script", job)
+            run_id = re.search(r'href="/run/([0-9a-f-]{36})"', job).group(1)
+            database = self.databases["train_order"]
+            slowest = rows(database, "SELECT max(s) FROM (SELECT sum(coalesce(duration_us, 0) + coalesce(backward_duration_us, 0)) / 1e6 "
+                           "AS s FROM compile WHERE duration_us IS NOT NULL GROUP BY process_id)")[0][0]
+            self.assertIn(f'<td class="n">{slowest:.3f}</td>', job)
+            _, function = get(f"/function?job={name}&name=layer_3")
+            self.assertIn("Median compile time", function)
+            address, page = get("/run/" + run_id)
+            self.assertNotEqual(address.split("/")[2], root.split("/")[2])
+            self.assertIn("<html", page)
+            self.assertEqual(get("/run/" + run_id)[0], address)  # pulled once
+            self.assertIn("there is no run", get("/run/00000000-0000-0000-0000-000000000001", 404)[1])
+            get("/job?name=none", 404)
+            get("/../etc/passwd", 404)
+            get("/", 421, Host="example.com")
+        finally:
+            server.terminate()
+            self.assertEqual(server.wait(60), 0)
+            server.stdout.close()
 
     def test_shards_answer_as_one(self):
         urls = [server.url for server in self.servers]

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <thread>
@@ -10,7 +11,9 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/fleet_arguments.h"
 #include "cli/terminal.h"
+#include "fleet/fleet_server.h"
 #include "report/server.h"
 
 namespace tlparse {
@@ -20,14 +23,13 @@ namespace {
 // Where people expect the page: links stay good from one call to the next.
 constexpr int kUsualPort = 8577;
 
-Result<std::unique_ptr<ViewerServer>> Listen(const std::string& database, ServerOptions options,
-                                             bool is_port_given) {
-  if (is_port_given) return ViewerServer::Create(database, options);
-  options.port = kUsualPort;
-  auto server = ViewerServer::Create(database, options);
+// `create` makes a server that listens on a port: the usual one if it is free.
+template <typename Create>
+auto Listen(const ServerOptions& options, bool is_port_given, Create create) {
+  if (is_port_given) return create(options.port);
+  auto server = create(kUsualPort);
   if (server || server.error().code != ErrorCode::kIo) return server;
-  options.port = 0;
-  return ViewerServer::Create(database, options);
+  return create(0);
 }
 
 // The path of the database, checked by opening it.
@@ -38,7 +40,8 @@ Result<std::string> FindDatabase(const std::string& path) {
 
 // Serves until Ctrl+C (or SIGTERM). The signals are blocked in every thread and awaited in one: a
 // handler could not stop a server.
-void RunUntilSignal(ViewerServer& server) {
+template <typename Server>
+void RunUntilSignal(Server& server) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
@@ -54,32 +57,69 @@ void RunUntilSignal(ViewerServer& server) {
   waiter.join();
 }
 
-}  // namespace
-
-int RunServe(std::span<const std::string> arguments) {
-  Arguments app(
-      "Serve the report as a page, with the database behind it and an SQL console. Reads only.",
-      "serve");
-  std::string path;
-  ServerOptions options;
-  app.Add("database", path, "a trace.db, or an output directory of tlparse").Required();
-  const Arguments::Option port =
-      app.Add("--port", options.port,
-              fmt::format("port (default: {}, or any that is free)", kUsualPort))
-          .Between(0, 65535);
-  app.Add("--host", options.host,
-          "address to listen on (default: 127.0.0.1, this machine only). Whoever can reach "
-          "it reads everything in the trace");
-  if (const std::optional<int> code = app.Parse(arguments)) return *code;
+int ServeDatabase(const std::string& path, ServerOptions options, bool is_port_given) {
   Result<std::string> database = FindDatabase(path);
   if (!database) return ReportError(database.error());
-  Result<std::unique_ptr<ViewerServer>> server = Listen(*database, options, port.WasGiven());
+  auto server = Listen(options, is_port_given, [&](int port) {
+    options.port = port;
+    return ViewerServer::Create(*database, options);
+  });
   if (!server) return ReportError(server.error());
   std::printf("%s\n", (*server)->url().c_str());
   std::fflush(stdout);
   std::fprintf(stderr, "serving %s, Ctrl+C ends it\n", Printable(*database).c_str());
   RunUntilSignal(**server);
   return kExitDone;
+}
+
+int ServeFleet(const FleetArguments& fleet, const std::string& since, const ServerOptions& viewer,
+               bool is_port_given) {
+  const std::optional<std::int64_t> since_s = ParseSince(since);
+  if (!since_s)
+    return ReportError(
+        {ErrorCode::kUsage, fmt::format("'{}' is no time like 30d or 2026-11-22", since)});
+  const Result<std::vector<ClickHouseOptions>> servers = fleet.Servers();
+  if (!servers) return ReportFleetError(servers.error());
+  FleetServerOptions options{*servers, std::max<std::int64_t>(0, *since_s / 86400), viewer};
+  auto server = Listen(viewer, is_port_given, [&](int port) {
+    options.viewer.port = port;
+    return FleetServer::Create(options);
+  });
+  if (!server) return ReportFleetError(server.error());
+  std::printf("%s\n", (*server)->url().c_str());
+  std::fflush(stdout);
+  std::fputs("serving the fleet, Ctrl+C ends it\n", stderr);
+  RunUntilSignal(**server);
+  return kExitDone;
+}
+
+}  // namespace
+
+int RunServe(std::span<const std::string> arguments) {
+  Arguments app(
+      "Serve the report as a page, with the database behind it and an SQL console; with --url the "
+      "history of a fleet, a dot a run that opens that run. Reads only.",
+      "serve");
+  std::string path;
+  std::string since = "90d";
+  ServerOptions options;
+  FleetArguments fleet;
+  app.Add("trace", path, "a trace.db, or an output directory of tlparse (not with --url)");
+  const Arguments::Option port =
+      app.Add("--port", options.port,
+              fmt::format("port (default: {}, or any that is free)", kUsualPort))
+          .Between(0, 65535);
+  app.Add("--host", options.host,
+          "address to listen on (default: 127.0.0.1, this machine only). Everyone who can reach "
+          "it reads everything in the trace, or of the fleet");
+  fleet.AddTo(app);
+  app.Add("--since", since, "with --url: runs since then: 30d, or a day like 2026-11-22")
+      .ShowDefault();
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  if (path.empty() == fleet.urls.empty())
+    return ReportError({ErrorCode::kUsage, "serve needs either a database or --url of a fleet"});
+  return path.empty() ? ServeFleet(fleet, since, options, port.WasGiven())
+                      : ServeDatabase(path, options, port.WasGiven());
 }
 
 }  // namespace tlparse

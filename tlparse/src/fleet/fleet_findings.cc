@@ -1,20 +1,18 @@
 // Findings of all runs: derived from a run when they are first asked for, kept on the server.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <set>
 
 #include "analysis/findings/findings.h"
-#include "base/remove_on_signal.h"
 #include "base/version.h"
 #include "fleet/fleet_answer.h"
 #include "fleet/pull.h"
 #include "fleet/sql_quote.h"
 #include "fleet/table_insert.h"
+#include "fleet/temporary_database.h"
 
 namespace tlparse {
 namespace {
@@ -53,31 +51,6 @@ Result<std::vector<ExaminedRun>> ReadRuns(FleetReader& reader, const FleetQuesti
   }
   return runs;
 }
-
-// A database in a directory of its own, both removed at the end.
-class TemporaryDatabase {
- public:
-  static Result<std::unique_ptr<TemporaryDatabase>> Make() {
-    std::error_code error;
-    std::string folder = (std::filesystem::temp_directory_path(error) / "tlparse-XXXXXX").string();
-    if (error || mkdtemp(folder.data()) == nullptr)
-      return Fail(ErrorCode::kIo, "no temporary directory can be made for the run");
-    return std::make_unique<TemporaryDatabase>(folder);
-  }
-  explicit TemporaryDatabase(std::string folder)
-      : folder_(std::move(folder)), path_(folder_ + "/trace.db"), remove_(path_) {}
-  ~TemporaryDatabase() {
-    std::error_code error;
-    std::filesystem::remove_all(folder_, error);
-  }
-  TemporaryDatabase(const TemporaryDatabase&) = delete;
-  TemporaryDatabase& operator=(const TemporaryDatabase&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string folder_, path_;
-  RemoveOnSignal remove_;
-};
 
 void WriteRow(TableInsert& insert, const ExaminedRun& run, std::int64_t ordinal,
               const Finding& finding) {

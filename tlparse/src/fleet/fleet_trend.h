@@ -1,0 +1,27 @@
+// How the runs of a job developed: the figures of the page of `tlparse serve --url`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fleet/fleet_answer.h"
+
+namespace tlparse {
+
+struct TrendRun {
+  std::string run_id, day, run_name;
+  std::int64_t ranks = 0;
+  // Of the process with the largest value.
+  std::optional<double> compile_s;  // nothing: no compile with a known duration
+  std::int64_t recompiles = 0;
+  std::int64_t graph_breaks = 0;
+  std::optional<double> hit_rate;  // of all processes and layers, 0 to 1; nothing: no lookups
+};
+
+// Runs of the question, the earliest first; of more than `question.limit` the latest.
+Result<std::vector<TrendRun>> ReadTrend(FleetReader& reader, const FleetQuestion& question);
+
+}  // namespace tlparse
