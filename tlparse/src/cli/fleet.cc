@@ -19,7 +19,7 @@ int RunInit(Given given) {
   Arguments app(
       "Make the fleet's database and tables on every --url, and add what is missing; once, by an "
       "administrator. May be repeated.",
-      "init");
+      "fleet init");
   FleetArguments fleet;
   InitOptions options;
   std::string retention;
@@ -58,7 +58,8 @@ int RunInit(Given given) {
 }
 
 int RunDelete(Given given) {
-  Arguments app("Remove a run: hidden at once, deleted by the server in the background.", "delete");
+  Arguments app("Remove a run: hidden at once, deleted by the server in the background.",
+                "fleet delete");
   FleetArguments fleet;
   std::string run_id;
   fleet.AddTo(app);
@@ -88,7 +89,7 @@ int RunGc(Given given) {
   Arguments app(
       "Remove what killed pushes left behind, what later pushes replaced, and days that are too "
       "old.",
-      "gc");
+      "fleet gc");
   FleetArguments fleet;
   GcOptions options;
   std::string older_than;

@@ -122,7 +122,7 @@ int RunFleetAnswer(const std::string& name, std::span<const std::string> given) 
                                            [&](const auto& one) { return one.name == name; });
   if (command == std::end(kAnswers))
     return ReportError({ErrorCode::kInternal, "no such answer of a fleet: " + name});
-  Arguments app(command->description, name);
+  Arguments app(command->description, "fleet " + name);
   FleetArguments fleet;
   FleetQuestion question;
   std::string since = "30d";
