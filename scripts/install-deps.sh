@@ -64,7 +64,7 @@ if [ "$set_name" = full ]; then
   need_command clang-format clang-format
   need_command redis-server redis-server
   need_command chromium chromium
-  need_package catch2 libgloo-dev libhiredis-dev libtorch-dev python3-jsonschema
+  need_package catch2 libgloo-dev libtorch-dev python3-jsonschema
 fi
 
 as_root() {

@@ -7,6 +7,8 @@
 #include <openssl/md5.h>
 #include <openssl/sha.h>
 
+#include <new>
+
 namespace libtrace::detail {
 namespace {
 
@@ -40,9 +42,34 @@ Sha256 Sha256Of(std::string_view text) {
   return digest;
 }
 
-std::string Sha256Hex(std::string_view text) {
-  const Sha256 digest = Sha256Of(text);
-  return Hex(digest.data(), digest.size());
+std::string Hex(const Sha256& digest) { return Hex(digest.data(), digest.size()); }
+std::string Sha256Hex(std::string_view text) { return Hex(Sha256Of(text)); }
+
+Sha256 HmacSha256(std::string_view key, std::string_view text) {
+  constexpr size_t kBlockSize = 64;
+  const Sha256 digest_of_key = Sha256Of(key);
+  if (key.size() > kBlockSize)
+    key = {reinterpret_cast<const char*>(digest_of_key.data()), digest_of_key.size()};
+  std::string inner(kBlockSize, '\x36'), outer(kBlockSize, '\x5C');
+  for (size_t i = 0; i < key.size(); ++i) {
+    inner[i] = static_cast<char>(inner[i] ^ key[i]);
+    outer[i] = static_cast<char>(outer[i] ^ key[i]);
+  }
+  const Sha256 digest = Sha256Of(inner.append(text));
+  return Sha256Of(outer.append(reinterpret_cast<const char*>(digest.data()), digest.size()));
+}
+
+Sha256Stream::Sha256Stream() {
+  static_assert(sizeof(SHA256_CTX) <= sizeof state_ && alignof(SHA256_CTX) <= 8);
+  SHA256_Init(new (state_) SHA256_CTX);
+}
+void Sha256Stream::Add(std::string_view piece) {
+  SHA256_Update(reinterpret_cast<SHA256_CTX*>(state_), piece.data(), piece.size());
+}
+Sha256 Sha256Stream::Finish() {
+  Sha256 digest;
+  SHA256_Final(digest.data(), reinterpret_cast<SHA256_CTX*>(state_));
+  return digest;
 }
 
 std::string Base32Key(const Sha256& digest) {

@@ -66,7 +66,7 @@ TEST_CASE("Component names are made to fit the grammar", "[cache_key]") {
 }
 
 TEST_CASE("An entry survives coding, and damage is noticed", "[cache_entry]") {
-  const CacheEntry entry{std::string("\0\xFFz", 3), "n == 2", 5, 2, {{"k", "v"}}};
+  const CacheEntry entry{std::string("\0\xFFz", 3), "n == 2", 5, 2, {{"k", "v"}}, {}, {{"a", "b"}}};
   const std::string bytes = EncodeCacheEntry(entry);
   CacheEntry decoded;
   REQUIRE(DecodeCacheEntry(bytes, decoded).ok());
@@ -75,6 +75,7 @@ TEST_CASE("An entry survives coding, and damage is noticed", "[cache_entry]") {
   CHECK(decoded.time_taken_ns == 5);
   CHECK(decoded.backward_time_taken_ns == 2);
   CHECK(decoded.properties == entry.properties);
+  CHECK(decoded.notes == entry.notes);
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 1);
@@ -204,7 +205,7 @@ TEST_CASE("A damaged entry is a miss and goes away", "[local_store]") {
   cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("code"); });
   fs::path entry;
   for (const auto& file : fs::recursive_directory_iterator(directory.path())) {
-    if (file.is_regular_file()) entry = file.path();
+    if (file.path().extension() == ".head") entry = fs::path(file.path()).replace_extension();
   }
   const std::string key = KeyOf("x").text;
   CHECK(entry.parent_path() == directory.path() / key.substr(1, 2) / key);
@@ -231,9 +232,9 @@ TEST_CASE("The least recently used entries go when the limit is reached", "[loca
   }
   CHECK(size_bytes <= 10'000);
   std::vector<StoredEntry> entries;
-  CHECK(store.Get(key(0).text, entries).ok());
+  CHECK(store.List(key(0).text, entries).ok());
   CHECK(entries.size() == 1);
-  CHECK(store.Get(key(1).text, entries).ok());
+  CHECK(store.List(key(1).text, entries).ok());
   CHECK(entries.empty());
   // Too large for the cache altogether: compiled, not kept.
   const CacheResult result =
@@ -254,7 +255,10 @@ TEST_CASE("Keys that are paths are refused", "[local_store]") {
   const TemporaryDirectory directory;
   LocalStore store(directory.string(), 0);
   for (const char* key : {"../../../etc/x", "a/b/c/d", "", "abc", ".hidden.."}) {
-    CHECK_FALSE(store.Put(key, {"h", "b"}).ok());
+    CHECK_FALSE(store.Put(key, {"h", "b", 0}, [](ChunkSink) { return Status(); }).ok());
+  }
+  for (const char* hash : {"../x", "", "a/b", "a.head"}) {
+    CHECK_FALSE(store.Put("taaa", {hash, "b", 0}, [](ChunkSink) { return Status(); }).ok());
   }
 }
 

@@ -149,6 +149,14 @@ void EmitCaches(const std::string& directory) {
   off.GetOrCompile(key, {}, [] { return CompileOutput{}; });
   const std::string bundle = recorder->Serialize();
   (void)PopulateCaches(bundle, {&cache.outer()});
+
+  // A remote store that does not answer.
+  RedisOptions redis;
+  redis.unix_socket = directory + "/no.sock";
+  redis.allow_unauthenticated = true;
+  CompileCacheOptions remote{.layer = "libtrace_model"};
+  (void)MakeRedisStore(redis, remote.remote);
+  (void)CompileCache(remote).GetOrCompile(key, holds, [] { return CompileOutput{}; });
 }
 
 // A kernel as a GPU would report it: CUPTI is the tests' stand-in.

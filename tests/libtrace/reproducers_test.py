@@ -24,8 +24,7 @@ def libraries():
     if None in found:
         print("skipped: the libraries are not built as static ones")
         sys.exit(77)
-    hiredis = subprocess.run(["pkg-config", "--libs", "hiredis"], capture_output=True, text=True).stdout.split()
-    return [*map(str, found), *hiredis, "-lcrypto", "-lpthread", "-ldl", "-lstdc++"]
+    return [*map(str, found), "-lssl", "-lcrypto", "-lpthread", "-ldl", "-lstdc++"]
 
 
 def build(source, folder):

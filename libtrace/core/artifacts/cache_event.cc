@@ -37,7 +37,9 @@ void WriteCacheInfo(JsonWriter& json, CacheState state, const CacheInfo& info) {
       .OptionalField("time_saved_ns", info.time_saved_ns)
       .OptionalField("time_taken_ns", info.time_taken_ns)
       .OptionalField("ephemeral_timeout_increase", info.ephemeral_timeout_increase_s)
-      .OptionalField("answered_by", info.answered_by);
+      .OptionalField("answered_by", info.answered_by)
+      .OptionalField("remote_error", info.remote_error)
+      .OptionalField("waited_ns", info.waited_ns);
   if (info.compile_id) {
     json.Field("compile_id", *info.compile_id);
   } else if (!CurrentContext().compile_id.empty()) {

@@ -4,22 +4,14 @@
 #include <utility>
 
 #include "core/cache/atomic_file.h"
-#include "core/cache/byte_coder.h"
+#include "core/cache/bundle.h"
+#include "core/cache/entry_head.h"
 #include "core/digest.h"
 #include "libtrace/cache/compile_cache.h"
 #include "libtrace/trace.h"
 
 namespace libtrace {
 namespace {
-
-constexpr std::string_view kMagic = "libtrace cache bundle 1\n";
-constexpr size_t kHashSize = 64;  // hex SHA-256 of what follows it
-
-struct BundleEntry {
-  std::string_view layer;
-  std::string_view key;
-  std::string_view bytes;
-};
 
 void AddTo(CacheBundleInfo& info, std::string_view layer, std::string_view key) {
   std::vector<std::string>& keys = info.keys_by_layer[std::string(layer)];
@@ -45,81 +37,122 @@ void EmitBundle(std::string_view action, std::string_view path, const CacheBundl
       options, location);
 }
 
-Status ReadBundle(std::string_view bundle, std::vector<BundleEntry>& entries) {
-  if (!bundle.starts_with(kMagic) || bundle.size() < kMagic.size() + kHashSize + 1 ||
-      bundle[kMagic.size() + kHashSize] != '\n') {
-    return Status::Error("not a cache bundle of this version");
-  }
-  const std::string_view hash = bundle.substr(kMagic.size(), kHashSize);
-  const std::string_view body = bundle.substr(kMagic.size() + kHashSize + 1);
-  if (detail::Sha256Hex(body) != hash)
-    return Status::Error("cache bundle is damaged: wrong checksum");
-  detail::ByteReader reader(body);
-  const uint64_t count = reader.U64();
-  for (uint64_t i = 0; i < count && reader.ok(); ++i) {
-    BundleEntry entry;
-    entry.layer = reader.Sized();
-    entry.key = reader.Sized();
-    entry.bytes = reader.Sized();
-    entries.push_back(entry);
-  }
-  if (!reader.ok() || !reader.at_end()) return Status::Error("cache bundle is damaged: wrong size");
-  return {};
-}
-
 }  // namespace
 
 struct ArtifactRecorder::Impl {
+  // What an artifact is read from, without its bytes twice.
+  struct Recorded {
+    StoredEntry stored;
+    std::shared_ptr<const CacheEntry> artifact;  // nothing but the artifact
+  };
+  // A bundle about to be written. `artifacts` are distinct, in the order of their offsets.
+  struct Contents {
+    CacheBundleInfo info;
+    std::string index;
+    std::vector<std::shared_ptr<const CacheEntry>> artifacts;
+  };
+
   mutable std::mutex mutex;
-  // (layer, key) -> content hash -> bytes
-  std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>> entries;
+  // (layer, key) -> content hash
+  std::map<std::pair<std::string, std::string>, std::map<std::string, Recorded>> entries;
+  std::map<detail::Sha256, std::weak_ptr<const CacheEntry>> artifacts;
   std::string auto_save_path;
   bool is_changed = false;
+
+  Contents Collect() const;
 };
 
 ArtifactRecorder::ArtifactRecorder() : impl_(std::make_unique<Impl>()) {}
 ArtifactRecorder::~ArtifactRecorder() = default;
 
 void ArtifactRecorder::Record(std::string_view layer, std::string_view key,
-                              std::string_view entry_bytes) {
-  std::string hash = detail::Base32Key(detail::Sha256Of(entry_bytes));
+                              const CacheEntry& entry) {
+  StoredEntry stored;
+  detail::EntryHead head;
+  if (!detail::EncodeHeadOf(entry, stored).ok() || !detail::DecodeHead(stored, head).ok()) return;
   const std::lock_guard lock(impl_->mutex);
   auto& variants = impl_->entries[{std::string(layer), std::string(key)}];
-  if (variants.try_emplace(std::move(hash), entry_bytes).second) impl_->is_changed = true;
+  const auto [variant, is_new] = variants.try_emplace(stored.content_hash);
+  if (!is_new) return;
+  impl_->is_changed = true;
+  std::weak_ptr<const CacheEntry>& known = impl_->artifacts[head.artifact_digest];
+  std::shared_ptr<const CacheEntry> artifact = known.lock();
+  if (!artifact) {
+    auto copy = std::make_shared<CacheEntry>();
+    copy->artifact = entry.artifact;
+    copy->artifact_file = entry.artifact_file;
+    known = artifact = std::move(copy);
+  }
+  variant->second = {std::move(stored), std::move(artifact)};
 }
 
-std::string ArtifactRecorder::Serialize(CacheBundleInfo* info, CallSite location) const {
-  return SerializeFor("", info, location);
-}
-
-std::string ArtifactRecorder::SerializeFor(std::string_view path, CacheBundleInfo* info,
-                                           CallSite location) const {
-  CacheBundleInfo contents;
-  std::string entries;
-  {
-    const std::lock_guard lock(impl_->mutex);
-    for (const auto& [name, variants] : impl_->entries) {
-      for (const auto& [hash, bytes] : variants) {
-        AddTo(contents, name.first, name.second);
-        detail::PutSized(name.first, entries);
-        detail::PutSized(name.second, entries);
-        detail::PutSized(bytes, entries);
+ArtifactRecorder::Impl::Contents ArtifactRecorder::Impl::Collect() const {
+  Contents contents;
+  std::vector<detail::BundleEntry> listed;
+  std::map<const CacheEntry*, uint64_t> offsets;
+  uint64_t next_offset = 0;
+  const std::lock_guard lock(mutex);
+  for (const auto& [name, variants] : entries) {
+    for (const auto& [hash, recorded] : variants) {
+      AddTo(contents.info, name.first, name.second);
+      const auto [offset, is_new] = offsets.try_emplace(recorded.artifact.get(), next_offset);
+      if (is_new) {
+        next_offset += recorded.stored.artifact_size_bytes;
+        contents.artifacts.push_back(recorded.artifact);
       }
+      listed.push_back({name.first, name.second, recorded.stored, offset->second});
     }
   }
-  std::string body;
-  detail::PutU64(contents.entry_count, body);
-  body += entries;
-  std::string bundle(kMagic);
-  bundle.append(detail::Sha256Hex(body)).append("\n").append(body);
-  contents.size_bytes = bundle.size();
-  EmitBundle("serialize", path, contents, location);
-  if (info != nullptr) *info = std::move(contents);
+  contents.index = detail::EncodeBundleIndex(listed);
+  contents.info.size_bytes =
+      detail::BundleTitle(detail::Hex({})).size() + contents.index.size() + next_offset;
+  return contents;
+}
+
+namespace {
+
+// The bundle in pieces. Reads the artifacts twice: the checksum stands before them.
+Status WriteBundle(std::string_view index,
+                   const std::vector<std::shared_ptr<const CacheEntry>>& artifacts,
+                   ChunkSink sink) {
+  detail::Sha256Stream digest;
+  digest.Add(index);
+  for (const auto& artifact : artifacts) {
+    Status status = detail::ReadArtifact(*artifact, [&](std::string_view chunk) {
+      digest.Add(chunk);
+      return true;
+    });
+    if (!status.ok()) return status;
+  }
+  if (!sink(detail::BundleTitle(detail::Hex(digest.Finish()))) || !sink(index))
+    return Status::Error("a cache bundle could not be written");
+  for (const auto& artifact : artifacts) {
+    if (Status status = detail::ReadArtifact(*artifact, sink); !status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string ArtifactRecorder::Serialize(CacheBundleInfo* info, CallSite location) const {
+  Impl::Contents contents = impl_->Collect();
+  std::string bundle;
+  const Status status =
+      WriteBundle(contents.index, contents.artifacts, [&](std::string_view chunk) {
+        bundle.append(chunk);
+        return true;
+      });
+  if (!status.ok()) return {};
+  EmitBundle("serialize", "", contents.info, location);
+  if (info != nullptr) *info = std::move(contents.info);
   return bundle;
 }
 
 Status ArtifactRecorder::Save(const std::string& path, CallSite location) const {
-  return detail::WriteFileAtomically(path, SerializeFor(path, nullptr, location));
+  const Impl::Contents contents = impl_->Collect();
+  EmitBundle("serialize", path, contents.info, location);
+  return detail::WriteFileAtomically(
+      path, [&](ChunkSink sink) { return WriteBundle(contents.index, contents.artifacts, sink); });
 }
 
 void ArtifactRecorder::SetAutoSave(std::string path) {
@@ -145,36 +178,35 @@ Status ArtifactRecorder::AfterCompile(CallSite location) {
 void ArtifactRecorder::Clear() {
   const std::lock_guard lock(impl_->mutex);
   impl_->entries.clear();
+  impl_->artifacts.clear();
   impl_->is_changed = false;
 }
 
-CacheBundleInfo ArtifactRecorder::info() const {
-  const std::lock_guard lock(impl_->mutex);
-  CacheBundleInfo contents;
-  for (const auto& [name, variants] : impl_->entries) {
-    for (const auto& [hash, bytes] : variants) {
-      AddTo(contents, name.first, name.second);
-      contents.size_bytes += bytes.size();
-    }
-  }
-  return contents;
-}
+CacheBundleInfo ArtifactRecorder::info() const { return impl_->Collect().info; }
 
 namespace {
 
-Status Populate(std::string_view bundle, std::string_view path,
+Status Populate(detail::BundleBytes bytes, std::string_view path,
                 const std::vector<CompileCache*>& caches, CacheBundleInfo* info,
                 CallSite location) {
-  std::vector<BundleEntry> entries;
-  if (Status status = ReadBundle(bundle, entries); !status.ok()) return status;
+  std::vector<detail::BundleEntry> entries;
   CacheBundleInfo contents;
-  contents.size_bytes = bundle.size();
-  for (const BundleEntry& entry : entries) {
+  uint64_t artifacts_offset = 0;
+  if (Status status =
+          detail::ReadBundleIndex(bytes, entries, artifacts_offset, contents.size_bytes);
+      !status.ok()) {
+    return status;
+  }
+  for (const detail::BundleEntry& entry : entries) {
     CompileCache* target = nullptr;
     for (CompileCache* cache : caches) {
       if (cache->layer() == entry.layer) target = cache;
     }
-    if (target == nullptr || !target->PutBytes(entry.key, entry.bytes).ok()) {
+    const auto artifact = [&](ChunkSink sink) {
+      return bytes(artifacts_offset + entry.artifact_offset, entry.stored.artifact_size_bytes,
+                   sink);
+    };
+    if (target == nullptr || !target->PutStored(entry.key, entry.stored, artifact).ok()) {
       ++contents.skipped_count;
       continue;
     }
@@ -189,14 +221,23 @@ Status Populate(std::string_view bundle, std::string_view path,
 
 Status PopulateCaches(std::string_view bundle, const std::vector<CompileCache*>& caches,
                       CacheBundleInfo* info, CallSite location) {
-  return Populate(bundle, "", caches, info, location);
+  const auto bytes = [&](uint64_t offset, uint64_t size_bytes, ChunkSink sink) {
+    if (offset >= bundle.size()) return Status();
+    return sink(bundle.substr(offset, size_bytes))
+               ? Status()
+               : Status::Error("the transfer of an artifact was stopped");
+  };
+  return Populate(bytes, "", caches, info, location);
 }
 
 Status LoadCacheBundle(const std::string& path, const std::vector<CompileCache*>& caches,
                        CacheBundleInfo* info, CallSite location) {
-  std::string bundle;
-  if (Status status = detail::ReadFile(path, bundle); !status.ok()) return status;
-  return Populate(bundle, path, caches, info, location);
+  std::shared_ptr<const ArtifactFile> file;
+  if (Status status = ArtifactFile::Open(path, file); !status.ok()) return status;
+  const auto bytes = [&](uint64_t offset, uint64_t size_bytes, ChunkSink sink) {
+    return detail::ReadChunks(file->descriptor(), sink, offset, size_bytes);
+  };
+  return Populate(bytes, path, caches, info, location);
 }
 
 }  // namespace libtrace

@@ -43,6 +43,7 @@ class ByteReader {
 
   bool ok() const { return ok_; }
   bool at_end() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
 
  private:
   void Fail() {

@@ -1,117 +1,19 @@
 #include "libtrace/cache/compile_cache.h"
 
-#include <mutex>
-
+#include "core/cache/compile_cache_impl.h"
 #include "core/clock.h"
-#include "core/digest.h"
 #include "core/exception_text.h"
 #include "libtrace/cache/artifact_recorder.h"
 
 namespace libtrace {
-namespace {
-
-constexpr std::string_view kFullMiss = "full_miss";
-constexpr std::string_view kGuardMiss = "guard_miss";
-
-StoredEntry ToStored(std::string_view bytes) {
-  return {detail::Base32Key(detail::Sha256Of(bytes)), std::string(bytes)};
-}
-
-}  // namespace
-
-struct CompileCache::Impl {
-  CompileCacheOptions options;
-  std::unique_ptr<LocalStore> local;
-  mutable std::mutex mutex;  // guards the counters
-  CacheCounters counters;
-
-  void Count(uint64_t CacheCounters::*counter) {
-    const std::lock_guard lock(mutex);
-    ++(counters.*counter);
-  }
-
-  // One pass over the entries of a store. Returns true if one of them is the hit.
-  bool SearchStore(CacheStore& store, std::string_view name, Lookup& lookup, GuardCheck check_guard,
-                   Accept accept);
-  bool Matches(const CacheEntry& entry, Lookup& lookup, GuardCheck check_guard, Accept accept);
-  void Hit(std::string_view store_name, const StoredEntry& stored, Lookup& lookup);
-  void FailLookup(Lookup& lookup, const BypassReason& reason);
-  void EmitBypass(const BypassReason& reason, CacheInfo& info, CallSite location);
-  Status StatusOfBypass(const BypassReason& reason) const;
-  Status Store(std::string_view key, std::string_view bytes, bool is_remote_wanted);
-};
-
 CompileCache::CompileCache(CompileCacheOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->options = std::move(options);
-  if (!impl_->options.directory.empty()) {
-    impl_->local =
-        std::make_unique<LocalStore>(impl_->options.directory, impl_->options.max_size_bytes);
-  }
+  const CompileCacheOptions& kept = impl_->options;
+  if (!kept.directory.empty())
+    impl_->local = std::make_unique<LocalStore>(kept.directory, kept.max_size_bytes);
+  if (!impl_->local && !kept.remote) impl_->options.single_flight = false;
 }
 CompileCache::~CompileCache() = default;
-
-bool CompileCache::Impl::Matches(const CacheEntry& entry, Lookup& lookup, GuardCheck check_guard,
-                                 Accept accept) {
-  if (!entry.guard.empty() && (!check_guard || !check_guard(entry.guard))) {
-    // Entries come newest first: the newest failed guard is the one worth telling.
-    if (!lookup.info_.cache_status_guard_expr) {
-      lookup.info_.cache_status_detailed = kGuardMiss;
-      lookup.info_.cache_status_guard_expr = entry.guard;
-    }
-    return false;
-  }
-  CacheInfo info;
-  if (accept && !accept(entry, info)) {
-    lookup.info_.cache_status_detailed = info.cache_status_detailed;
-    lookup.info_.cache_status_guard_expr = info.cache_status_guard_expr;
-    return false;
-  }
-  info.cache_status_detailed = "hit";
-  if (!entry.guard.empty()) info.cache_status_guard_expr = entry.guard;
-  lookup.info_ = std::move(info);
-  return true;
-}
-
-bool CompileCache::Impl::SearchStore(CacheStore& store, std::string_view name, Lookup& lookup,
-                                     GuardCheck check_guard, Accept accept) {
-  std::vector<StoredEntry> stored;
-  const Status status = store.Get(lookup.key_.text, stored);
-  const bool is_remote = name == "remote";
-  if (!status.ok() && is_remote) Count(&CacheCounters::remote_error_count);
-  for (const StoredEntry& candidate : stored) {
-    CacheEntry entry;
-    if (!DecodeCacheEntry(candidate.bytes, entry).ok()) {
-      Count(&CacheCounters::damaged_count);
-      continue;
-    }
-    if (!Matches(entry, lookup, check_guard, accept)) continue;
-    lookup.entry_ = std::move(entry);
-    Hit(name, candidate, lookup);
-    return true;
-  }
-  if (status.ok() || !is_remote) {
-    Count(is_remote ? &CacheCounters::remote_miss_count : &CacheCounters::local_miss_count);
-  }
-  return false;
-}
-
-void CompileCache::Impl::Hit(std::string_view store_name, const StoredEntry& stored,
-                             Lookup& lookup) {
-  lookup.state_ = CacheState::kHit;
-  lookup.info_.answered_by = store_name;
-  const std::string& key = lookup.key_.text;
-  if (store_name == "remote") {
-    Count(&CacheCounters::remote_hit_count);
-    if (local && !local->Put(key, stored).ok()) Count(&CacheCounters::store_error_count);
-  } else {
-    Count(&CacheCounters::local_hit_count);
-    local->Touch(key, stored.content_hash);
-  }
-  if (options.recorder) options.recorder->Record(options.layer, key, stored.bytes);
-  const std::lock_guard lock(mutex);
-  ++counters.hit_count;
-  counters.time_saved_ns += lookup.entry_.time_taken_ns;
-}
 
 Status CompileCache::Impl::StatusOfBypass(const BypassReason& reason) const {
   if (!options.strict) return {};
@@ -140,16 +42,21 @@ void CompileCache::Impl::FailLookup(Lookup& lookup, const BypassReason& reason) 
   lookup.status_ = StatusOfBypass(reason);
 }
 
-Status CompileCache::Impl::Store(std::string_view key, std::string_view bytes,
-                                 bool is_remote_wanted) {
-  const StoredEntry stored = ToStored(bytes);
-  Status status = Status::Error("the cache has no store");
+Status CompileCache::Impl::Store(std::string_view key, const CacheEntry& entry,
+                                 bool is_remote_wanted, StoredEntry& stored) {
+  Status status = detail::EncodeHeadOf(entry, stored);
+  if (!status.ok()) {
+    Count(&CacheCounters::store_error_count);
+    return status;
+  }
+  const auto artifact = [&](ChunkSink sink) { return detail::ReadArtifact(entry, sink); };
+  status = Status::Error("the cache has no store");
   if (local) {
-    status = local->Put(key, stored);
+    status = local->Put(key, stored, artifact);
     if (!status.ok()) Count(&CacheCounters::store_error_count);
   }
   if (options.remote && (is_remote_wanted || !local)) {
-    const Status remote_status = options.remote->Put(key, stored);
+    const Status remote_status = options.remote->Put(key, stored, artifact);
     if (!remote_status.ok()) Count(&CacheCounters::remote_error_count);
     if (!status.ok()) status = remote_status;
   }
@@ -175,23 +82,30 @@ CompileCache::Lookup CompileCache::Find(const CacheKey& key, GuardCheck check_gu
   }
   bool is_hit = false;
   try {
-    is_hit =
-        (impl_->local && impl_->SearchStore(*impl_->local, "local", lookup, check_guard, accept)) ||
-        (impl_->options.remote &&
-         impl_->SearchStore(*impl_->options.remote, "remote", lookup, check_guard, accept));
+    is_hit = impl_->Search(lookup, check_guard, accept) ||
+             (impl_->options.single_flight && impl_->WaitOrClaim(lookup, check_guard, accept));
   } catch (...) {
     std::string reason = detail::CurrentExceptionMessage();
     if (reason.empty()) reason = "a guard threw";
     impl_->FailLookup(lookup, {std::move(reason), detail::CurrentExceptionType(), {}, true});
     return lookup;
   }
+  impl_->CountOutcome(lookup, is_hit);
   lookup.info_.key = key.text;
   lookup.info_.components = key.components;
   lookup.info_.cache_event_time_ns = detail::NowNs();
   if (!is_hit) {
-    if (!lookup.info_.cache_status_detailed) lookup.info_.cache_status_detailed = kFullMiss;
+    if (!lookup.info_.remote_error) lookup.info_.remote_error = lookup.entry_error_;
+    // A store that did not answer may have had the entry, whatever the others said.
+    if (lookup.info_.remote_error) {
+      lookup.info_.cache_status_detailed = "remote_error";
+    } else if (!lookup.info_.cache_status_detailed) {
+      lookup.info_.cache_status_detailed = "full_miss";
+    }
     return lookup;
   }
+  if (impl_->options.recorder)
+    impl_->options.recorder->Record(impl_->options.layer, key.text, lookup.entry_);
   if (!lookup.info_.time_saved_ms) lookup.info_.time_saved_ns = lookup.entry_.time_taken_ns;
   lookup.is_emitted_ = true;
   EmitCacheEvent(impl_->options.layer, CacheState::kHit, lookup.info_, location);
@@ -207,7 +121,11 @@ CompileCache::Lookup::Lookup(Lookup&& other) noexcept
       info_(std::move(other.info_)),
       status_(std::move(other.status_)),
       start_ns_(other.start_ns_),
-      is_emitted_(other.is_emitted_) {}
+      is_emitted_(other.is_emitted_),
+      content_hash_(std::move(other.content_hash_)),
+      rejected_(std::move(other.rejected_)),
+      entry_error_(std::move(other.entry_error_)),
+      flight_(std::move(other.flight_)) {}
 
 CompileCache::Lookup::~Lookup() { EmitMiss(); }
 
@@ -217,20 +135,27 @@ void CompileCache::Lookup::EmitMiss() noexcept {
   {
     const std::lock_guard lock(cache_->impl_->mutex);
     ++cache_->impl_->counters.miss_count;
-    if (info_.cache_status_detailed == kGuardMiss) ++cache_->impl_->counters.guard_miss_count;
+    if (info_.cache_status_detailed == "guard_miss") ++cache_->impl_->counters.guard_miss_count;
   }
   EmitCacheEvent(cache_->layer(), CacheState::kMiss, info_, location_);
+}
+
+void CompileCache::Lookup::BeginCompile() noexcept {
+  if (flight_) flight_->BeginCompile();
 }
 
 Status CompileCache::Lookup::Finish(CacheEntry& entry) {
   if (state_ != CacheState::kMiss) return Status::Error("only a miss is stored");
   if (entry.time_taken_ns == 0) entry.time_taken_ns = detail::SteadyNs() - start_ns_;
-  const std::string bytes = EncodeCacheEntry(entry);
-  Status status = cache_->impl_->Store(key_.text, bytes, true);
+  StoredEntry stored;
+  Status status = cache_->impl_->Store(key_.text, entry, true, stored);
+  if (status.ok()) content_hash_ = stored.content_hash;
+  BeginCompile();
+  flight_.reset();
   if (!is_emitted_) info_.time_taken_ns = entry.time_taken_ns;
   EmitMiss();
   if (const auto& recorder = cache_->impl_->options.recorder) {
-    recorder->Record(cache_->layer(), key_.text, bytes);
+    recorder->Record(cache_->layer(), key_.text, entry);
     if (!recorder->AfterCompile(location_).ok()) {
       cache_->impl_->Count(&CacheCounters::store_error_count);
     }
@@ -242,6 +167,8 @@ void CompileCache::Lookup::FinishBypassed(const BypassReason& reason) {
   if (state_ != CacheState::kMiss) return;
   state_ = CacheState::kBypass;
   is_emitted_ = true;
+  BeginCompile();
+  flight_.reset();
   cache_->impl_->EmitBypass(reason, info_, location_);
   status_ = cache_->impl_->StatusOfBypass(reason);
 }
@@ -254,12 +181,14 @@ CacheResult CompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_gua
   if (lookup.state() == CacheState::kHit) {
     result.entry = std::move(lookup.entry());
     result.is_cached = true;
+    result.content_hash = lookup.content_hash();
     return result;
   }
   if (!lookup.status().ok()) {
     result.status = lookup.status();
     return result;
   }
+  lookup.BeginCompile();
   CompileOutput output = compile();
   if (lookup.state() == CacheState::kMiss) {
     if (output.bypass) {
@@ -269,6 +198,7 @@ CacheResult CompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_gua
       if (!result.status.ok()) return result;
     } else {
       result.is_cached = lookup.Finish(output.entry).ok();
+      result.content_hash = lookup.content_hash();
     }
   }
   result.entry = std::move(output.entry);
@@ -286,13 +216,21 @@ Status CompileCache::StatusOfBypass(const BypassReason& reason) const {
 }
 
 Status CompileCache::Put(std::string_view key, const CacheEntry& entry) {
-  return impl_->Store(key, EncodeCacheEntry(entry), true);
+  StoredEntry stored;
+  return impl_->Store(key, entry, true, stored);
 }
 
-Status CompileCache::PutBytes(std::string_view key, std::string_view bytes) {
-  CacheEntry entry;
-  if (Status status = DecodeCacheEntry(bytes, entry); !status.ok()) return status;
-  return impl_->Store(key, bytes, false);
+Status CompileCache::PutStored(std::string_view key, const StoredEntry& entry,
+                               ArtifactSource artifact) {
+  detail::EntryHead head;
+  if (Status status = detail::DecodeHead(entry, head); !status.ok()) return status;
+  if (!impl_->local && !impl_->options.remote) return Status::Error("the cache has no store");
+  CacheStore& store = impl_->local ? *impl_->local : *impl_->options.remote;
+  return store.Put(key, entry, artifact);
+}
+
+Status CompileCache::RemoveLocal(std::string_view key, const std::string& content_hash) {
+  return impl_->local ? impl_->local->RemoveEntry(key, {content_hash, {}, 0}) : Status();
 }
 
 Status CompileCache::Remove(std::string_view key) {

@@ -1,5 +1,8 @@
 #include "libtrace/cache/layered_cache.h"
 
+#include <cstdlib>
+
+#include "core/cache/byte_coder.h"
 #include "core/clock.h"
 
 namespace libtrace {
@@ -7,29 +10,49 @@ namespace {
 
 // Properties of an outer entry, in this order for each graph.
 constexpr std::string_view kGraphKey = "graph_key";
-constexpr std::string_view kGraphComponent =
-    "graph_component";                                   // one per line of the key's components
-constexpr std::string_view kGraphEntry = "graph_entry";  // bundled: the encoded inner entry
+constexpr std::string_view kGraphComponent = "graph_component";  // one per line of the components
+constexpr std::string_view kGraphTime = "graph_time_taken_ns";   // bundled: a note for each graph
 
 double ToMs(int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
-struct GraphReference {
-  CacheKey key;
-  std::string_view entry;  // bundled; a view into the outer entry
-};
-
-std::vector<GraphReference> GraphsOf(const CacheEntry& outer) {
-  std::vector<GraphReference> graphs;
+std::vector<CacheKey> GraphsOf(const CacheEntry& outer) {
+  std::vector<CacheKey> graphs;
   for (const auto& [name, value] : outer.properties) {
     if (name == kGraphKey) {
-      graphs.push_back({{value, {}}, {}});
+      graphs.push_back({value, {}});
     } else if (name == kGraphComponent && !graphs.empty()) {
-      graphs.back().key.components.push_back(value);
-    } else if (name == kGraphEntry && !graphs.empty()) {
-      graphs.back().entry = value;
+      graphs.back().components.push_back(value);
     }
   }
   return graphs;
+}
+
+// A bundled artifact: that of the outer entry, then the encoded entry of each graph, without times
+// (they are notes, because they are no part of what the entry is).
+std::string Bundle(const std::string& artifact, const std::vector<CacheEntry>& graphs) {
+  std::string bytes;
+  detail::PutSized(artifact, bytes);
+  for (CacheEntry graph : graphs) {
+    graph.time_taken_ns = graph.backward_time_taken_ns = 0;
+    graph.notes.clear();
+    detail::PutSized(EncodeCacheEntry(graph), bytes);
+  }
+  return bytes;
+}
+
+bool Unbundle(const CacheEntry& outer, size_t graph_count, std::string& artifact,
+              std::vector<CacheEntry>& graphs) {
+  detail::ByteReader reader(outer.artifact);
+  artifact = reader.Sized();
+  for (size_t i = 0; i < graph_count; ++i) {
+    if (!DecodeCacheEntry(reader.Sized(), graphs.emplace_back()).ok()) return false;
+  }
+  size_t next = 0;
+  for (const auto& [name, value] : outer.notes) {
+    if (name != kGraphTime || next == graphs.size()) continue;
+    graphs[next++].time_taken_ns = strtoll(value.c_str(), nullptr, 10);
+  }
+  return reader.ok() && reader.at_end();
 }
 
 CacheInfo SavingsOf(const CacheEntry& outer) {
@@ -40,11 +63,17 @@ CacheInfo SavingsOf(const CacheEntry& outer) {
   return info;
 }
 
+CompileCacheOptions OuterOptions(const LayeredCacheOptions& options) {
+  CompileCacheOptions outer = options.outer;
+  if (options.bundled) outer.artifacts_as_files = false;
+  return outer;
+}
+
 }  // namespace
 
 LayeredCompileCache::LayeredCompileCache(LayeredCacheOptions options)
     : bundled_(options.bundled),
-      outer_(std::make_unique<CompileCache>(std::move(options.outer))),
+      outer_(std::make_unique<CompileCache>(OuterOptions(options))),
       inner_(std::make_unique<CompileCache>(std::move(options.inner))) {}
 LayeredCompileCache::~LayeredCompileCache() = default;
 
@@ -86,15 +115,19 @@ CacheResult LayeredCompileCache::GraphCompiler::Compile(const CacheKey& key, boo
 
 // False if one is not there: `info` then says how the inner lookup went.
 bool LayeredCompileCache::LoadGraphs(const CacheEntry& outer, GuardCheck check_guard,
-                                     std::vector<CacheEntry>& graphs, CacheInfo& info,
-                                     CallSite location) {
-  graphs.clear();
-  for (const GraphReference& reference : GraphsOf(outer)) {
-    CacheEntry graph;
-    const bool is_there = bundled_ ? Unbundle(reference.key, reference.entry, graph, info, location)
-                                   : LoadInner(reference.key, check_guard, graph, info, location);
-    if (!is_there) return false;
-    graphs.push_back(std::move(graph));
+                                     LayeredResult& result, CacheInfo& info, CallSite location) {
+  result.graphs.clear();
+  const std::vector<CacheKey> keys = GraphsOf(outer);
+  if (bundled_) {
+    if (!Unbundle(outer, keys.size(), result.outer.artifact, result.graphs)) {
+      info.cache_status_detailed = "full_miss";
+      return false;
+    }
+    for (size_t i = 0; i < keys.size(); ++i) EmitBundledHit(keys[i], result.graphs[i], location);
+  } else {
+    for (const CacheKey& key : keys) {
+      if (!LoadInner(key, check_guard, result.graphs.emplace_back(), info, location)) return false;
+    }
   }
   info = SavingsOf(outer);
   return true;
@@ -109,47 +142,40 @@ bool LayeredCompileCache::LoadInner(const CacheKey& key, GuardCheck check_guard,
   }
   info.cache_status_detailed = lookup.info().cache_status_detailed.value_or("full_miss");
   info.cache_status_guard_expr = lookup.info().cache_status_guard_expr;
+  info.remote_error = lookup.info().remote_error;
   return false;
 }
 
-bool LayeredCompileCache::Unbundle(const CacheKey& key, std::string_view entry, CacheEntry& graph,
-                                   CacheInfo& info, CallSite location) {
-  if (!DecodeCacheEntry(entry, graph).ok()) {
-    info.cache_status_detailed = "full_miss";
-    return false;
-  }
-  CacheInfo bundled;
-  bundled.cache_status_detailed = "hit";
-  bundled.key = key.text;
-  bundled.components = key.components;
-  bundled.answered_by = "bundle";
-  bundled.time_saved_ns = graph.time_taken_ns;
-  EmitCacheEvent(inner_->layer() + "_bundled", CacheState::kHit, bundled, location);
-  return true;
+void LayeredCompileCache::EmitBundledHit(const CacheKey& key, const CacheEntry& graph,
+                                         CallSite location) {
+  CacheInfo info;
+  info.cache_status_detailed = "hit";
+  info.key = key.text;
+  info.components = key.components;
+  info.answered_by = "bundle";
+  info.time_saved_ns = graph.time_taken_ns;
+  EmitCacheEvent(inner_->layer() + "_bundled", CacheState::kHit, info, location);
 }
 
 LayeredResult LayeredCompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_guard,
                                                 FunctionRef<CompileOutput(GraphCompiler&)> compile,
                                                 CallSite location) {
   LayeredResult result;
-  bool is_stale = false;
   const auto accept = [&](const CacheEntry& outer, CacheInfo& info) {
-    if (LoadGraphs(outer, check_guard, result.graphs, info, location)) return true;
-    is_stale = true;
-    return false;
+    return LoadGraphs(outer, check_guard, result, info, location);
   };
   CompileCache::Lookup lookup = outer_->Find(key, check_guard, accept, location);
   result.state = lookup.state();
   result.status = lookup.status();
   if (result.state == CacheState::kHit) {
+    if (bundled_) lookup.entry().artifact = std::move(result.outer.artifact);
     result.outer = std::move(lookup.entry());
     return result;
   }
   result.graphs.clear();
   if (!result.status.ok()) return result;
-  // An entry that names graphs which are gone would be found again and again.
-  if (is_stale) (void)outer_->Remove(key.text);
   lookup.EmitMiss();
+  lookup.BeginCompile();
 
   GraphCompiler compiler;
   compiler.cache_ = this;
@@ -176,6 +202,7 @@ LayeredResult LayeredCompileCache::GetOrCompile(const CacheKey& key, GuardCheck 
 void LayeredCompileCache::StoreOuter(CompileCache::Lookup& lookup, const GraphCompiler& compiler,
                                      CacheEntry& outer) {
   outer.backward_time_taken_ns = 0;
+  std::vector<CacheEntry> graphs;
   for (const GraphCompiler::Graph& graph : compiler.graphs_) {
     if (!graph.is_cached) return;  // an outer entry must not name a graph that no store has
     if (graph.is_backward) outer.backward_time_taken_ns += graph.entry.time_taken_ns;
@@ -183,9 +210,14 @@ void LayeredCompileCache::StoreOuter(CompileCache::Lookup& lookup, const GraphCo
     for (const std::string& line : graph.key.components) {
       outer.properties.emplace_back(kGraphComponent, line);
     }
-    if (bundled_) outer.properties.emplace_back(kGraphEntry, EncodeCacheEntry(graph.entry));
+    if (!bundled_) continue;
+    outer.notes.emplace_back(kGraphTime, std::to_string(graph.entry.time_taken_ns));
+    graphs.push_back(graph.entry);
   }
-  (void)lookup.Finish(outer);  // counted by the cache
+  CacheEntry stored = outer;
+  if (bundled_) stored.artifact = Bundle(outer.artifact, graphs);
+  (void)lookup.Finish(stored);  // counted by the cache
+  outer.time_taken_ns = stored.time_taken_ns;
 }
 
 }  // namespace libtrace

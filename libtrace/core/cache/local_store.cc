@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,10 +9,12 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <system_error>
 
 #include "core/cache/atomic_file.h"
+#include "core/cache/byte_coder.h"
 #include "core/clock.h"
 #include "core/digest.h"
 #include "libtrace/cache/cache_store.h"
@@ -21,7 +24,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::hours kStaleAfter{1};  // temporary files of writers that died
+// Files without a head: temporary ones and artifacts of writers that died, and lock files.
+constexpr std::chrono::hours kStaleAfter{1};
+constexpr std::string_view kHeadSuffix = ".head";
+constexpr std::string_view kClaimName = ".claim";
+// How long after a compile others take its claim for done rather than free.
+constexpr std::chrono::seconds kFinishedFor{10};
+constexpr char kCompiling = 'c', kFinished = 'f';
 
 struct FoundFile {
   fs::path path;
@@ -29,11 +38,19 @@ struct FoundFile {
   uint64_t size_bytes;
 };
 
-bool IsGoodKey(std::string_view key) {
-  constexpr std::string_view kAllowed =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-  return key.size() >= 4 && key.size() <= 200 &&
-         key.find_first_not_of(kAllowed) == std::string_view::npos;
+constexpr std::string_view kNameCharacters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+Status CheckName(std::string_view key, std::string_view content_hash = "none") {
+  if (key.size() < 4 || key.size() > 200 ||
+      key.find_first_not_of(kNameCharacters) != std::string_view::npos) {
+    return Status::Error("cache key has characters that no key has");
+  }
+  if (content_hash.empty() || content_hash.size() > 200 ||
+      content_hash.find_first_not_of(kNameCharacters) != std::string_view::npos) {
+    return Status::Error("content hash has characters that none has");
+  }
+  return {};
 }
 
 // Whatever vanishes meanwhile (another process evicts too) is left out.
@@ -90,24 +107,89 @@ struct LocalStore::Impl {
     stats.size_bytes = sum;
   }
 
+  // The head of an entry goes before its artifact; both are as old as the head, which is what a
+  // hit touches.
   uint64_t Evict(std::vector<FoundFile>& files, uint64_t wanted_bytes) {
-    std::sort(files.begin(), files.end(),
-              [](const FoundFile& a, const FoundFile& b) { return a.used_at < b.used_at; });
+    std::map<fs::path, fs::file_time_type> heads;  // by the path of the artifact
+    for (const FoundFile& file : files) {
+      if (file.path.extension() == kHeadSuffix && IsEntry(file))
+        heads.emplace(fs::path(file.path).replace_extension(), file.used_at);
+    }
+    for (FoundFile& file : files) {
+      if (const auto head = heads.find(file.path); head != heads.end()) file.used_at = head->second;
+    }
+    std::sort(files.begin(), files.end(), [](const FoundFile& a, const FoundFile& b) {
+      if (a.used_at != b.used_at) return a.used_at < b.used_at;
+      return a.path.native() > b.path.native();  // X.head before X
+    });
     const auto now = fs::file_time_type::clock::now();
     uint64_t freed_bytes = 0;
+    bool is_in_entry = false;  // its head went: so does its artifact
     for (const FoundFile& file : files) {
-      if (freed_bytes >= wanted_bytes) break;
-      const bool is_temporary = file.path.filename().native().starts_with('.');
-      if (is_temporary && now - file.used_at < kStaleAfter) continue;  // being written
+      const bool is_head = file.path.extension() == kHeadSuffix && IsEntry(file);
+      if (freed_bytes >= wanted_bytes && !is_in_entry) break;
+      const bool is_artifact = heads.count(file.path) != 0;
+      is_in_entry = is_head;
+      // Without a head: being written, or left by a writer that died.
+      if (!is_head && !is_artifact && now - file.used_at < kStaleAfter) continue;
       std::error_code error;
       if (!fs::remove(file.path, error)) continue;
       freed_bytes += file.size_bytes;
-      if (!is_temporary) ++stats.evicted_count;
-      fs::remove(file.path.parent_path(), error);  // if it was the last entry of its key
+      if (is_head) ++stats.evicted_count;
+      fs::remove(file.path.parent_path(), error);  // if it was the last file of its key
     }
     return freed_bytes;
   }
+
+  static bool IsEntry(const FoundFile& file) {
+    return !file.path.filename().native().starts_with('.');
+  }
+
+  fs::path ArtifactPath(std::string_view key, std::string_view content_hash) const {
+    return KeyDirectory(key) / content_hash;
+  }
+  fs::path HeadPath(std::string_view key, std::string_view content_hash) const {
+    return KeyDirectory(key) / std::string(content_hash).append(kHeadSuffix);
+  }
+  // Whether the entry is there whole, as far as sizes tell.
+  bool Has(std::string_view key, const StoredEntry& entry) const {
+    std::error_code error;
+    return fs::file_size(ArtifactPath(key, entry.content_hash), error) ==
+               entry.artifact_size_bytes &&
+           fs::exists(HeadPath(key, entry.content_hash), error);
+  }
 };
+
+namespace {
+
+// A lock on a file, which the kernel gives back with the process. The file says whether its last
+// holder finished.
+class FileClaim : public CacheClaim {
+ public:
+  explicit FileClaim(int fd) : fd_(fd), pid_(getpid()) {}
+  ~FileClaim() override {
+    if (pid_ == getpid()) flock(fd_, LOCK_UN);  // also for children that hold the descriptor
+    close(fd_);
+  }
+  void Finish() noexcept override {
+    [[maybe_unused]] const ssize_t written = pwrite(fd_, &kFinished, 1, 0);
+  }
+
+ private:
+  int fd_;
+  pid_t pid_;
+};
+
+bool HasJustFinished(int fd) {
+  char state = 0;
+  struct stat info {};
+  if (pread(fd, &state, 1, 0) != 1 || state != kFinished || fstat(fd, &info) != 0) return false;
+  const auto age = std::chrono::system_clock::now() -
+                   std::chrono::system_clock::from_time_t(info.st_mtim.tv_sec);
+  return age < kFinishedFor;
+}
+
+}  // namespace
 
 LocalStore::LocalStore(std::string directory, uint64_t max_size_bytes)
     : impl_(std::make_unique<Impl>()) {
@@ -116,58 +198,108 @@ LocalStore::LocalStore(std::string directory, uint64_t max_size_bytes)
 }
 LocalStore::~LocalStore() = default;
 
-Status LocalStore::Get(std::string_view key, std::vector<StoredEntry>& entries) {
+Status LocalStore::List(std::string_view key, std::vector<StoredEntry>& entries) {
   entries.clear();
-  if (!IsGoodKey(key)) return Status::Error("cache key has characters that no key has");
+  if (Status status = CheckName(key); !status.ok()) return status;
   std::vector<FoundFile> files = ListFiles(impl_->KeyDirectory(key), false);
   std::sort(files.begin(), files.end(),
             [](const FoundFile& a, const FoundFile& b) { return a.used_at > b.used_at; });
   for (const FoundFile& file : files) {
-    const std::string name = file.path.filename().native();
-    if (name.starts_with('.')) continue;
-    StoredEntry entry{name, {}};
-    if (!detail::ReadFile(file.path.native(), entry.bytes).ok()) continue;
-    if (detail::Base32Key(detail::Sha256Of(entry.bytes)) != name) {
-      std::error_code error;
-      fs::remove(file.path, error);
-      const std::lock_guard lock(impl_->mutex);
-      ++impl_->stats.damaged_count;
-      continue;
-    }
-    entries.push_back(std::move(entry));
+    if (!Impl::IsEntry(file) || file.path.extension() != kHeadSuffix) continue;
+    if (file.size_bytes > kMaxHeadBytes + 8) continue;
+    std::string bytes;
+    if (!detail::ReadFile(file.path.native(), bytes).ok()) continue;
+    detail::ByteReader reader(bytes);
+    const uint64_t artifact_size_bytes = reader.U64();
+    entries.push_back({file.path.stem().native(), std::string(reader.rest()), artifact_size_bytes});
   }
   return {};
 }
 
-Status LocalStore::Put(std::string_view key, const StoredEntry& entry) {
-  if (!IsGoodKey(key)) return Status::Error("cache key has characters that no key has");
-  if (impl_->max_size_bytes != 0 && entry.bytes.size() > impl_->max_size_bytes / 10 * 9) {
+Status LocalStore::Open(std::string_view key, const StoredEntry& entry,
+                        std::shared_ptr<const ArtifactFile>& file) {
+  if (Status status = CheckName(key, entry.content_hash); !status.ok()) return status;
+  return ArtifactFile::Open(impl_->ArtifactPath(key, entry.content_hash).native(), file);
+}
+
+Status LocalStore::Load(std::string_view key, const StoredEntry& entry, ChunkSink sink) {
+  std::shared_ptr<const ArtifactFile> file;
+  if (Status status = Open(key, entry, file); !status.ok()) return status;
+  return detail::ReadChunks(file->descriptor(), sink);
+}
+
+Status LocalStore::Put(std::string_view key, const StoredEntry& entry, ArtifactSource artifact) {
+  if (Status status = CheckName(key, entry.content_hash); !status.ok()) return status;
+  const uint64_t size_bytes = entry.head.size() + 8 + entry.artifact_size_bytes;
+  if (impl_->max_size_bytes != 0 && size_bytes > impl_->max_size_bytes / 10 * 9) {
     return Status::Error("entry is larger than the cache may be");
   }
-  const fs::path directory = impl_->KeyDirectory(key);
+  if (impl_->Has(key, entry)) {
+    Touch(key, entry.content_hash);
+    return {};
+  }
+  std::string head;
+  detail::PutU64(entry.artifact_size_bytes, head);
+  head += entry.head;
   Status status;
   // Again if another process removed the directory, empty for a moment, while evicting.
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::error_code error;
-    fs::create_directories(directory, error);
-    status = detail::WriteFileAtomically((directory / entry.content_hash).native(), entry.bytes);
+    fs::create_directories(impl_->KeyDirectory(key), error);
+    status = detail::WriteFileAtomically(impl_->ArtifactPath(key, entry.content_hash).native(),
+                                         artifact);
+    if (status.ok())
+      status = detail::WriteFileAtomically(impl_->HeadPath(key, entry.content_hash).native(), head);
     if (status.ok()) break;
   }
-  if (status.ok()) impl_->Grow(entry.bytes.size());
+  if (status.ok()) impl_->Grow(size_bytes);
   return status;
 }
 
 Status LocalStore::Remove(std::string_view key) {
-  if (!IsGoodKey(key)) return Status::Error("cache key has characters that no key has");
+  if (Status status = CheckName(key); !status.ok()) return status;
   std::error_code error;
   fs::remove_all(impl_->KeyDirectory(key), error);
   return error ? Status::Error("cannot remove a cache entry: " + error.message()) : Status();
 }
 
+Status LocalStore::RemoveEntry(std::string_view key, const StoredEntry& entry) {
+  if (Status status = CheckName(key, entry.content_hash); !status.ok()) return status;
+  std::error_code error;
+  if (fs::remove(impl_->HeadPath(key, entry.content_hash), error)) {
+    const std::lock_guard lock(impl_->mutex);
+    ++impl_->stats.damaged_count;
+  }
+  fs::remove(impl_->ArtifactPath(key, entry.content_hash), error);
+  return {};
+}
+
 void LocalStore::Touch(std::string_view key, std::string_view content_hash) {
-  if (!IsGoodKey(key)) return;
-  const std::string path = (impl_->KeyDirectory(key) / content_hash).native();
-  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+  if (!CheckName(key, content_hash).ok()) return;
+  utimensat(AT_FDCWD, impl_->HeadPath(key, content_hash).c_str(), nullptr, 0);
+}
+
+ClaimState LocalStore::Claim(std::string_view key, std::unique_ptr<CacheClaim>& claim) {
+  if (!CheckName(key).ok()) return ClaimState::kUnavailable;
+  const fs::path directory = impl_->KeyDirectory(key);
+  std::error_code error;
+  fs::create_directories(directory, error);
+  const int fd = open((directory / kClaimName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return ClaimState::kUnavailable;
+  ClaimState state = ClaimState::kGranted;
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    state = errno == EWOULDBLOCK ? ClaimState::kHeld : ClaimState::kUnavailable;
+  } else if (HasJustFinished(fd)) {
+    state = ClaimState::kFinished;
+  } else if (pwrite(fd, &kCompiling, 1, 0) != 1) {
+    state = ClaimState::kUnavailable;
+  }
+  if (state == ClaimState::kGranted) {
+    claim = std::make_unique<FileClaim>(fd);
+  } else {
+    close(fd);
+  }
+  return state;
 }
 
 LocalStoreStats LocalStore::stats() const {

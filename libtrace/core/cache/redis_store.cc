@@ -1,145 +1,356 @@
 #include "libtrace/cache/cache_store.h"
 
-#ifdef LIBTRACE_WITH_HIREDIS
+#ifdef LIBTRACE_WITH_REDIS
 
-#include <hiredis/hiredis.h>
-#include <signal.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
+#include <random>
+#include <thread>
 
-#include "core/clock.h"
-#include "core/digest.h"
-#include "core/signal_guard.h"
+#include "core/cache/atomic_file.h"
+#include "core/cache/byte_coder.h"
+#include "core/cache/resp_connection.h"
 
 namespace libtrace {
 namespace {
 
-struct FreeContext {
-  void operator()(redisContext* context) const { redisFree(context); }
-};
-struct FreeReply {
-  void operator()(redisReply* reply) const { freeReplyObject(reply); }
-};
-using Reply = std::unique_ptr<redisReply, FreeReply>;
+using detail::RespConnection;
+using detail::RespReply;
+using Clock = std::chrono::steady_clock;
+using Words = std::vector<std::string_view>;
 
-timeval ToTimeval(std::chrono::milliseconds time) {
-  return {static_cast<time_t>(time.count() / 1000),
-          static_cast<suseconds_t>(time.count() % 1000 * 1000)};
-}
+constexpr std::chrono::milliseconds kFirstBreak{100};
+constexpr std::string_view kCompiling = "compiling:", kFinished = "finished:";
+constexpr std::chrono::milliseconds kFinishedFor{10'000};
 
-std::string_view TextOf(const redisReply* reply) { return {reply->str, reply->len}; }
-
-class RedisStore : public CacheStore {
+// One connection, and what happens when it breaks. Thread-safe: one command at a time.
+class RedisLink {
  public:
-  explicit RedisStore(RedisOptions options) : options_(std::move(options)) {}
+  explicit RedisLink(RedisOptions options) : options_(std::move(options)) {}
 
-  Status Get(std::string_view key, std::vector<StoredEntry>& entries) override {
-    entries.clear();
-    const std::lock_guard lock(mutex_);
-    const std::string name = options_.key_prefix + std::string(key);
-    Reply reply;
-    Status status = Command({"HGETALL", name}, REDIS_REPLY_ARRAY, reply);
-    if (!status.ok()) return status;
-    for (size_t i = 0; i + 1 < reply->elements; i += 2) {
-      StoredEntry entry{std::string(TextOf(reply->element[i])),
-                        std::string(TextOf(reply->element[i + 1]))};
-      // What anybody could have written there is not trusted.
-      if (detail::Base32Key(detail::Sha256Of(entry.bytes)) != entry.content_hash) {
-        Reply ignored;
-        (void)Command({"HDEL", name, entry.content_hash}, REDIS_REPLY_INTEGER, ignored);
-        continue;
-      }
-      entries.push_back(std::move(entry));
-    }
-    return {};
-  }
+  const RedisOptions& options() const { return options_; }
 
-  Status Put(std::string_view key, const StoredEntry& entry) override {
-    const std::lock_guard lock(mutex_);
-    const std::string name = options_.key_prefix + std::string(key);
-    Reply reply;
-    Status status =
-        Command({"HSET", name, entry.content_hash, entry.bytes}, REDIS_REPLY_INTEGER, reply);
-    if (!status.ok() || !options_.expire_after) return status;
-    return Command({"EXPIRE", name, std::to_string(options_.expire_after->count())},
-                   REDIS_REPLY_INTEGER, reply);
-  }
-
-  Status Remove(std::string_view key) override {
-    const std::lock_guard lock(mutex_);
-    Reply reply;
-    return Command({"DEL", options_.key_prefix + std::string(key)}, REDIS_REPLY_INTEGER, reply);
+  // Not ok: no connection, or the server refuses. `types` are those that the reply may have.
+  Status Ask(const Words& words, std::string_view types, RespReply& reply) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return AskLater(words, types, reply);
+    return AskLocked(words, types, reply);
   }
 
  private:
-  Status Command(const std::vector<std::string_view>& words, int expected_type, Reply& reply) {
-    if (Status status = Connect(); !status.ok()) return status;
-    return Send(words, expected_type, reply);
+  // Another thread talks to the server. While the breaker is open it only tries whether the server
+  // is back; nobody waits for that.
+  Status AskLater(const Words& words, std::string_view types, RespReply& reply) {
+    if (is_open_) return Status::Error("Redis was not asked: it did not answer before");
+    const std::lock_guard lock(mutex_);
+    return AskLocked(words, types, reply);
+  }
+
+  Status AskLocked(const Words& words, std::string_view types, RespReply& reply) {
+    // A forked child must not talk on its parent's connection.
+    if (connection_ && pid_ != getpid()) connection_.reset();
+    const bool was_connected = connection_ != nullptr;
+    if (!was_connected) {
+      if (Status status = Connect(); !status.ok()) return status;
+    }
+    Status status = connection_->Ask(words, reply);
+    if (!status.ok() && was_connected) {
+      // The server may have been started again, or closed a connection that was idle.
+      connection_.reset();
+      if (status = Connect(); !status.ok()) return status;
+      status = connection_->Ask(words, reply);
+    }
+    if (!status.ok()) return Break(std::move(status));
+    if (reply.type == '-') return Status::Error("Redis refuses: " + reply.text);
+    if (types.find(reply.type) == std::string_view::npos)
+      return Break(Status::Error("Redis answers something unexpected"));
+    failure_count_ = 0;
+    is_open_ = false;
+    return {};
   }
 
   Status Connect() {
-    const int pid = getpid();
-    // A forked child must not talk on its parent's connection.
-    if (context_ && pid_ != pid) context_.reset();
-    if (context_) return {};
-    const int64_t now_ns = detail::SteadyNs();
-    if (now_ns < retry_at_ns_) return Status::Error(last_error_);
-    const timeval timeout = ToTimeval(options_.timeout);
-    context_.reset(options_.unix_socket.empty()
-                       ? redisConnectWithTimeout(options_.host.c_str(), options_.port, timeout)
-                       : redisConnectUnixWithTimeout(options_.unix_socket.c_str(), timeout));
-    pid_ = pid;
-    if (!context_) return Fail("no memory to connect to Redis");
-    if (context_->err != 0)
-      return Fail(std::string("cannot connect to Redis: ") + context_->errstr);
-    redisSetTimeout(context_.get(), timeout);
-    if (options_.password.empty()) return {};
-    Reply reply;
-    return Send({"AUTH", options_.password}, REDIS_REPLY_STATUS, reply);
-  }
-
-  Status Send(const std::vector<std::string_view>& words, int expected_type, Reply& reply) {
-    std::vector<const char*> texts;
-    std::vector<size_t> sizes;
-    for (const std::string_view word : words) {
-      texts.push_back(word.data());
-      sizes.push_back(word.size());
-    }
-    const detail::SignalGuard guard(SIGPIPE);
-    reply.reset(static_cast<redisReply*>(redisCommandArgv(
-        context_.get(), static_cast<int>(words.size()), texts.data(), sizes.data())));
-    if (!reply) return Fail(std::string("Redis does not answer: ") + context_->errstr);
-    if (reply->type == REDIS_REPLY_ERROR) {
-      return Status::Error(std::string("Redis refuses: ").append(TextOf(reply.get())));
-    }
-    if (reply->type != expected_type) return Fail("Redis answers something unexpected");
+    if (Clock::now() < closed_until_) return last_error_;
+    auto connection = std::make_unique<RespConnection>();
+    pid_ = getpid();
+    if (Status status = connection->Connect(options_); !status.ok())
+      return Break(std::move(status));
+    connection_ = std::move(connection);
     return {};
   }
 
   // Gives the connection up and leaves the server alone for a while.
-  Status Fail(std::string message) {
-    context_.reset();
-    last_error_ = std::move(message);
-    retry_at_ns_ =
-        detail::SteadyNs() +
-        std::chrono::duration_cast<std::chrono::nanoseconds>(options_.retry_after).count();
-    return Status::Error(last_error_);
+  Status Break(Status status) {
+    connection_.reset();
+    const int doublings = std::min(failure_count_++, 20);
+    closed_until_ = Clock::now() + std::min(options_.retry_after, kFirstBreak * (1 << doublings));
+    is_open_ = true;
+    last_error_ = std::move(status);
+    return last_error_;
   }
 
   const RedisOptions options_;
-  std::mutex mutex_;  // one command at a time; guards what follows
-  std::unique_ptr<redisContext, FreeContext> context_;
+  std::atomic<bool> is_open_{false};
+  std::mutex mutex_;  // guards what follows
+  std::unique_ptr<RespConnection> connection_;
   int pid_ = 0;
-  int64_t retry_at_ns_ = 0;
-  std::string last_error_;
+  int failure_count_ = 0;
+  Clock::time_point closed_until_{};
+  Status last_error_;
 };
+
+// A lease on `<key>:claim`, renewed by a thread of its own as long as it is held.
+class RedisClaim : public CacheClaim {
+ public:
+  RedisClaim(std::shared_ptr<RedisLink> link, std::string name, std::string token)
+      : link_(std::move(link)), name_(std::move(name)), token_(std::move(token)), pid_(getpid()) {
+    try {
+      thread_ = std::thread([this] { Renew(); });
+    } catch (...) {  // no thread: the lease ends by itself
+    }
+  }
+  ~RedisClaim() override {
+    if (pid_ != getpid()) {  // a forked child has neither the thread nor the claim
+      if (thread_.joinable()) thread_.detach();
+      return;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      is_done_ = true;
+    }
+    is_changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+    RespReply reply;
+    if (is_finished_) {
+      (void)link_->Ask({"SET", name_, std::string(kFinished) + token_, "PX",
+                        std::to_string(kFinishedFor.count())},
+                       "+", reply);
+    } else {
+      (void)link_->Ask({"DEL", name_}, ":", reply);
+    }
+  }
+  void Finish() noexcept override { is_finished_ = true; }
+
+ private:
+  void Renew() {
+    const std::string lease = std::to_string(link_->options().claim_lease.count());
+    const std::string value = std::string(kCompiling) + token_;
+    std::unique_lock lock(mutex_);
+    while (
+        !is_changed_.wait_for(lock, link_->options().claim_lease / 3, [&] { return is_done_; })) {
+      lock.unlock();
+      RespReply reply;
+      (void)link_->Ask({"SET", name_, value, "XX", "PX", lease}, "+_", reply);
+      lock.lock();
+    }
+  }
+
+  std::shared_ptr<RedisLink> link_;
+  const std::string name_, token_;
+  const int pid_;
+  bool is_finished_ = false;
+  std::mutex mutex_;
+  std::condition_variable is_changed_;
+  bool is_done_ = false;
+  std::thread thread_;
+};
+
+std::string NewToken() {
+  std::random_device random;
+  std::string token = std::to_string(getpid());
+  for (int i = 0; i < 4; ++i) token.append(".").append(std::to_string(random()));
+  return token;
+}
+
+class RedisStore : public CacheStore {
+ public:
+  explicit RedisStore(RedisOptions options)
+      : link_(std::make_shared<RedisLink>(std::move(options))) {}
+
+  Status List(std::string_view key, std::vector<StoredEntry>& entries) override {
+    entries.clear();
+    RespReply reply;
+    if (Status status = link_->Ask({"HGETALL", NameOf(key)}, "*", reply); !status.ok())
+      return status;
+    for (size_t i = 0; i + 1 < reply.list.size(); i += 2) {
+      detail::ByteReader reader(reply.list[i + 1].text);
+      const uint64_t artifact_size_bytes = reader.U64();
+      entries.push_back({reply.list[i].text, std::string(reader.rest()), artifact_size_bytes});
+    }
+    // Redis keeps no order: the same one everywhere at least.
+    std::sort(entries.begin(), entries.end(), [](const StoredEntry& a, const StoredEntry& b) {
+      return a.content_hash < b.content_hash;
+    });
+    return {};
+  }
+
+  Status Load(std::string_view key, const StoredEntry& entry, ChunkSink sink) override {
+    for (uint64_t i = 0; i < ChunkCount(entry); ++i) {
+      RespReply reply;
+      const std::string name = ChunkName(key, entry, i);
+      if (Status status = link_->Ask({"GET", name}, "$_", reply); !status.ok()) return status;
+      if (reply.type == '_')
+        return Status::Error("Redis has no longer a part of the artifact: " + name);
+      if (reply.text.size() > kArtifactChunkBytes || !sink(reply.text))
+        return Status::Error("the transfer of an artifact was stopped");
+    }
+    return {};
+  }
+
+  Status Put(std::string_view key, const StoredEntry& entry, ArtifactSource artifact) override {
+    bool is_there = false;
+    if (Status status = HasChunks(key, entry, is_there); !status.ok()) return status;
+    if (!is_there) {
+      if (Status status = PutChunks(key, entry, artifact); !status.ok()) return status;
+    }
+    std::string head;
+    detail::PutU64(entry.artifact_size_bytes, head);
+    head += entry.head;
+    const std::string name = NameOf(key);
+    RespReply reply;
+    Status status = link_->Ask({"HSET", name, entry.content_hash, head}, ":", reply);
+    return status.ok() ? Expire(name) : status;
+  }
+
+  Status Remove(std::string_view key) override {
+    std::vector<StoredEntry> entries;
+    if (Status status = List(key, entries); !status.ok()) return status;
+    for (const StoredEntry& entry : entries) {
+      if (Status status = RemoveEntry(key, entry); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status RemoveEntry(std::string_view key, const StoredEntry& entry) override {
+    RespReply reply;
+    Status status = link_->Ask({"HDEL", NameOf(key), entry.content_hash}, ":", reply);
+    for (uint64_t i = 0; status.ok() && i < ChunkCount(entry); ++i)
+      status = link_->Ask({"DEL", ChunkName(key, entry, i)}, ":", reply);
+    return status;
+  }
+
+  ClaimState Claim(std::string_view key, std::unique_ptr<CacheClaim>& claim) override {
+    const std::string name = NameOf(key) + ":claim";
+    const std::string token = NewToken();
+    const std::string value = std::string(kCompiling) + token;
+    RespReply reply;
+    const Status status = link_->Ask(
+        {"SET", name, value, "NX", "PX", std::to_string(link_->options().claim_lease.count())},
+        "+_", reply);
+    if (!status.ok()) return ClaimState::kUnavailable;
+    if (reply.type == '_') {
+      if (!link_->Ask({"GET", name}, "$_", reply).ok()) return ClaimState::kUnavailable;
+      if (reply.text.starts_with(kFinished)) return ClaimState::kFinished;
+      // Ours after all: the command was sent again on a new connection.
+      if (reply.text != value) return ClaimState::kHeld;
+    }
+    claim = std::make_unique<RedisClaim>(link_, name, token);
+    return ClaimState::kGranted;
+  }
+
+ private:
+  std::string NameOf(std::string_view key) const {
+    return link_->options().key_prefix + std::string(key);
+  }
+  std::string ChunkName(std::string_view key, const StoredEntry& entry, uint64_t index) const {
+    return NameOf(key)
+        .append(":")
+        .append(entry.content_hash)
+        .append(":")
+        .append(std::to_string(index));
+  }
+  static uint64_t ChunkCount(const StoredEntry& entry) {
+    // A size that nobody checked yet.
+    constexpr uint64_t kMaxCount = 1 << 20;
+    const uint64_t count = entry.artifact_size_bytes / kArtifactChunkBytes +
+                           (entry.artifact_size_bytes % kArtifactChunkBytes != 0 ? 1 : 0);
+    return std::min(count, kMaxCount);
+  }
+
+  // Whether another one stored the artifact; its parts then live on.
+  Status HasChunks(std::string_view key, const StoredEntry& entry, bool& is_there) {
+    is_there = true;
+    for (uint64_t i = 0; i < ChunkCount(entry) && is_there; ++i) {
+      const std::string name = ChunkName(key, entry, i);
+      RespReply reply;
+      Status status = link_->Ask({"EXISTS", name}, ":", reply);
+      is_there = status.ok() && reply.number == 1;
+      if (is_there) status = Expire(name);
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status PutChunks(std::string_view key, const StoredEntry& entry, ArtifactSource artifact) {
+    std::string chunk;
+    uint64_t index = 0;
+    Status put_status;
+    const auto put = [&] {
+      const std::string name = ChunkName(key, entry, index++);
+      RespReply reply;
+      put_status = link_->Ask({"SET", name, chunk}, "+", reply);
+      if (put_status.ok()) put_status = Expire(name);
+      chunk.clear();
+    };
+    Status status = artifact([&](std::string_view piece) {
+      while (!piece.empty() && put_status.ok()) {
+        const size_t count = std::min<size_t>(piece.size(), kArtifactChunkBytes - chunk.size());
+        chunk.append(piece.substr(0, count));
+        piece.remove_prefix(count);
+        if (chunk.size() == kArtifactChunkBytes) put();
+      }
+      return put_status.ok();
+    });
+    if (status.ok() && put_status.ok() && !chunk.empty()) put();
+    return put_status.ok() ? status : put_status;
+  }
+
+  Status Expire(const std::string& name) {
+    if (!link_->options().expire_after) return {};
+    RespReply reply;
+    return link_->Ask({"EXPIRE", name, std::to_string(link_->options().expire_after->count())}, ":",
+                      reply);
+  }
+
+  std::shared_ptr<RedisLink> link_;
+};
+
+Status ReadHmacKey(const RedisOptions& options, std::string& key) {
+  if (!options.hmac_key_file.empty()) {
+    if (Status status = detail::ReadFile(options.hmac_key_file, key); !status.ok()) return status;
+  } else if (!options.hmac_key_variable.empty()) {
+    const char* value = getenv(options.hmac_key_variable.c_str());
+    if (value == nullptr) return Status::Error(options.hmac_key_variable + " is not set");
+    key = value;
+  } else if (options.allow_unauthenticated) {
+    return {};
+  } else {
+    return Status::Error(
+        "a Redis store needs hmac_key_file or hmac_key_variable (or allow_unauthenticated)");
+  }
+  if (!key.empty() && key.back() == '\n') key.pop_back();
+  if (!key.empty() && key.back() == '\r') key.pop_back();
+  return key.size() >= 16 ? Status() : Status::Error("the HMAC key has fewer than 16 bytes");
+}
 
 }  // namespace
 
-std::unique_ptr<CacheStore> MakeRedisStore(RedisOptions options) {
-  return std::make_unique<RedisStore>(std::move(options));
+Status MakeRedisStore(RedisOptions options, std::shared_ptr<CacheStore>& store) {
+  std::string hmac_key;
+  if (Status status = ReadHmacKey(options, hmac_key); !status.ok()) return status;
+  if (options.tls && !options.unix_socket.empty())
+    return Status::Error("a Redis store uses TLS or a unix socket, not both");
+  if (options.timeout.count() <= 0 || options.claim_lease.count() <= 0)
+    return Status::Error("a Redis store needs a timeout and a lease above 0");
+  store = std::make_shared<RedisStore>(std::move(options));
+  if (!hmac_key.empty()) store = MakeAuthenticatedStore(std::move(store), std::move(hmac_key));
+  return {};
 }
 
 }  // namespace libtrace
@@ -147,7 +358,10 @@ std::unique_ptr<CacheStore> MakeRedisStore(RedisOptions options) {
 #else
 
 namespace libtrace {
-std::unique_ptr<CacheStore> MakeRedisStore(RedisOptions) { return nullptr; }
+Status MakeRedisStore(RedisOptions, std::shared_ptr<CacheStore>& store) {
+  store.reset();
+  return Status::Error("this libtrace was built without Redis (TRACEKIT_WITH_REDIS=OFF)");
+}
 }  // namespace libtrace
 
 #endif

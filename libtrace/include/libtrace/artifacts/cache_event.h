@@ -24,7 +24,8 @@ std::string_view ToString(CacheState state) noexcept;  // hit, miss, bypass, dis
 
 // Members are written in this order, absent ones left out.
 struct CacheInfo {
-  std::optional<std::string> cache_status_detailed{};    // hit, full_miss, guard_miss
+  // hit, full_miss, guard_miss; ours: remote_error (the remote store might have had the entry)
+  std::optional<std::string> cache_status_detailed{};
   std::optional<std::string> cache_status_guard_expr{};  // the guards that held, or did not
   std::optional<double> forward_time_saved_ms{};         // outer layer, hit
   std::optional<double> backward_time_saved_ms{};
@@ -41,8 +42,10 @@ struct CacheInfo {
   std::optional<int64_t> time_saved_ns{};  // hit: what compiling took when the entry was made
   std::optional<int64_t> time_taken_ns{};  // miss: what compiling took now
   std::optional<int64_t>
-      ephemeral_timeout_increase_s{};        // written without the unit, as PyTorch does
-  std::optional<std::string> answered_by{};  // ours: local, remote, memory
+      ephemeral_timeout_increase_s{};         // written without the unit, as PyTorch does
+  std::optional<std::string> answered_by{};   // ours: local, remote, memory
+  std::optional<std::string> remote_error{};  // ours: what the remote store said, or did not
+  std::optional<int64_t> waited_ns{};         // ours: for another one that compiled the key
   std::optional<std::string> compile_id{};
 };
 

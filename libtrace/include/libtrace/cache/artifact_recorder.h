@@ -23,6 +23,7 @@
 namespace libtrace LIBTRACE_EXPORT {
 
 class CompileCache;
+struct CacheEntry;
 
 // What is inside a bundle. Also emitted as `libtrace_cache_bundle` whenever one is written or read
 // (schema: libtrace_cache_bundle.schema.json).
@@ -41,12 +42,13 @@ class ArtifactRecorder {
   ArtifactRecorder(const ArtifactRecorder&) = delete;
   ArtifactRecorder& operator=(const ArtifactRecorder&) = delete;
 
-  // Keeps a copy; the same bytes under the same layer and key count once.
-  void Record(std::string_view layer, std::string_view key, std::string_view entry_bytes);
-  // The bundle: deterministic, with a checksum.
+  // Keeps a copy, or the open file of an artifact that is one. The same content under the same layer
+  // and key counts once, whatever it took to compile; the same artifact is kept once altogether.
+  void Record(std::string_view layer, std::string_view key, const CacheEntry& entry);
+  // The bundle: deterministic, with a checksum. In memory; "" if an artifact's file cannot be read.
   std::string Serialize(CacheBundleInfo* info = nullptr,
                         CallSite location = CallSite::Current()) const;
-  // Serializes into a file, written beside and renamed.
+  // Serializes into a file, written beside and renamed; artifacts pass through memory in pieces.
   Status Save(const std::string& path, CallSite location = CallSite::Current()) const;
   // From now on, Save(path) after each compile that added an entry; if it fails, the next one tries
   // again.
@@ -58,14 +60,13 @@ class ArtifactRecorder {
  private:
   friend class CompileCache;
   Status AfterCompile(CallSite location);
-  std::string SerializeFor(std::string_view path, CacheBundleInfo* info, CallSite location) const;
-
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
 // Puts the entries of a bundle back into the caches with the same layer names. Not ok, and nothing
-// done, if the bundle is damaged or of another version.
+// done, if the bundle is damaged or of another version. A bundle has no signature: load only those
+// that you trust.
 Status PopulateCaches(std::string_view bundle, const std::vector<CompileCache*>& caches,
                       CacheBundleInfo* info = nullptr, CallSite location = CallSite::Current());
 Status LoadCacheBundle(const std::string& path, const std::vector<CompileCache*>& caches,

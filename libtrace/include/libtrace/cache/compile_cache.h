@@ -11,11 +11,17 @@
 //   });
 //   Run(result.entry.artifact);
 //
-// Works the same when tracing is off. Thread-safe; no lock is held while callbacks run, so two
-// threads may compile the same key at the same time. A store that fails costs the cached entry,
-// never the compile.
+// Works the same when tracing is off. Thread-safe; no lock is held while callbacks run. A store that
+// fails costs the cached entry, never the compile, and no entry is removed but one that is damaged.
+//
+// Single flight: of those who miss one key at the same time, threads and processes that share a
+// store, one compiles and the others wait until it has stored the entry; the event of one that
+// waited has waited_ns. If the process that compiles ends, a waiting one takes over (with Redis,
+// after RedisOptions::claim_lease). Nobody waits for more than one compile: where the entry is not
+// there after it (uncacheable, other guards), those who waited compile side by side.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,18 +41,28 @@
 namespace libtrace LIBTRACE_EXPORT {
 
 class ArtifactRecorder;
+namespace detail {
+class Flight;
+}
 
 struct CacheEntry {
-  std::string artifact{};
+  std::string artifact{};  // empty if artifact_file is set
   // Condition under which the artifact may be used, in words of the caller's; "" = always.
   std::string guard{};
   int64_t time_taken_ns = 0;           // what compiling took; filled in by GetOrCompile
   int64_t backward_time_taken_ns = 0;  // outer layers: the part of it for the backward graph
   // Whatever belongs to the artifact: names of kernels, keys of inner entries.
   std::vector<std::pair<std::string, std::string>> properties{};
+  // The artifact where it is too large for a string. What compiling returns may have either;
+  // of a hit it is set if CompileCacheOptions::artifacts_as_files is.
+  std::shared_ptr<const ArtifactFile> artifact_file{};
+  // Measurements and remarks. Like the times they are kept with the entry, and are no part of its
+  // identity: entries that differ in nothing else are one entry, with the notes of the first.
+  std::vector<std::pair<std::string, std::string>> notes{};
 };
 
-// Whether `guard` holds now. Not asked for "". If it throws, the lookup is a bypass.
+// Whether `guard` holds now. Asked before the artifact is read, and again after waiting for another
+// one's compile; not asked for "". If it throws, the lookup is a bypass.
 using GuardCheck = FunctionRef<bool(std::string_view guard)>;
 
 struct BypassReason {
@@ -64,7 +80,8 @@ struct CompileOutput {
 struct CacheResult {
   CacheState state = CacheState::kMiss;
   CacheEntry entry{};
-  bool is_cached = false;  // a store has the entry now
+  bool is_cached = false;      // a store has the entry now
+  std::string content_hash{};  // of the entry; "" if it was not cached
   // Not ok: strict mode and a bypass, see CompileCacheOptions::strict; the entry is then empty,
   // also where the callback that compiled was the one to say so.
   Status status{};
@@ -80,9 +97,9 @@ struct CacheCounters {
   uint64_t local_miss_count = 0;
   uint64_t remote_hit_count = 0;
   uint64_t remote_miss_count = 0;
-  uint64_t remote_error_count = 0;
-  uint64_t store_error_count = 0;  // entries that could not be kept locally
-  uint64_t damaged_count = 0;      // entries found damaged and removed
+  uint64_t remote_error_count = 0;  // did not answer, or gave an entry that must not be used
+  uint64_t store_error_count = 0;   // entries that could not be kept locally
+  uint64_t damaged_count = 0;       // entries found damaged and removed
   int64_t time_saved_ns = 0;
 };
 
@@ -92,13 +109,17 @@ struct CompileCacheOptions {
   bool enabled = true;
   std::string directory{};  // "" = no local store
   uint64_t max_size_bytes = uint64_t{1} << 30;
-  std::shared_ptr<CacheStore>
-      remote{};  // e.g. MakeRedisStore; entries found there are kept locally too
+  // e.g. of MakeRedisStore; entries found there are kept locally too
+  std::shared_ptr<CacheStore> remote{};
   // A bypass is an error instead of a silent compile. It may come from a guard that throws, from
   // the callback that compiles (CompileOutput::bypass), or from FinishBypassed or Bypass.
   bool strict = false;
   // Takes a copy of every entry found or stored, see artifact_recorder.h.
   std::shared_ptr<ArtifactRecorder> recorder{};
+  // Hits have their artifact as CacheEntry::artifact_file, not in memory.
+  bool artifacts_as_files = false;
+  bool single_flight = true;
+  std::chrono::milliseconds max_wait{600'000};  // for another one's compile; then compile here too
 };
 
 class CompileCache {
@@ -127,6 +148,7 @@ class CompileCache {
     CacheEntry& entry() { return entry_; }
     const Status& status() const { return status_; }
     const CacheInfo& info() const { return info_; }
+    const std::string& content_hash() const { return content_hash_; }
 
     // Compiled: keeps the entry and emits the miss. time_taken_ns, if 0, becomes the time since
     // Find. Not ok if no store could keep it.
@@ -140,6 +162,7 @@ class CompileCache {
     friend class LayeredCompileCache;
     Lookup(CompileCache* cache, CallSite location) : cache_(cache), location_(location) {}
     void EmitMiss() noexcept;
+    void BeginCompile() noexcept;
 
     CompileCache* cache_;
     CallSite location_;  // its texts live as long as the program (literals), or until Finish*
@@ -150,11 +173,15 @@ class CompileCache {
     Status status_;
     int64_t start_ns_ = 0;
     bool is_emitted_ = false;
+    std::string content_hash_;                // of a hit, or of what Finish stored
+    std::vector<std::string> rejected_;       // content hashes that are not looked at again
+    std::optional<std::string> entry_error_;  // of the remote store's entries that failed
+    std::shared_ptr<detail::Flight> flight_;  // others wait while it is held
   };
   Lookup Find(const CacheKey& key, GuardCheck check_guard, CallSite location = CallSite::Current());
 
-  // As Find, but an entry whose guards hold is a hit only if `accept` takes it; `accept` may
-  // complete `info`. An entry that is not taken is a miss with the cache_status_detailed that
+  // As Find, but an entry whose guards hold is a hit only if `accept` takes it, artifact and all;
+  // `accept` may complete `info`. An entry that is not taken is a miss with the cache_status_detailed that
   // `accept` left there.
   using Accept = FunctionRef<bool(const CacheEntry& entry, CacheInfo& info)>;
   Lookup Find(const CacheKey& key, GuardCheck check_guard, Accept accept,
@@ -164,12 +191,14 @@ class CompileCache {
   // strict mode the status is an error; otherwise go on and compile.
   Status Bypass(const BypassReason& reason, CallSite location = CallSite::Current());
 
-  // Stores without a lookup and without an event. PutBytes takes what EncodeCacheEntry gave, and
-  // keeps it locally only if there is a local store.
+  // Stores without a lookup and without an event. PutStored keeps an entry of another store, locally
+  // only if there is a local store.
   Status Put(std::string_view key, const CacheEntry& entry);
-  Status PutBytes(std::string_view key, std::string_view bytes);
+  Status PutStored(std::string_view key, const StoredEntry& entry, ArtifactSource artifact);
   // Forgets every entry of the key, in all stores.
   Status Remove(std::string_view key);
+  // Forgets one entry in the local store only, e.g. one that this machine cannot use.
+  Status RemoveLocal(std::string_view key, const std::string& content_hash);
 
   // What a bypass for `reason` means to the caller: an error in strict mode. Emits nothing.
   Status StatusOfBypass(const BypassReason& reason) const;
@@ -184,7 +213,8 @@ class CompileCache {
   std::unique_ptr<Impl> impl_;
 };
 
-// The bytes of an entry in stores and bundles, with a checksum; Decode rejects everything else.
+// An entry as bytes, with a checksum; Decode rejects everything else, and gives the artifact in
+// memory. "" if the artifact is a file that cannot be read.
 std::string EncodeCacheEntry(const CacheEntry& entry);
 Status DecodeCacheEntry(std::string_view bytes, CacheEntry& entry);
 

@@ -3,7 +3,8 @@
 //
 // An outer entry describes a whole compile: the keys of its graphs in the inner cache, or (bundled)
 // the graphs themselves. It is a hit only if every graph is there. Inner entries are stored before
-// the outer one that names them; an outer entry whose graphs are gone is removed. Order of events:
+// the outer one that names them. An outer entry whose graphs are gone stays until it is evicted: the
+// one that is stored after the next compile is newer and found first. Order of events:
 //
 //   all cached       inner hit per graph, outer hit
 //   nothing cached   outer miss, then inner miss (or hit) per graph as it is compiled
@@ -24,7 +25,8 @@ namespace libtrace LIBTRACE_EXPORT {
 struct LayeredCacheOptions {
   CompileCacheOptions outer{};
   CompileCacheOptions inner{};
-  bool bundled = false;  // outer entries hold their graphs' artifacts
+  // Outer entries hold their graphs' artifacts; outer.artifacts_as_files then has no effect.
+  bool bundled = false;
 };
 
 struct LayeredResult {
@@ -73,12 +75,11 @@ class LayeredCompileCache {
   CompileCache& inner();
 
  private:
-  bool LoadGraphs(const CacheEntry& outer, GuardCheck check_guard, std::vector<CacheEntry>& graphs,
+  bool LoadGraphs(const CacheEntry& outer, GuardCheck check_guard, LayeredResult& result,
                   CacheInfo& info, CallSite location);
   bool LoadInner(const CacheKey& key, GuardCheck check_guard, CacheEntry& graph, CacheInfo& info,
                  CallSite location);
-  bool Unbundle(const CacheKey& key, std::string_view entry, CacheEntry& graph, CacheInfo& info,
-                CallSite location);
+  void EmitBundledHit(const CacheKey& key, const CacheEntry& graph, CallSite location);
   void StoreOuter(CompileCache::Lookup& lookup, const GraphCompiler& compiler, CacheEntry& outer);
 
   bool bundled_;

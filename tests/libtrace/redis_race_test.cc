@@ -1,0 +1,126 @@
+// Single flight through Redis: processes that race on one key, one of them killed in the middle.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "libtrace/cache/compile_cache.h"
+#include "libtrace/compile.h"
+#include "tests/catch2.h"
+#include "tests/libtrace/redis_server.h"
+
+namespace libtrace {
+namespace {
+
+using testing::FindRecord;
+using testing::HasProgram;
+using testing::RedisServer;
+using testing::TemporaryDirectory;
+
+CacheKey KeyOf(std::string_view text) { return CacheKeyBuilder("t").Add("text", text).Build(); }
+
+// A process that compiles under one key: exit status 0 if it compiled, 1 if it was served.
+pid_t Compiler(const RedisOptions& options, const std::string& trace_directory, int rank,
+               std::chrono::milliseconds duration) {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  setenv("RANK", std::to_string(rank).c_str(), 1);
+  Options trace;
+  trace.directory = trace_directory;
+  if (!Start(trace)) _exit(9);
+  CompileCache cache({.layer = "acme_kernel", .remote = RedisServer::Store(options)});
+  Frame frame;
+  bool has_compiled = false;
+  {
+    Compile compile(frame, {.function = "forward", .file = "model.cc", .line = 12});
+    cache.GetOrCompile(KeyOf("x"), {}, [&] {
+      has_compiled = true;
+      std::this_thread::sleep_for(duration);
+      return CompileOutput{{"code", "", 0, 0, {}}, {}};
+    });
+  }
+  Stop();
+  _exit(has_compiled ? 0 : 1);
+}
+
+int StatusOf(pid_t pid) {
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+TEST_CASE("Of eight processes that start together one compiles", "[redis]") {
+  if (!HasProgram()) return;
+  RedisServer server;
+  const TemporaryDirectory traces;
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < 8; ++rank)
+    children.push_back(
+        Compiler(server.options(), traces.string(), rank, std::chrono::milliseconds(300)));
+  int compiled = 0;
+  for (const pid_t child : children) compiled += StatusOf(child) == 0;
+  CHECK(compiled == 1);
+  const std::string name = "libtrace:" + KeyOf("x").text;
+  CHECK(server.Ask("hlen " + name) == "1\n");
+}
+
+TEST_CASE("A waiting process takes over from one that was killed", "[redis]") {
+  if (!HasProgram()) return;
+  RedisServer server;
+  RedisOptions options = server.options();
+  options.claim_lease = std::chrono::milliseconds(600);
+  // The test's own directory, so that the logs can be looked at: see docs/measurements.
+  const TemporaryDirectory temporary;
+  const char* kept = getenv("LIBTRACE_RACE_TRACES");
+  const std::string traces = kept != nullptr ? kept : temporary.string();
+  const std::string claim = "get libtrace:" + KeyOf("x").text + ":claim";
+
+  const pid_t first = Compiler(options, traces, 0, std::chrono::minutes(5));
+  for (int i = 0; i < 500 && server.Ask(claim).find("compiling:") != 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const pid_t second = Compiler(options, traces, 1, std::chrono::milliseconds(100));
+  // Its lease is renewed for as long as it lives.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  int status = 0;
+  CHECK(waitpid(second, &status, WNOHANG) == 0);
+  REQUIRE(kill(first, SIGKILL) == 0);
+  CHECK(StatusOf(first) == -SIGKILL);
+  CHECK(StatusOf(second) == 0);
+  CHECK(StatusOf(Compiler(options, traces, 2, std::chrono::milliseconds(100))) == 1);
+
+  std::string of_second, of_third;
+  for (const auto& log : testing::LogsIn(traces)) {
+    const auto records = testing::ParseLog(testing::ReadText(log));
+    if (const auto hit = FindRecord(records, "acme_kernel_cache_hit")) of_third = hit->payload;
+    if (const auto miss = FindRecord(records, "acme_kernel_cache_miss")) of_second = miss->payload;
+  }
+  CHECK(of_second.find("\"waited_ns\": ") != std::string::npos);
+  CHECK(of_third.find("\"answered_by\": \"remote\"") != std::string::npos);
+}
+
+TEST_CASE("What compiled but could not be kept leaves no claim to wait for", "[redis]") {
+  if (!HasProgram()) return;
+  RedisServer server;
+  CompileCache cache({.layer = "test", .remote = server.Store()});
+  CompileCache other({.layer = "test", .remote = server.Store()});
+  const auto uncacheable = [] {
+    CompileOutput output;
+    output.bypass = BypassReason{"a host callback", "", {}, false};
+    return output;
+  };
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(cache.GetOrCompile(KeyOf("x"), {}, uncacheable).state == CacheState::kBypass);
+    CHECK(other.GetOrCompile(KeyOf("x"), {}, uncacheable).state == CacheState::kBypass);
+  }
+  // Waiting would have taken minutes.
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::minutes(1));
+  // A lookup that is given up gives its claim back.
+  { const CompileCache::Lookup abandoned = cache.Find(KeyOf("y"), {}); }
+  CHECK(server.Ask("exists libtrace:" + KeyOf("y").text + ":claim") == "0\n");
+}
+
+}  // namespace
+}  // namespace libtrace
