@@ -76,7 +76,7 @@ class Answers(EndToEnd):
 
     def test_jobs(self):
         runs = self.ask("jobs")["runs"]
-        self.assertEqual({run["job"] for run in runs} - {"planted"}, {"job of " + name for name in SCENARIOS})
+        self.assertLessEqual({"job of " + name for name in SCENARIOS}, {run["job"] for run in runs})
         self.assertEqual([run["ranks"] for run in self.ask("jobs", "--job", "job of train_order")["runs"]], [4])
 
     def test_graph_breaks_are_those_of_the_database(self):
@@ -224,7 +224,8 @@ class Answers(EndToEnd):
 
     def test_pages_of_the_history(self):
         hostile = "<script>alert(1)</script>&\"'"
-        self.tlparse("push", self.databases["train_order"], "--url", self.urls[0], "--job", hostile, "--job-key", "hostile")
+        for url in self.urls:
+            self.tlparse("push", self.databases["train_order"], "--url", url, "--job", hostile, "--job-key", "hostile", "--day", "2026-10-04")
         server = subprocess.Popen([TLPARSE, "serve", "--url", self.urls[0], "--since", "2026-01-01", "--port", "0"],
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
