@@ -5,6 +5,7 @@
 --     Tables that end in `_row` are storage; all other tables and all views are public names and the contract.
 --   * What is derived from content is stored once per distinct *normalised* content (`content_row`; addresses, timings
 --     and debug paths removed) and reached through one narrow link row per compile.
+--   * A small set of values is a lookup table (`id`, `name`): rows hold the id, views the name. The build makes an enum of each.
 --   * Times are microseconds since the epoch, UTC, unless the column says otherwise. JSON is JSON text.
 --   * Foreign keys are declared for readers and checked by the tests; ingest does not enforce them row by row.
 
@@ -101,6 +102,13 @@ CREATE TABLE payload_hash_row (
 CREATE VIEW payload AS
   SELECT p.id, h.hash, p.size_bytes, p.content FROM payload_hash_row h CROSS JOIN payload_row p ON p.id = h.id;
 
+-- What is known of a record's payload: unhashed stands in the log without an MD5.
+CREATE TABLE payload_state (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL
+) STRICT;
+INSERT INTO payload_state VALUES (0, 'absent'), (1, 'ok'), (2, 'mismatch'), (3, 'cr_removed'), (4, 'unhashed');
+
 -- One record of the log: a header line whose JSON is an object, with its payload lines.
 CREATE TABLE record_row (
   id INTEGER PRIMARY KEY,
@@ -116,7 +124,7 @@ CREATE TABLE record_row (
   attempt INTEGER,
   subgraph_id INTEGER REFERENCES text_row(id),
   payload_id INTEGER REFERENCES payload_row(id),
-  payload_state INTEGER NOT NULL,          -- 0 absent, 1 ok, 2 mismatch, 3 cr_removed, 4 unhashed
+  payload_state INTEGER NOT NULL REFERENCES payload_state(id),
   stack_id INTEGER REFERENCES stack_frame(id),      -- innermost frame of the envelope's stack, else of metadata.stack
   user_stack_id INTEGER REFERENCES stack_frame(id), -- innermost frame of metadata.user_stack
   envelope TEXT NOT NULL,        -- the header's JSON exactly as in the log
@@ -135,8 +143,7 @@ CREATE VIEW record AS
   SELECT r.id, p.log_file_id, r.process_id, p.rank, r.line, r.byte_offset,
     r.local_us + p.time_shift_us AS time_us, f.text AS source_file, r.source_line, k.text AS kind, n.text AS name,
     r.compile_id, r.attempt, s.text AS subgraph_name, c.hash AS payload_hash,
-    CASE r.payload_state WHEN 1 THEN 'ok' WHEN 2 THEN 'mismatch' WHEN 3 THEN 'cr_removed' WHEN 4 THEN 'unhashed'
-      ELSE 'absent' END AS payload_state,
+    (SELECT name FROM payload_state WHERE id = r.payload_state) AS payload_state,
     r.stack_id, r.envelope,
     CASE WHEN r.metadata IS NOT NULL THEN r.metadata
       WHEN k.text IS NOT NULL THEN r.envelope -> ('$."' || k.text || '"') END AS metadata,

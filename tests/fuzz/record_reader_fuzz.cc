@@ -81,7 +81,7 @@ struct Seen {
   std::int64_t line;
   std::int64_t byte_offset;
   std::string kind;
-  LogRecord::Payload payload_state;
+  PayloadState payload_state;
   Md5Digest payload;  // of its row; zeros without one
   bool operator==(const Seen&) const = default;
 };
@@ -96,7 +96,7 @@ void CheckPayload(const LogRecord& record, std::vector<Md5Digest>& stored) {
     stored.push_back(record.payload_md5);
   }
   if (record.raw_payload.empty()) {
-    Require(record.payload_state == LogRecord::Payload::kAbsent, "no lines, no payload");
+    Require(record.payload_state == PayloadState::kAbsent, "no lines, no payload");
     Require(record.payload_id == 0, "no lines, no row");
     return;
   }
@@ -104,14 +104,14 @@ void CheckPayload(const LogRecord& record, std::vector<Md5Digest>& stored) {
           "payload lines have a row");
   const Md5Digest& row = stored[static_cast<std::size_t>(record.payload_id)];
   const auto& claimed = record.envelope.payload_hash;
-  const bool is_verified = record.payload_state == LogRecord::Payload::kOk ||
-                           record.payload_state == LogRecord::Payload::kCrRemoved;
+  const bool is_verified =
+      record.payload_state == PayloadState::kOk || record.payload_state == PayloadState::kCrRemoved;
   if (is_verified) Require(claimed && row == *claimed, "a verified payload is stored as claimed");
-  if (record.payload_state == LogRecord::Payload::kMismatch) {
+  if (record.payload_state == PayloadState::kMismatch) {
     Require(!claimed || row != *claimed, "a damaged payload is not stored as what it claims to be");
   }
   const Md5Digest plain = tlparse::Md5(WithoutTabs(record.raw_payload));
-  if (record.payload_state == LogRecord::Payload::kOk) Require(plain == row, "kOk: as in the log");
+  if (record.payload_state == PayloadState::kOk) Require(plain == row, "kOk: as in the log");
   if (claimed && plain == *claimed) Require(is_verified, "a good payload is verified");
 }
 

@@ -89,18 +89,29 @@ TEST_CASE("A database of an earlier tlparse learns the codes it does not know", 
   CHECK(ingest.Rows("SELECT id, code, advice FROM import_code ORDER BY id") == codes);
 }
 
-TEST_CASE("A database of an earlier tlparse gets the columns, tables and views that it lacks",
-          "[replace]") {
+TEST_CASE("A database of an earlier tlparse gets what of the schema it lacks", "[replace]") {
   Ingest ingest;
   REQUIRE(ingest.Run({ingest.Write("a.log", kOne)}, false));
   const Lines schema = ingest.Rows("SELECT name FROM sqlite_schema ORDER BY name");
+  const Lines states = ingest.Rows("SELECT id, name FROM cache_state ORDER BY id");
+  REQUIRE(states.size() == 5);
+  constexpr char kReferences[] =
+      "SELECT \"from\", \"table\", \"to\" FROM pragma_foreign_key_list('import_log_row') ORDER BY "
+      "1";
+  const Lines references = ingest.Rows(kReferences);
   const Lines columns = ingest.Rows("SELECT name, type FROM pragma_table_info('model_load')");
   REQUIRE(OpenOrThrow(ingest.database_path, Database::Mode::kAppend)
               .Execute("ALTER TABLE model_load DROP COLUMN weight_size_bytes;"
                        "DROP VIEW payload; CREATE VIEW payload AS SELECT 1 AS hash;"
-                       "DROP TABLE trace_loss"));
+                       "DROP TABLE trace_loss; DROP INDEX record_by_kind; DROP TABLE cache_state;"
+                       "DELETE FROM payload_state WHERE id = 1;"
+                       "DROP VIEW import_log; ALTER TABLE import_log_row DROP COLUMN profile_id"));
+  CHECK(ingest.Rows(kReferences) != references);
   REQUIRE(ingest.Run({ingest.Write("b.log", kTwo)}, true));
   CHECK(ingest.Rows("SELECT name FROM sqlite_schema ORDER BY name") == schema);
+  CHECK(ingest.Rows("SELECT id, name FROM cache_state ORDER BY id") == states);
+  CHECK(ingest.Rows("SELECT DISTINCT payload_state FROM record") == Lines{"ok"});
+  CHECK(ingest.Rows(kReferences) == references);
   CHECK(ingest.Rows("SELECT name, type FROM pragma_table_info('model_load')") == columns);
   CHECK(ingest.Rows("SELECT content FROM payload ORDER BY content") == Lines{"one", "two"});
 }

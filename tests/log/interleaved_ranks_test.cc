@@ -8,8 +8,6 @@
 
 using namespace tlparse;  // NOLINT: a test
 
-using Payload = LogRecord::Payload;
-
 TEST_CASE("Payload lines with an aggregator's [rankN]: go to the record of that rank",
           "[interleaved_ranks]") {
   const std::string text = Header(HasPayload("a0\nb0"), "[rank0]:") + "\n" +
@@ -19,7 +17,7 @@ TEST_CASE("Payload lines with an aggregator's [rankN]: go to the record of that 
   const ReadLog log = load.Read(text);
   REQUIRE(log.records.size() == 2);
   CHECK(log.findings.empty());
-  CHECK(log.records[0].state == Payload::kOk);
+  CHECK(log.records[0].state == PayloadState::kOk);
   CHECK(log.records[0].payload == "a0\nb0");
   CHECK(log.records[1].payload == "a1\nb1");
 }
@@ -88,7 +86,7 @@ TEST_CASE("A rank that fell silent does not hold the windows up", "[interleaved_
   Load load;
   const ReadLog log = load.Read(text + "[rank0]:\tnever comes\n");
   CHECK(log.window_count > 3);
-  CHECK(log.records.front().state == Payload::kAbsent);
+  CHECK(log.records.front().state == PayloadState::kAbsent);
   REQUIRE(log.findings.size() == 2);
   CHECK(log.findings[0].code == ImportCode::kPayloadMissing);
   CHECK(log.findings[1].text == "[rank0]:\tnever comes\n");  // too late, but kept

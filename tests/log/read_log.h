@@ -83,7 +83,7 @@ struct ReadRecord {
   std::int64_t line;
   std::int64_t byte_offset;
   std::string kind;
-  LogRecord::Payload state;
+  PayloadState state;
   std::int64_t payload_id;
   bool is_new;
   PrefixTimeUs time_us;

@@ -5,8 +5,6 @@
 
 using namespace tlparse;  // NOLINT: a test
 
-using Payload = LogRecord::Payload;
-
 namespace {
 const std::string kStr = Header("\"str\": [\"a.py\", 0]") + "\n";
 }
@@ -19,7 +17,7 @@ TEST_CASE("A record larger than the window stays whole", "[record_reader]") {
   const ReadLog log = load.Read(kStr + RecordText(payload) + kStr);
   REQUIRE(log.records.size() == 3);
   CHECK(log.findings.empty());
-  CHECK(log.records[1].state == Payload::kOk);
+  CHECK(log.records[1].state == PayloadState::kOk);
   CHECK(log.records[1].line == 2);
   CHECK(log.records[1].payload == payload);
   CHECK(log.records[2].byte_offset ==
@@ -69,7 +67,7 @@ TEST_CASE("Foreign lines inside a payload are a finding and the payload is whole
   Load load;
   const ReadLog log = load.Read(header + "\tone\nW1 something\n\ttwo\nelse\n\tthree\n" + kStr);
   REQUIRE(log.records.size() == 2);
-  CHECK(log.records[0].state == Payload::kOk);
+  CHECK(log.records[0].state == PayloadState::kOk);
   CHECK(log.records[0].payload == "one\ntwo\nthree");
   REQUIRE(log.findings.size() == 2);
   CHECK(log.findings[0].code == ImportCode::kForeignLine);
@@ -118,7 +116,7 @@ TEST_CASE("TAB lines behind a complete payload and a foreign line are not added 
   Load load;
   const ReadLog log = load.Read(RecordText("one") + "foreign\n\tits own line\n");
   REQUIRE(log.records.size() == 1);
-  CHECK(log.records[0].state == Payload::kOk);
+  CHECK(log.records[0].state == PayloadState::kOk);
   REQUIRE(log.findings.size() == 1);
   CHECK(log.findings[0].code == ImportCode::kForeignLine);
   CHECK(log.findings[0].line == 3);
@@ -158,7 +156,7 @@ TEST_CASE("A record above the limit is cut and the rest of it kept as text", "[r
   SECTION("in its payload, a long line") {
     const ReadLog log = read(kStr + RecordText(payload) + kStr);
     REQUIRE(log.records.size() == 3);
-    CHECK(log.records[1].state == Payload::kMismatch);
+    CHECK(log.records[1].state == PayloadState::kMismatch);
     CHECK(log.records[1].payload.size() > 800);
     REQUIRE(log.findings.size() > 2);
     CHECK(log.findings[0].code == ImportCode::kLineTooLong);
@@ -192,9 +190,9 @@ TEST_CASE("Windows line ends are taken off, and CRs that are content stay", "[re
       load.Read(Header(HasPayload("one\ntwo")) + "\r\n" + TabLines("one\ntwo", "\r\n") +
                 Header(HasPayload("a\r\nb\r")) + "\n" + TabLines("a\r\nb\r"));
   REQUIRE(log.records.size() == 2);
-  CHECK(log.records[0].state == Payload::kCrRemoved);
+  CHECK(log.records[0].state == PayloadState::kCrRemoved);
   CHECK(log.records[0].payload == "one\ntwo");
-  CHECK(log.records[1].state == Payload::kOk);
+  CHECK(log.records[1].state == PayloadState::kOk);
   CHECK(log.records[1].payload == "a\r\nb\r");
   CHECK(log.findings.empty());
 }
@@ -205,7 +203,7 @@ TEST_CASE("A last line without LF is read", "[record_reader]") {
   text.pop_back();
   const ReadLog log = load.Read(text);
   REQUIRE(log.records.size() == 1);
-  CHECK(log.records[0].state == Payload::kOk);
+  CHECK(log.records[0].state == PayloadState::kOk);
   CHECK(log.records[0].payload == "one\ntwo");
   CHECK(log.line_count == 3);
 }
@@ -217,7 +215,7 @@ TEST_CASE("NUL bytes are bytes like others", "[record_reader]") {
   const ReadLog log = load.Read("\0\0\n"s + RecordText(payload));
   REQUIRE(log.records.size() == 1);
   CHECK(log.records[0].payload == payload);
-  CHECK(log.records[0].state == Payload::kOk);
+  CHECK(log.records[0].state == PayloadState::kOk);
   REQUIRE(log.findings.size() == 1);
   CHECK(log.findings[0].text == "\0\0\n"s);
   CHECK(log.findings[0].line == 1);
@@ -233,7 +231,7 @@ TEST_CASE("A payload that repeats is stored once: in a window, over windows, ove
     REQUIRE(log.records.size() == 3);
     CHECK(log.records[0].is_new);
     CHECK_FALSE(log.records[2].is_new);
-    CHECK(log.records[2].state == Payload::kOk);
+    CHECK(log.records[2].state == PayloadState::kOk);
     CHECK(log.records[2].payload_id == log.records[0].payload_id);
     CHECK(log.records[1].payload_id == 2);
     const ReadLog second = load.Read(text, window);
@@ -254,9 +252,9 @@ TEST_CASE("A damaged first copy does not stand for the good second one", "[recor
       CAPTURE(window, text);
       REQUIRE(log.records.size() == 4);
       const std::size_t good_first = text == bad + good + bad + good ? 1 : 0;
-      CHECK(log.records[good_first].state == Payload::kOk);
+      CHECK(log.records[good_first].state == PayloadState::kOk);
       CHECK(log.records[good_first].payload == "the payload");
-      CHECK(log.records[1 - good_first].state == Payload::kMismatch);
+      CHECK(log.records[1 - good_first].state == PayloadState::kMismatch);
       CHECK(log.records[1 - good_first].payload == "the paXload");
       CHECK(log.records[good_first + 2].payload_id == log.records[good_first].payload_id);
       CHECK(log.records[3 - good_first].payload_id == log.records[1 - good_first].payload_id);
@@ -274,9 +272,9 @@ TEST_CASE("A payload that claims another one's hash does not take its row", "[re
   const ReadLog log = load.Read(RecordText("mine") + Header(HasPayload("other")) + "\n\tmine\n" +
                                 RecordText("other"));
   REQUIRE(log.records.size() == 3);
-  CHECK(log.records[1].state == Payload::kMismatch);
+  CHECK(log.records[1].state == PayloadState::kMismatch);
   CHECK(log.records[1].payload_id == log.records[0].payload_id);
-  CHECK(log.records[2].state == Payload::kOk);
+  CHECK(log.records[2].state == PayloadState::kOk);
   CHECK(log.records[2].payload == "other");
 }
 

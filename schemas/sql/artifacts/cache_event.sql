@@ -1,14 +1,28 @@
 -- Cache lookups and the components of their keys. One row per lookup: from the artifact where there is one, else from the
 -- instant event of the same lookup, never both.
+-- How a lookup ended. guard_miss: the entry was there, its guards refused it.
+CREATE TABLE cache_state (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL
+) STRICT;
+INSERT INTO cache_state VALUES (0, 'hit'), (1, 'miss'), (2, 'guard_miss'), (3, 'bypass'), (4, 'disabled');
+
+-- What is known of a key's components.
+CREATE TABLE components_state (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL
+) STRICT;
+INSERT INTO components_state VALUES (0, 'full'), (1, 'empty'), (2, 'unparsed');
+
 CREATE TABLE cache_event_row (
   id INTEGER PRIMARY KEY,
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   compile_id INTEGER REFERENCES compile(id),
   graph_id INTEGER REFERENCES graph(id),
   layer_id INTEGER NOT NULL REFERENCES text_row(id),
-  state INTEGER NOT NULL,              -- 0 hit, 1 miss, 2 guard_miss, 3 bypass, 4 disabled
+  state INTEGER NOT NULL REFERENCES cache_state(id),
   key_id INTEGER REFERENCES cache_key_row(id),
-  components_state INTEGER NOT NULL,   -- 0 full, 1 empty, 2 unparsed
+  components_state INTEGER NOT NULL REFERENCES components_state(id),
   component_set_id INTEGER REFERENCES component_set_row(id),
   parent_event_id INTEGER REFERENCES cache_event_row(id),
   event_time_ns INTEGER,               -- since the epoch (cache_event_time)
@@ -21,10 +35,10 @@ CREATE TABLE cache_event_row (
 
 CREATE VIEW cache_event AS
   SELECT e.id, e.record_id, e.compile_id, e.graph_id, p.rank, l.text AS layer,
-    CASE e.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass' ELSE 'disabled' END AS state,
+    (SELECT name FROM cache_state WHERE id = e.state) AS state,
     k.key,
     g.direction,
-    CASE e.components_state WHEN 0 THEN 'full' WHEN 1 THEN 'empty' ELSE 'unparsed' END AS components_state,
+    (SELECT name FROM components_state WHERE id = e.components_state) AS components_state,
     e.parent_event_id, e.time_saved_ns, e.time_taken_ns, b.text AS bypass_reason, d.text AS status_detailed,
     ge.text AS guard_expression, e.event_time_ns, e.component_set_id, r.process_id, s.device_index
   FROM cache_event_row e

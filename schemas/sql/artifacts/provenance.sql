@@ -35,6 +35,13 @@ CREATE TABLE node_mapping_row (
   PRIMARY KEY (content_id, post_grad_node, pre_grad_node)
 ) STRICT, WITHOUT ROWID;
 
+-- What gave a kernel's lines: the artifact kernel_stack_traces; node mappings with the graphs' comments; comments of the generated code.
+CREATE TABLE kernel_source_basis (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL
+) STRICT;
+INSERT INTO kernel_source_basis VALUES (0, 'kernel_stack_traces'), (1, 'node_mappings'), (2, 'code_comments');
+
 CREATE TABLE kernel_source_row (
   kernel_id INTEGER NOT NULL REFERENCES kernel_row(id),
   stack_ordinal INTEGER NOT NULL,  -- a fused kernel has one stack per origin
@@ -43,7 +50,7 @@ CREATE TABLE kernel_source_row (
   line INTEGER,
   function_id INTEGER REFERENCES text_row(id),
   code_id INTEGER REFERENCES text_row(id),
-  basis INTEGER NOT NULL,          -- 0: kernel_stack_traces artifact; 1: node mappings and graph comments; 2: comments of the generated code
+  basis INTEGER NOT NULL REFERENCES kernel_source_basis(id),
   PRIMARY KEY (kernel_id, stack_ordinal, frame_ordinal)
 ) STRICT, WITHOUT ROWID;
 
@@ -65,7 +72,7 @@ CREATE VIEW node_mapping AS
 
 CREATE VIEW kernel_source AS
   SELECT s.kernel_id, s.stack_ordinal, s.frame_ordinal, f.text AS file, s.line, u.text AS function, c.text AS code,
-    CASE s.basis WHEN 0 THEN 'kernel_stack_traces' WHEN 1 THEN 'node_mappings' ELSE 'code_comments' END AS basis,
+    (SELECT name FROM kernel_source_basis WHERE id = s.basis) AS basis,
     o.record_id
   FROM kernel_source_row s
   LEFT JOIN text_row f ON f.id = s.file_id LEFT JOIN text_row u ON u.id = s.function_id LEFT JOIN text_row c ON c.id = s.code_id

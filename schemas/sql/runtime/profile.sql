@@ -48,22 +48,30 @@ CREATE TABLE profile_thread (
   name TEXT                       -- NULL: the file has none
 ) STRICT;
 
+-- What a slice of compiled code is: graph_call "## Call CompiledFxGraph <key> ##"; region "Torch-Compiled Region: <label>"; function
+-- CompiledFunction; backward CompiledFunctionBackward; wrapper "graph_<n>_inductor_wrapper_call"; device a graph call on a device row;
+-- libtrace a call as libtrace measured it.
+CREATE TABLE compiled_slice_kind (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL
+) STRICT;
+INSERT INTO compiled_slice_kind VALUES (0, 'graph_call'), (1, 'region'), (2, 'function'), (3, 'backward'), (4, 'wrapper'), (5, 'device'), (6, 'libtrace');
+
 -- Slices that hold compiled code: calls of Inductor's graphs, regions, and the functions of autograd around them.
 CREATE TABLE compiled_slice_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
-  kind INTEGER NOT NULL,          -- 0 graph call ("## Call CompiledFxGraph <key> ##"), 1 region ("Torch-Compiled Region: <label>"),
-                                  -- 2 CompiledFunction, 3 CompiledFunctionBackward, 4 wrapper ("graph_<n>_inductor_wrapper_call"),
-                                  -- 5 graph call on a device row, 6 a call as libtrace measured it
-  name_id INTEGER REFERENCES text_row(id), -- 0, 5: the key, NULL where the name says None; 1, 6: the label; 4: the whole name
+  kind INTEGER NOT NULL REFERENCES compiled_slice_kind(id),
+  name_id INTEGER REFERENCES text_row(id), -- graph_call, device: the key, NULL where the name says None; region, libtrace: the label;
+                                           -- wrapper: the whole name
   thread_id INTEGER REFERENCES profile_thread(id),
-  device INTEGER,                 -- kind 5: index of the device
-  stream INTEGER,                 -- kind 5: stream of the device
+  device INTEGER,                 -- kind device: its index
+  stream INTEGER,                 -- kind device: its stream
   start_ns INTEGER NOT NULL,
   duration_ns INTEGER NOT NULL,
   sequence_number INTEGER,        -- of autograd; a backward has that of its forward
   external_id INTEGER,            -- the profiler's id of the slice; device work carries the id of the slice that launched it
-  record_id INTEGER REFERENCES record_row(id) -- kind 6: libtrace's record
+  record_id INTEGER REFERENCES record_row(id) -- kind libtrace: its record
 ) STRICT;
 
 -- One run of one kernel: on a device, or a CPU kernel of Inductor.
@@ -175,7 +183,7 @@ CREATE TABLE collective_run_row (
 CREATE TABLE compiled_slice_link_row (
   slice_id INTEGER PRIMARY KEY REFERENCES compiled_slice_row(id),
   is_call INTEGER NOT NULL,       -- 1: counts as one call of a graph (of a region and the graph call in it, the inner one does)
-  call_id INTEGER REFERENCES compiled_slice_row(id), -- kind 5: the call on the CPU that queued it
+  call_id INTEGER REFERENCES compiled_slice_row(id), -- kind device: the call on the CPU that queued it
   compile_id INTEGER REFERENCES compile(id),
   graph_id INTEGER REFERENCES graph(id),
   device_ns INTEGER,              -- sum of the device kernels that it launched; NULL: none
@@ -231,8 +239,7 @@ CREATE VIEW graph_call AS
   SELECT s.id, s.profile_id, p.process_id, p.rank, l.compile_id, l.graph_id,
     CASE WHEN s.kind = 0 THEN k.text END AS key, g.direction, s.start_ns / 1e3 AS start_us, s.duration_ns / 1e3 AS duration_us,
     l.device_ns / 1e3 AS device_us, l.join_key, n.text AS join_note, s.start_ns, s.duration_ns, s.thread_id,
-    CASE s.kind WHEN 0 THEN 'graph_call' WHEN 1 THEN 'region' WHEN 2 THEN 'function' WHEN 3 THEN 'backward' WHEN 4 THEN 'wrapper'
-      WHEN 5 THEN 'device' ELSE 'libtrace' END AS basis
+    (SELECT name FROM compiled_slice_kind WHERE id = s.kind) AS basis
   FROM compiled_slice_link_row l JOIN compiled_slice_row s ON s.id = l.slice_id JOIN profile p ON p.id = s.profile_id
   LEFT JOIN graph g ON g.id = l.graph_id LEFT JOIN text_row k ON k.id = s.name_id LEFT JOIN text_row n ON n.id = l.note_id
   WHERE l.is_call = 1;

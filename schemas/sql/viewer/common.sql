@@ -16,8 +16,7 @@ WITH
     SELECT r.id, r.process_id, r.compile_id, r.line, r.byte_offset, r.local_us + q.time_shift_us - :origin AS time_us,
       r.attempt, r.source_line, p.size_bytes, r.stack_id, r.user_stack_id, r.kind_id,
       r.kind_id AS "kind@text", r.name_id AS "name@text", r.subgraph_id AS "subgraph_name@text", p.hash AS payload_hash,
-      CASE r.payload_state WHEN 1 THEN 'ok' WHEN 2 THEN 'mismatch' WHEN 3 THEN 'cr_removed' WHEN 4 THEN 'unhashed'
-        ELSE 'absent' END AS payload_state,
+      (SELECT name FROM payload_state WHERE id = r.payload_state) AS payload_state,
       r.source_file_id AS "source_file@text", CASE WHEN r.metadata IS NULL THEN r.envelope END AS envelope, r.metadata
     FROM record_row r
       CROSS JOIN process q ON q.id = r.process_id

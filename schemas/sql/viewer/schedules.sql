@@ -11,7 +11,7 @@ ORDER BY u.record_id, u.source;
 SELECT content_id, ordinal, is_wait, code_line, 0 AS "|", op, arguments, group_name, shape, dtype
 FROM collective
 WHERE (record_id, source) IN (
-  SELECT min(record_id), CASE source WHEN 0 THEN 'schedule' ELSE 'code' END
+  SELECT min(record_id), (SELECT name FROM collective_source WHERE id = source)
   FROM collective_use_row
   GROUP BY content_id)
 ORDER BY content_id, ordinal;

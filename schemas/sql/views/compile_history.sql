@@ -11,8 +11,7 @@ CREATE VIEW compile_history AS
     (SELECT p.text FROM recompile_row r JOIN text_row p ON p.id = r.prior_label_id WHERE r.compile_id = c.id ORDER BY r.record_id, r.ordinal LIMIT 1)
       AS recompile_of,
     (SELECT group_concat(layer || ' ' || state || CASE WHEN n > 1 THEN ' ×' || n ELSE '' END, ', ') FROM
-      (SELECT l.text AS layer, CASE e.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass'
-          ELSE 'disabled' END AS state, count(*) AS n
+      (SELECT l.text AS layer, (SELECT name FROM cache_state WHERE id = e.state) AS state, count(*) AS n
         FROM cache_event_row e JOIN text_row l ON l.id = e.layer_id WHERE e.compile_id = c.id GROUP BY 1, 2 ORDER BY 1, 2)) AS caches,
     (SELECT count(*) FROM graph g WHERE g.compile_id = c.id) AS graphs,
     m.graph_op_count, m.guard_count,

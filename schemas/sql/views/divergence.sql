@@ -17,7 +17,7 @@ CREATE VIEW cache_divergence AS
       component_set_id, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
     FROM lookup GROUP BY run_id, launch_id, label, generation, layer, direction, ordinal, state, component_set_id, bare_key_id)
   SELECT x.run_id, x.label, x.generation, x.function, x.layer, x.direction, x.ordinal,
-    CASE x.state WHEN 0 THEN 'hit' WHEN 1 THEN 'miss' WHEN 2 THEN 'guard_miss' WHEN 3 THEN 'bypass' ELSE 'disabled' END AS state,
+    (SELECT name FROM cache_state WHERE id = x.state) AS state,
     t.key, x.component_set_id, x.rank_count, x.first_rank, x.ranks, n.ordinal AS launch
   FROM (SELECT *, count(*) OVER (PARTITION BY run_id, launch_id, label, generation, layer, direction, ordinal) AS classes FROM class) x
   LEFT JOIN cache_key_row t ON t.id = x.key_id LEFT JOIN launch n ON n.id = x.launch_id
@@ -46,7 +46,7 @@ CREATE VIEW collective_divergence AS
     SELECT run_id, launch_id, label, generation, direction, ordinal, source, content_id, count(*) AS rank_count, min(rank) AS first_rank,
       group_concat(rank) AS ranks
     FROM used GROUP BY run_id, launch_id, label, generation, direction, ordinal, source, content_id)
-  SELECT x.run_id, x.label, x.generation, x.direction, x.ordinal, CASE x.source WHEN 0 THEN 'schedule' ELSE 'code' END AS source,
+  SELECT x.run_id, x.label, x.generation, x.direction, x.ordinal, (SELECT name FROM collective_source WHERE id = x.source) AS source,
     x.content_id, (SELECT count(*) FROM collective_row r WHERE r.content_id = x.content_id AND r.is_wait = 0) AS collectives,
     x.rank_count, x.first_rank, x.ranks, n.ordinal AS launch
   FROM (SELECT *, count(*) OVER (PARTITION BY run_id, launch_id, label, generation, direction, ordinal, source) AS classes FROM class) x

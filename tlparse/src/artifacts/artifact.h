@@ -17,6 +17,7 @@
 
 #include "artifacts/common/process_state.h"
 #include "base/result.h"
+#include "enums/core.h"
 #include "store/content_registry.h"
 #include "store/import_log.h"
 #include "store/row_batch.h"
@@ -26,8 +27,6 @@ namespace tlparse {
 
 class GraphTracker;
 class StackPool;
-
-enum class PayloadState : std::uint8_t { kAbsent, kOk, kMismatch, kCrRemoved, kUnhashed };
 
 // One record as an ingestor sees it. Views live until Ingest returns.
 struct Record {

@@ -138,23 +138,22 @@ class CacheEvents final : public Ingestor {
 
 void CacheEvents::Write(const CacheEvent& event, IngestContext& context) {
   const CacheInfo& info = event.info;
-  context.rows().Add(
-      CacheEventRow{.id = event.id,
-                    .record_id = event.record_id,
-                    .compile_id = event.compile_id,
-                    .graph_id = event.graph_id,
-                    .layer_id = event.layer_id,
-                    .state = static_cast<std::int64_t>(info.state),
-                    .key_id = info.key_id,
-                    .components_state = static_cast<std::int64_t>(info.components_state),
-                    .component_set_id = info.component_set_id,
-                    .parent_event_id = event.parent_id,
-                    .event_time_ns = info.event_time_ns,
-                    .time_saved_ns = info.time_saved_ns,
-                    .time_taken_ns = info.time_taken_ns,
-                    .detail_id = info.detail_id,
-                    .guard_expression_id = info.guard_expression_id,
-                    .bypass_reason_id = info.bypass_reason_id});
+  context.rows().Add(CacheEventRow{.id = event.id,
+                                   .record_id = event.record_id,
+                                   .compile_id = event.compile_id,
+                                   .graph_id = event.graph_id,
+                                   .layer_id = event.layer_id,
+                                   .state = info.state,
+                                   .key_id = info.key_id,
+                                   .components_state = info.components_state,
+                                   .component_set_id = info.component_set_id,
+                                   .parent_event_id = event.parent_id,
+                                   .event_time_ns = info.event_time_ns,
+                                   .time_saved_ns = info.time_saved_ns,
+                                   .time_taken_ns = info.time_taken_ns,
+                                   .detail_id = info.detail_id,
+                                   .guard_expression_id = info.guard_expression_id,
+                                   .bypass_reason_id = info.bypass_reason_id});
 }
 
 void CacheEvents::ReadComponents(const JsonMembers& members, CacheInfo& info,

@@ -11,8 +11,6 @@
 namespace tlparse {
 namespace {
 
-constexpr std::int64_t kFromSchedule = 0;  // collective_use_row.source
-
 class Collectives final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
@@ -29,7 +27,7 @@ class Collectives final : public Ingestor {
     const GraphState* graph = context.graphs().CurrentOrOpen(record, context);
     context.rows().Add(
         CollectiveUseRow{.record_id = record.id,
-                         .source = kFromSchedule,
+                         .source = CollectiveSource::kSchedule,
                          .compile_id = record.compile_row_id(),
                          .graph_id = graph != nullptr ? std::optional(graph->id) : std::nullopt,
                          .content_id = *content_id});

@@ -20,7 +20,6 @@
 namespace tlparse {
 namespace {
 
-constexpr std::int64_t kFromCode = 1;  // collective_use_row.source
 constexpr std::size_t kMaxSummaryBytes = 8 << 20;
 
 // What the latest code texts say, by payload: code that many ranks share is read once.
@@ -167,7 +166,7 @@ class OutputCode final : public Ingestor {
       content_id = content.id;
     }
     rows.Add(CollectiveUseRow{.record_id = record.id,
-                              .source = kFromCode,
+                              .source = CollectiveSource::kCode,
                               .compile_id = record.compile_row_id(),
                               .graph_id = graph_id,
                               .content_id = *content_id});

@@ -285,7 +285,7 @@ class ProvenanceIngestor final : public Ingestor {
                                    .line = source.line,
                                    .function_id = id(source.function),
                                    .code_id = id(source.code),
-                                   .basis = static_cast<std::int64_t>(kernel.basis)});
+                                   .basis = kernel.basis});
         }
       }
     }

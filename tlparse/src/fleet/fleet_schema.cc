@@ -141,10 +141,25 @@ Result<std::vector<RawTable>> ReadTables(Database& database) {
   return tables;
 }
 
+// id and name, and nothing else: the same rows in every database.
+bool IsLookupTable(const RawTable& raw) {
+  return raw.table.has_id && raw.table.sqlite_columns.size() == 2 &&
+         raw.table.sqlite_columns[1].name == "name";
+}
+
+// Without the lookup tables: a fleet has their ids as numbers.
 Result<std::vector<RawTable>> TablesOfThisProgram() {
   ASSIGN_OR_RETURN(Database database, Database::Open(":memory:", Database::Mode::kBulkLoad));
   RETURN_IF_ERROR(CreateSchema(database));
-  return ReadTables(database);
+  ASSIGN_OR_RETURN(std::vector<RawTable> tables, ReadTables(database));
+  std::set<std::string> lookup_tables;
+  for (const RawTable& raw : tables)
+    if (IsLookupTable(raw)) lookup_tables.insert(raw.table.name);
+  std::erase_if(tables, IsLookupTable);
+  for (RawTable& raw : tables)
+    for (SqliteColumn& column : raw.table.sqlite_columns)
+      if (lookup_tables.contains(column.referenced)) column.referenced.clear();
+  return tables;
 }
 
 bool Refers(const FleetTable& table, std::string_view to, bool must_exist) {

@@ -340,8 +340,7 @@ Result<ImportSummary> ImportIntoExisting(const std::vector<FoundLog>& logs,
                    Database::Open(options.database_path, Database::Mode::kAppend));
   RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   Result<ImportSummary> summary = [&]() -> Result<ImportSummary> {
-    RETURN_IF_ERROR(AddMissingColumns(database));
-    RETURN_IF_ERROR(AddImportCodes(database));
+    RETURN_IF_ERROR(MigrateSchema(database));
     Load load(database, options, false);
     return load.Run(logs, skipped);
   }();

@@ -149,7 +149,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   record_.compile = log_->processes.CompileFor(*process_, record, record_.id);
   record_.attempt = record.envelope.attempt;
   record_.subgraph_name = record.envelope.subgraph_name;
-  record_.payload_state = static_cast<PayloadState>(record.payload_state);
+  record_.payload_state = record.payload_state;
   record_.payload_id = record.payload_id;
   kind_id_ = record_.kind.empty() ? 0 : Text(record_.kind);
   name_id_ = record_.name.data() == nullptr ? 0 : Text(record_.name);
@@ -243,7 +243,7 @@ void TypingStage::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
                        .attempt = record_.attempt,
                        .subgraph_id = OptionalText(record_.subgraph_name),
                        .payload_id = id_or_null(record.payload_id),
-                       .payload_state = static_cast<std::int64_t>(record.payload_state),
+                       .payload_state = record.payload_state,
                        .stack_id = stack_id,
                        .user_stack_id = user_stack_id,
                        .envelope = StaticText{envelope_text},
@@ -276,8 +276,7 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
   if (envelope.was_repaired) Log(ImportCode::kRepairedJson, "the envelope is not strict JSON");
   if (record_.kind == "artifact" && record_.name.data() == nullptr)
     Log(ImportCode::kUnnamedArtifact, "an artifact without a name");
-  if (record.payload_state == LogRecord::Payload::kCrRemoved &&
-      log_->reported_once.insert("cr").second) {
+  if (record.payload_state == PayloadState::kCrRemoved && log_->reported_once.insert("cr").second) {
     Log(ImportCode::kCrRemoved, "payload lines end in CR LF (first of this file)");
   }
 }
@@ -355,15 +354,15 @@ std::string_view TypingStage::Payload() {
   } else {
     const std::string_view raw = log_record_->raw_payload;
     char* text = rows_->arena().Allocate(raw.size() + kRemoveTabsSlack);
-    const bool remove_cr = log_record_->payload_state == LogRecord::Payload::kCrRemoved;
+    const bool remove_cr = log_record_->payload_state == PayloadState::kCrRemoved;
     payload_ = std::string_view(text, RemoveTabs(raw, remove_cr, text));
   }
   return *payload_;
 }
 
 std::string_view TypingStage::PayloadToParse() {
-  const bool is_as_logged = !payload_ && !log_record_->payload_is_new &&
-                            log_record_->payload_state == LogRecord::Payload::kOk;
+  const bool is_as_logged =
+      !payload_ && !log_record_->payload_is_new && log_record_->payload_state == PayloadState::kOk;
   return is_as_logged ? log_record_->raw_payload : Payload();
 }
 

@@ -270,7 +270,7 @@ void RecordReader::FindCandidates(Window& window,
                     1;
       const PayloadIndex::Entry* known = shared_.index->Find(*claimed);
       if (known != nullptr && known->fingerprint == fingerprint) {
-        record.payload_state = LogRecord::Payload::kOk;
+        record.payload_state = PayloadState::kOk;
         record.payload_id = known->id;
         continue;
       }
@@ -310,10 +310,10 @@ Result<void> RecordReader::Settle(Window& window, const Candidate& candidate,
     }
   }
   const bool is_verified = claimed && md5 == *claimed;
-  record.payload_state = !record.envelope.names_payload ? LogRecord::Payload::kUnhashed
-                         : !is_verified                 ? LogRecord::Payload::kMismatch
-                         : removed_cr                   ? LogRecord::Payload::kCrRemoved
-                                                        : LogRecord::Payload::kOk;
+  record.payload_state = !record.envelope.names_payload ? PayloadState::kUnhashed
+                         : !is_verified                 ? PayloadState::kMismatch
+                         : removed_cr                   ? PayloadState::kCrRemoved
+                                                        : PayloadState::kOk;
   // A verified payload that was unknown a moment ago can only have come in with an oddity of this
   // window.
   if (!is_verified || candidate.was_known || window_is_odd_) {
@@ -330,7 +330,7 @@ Result<void> RecordReader::Settle(Window& window, const Candidate& candidate,
   record.payload_is_text = IsTextSafe(content);
   // Only verified bytes may stand for their hash in later comparisons; with CRs removed the raw
   // bytes are not the content.
-  const bool is_plain = record.payload_state == LogRecord::Payload::kOk;
+  const bool is_plain = record.payload_state == PayloadState::kOk;
   return shared_.index->Insert(
       {md5, is_plain ? candidate.fingerprint : 0, static_cast<std::uint32_t>(record.payload_id)});
 }
@@ -356,16 +356,16 @@ Result<void> RecordReader::Verify(Window& window) {
     ImportFinding finding =
         MakeFinding(ImportCode::kPayloadMismatch, record.line, record.byte_offset, {});
     finding.record = static_cast<std::int64_t>(index);
-    if (record.payload_state == LogRecord::Payload::kMismatch && !record.envelope.payload_hash) {
+    if (record.payload_state == PayloadState::kMismatch && !record.envelope.payload_hash) {
       finding.code = ImportCode::kBadPayloadHash;
       finding.message = "has_payload is not 32 hex digits";
-    } else if (record.payload_state == LogRecord::Payload::kMismatch) {
+    } else if (record.payload_state == PayloadState::kMismatch) {
       if (is_last) finding.code = ImportCode::kPayloadTruncated;
       finding.message = "the payload does not have the MD5 that has_payload names";
     } else if (record.envelope.names_payload && record.raw_payload.empty()) {
       finding.code = is_last ? ImportCode::kPayloadTruncated : ImportCode::kPayloadMissing;
       finding.message = "has_payload names a payload, but there are no payload lines";
-    } else if (record.payload_state == LogRecord::Payload::kUnhashed) {
+    } else if (record.payload_state == PayloadState::kUnhashed) {
       finding.code = ImportCode::kUnhashedPayload;
       finding.message = "payload lines without has_payload";
     } else {

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/input.h"
 #include "base/result.h"
+#include "enums/core.h"
 #include "log/byte_buffer.h"
 #include "log/envelope.h"
 #include "log/glog_prefix.h"
@@ -34,8 +35,7 @@ struct LogRecord {
   GlogPrefix prefix;
   std::string_view envelope_json;
   Envelope envelope;  // its views are valid
-  enum class Payload : std::uint8_t { kAbsent, kOk, kMismatch, kCrRemoved, kUnhashed };
-  Payload payload_state = Payload::kAbsent;
+  PayloadState payload_state = PayloadState::kAbsent;
   std::int64_t payload_id = 0;   // 0: no payload
   bool payload_is_new = false;   // first time in this database: `payload` is set and must be stored
   bool payload_is_text = false;  // valid UTF-8 without NUL (set if new)

@@ -5,20 +5,13 @@
 #include <algorithm>
 #include <map>
 
+#include "enums/profile.h"
 #include "runtime/kernel_match.h"
 
 namespace tlparse {
 namespace {
 
-// compiled_slice_row.kind
-enum SliceKind : std::int64_t {
-  kCall = 0,
-  kRegion = 1,
-  kFunction = 2,
-  kBackward = 3,
-  kWrapper = 4,
-  kOnDevice = 5
-};
+using enum CompiledSliceKind;
 
 constexpr std::string_view kNoProcess = "no log of the process that was measured";
 constexpr std::string_view kKeyUnknown = "no log of this run holds this graph cache key";
@@ -37,14 +30,15 @@ constexpr std::string_view kLaunchUnknown = "its launch is not in the profile";
 constexpr std::int32_t kNone = -1;
 
 struct Slice {
-  std::int64_t id, kind, thread, start, end;
+  std::int64_t id, thread, start, end;
+  CompiledSliceKind kind = kGraphCall;
   std::string name;
   std::optional<std::int64_t> sequence, external_id;
   std::int32_t parent = kNone;  // slice around it
   bool is_call = false;
   const CompiledCode::Graph* graph = nullptr;
   std::int64_t compile_id = 0;
-  std::int32_t call = kNone;  // kOnDevice: the slice that queued it
+  std::int32_t call = kNone;  // kDevice: the slice that queued it
   std::int64_t device_ns = 0;
   std::string_view key, note;
 };
@@ -111,7 +105,7 @@ class Joiner {
   void JoinByKey(Slice& slice);
   void JoinByPlace(Slice& slice);
   // The nearest slice of the kind around, or kNone.
-  std::int32_t Around(std::int32_t slice, std::int64_t kind) const;
+  std::int32_t Around(std::int32_t slice, CompiledSliceKind kind) const;
   // The region in which a slice of a forward ran; for one in a backward, that of its forward.
   std::int32_t RegionOf(std::int32_t slice) const;
   void Nest();
@@ -180,7 +174,7 @@ Result<void> Joiner::LoadSlices() {
     if (!has_row) return {};
     Slice slice{};
     slice.id = rows.Int(0);
-    slice.kind = rows.Int(1);
+    slice.kind = static_cast<CompiledSliceKind>(rows.Int(1));
     slice.thread = rows.Int(2);
     slice.start = rows.Int(3);
     slice.end = rows.Int(4);
@@ -188,7 +182,7 @@ Result<void> Joiner::LoadSlices() {
     slice.sequence = rows.OptionalInt(6);
     slice.external_id = rows.OptionalInt(7);
     slice.parent = slice.call = kNone;
-    if (slice.kind != kOnDevice && slice.external_id)
+    if (slice.kind != kDevice && slice.external_id)
       slice_of_.emplace(*slice.external_id, static_cast<std::uint32_t>(slices_.size()));
     slices_.push_back(std::move(slice));
   }
@@ -241,7 +235,7 @@ Result<void> Joiner::LoadItems() {
   items_.reserve(slices_.size() + static_cast<std::size_t>(run_count + launch_count));
   for (std::size_t i = 0; i < slices_.size(); ++i) {
     const Slice& slice = slices_[i];
-    if (slice.kind != kOnDevice)
+    if (slice.kind != kDevice)
       AddItem(Item::kSlice, slice.thread, slice.start, slice.end, static_cast<std::uint32_t>(i));
   }
   RETURN_IF_ERROR(
@@ -289,7 +283,7 @@ void Joiner::NestSlices() {
   std::vector<std::int32_t> open;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(slices_.size()); ++i) {
     Slice& slice = slices_[static_cast<std::size_t>(i)];
-    if (slice.kind == kOnDevice) continue;
+    if (slice.kind == kDevice) continue;
     while (!open.empty()) {
       const Slice& last = slices_[static_cast<std::size_t>(open.back())];
       if (last.thread == slice.thread && slice.start < last.end) break;
@@ -300,7 +294,7 @@ void Joiner::NestSlices() {
   }
 }
 
-std::int32_t Joiner::Around(std::int32_t slice, std::int64_t kind) const {
+std::int32_t Joiner::Around(std::int32_t slice, CompiledSliceKind kind) const {
   for (std::int32_t at = slice; at != kNone; at = slices_[static_cast<std::size_t>(at)].parent) {
     if (slices_[static_cast<std::size_t>(at)].kind == kind) return at;
   }
@@ -372,7 +366,7 @@ void Joiner::JoinByKey(Slice& slice) {
   std::size_t earlier = 0;
   for (std::int32_t i = index - 1; i >= 0 && best.size() > 1; --i) {
     const Slice& other = slices_[static_cast<std::size_t>(i)];
-    if (other.kind == kCall && other.thread == slice.thread && other.parent != kNone &&
+    if (other.kind == kGraphCall && other.thread == slice.thread && other.parent != kNone &&
         RegionOf(i) == region && other.name == slice.name) {
       ++earlier;
     }
@@ -413,19 +407,19 @@ void Joiner::JoinByPlace(Slice& slice) {
 void Joiner::JoinSlices() {
   bool has_calls = false;
   for (Slice& slice : slices_) {
-    has_calls |= slice.kind == kCall || slice.kind == kOnDevice;
+    has_calls |= slice.kind == kGraphCall || slice.kind == kDevice;
     if (slice.kind == kRegion) JoinRegion(slice);
   }
   for (Slice& slice : slices_) {
-    if (slice.kind == kCall && !slice.name.empty()) JoinByKey(slice);
-    if (slice.kind == kCall && slice.graph == nullptr) {
+    if (slice.kind == kGraphCall && !slice.name.empty()) JoinByKey(slice);
+    if (slice.kind == kGraphCall && slice.graph == nullptr) {
       const std::string_view note = slice.note;
       JoinByPlace(slice);
       if (slice.compile_id == 0 && !note.empty()) slice.note = note;
     }
     if (slice.kind == kFunction || slice.kind == kBackward) JoinByPlace(slice);
-    if (slice.kind == kCall) slice.is_call = true;
-    if (slice.kind == kOnDevice && slice.external_id) {
+    if (slice.kind == kGraphCall) slice.is_call = true;
+    if (slice.kind == kDevice && slice.external_id) {
       const auto found = slice_of_.find(*slice.external_id);
       if (found != slice_of_.end()) slice.call = static_cast<std::int32_t>(found->second);
     }

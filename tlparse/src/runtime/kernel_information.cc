@@ -71,8 +71,10 @@ void AddStack(std::string_view text, std::int64_t kernel_id, std::int64_t stack,
   }
   std::int64_t ordinal = 0;
   for (const Line& line : lines) {
-    KernelSourceRow row{
-        .kernel_id = kernel_id, .stack_ordinal = stack, .frame_ordinal = ordinal++, .basis = 0};
+    KernelSourceRow row{.kernel_id = kernel_id,
+                        .stack_ordinal = stack,
+                        .frame_ordinal = ordinal++,
+                        .basis = KernelSourceBasis::kKernelStackTraces};
     row.file_id = context.OptionalText(line.frame.file);
     row.line = line.frame.line;
     row.function_id = context.OptionalText(line.frame.function);

@@ -18,15 +18,7 @@
 namespace tlparse {
 namespace {
 
-// compiled_slice_row.kind
-enum SliceKind : std::int64_t {
-  kGraphCall = 0,
-  kRegion = 1,
-  kFunction = 2,
-  kBackward = 3,
-  kWrapper = 4,
-  kDeviceGraphCall = 5,
-};
+using enum CompiledSliceKind;
 
 std::optional<std::string_view> Between(std::string_view text, std::string_view before,
                                         std::string_view after) {
@@ -123,7 +115,7 @@ class KinetoFile {
   void TakeFrame(const KinetoEvent& event);
   void TakeMetadata(const KinetoEvent& event);
   void TakeCollective(const KinetoEvent& event);
-  void AddCompiledSlice(const KinetoEvent& event, SliceKind kind, std::string_view name);
+  void AddCompiledSlice(const KinetoEvent& event, CompiledSliceKind kind, std::string_view name);
   void AddAnnotation(const KinetoEvent& event, std::optional<std::int64_t> device,
                      std::optional<std::int64_t> stream);
   // A Python frame that is not kept, recognised in its text without parsing it.
@@ -386,8 +378,9 @@ KinetoFile::Thread* KinetoFile::FindThread(std::string_view pid, std::string_vie
   return latest_thread_;
 }
 
-void KinetoFile::AddCompiledSlice(const KinetoEvent& event, SliceKind kind, std::string_view name) {
-  const bool is_device = kind == kDeviceGraphCall;
+void KinetoFile::AddCompiledSlice(const KinetoEvent& event, CompiledSliceKind kind,
+                                  std::string_view name) {
+  const bool is_device = kind == kDevice;
   rows().Add(CompiledSliceRow{
       .id = context_.NextId<CompiledSliceRow>(),
       .profile_id = context_.profile_id(),
@@ -530,8 +523,7 @@ void KinetoFile::TakeDeviceSlice(const KinetoEvent& event, bool is_kernel) {
 }
 
 void KinetoFile::TakeDeviceAnnotation(const KinetoEvent& event) {
-  if (const auto key = GraphCallKey(event.name))
-    return AddCompiledSlice(event, kDeviceGraphCall, *key);
+  if (const auto key = GraphCallKey(event.name)) return AddCompiledSlice(event, kDevice, *key);
   AddAnnotation(event, ToInt(event.pid).value_or(-1), ToInt(event.tid));
 }
 

@@ -329,24 +329,25 @@ void NsysReader::AddRange(std::string_view text, std::int64_t start_ns, std::int
   const std::optional<std::int64_t> sequence = TakeSequence(text);
   constexpr std::string_view kCall = "## Call CompiledFxGraph ",
                              kRegion = "Torch-Compiled Region: ", kStep = "ProfilerStep#";
-  int slice = -1;
+  std::optional<CompiledSliceKind> slice;
   std::string_view name = text;
   if (text.starts_with(kCall)) {
-    slice = 0;
+    slice = CompiledSliceKind::kGraphCall;
     name = text.substr(kCall.size());
     name = name.substr(0, name.find(' '));
     if (name == "None") name = {};
   } else if (text.starts_with(kRegion)) {
-    slice = 1;
+    slice = CompiledSliceKind::kRegion;
     name = text.substr(kRegion.size());
   } else if (text == "CompiledFunction" || text == "CompiledFunctionBackward") {
-    slice = text == "CompiledFunction" ? 2 : 3;
+    slice =
+        text == "CompiledFunction" ? CompiledSliceKind::kFunction : CompiledSliceKind::kBackward;
     name = {};
   }
-  if (slice >= 0) {
+  if (slice) {
     CompiledSliceRow row{.id = context.NextId(rows.TableOf<CompiledSliceRow>()),
                          .profile_id = context.profile_id(),
-                         .kind = slice,
+                         .kind = *slice,
                          .start_ns = start_ns,
                          .duration_ns = duration_ns};
     row.name_id = context.OptionalText(name);

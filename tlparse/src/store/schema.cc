@@ -7,10 +7,11 @@
 
 namespace tlparse {
 
+namespace {
+
 Result<void> AddImportCodes(Database& database) {
-  ASSIGN_OR_RETURN(
-      Statement insert,
-      database.Prepare("INSERT INTO import_code VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"));
+  ASSIGN_OR_RETURN(Statement insert,
+                   database.Prepare("INSERT INTO import_code VALUES (?, ?, ?, ?)"));
   for (int code = 1; code < static_cast<int>(ImportCode::kCount); ++code) {
     const ImportCodeInfo& info = Info(static_cast<ImportCode>(code));
     insert.Bind(1, std::int64_t{code});
@@ -22,6 +23,8 @@ Result<void> AddImportCodes(Database& database) {
   return {};
 }
 
+}  // namespace
+
 Result<void> CreateSchema(Database& database) {
   RETURN_IF_ERROR(database.Execute(fmt::format(
       "PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion)));
@@ -31,56 +34,45 @@ Result<void> CreateSchema(Database& database) {
 
 namespace {
 
-Result<void> AddMissingTables(Database& database, Database& current) {
-  ASSIGN_OR_RETURN(Statement tables,
-                   current.Prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"));
+// Runs the CREATE statements of this type that `current` has and `database` has not: none of that
+// name, or, for views, another text.
+Result<void> AddMissing(std::string_view type, Database& database, Database& current) {
+  const bool is_view = type == "view";
   ASSIGN_OR_RETURN(
-      Statement known,
-      database.Prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"));
+      Statement wanted,
+      current.Prepare(
+          "SELECT name, sql FROM sqlite_schema WHERE type = ? AND sql IS NOT NULL ORDER BY rowid"));
+  wanted.Bind(1, type);
+  ASSIGN_OR_RETURN(Statement known, database.Prepare("SELECT 1 FROM sqlite_schema WHERE type = ? "
+                                                     "AND name = ? AND (?3 IS NULL OR sql = ?3)"));
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, tables.Step());
+    ASSIGN_OR_RETURN(const bool has_row, wanted.Step());
     if (!has_row) return {};
-    known.Bind(1, tables.Text(0));
+    known.Bind(1, type);
+    known.Bind(2, wanted.Text(0));
+    known.Bind(3, is_view ? std::optional(wanted.Text(1)) : std::nullopt);
     ASSIGN_OR_RETURN(const bool is_known, known.Step());
     known.Reset();
-    if (!is_known) RETURN_IF_ERROR(database.Execute(tables.Text(1)));
+    if (is_known) continue;
+    if (is_view)
+      RETURN_IF_ERROR(database.Execute(fmt::format("DROP VIEW IF EXISTS \"{}\"", wanted.Text(0))));
+    RETURN_IF_ERROR(database.Execute(wanted.Text(1)));
   }
 }
 
-Result<void> ReplaceViews(Database& database, Database& current) {
-  ASSIGN_OR_RETURN(Statement views,
-                   current.Prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'view'"));
-  ASSIGN_OR_RETURN(Statement known,
-                   database.Prepare("SELECT 1 FROM sqlite_schema WHERE type = 'view' AND name = ? "
-                                    "AND sql = ?"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, views.Step());
-    if (!has_row) return {};
-    known.Bind(1, views.Text(0));
-    known.Bind(2, views.Text(1));
-    ASSIGN_OR_RETURN(const bool is_same, known.Step());
-    known.Reset();
-    if (is_same) continue;
-    RETURN_IF_ERROR(database.Execute(fmt::format("DROP VIEW IF EXISTS \"{}\"", views.Text(0))));
-    RETURN_IF_ERROR(database.Execute(views.Text(1)));
-  }
-}
-
-}  // namespace
-
-Result<void> AddMissingColumns(Database& database) {
-  ASSIGN_OR_RETURN(Database current, Database::Open(":memory:", Database::Mode::kBulkLoad));
-  RETURN_IF_ERROR(CreateSchema(current));
-  RETURN_IF_ERROR(AddMissingTables(database, current));
+Result<void> AddMissingColumns(Database& database, Database& current) {
   ASSIGN_OR_RETURN(
       Statement columns,
-      current.Prepare("SELECT s.name, c.name, c.type, c.\"notnull\" OR c.pk FROM sqlite_schema s "
-                      "JOIN pragma_table_info(s.name) c WHERE s.type = 'table'"));
+      current.Prepare(
+          "SELECT s.name, c.name, c.type, c.\"notnull\" OR c.pk, "
+          "(SELECT ' REFERENCES \"' || f.\"table\" || '\"(\"' || f.\"to\" || '\")' FROM "
+          "pragma_foreign_key_list(s.name) f WHERE f.\"from\" = c.name) FROM sqlite_schema s "
+          "JOIN pragma_table_info(s.name) c WHERE s.type = 'table'"));
   ASSIGN_OR_RETURN(Statement known,
                    database.Prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = ?"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, columns.Step());
-    if (!has_row) break;
+    if (!has_row) return {};
     known.Bind(1, columns.Text(0));
     known.Bind(2, columns.Text(1));
     ASSIGN_OR_RETURN(const bool is_known, known.Step());
@@ -93,10 +85,48 @@ Result<void> AddMissingColumns(Database& database) {
                               database.path(), columns.Text(0), columns.Text(1)));
     }
     RETURN_IF_ERROR(
-        database.Execute(fmt::format("ALTER TABLE \"{}\" ADD COLUMN \"{}\" {}", columns.Text(0),
-                                     columns.Text(1), columns.Text(2))));
+        database.Execute(fmt::format("ALTER TABLE \"{}\" ADD COLUMN \"{}\" {}{}", columns.Text(0),
+                                     columns.Text(1), columns.Text(2), columns.Text(4))));
   }
-  return ReplaceViews(database, current);
+}
+
+// The rows that every database has: import codes and lookup tables. Rows that only a newer tlparse
+// knows stay.
+Result<void> AddMissingRows(Database& database, Database& current) {
+  ASSIGN_OR_RETURN(
+      Statement tables,
+      current.Prepare("SELECT s.name, group_concat('\"' || c.name || '\"'), group_concat('?') FROM "
+                      "sqlite_schema s JOIN pragma_table_info(s.name) c WHERE s.type = 'table' "
+                      "GROUP BY s.name"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_table, tables.Step());
+    if (!has_table) return {};
+    ASSIGN_OR_RETURN(Statement rows, current.Prepare(fmt::format("SELECT {} FROM \"{}\"",
+                                                                 tables.Text(1), tables.Text(0))));
+    ASSIGN_OR_RETURN(Statement insert,
+                     database.Prepare(fmt::format("INSERT OR REPLACE INTO \"{}\" ({}) VALUES ({})",
+                                                  tables.Text(0), tables.Text(1), tables.Text(2))));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      if (!has_row) break;
+      for (int i = 0; i < rows.column_count(); ++i)
+        sqlite3_bind_value(insert.handle(), i + 1, sqlite3_column_value(rows.handle(), i));
+      RETURN_IF_ERROR(insert.Run());
+    }
+  }
+}
+
+}  // namespace
+
+Result<void> MigrateSchema(Database& database) {
+  ASSIGN_OR_RETURN(Database current, Database::Open(":memory:", Database::Mode::kBulkLoad));
+  RETURN_IF_ERROR(CreateSchema(current));
+  RETURN_IF_ERROR(CreateIndexes(current));
+  RETURN_IF_ERROR(AddMissing("table", database, current));
+  RETURN_IF_ERROR(AddMissingColumns(database, current));
+  RETURN_IF_ERROR(AddMissingRows(database, current));
+  RETURN_IF_ERROR(AddMissing("index", database, current));
+  return AddMissing("view", database, current);
 }
 
 Result<void> CreateIndexes(Database& database) { return database.Execute(IndexScript()); }

@@ -21,17 +21,13 @@ std::span<const char* const> SchemaScripts();
 // CREATE INDEX, for after the load.
 const char* IndexScript();
 
-// Adds the codes that this program knows and the database, written by an earlier one of the same
-// version, does not.
-Result<void> AddImportCodes(Database& database);
-// Brings a database of the same version that an earlier tlparse wrote up to date: adds tables and
-// columns that it lacks (NULL in the rows it has), and replaces views that differ. kNotATrace if a
-// column that may not be NULL is missing.
-Result<void> AddMissingColumns(Database& database);
+// Brings a database of the same version that an earlier tlparse wrote up to date: adds tables,
+// columns (NULL in the rows it has), indexes, and rows of import_code and of lookup tables that it
+// lacks, and replaces views that differ. kNotATrace if a column that may not be NULL is missing.
+Result<void> MigrateSchema(Database& database);
 // Makes all tables and views in an empty database, and fills import_code.
 Result<void> CreateSchema(Database& database);
-// CREATE VIEW and CREATE INDEX that are not there yet are not made here: a database of the same
-// version has them.
+// The indexes of a new database.
 Result<void> CreateIndexes(Database& database);
 // kNotATrace unless the database is ours and of a version we know.
 Result<void> CheckSchema(Database& database);

@@ -138,7 +138,7 @@ Result<void> ClassFinder::FindMissingCompiles() {
 Result<std::vector<WorkClass>> ClassFinder::Classify(const LookupSlot& slot) {
   // One key, one input: whatever else the log says
   std::unordered_map<std::int64_t, Hash128> evidence_of_key;
-  std::map<std::tuple<LookupState, std::uint64_t, std::uint64_t, std::int64_t>, std::size_t> index;
+  std::map<std::tuple<CacheState, std::uint64_t, std::uint64_t, std::int64_t>, std::size_t> index;
   std::vector<WorkClass> classes;
   for (const std::int32_t lookup_index : slot.lookups) {
     const JobLookup& lookup = Lookup(lookup_index);
@@ -231,7 +231,7 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
     collector_.Add(std::move(finding), lookup_slot, CompileSlot(lookup_slot));
   };
   const auto bypasses = [](const JobLookup& lookup) {
-    return lookup.state == LookupState::kBypass || lookup.state == LookupState::kDisabled;
+    return lookup.state == CacheState::kBypass || lookup.state == CacheState::kDisabled;
   };
   if (bypasses(b)) {
     add(CauseKind::kBypass,
@@ -243,16 +243,16 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
         fmt::format("the others bypass: {}", Shorten(reference.bypass_reason, 300)));
     return {};
   }
-  if (a.state == LookupState::kGuardMiss || b.state == LookupState::kGuardMiss) {
-    const bool is_other = b.state == LookupState::kGuardMiss;
+  if (a.state == CacheState::kGuardMiss || b.state == CacheState::kGuardMiss) {
+    const bool is_other = b.state == CacheState::kGuardMiss;
     const std::string& guard = is_other ? other.guard : reference.guard;
     add(CauseKind::kGuardMiss,
         fmt::format("{}{}", is_other ? "" : "on the others: ",
                     guard.empty() ? "guard not logged" : Shorten(guard, 300)));
   }
   if (a.key_id != 0 && a.key_id == b.key_id) {
-    if (a.state != b.state && a.state != LookupState::kGuardMiss &&
-        b.state != LookupState::kGuardMiss) {
+    if (a.state != b.state && a.state != CacheState::kGuardMiss &&
+        b.state != CacheState::kGuardMiss) {
       add(CauseKind::kStorage, fmt::format("same key, {} here and {} there: one side had no entry",
                                            Name(b.state), Name(a.state)));
     }

@@ -16,7 +16,7 @@ namespace tlparse {
 
 // Ranks whose lookup ended the same way with the same key, up to expected differences.
 struct CacheClass {
-  LookupState state = LookupState::kMiss;
+  CacheState state = CacheState::kMiss;
   std::vector<RankIndex> ranks;
   // More than one: expected differences, or for no reason that the log shows
   std::size_t distinct_keys = 0;

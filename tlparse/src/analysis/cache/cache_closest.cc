@@ -146,7 +146,7 @@ Result<std::vector<ClosestKey>> ClosestFinder::Run(RankIndex participant) {
                          {},
                          who.torch_version,
                          who.python_version};
-    if (lookup.state == LookupState::kMiss || lookup.state == LookupState::kGuardMiss) {
+    if (lookup.state == CacheState::kMiss || lookup.state == CacheState::kGuardMiss) {
       ASSIGN_OR_RETURN(std::optional<ClosestKey> closest, Find(lookup, own));
       if (closest) {
         closest->lookup = static_cast<std::int32_t>(i);

@@ -16,20 +16,20 @@ Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const Looku
     CacheEconomics& sums = by_layer[layer];
     sums.layer = layer;
     switch (lookup.state) {
-      case LookupState::kHit:
+      case CacheState::kHit:
         ++sums.hits;
         break;
-      case LookupState::kMiss:
+      case CacheState::kMiss:
         ++sums.misses;
         break;
-      case LookupState::kGuardMiss:
+      case CacheState::kGuardMiss:
         ++sums.guard_misses;
         break;
-      case LookupState::kBypass:
+      case CacheState::kBypass:
         ++sums.bypasses;
         ++bypass_counts[layer][lookup.bypass_id];
         break;
-      case LookupState::kDisabled:
+      case CacheState::kDisabled:
         ++sums.disabled;
         break;
     }

@@ -9,12 +9,6 @@
 
 namespace tlparse {
 
-std::string_view Name(LookupState state) {
-  static constexpr std::array<std::string_view, 5> kNames = {"hit", "miss", "guard_miss", "bypass",
-                                                             "disabled"};
-  return kNames[static_cast<std::size_t>(state)];
-}
-
 Result<std::string> TextOf(Database& database, std::int64_t text_id) {
   if (text_id == 0) return std::string();
   return database.QueryText("SELECT text FROM text_row WHERE id = ?", text_id);
@@ -31,10 +25,10 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
     if (!has_row) break;
     sets_of_key.emplace(keys.Int(0), KeySet{keys.Int(1), keys.OptionalInt(2)});
   }
-  using Place = std::tuple<std::int32_t, std::int64_t, GraphDirection, std::int32_t>;
+  using Place = std::tuple<std::int32_t, std::int64_t, Direction, std::int32_t>;
   std::map<Place, std::int32_t> places;
   // Within each compile
-  std::map<std::tuple<std::int32_t, std::int64_t, GraphDirection>, std::int32_t> count;
+  std::map<std::tuple<std::int32_t, std::int64_t, Direction>, std::int32_t> count;
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
@@ -54,7 +48,7 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
     lookup.id = rows.Int(0);
     lookup.compile = static_cast<std::int32_t>(compile - job.compiles().data());
     lookup.participant = compile->participant;
-    lookup.state = static_cast<LookupState>(std::clamp<std::int64_t>(rows.Int(4), 0, 4));
+    lookup.state = static_cast<CacheState>(rows.Int(4));
     lookup.key_id = rows.Int(5);
     lookup.set.set_id = rows.Int(6);
     const auto [first, last] = sets_of_key.equal_range(lookup.key_id);
@@ -68,7 +62,7 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
     lookup.time_taken_ns = rows.Int(10);
     lookup.event_time_ns = rows.Int(11);
     const JobGraph* graph = rows.IsNull(2) ? nullptr : graphs.Find(rows.Int(2));
-    const GraphDirection direction = graph == nullptr ? GraphDirection::kUnknown : graph->direction;
+    const Direction direction = graph == nullptr ? Direction::kUnknown : graph->direction;
     const std::int64_t layer = rows.Int(3);
     const std::int32_t ordinal = count[{lookup.compile, layer, direction}]++;
     const auto [found, is_new] =

@@ -12,12 +12,9 @@
 #include "analysis/ranks/job_graphs.h"
 #include "artifacts/common/cache/key_set.h"
 #include "base/result.h"
+#include "enums/cache_event.h"
 
 namespace tlparse {
-
-// As stored in cache_event_row.state.
-enum class LookupState : std::uint8_t { kHit, kMiss, kGuardMiss, kBypass, kDisabled };
-std::string_view Name(LookupState state);
 
 struct JobLookup {
   std::int64_t id = 0;
@@ -31,13 +28,13 @@ struct JobLookup {
   std::int32_t compile = 0;        // index into Job::compiles
   std::int32_t lookup_slot = 0;
   RankIndex participant = 0;
-  LookupState state = LookupState::kMiss;
+  CacheState state = CacheState::kMiss;
 };
 
 struct LookupSlot {
   std::int32_t slot = 0;
   std::int64_t layer_id = 0;
-  GraphDirection direction = GraphDirection::kUnknown;
+  Direction direction = Direction::kUnknown;
   std::int32_t ordinal = 0;           // among the lookups of that compile, layer and direction
   std::vector<std::int32_t> lookups;  // of all ranks, by participant
 };

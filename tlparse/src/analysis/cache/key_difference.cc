@@ -141,7 +141,7 @@ Result<std::int64_t> KeyComparer::FunctorchConfig(const JobLookup& lookup) {
 
 Result<Hash128> KeyComparer::Evidence(const JobLookup& lookup) {
   SequenceHash hash;
-  if (lookup.state == LookupState::kBypass || lookup.state == LookupState::kDisabled) {
+  if (lookup.state == CacheState::kBypass || lookup.state == CacheState::kDisabled) {
     hash.Add(lookup.bypass_id);
     return hash.Digest();
   }

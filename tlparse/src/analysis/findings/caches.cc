@@ -41,11 +41,11 @@ void Examine(const FindingContext& context, const LookupSlot& place, std::int32_
     std::vector<RankIndex> missed, hit;
     std::int64_t stored_us = INT64_MAX, first_hit_us = INT64_MAX;
     for (const JobLookup* lookup : lookups) {
-      if (lookup->state == LookupState::kMiss) {
+      if (lookup->state == CacheState::kMiss) {
         missed.push_back(lookup->participant);
         if (const std::int64_t end = EndOf(context, *lookup); end != 0)
           stored_us = std::min(stored_us, end);
-      } else if (lookup->state == LookupState::kHit) {
+      } else if (lookup->state == CacheState::kHit) {
         hit.push_back(lookup->participant);
         if (const std::int64_t end = EndOf(context, *lookup); end != 0)
           first_hit_us = std::min(first_hit_us, end);
@@ -62,7 +62,7 @@ void Examine(const FindingContext& context, const LookupSlot& place, std::int32_
     if (first_hit_us != INT64_MAX && stored_us != INT64_MAX && first_hit_us < stored_us)
       cold.is_race = false;
     for (const JobLookup* lookup : lookups) {
-      if (lookup->state != LookupState::kMiss) continue;
+      if (lookup->state != CacheState::kMiss) continue;
       cold.ids.push_back(lookup->id);
       const std::int64_t start_us =
           context.job.compiles()[static_cast<std::size_t>(lookup->compile)].start_us;

@@ -8,33 +8,14 @@
 
 namespace tlparse {
 
-std::string_view Name(GraphDirection direction) {
-  switch (direction) {
-    case GraphDirection::kForward:
-      return "forward";
-    case GraphDirection::kBackward:
-      return "backward";
-    case GraphDirection::kInference:
-      return "inference";
-    case GraphDirection::kJoint:
-      return "joint";
-    case GraphDirection::kUnknown:
-      break;
-  }
-  return "";
-}
-
 Result<JobGraphs> JobGraphs::Load(Database& database, const Job& job) {
   JobGraphs result;
-  std::map<std::tuple<std::int32_t, GraphDirection, std::int32_t>, std::int32_t> slots;
+  std::map<std::tuple<std::int32_t, Direction, std::int32_t>, std::int32_t> slots;
   std::int32_t last_compile = -1;
-  std::map<GraphDirection, std::int32_t> count;
+  std::map<Direction, std::int32_t> count;
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare(
-          "SELECT id, compile_id, CASE direction WHEN 'forward' THEN 0 WHEN 'backward' "
-          "THEN 1 WHEN 'inference' THEN 2 WHEN 'joint' THEN 3 ELSE 4 END "
-          "FROM graph ORDER BY compile_id, ordinal"));
+      database.Prepare("SELECT id, compile_id, direction FROM graph ORDER BY compile_id, ordinal"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
@@ -43,7 +24,7 @@ Result<JobGraphs> JobGraphs::Load(Database& database, const Job& job) {
     JobGraph graph;
     graph.id = rows.Int(0);
     graph.compile = static_cast<std::int32_t>(compile - job.compiles().data());
-    graph.direction = static_cast<GraphDirection>(rows.Int(2));
+    graph.direction = DirectionFrom(rows.Text(2));
     if (graph.compile != last_compile) count.clear();
     last_compile = graph.compile;
     const std::int32_t ordinal = count[graph.direction]++;

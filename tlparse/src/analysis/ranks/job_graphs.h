@@ -8,25 +8,22 @@
 #include <vector>
 
 #include "analysis/ranks/job.h"
+#include "artifacts/common/graph/direction.h"
 #include "base/result.h"
 
 namespace tlparse {
-
-enum class GraphDirection : std::uint8_t { kForward, kBackward, kInference, kJoint, kUnknown };
-// "forward", …; "" for kUnknown.
-std::string_view Name(GraphDirection direction);
 
 struct JobGraph {
   std::int64_t id = 0;
   std::int32_t compile = 0;  // index into Job::compiles
   std::int32_t graph_slot = 0;
-  GraphDirection direction = GraphDirection::kUnknown;
+  Direction direction = Direction::kUnknown;
 };
 
 // One graph as the ranks of a job see it.
 struct GraphSlot {
   std::int32_t slot = 0;
-  GraphDirection direction = GraphDirection::kUnknown;
+  Direction direction = Direction::kUnknown;
   std::int32_t ordinal = 0;  // among the graphs of that compile and direction
 };
 

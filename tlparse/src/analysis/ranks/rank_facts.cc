@@ -264,9 +264,9 @@ std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank
     std::size_t hits = 0;
     for (const CacheClass& one : lookup.classes) {
       if (std::find(one.ranks.begin(), one.ranks.end(), rank) != one.ranks.end()) own = &one;
-      if (one.state == LookupState::kHit) hits += one.ranks.size();
+      if (one.state == CacheState::kHit) hits += one.ranks.size();
     }
-    if (own != nullptr && own->state != LookupState::kHit && hits > 0) {
+    if (own != nullptr && own->state != CacheState::kHit && hits > 0) {
       return fmt::format("{} {} where {} ranks hit", cache.lookups.LayerName(place.layer_id),
                          Name(own->state), hits);
     }

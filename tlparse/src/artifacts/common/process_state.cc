@@ -17,22 +17,6 @@ std::optional<std::int64_t> TakeNumber(std::string_view& text) {
 
 }  // namespace
 
-std::string_view Name(Direction direction) {
-  switch (direction) {
-    case Direction::kForward:
-      return "forward";
-    case Direction::kBackward:
-      return "backward";
-    case Direction::kInference:
-      return "inference";
-    case Direction::kJoint:
-      return "joint";
-    case Direction::kUnknown:
-      break;
-  }
-  return "";
-}
-
 std::string CompileIds::Label() const {
   std::string label;
   if (compiled_autograd_id) label.append("!").append(std::to_string(*compiled_autograd_id));

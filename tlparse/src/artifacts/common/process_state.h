@@ -10,10 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace tlparse {
+#include "artifacts/common/graph/direction.h"
 
-enum class Direction : std::uint8_t { kForward, kBackward, kInference, kJoint, kUnknown };
-std::string_view Name(Direction direction);  // "" for kUnknown
+namespace tlparse {
 
 struct CacheLookups;  // artifacts/common/cache/cache_events.h
 struct CodeSummary;   // artifacts/common/graph/code_summary.h

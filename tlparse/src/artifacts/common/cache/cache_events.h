@@ -18,11 +18,9 @@
 #include <vector>
 
 #include "artifacts/artifact.h"
+#include "enums/cache_event.h"
 
 namespace tlparse {
-
-enum class CacheState : std::uint8_t { kHit, kMiss, kGuardMiss, kBypass, kDisabled };
-enum class ComponentsState : std::uint8_t { kFull, kEmpty, kUnparsed };
 
 // A name like fx_graph_cache_miss taken apart.
 struct CacheEventName {

@@ -292,11 +292,11 @@ void ProvenanceBuilder::AddSources(std::size_t index, const GraphNodes* pre_grad
   }
   if (!kernel.stacks.empty()) {
     kernel.basis = extras_[index].comment_post_nodes == kernel.post_grad_nodes
-                       ? Provenance::Basis::kCodeComments
-                       : Provenance::Basis::kNodeMappings;
+                       ? KernelSourceBasis::kCodeComments
+                       : KernelSourceBasis::kNodeMappings;
     return;
   }
-  kernel.basis = Provenance::Basis::kCodeComments;
+  kernel.basis = KernelSourceBasis::kCodeComments;
   for (const std::string& node : extras_[index].source_nodes) add(pre_grad, node);
 }
 

@@ -17,22 +17,18 @@
 #include "artifacts/artifact.h"
 #include "artifacts/common/graph/code_summary.h"
 #include "artifacts/common/graph/graph_nodes.h"
+#include "enums/provenance.h"
 
 namespace tlparse {
 
 struct Provenance {
-  enum class Basis : std::uint8_t {
-    kKernelStackTraces,
-    kNodeMappings,
-    kCodeComments
-  };  // kernel_source_row.basis
   using Frame = GraphNodes::Source;
   struct Kernel {
     std::string name;
     std::optional<std::int64_t> handle;
     std::int64_t code_line = 0;                // 0: not found
     std::vector<std::string> post_grad_nodes;  // sorted, each once
-    Basis basis = Basis::kKernelStackTraces;
+    KernelSourceBasis basis = KernelSourceBasis::kKernelStackTraces;
     std::vector<std::vector<Frame>> stacks;  // each once; outermost frame first
     bool is_in_code = false;                 // the code calls, comments or defines it
     std::uint64_t KeyHash() const;           // of name and handle
