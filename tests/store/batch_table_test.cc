@@ -37,11 +37,11 @@ struct NameRow {
     visit(name);
   }
 };
-using Name = NameRow<std::int64_t, RowText>;
-struct MissingRow : Name {
+using IdName = NameRow<std::int64_t, RowText>;
+struct MissingRow : IdName {
   static constexpr std::string_view kTable = "not_there";
 };
-struct OtherColumnRow : Name {
+struct OtherColumnRow : IdName {
   static constexpr std::array<std::string_view, 2> kColumns = {"id", "title"};
 };
 
@@ -53,7 +53,7 @@ struct Tables {
         "CREATE TABLE any_row(a ANY, b ANY, c ANY, d ANY) STRICT;"
         "CREATE TABLE name(id INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT"));
     tables.Use<AnyRow>();
-    tables.Use<Name>();
+    tables.Use<IdName>();
   }
 };
 
@@ -64,7 +64,7 @@ TEST_CASE("Rows of all types arrive in their order", "[batch_table]") {
   RowBatch rows(with.tables);
   const std::string blob = "\xff\0"s;
   rows.Add(AnyRow{.a = 1, .b = "text", .d = 0.5});
-  rows.Add(Name{7, std::string_view("a\0b", 3)});
+  rows.Add(IdName{7, std::string_view("a\0b", 3)});
   rows.Add(AnyRow{.b = StaticText{""}, .c = StaticAny{blob, false}});
   rows.Add(AnyRow{.a = INT64_MAX, .b = std::optional<StaticText>(), .c = StaticAny{"t", true}});
   with.scratch.Insert(with.tables, rows);
@@ -81,7 +81,7 @@ TEST_CASE("A batch can be filled and inserted again and again", "[batch_table]")
   RowBatch rows(with.tables);
   CHECK((*writer)->Insert(rows));  // an empty one
   for (int batch = 0; batch < 3; ++batch) {
-    for (int row = 0; row < 1000; ++row) rows.Add(Name{batch * 1000 + row, std::string(50, 'x')});
+    for (int row = 0; row < 1000; ++row) rows.Add(IdName{batch * 1000 + row, std::string(50, 'x')});
     REQUIRE((*writer)->Insert(rows));
     rows.Clear();
   }
@@ -95,7 +95,7 @@ TEST_CASE("Rows keep their ids, in order or not", "[batch_table]") {
   REQUIRE(writer);
   RowBatch rows(with.tables);
   const auto insert = [&](std::initializer_list<int> ids) {
-    for (const int id : ids) rows.Add(Name{id, std::to_string(id)});
+    for (const int id : ids) rows.Add(IdName{id, std::to_string(id)});
     const Result<void> inserted = (*writer)->Insert(rows);
     rows.Clear();
     return inserted.has_value();

@@ -146,7 +146,7 @@ class Schema(unittest.TestCase):
 
     def columns(self):
         """(file, table, column, whether a comment explains it) of every table: one beside it, one
-        on the line above, or the one above the table, if it names the column."""
+        on the line above, the one above the table, if it names the column, or that of a lookup table."""
         for path in below(SQL, ".sql"):
             table, above, intro = None, False, ""
             for line in read(path).splitlines():
@@ -163,7 +163,7 @@ class Schema(unittest.TestCase):
                 column = self.COLUMN.match(line)
                 if column:
                     yield os.path.relpath(path, ROOT), table, column.group(1), \
-                        above or "--" in line or re.search(r"\b%s\b" % column.group(1), intro)
+                        above or "--" in line or re.search(r"REFERENCES \w+(?<!_row)\(", line) or re.search(r"\b%s\b" % column.group(1), intro)
                 above = line.strip().startswith("--")
 
     def test_every_column_says_what_it_holds(self):

@@ -1,5 +1,3 @@
--- Cache lookups and the components of their keys. One row per lookup: from the artifact where there is one, else from the
--- instant event of the same lookup, never both.
 -- How a lookup ended. guard_miss: the entry was there, its guards refused it.
 CREATE TABLE cache_state (
   id INTEGER PRIMARY KEY,
@@ -14,6 +12,8 @@ CREATE TABLE components_state (
 ) STRICT;
 INSERT INTO components_state VALUES (0, 'full'), (1, 'empty'), (2, 'unparsed');
 
+-- Cache lookups and the components of their keys. One row per lookup: from the artifact where there is one, else from the
+-- instant event of the same lookup, never both.
 CREATE TABLE cache_event_row (
   id INTEGER PRIMARY KEY,
   record_id INTEGER NOT NULL REFERENCES record_row(id),
