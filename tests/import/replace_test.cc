@@ -101,11 +101,11 @@ TEST_CASE("A database of an earlier tlparse gets what of the schema it lacks", "
   const Lines references = ingest.Rows(kReferences);
   const Lines columns = ingest.Rows("SELECT name, type FROM pragma_table_info('model_load')");
   REQUIRE(OpenOrThrow(ingest.database_path, Database::Mode::kAppend)
-              .Execute("ALTER TABLE model_load DROP COLUMN weight_size_bytes;"
-                       "DROP VIEW payload; CREATE VIEW payload AS SELECT 1 AS hash;"
+              .Execute("DROP VIEW payload; CREATE VIEW payload AS SELECT 1 AS hash;"
+                       "ALTER TABLE model_load DROP COLUMN weight_size_bytes;"
+                       "DROP VIEW import_log; ALTER TABLE import_log_row DROP COLUMN profile_id;"
                        "DROP TABLE trace_loss; DROP INDEX record_by_kind; DROP TABLE cache_state;"
-                       "DELETE FROM payload_state WHERE id = 1;"
-                       "DROP VIEW import_log; ALTER TABLE import_log_row DROP COLUMN profile_id"));
+                       "DELETE FROM payload_state WHERE id = 1"));
   CHECK(ingest.Rows(kReferences) != references);
   REQUIRE(ingest.Run({ingest.Write("b.log", kTwo)}, true));
   CHECK(ingest.Rows("SELECT name FROM sqlite_schema ORDER BY name") == schema);
