@@ -90,8 +90,12 @@ void EmitRunTime() {
        {},
        17,
        2.5,
-       "0/0"},
-      {1, "barrier", "default_pg", {}, {}, {}, {}, "", {}, {}, {}, {}, {}}});
+       "0/0",
+       1,
+       {}},
+      {1, "barrier", "default_pg", {}, {}, {}, {}, "", {}, {}, {}, {}, {}, 2, {}}});
+  EmitCollectiveState({"default_pg", 1, 17.5, {}});
+  EmitCollectiveState({"", 0, {}, 12});
   EmitMeasuredRuntime(std::vector<MeasuredOp>{{"op0", "add", 3, 300.5, 90, 120, 125.5},
                                               {"op1", {}, 0, 0, 0, 0, {}}},
                       "cpu");

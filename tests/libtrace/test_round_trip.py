@@ -91,7 +91,8 @@ class RoundTrip(unittest.TestCase):
     def test_what_was_measured(self):
         self.check("SELECT i.sequence_number, i.op, i.group_name, i.input_shapes, i.dtype, i.duration_ns, c.label FROM issued_collective i"
                    " LEFT JOIN compile c ON c.id = i.compile_id ORDER BY i.ordinal",
-                   (0, "all_reduce", "default_pg", "[[2,3]]", "float32", 2.5, "0/0"), (1, "barrier", "default_pg", "[]", None, None, None))
+                   (0, "all_reduce", "default_pg", "[[2,3]]", "float32", 2.5, "0/0"), (1, "barrier", "default_pg", "[]", None, 17.5, None))
+        self.check("SELECT collective_seq_id, p2p_seq_id FROM issued_collective ORDER BY ordinal", (1, None), (2, None))
         self.check("SELECT ordinal, label, graph, duration_ns FROM graph_run ORDER BY ordinal",
                    (0, "0/1", "forward", 1500), (1, "!2/0/0", "", None), (2, "!3", "", None), (3, None, "", None))
         self.check("SELECT clock, name, node, count, total_ns, estimated_ns FROM measured_op ORDER BY ordinal",

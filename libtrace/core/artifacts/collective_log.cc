@@ -21,6 +21,8 @@ void WriteCollective(JsonWriter& json, const IssuedCollective& collective) {
       .OptionalField("start_us", collective.start_us)
       .OptionalField("duration_ns", collective.duration_ns)
       .OptionalField("compile_id", collective.compile_id)
+      .OptionalField("collective_seq_id", collective.collective_seq_id)
+      .OptionalField("p2p_seq_id", collective.p2p_seq_id)
       .EndObject();
 }
 
@@ -36,6 +38,25 @@ void EmitCollectiveLog(ArrayView<IssuedCollective> collectives, CallSite locatio
         json.BeginArray();
         for (const IssuedCollective& collective : collectives) WriteCollective(json, collective);
         json.EndArray();
+      },
+      options, location);
+}
+
+void EmitCollectiveState(const CollectiveState& state, CallSite location) noexcept {
+  EmitOptions options;
+  options.expects_compile_id = false;
+  EmitJsonArtifact(
+      "libtrace_collective_state", JsonStyle::kOneLine,
+      [&](JsonWriter& json) {
+        json.BeginObject();
+        if (state.unwritten_count) {
+          json.Field("unwritten_count", *state.unwritten_count);
+        } else {
+          json.Field("process_group", state.process_group);
+          json.Field("sequence_number", state.sequence_number);
+          json.OptionalField("duration_ns", state.duration_ns);
+        }
+        json.EndObject();
       },
       options, location);
 }

@@ -1,4 +1,4 @@
--- What ran, measured by libtrace: libtrace_collective_log, libtrace_graph_execution, libtrace_measured_runtime, libtrace_cuda_activity.
+-- What ran, measured by libtrace: libtrace_collective_log, libtrace_collective_state, libtrace_graph_execution, libtrace_measured_runtime, libtrace_cuda_activity.
 -- NULL: not in the log.
 CREATE TABLE issued_collective_row (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
@@ -15,9 +15,20 @@ CREATE TABLE issued_collective_row (
   reduce_op TEXT,           -- sum, …; NULL: it reduces nothing
   root_rank INTEGER,        -- within the group; NULL: it has no root
   start_us INTEGER,
-  duration_ns REAL,
+  duration_ns REAL,         -- where the log was written after its end; see collective_state
+  collective_seq_id INTEGER, -- within the group, as in recorder_entry
+  p2p_seq_id INTEGER,       -- of a send or receive, as in recorder_entry
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
+-- What became of a collective that was written when it was issued.
+CREATE TABLE collective_state (
+  record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
+  group_name TEXT,          -- process group
+  sequence_number INTEGER,  -- within the group
+  duration_ns REAL,         -- until it was complete
+  unwritten_count INTEGER   -- not NULL: so many collectives of the process were issued and not written
+) STRICT;
+CREATE INDEX collective_state_by_number ON collective_state(group_name, sequence_number);
 CREATE TABLE graph_run_row (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   ordinal INTEGER,
@@ -74,7 +85,9 @@ CREATE VIEW issued_collective AS
   SELECT i.record_id, p.rank, i.ordinal,
     (SELECT max(c.id) FROM compile c WHERE c.process_id = r.process_id AND c.label = i.label) AS compile_id, i.label,
     i.sequence_number, i.op, i.group_name, i.group_size, i.backend, i.input_shapes, i.output_shapes, i.dtype, i.reduce_op, i.root_rank,
-    i.start_us, i.duration_ns, r.process_id
+    i.start_us, coalesce(i.duration_ns, (SELECT s.duration_ns FROM collective_state s JOIN record_row q ON q.id = s.record_id
+      WHERE s.group_name = i.group_name AND s.sequence_number = i.sequence_number AND q.process_id = r.process_id)) AS duration_ns,
+    i.collective_seq_id, i.p2p_seq_id, r.process_id
   FROM issued_collective_row i JOIN record_row r ON r.id = i.record_id JOIN process p ON p.id = r.process_id AND i.record_id BETWEEN p.first_record_id AND p.last_record_id;
 
 CREATE VIEW graph_run AS

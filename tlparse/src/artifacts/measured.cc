@@ -1,4 +1,5 @@
 // What ran, as libtrace measured it: libtrace_collective_log (the collectives a rank issued),
+// libtrace_collective_state (when they were complete),
 // libtrace_graph_execution (one execution of a graph), libtrace_measured_runtime (ops) and
 // libtrace_cuda_activity (kernels and copies of a GPU). Shapes:
 // schemas/json/libtrace/<artifact>.schema.json.
@@ -54,6 +55,7 @@ class Measurements final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
     tables.Use<IssuedCollectiveRow>();
+    tables.Use<CollectiveStateRow>();
     tables.Use<GraphRunRow>();
     tables.Use<MeasuredOpRow>();
     tables.Use<GpuActivityRow>();
@@ -64,7 +66,13 @@ class Measurements final : public Ingestor {
     if (record.name == "libtrace_collective_log") return AddCollectives(record, context);
     ASSIGN_OR_RETURN(const simdjson::dom::object object, PayloadObject(context));
     const CellMembers payload(object, context);
-    if (record.name == "libtrace_graph_execution") {
+    if (record.name == "libtrace_collective_state") {
+      context.rows().Add(CollectiveStateRow{.record_id = record.id,
+                                            .group_name = payload.Text("process_group"),
+                                            .sequence_number = payload.Int("sequence_number"),
+                                            .duration_ns = payload.Number("duration_ns"),
+                                            .unwritten_count = payload.Int("unwritten_count")});
+    } else if (record.name == "libtrace_graph_execution") {
       context.rows().Add(GraphRunRow{.record_id = record.id,
                                      .ordinal = payload.Int("ordinal"),
                                      .label = payload.Text("compile_id"),
@@ -85,24 +93,27 @@ class Measurements final : public Ingestor {
     simdjson::dom::array list;
     if (payload.get(list) != simdjson::SUCCESS)
       return Fail(ErrorCode::kBadJson, "the payload is not a list");
-    ForEachObject(
-        list, "collective", context, [&](std::int64_t ordinal, const CellMembers& issued) {
-          context.rows().Add(IssuedCollectiveRow{.record_id = record.id,
-                                                 .ordinal = ordinal,
-                                                 .label = issued.Text("compile_id"),
-                                                 .sequence_number = issued.Int("sequence_number"),
-                                                 .op = issued.Text("op"),
-                                                 .group_name = issued.Text("process_group"),
-                                                 .group_size = issued.Int("group_size"),
-                                                 .backend = issued.Text("backend"),
-                                                 .input_shapes = issued.ListJson("input_shapes"),
-                                                 .output_shapes = issued.ListJson("output_shapes"),
-                                                 .dtype = issued.Text("dtype"),
-                                                 .reduce_op = issued.Text("reduce_op"),
-                                                 .root_rank = issued.Int("root_rank"),
-                                                 .start_us = issued.Int("start_us"),
-                                                 .duration_ns = issued.Number("duration_ns")});
-        });
+    ForEachObject(list, "collective", context,
+                  [&](std::int64_t ordinal, const CellMembers& issued) {
+                    context.rows().Add(
+                        IssuedCollectiveRow{.record_id = record.id,
+                                            .ordinal = ordinal,
+                                            .label = issued.Text("compile_id"),
+                                            .sequence_number = issued.Int("sequence_number"),
+                                            .op = issued.Text("op"),
+                                            .group_name = issued.Text("process_group"),
+                                            .group_size = issued.Int("group_size"),
+                                            .backend = issued.Text("backend"),
+                                            .input_shapes = issued.ListJson("input_shapes"),
+                                            .output_shapes = issued.ListJson("output_shapes"),
+                                            .dtype = issued.Text("dtype"),
+                                            .reduce_op = issued.Text("reduce_op"),
+                                            .root_rank = issued.Int("root_rank"),
+                                            .start_us = issued.Int("start_us"),
+                                            .duration_ns = issued.Number("duration_ns"),
+                                            .collective_seq_id = issued.Int("collective_seq_id"),
+                                            .p2p_seq_id = issued.Int("p2p_seq_id")});
+                  });
     return {};
   }
 
@@ -161,7 +172,7 @@ class Measurements final : public Ingestor {
 }  // namespace
 
 TLPARSE_ARTIFACT(measured, Measurements, "artifact/libtrace_collective_log",
-                 "artifact/libtrace_graph_execution", "artifact/libtrace_measured_runtime",
-                 "artifact/libtrace_cuda_activity")
+                 "artifact/libtrace_collective_state", "artifact/libtrace_graph_execution",
+                 "artifact/libtrace_measured_runtime", "artifact/libtrace_cuda_activity")
 
 }  // namespace tlparse

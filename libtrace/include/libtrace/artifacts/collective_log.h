@@ -1,6 +1,6 @@
 // libtrace_collective_log: the collectives that this rank really issued, in order, with what was
 // given to the process group. Compare it across ranks, or with inductor_collective_schedule.
-// Schema: libtrace_collective_log.schema.json.
+// Schemas: libtrace_collective_log.schema.json, libtrace_collective_state.schema.json.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,23 @@ struct IssuedCollective {
   std::optional<double>
       duration_ns{};  // until completion, empty if it has not been seen to complete
   std::optional<std::string> compile_id{};  // of the graph that issued it
+  // Within the group from 1, as c10d's flight recorder counts: of a collective, or of a send or
+  // receive. Coalesced collectives share one.
+  std::optional<uint64_t> collective_seq_id{};
+  std::optional<uint64_t> p2p_seq_id{};
 };
+
+// libtrace_collective_state: what became of a collective that was written when it was issued, or how
+// many were not written.
+struct CollectiveState {
+  std::string process_group{};
+  uint64_t sequence_number = 0;
+  std::optional<double> duration_ns{};        // until completion
+  std::optional<uint64_t> unwritten_count{};  // collectives of this process, so far
+};
+
+void EmitCollectiveState(const CollectiveState& state,
+                         CallSite location = CallSite::Current()) noexcept;
 
 void EmitCollectiveLog(ArrayView<IssuedCollective> collectives,
                        CallSite location = CallSite::Current()) noexcept;

@@ -1,0 +1,52 @@
+// The entries of a CollectiveLog, as the observer and the decorator make them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libtrace/torch/collectives.h"
+
+namespace libtrace {
+
+using Work = c10::intrusive_ptr<c10d::Work>;
+using TensorList = std::vector<at::Tensor>;
+
+std::string ReduceOpName(const c10d::ReduceOp& op);
+inline bool IsPointToPoint(const std::string& op) { return op == "send" || op == "recv"; }
+
+struct CollectiveLog::Impl {
+  explicit Impl(const CollectiveLogOptions& chosen) : options(chosen) {}
+
+  // One collective that is being issued; null if it is not logged.
+  using Entry = std::shared_ptr<IssuedCollective>;
+  // Adds what is not set yet (shapes, dtype, time, compile, numbers), writes or keeps it. With
+  // `shares_number` it has the collective_seq_id of the one before. Throws std::bad_alloc only.
+  Entry Append(IssuedCollective collective, const TensorList& inputs, const TensorList& outputs,
+               bool shares_number);
+  // When `work` completes, or now if there is none, `entry` gets its duration since `start_ns`.
+  static void FinishWith(const std::shared_ptr<Impl>& log, const Entry& entry, int64_t start_ns,
+                         const Work& work);
+  void EmitKept();
+
+  const CollectiveLogOptions options;
+  mutable std::mutex mutex;
+  uint64_t unwritten_count = 0;
+  std::vector<Entry> kept;
+  std::vector<std::optional<std::string>> schedule;  // bounded as the collectives are
+
+ private:
+  struct Numbers {
+    uint64_t next = 0, collective = 0, p2p = 0;
+  };
+  void Finish(IssuedCollective& entry, int64_t start_ns);
+
+  uint64_t count_ = 0;
+  std::map<std::string, Numbers> numbers_;  // by process group
+};
+
+}  // namespace libtrace

@@ -1,0 +1,161 @@
+#include <ATen/core/ivalue_inl.h>
+
+#include <chrono>
+#include <string_view>
+
+#include "libtrace/artifacts/collective_schedule.h"
+#include "libtrace/scope.h"
+#include "libtrace/trace.h"
+#include "torch/collective_entries.h"
+#include "torch/compat.h"
+#include "torch/dtype_name.h"
+#include "torch/model_parts.h"
+
+namespace libtrace {
+namespace {
+
+std::vector<std::vector<int64_t>> Shapes(const TensorList& tensors) {
+  std::vector<std::vector<int64_t>> shapes;
+  for (const at::Tensor& tensor : tensors) shapes.push_back(tensor.sizes().vec());
+  return shapes;
+}
+
+// c10d's name -> the schedule's.
+std::string ScheduleName(const std::string& op) {
+  static const std::map<std::string_view, std::string_view> kFunctional = {
+      {"all_reduce", "all_reduce_"},
+      {"all_reduce_coalesced", "all_reduce_coalesced_"},
+      {"broadcast", "broadcast_"},
+      {"all_gather", "all_gather_into_tensor"},
+      {"reduce_scatter", "reduce_scatter_tensor"},
+      {"all_to_all", "all_to_all_single"},
+  };
+  const auto found = kFunctional.find(op);
+  if (found != kFunctional.end())
+    return "torch.ops._c10d_functional." + std::string(found->second) + ".default";
+  return "torch.ops.c10d." + op + ".default";
+}
+
+}  // namespace
+
+std::string ReduceOpName(const c10d::ReduceOp& op) {
+  static constexpr std::string_view kNames[] = {"sum", "avg",  "product", "min",
+                                                "max", "band", "bor",     "bxor"};
+#if LIBTRACE_C10D_BACKENDS
+  const auto index = static_cast<size_t>(op.op_);
+#else
+  const auto index = static_cast<size_t>(static_cast<c10d::ReduceOp::RedOpType>(op));
+#endif
+  return std::string(index < std::size(kNames) ? kNames[index] : "other");
+}
+
+CollectiveLog::Impl::Entry CollectiveLog::Impl::Append(IssuedCollective collective,
+                                                       const TensorList& inputs,
+                                                       const TensorList& outputs,
+                                                       bool shares_number) {
+  collective.input_shapes = Shapes(inputs);
+  collective.output_shapes = Shapes(outputs);
+  const TensorList& typed = inputs.empty() ? outputs : inputs;
+  if (!typed.empty()) collective.dtype = DtypeName(typed[0].scalar_type());
+  collective.start_us = std::chrono::duration_cast<std::chrono::microseconds>(
+                            std::chrono::system_clock::now().time_since_epoch())
+                            .count();
+  if (const CompileId& id = CurrentContext().compile_id; !id.empty())
+    collective.compile_id = ToString(id);
+  auto entry = std::make_shared<IssuedCollective>(std::move(collective));
+  bool is_first_unwritten = false;
+  {
+    const std::lock_guard lock(mutex);
+    Numbers& numbers = numbers_[entry->process_group];
+    entry->sequence_number = numbers.next++;
+    if (IsPointToPoint(entry->op)) {
+      entry->p2p_seq_id = ++numbers.p2p;
+    } else {
+      if (!shares_number || numbers.collective == 0) ++numbers.collective;
+      entry->collective_seq_id = numbers.collective;
+    }
+    if (schedule.size() < options.max_collectives) schedule.emplace_back(ScheduleName(entry->op));
+    if (count_++ >= options.max_collectives) {
+      is_first_unwritten = unwritten_count++ == 0;
+      entry.reset();
+    } else if (!options.writes_as_issued) {
+      kept.push_back(entry);
+    }
+  }
+  if (is_first_unwritten) EmitCollectiveState({.unwritten_count = 1});
+  if (entry != nullptr && options.writes_as_issued)
+    EmitCollectiveLog(ArrayView<IssuedCollective>(entry.get(), 1));
+  return entry;
+}
+
+void CollectiveLog::Impl::Finish(IssuedCollective& entry, int64_t start_ns) {
+  const auto duration_ns = static_cast<double>(NowNs() - start_ns);
+  if (options.writes_as_issued) {
+    EmitCollectiveState({.process_group = entry.process_group,
+                         .sequence_number = entry.sequence_number,
+                         .duration_ns = duration_ns});
+    return;
+  }
+  const std::lock_guard lock(mutex);
+  entry.duration_ns = duration_ns;
+}
+
+void CollectiveLog::Impl::FinishWith(const std::shared_ptr<Impl>& log, const Entry& entry,
+                                     int64_t start_ns, const Work& work) {
+  if (!work.defined()) return log->Finish(*entry, start_ns);
+  try {  // point-to-point works have no future: their completion cannot be seen from outside
+    const auto future = work->getFuture();
+    if (!future) return;
+    future->addCallback(
+        [log, entry, start_ns](c10::ivalue::Future&) { log->Finish(*entry, start_ns); });
+  } catch (const std::exception&) {
+  }
+}
+
+void CollectiveLog::Impl::EmitKept() {
+  std::vector<IssuedCollective> collectives;
+  uint64_t unwritten = 0;
+  {
+    const std::lock_guard lock(mutex);
+    for (const Entry& one : kept) collectives.push_back(*one);
+    kept.clear();
+    unwritten = unwritten_count;
+  }
+  EmitCollectiveLog(collectives);
+  if (unwritten != 0) EmitCollectiveState({.unwritten_count = unwritten});
+}
+
+CollectiveLog::CollectiveLog(CollectiveLogOptions options)
+    : impl_(std::make_shared<Impl>(options)) {}
+CollectiveLog::~CollectiveLog() { Emit(); }
+
+size_t CollectiveLog::size() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kept.size();
+}
+
+uint64_t CollectiveLog::unwritten_count() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->unwritten_count;
+}
+
+void CollectiveLog::Emit() noexcept {
+  try {
+    impl_->EmitKept();
+  } catch (...) {  // no memory: they stay for the next time
+  }
+}
+
+void CollectiveLog::EmitSchedule() noexcept {
+  try {
+    std::vector<std::optional<std::string>> schedule;
+    {
+      const std::lock_guard lock(impl_->mutex);
+      schedule.swap(impl_->schedule);
+    }
+    EmitCollectiveSchedule(schedule);
+  } catch (...) {  // no memory
+  }
+}
+
+}  // namespace libtrace
