@@ -20,8 +20,8 @@
 #include "base/input.h"
 #include "import/importer.h"
 #include "log/payload_index.h"
-#include "log/record_reader.h"
 #include "store/database.h"
+#include "tests/log/whole_reader.h"
 
 namespace {
 
@@ -83,12 +83,12 @@ struct Counts {
 };
 Counts ReadLog() {
   tlparse::PayloadIndex index(Folder());
-  tlparse::RecordReader::Shared shared{&index, 1, 42};
-  tlparse::RecordReader reader(Value(tlparse::OpenInput(LogPath())), shared);
+  tlparse::ReadShared shared{&index, 1, 42};
+  tlparse::WholeReader reader(Value(tlparse::OpenInput(LogPath())), shared);
   tlparse::Window window;
   while (Value(reader.Next(window))) {
   }
-  return {reader.record_count(), reader.line_count(), reader.bytes_read()};
+  return {reader.record_count(), reader.file().line_count(), reader.file().bytes_read()};
 }
 
 // Lines that the records, their payloads and import_log's texts account for.

@@ -17,7 +17,7 @@
 
 #include "base/md5.h"
 #include "log/payload_index.h"
-#include "log/record_reader.h"
+#include "tests/log/whole_reader.h"
 
 namespace {
 
@@ -116,8 +116,8 @@ void CheckPayload(const LogRecord& record, std::vector<Md5Digest>& stored) {
 }
 
 std::vector<Seen> ReadAll(std::string_view text, std::size_t piece, std::size_t window_bytes,
-                          tlparse::RecordReader::Shared& shared, std::vector<Md5Digest>& stored) {
-  tlparse::RecordReader reader(std::make_unique<BytesInput>(text, piece), shared, window_bytes);
+                          tlparse::ReadShared& shared, std::vector<Md5Digest>& stored) {
+  tlparse::WholeReader reader(std::make_unique<BytesInput>(text, piece), shared, window_bytes);
   std::map<std::string, int, std::less<>> lines;
   Count(lines, text, 1);
   std::vector<Seen> seen;
@@ -149,7 +149,8 @@ std::vector<Seen> ReadAll(std::string_view text, std::size_t piece, std::size_t 
   }
   Require(ended || text.empty(), "the last window says so");
   for (const auto& [line, count] : lines) Require(count == 0, "every line is kept once");
-  Require(reader.bytes_read() == static_cast<std::int64_t>(text.size()), "every byte is read");
+  Require(reader.file().bytes_read() == static_cast<std::int64_t>(text.size()),
+          "every byte is read");
   Require(reader.record_count() == static_cast<std::int64_t>(seen.size()), "records are counted");
   return seen;
 }
@@ -159,7 +160,7 @@ std::vector<Seen> ReadAll(std::string_view text, std::size_t piece, std::size_t 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   tlparse::PayloadIndex index(std::filesystem::temp_directory_path().string());
-  tlparse::RecordReader::Shared shared{&index, 1, 42};
+  tlparse::ReadShared shared{&index, 1, 42};
   std::vector<Md5Digest> stored(1);  // by payload id
   const std::vector<Seen> seen = ReadAll(text, 1 << 20, std::size_t{2} << 20, shared, stored);
   const std::vector<Seen> again = ReadAll(text, 7, 64, shared, stored);

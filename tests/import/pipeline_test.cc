@@ -17,9 +17,10 @@ struct Stages {
   TableSet tables;
   TypingStage typing{tables};
   PayloadIndex index{scratch.directory.path()};
-  RecordReader::Shared shared{&index, 1, 42};
+  ReadShared shared{&index, 1, 42};
   std::unique_ptr<BatchWriter> writer;
   Pipeline::Hooks hooks;
+  int threads = 3;
   std::vector<Pipeline::Progress> progress;  // without their paths
   std::string last_path;
 
@@ -38,7 +39,8 @@ struct Stages {
       progress.push_back({now.bytes_done, now.records, {}});
       last_path = now.path;
     };
-    return Pipeline(typing, *writer, tables, shared).Run(std::move(files), hooks);
+    return Pipeline(typing, *writer, tables, shared, {threads, nullptr})
+        .Run(std::move(files), hooks);
   }
   std::int64_t Count(const char* sql) { return *scratch.database.QueryInt(sql); }
 };
@@ -162,4 +164,32 @@ TEST_CASE("A database that refuses rows ends the load at once", "[pipeline]") {
   REQUIRE_FALSE(result);
   CHECK(result.error().code == ErrorCode::kDatabase);
   CHECK(result.error().message.find("disk full") != std::string::npos);
+}
+
+TEST_CASE("Rows are the same whatever the number of threads", "[pipeline]") {
+  const std::string large = LargeLog(9 << 20);
+  const auto load = [&](int threads) {
+    Stages stages;
+    stages.threads = threads;
+    std::vector<PipelineFile> files;
+    files.push_back(File("a", large.substr(0, 5 << 20), "broke here"));
+    files.push_back(File("b", large));  // begins with the payloads of the first
+    files.push_back(File("c", RecordText(std::string(9 << 20, 'y')) + "foreign\n" + large));
+    for (int file = 0; file < 20; ++file)
+      files.push_back(
+          File(std::to_string(file), RecordText("one") + RecordText(std::to_string(file % 7))));
+    REQUIRE(stages.Run(std::move(files)));
+    Lines rows;
+    for (const char* sql :
+         {"SELECT id, process_id, line, byte_offset, payload_id, payload_state FROM record_row",
+          "SELECT id, hash, size_bytes FROM payload_row ORDER BY rowid",
+          "SELECT id, code, record_id, line, byte_offset, message FROM import_log",
+          "SELECT id, size_bytes, content_hash, first_record_id FROM log_file"}) {
+      for (std::string& row : stages.scratch.Rows(sql)) rows.push_back(std::move(row));
+    }
+    return rows;
+  };
+  const Lines one = load(1);
+  CHECK(one.size() > 10'000);
+  for (const int threads : {2, 3, 8}) CHECK((load(threads) == one));
 }

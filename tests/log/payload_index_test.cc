@@ -36,12 +36,12 @@ struct Model {
     REQUIRE(index.size() == existing.size() + inserted.size());
     for (const auto& entries : {existing, inserted}) {
       for (const auto& [md5, entry] : entries) {
-        const Entry* found = index.Find(md5);
-        if (found == nullptr || !IsSame(*found, entry)) FAIL("entry " << entry.id << " is lost");
+        const auto found = index.Find(md5);
+        if (!found || !IsSame(*found, entry)) FAIL("entry " << entry.id << " is lost");
       }
     }
     for (int i = 0; i < 1000; ++i) {
-      if (index.Find(RandomDigest(random)) != nullptr) FAIL("found what was never inserted");
+      if (index.Find(RandomDigest(random))) FAIL("found what was never inserted");
     }
   }
 
@@ -68,7 +68,7 @@ TEST_CASE("PayloadIndex agrees with std::map from one table to many spilled runs
     model.RequireFound(index, random);
     for (std::uint32_t id = 1; id <= 5000; ++id) {
       const Entry entry{RandomDigest(random), random() % 3 == 0 ? 0 : random(), id};
-      REQUIRE(index.Find(entry.md5) == nullptr);
+      REQUIRE(!index.Find(entry.md5));
       REQUIRE(index.Insert(entry));
       model.inserted[entry.md5] = entry;
       if (id % 1237 == 0) model.RequireFound(index, random);
@@ -117,7 +117,7 @@ TEST_CASE("PayloadIndex finds the entries of an existing database but does not r
   });
   REQUIRE_FALSE(descending);
   CHECK(descending.error().code == ErrorCode::kInternal);
-  CHECK(index.Find({8}) == nullptr);
+  CHECK(!index.Find({8}));
 }
 
 TEST_CASE("PayloadIndex keeps apart digests that share their first or last half",

@@ -15,6 +15,7 @@
 #include "base/md5.h"
 #include "log/payload_index.h"
 #include "log/record_reader.h"
+#include "tests/log/whole_reader.h"
 
 namespace tlparse {
 
@@ -110,13 +111,13 @@ struct ReadLog {
 // The payloads of one load, over several files.
 struct Load {
   PayloadIndex index{std::filesystem::temp_directory_path().string()};
-  RecordReader::Shared shared{&index, 1, 42};
+  ReadShared shared{&index, 1, 42};
 
   ReadLog Read(std::string text, std::size_t window_bytes = RecordReader::kWindowBytes,
                std::size_t piece = 1 << 20, std::string error = "",
                std::size_t max_record_bytes = RecordReader::kMaxRecordBytes) {
-    RecordReader reader(std::make_unique<MemoryInput>(std::move(text), piece, std::move(error)),
-                        shared, window_bytes, max_record_bytes);
+    WholeReader reader(std::make_unique<MemoryInput>(std::move(text), piece, std::move(error)),
+                       shared, window_bytes, max_record_bytes);
     ReadLog log;
     Window window;
     while (true) {
@@ -135,8 +136,8 @@ struct Load {
                                 finding.message, std::string(finding.text), finding.line_count});
       }
     }
-    log.line_count = reader.line_count();
-    log.bytes_read = reader.bytes_read();
+    log.line_count = reader.file().line_count();
+    log.bytes_read = reader.file().bytes_read();
     return log;
   }
 };

@@ -11,6 +11,7 @@
 #include "analysis/findings/findings.h"
 #include "base/durable_rename.h"
 #include "base/remove_on_signal.h"
+#include "base/stage_times.h"
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -49,6 +50,7 @@ struct Options {
   bool all_ranks_html = false;
   bool serve = false;
   std::optional<std::string> port;
+  int threads = 0;
 };
 
 void Describe(Arguments& app, Options& options) {
@@ -79,6 +81,9 @@ void Describe(Arguments& app, Options& options) {
   app.Flag("--all-ranks-html", options.all_ranks_html, "a directory per rank even for one log");
   app.Add("--custom-header-html", options.custom_header_html,
           "HTML put at the top of the index pages");
+  app.Add("--threads", options.threads,
+          "threads at most (default: one for each core); what comes out is the same")
+      .Between(1, 1024);
   app.Flag("-v,--verbose", options.verbose, "say what was ingested and how fast");
   app.Flag("--browser", options.browser, "open the report in a browser");
   app.Flag("--serve", options.serve,
@@ -152,8 +157,10 @@ Result<void> MakeParent(const std::string& path) {
 }
 
 Result<ImportSummary> Import(const Options& options, const FoundInputs& found,
-                             const std::string& database) {
+                             const std::string& database, StageTimes& times) {
   ImportOptions import;
+  import.threads = options.threads;
+  import.times = &times;
   import.database_path = database;
   import.append = options.database.has_value();
   import.run_name =
@@ -184,6 +191,18 @@ void Say(const Options& options, const ImportSummary& summary, double seconds) {
                            static_cast<double>(summary.size_bytes) / 1e6 / std::max(seconds, 1e-9),
                            summary.error_count, summary.warning_count, summary.info_count)
                    .c_str());
+}
+
+// What the benchmark reads: the CPU seconds of each stage, and of its longest step.
+void SayTimes(const Options& options, const StageTimes& times) {
+  if (!options.verbose) return;
+  std::string line = "CPU seconds (longest step):";
+  for (std::size_t i = 0; i < kStageNames.size(); ++i) {
+    const auto stage = static_cast<Stage>(i);
+    line += fmt::format("{} {} {:.4f} ({:.4f})", i == 0 ? "" : ",", kStageNames[i],
+                        times.Seconds(stage), times.LongestSeconds(stage));
+  }
+  std::fprintf(stderr, "%s\n", line.c_str());
 }
 
 // --strict and --strict-compile-id ask the finished database.
@@ -218,8 +237,10 @@ void OpenBrowser(const std::string& page) {
 }
 
 Result<void> Report(const Options& options, const Directory& directory, Database& database,
-                    std::int64_t run_id) {
+                    std::int64_t run_id, StageTimes& times) {
   ReportOptions report;
+  report.threads = options.threads;
+  report.times = &times;
   report.plain_text = options.plain_text;
   report.export_report = options.export_report;
   report.inductor_provenance = options.inductor_provenance;
@@ -259,7 +280,8 @@ Result<int> Run(const Options& options) {
   std::optional<RemoveOnSignal> remove_loaded;  // until it stands where it belongs
   if (!options.database) remove_loaded.emplace(loaded);
   const auto start = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded));
+  StageTimes times;
+  ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded, times));
   Say(options, summary,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   std::string final_path = loaded;
@@ -276,8 +298,10 @@ Result<int> Run(const Options& options) {
       return tl::unexpected<Error>(std::move(directory).error());
     }
     ASSIGN_OR_RETURN(Database database, Database::Open(final_path, Database::Mode::kReadOnly));
-    if (!options.db_only) RETURN_IF_ERROR(Report(options, *directory, database, summary.run_id));
+    if (!options.db_only)
+      RETURN_IF_ERROR(Report(options, *directory, database, summary.run_id, times));
   }
+  SayTimes(options, times);
   ASSIGN_OR_RETURN(Database database, Database::Open(final_path, Database::Mode::kReadOnly));
   const std::string page = options.output + "/index.html";
   std::puts(Printable(options.db_only ? final_path : page).c_str());

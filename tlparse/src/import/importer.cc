@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -125,7 +126,10 @@ class Load {
         options_.on_progress({progress.bytes_done, bytes_total, progress.records, progress.path});
     };
     hooks.after_reading = [&](const auto& write) { return WriteHashes(write); };
-    RETURN_IF_ERROR(Pipeline(*typing_, *writer_, tables_, shared_).Run(std::move(files), hooks));
+    RETURN_IF_ERROR(
+        Pipeline(*typing_, *writer_, tables_, shared_, {options_.threads, options_.times})
+            .Run(std::move(files), hooks));
+    const StageTimer timer(options_.times, Stage::kFinishing);
     const bool has_new = summary_.log_count > 0 || !inputs.empty();
     if (summary_.unchanged_count == 0 || has_new) RETURN_IF_ERROR(LogSkipped(skipped));
     RETURN_IF_ERROR(ReadRuntimeInputs(inputs, bytes_total));
@@ -252,10 +256,14 @@ class Load {
   Result<ImportSummary> Finish() {
     // Giving back a hundred thousand small pieces of memory takes a while: meanwhile the indexes
     // are made.
-    release_ = std::thread([typing = std::move(typing_), index = std::move(index_)]() mutable {
-      typing.reset();
-      index.reset();
-    });
+    try {
+      release_ = std::thread([typing = std::move(typing_), index = std::move(index_)]() mutable {
+        typing.reset();
+        index.reset();
+      });
+    } catch (const std::exception&) {
+      // No thread to be had: the memory was given back at once.
+    }
     if (is_new_) RETURN_IF_ERROR(CreateIndexes(database_));
     RETURN_IF_ERROR(WriteLaunches(database_, summary_.run_id));
     ASSIGN_OR_RETURN(
@@ -300,7 +308,7 @@ class Load {
   RuntimeStage runtime_;  // declares its tables first: TypingStage counts them
   std::unique_ptr<TypingStage> typing_;
   std::unique_ptr<PayloadIndex> index_;
-  RecordReader::Shared shared_;
+  ReadShared shared_;
   std::unique_ptr<BatchWriter> writer_;
   ImportSummary summary_;
   std::int64_t bytes_done_ = 0;  // of the logs

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/stage_times.h"
 #include "log/find_logs.h"
 #include "runtime/find_inputs.h"
 #include "runtime/reader.h"
@@ -33,6 +34,11 @@ struct ImportOptions {
   RuntimeOptions runtime;
   // Called now and then, by one thread at a time, not always by the caller's.
   std::function<void(const ImportProgress&)> on_progress;
+  // At most so many threads, the caller's among them; 0: one for each core. What comes out is the
+  // same.
+  int threads = 0;
+  // CPU time by stage is added to it; may be null.
+  StageTimes* times = nullptr;
 };
 
 struct ImportSummary {
@@ -50,7 +56,7 @@ struct ImportSummary {
 // Reads `logs` in their order. `skipped` become import_log rows. The database is complete or
 // untouched: a failure or a kill leaves either the old one or none. Damage in a log is a row of
 // import_log, never a failure. kNotFound, kIo: a log cannot be opened. kDatabase: writing failed
-// (disk full). Uses one or two threads besides the caller's.
+// (disk full).
 Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs,
                                  const std::vector<SkippedFile>& skipped,
                                  const ImportOptions& options);

@@ -1,30 +1,41 @@
 #include "import/pipeline.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
+#include <exception>
 #include <new>
-#include <thread>
+
+#include "base/worker_threads.h"
 
 namespace tlparse {
 
 namespace {
-// Windows in flight. Enough that a stage that falls behind for a moment does not stop the others;
-// each takes about 8 MB.
+// Windows in flight, with one or two threads and for each one more. Enough that a stage that falls
+// behind for a moment does not stop the others.
 constexpr int kSlots = 6;
+constexpr int kSlotsOfThread = 4;
+// What each takes, about, with ordinary records.
+constexpr std::size_t kOrdinaryBytes = 8 << 20;
 // Batches for the rows of a file's end. Not of those slots: the reader may hold all of them for the
 // next file.
 constexpr int kSpareSlots = 2;
-// Windows with large records wait for those before them once so much is in flight: about what the
-// slots take with ordinary records.
-constexpr std::size_t kMostBytesInFlight = std::size_t{kSlots} * (8 << 20);
+// Windows with large records wait for those before them once these take so much more than ordinary
+// ones.
+constexpr std::size_t kMostExcessBytes = std::size_t{kSlots} * kOrdinaryBytes;
 }  // namespace
 
 Pipeline::Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables,
-                   RecordReader::Shared& shared)
-    : typing_(typing), writer_(writer), shared_(shared) {
-  for (int slot = 0; slot < kSlots; ++slot) free_.push_back(std::make_unique<Slot>(tables, false));
+                   ReadShared& shared, const Options& options)
+    : typing_(typing),
+      writer_(writer),
+      settler_(shared),
+      shared_(shared),
+      times_(options.times),
+      threads_(options.threads > 0 ? options.threads : AvailableCores()),
+      slot_count_(static_cast<std::size_t>(kSlots + kSlotsOfThread * std::max(0, threads_ - 2))) {
+  for (std::size_t slot = 0; slot < slot_count_; ++slot)
+    free_.push_back(std::make_unique<Slot>(tables, false));
   for (int slot = 0; slot < kSpareSlots; ++slot)
     spare_.push_back(std::make_unique<Slot>(tables, true));
 }
@@ -32,56 +43,63 @@ Pipeline::Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tab
 Result<void> Pipeline::Run(std::vector<PipelineFile> files, const Hooks& hooks) {
   files_ = std::move(files);
   hooks_ = &hooks;
-  // Two at least: a thread that waits for a slot needs another one to empty it.
-  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 2U, 3U);
-  std::vector<std::thread> workers;
-  for (unsigned i = 1; i < threads; ++i) {
-    workers.emplace_back([this] {
-      pthread_setname_np(pthread_self(), "tlparse-ingest");  // for tools that show threads
-      Work();
-    });
-  }
-  Work();
-  for (std::thread& worker : workers) worker.join();
+  is_all_read_ = files_.empty();
+  RunOnThreads(threads_, [this] { Work(); });
   if (error_) return tl::unexpected<Error>(std::move(*error_));
   return {};
 }
 
 void Pipeline::Work() {
+  WindowVerifier verifier(shared_);
   Lock lock(mutex_);
   while (!error_) {
-    if (RunStage(lock)) continue;
+    if (RunStage(lock, verifier)) continue;
     const bool is_idle = !is_reading_ && !is_typing_ && !is_writing_;
-    if (is_idle && is_all_read_) break;
+    if (is_idle && is_all_added_) break;
     changed_.wait(lock);
   }
   changed_.notify_all();
+  freed_.notify_all();
 }
 
-bool Pipeline::RunStage(Lock& lock) {
+bool Pipeline::RunStage(Lock& lock, WindowVerifier& verifier) {
   if (!is_writing_ && !typed_.empty()) {
     RunWrite(lock);
-  } else if (!is_typing_ && !read_.empty()) {
+  } else if (IsReadyToType()) {
     RunType(lock);
+  } else if (!read_.empty()) {
+    RunVerify(lock, verifier);
   } else if (!is_reading_ && !is_all_read_ && !free_.empty() && HasRoom()) {
     RunRead(lock);
+  } else if (!is_reading_ && !is_all_added_ && IsAllSettled()) {
+    RunAfterReading(lock);
   } else {
     return false;
   }
   return true;
 }
 
+bool Pipeline::IsReadyToType() const {
+  return !is_typing_ && !verified_.empty() && verified_.begin()->first == settled_count_;
+}
+
+// Before a step one thread is woken for what else can be done by now; after it this thread looks
+// for the next step itself, and wakes one for a second.
 template <typename Step>
-void Pipeline::Unlocked(Lock& lock, const PipelineFile* file, Step step) {
+void Pipeline::Unlocked(Lock& lock, Stage stage, const PipelineFile* file, Step step) {
   lock.unlock();
+  changed_.notify_one();
   std::optional<Error> error;
   try {
+    const StageTimer timer(times_, stage);
     if (Result<void> done = step(); !done) error = std::move(done).error();
   } catch (const std::bad_alloc&) {
     error = Error{ErrorCode::kIo,
                   file == nullptr
                       ? std::string("not enough memory for the log's records")
                       : fmt::format("not enough memory for the records of '{}'", file->info.path)};
+  } catch (const std::exception& unexpected) {
+    error = Error{ErrorCode::kInternal, unexpected.what()};
   }
   lock.lock();
   if (error && !error_) error_ = std::move(error);
@@ -89,30 +107,39 @@ void Pipeline::Unlocked(Lock& lock, const PipelineFile* file, Step step) {
 
 void Pipeline::RunRead(Lock& lock) {
   is_reading_ = true;
-  if (next_file_ < files_.size()) {
-    Unlocked(lock, &files_[next_file_],
-             [this, slot = Pop(free_)]() mutable { return Read(std::move(slot)); });
-  } else {
-    Unlocked(lock, nullptr, [this] { return AfterReading(); });
-    is_all_read_ = true;
-  }
+  Unlocked(lock, Stage::kReading, &files_[next_file_],
+           [this, slot = Pop(free_)]() mutable { return Read(std::move(slot)); });
+  is_all_read_ = next_file_ == files_.size();
   is_reading_ = false;
-  changed_.notify_all();
+  changed_.notify_one();
+}
+
+void Pipeline::RunVerify(Lock& lock, WindowVerifier& verifier) {
+  SlotPointer slot = Pop(read_);
+  Unlocked(lock, Stage::kVerifying, &files_[slot->file], [&]() -> Result<void> {
+    verifier.Verify(slot->window);
+    return {};
+  });
+  Count(*slot);
+  const std::uint64_t number = slot->number;
+  verified_.emplace(number, std::move(slot));
+  changed_.notify_one();
 }
 
 void Pipeline::RunType(Lock& lock) {
   is_typing_ = true;
-  SlotPointer slot = Pop(read_);
+  SlotPointer slot = std::move(verified_.begin()->second);
+  verified_.erase(verified_.begin());
   const PipelineFile* const file = &files_[slot->file];
-  Unlocked(lock, file, [&] { return Type(std::move(slot)); });
+  Unlocked(lock, Stage::kTyping, file, [&] { return Type(std::move(slot)); });
   is_typing_ = false;
-  changed_.notify_all();
+  changed_.notify_one();
 }
 
 void Pipeline::RunWrite(Lock& lock) {
   is_writing_ = true;
   SlotPointer slot = Pop(typed_);
-  Unlocked(lock, nullptr, [&] {
+  Unlocked(lock, Stage::kWriting, nullptr, [&] {
     const Result<void> inserted = writer_.Insert(slot->rows);
     slot->rows.Clear();
     slot->window.Clear();
@@ -120,28 +147,40 @@ void Pipeline::RunWrite(Lock& lock) {
   });
   is_writing_ = false;
   Free(std::move(slot));
-  changed_.notify_all();
+  changed_.notify_one();
+  freed_.notify_all();
 }
 
-std::size_t Pipeline::Slot::HeldBytes() const {
-  return window.bytes.capacity() + window.arena.allocated_bytes() + rows.allocated_bytes();
+void Pipeline::RunAfterReading(Lock& lock) {
+  is_reading_ = true;
+  Unlocked(lock, Stage::kReading, nullptr, [this] { return AfterReading(); });
+  is_all_added_ = true;
+  is_reading_ = false;
+  changed_.notify_one();
+}
+
+std::size_t Pipeline::Slot::ExcessBytes() const {
+  // Verifying copies most payloads of a window into its arena.
+  const std::size_t held = window.bytes.capacity() +
+                           std::max(window.arena.allocated_bytes(), window.bytes.size()) +
+                           rows.allocated_bytes();
+  return held > kOrdinaryBytes ? held - kOrdinaryBytes : 0;
 }
 
 void Pipeline::Count(Slot& slot) {
-  in_flight_bytes_ -= slot.counted_bytes;
-  slot.counted_bytes = slot.HeldBytes();
-  in_flight_bytes_ += slot.counted_bytes;
+  excess_bytes_ -= slot.counted_bytes;
+  slot.counted_bytes = slot.ExcessBytes();
+  excess_bytes_ += slot.counted_bytes;
 }
 
 void Pipeline::Free(SlotPointer slot) {
-  in_flight_bytes_ -= slot->counted_bytes;
+  excess_bytes_ -= slot->counted_bytes;
   slot->counted_bytes = 0;
   (slot->is_spare ? spare_ : free_).push_back(std::move(slot));
 }
 
 bool Pipeline::HasRoom() const {
-  const bool is_empty = read_.empty() && typed_.empty() && !is_typing_ && !is_writing_;
-  return is_empty || in_flight_bytes_ < kMostBytesInFlight;
+  return free_.size() == slot_count_ || excess_bytes_ < kMostExcessBytes;
 }
 
 Result<void> Pipeline::Read(SlotPointer slot) {
@@ -150,11 +189,12 @@ Result<void> Pipeline::Read(SlotPointer slot) {
     if (file.input == nullptr) {
       ASSIGN_OR_RETURN(file.input, OpenInput(file.info.path));
     }
-    reader_ = std::make_unique<RecordReader>(std::move(file.input), shared_);
+    reader_ = std::make_unique<RecordReader>(std::move(file.input));
   }
   slot->result.reset();
   slot->file = next_file_;
-  ASSIGN_OR_RETURN(const bool has_window, reader_->Next(slot->window));
+  slot->number = window_count_++;
+  const bool has_window = reader_->Fill(slot->window);
   slot->bytes_done = bytes_before_ + reader_->input().compressed_bytes_read();
   if (!has_window || slot->window.ends_file) {
     slot->result = FileResult{reader_->bytes_read(), reader_->line_count(),
@@ -179,6 +219,12 @@ Result<void> Pipeline::AfterReading() {
 }
 
 Result<void> Pipeline::Type(SlotPointer slot) {
+  RETURN_IF_ERROR(settler_.Settle(slot->window));
+  {
+    const Lock lock(mutex_);
+    ++settled_count_;
+  }
+  changed_.notify_one();
   const FileInfo& file = files_[slot->file].info;
   if (typed_file_ != slot->file) {
     typing_.BeginFile(file);
@@ -213,7 +259,8 @@ void Pipeline::Push(Queue& queue, SlotPointer slot) {
     Count(*slot);
     queue.push_back(std::move(slot));
   }
-  changed_.notify_all();
+  changed_.notify_one();
+  freed_.notify_all();
 }
 
 Pipeline::SlotPointer Pipeline::Await(Queue& queue) {
@@ -224,7 +271,7 @@ Pipeline::SlotPointer Pipeline::Await(Queue& queue) {
     if (!is_writing_ && !typed_.empty()) {
       RunWrite(lock);
     } else {
-      changed_.wait(lock);
+      freed_.wait(lock);
     }
   }
 }

@@ -1,19 +1,24 @@
-// Three stages over a fixed pool of windows: read and verify → type → write. Each stage takes its
-// windows in order, one at a time, on whichever thread is free: threads of their own leave a core
-// idle whenever the scheduler has put two of them on the other (an eighth of the time on two
-// cores).
+// Four stages over a fixed pool of windows: read → verify → type → write. Every stage but verifying
+// takes its windows in order, one at a time, on whichever thread is free (threads of their own leave
+// a core idle whenever the scheduler has put two of them on the other: an eighth of the time on two
+// cores). Windows are verified at the same time by all threads that have nothing else to do. What
+// comes out does not depend on the number of threads.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "base/result.h"
+#include "base/stage_times.h"
 #include "import/typing_stage.h"
 #include "log/record_reader.h"
+#include "log/window_settler.h"
+#include "log/window_verifier.h"
 #include "store/batch_table.h"
 
 namespace tlparse {
@@ -30,13 +35,17 @@ class Pipeline {
     std::int64_t records;
     std::string_view path;
   };
+  struct Options {
+    int threads = 0;              // at most so many, the caller's among them; 0: one for each core
+    StageTimes* times = nullptr;  // CPU time by stage is added to it; may be null
+  };
   // All outlive the pipeline. The writer's database must not be touched while Run runs.
-  Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables,
-           RecordReader::Shared& shared);
+  Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables, ReadShared& shared,
+           const Options& options);
 
   struct Hooks {
     std::function<void(const Progress&)> on_progress;  // by one thread at a time; may be empty
-    // When all is read, while the last windows are still typed and written: rows that depend on
+    // When all is read and every payload has its id, while the last windows are still typed and written: rows that depend on
     // reading alone. Calls `write` with what fills a batch, as often as it likes; false: stop,
     // writing has failed.
     std::function<Result<void>(
@@ -54,12 +63,13 @@ class Pipeline {
     const bool is_spare;  // for rows alone
     Window window;
     RowBatch rows;
+    std::uint64_t number = 0;  // of the window, over all files
     std::size_t file = 0;
     std::int64_t bytes_done = 0;
     std::optional<FileResult> result;  // with the last window of a file
-    std::size_t counted_bytes = 0;     // in in_flight_bytes_
-    // Memory that window and rows hold.
-    std::size_t HeldBytes() const;
+    std::size_t counted_bytes = 0;     // in excess_bytes_
+    // What window and rows hold, or soon will, beyond the memory of an ordinary window.
+    std::size_t ExcessBytes() const;
   };
   using SlotPointer = std::unique_ptr<Slot>;
   using Queue = std::deque<SlotPointer>;
@@ -67,15 +77,17 @@ class Pipeline {
 
   // Until all is done or has failed: the stage nearest to the database that has something to do.
   void Work();
-  bool RunStage(Lock& lock);
-  // One step of a stage, which nobody else is in; unlocked meanwhile.
+  bool RunStage(Lock& lock, WindowVerifier& verifier);
+  // One step of a stage; unlocked meanwhile.
   void RunRead(Lock& lock);
+  void RunVerify(Lock& lock, WindowVerifier& verifier);
   void RunType(Lock& lock);
   void RunWrite(Lock& lock);
+  void RunAfterReading(Lock& lock);
   // Runs one of the below without the lock; an error, or want of memory, ends the load. `file`: the
   // one whose records it is about, or null.
   template <typename Step>
-  void Unlocked(Lock& lock, const PipelineFile* file, Step step);
+  void Unlocked(Lock& lock, Stage stage, const PipelineFile* file, Step step);
 
   Result<void> Read(SlotPointer slot);
   Result<void> AfterReading();
@@ -91,6 +103,8 @@ class Pipeline {
   // Whether another window may be read: what is between reading and the database takes little, or
   // nothing. So only one large record is in memory at a time.
   bool HasRoom() const;
+  bool IsReadyToType() const;
+  bool IsAllSettled() const { return is_all_read_ && settled_count_ == window_count_; }
   static SlotPointer Pop(Queue& queue);
   void Push(Queue& queue, SlotPointer slot);
   // Waits for a slot of `queue`, and writes meanwhile if nobody else does. Null: the load has
@@ -99,7 +113,11 @@ class Pipeline {
 
   TypingStage& typing_;
   BatchWriter& writer_;
-  RecordReader::Shared& shared_;
+  WindowSettler settler_;  // of the typing stage
+  ReadShared& shared_;
+  StageTimes* const times_;
+  const int threads_;
+  const std::size_t slot_count_;  // spare ones left out
   const Hooks* hooks_ = nullptr;
 
   // Of the reading stage.
@@ -107,20 +125,25 @@ class Pipeline {
   std::size_t next_file_ = 0;
   std::unique_ptr<RecordReader> reader_;  // of files_[next_file_]; null: not begun
   std::int64_t bytes_before_ = 0;         // of files already read
+  std::uint64_t window_count_ = 0;
   // Of the typing stage.
   std::optional<std::size_t> typed_file_;
 
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
+  std::mutex mutex_;                 // guards all below
+  std::condition_variable changed_;  // for Work: one waiting thread is as good as another
+  std::condition_variable freed_;    // for Await
   Queue free_;
   Queue spare_;
   Queue read_;
+  std::map<std::uint64_t, SlotPointer> verified_;  // by number
   Queue typed_;
-  std::size_t in_flight_bytes_ = 0;  // of the slots that are in read_ or typed_, typed or written
+  std::size_t excess_bytes_ = 0;  // of the slots in use
+  std::uint64_t settled_count_ = 0;
   bool is_reading_ = false;
   bool is_typing_ = false;
   bool is_writing_ = false;
-  bool is_all_read_ = false;
+  bool is_all_read_ = false;   // the files
+  bool is_all_added_ = false;  // and what depends on reading alone
   std::optional<Error> error_;
 };
 

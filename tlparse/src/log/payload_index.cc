@@ -34,16 +34,11 @@ class Table {
   }
 
   // The slot that holds `key`, or the free one where it belongs.
-  Slot& Find(const Key& key, std::uint64_t hash) {
-    // The upper bits of the hash; the capacity is a power of two.
-    std::size_t position = hash >> std::countl_zero(capacity_ - 1);
-    for (;; position = (position + 1) & (capacity_ - 1)) {
-      Slot& slot = slots_.get()[position];
-      if (!slot.is_taken || slot.key == key) return slot;
-    }
+  const Slot& Find(const Key& key, std::uint64_t hash) const {
+    return slots_.get()[PositionOf(key, hash)];
   }
   void Add(const Slot& slot, std::uint64_t hash) {
-    Find(slot.key, hash) = slot;
+    slots_.get()[PositionOf(slot.key, hash)] = slot;
     ++size_;
   }
   bool is_full() const { return (size_ + 1) * 4 > capacity_ * 3; }
@@ -67,6 +62,14 @@ class Table {
   }
 
  private:
+  std::size_t PositionOf(const Key& key, std::uint64_t hash) const {
+    // The upper bits of the hash; the capacity is a power of two.
+    std::size_t position = hash >> std::countl_zero(capacity_ - 1);
+    for (;; position = (position + 1) & (capacity_ - 1)) {
+      const Slot& slot = slots_.get()[position];
+      if (!slot.is_taken || slot.key == key) return position;
+    }
+  }
   struct Free {
     void operator()(Slot* slots) const { std::free(slots); }
   };
@@ -128,7 +131,6 @@ struct PayloadIndex::State {
   Table table;
   std::vector<SortedRun> runs;
   std::size_t size = 0;
-  Entry found{};
 };
 
 PayloadIndex::PayloadIndex(std::string spill_directory, std::size_t max_table_bytes)
@@ -137,15 +139,15 @@ PayloadIndex::~PayloadIndex() = default;
 PayloadIndex::PayloadIndex(PayloadIndex&&) noexcept = default;
 PayloadIndex& PayloadIndex::operator=(PayloadIndex&&) noexcept = default;
 
-const PayloadIndex::Entry* PayloadIndex::Find(const Md5Digest& md5) {
-  State& state = *state_;
+std::optional<PayloadIndex::Entry> PayloadIndex::Find(const Md5Digest& md5) const {
+  const State& state = *state_;
   const Key key = ToKey(md5);
   const std::uint64_t hash = state.hash(key);
   Slot slot = state.table.Find(key, hash);
   const auto holds = [&](const SortedRun& run) { return run.Find(key, hash, &slot); };
-  if (!slot.is_taken && std::none_of(state.runs.begin(), state.runs.end(), holds)) return nullptr;
-  state.found = ToEntry(slot);
-  return &state.found;
+  if (!slot.is_taken && std::none_of(state.runs.begin(), state.runs.end(), holds))
+    return std::nullopt;
+  return ToEntry(slot);
 }
 
 Result<void> PayloadIndex::Insert(const Entry& entry) {

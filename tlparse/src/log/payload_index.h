@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/md5.h"
@@ -15,7 +16,7 @@
 
 namespace tlparse {
 
-// Not thread-safe.
+// Find may be called by several threads at once, while nobody calls another function.
 class PayloadIndex {
  public:
   struct Entry {
@@ -36,10 +37,10 @@ class PayloadIndex {
   PayloadIndex(PayloadIndex&&) noexcept;
   PayloadIndex& operator=(PayloadIndex&&) noexcept;
 
-  // nullptr if unknown. The pointer is valid until the next call of any function.
-  const Entry* Find(const Md5Digest& md5);
+  // Nothing if unknown.
+  std::optional<Entry> Find(const Md5Digest& md5) const;
 
-  // Requires that Find(entry.md5) is nullptr (not checked). kIo if a temporary file cannot
+  // Requires that Find(entry.md5) is nothing (not checked). kIo if a temporary file cannot
   // be written (disk full); the index then still holds everything inserted before.
   Result<void> Insert(const Entry& entry);
 

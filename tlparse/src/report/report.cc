@@ -29,7 +29,7 @@ Result<std::int64_t> FindRun(Database& database, const ReportOptions& options) {
 class Reporter {
  public:
   Reporter(Database& database, const Directory& root, const ReportOptions& options)
-      : database_(database), root_(root), options_(options) {}
+      : database_(database), root_(root), options_(options), pool_(options.times) {}
 
   Result<ReportSummary> Run() {
     ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database_, options_));
@@ -40,18 +40,21 @@ class Reporter {
     // The pool takes what was added last: the longest task first, and beside it what prepares the
     // viewer's many small ones, which fill up what is left in the end.
     for (std::size_t i = 0; i < participants_.size(); ++i) {
-      pool_.Add([this, i](Database& database) { return Begin(database, i); });
+      pool_.Add(Stage::kTree, [this, i](Database& database) { return Begin(database, i); });
     }
     if (options_.viewer) {
-      pool_.Add([this, run_id](Database& database) {
+      pool_.Add(Stage::kPage, [this, run_id](Database& database) {
         return AddViewerTasks(pool_, database, root_, run_id, options_.custom_header_html);
       });
     }
-    pool_.Add([this, has_aggregates](Database& database) {
+    pool_.Add(Stage::kTree, [this, has_aggregates](Database& database) {
       return WriteChromiumEvents(database, root_, participants_, has_aggregates);
     });
     RETURN_IF_ERROR(pool_.Run(database_.path(), options_.threads));
-    if (has_aggregates) RETURN_IF_ERROR(WriteAggregates());
+    if (has_aggregates) {
+      const StageTimer timer(options_.times, Stage::kTree);
+      RETURN_IF_ERROR(WriteAggregates());
+    }
     ReportSummary summary;
     summary.logs = static_cast<std::int64_t>(participants_.size());
     for (const AggregateFacts& facts : facts_) summary.files += facts.files;
@@ -74,7 +77,7 @@ class Reporter {
   }
 
   void AddStep(const std::shared_ptr<const Job>& job, Step step) {
-    pool_.Add([this, job, step](Database& database) {
+    pool_.Add(Stage::kTree, [this, job, step](Database& database) {
       return step(ContextOf(database, *job), job->plan);
     });
   }
@@ -97,7 +100,7 @@ class Reporter {
     if (options_.inductor_provenance) AddStep(job, WriteProvenancePages);
     constexpr std::size_t kFilesPerTask = 512;
     for (std::size_t first = 0; first < job->plan.files.size(); first += kFilesPerTask) {
-      pool_.Add([this, job, first](Database& connection) {
+      pool_.Add(Stage::kTree, [this, job, first](Database& connection) {
         return WriteArtifactFiles(ContextOf(connection, *job), job->plan, first,
                                   first + kFilesPerTask);
       });

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/stage_times.h"
 #include "report/output_directory.h"
 
 namespace tlparse {
@@ -35,8 +36,10 @@ struct ReportOptions {
   std::string custom_header_html;
   // The run to report; nothing: the newest of the database.
   std::optional<std::int64_t> run_id;
-  // Worker threads, each with a connection of its own; 0: as many as pay off here.
+  // Worker threads, each with a connection of its own; 0: one for each core.
   int threads = 0;
+  // CPU time by stage is added to it; may be null.
+  StageTimes* times = nullptr;
 };
 
 struct ReportSummary {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/stage_times.h"
 
 namespace tlparse {
 
@@ -22,20 +23,28 @@ class TaskPool {
  public:
   using Task = std::function<Result<void>(Database&)>;
 
-  // May be called by tasks, and before Run.
-  void Add(Task task);
-  // The same for a task that waits until no other is left. Such are taken in order.
-  void AddForLater(Task task);
+  // `times` may be null; otherwise CPU time of the tasks is added to it.
+  explicit TaskPool(StageTimes* times = nullptr) : times_(times) {}
 
-  // Runs all tasks, those added meanwhile too, on `threads` threads, the caller's among them; 0: as
-  // many as pay off. Each opens the database at `path`, and closes it before this returns: to unmap
+  // May be called by tasks, and before Run.
+  void Add(Stage stage, Task task);
+  // The same for a task that waits until no other is left. Such are taken in order.
+  void AddForLater(Stage stage, Task task);
+
+  // Runs all tasks, those added meanwhile too, on `threads` threads, the caller's among them; 0: one
+  // for each core. Each opens the database at `path`, and closes it before this returns: to unmap
   // a large file takes a while, which they spend at the same time. The first error ends it: tasks
-  // that have not begun are dropped. kIo if memory runs out in a task.
+  // that have not begun are dropped. kIo if memory runs out in a task, kInternal for
+  // any other exception.
   Result<void> Run(const std::string& path, int threads);
 
  private:
+  struct TimedTask {
+    Stage stage;
+    Task run;
+  };
   // The next task, or nothing if all are done (or one has failed).
-  std::optional<Task> Take();
+  std::optional<TimedTask> Take();
   void Done(Result<void> result);
   void Fail(Error error);
   void OpenAndWork(const std::string& path);
@@ -43,8 +52,9 @@ class TaskPool {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Task> tasks_;
-  std::deque<Task> later_;
+  StageTimes* const times_;
+  std::vector<TimedTask> tasks_;
+  std::deque<TimedTask> later_;
   std::size_t running_ = 0;
   std::optional<Error> error_;
 };

@@ -193,7 +193,7 @@ Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory&
   const auto job =
       std::make_shared<const Job>(Job{std::move(viewer), std::move(texts), std::move(data)});
   for (const std::string& name : names) {
-    pool.AddForLater([job, name](Database& connection) -> Result<void> {
+    pool.AddForLater(Stage::kPage, [job, name](Database& connection) -> Result<void> {
       ASSIGN_OR_RETURN(const std::string json, job->viewer.On(connection).Chunk(name));
       FileWriter file;
       return WriteChunk(job->data, file, name, json);
@@ -201,9 +201,10 @@ Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory&
   }
   const int digits = layout.text_prefix_digits;
   for (std::int64_t group = 0; group < std::int64_t{1} << (4 * digits); ++group) {
-    pool.AddForLater([job, prefix = fmt::format("{:0{}x}", group, digits)](Database& connection) {
-      return WriteTexts(connection, job->texts, job->data, prefix);
-    });
+    pool.AddForLater(Stage::kPage,
+                     [job, prefix = fmt::format("{:0{}x}", group, digits)](Database& connection) {
+                       return WriteTexts(connection, job->texts, job->data, prefix);
+                     });
   }
   return WritePage(directory, header_html);
 }

@@ -1,0 +1,58 @@
+// CPU time of an ingest by stage, for --verbose and ./bench.sh: what one stage costs says how much
+// more cores can help.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tlparse {
+
+// Reading, typing and writing take one window at a time, verifying several; finishing is what
+// follows in the database (indexes, joins); the last two are tasks of the report.
+enum class Stage : std::uint8_t {
+  kReading,
+  kVerifying,
+  kTyping,
+  kWriting,
+  kFinishing,
+  kTree,
+  kPage
+};
+inline constexpr std::array<std::string_view, 7> kStageNames = {
+    "reading", "verifying", "typing", "writing", "finishing", "tree", "page"};
+
+// May be used by several threads at once.
+class StageTimes {
+ public:
+  void Add(Stage stage, std::int64_t cpu_ns);
+  double Seconds(Stage stage) const { return Get(sum_ns_, stage); }
+  // The longest single step: more threads cannot make a stage faster than this.
+  double LongestSeconds(Stage stage) const { return Get(longest_ns_, stage); }
+
+ private:
+  using Values = std::array<std::atomic<std::int64_t>, kStageNames.size()>;
+  static double Get(const Values& values, Stage stage) {
+    return static_cast<double>(values[static_cast<std::size_t>(stage)].load()) / 1e9;
+  }
+  Values sum_ns_{};
+  Values longest_ns_{};
+};
+
+// Adds the CPU time that this thread takes while it lives. `times` may be null: nothing is measured.
+class StageTimer {
+ public:
+  StageTimer(StageTimes* times, Stage stage);
+  ~StageTimer();
+  StageTimer(const StageTimer&) = delete;
+  StageTimer& operator=(const StageTimer&) = delete;
+
+ private:
+  StageTimes* times_;
+  Stage stage_;
+  std::int64_t start_ns_ = 0;
+};
+
+}  // namespace tlparse

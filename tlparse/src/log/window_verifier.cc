@@ -1,0 +1,288 @@
+#include "log/window_verifier.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/md5_lanes.h"
+#include "base/utf8.h"
+
+namespace tlparse {
+
+namespace {
+
+// Foreign lines that follow one another share an import_log row up to this size.
+constexpr std::size_t kMaxForeignBytes = 64 << 10;
+// Chunks of an ordinary window; a vector for more is given back.
+constexpr std::size_t kMostKeptChunks = 1 << 16;
+
+std::int64_t CountLines(std::string_view text) {
+  return std::count(text.begin(), text.end(), '\n') +
+         (!text.empty() && text.back() != '\n' ? 1 : 0);
+}
+
+struct DigestHasher {
+  std::size_t operator()(const Md5Digest& digest) const {
+    std::size_t value;
+    std::memcpy(&value, digest.data(), sizeof value);
+    return value;
+  }
+};
+
+}  // namespace
+
+WindowVerifier::WindowVerifier(ReadShared& shared)
+    : shared_(shared), parser_(shared.is_record_key) {}
+
+void WindowVerifier::Verify(Window& window) {
+  Split(window);
+  window.chunks.clear();
+  if (window.chunks.capacity() > kMostKeptChunks) window.chunks.shrink_to_fit();
+  FindKnown(window);
+  FindUnknown(window);
+  digests_.resize(messages_.size());
+  Md5Many(messages_, digests_);
+  for (std::size_t index = 0; index < unknown_.size(); ++index)
+    Judge(window, unknown_[index], messages_[index], digests_[index]);
+  for (const Window::Repeat& repeat : window.repeats)
+    window.records[repeat.record].payload_state = window.records[repeat.original].payload_state;
+  AddPayloadFindings(window);
+  if (window.input_error) window.findings.push_back(std::move(*window.input_error));
+}
+
+void WindowVerifier::Split(Window& window) {
+  const std::vector<ChunkStart>& chunks = window.chunks;
+  const std::size_t end = window.end;
+  const std::string_view bytes = window.bytes.view().substr(0, end);
+  for (std::size_t index = 0; index < chunks.size() && chunks[index].offset < end; ++index) {
+    const std::size_t begin = chunks[index].offset;
+    const std::size_t stop =
+        index + 1 < chunks.size() ? std::min(chunks[index + 1].offset, end) : end;
+    const std::string_view chunk = bytes.substr(begin, stop - begin);
+    const std::int64_t line = window.first_line + chunks[index].line + 1;
+    if (const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(chunk))) {
+      AddHeader(window, chunk, *prefix, line);
+    } else {
+      AddForeign(window, chunk, line);
+    }
+  }
+  for (const auto& [record, payload] : torn_)
+    window.records[record].raw_payload = payload.Join(window.arena);
+  torn_.clear();
+  latest_of_rank_.clear();
+  open_record_.reset();
+}
+
+void WindowVerifier::AddHeader(Window& window, std::string_view chunk, const GlogPrefix& prefix,
+                               std::int64_t line) {
+  const std::int64_t offset = window.file_offset + (chunk.data() - window.bytes.data());
+  // Payload lines from here on are not those of the record before; ranks are apart only where every
+  // line has its "[rankN]:".
+  open_record_.reset();
+  if (!prefix.rank) latest_of_rank_.clear();
+  if (prefix.rank) latest_of_rank_.erase(*prefix.rank);
+  const Envelope* envelope = parser_.Parse(prefix.json);
+  if (envelope == nullptr) {
+    window.findings.push_back(
+        {.code = ImportCode::kBrokenHeader,
+         .line = line,
+         .byte_offset = offset,
+         .message = "the header's JSON is damaged; the line and its payload lines are kept as text",
+         .text = chunk.ends_with('\n') ? chunk.substr(0, chunk.size() - 1) : chunk,
+         .line_count = CountLines(chunk)});
+    return;
+  }
+  open_record_ = window.records.size();
+  LogRecord& record = window.records.emplace_back();
+  record.line = line;
+  record.byte_offset = offset;
+  record.prefix = prefix;
+  record.envelope_json = prefix.json;
+  SetTime(window, record);
+  record.envelope = *envelope;
+  for (std::string_view* text :
+       {&record.envelope.kind, &record.envelope.name, &record.envelope.subgraph_name,
+        &record.envelope.metadata, &record.envelope.bad_member}) {
+    if (text->data() != nullptr) *text = window.arena.Copy(*text);
+  }
+  const std::size_t line_end = chunk.find('\n');
+  if (line_end != std::string_view::npos && line_end + 1 < chunk.size()) {
+    record.raw_payload = chunk.substr(line_end + 1);
+    if (record.raw_payload.back() == '\n') record.raw_payload.remove_suffix(1);
+  } else if (prefix.rank) {
+    latest_of_rank_[*prefix.rank] = *open_record_;  // its lines may have its prefix
+  }
+}
+
+// Adds TAB lines that were torn off their record; false if the record is complete without them.
+bool WindowVerifier::AddTorn(Window& window, std::size_t index, std::string_view lines) {
+  const LogRecord& record = window.records[index];
+  if (!record.envelope.payload_hash) return false;
+  if (lines.ends_with('\n')) lines.remove_suffix(1);
+  return torn_.try_emplace(index, record.raw_payload, *record.envelope.payload_hash)
+      .first->second.Add(lines);
+}
+
+void WindowVerifier::AddForeign(Window& window, std::string_view chunk, std::int64_t line) {
+  const std::int64_t offset = window.file_offset + (chunk.data() - window.bytes.data());
+  const bool is_orphan = !chunk.empty() && chunk.front() == '\t';
+  // "[rank3]:<TAB>…": a payload line to which an aggregator gave the same prefix as to its header.
+  if (const std::optional<RankPrefix> rank = ParseRankPrefix(chunk);
+      rank && rank->length < chunk.size() && chunk[rank->length] == '\t') {
+    const auto record = latest_of_rank_.find(rank->rank);
+    if (record != latest_of_rank_.end() &&
+        AddTorn(window, record->second, chunk.substr(rank->length)))
+      return;
+  }
+  std::string_view text = chunk;
+  const std::size_t line_end = chunk.find('\n');
+  if (!is_orphan && line_end != std::string_view::npos && line_end + 1 < chunk.size() &&
+      open_record_ && AddTorn(window, *open_record_, chunk.substr(line_end + 1))) {
+    text = chunk.substr(0, line_end + 1);
+  }
+  const ImportCode code = is_orphan ? ImportCode::kPayloadWithoutRecord : ImportCode::kForeignLine;
+  const std::int64_t line_count = CountLines(text);
+  if (!window.findings.empty()) {
+    ImportFinding& previous = window.findings.back();
+    const char* previous_end = previous.text.data() + previous.text.size();
+    if (previous.code == code && previous.text.data() != nullptr && previous_end == text.data() &&
+        previous.text.size() + text.size() <= kMaxForeignBytes) {
+      previous.text = {previous.text.data(), previous.text.size() + text.size()};
+      previous.line_count += line_count;
+      return;
+    }
+  }
+  window.findings.push_back({.code = code,
+                             .line = line,
+                             .byte_offset = offset,
+                             .message = is_orphan ? "payload lines without a record"
+                                                  : "lines that are not part of the trace",
+                             .text = text,
+                             .line_count = line_count});
+}
+
+// A record without a possible time gets that of its neighbour.
+void WindowVerifier::SetTime(Window& window, LogRecord& record) {
+  if (record.prefix.has_time) {
+    if (!window.last_time_us) window.timeless_count = window.records.size() - 1;
+    window.last_time_us = record.prefix.time_us;
+    return;
+  }
+  window.findings.push_back(
+      {.code = ImportCode::kImpossibleTime,
+       .line = record.line,
+       .byte_offset = record.byte_offset,
+       .record = static_cast<std::int64_t>(window.records.size()) - 1,
+       .message = "the prefix names a date or time of day that does not exist"});
+  record.prefix.time_us = window.last_time_us.value_or(0);
+  if (!window.last_time_us) window.timeless_count = window.records.size();
+}
+
+// Payloads that are known already: the bytes are those that were verified then. One lock for all
+// of them.
+void WindowVerifier::FindKnown(Window& window) {
+  fingerprints_.assign(window.records.size(), 0);
+  for (std::size_t index = 0; index < window.records.size(); ++index) {
+    const LogRecord& record = window.records[index];
+    if (record.raw_payload.empty() || !record.envelope.payload_hash) continue;
+    fingerprints_[index] =
+        XXH3_64bits_withSeed(record.raw_payload.data(), record.raw_payload.size(),
+                             shared_.fingerprint_seed) |
+        1;
+  }
+  const std::shared_lock lock(shared_.index_mutex);
+  for (std::size_t index = 0; index < window.records.size(); ++index) {
+    if (fingerprints_[index] == 0) continue;
+    LogRecord& record = window.records[index];
+    const auto known = shared_.index->Find(*record.envelope.payload_hash);
+    if (!known || known->fingerprint != fingerprints_[index]) continue;
+    record.payload_state = PayloadState::kOk;
+    record.payload_id = known->id;
+  }
+}
+
+void WindowVerifier::FindUnknown(Window& window) {
+  unknown_.clear();
+  messages_.clear();
+  std::unordered_map<Md5Digest, std::size_t, DigestHasher> pending;
+  for (std::size_t index = 0; index < window.records.size(); ++index) {
+    LogRecord& record = window.records[index];
+    if (record.raw_payload.empty() || record.payload_id != 0) continue;
+    if (const std::optional<Md5Digest>& claimed = record.envelope.payload_hash; claimed) {
+      const auto [entry, is_new] = pending.try_emplace(*claimed, unknown_.size());
+      if (!is_new && unknown_[entry->second].fingerprint == fingerprints_[index]) {
+        window.repeats.push_back({index, unknown_[entry->second].record});
+        continue;
+      }
+    }
+    // A header that ends in CR comes from a file whose line ends were changed: try that form first.
+    const char* header_end = record.envelope_json.data() + record.envelope_json.size();
+    const bool remove_cr = *header_end == '\r';
+    char* content = window.arena.Allocate(record.raw_payload.size() + kRemoveTabsSlack);
+    const std::size_t size = RemoveTabs(record.raw_payload, remove_cr, content);
+    window.arena.GiveBack(record.raw_payload.size() + kRemoveTabsSlack - size);
+    unknown_.push_back({index, fingerprints_[index], remove_cr});
+    messages_.emplace_back(content, size);
+  }
+}
+
+void WindowVerifier::Judge(Window& window, const Unknown& unknown, std::string_view content,
+                           Md5Digest md5) {
+  LogRecord& record = window.records[unknown.record];
+  const std::optional<Md5Digest>& claimed = record.envelope.payload_hash;
+  bool removed_cr = unknown.removed_cr;
+  if (claimed && md5 != *claimed && (removed_cr || EveryLineEndsInCr(record.raw_payload))) {
+    // The other reading: with the CRs if they were removed, without if they were not.
+    char* other = window.arena.Allocate(record.raw_payload.size() + kRemoveTabsSlack);
+    const std::string_view other_content(other, RemoveTabs(record.raw_payload, !removed_cr, other));
+    const Md5Digest other_md5 = Md5(other_content);
+    if (other_md5 == *claimed || removed_cr) {
+      content = other_content;
+      md5 = other_md5;
+      removed_cr = !removed_cr;
+    }
+  }
+  const bool is_verified = claimed && md5 == *claimed;
+  record.payload_state = !record.envelope.names_payload ? PayloadState::kUnhashed
+                         : !is_verified                 ? PayloadState::kMismatch
+                         : removed_cr                   ? PayloadState::kCrRemoved
+                                                        : PayloadState::kOk;
+  record.payload_md5 = md5;
+  record.payload = content;
+  record.payload_is_text = IsTextSafe(content);
+  // Only verified bytes may stand for their hash in later comparisons; with CRs removed the raw
+  // bytes are not the content.
+  const bool is_plain = record.payload_state == PayloadState::kOk;
+  window.candidates.push_back({unknown.record, is_plain ? unknown.fingerprint : 0});
+}
+
+void WindowVerifier::AddPayloadFindings(Window& window) {
+  for (std::size_t index = 0; index < window.records.size(); ++index) {
+    const LogRecord& record = window.records[index];
+    const bool is_last = window.ends_file && index + 1 == window.records.size();
+    ImportFinding finding{.code = ImportCode::kPayloadMismatch,
+                          .line = record.line,
+                          .byte_offset = record.byte_offset,
+                          .record = static_cast<std::int64_t>(index)};
+    if (record.payload_state == PayloadState::kMismatch && !record.envelope.payload_hash) {
+      finding.code = ImportCode::kBadPayloadHash;
+      finding.message = "has_payload is not 32 hex digits";
+    } else if (record.payload_state == PayloadState::kMismatch) {
+      if (is_last) finding.code = ImportCode::kPayloadTruncated;
+      finding.message = "the payload does not have the MD5 that has_payload names";
+    } else if (record.envelope.names_payload && record.raw_payload.empty()) {
+      finding.code = is_last ? ImportCode::kPayloadTruncated : ImportCode::kPayloadMissing;
+      finding.message = "has_payload names a payload, but there are no payload lines";
+    } else if (record.payload_state == PayloadState::kUnhashed) {
+      finding.code = ImportCode::kUnhashedPayload;
+      finding.message = "payload lines without has_payload";
+    } else {
+      continue;
+    }
+    window.findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace tlparse

@@ -1,0 +1,60 @@
+// The second step of reading: bytes of a window become records, and their payloads are verified.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/md5.h"
+#include "log/envelope.h"
+#include "log/payload_text.h"
+#include "log/read_shared.h"
+#include "log/window.h"
+
+namespace tlparse {
+
+// One for each thread: windows of any files may be verified at the same time and in any order. What
+// depends on the windows before (ids of payloads, times that are missing) is left to WindowSettler.
+class WindowVerifier {
+ public:
+  // `shared` outlives the verifier.
+  explicit WindowVerifier(ReadShared& shared);
+
+  // Cuts the filled window into records and findings; a payload that is unknown gets its true MD5.
+  void Verify(Window& window);
+
+ private:
+  // A payload of the window that may be new.
+  struct Unknown {
+    std::size_t record;
+    std::uint64_t fingerprint;
+    bool removed_cr;
+  };
+  void Split(Window& window);
+  void AddHeader(Window& window, std::string_view chunk, const GlogPrefix& prefix,
+                 std::int64_t line);
+  void AddForeign(Window& window, std::string_view chunk, std::int64_t line);
+  bool AddTorn(Window& window, std::size_t record, std::string_view lines);
+  void SetTime(Window& window, LogRecord& record);
+  void FindKnown(Window& window);
+  void FindUnknown(Window& window);
+  void Judge(Window& window, const Unknown& unknown, std::string_view content, Md5Digest md5);
+  static void AddPayloadFindings(Window& window);
+
+  ReadShared& shared_;
+  EnvelopeParser parser_;
+  std::unordered_map<std::size_t, TornPayload> torn_;  // of the window, by record
+  std::optional<std::size_t> open_record_;  // of the window: whose payload torn lines belong to
+  // the same among those with "[rankN]:"
+  std::unordered_map<std::int64_t, std::size_t> latest_of_rank_;
+
+  // Scratch.
+  std::vector<std::uint64_t> fingerprints_;  // by record of the window; 0: none
+  std::vector<Unknown> unknown_;
+  std::vector<std::string_view> messages_;
+  std::vector<Md5Digest> digests_;
+};
+
+}  // namespace tlparse
