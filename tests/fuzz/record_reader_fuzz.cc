@@ -23,6 +23,7 @@ namespace {
 
 using tlparse::LogRecord;
 using tlparse::Md5Digest;
+using tlparse::PayloadState;
 
 void Require(bool is_true, const char* what) {
   if (is_true) return;
