@@ -86,6 +86,21 @@ class Packages(InputTest):
                              self.rows(database, "SELECT name, size_bytes, crc32 FROM package_member ORDER BY ordinal"))
         self.assertEqual([], self.codes(database))
 
+    def test_runs_of_models_are_joined_with_the_log_of_their_compile(self):
+        profile = os.path.join(RUNS, "p_aoti", "run", "steps.pt.trace.json.zst")
+        log, = glob.glob(os.path.join(RUNS, "p_aoti", "compile", "*.log.zst"))
+        for packages in ([], [self.package("mlp", "mlp.pt2"), self.package("gpt", "gpt.pt2")]):
+            database = self.ingest(log, profile, *packages)
+            # Three runs of each model: 5 and 10 kernels, each with its handle and the line of its call in the C++ code.
+            self.assertEqual([["K5", 5, 3, 15], ["K5", 10, 3, 30]], self.rows(
+                database, """SELECT g.join_key, count(DISTINCT r.kernel_id), count(DISTINCT g.id), count(*) FROM graph_call g JOIN kernel_run r ON
+                r.graph_call_id = g.id JOIN kernel k ON k.id = r.kernel_id AND k.graph_id = g.graph_id WHERE g.basis = 'model' GROUP BY g.graph_id"""))
+            text = subprocess.run(["zstd", "-dcq", log], capture_output=True, check=True).stdout.decode()
+            self.assertEqual([[text.count("[Provenance debug handles]")]], self.rows(database, "SELECT count(*) FROM kernel WHERE code_line IS NOT NULL"))
+            answer = json.loads(subprocess.run([TLPARSE, "cost", database, "--by", "graph", "--json"], capture_output=True, check=True).stdout)
+            self.assertEqual([3, 3], [row["calls"] for row in answer["rows"]])
+            self.assertGreater(answer["profiles"][0]["compiled_us"], 0.9 * answer["profiles"][0]["window_us"])
+
     def test_kernels_of_packages_without_a_log(self):
         profile = os.path.join(RUNS, "p_aoti", "run", "steps.pt.trace.json.zst")
         database = self.ingest(self.package("mlp", "mlp.pt2"), self.package("gpt", "gpt.pt2"), profile)

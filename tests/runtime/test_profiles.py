@@ -92,6 +92,14 @@ class Reading(harness.EndToEnd):
                                (1790857026000000000 + 4517749258581001) // 1000]])
             os.unlink(self.path("x.db"))
 
+    def test_a_profile_without_a_log_has_no_findings_and_no_collectives(self):
+        trace = self.small()
+        trace["traceEvents"].append({"ph": "X", "cat": "cpu_op", "name": "c10d::allreduce_", "pid": 7, "tid": 7, "ts": 4517749258573, "dur": 1})
+        self.ingest(self.write("p", json.dumps(trace).encode()))
+        self.assertIn("0 findings", self.tlparse("findings", "x.db").stdout)
+        self.assertIn("no log", self.tlparse("collectives", "x.db").stdout)
+        self.assertEqual(self.rows("SELECT join_key, join_note FROM collective_run"), [[None, "it ran outside any graph call"]])
+
     def test_without_a_base_times_are_taken_for_epoch(self):
         trace = self.small()
         del trace["baseTimeNanoseconds"]

@@ -232,7 +232,13 @@ class Findings(RecorderTest):
                                      if e["process_group"][0] == "1" and e["collective_seq_id"] == 3)
         for rank, wait_us, _, count in rows:
             self.assertEqual(4, count)
-            self.assertAlmostEqual((max(created.values()) - created[rank]) / 1e3, wait_us, delta=1)
+            # Rank 3 came after the timeout of 25 s: the others waited no longer.
+            self.assertAlmostEqual(min((max(created.values()) - created[rank]) / 1e3, 25e6), wait_us, delta=1)
+        self.assertEqual([[0, 1], [1, 1], [2, 1], [3, 0]], self.rows(database, "SELECT rank, is_timed_out FROM collective_wait WHERE group_name = "
+                                                                     "'1' AND sequence_number = 3 ORDER BY rank"))
+        group, = [group for group in self.issued(database)["groups"] if group["name"] == "1"]
+        self.assertEqual([(3, True, 25e6)], [(one["sequence_number"], one["is_timed_out"], one["wait_us"]) for one in group["collectives"]
+                                             if one["is_timed_out"]])
 
     def planted(self, change, ranks=4):
         """Dumps made from the healthy ones by `change(rank, dump)`: planted."""
@@ -275,6 +281,47 @@ class Findings(RecorderTest):
                     for frame in entry["frames"]:
                         frame["line"] += 7
         self.assertEqual([], self.planted(branch)["findings"])
+
+    def nccl(self, dump, completed):
+        dump["pg_config"] = {"1": {"name": "1", "desc": "dp", "ranks": "[0, 1, 2, 3]"}}
+        for entry in dump["entries"]:
+            entry["profiling_name"] = entry["profiling_name"].replace("gloo:", "nccl:")
+            entry.update(state="completed" if completed else "started", retired=completed,
+                         time_discovered_completed_ns=entry["time_created_ns"] + 900_000 if completed else None)
+
+    def test_a_member_that_issued_nothing_on_the_group(self):
+        def nothing(rank, dump):
+            self.nccl(dump, True)
+            first = [e for e in dump["entries"] if e["process_group"][0] == "1"][:1]
+            dump["entries"] = [e for e in dump["entries"] if e["process_group"][0] == "0"] + (first if rank != 3 else [])
+            for entry in first:
+                entry.update(state="started", retired=False, time_discovered_completed_ns=None)
+        finding, = self.planted(nothing)["findings"]
+        self.assertEqual(("collective_not_reached", "3", "1", 1), (finding["kind"], finding["ranks"]["ranks"], finding["group"],
+                                                                  finding["sequence_number"]))
+        self.assertIn("rank 3 had issued nothing on group dp (1)", finding["title"])
+        self.assertIn("ranks 0-2 wait", finding["title"])
+
+    def test_the_order_across_groups(self):
+        def swap(rank, dump):
+            self.nccl(dump, True)
+            times = sorted(e["time_created_ns"] for e in dump["entries"])
+            mine = [next(e for e in dump["entries"] if e["process_group"][0] == name) for name in ("1", "3" if rank > 1 else "2")]
+            dump["entries"] = mine if rank != 3 else mine[::-1]
+            for number, entry in enumerate(dump["entries"]):
+                entry.update(time_created_ns=times[number], record_id=number, thread_id="1")
+        finding, = self.planted(swap)["findings"]
+        self.assertEqual(("collective_divergence", "warning", "2,3"), (finding["kind"], finding["severity"], finding["ranks"]["ranks"]))
+        self.assertIn("the other way round", finding["title"])
+        self.assertIn("With NCCL", finding["detail"])
+
+    def test_dumps_without_logs_have_findings(self):
+        database = self.ingest(self.part("fr_late", "fr_trace_rank_?", logs=False))
+        done = subprocess.run([TLPARSE, "findings", database, "--json"], capture_output=True, text=True, check=False)
+        self.assertEqual(0, done.returncode, done.stderr)
+        finding, = json.loads(done.stdout)["findings"]
+        self.assertEqual(("collective_not_reached", [3]), (finding["kind"], finding["ranks"]))
+        self.assertEqual([[0]], self.rows(database, "SELECT count(*) FROM collective_run WHERE join_key IS NULL AND join_note IS NULL"))
 
     def test_dumps_that_wrapped_or_were_taken_earlier_are_no_finding(self):
         def wrap(rank, dump):

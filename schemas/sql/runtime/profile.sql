@@ -50,12 +50,13 @@ CREATE TABLE profile_thread (
 
 -- What a slice of compiled code is: graph_call "## Call CompiledFxGraph <key> ##"; region "Torch-Compiled Region: <label>"; function
 -- CompiledFunction; backward CompiledFunctionBackward; wrapper "graph_<n>_inductor_wrapper_call"; device a graph call on a device row;
--- libtrace a call as libtrace measured it.
+-- libtrace a call as libtrace measured it; model a run of an AOTInductor model, made by the join: from its first kernel to the end of its
+-- last.
 CREATE TABLE compiled_slice_kind (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL
 ) STRICT;
-INSERT INTO compiled_slice_kind VALUES (0, 'graph_call'), (1, 'region'), (2, 'function'), (3, 'backward'), (4, 'wrapper'), (5, 'device'), (6, 'libtrace');
+INSERT INTO compiled_slice_kind VALUES (0, 'graph_call'), (1, 'region'), (2, 'function'), (3, 'backward'), (4, 'wrapper'), (5, 'device'), (6, 'libtrace'), (7, 'model');
 
 -- Slices that hold compiled code: calls of Inductor's graphs, regions, and the functions of autograd around them.
 CREATE TABLE compiled_slice_row (
@@ -63,7 +64,7 @@ CREATE TABLE compiled_slice_row (
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   kind INTEGER NOT NULL REFERENCES compiled_slice_kind(id),
   name_id INTEGER REFERENCES text_row(id), -- graph_call, device: the key, NULL where the name says None; region, libtrace: the label;
-                                           -- wrapper: the whole name
+                                           -- wrapper: the whole name; model: its name in the package
   thread_id INTEGER REFERENCES profile_thread(id),
   device INTEGER,                 -- kind device: its index
   stream INTEGER,                 -- kind device: its stream
@@ -217,6 +218,14 @@ CREATE TABLE collective_run_link_row (
   note_id INTEGER REFERENCES text_row(id) -- join_note
 ) STRICT;
 
+-- What a kernel's time was divided by: the post-grad nodes that each line contributed; its stacks, where nodes and lines do not cover
+-- each other.
+CREATE TABLE kernel_line_basis (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL
+) STRICT;
+INSERT INTO kernel_line_basis VALUES (0, 'nodes'), (1, 'stacks');
+
 -- How the time of a kernel that ran is divided among its Python lines; the parts of one kernel add up to 1.
 CREATE TABLE kernel_line_row (
   kernel_id INTEGER NOT NULL REFERENCES kernel_row(id),
@@ -225,13 +234,13 @@ CREATE TABLE kernel_line_row (
   function_id INTEGER REFERENCES text_row(id),
   code_id INTEGER REFERENCES text_row(id),
   part REAL NOT NULL,             -- of the kernel's time, above 0, at most 1
-  basis INTEGER NOT NULL          -- 0: by the post-grad nodes that the line contributed; 1: by stacks, where nodes and lines do not cover each other
+  basis INTEGER NOT NULL REFERENCES kernel_line_basis(id)
 ) STRICT;
 CREATE INDEX kernel_line_by_kernel ON kernel_line_row(kernel_id);
 
 CREATE VIEW kernel_line AS
   SELECT k.kernel_id, f.text AS file, k.line, u.text AS function, c.text AS code, k.part,
-    CASE k.basis WHEN 0 THEN 'nodes' ELSE 'stacks' END AS basis
+    (SELECT name FROM kernel_line_basis WHERE id = k.basis) AS basis
   FROM kernel_line_row k LEFT JOIN text_row f ON f.id = k.file_id LEFT JOIN text_row u ON u.id = k.function_id
   LEFT JOIN text_row c ON c.id = k.code_id;
 

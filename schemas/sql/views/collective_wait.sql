@@ -1,12 +1,15 @@
 -- Time that each rank waited in each collective for the last one to come: one row per collective, rank and group. Collectives of a group
 -- are matched by their sequence number (and by how often the numbers began anew: reset_count). `wait_us` is the time from this rank's
--- issue to the last rank's, under the names of the cost views too; with clocks of several hosts it is as good as their agreement. Ranks whose files do not hold the collective
--- are not counted: rank_count says how many do.
+-- issue to the last rank's, under the names of the cost views too; with clocks of several hosts it is as good as their agreement. A rank waits
+-- no longer than its group's timeout, nor beyond the end of the collective, where the files say these: is_timed_out is 1 where the last rank
+-- came after the timeout of this one, for which the collective had failed by then. Ranks whose files do not hold the collective are not
+-- counted: rank_count says how many do.
 CREATE VIEW collective_wait AS
   WITH issued AS (
     SELECT coalesce(p.run_id, f.run_id) AS run_id, n.ordinal AS launch, c.process_id, c.rank, coalesce(c.process_id, -c.profile_id) AS who,
-      c.id, c.group_name, c.sequence_number, c.op, c.start_ns, c.graph_id, c.file, c.line, p.kind
-    FROM collective_run c LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN process q ON q.id = c.process_id
+      c.id, c.group_name, c.sequence_number, c.op, c.start_ns, c.graph_id, c.file, c.line, p.kind,
+      e.timeout_ms, c.end_ns
+    FROM collective_run c LEFT JOIN recorder_entry_row e ON e.id = c.entry_id LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN process q ON q.id = c.process_id
     LEFT JOIN log_file f ON f.id = q.log_file_id LEFT JOIN launch n ON n.id = q.launch_id
     WHERE c.peer_id IS NULL AND c.is_p2p = 0 AND c.group_name IS NOT NULL AND c.sequence_number IS NOT NULL AND c.start_ns IS NOT NULL),
   begun AS (
@@ -17,11 +20,17 @@ CREATE VIEW collective_wait AS
     SELECT *, sum(is_reset) OVER (PARTITION BY run_id, who, group_name ORDER BY start_ns, id) AS reset_count FROM begun),
   one AS (
     SELECT run_id, launch, process_id, rank, who, group_name, reset_count, sequence_number, min(op) AS op, min(start_ns) AS start_ns,
-      max(graph_id) AS graph_id, max(file) AS file, max(line) AS line, min(kind) AS kind
-    FROM counted GROUP BY run_id, launch, who, group_name, reset_count, sequence_number)
+      max(graph_id) AS graph_id, max(file) AS file, max(line) AS line, min(kind) AS kind,
+      max(timeout_ms) AS timeout_ms, max(end_ns) AS end_ns
+    FROM counted GROUP BY run_id, launch, who, group_name, reset_count, sequence_number),
+  gap AS (
+    SELECT *, max(start_ns) OVER same - start_ns AS gap_ns, first_value(rank) OVER (same ORDER BY start_ns DESC, rank) AS last_rank,
+      count(*) OVER same AS rank_count
+    FROM one
+    WINDOW same AS (PARTITION BY run_id, launch, group_name, reset_count, sequence_number)),
+  waited AS (
+    SELECT *, min(gap_ns, coalesce(timeout_ms * 1000000, gap_ns), coalesce(max(end_ns - start_ns, 0), gap_ns)) / 1e3 AS wait_us FROM gap)
   SELECT run_id, launch, rank, process_id, group_name, reset_count, sequence_number, op, graph_id, file, line, start_ns / 1e3 AS start_us,
-    (max(start_ns) OVER same - start_ns) / 1e3 AS wait_us, (max(start_ns) OVER same - start_ns) / 1e3 AS inclusive_us,
-    (max(start_ns) OVER same - start_ns) / 1e3 AS share_us, 1 AS calls, kind,
-    first_value(rank) OVER (same ORDER BY start_ns DESC, rank) AS last_rank, count(*) OVER same AS rank_count
-  FROM one
-  WINDOW same AS (PARTITION BY run_id, launch, group_name, reset_count, sequence_number);
+    wait_us, wait_us AS inclusive_us, wait_us AS share_us, 1 AS calls, kind, last_rank, rank_count,
+    coalesce(gap_ns > timeout_ms * 1000000, 0) AS is_timed_out, timeout_ms * 1e3 AS timeout_us
+  FROM waited;

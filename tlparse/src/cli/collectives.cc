@@ -39,7 +39,12 @@ void PrintMismatch(const CollectiveAnswer& answer, const CollectiveMismatch& mis
 
 void Print(const CollectiveAnswer& answer, bool all) {
   const Job& job = answer.job;
-  if (job.participants().empty()) return PrintIssued(answer, all);
+  if (job.participants().empty()) {
+    PrintHeading(fmt::format("run {}: no log", job.run_name()));
+    if (answer.issued.empty())
+      PrintWrapped("no collective with its group and number is in its profiles and dumps", 0, 2);
+    return PrintIssued(answer, all);
+  }
   PrintHeading(
       fmt::format("run {}: {}", job.run_name(), Count(job.participants().size(), "participant")));
   if (answer.classes.size() == 1) {

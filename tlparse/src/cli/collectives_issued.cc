@@ -65,9 +65,9 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
     for (const auto& [title, ranks] : line.by_title) {
       table.Add({is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
                  is_first ? state : "",
-                 is_first && has_span
-                     ? HumanDuration(static_cast<double>(line.last_ns - line.first_ns) / 1e9)
-                     : "",
+                 is_first && has_span ? HumanDuration(static_cast<double>(line.WaitNs()) / 1e9) +
+                                            (line.IsTimedOut() ? ", timed out" : "")
+                                      : "",
                  is_first && has_span ? job.ranks[line.last_rank].name : ""});
       is_first = false;
     }
@@ -145,7 +145,8 @@ void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
           .OptionalString(NonEmpty(line.usual->file));
       json.Key("line").OptionalInt(line.usual->line == 0 ? std::nullopt
                                                          : std::optional(line.usual->line));
-      json.Key("wait_us").Real(static_cast<double>(line.last_ns - line.first_ns) / 1e3);
+      json.Key("wait_us").Real(static_cast<double>(line.WaitNs()) / 1e3);
+      json.Key("is_timed_out").Bool(line.IsTimedOut());
       json.Key("last_rank").String(job.ranks[line.last_rank].name).EndObject();
     }
     json.EndArray().EndObject();

@@ -102,6 +102,7 @@ Result<void> RemoveLinks(Database& database, std::int64_t run_id) {
       "DELETE FROM kernel_run_link_row WHERE kernel_run_id IN (SELECT id FROM kernel_run_row WHERE "
       "profile_id IN {0});"
       "DELETE FROM kernel_run_row WHERE op_run_id IS NOT NULL AND profile_id IN {0};"
+      "DELETE FROM compiled_slice_row WHERE kind = 7 AND profile_id IN {0};"
       "DELETE FROM op_run_link_row WHERE op_run_id IN (SELECT id FROM op_run_row WHERE profile_id "
       "IN {0});"
       "DELETE FROM collective_run_link_row WHERE collective_run_id IN (SELECT id FROM "

@@ -690,13 +690,22 @@ Result<void> Joiner::WriteRuns() {
 Result<void> Joiner::WriteCollectives() {
   ASSIGN_OR_RETURN(Statement add,
                    database_.Prepare("INSERT INTO collective_run_link_row (collective_run_id, "
-                                     "slice_id, graph_id) VALUES (?, ?, ?)"));
+                                     "slice_id, graph_id, join_key, note_id) VALUES (?, ?, ?, ?, "
+                                     "?)"));
   for (const Collective& collective : collectives_) {
-    if (collective.call == kNone) continue;
-    const Slice& slice = slices_[static_cast<std::size_t>(collective.call)];
+    const Slice* const slice =
+        collective.call == kNone ? nullptr : &slices_[static_cast<std::size_t>(collective.call)];
+    const CompiledCode::Graph* const graph = slice == nullptr ? nullptr : slice->graph;
+    const std::string_view note = graph != nullptr       ? std::string_view()
+                                  : slice == nullptr     ? kOutside
+                                  : !slice->note.empty() ? slice->note
+                                                         : kCallUnknown;
+    ASSIGN_OR_RETURN(const std::optional<std::int64_t> note_id, Note(note));
     add.Bind(1, collective.id);
-    add.Bind(2, slice.id);
-    add.Bind(3, slice.graph == nullptr ? std::nullopt : std::optional(slice.graph->id));
+    add.Bind(2, slice == nullptr ? std::nullopt : std::optional(slice->id));
+    add.Bind(3, graph == nullptr ? std::nullopt : std::optional(graph->id));
+    add.Bind(4, graph == nullptr ? std::nullopt : std::optional(slice->key));
+    add.Bind(5, note_id);
     RETURN_IF_ERROR(add.Run());
   }
   return {};

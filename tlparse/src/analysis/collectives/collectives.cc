@@ -300,13 +300,12 @@ Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const Collective
     ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
     RETURN_IF_ERROR(FindCollectiveClasses(database, answer));
   } else {
-    // A run of dumps without logs.
-    const Result<std::int64_t> run = FindRun(database, options.run);
-    if (!run || job.error().code != ErrorCode::kNotFound) return tl::unexpected<Error>(job.error());
-    run_id = *run;
+    Result<Job> without_logs = Job::LoadWithoutLogs(database, options.run);
+    if (!without_logs || options.launch) return tl::unexpected<Error>(job.error());
+    answer.job = std::move(*without_logs);
+    run_id = answer.job.run_id();
   }
   ASSIGN_OR_RETURN(answer.issued, LoadIssued(database, run_id, launch));
-  if (!job && answer.issued.empty()) return tl::unexpected<Error>(job.error());
   ASSIGN_OR_RETURN(answer.progress, CompareWithSchedule(database, answer.issued));
   ASSIGN_OR_RETURN(answer.problems, FindIssuedProblems(database, answer.issued));
   return answer;

@@ -86,6 +86,7 @@ class GroupFinder {
   bool FindOther(std::int64_t sequence);
   bool FindMispaired();
   Result<bool> FindNotReached();
+  bool FindNeverIssued();
   bool FindLate(std::int64_t sequence);
   bool FindStuck();
   Result<std::string> CompileNote(std::size_t position, const IssuedCollective& waited) const;
@@ -365,6 +366,47 @@ Result<bool> GroupFinder::FindNotReached() {
   return true;
 }
 
+// Members of the group whose dumps are whole and hold nothing of it, while others wait in it.
+bool GroupFinder::FindNeverIssued() {
+  std::vector<std::size_t> absent;
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < job_.ranks.size(); ++i) {
+    const IssuingRank& rank = job_.ranks[i];
+    const bool is_member = rank.rank && std::find(group_.members.begin(), group_.members.end(),
+                                                  *rank.rank) != group_.members.end();
+    if (!is_member || !rank.is_whole || blocked_.count(i) > 0 ||
+        std::find(group_.ranks.begin(), group_.ranks.end(), i) != group_.ranks.end())
+      continue;
+    absent.push_back(i);
+    numbers.push_back(*rank.rank);
+  }
+  Positions waiting;
+  const IssuedCollective* waited = nullptr;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    const IssuedCollective& first = group_.issued[i].front();
+    if (!first.is_recorded || first.is_done) continue;
+    waiting.push_back(i);
+    if (waited == nullptr) waited = &first;
+  }
+  if (absent.empty() || waited == nullptr) return false;
+  CollectiveFinding finding;
+  finding.kind = "collective_not_reached";
+  finding.severity = "error";
+  finding.title =
+      fmt::format("{} {} had issued nothing on {} when the recorder was dumped; {} {} in {} #{}",
+                  numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
+                  Ranks(waiting), waiting.size() == 1 ? "waits" : "wait",
+                  waited->op.substr(waited->op.rfind(':') + 1), waited->sequence);
+  finding.detail =
+      fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
+  SetPlace(finding, *waited);
+  finding.ranks = absent;
+  finding.advice = fmt::format("look at what {} {} was doing: its stack, its log",
+                               numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers));
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
 // Ranks that came after the others' timeout: the collective had failed by then, whatever its state.
 bool GroupFinder::FindLate(std::int64_t sequence) {
   const Positions holders = Holders(sequence);
@@ -463,6 +505,7 @@ bool GroupFinder::FindStuck() {
 
 Result<void> GroupFinder::Run() {
   if (group_.ranks.empty()) return {};
+  if (FindNeverIssued()) return {};
   if (group_.ranks.size() == 1) {
     FindStuck();
     return {};
@@ -520,11 +563,17 @@ void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
     std::stable_sort(one.begin(), one.end(),
                      [](const At& a, const At& b) { return a.one->start_ns < b.one->start_ns; });
   }
-  for (std::size_t a = 0; a + 1 < order.size(); ++a) {
+  // Neighbours in a group; those of two groups are the ones that may differ.
+  std::set<std::pair<std::size_t, std::size_t>> pairs;
+  for (const IssuedGroup& group : job.groups) {
+    for (std::size_t i = 0; i + 1 < group.ranks.size(); ++i)
+      pairs.emplace(group.ranks[i], group.ranks[i + 1]);
+  }
+  for (const auto& pair : pairs) {
+    const std::size_t a = pair.first, b = pair.second;
     std::map<std::pair<std::size_t, std::int64_t>, std::size_t> place;
     for (std::size_t i = 0; i < order[a].size(); ++i)
       place.try_emplace({order[a][i].group, order[a][i].sequence}, i);
-    const std::size_t b = a + 1;
     const At* before = nullptr;
     std::size_t before_place = 0;
     for (const At& now : order[b]) {

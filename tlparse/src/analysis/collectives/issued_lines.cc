@@ -32,7 +32,10 @@ std::vector<IssuedLine> IssuedLines(const IssuedGroup& group) {
         line.usual = &one;
       }
       (one.is_done ? line.done : line.waiting).push_back(group.ranks[i]);
-      line.first_ns = std::min(line.first_ns, one.start_ns);
+      if (one.start_ns < line.first_ns) {
+        line.first_ns = one.start_ns;
+        line.timeout_ns = one.timeout_ms * 1'000'000;
+      }
       if (one.start_ns > line.last_ns) {
         line.last_ns = one.start_ns;
         line.last_rank = group.ranks[i];

@@ -19,7 +19,12 @@ struct IssuedLine {
   std::vector<std::size_t> missing;  // did not reach it
   std::vector<std::size_t> unknown;  // its file begins with a later number
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
-  std::size_t last_rank = 0;  // who issued it last
+  std::size_t last_rank = 0;    // who issued it last
+  std::int64_t timeout_ns = 0;  // of the first; 0: unknown
+  // The last one came when the first had given up.
+  bool IsTimedOut() const { return timeout_ns > 0 && last_ns - first_ns > timeout_ns; }
+  // How long the first waited.
+  std::int64_t WaitNs() const { return IsTimedOut() ? timeout_ns : last_ns - first_ns; }
   bool IsOdd() const { return by_title.size() > 1 || !missing.empty(); }
 };
 

@@ -64,7 +64,8 @@ constexpr char kByNode[] =
 // A compile has one time for all its graphs, or one for those of the forward and one for those of
 // the backward: it stands in one row.
 constexpr char kByGraph[] =
-    ", call AS (SELECT c.function AS name, w.rank, coalesce(c.label, CASE WHEN s.kind = 1 THEN "
+    ", call AS (SELECT coalesce(c.function, CASE WHEN s.kind = 7 THEN t.text END) AS name, w.rank, "
+    "coalesce(c.label, CASE WHEN s.kind = 1 THEN "
     "t.text END) AS label, c.generation, coalesce(g.cache_key, CASE WHEN s.kind = 0 THEN t.text "
     "END) AS key, g.direction, l.graph_id, l.compile_id, count(*) AS calls, "
     "sum(s.duration_ns) / 1e3 AS inclusive_us, sum(s.duration_ns) / 1e3 AS share_us, "

@@ -119,15 +119,26 @@ Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOpti
   ranks_options.run = options.run;
   ranks_options.launch = options.launch;
   ranks_options.world_size = options.world_size;
-  ASSIGN_OR_RETURN(const RanksAnswer ranks, AnalyzeRanks(database, ranks_options));
-  return FindFindings(database, options, ranks);
+  Result<RanksAnswer> ranks = AnalyzeRanks(database, ranks_options);
+  if (ranks) return FindFindings(database, options, *ranks);
+  // Dumps without logs answer what they can.
+  Result<Job> without_logs = Job::LoadWithoutLogs(database, options.run);
+  if (!without_logs || options.launch) return tl::unexpected<Error>(ranks.error());
+  RanksAnswer nobody;
+  nobody.cache.job = std::move(*without_logs);
+  return FindFindings(database, options, nobody);
 }
 
 Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options,
                                           const RanksAnswer& ranks) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   ASSIGN_OR_RETURN(FindingContext context, FindingContext::Make(database, options, ranks));
-  for (const FindingFamily family : kFamilies) RETURN_IF_ERROR(family(context));
+  if (context.job.participants().empty()) {
+    RETURN_IF_ERROR(FindIssuedCollectives(context));
+    RETURN_IF_ERROR(FindImportErrors(context));
+  } else {
+    for (const FindingFamily family : kFamilies) RETURN_IF_ERROR(family(context));
+  }
   for (Finding& finding : context.findings) {
     if (!finding.launch) finding.launch = context.job.launch();
     SetId(finding);

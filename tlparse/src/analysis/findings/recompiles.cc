@@ -235,6 +235,17 @@ struct Break {
   std::optional<std::int64_t> since_us;
 };
 
+// "Twice in 1 compile.", "6 times over 3 ranks, in 2 compile ids."
+std::string CountText(const FindingContext& context, const Break& one) {
+  std::string text = Times(one.count);
+  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  const bool has_several = one.ranks.size() > 1;
+  if (has_several)
+    text += fmt::format(" over {} {},", one.ranks.size(), context.HasRanks() ? "ranks" : "logs");
+  return text + fmt::format(" in {} compile{}{}.", one.slots.size(), has_several ? " id" : "",
+                            one.slots.size() == 1 ? "" : "s");
+}
+
 }  // namespace
 
 Result<void> FindRecompiles(FindingContext& context) {
@@ -291,9 +302,7 @@ Result<void> FindGraphBreaks(FindingContext& context) {
       finding.title += " at " + PlaceText(*finding.place);
     }
     finding.title += ": " + Shorten(cause, 200);
-    if (one.count > 1)
-      finding.detail = fmt::format("{} times in {} compile{}.", one.count, one.slots.size(),
-                                   one.slots.size() == 1 ? "" : "s");
+    if (one.count > 1) finding.detail = CountText(context, one);
     finding.suggestion = HintOf(one.reason);
     if (const std::string link = LinkOf(one.reason); !link.empty())
       finding.suggestion += (finding.suggestion.empty() ? "see " : "; see ") + link;

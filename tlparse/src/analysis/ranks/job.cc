@@ -39,6 +39,21 @@ Result<Job> Job::Load(Database& database, std::string_view run_name,
   return job;
 }
 
+Result<Job> Job::LoadWithoutLogs(Database& database, std::string_view run_name) {
+  Job job;
+  ASSIGN_OR_RETURN(job.run_id_, FindRun(database, run_name));
+  ASSIGN_OR_RETURN(job.run_name_, database.QueryText(fmt::format(
+                                      "SELECT name FROM run WHERE id = {}", job.run_id_)));
+  ASSIGN_OR_RETURN(
+      const std::int64_t is_without_logs,
+      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM profile WHERE run_id = {0}) AND "
+                                    "NOT EXISTS (SELECT 1 FROM log_file WHERE run_id = {0})",
+                                    job.run_id_)));
+  if (is_without_logs == 0)
+    return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no profiles", job.run_name_));
+  return job;
+}
+
 Result<void> Job::TakeParticipants(Database& database) {
   ASSIGN_OR_RETURN(std::vector<RunParticipant> all, tlparse::LoadParticipants(database, run_id_));
   const bool has_records = std::any_of(all.begin(), all.end(), [&](const RunParticipant& one) {

@@ -67,6 +67,10 @@ class Job {
   static Result<Job> Load(Database& database, std::string_view run_name = {},
                           const std::optional<std::int64_t>& launch = {});
 
+  // A run of profiles and dumps alone: a job without participants. kNotFound: no such run, or it has
+  // logs, or nothing at all.
+  static Result<Job> LoadWithoutLogs(Database& database, std::string_view run_name = {});
+
   std::int64_t run_id() const { return run_id_; }
   const std::string& run_name() const { return run_name_; }
   std::int64_t launch() const { return launch_; }  // ordinal

@@ -111,7 +111,7 @@ void AddLines(const IssuedJob& job, const std::vector<Shown>& lines, ChunkWriter
     writer.AddNumber(line.sequence);
     writer.AddNumber(line.IsOdd() ? 1 : 0);
     if (has_span) {
-      writer.AddReal(static_cast<double>(line.last_ns - line.first_ns) / 1e3);
+      writer.AddReal(static_cast<double>(line.WaitNs()) / 1e3);
       writer.AddNumber(static_cast<std::int64_t>(line.last_rank));
     } else {
       writer.AddNumber(std::nullopt);

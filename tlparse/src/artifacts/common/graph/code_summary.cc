@@ -165,6 +165,8 @@ class Summarizer {
   }
 
   void Statement(std::string_view line) {
+    // Stands between the comment and the call, and names the kernel too.
+    if (line.starts_with("RAIIAtenRecordFunctionHandle ")) return;
     // "buf2 = torch.ops.…(…)": the call is what counts.
     std::string_view call = line;
     const std::string_view target = LeadingName(line);
