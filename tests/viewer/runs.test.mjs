@@ -1,10 +1,10 @@
 // What ran, on the page: costs of recorded profiles, in Chromium.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, openPage, pageUrl, reportOf, screenshots, settle, tlparse, violationsOf, visit } from './support.mjs';
+import { launch, openPage, outDirectory, pageUrl, readChunk, reportOf, screenshots, settle, tlparse, violationsOf, visit } from './support.mjs';
 
 let browser;
 before(async () => {
@@ -158,6 +158,63 @@ test('collectives: looks', async () => {
   await look('collectives-late', runOf('fr_late'), [['matrix', '#/ranks?tab=collectives&cell=0']]);
   await look('collectives-wrong', runOf('fr_wrong_op'), [['matrix', '#/ranks?tab=collectives&cell=3']]);
 });
+
+const drawn = async (page) => Number(/of ([\d,]+) events/.exec(await page.locator('.timeline canvas').getAttribute('aria-label'))[1].replaceAll(',', ''));
+const countOf = (report, sql) => Object.values(JSON.parse(execFileSync(tlparse, ['sql', path.join(report, 'trace.db'), sql, '--json'], { encoding: 'utf8' })).rows[0])[0];
+
+test('timeline: compile events and what a profile saw, on one axis', async () => {
+  const report = runOf('p_mlp_train');
+  const events = countOf(report, 'SELECT count(*) FROM chromium_event WHERE start_us IS NOT NULL');
+  const slices = countOf(report, 'SELECT (SELECT count(*) FROM annotation_row) + (SELECT count(*) FROM compiled_slice_row) + (SELECT count(*) FROM op_run_row) + (SELECT count(*) FROM kernel_run_row) + (SELECT count(*) FROM device_copy_row)');
+  assert.ok(events > 50 && slices > 400);
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/timeline');
+  assert.equal(await drawn(page), events + slices);
+  // A kernel, as the database has it, by its address.
+  const chunk = await readChunk(page, 'slices/1');
+  const { track, slice } = chunk.tables;
+  const row = slice.numbers.track.findIndex((own, i) => track.numbers.kind[own] === 3 && slice.numbers.graph_id[i] !== null);
+  await visit(page, pageUrl(report), `#/timeline?sel=1.${row}`);
+  const detail = await page.locator('.detail').innerText();
+  assert.ok(detail.startsWith(chunk.strings[slice.texts.name[row]]), detail);
+  assert.match(detail, /kernels 29188.* in 0\/0/s);
+  await page.locator('.detail a', { hasText: 'cost by kernel' }).click();
+  await settle(page);
+  // The steps that are counted, and what is in them, fill the picture.
+  await page.getByRole('link', { name: 'these steps on the timeline' }).click();
+  await settle(page);
+  assert.match(page.url(), /from=13054053.*to=13141391/);
+  assert.deepEqual(problems, []);
+});
+
+test('timeline: of several processes, one at a time shows what ran', async () => {
+  const report = runOf('p_ddp');
+  const { page } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/timeline');
+  const events = await drawn(page);
+  await page.getByText('2 profiles measured steps').waitFor();
+  await page.getByLabel('Process', { exact: true }).selectOption({ label: 'rank 1' });
+  await page.getByText(/rank 1: steps\.rank1.* all [\d,]+ slices/).waitFor();
+  assert.ok((await drawn(page)) > events / 2 + 700);
+});
+
+test('timeline: what is too much is summed up, and that is said', async () => {
+  const input = path.join(outDirectory, 'many.pt.trace.json');
+  const traceEvents = [];
+  for (let i = 0; i < 105_000; i++) traceEvents.push({ ph: 'X', cat: 'cpu_op', name: `aten::op${i % 7}`, pid: 9, tid: 9, ts: 1e15 + i * 10, dur: 1 + (i % 9) });
+  writeFileSync(input, JSON.stringify({ schemaVersion: 1, traceEvents }));
+  const report = reportOf('many', input);
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/timeline');
+  assert.equal(await drawn(page), 100_000);
+  const { strip, slice } = (await readChunk(page, 'slices/1')).tables;
+  assert.equal(strip.numbers.count.reduce((sum, n) => sum + n, 0), 5_000);
+  assert.equal(slice.rows, 100_000);
+  await page.getByText('of 105,000 slices the 100,000 longest (from 1 µs) are drawn one by one').waitFor();
+  assert.deepEqual(problems, []);
+});
+
+test('timeline: looks', () => look('timeline-run', runOf('p_mlp_train'), [['all', '#/timeline'], ['steps', '#/timeline?from=13054053&to=13141391']]));
 
 test('a run without profiles has no page of costs', async () => {
   const { page } = await openPage(browser, 'file:');

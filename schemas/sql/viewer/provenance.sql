@@ -51,3 +51,18 @@ WHERE kernel_id IN (
       AND provenance_content_id BETWEEN :first AND :last
     GROUP BY provenance_content_id))
 ORDER BY kernel_id, stack_ordinal, frame_ordinal;
+
+-- table: kernel_line
+SELECT l.kernel_id, l.line, l.part, 0 AS "|", f.text AS file
+FROM kernel_line_row l
+  LEFT JOIN text_row f ON f.id = l.file_id
+WHERE l.kernel_id IN (
+  SELECT id
+  FROM kernel
+  WHERE graph_id IN (
+    SELECT min(id)
+    FROM graph
+    WHERE provenance_content_id IS NOT NULL
+      AND provenance_content_id BETWEEN :first AND :last
+    GROUP BY provenance_content_id))
+ORDER BY l.kernel_id, file, l.line;

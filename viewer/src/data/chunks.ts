@@ -28,6 +28,7 @@ export interface Chunks {
   import_log: Tables<Wire.ImportLogChunk>;
   export: Tables<Wire.ExportChunk>;
   cost: Tables<Wire.CostChunk>;
+  slices: Tables<Wire.SlicesChunk>;
   collectives: Tables<Wire.CollectivesChunk>;
   text: Tables<Wire.TextChunk>;
 }

@@ -21,8 +21,7 @@ export function profilesOfCompile(model: Model, compile: Compile): Profile[] {
   return measuredProfiles(model).filter((profile) => profile.process?.id === compile.processId && profile.overlapsId === null);
 }
 
-// The rules of schemas/sql/views/cost.sql: a kernel's time is divided by its nodes, and by its stacks, of which a line has as many as
-// end in it.
+// The rules of schemas/sql/views/cost.sql: a kernel's time is divided by its nodes, and among its lines by the parts that the database has.
 export async function loadHeat(profile: Profile, graphId: number, contentId: number, chunk: Chunks['provenance']): Promise<Heat> {
   const cost = await load('cost', profile.id);
   const heat: Heat = { profile, cost, totalUs: cost.window.kernel_us[0] ?? 0, graphUs: 0, byEntity: new Map() };
@@ -36,23 +35,15 @@ export async function loadHeat(profile: Profile, graphId: number, contentId: num
     add(heat.byEntity, `kernel:${kernel}`, us);
   }
   const own = new Set(rowsWhere(chunk.kernel.content_id, contentId).map((row) => chunk.kernel.id[row]!));
-  const divide = (keysOfKernel: Map<number, string[]>) => {
-    for (const [kernel, keys] of keysOfKernel) for (const key of keys) add(heat.byEntity, key, usOfKernel.get(kernel)! / keys.length);
-  };
-  const collect = (map: Map<number, string[]>, kernel: number | null, key: string) => {
-    if (kernel === null || !own.has(kernel) || !usOfKernel.has(kernel)) return;
-    const known = map.get(kernel);
-    if (known) known.push(key);
-    else map.set(kernel, [key]);
-  };
   const nodes = new Map<number, string[]>();
-  chunk.kernel_node.kernel_id.forEach((kernel, row) => collect(nodes, kernel, `post:${chunk.kernel_node.post_grad_node[row]}`));
-  divide(nodes);
-  const s = chunk.kernel_source;
-  const innermost = new Map<string, number>(); // of each stack; rows are in the order of frames
-  s.kernel_id.forEach((kernel, row) => innermost.set(`${kernel} ${s.stack_ordinal[row]}`, row));
-  const stacks = new Map<number, string[]>();
-  for (const row of innermost.values()) collect(stacks, s.kernel_id[row], `source:${s.file[row]}:${s.line[row]}`);
-  divide(stacks);
+  chunk.kernel_node.kernel_id.forEach((kernel, row) => {
+    if (own.has(kernel!) && usOfKernel.has(kernel!)) nodes.set(kernel!, [...(nodes.get(kernel!) ?? []), `post:${chunk.kernel_node.post_grad_node[row]}`]);
+  });
+  for (const [kernel, keys] of nodes) for (const key of keys) add(heat.byEntity, key, usOfKernel.get(kernel)! / keys.length);
+  const t = chunk.kernel_line;
+  t.kernel_id.forEach((kernel, row) => {
+    const us = own.has(kernel!) ? usOfKernel.get(kernel!) : undefined;
+    if (us !== undefined && t.file[row] !== null) add(heat.byEntity, `source:${t.file[row]}:${t.line[row]}`, us * (t.part[row] ?? 0));
+  });
   return heat;
 }

@@ -1,37 +1,68 @@
-// Chromium events of processes, laid out for drawing: a lane per process, events that are open at once below each other.
+// What the timeline draws: a lane per process with its Chromium events, and lanes of what a profile saw of it. Slices that are open at
+// once stand below each other.
 import { useEffect, useState } from 'preact/hooks';
 import { load, type Chunks } from './chunks';
 import type { Model, Process } from './model';
+import { measuredProfiles, type Profile } from './profiles';
+import { loadProfileLanes, type ProfileLanes } from './slices';
 
-// Events of one process, laid out: depth is how many events are open around it.
+// One slice before it is laid out.
+export interface Row {
+  name: string;
+  start: number;
+  length: number; // 0: instant
+  id: number; // record, or row of the profile's slices
+  compileId: number | null;
+  phase: string;
+}
+
+// Slices that are not drawn one by one: how many began in each stretch of time, and how long they ran.
+export interface Strip {
+  from: number;
+  stretchUs: number;
+  at: number[]; // ascending
+  count: number[];
+  us: number[];
+}
+
+// Depth is how many slices are open around one.
 export interface Lane {
-  process: Process;
+  title: string;
+  about: string;
+  process: Process | null;
+  profile: Profile | null; // null: the events of the log
   names: string[];
   start: Float64Array;
-  length: Float64Array; // 0: instant
+  length: Float64Array;
   depth: Uint8Array;
-  recordId: number[];
+  color: Uint8Array;
+  id: Int32Array;
   compileId: (number | null)[];
   phase: string[];
   depths: number;
-  longest: Float64Array; // per depth: the longest event, so that a search from the left can stop
-  byDepth: Int32Array[]; // rows of each depth, by start
+  longest: Float64Array; // per depth: the longest slice, so that a search from the left can stop
+  byDepth: Int32Array[]; // slices of each depth, by start
+  strip?: Strip;
 }
 
 const maxDepth = 24;
+export const colorCount = 8;
 
-function layOut(process: Process, chunk: Chunks['events']): Lane {
-  const t = chunk.event;
-  const rows: number[] = [];
-  for (let i = 0; i < t.rows; i++) if (t.start_us[i] !== null) rows.push(i);
+function colorOf(name: string): number {
+  let hash = 0;
+  for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) | 0;
+  return ((hash % colorCount) + colorCount) % colorCount;
+}
+
+export function layOut(rows: Row[], of: Pick<Lane, 'title' | 'about' | 'process' | 'profile'>): Lane {
   // By start, what contains others first.
-  rows.sort((a, b) => t.start_us[a]! - t.start_us[b]! || (t.duration_us[b] ?? -1) - (t.duration_us[a] ?? -1));
-  const lane: Lane = { process, names: rows.map((i) => t.name[i] ?? ''), start: new Float64Array(rows.length), length: new Float64Array(rows.length), depth: new Uint8Array(rows.length), recordId: rows.map((i) => t.record_id[i]!), compileId: rows.map((i) => t.compile_id[i]), phase: rows.map((i) => String.fromCharCode(t.phase[i] ?? 0)), depths: 1, longest: new Float64Array(maxDepth), byDepth: [] };
-  const open: number[] = []; // ends of the events that are open
+  rows.sort((a, b) => a.start - b.start || b.length - a.length);
+  const n = rows.length;
+  const lane: Lane = { ...of, names: rows.map((row) => row.name), start: new Float64Array(n), length: new Float64Array(n), depth: new Uint8Array(n), color: new Uint8Array(n), id: Int32Array.from(rows, (row) => row.id), compileId: rows.map((row) => row.compileId), phase: rows.map((row) => row.phase), depths: 1, longest: new Float64Array(maxDepth), byDepth: [] };
+  const open: number[] = []; // ends of the slices that are open
   const lists: number[][] = [];
-  rows.forEach((row, i) => {
-    const start = t.start_us[row]!;
-    const length = t.duration_us[row] ?? 0;
+  const colors = new Map<string, number>();
+  rows.forEach(({ name, start, length }, i) => {
     // Events of compile threads overlap without nesting: each takes the first depth that is free.
     let depth = 0;
     while (depth < maxDepth - 1 && open[depth] !== undefined && open[depth] > start) depth++;
@@ -40,6 +71,9 @@ function layOut(process: Process, chunk: Chunks['events']): Lane {
       // What is deeper has ended, or it would not have been free.
       for (let d = depth + 1; d < open.length; d++) if (open[d] <= start) open[d] = -Infinity;
     }
+    let color = colors.get(name);
+    if (color === undefined) colors.set(name, (color = colorOf(name)));
+    lane.color[i] = color;
     lane.start[i] = start;
     lane.length[i] = length;
     lane.depth[i] = depth;
@@ -51,32 +85,72 @@ function layOut(process: Process, chunk: Chunks['events']): Lane {
   return lane;
 }
 
+function eventsOf(process: Process, chunk: Chunks['events']): Lane {
+  const t = chunk.event;
+  const rows: Row[] = [];
+  for (let i = 0; i < t.rows; i++) {
+    if (t.start_us[i] === null) continue;
+    rows.push({ name: t.name[i] ?? '', start: t.start_us[i]!, length: t.duration_us[i] ?? 0, id: t.record_id[i]!, compileId: t.compile_id[i], phase: String.fromCharCode(t.phase[i] ?? 0) });
+  }
+  return layOut(rows, { title: process.name, about: process.name, process, profile: null });
+}
+
+export interface Lanes {
+  lanes: Lane[];
+  loaded: number;
+  total: number;
+  profiles: ProfileLanes[];
+  others: number; // profiles that are not shown, as several processes are
+  error?: string;
+}
+
+// One process or one profile, or everything: then only events, unless there is one profile alone.
+export interface Wanted {
+  process: number | null;
+  profile: number | null;
+}
+
 // The lanes of all processes, or of one, as far as they are loaded.
-export function useLanes(model: Model, only: number | null): { lanes: Lane[]; total: number; error?: string } {
-  const [state, setState] = useState<{ lanes: Lane[]; total: number; error?: string }>({ lanes: [], total: model.processes.length });
+export function useLanes(model: Model, { process: only, profile: onlyProfile }: Wanted): Lanes {
+  const [state, setState] = useState<Lanes>({ lanes: [], loaded: 0, total: 1, profiles: [], others: 0 });
   useEffect(() => {
     let current = true;
-    const wanted = model.processes.filter((process) => only === null || process.id === only);
+    const all = measuredProfiles(model);
+    const wanted = model.processes.filter((process) => onlyProfile === null && (only === null || process.id === only));
+    const own = all.filter((profile) => (onlyProfile !== null ? profile.id === onlyProfile : only !== null ? profile.process?.id === only : all.length === 1));
+    const total = wanted.length + own.length;
     const run = async () => {
       const lanes: Lane[] = [];
+      const profiles: ProfileLanes[] = [];
+      let loaded = 0;
       let shown = performance.now();
+      const show = () => current && setState({ lanes: lanes.slice(), loaded, total, profiles: profiles.slice(), others: all.length - own.length });
       for (const process of wanted) {
-        lanes.push(layOut(process, await load('events', process.id)));
+        const lane = eventsOf(process, await load('events', process.id));
         if (!current) return;
+        if (lane.start.length > 0 || own.length === 0) lanes.push(lane);
+        loaded++;
         if (performance.now() - shown > 150) {
-          setState({ lanes: lanes.slice(), total: wanted.length });
+          show();
           shown = performance.now();
           // Let the browser draw and take input between processes.
           await new Promise((resolve) => setTimeout(resolve));
         }
       }
-      setState({ lanes, total: wanted.length });
+      for (const profile of own) {
+        const found = await loadProfileLanes(model, profile);
+        lanes.push(...found.lanes);
+        profiles.push(found);
+        loaded++;
+      }
+      show();
     };
-    run().catch((error: Error) => current && setState({ lanes: [], total: 0, error: error.message }));
+    setState((old) => ({ ...old, loaded: 0, total }));
+    run().catch((error: Error) => current && setState({ lanes: [], loaded: 0, total: 0, profiles: [], others: 0, error: error.message }));
     return () => {
       current = false;
     };
-  }, [model, only]);
+  }, [model, only, onlyProfile]);
   return state;
 }
 

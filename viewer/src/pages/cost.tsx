@@ -27,8 +27,6 @@ interface View {
   unit: string;
 }
 
-const known = (us: number | null | undefined) => (us === null || us === undefined ? <span class="quiet">unknown</span> : duration(us));
-
 function GraphCell({ context, graphId, label, direction, note }: { context: Context; graphId: number | null; label: string | null; direction: string | null; note: string | null }) {
   const { graphs, model } = context;
   const at = graphId === null ? -1 : graphs.graph.id.indexOf(graphId);
@@ -64,7 +62,7 @@ function callColumns(calls: (row: number) => number | null, us: (row: number) =>
 const dimensions = (list: string | null) => (list === null ? <span class="quiet">–</span> : <code>{list.replace(/[[\]\s]/g, '').replace(/,/g, '×')}</code>);
 
 function shortLines(lines: string): string {
-  const all = lines.split(',').map((line) => line.slice(line.lastIndexOf('/') + 1));
+  const all = lines.split(', ').map((line) => line.slice(line.lastIndexOf('/') + 1));
   return all.length > 2 ? `${all.slice(0, 2).join(', ')} and ${all.length - 2} more` : all.join(', ');
 }
 
@@ -122,7 +120,7 @@ function graphView(context: Context): View {
     ...shareColumns(us, windowUs, 'the length of the counted steps'),
     ...callColumns((row) => t.calls[row], us),
     { key: 'device', title: 'Device', width: '84px', align: 'right', hint: 'Time of the device kernels that its calls queued', cell: (row) => (t.device_us[row] === null ? <span class="quiet">–</span> : duration(t.device_us[row])), sort: (row) => t.device_us[row] },
-    { key: 'compile', title: 'Compile time', width: '92px', align: 'right', cell: (row) => known(t.compile_us[row]), sort: (row) => t.compile_us[row] },
+    { key: 'compile', title: 'Compile time', width: '92px', align: 'right', hint: 'Of all graphs of a compile (forward or backward), in the row of the one that cost most', cell: (row) => (t.compile_us[row] === null ? <span class="quiet">–</span> : duration(t.compile_us[row])), sort: (row) => t.compile_us[row] },
     { key: 'graph', title: 'Graph', width: '120px', cell: (row) => <GraphCell context={context} graphId={t.graph_id[row]} label={t.label[row]} direction={t.direction[row]} note={t.join_note[row]} />, sort: (row) => `${t.label[row] ?? ''} ${t.direction[row] ?? ''}` },
     { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', cell: (row) => (t.function[row] === null ? <span class="quiet">{shorten(t.join_note[row] ?? '', 200)}</span> : <code>{shorten(t.function[row]!, 200)}</code>), sort: (row) => t.function[row] },
   ];
@@ -164,8 +162,8 @@ function Head({ profile, cost }: { profile: Profile; cost: Cost }) {
     <>
       {w.rows > 0 && (
         <p>
-          Counted: <b>{windowText(cost)}</b>. {profile.graphCalls > 0 ? `${duration(w.compiled_us[0])}${share(w.compiled_us[0])} in calls of compiled graphs on the CPU, ${duration(w.outside_us[0])}${share(w.outside_us[0])} outside.` : 'No call of a compiled graph is in this profile.'} Kernels took {duration(w.kernel_us[0])}
-          {profile.kernels === 0 ? ': none were recorded' : unjoined < 0.5 ? ', all of them kernels of the log' : (w.joined_kernel_us[0] ?? 0) === 0 ? ', none of them a kernel of a log' : `, of which ${duration(w.joined_kernel_us[0])} belong to kernels of the log`}.
+          Counted: <b>{windowText(cost)}</b>. {profile.graphCalls > 0 ? `${duration(w.compiled_us[0])}${share(w.compiled_us[0])} in calls of compiled graphs on the CPU, ${duration(w.outside_us[0])}${share(w.outside_us[0])} outside.` : 'No call of a compiled graph is in this profile.'} {w.kernel_us[0] === null ? 'No kernel was recorded' : `Kernels took ${duration(w.kernel_us[0])}`}
+          {w.kernel_us[0] === null ? '' : unjoined < 0.5 ? ', all of them kernels of the log' : (w.joined_kernel_us[0] ?? 0) === 0 ? ', none of them a kernel of a log' : `, of which ${duration(w.joined_kernel_us[0])} belong to kernels of the log`}.
           {cost.device.device.map((device, i) => (
             <span>
               {' '}
@@ -206,6 +204,16 @@ function Table({ context, tab }: { context: Context; tab: string }) {
   );
 }
 
+function TimelineLink({ profile, cost }: { profile: Profile; cost: Cost }) {
+  const from = cost.window.start_us[0] ?? null;
+  const span = from === null ? {} : { from: from - 1, to: from + (cost.window.window_us[0] ?? 0) + 1 };
+  return (
+    <a class="graph-links" href={href(['timeline'], { ...(profile.process ? { process: profile.process.id } : { profile: profile.id }), ...span })}>
+      these steps on the timeline
+    </a>
+  );
+}
+
 export function CostPage({ model, route }: { model: Model; route: Route }) {
   const profiles = useMemo(() => measuredProfiles(model), [model]);
   const wanted = Number(route.query.get('profile'));
@@ -231,9 +239,7 @@ export function CostPage({ model, route }: { model: Model; route: Route }) {
             {profile.name}
           </span>
         )}
-        <a class="graph-links" href={href(['timeline'], profile.process ? { process: profile.process.id } : { profile: profile.id })}>
-          timeline
-        </a>
+        {cost.value && <TimelineLink profile={profile} cost={cost.value} />}
       </h1>
       <Waiting pending={pending}>
         {(value) => (

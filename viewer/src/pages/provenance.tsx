@@ -115,7 +115,7 @@ function HeatLegend({ heat, profiles, graphs }: { heat: Heat; profiles: Profile[
       ) : (
         <b title={heat.profile.path}>{shorten(heat.profile.name, 80)}</b>
       )}{' '}
-      ({windowText(heat.cost)}). This graph: {heat.graphUs > 0 ? `${percent(heat.graphUs / Math.max(heat.totalUs, 1e-9))}, ${duration(heat.graphUs)}` : 'no kernel of it was measured'}. A fused kernel’s time is divided among its nodes, and among its Python lines; in the code it stands at the calls and, their sum, at the definition.{' '}
+      ({windowText(heat.cost)}). This graph: {heat.graphUs > 0 ? `${percent(heat.graphUs / Math.max(heat.totalUs, 1e-9))}, ${duration(heat.graphUs)}` : 'no kernel of it was measured'}. A fused kernel’s time is divided by its nodes, and among Python lines by the nodes that each contributed; in the code it stands at the calls and, their sum, at the definition.{' '}
       {caveatsOf(heat.profile).join(' ')} <a href={href(['cost'], { profile: heat.profile.id, q: graphs })}>as a table</a>
     </p>
   );

@@ -2,11 +2,13 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { isServed } from '../data/chunks';
 import { boundsOf, eventAt, useLanes, type Lane } from '../data/lanes';
 import type { Model } from '../data/model';
+import { caveatsOf, measuredProfiles } from '../data/profiles';
+import type { ProfileLanes } from '../data/slices';
 import { count, duration, plural, shorten, utc } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { Empty } from '../ui/bits';
-import { axisHeight, depthAt, depthsOf, draw, leftWidth, placesOf, type Hit, type Picture, type View } from '../ui/timeline_canvas';
-import { EventDetail } from './timeline_event';
+import { axisHeight, depthAt, depthsOf, draw, leftWidth, placesOf, stretchAt, type Hit, type Picture, type View } from '../ui/timeline_canvas';
+import { EventDetail, SliceDetail } from './timeline_event';
 
 interface Mover {
   current: () => View | null;
@@ -53,25 +55,43 @@ function useMover(view: View | null, redraw: () => void): Mover {
   };
 }
 
-function findRecord(lanes: Lane[], recordId: number | null): Hit | null {
-  if (recordId === null) return null;
+// In the address an event is its record, a slice "<profile>.<row>".
+function keyOf({ lane, index }: Hit): string {
+  return lane.profile ? `${lane.profile.id}.${lane.id[index]}` : String(lane.id[index]);
+}
+
+function findKey(lanes: Lane[], key: string | null): Hit | null {
+  const match = /^(?:(\d+)\.)?(\d+)$/.exec(key ?? '');
+  if (!match) return null;
   for (const lane of lanes) {
-    const index = lane.recordId.indexOf(recordId);
+    if ((lane.profile === null) !== (match[1] === undefined) || (lane.profile && lane.profile.id !== Number(match[1]))) continue;
+    const index = lane.id.indexOf(Number(match[2]));
     if (index >= 0) return { lane, index };
   }
   return null;
 }
 
-function countNames(lanes: Lane[], needle: string): number {
-  return lanes.reduce((sum, lane) => sum + lane.names.reduce((own, name) => own + (name.toLowerCase().includes(needle) ? 1 : 0), 0), 0);
+// Names repeat: each is looked at once.
+function finderOf(needle: string): ((name: string) => boolean) | null {
+  if (!needle) return null;
+  const known = new Map<string, boolean>();
+  return (name) => {
+    let found = known.get(name);
+    if (found === undefined) known.set(name, (found = name.toLowerCase().includes(needle)));
+    return found;
+  };
+}
+
+function countNames(lanes: Lane[], isFound: (name: string) => boolean): number {
+  return lanes.reduce((sum, lane) => sum + lane.names.reduce((own, name) => own + (isFound(name) ? 1 : 0), 0), 0);
 }
 
 // Of the events that are drawn while only the top level is.
-function countOnTop(lanes: Lane[], needle: string): number {
-  return lanes.reduce((sum, lane) => sum + (lane.byDepth[0] ?? new Int32Array()).reduce((own, i) => own + (lane.names[i].toLowerCase().includes(needle) ? 1 : 0), 0), 0);
+function countOnTop(lanes: Lane[], isFound: (name: string) => boolean): number {
+  return lanes.reduce((sum, lane) => sum + (lane.byDepth[0] ?? new Int32Array()).reduce((own, i) => own + (isFound(lane.names[i]) ? 1 : 0), 0), 0);
 }
 
-type Pointed = Hit & { x: number; y: number };
+type Pointed = Hit & { x: number; y: number }; // index -1 - n: stretch n of the lane's strip
 
 function pointedAt(canvas: HTMLCanvasElement, picture: Picture, event: MouseEvent): Pointed | null {
   const { view, lanes } = picture;
@@ -82,6 +102,8 @@ function pointedAt(canvas: HTMLCanvasElement, picture: Picture, event: MouseEven
   const pixel = (view.to - view.from) / (box.width - leftWidth);
   const time = view.from + (x - leftWidth) * pixel;
   for (let n = 0; n < lanes.length; n++) {
+    const stretch = stretchAt(picture, n, y, time);
+    if (stretch >= 0) return { lane: lanes[n], index: -1 - stretch, x, y };
     const depth = depthAt(picture, n, y);
     if (depth < 0 || depth >= depthsOf(lanes[n], picture.collapsed)) continue;
     const index = eventAt(lanes[n], depth, time, 2 * pixel);
@@ -120,11 +142,11 @@ function TimelineCanvas({ model, picture, mover, canvas, events, scrollBy }: Can
     drag.current = null;
     if (!press || Math.abs(press.pressX - event.clientX) + Math.abs(press.pressY - event.clientY) >= 4) return;
     const hit = hitAt(event);
-    setQuery({ sel: hit ? hit.lane.recordId[hit.index] : null }, true);
+    setQuery({ sel: hit && hit.index >= 0 ? keyOf(hit) : null }, true);
   };
   const onDblClick = (event: MouseEvent) => {
     const hit = hitAt(event);
-    if (!hit || hit.lane.length[hit.index] === 0) return;
+    if (!hit || hit.index < 0 || hit.lane.length[hit.index] === 0) return;
     const from = hit.lane.start[hit.index];
     const length = hit.lane.length[hit.index];
     mover.show({ from: from - length * 0.05, to: from + length * 1.05 });
@@ -175,9 +197,18 @@ function TimelineCanvas({ model, picture, mover, canvas, events, scrollBy }: Can
 
 function Tooltip({ model, hover, width }: { model: Model; hover: Pointed; width: number }) {
   const { lane, index } = hover;
+  const style = { left: `${Math.min(hover.x + 12, Math.max(0, width - 330))}px`, top: `${hover.y + 14}px` };
+  if (index < 0) {
+    const { count: counts, us, stretchUs } = lane.strip!;
+    return (
+      <div class="tooltip" style={style}>
+        {plural(counts[-1 - index], 'shorter slice')} that began in these {duration(stretchUs)}, {duration(us[-1 - index])} in all
+      </div>
+    );
+  }
   const compileId = lane.compileId[index];
   return (
-    <div class="tooltip" style={{ left: `${Math.min(hover.x + 12, Math.max(0, width - 330))}px`, top: `${hover.y + 14}px` }}>
+    <div class="tooltip" style={style}>
       <b>{shorten(lane.names[index], 200)}</b>
       <br />
       {lane.length[index] > 0 ? duration(lane.length[index]) : 'instant'} at {duration(lane.start[index], true)}
@@ -205,9 +236,45 @@ function useLook(canvas: { current: HTMLCanvasElement | null }, isThere: boolean
   return look;
 }
 
+function withMargin({ from, to }: View): View {
+  return { from: from - (to - from) * 0.01, to: to + (to - from) * 0.01 };
+}
+
+// Processes, and profiles of processes that have no log.
+function ProcessChoice({ model, only, onlyProfile, onChoose }: { model: Model; only: number | null; onlyProfile: number | null; onChoose: () => void }) {
+  const alone = measuredProfiles(model).filter((profile) => profile.process === null);
+  const choose = (value: string) => {
+    onChoose();
+    const isProfile = value.startsWith('profile ');
+    setQuery({ process: isProfile ? null : value, profile: isProfile ? value.slice(8) : null, from: null, to: null, sel: null });
+  };
+  return (
+    <select aria-label="Process" value={onlyProfile !== null ? `profile ${onlyProfile}` : (only ?? '')} onChange={(event) => choose(event.currentTarget.value)}>
+      <option value="">all processes</option>
+      {model.processes.map((process) => (
+        <option value={process.id}>{process.name}</option>
+      ))}
+      {alone.map((profile) => (
+        <option value={`profile ${profile.id}`}>{shorten(profile.name, 60)}</option>
+      ))}
+    </select>
+  );
+}
+
+// What of a profile is drawn, and what one has to know of its times.
+function ProfileNote({ own: { profile, span } }: { own: ProfileLanes }) {
+  return (
+    <p class="quiet small">
+      {profile.name}: {span.kept < span.slices ? `of ${count(span.slices)} slices the ${count(span.kept)} longest (from ${duration(span.shortestUs)}) are drawn one by one, the others as grey strips: how much of each ${duration(span.stretchUs)} they took.` : `all ${plural(span.slices, 'slice')}.`}
+      {span.shownTracks < span.tracks && ` ${count(span.tracks - span.shownTracks)} threads and streams with the fewest slices are left out.`} {caveatsOf(profile).join(' ')}
+    </p>
+  );
+}
+
 export function TimelinePage({ model, route }: { model: Model; route: Route }) {
   const only = route.query.get('process') === null ? null : Number(route.query.get('process'));
-  const { lanes, total, error } = useLanes(model, only);
+  const onlyProfile = route.query.get('profile') === null ? null : Number(route.query.get('profile'));
+  const { lanes, loaded, total, profiles, others, error } = useLanes(model, { process: only, profile: onlyProfile });
   const canvas = useRef<HTMLCanvasElement>(null);
   const [collapsed, setCollapsed] = useState(model.processes.length > 12 && only === null);
   const [scroll, setScroll] = useState(0);
@@ -219,20 +286,21 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
     return Number.isFinite(from) && Number.isFinite(to) && to > from ? { from, to } : bounds;
   }, [route.query.get('from'), route.query.get('to'), bounds]);
   const places = useMemo(() => placesOf(lanes, collapsed), [lanes, collapsed]);
-  const selected = Number(route.query.get('sel')) || null;
-  const selectedHit = useMemo(() => findRecord(lanes, selected), [lanes, selected]);
+  const selected = route.query.get('sel');
+  const selectedHit = useMemo(() => findKey(lanes, selected), [lanes, selected]);
   const needle = find.toLowerCase();
   const events = lanes.reduce((sum, lane) => sum + lane.start.length, 0);
-  const found = useMemo(() => (needle ? countNames(lanes, needle) : 0), [lanes, needle]);
-  const onTop = useMemo(() => (needle ? countOnTop(lanes, needle) : 0), [lanes, needle]);
-  const picture = { lanes, places, scroll, collapsed, selected, needle };
+  const isFound = useMemo(() => finderOf(needle), [needle]);
+  const found = useMemo(() => (isFound ? countNames(lanes, isFound) : 0), [lanes, isFound]);
+  const onTop = useMemo(() => (isFound ? countOnTop(lanes, isFound) : 0), [lanes, isFound]);
+  const picture = { lanes, places, scroll, collapsed, selected: selectedHit, isFound };
   const redraw = () => {
     const current = mover.current();
     if (canvas.current && current) draw(canvas.current, { ...picture, view: current });
   };
   const mover = useMover(view, redraw);
   const look = useLook(canvas, lanes.length > 0);
-  useEffect(redraw, [view, lanes, scroll, collapsed, selected, needle, look]);
+  useEffect(redraw, [view, lanes, scroll, collapsed, selectedHit, needle, look]);
 
   if (error) return <Empty>{error}</Empty>;
   const content = places.height + axisHeight;
@@ -254,29 +322,29 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
         <label>
           <input type="checkbox" checked={collapsed} onChange={(event) => (setCollapsed(event.currentTarget.checked), setScroll(0))} /> top level only
         </label>
-        <select aria-label="Process" value={only ?? ''} onChange={(event) => (setScroll(0), setQuery({ process: event.currentTarget.value, from: null, to: null }))}>
-          <option value="">all processes</option>
-          {model.processes.map((process) => (
-            <option value={process.id}>{process.name}</option>
-          ))}
-        </select>
+        {profiles.length === 1 && <button onClick={() => mover.show(withMargin(profiles[0].span))}>Fit profile</button>}
+        <ProcessChoice model={model} only={only} onlyProfile={onlyProfile} onChoose={() => setScroll(0)} />
         <a href={isServed ? 'api/chromium_events.json' : 'chromium_events.json'} download="chromium_events.json" title="Chromium trace of all ranks: open it in Perfetto">
           Download for Perfetto
         </a>
         <span class="quiet">
-          {lanes.length < total ? `loading ${lanes.length} of ${total}…` : plural(events, 'event')} · wheel zooms, drag moves, arrows and + − on the keyboard
+          {loaded < total ? `loading ${loaded} of ${total}…` : plural(events, profiles.length > 0 ? 'slice' : 'event')} · wheel zooms, drag moves, arrows and + − on the keyboard
         </span>
       </div>
-      {lanes.length === total && events === 0 ? (
-        <Empty>No timed Chromium events: this log was written before PyTorch emitted them, or nothing was compiled.</Empty>
+      {loaded === total && events === 0 ? (
+        <Empty>No timed Chromium events: this log was written before PyTorch emitted them, or nothing was compiled. No profile of it either.</Empty>
       ) : (
         <div class="timeline" style={{ height: `${height}px` }}>
           <TimelineCanvas model={model} picture={picture} mover={mover} canvas={canvas} events={events} scrollBy={content > height ? scrollBy : null} />
         </div>
       )}
-      {selected !== null && selectedHit && <EventDetail key={selected} model={model} hit={selectedHit} />}
+      {selectedHit && (selectedHit.lane.profile ? <SliceDetail model={model} hit={selectedHit} /> : <EventDetail key={selected} model={model} hit={selectedHit} />)}
+      {profiles.map((own) => (
+        <ProfileNote own={own} />
+      ))}
+      {others > 0 && profiles.length === 0 && <p class="quiet small">{plural(others, 'profile')} measured steps, graph calls, ops and kernels: choose a process to see them on the same axis.</p>}
       <p class="quiet small">
-        Times count from the first compile, {utc(model.originUs)}. <a href={href(['compiles'], { sort: '-duration' })}>The slowest compiles as a table</a>
+        Times count from {model.compiles.length > 0 ? 'the first compile' : 'the first event'}, {utc(model.originUs)}. <a href={href(['compiles'], { sort: '-duration' })}>The slowest compiles as a table</a>
       </p>
     </div>
   );

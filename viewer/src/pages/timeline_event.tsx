@@ -2,15 +2,39 @@ import { load, useAsync } from '../data/chunks';
 import type { Model } from '../data/model';
 import { bytes, duration, prettyJson, shorten, utc } from '../lib/format';
 import { memberText } from '../lib/json';
+import { href } from '../route';
 import { CompileLink } from '../ui/bits';
 import type { Hit } from '../ui/timeline_canvas';
 
 const wholeBytes = 8192; // of schemas/sql/viewer/args.sql
 
+// A slice of a profile: what it is, when, and the graph that it belongs to.
+export function SliceDetail({ model, hit }: { model: Model; hit: Hit }) {
+  const { lane, index } = hit;
+  const compile = lane.compileId[index] === null ? undefined : model.compileById.get(lane.compileId[index]!);
+  return (
+    <section class="detail event" aria-label="Event">
+      <h2>{shorten(lane.names[index], 1000)}</h2>
+      <p>
+        <b>{duration(lane.length[index])} </b>
+        <span class="quiet">
+          at {duration(lane.start[index], true)}, {utc(model.originUs + lane.start[index])}, {lane.title}, {lane.about}
+        </span>{' '}
+        {compile && (
+          <>
+            in <CompileLink compile={compile} /> <code>{shorten(compile.function ?? '', 60)}</code>
+          </>
+        )}{' '}
+        {lane.profile && <a href={href(['cost'], { profile: lane.profile.id })}>cost by kernel</a>}
+      </p>
+    </section>
+  );
+}
+
 // What an event of the timeline is, with its arguments.
 export function EventDetail({ model, hit }: { model: Model; hit: Hit }) {
   const { lane, index } = hit;
-  const recordId = lane.recordId[index];
+  const recordId = lane.id[index];
   const args = useAsync(`args ${recordId}`, async () => {
     const { event_args: t } = await load('args', Math.floor(recordId / 1024));
     const i = t.record_id.indexOf(recordId);
@@ -25,7 +49,7 @@ export function EventDetail({ model, hit }: { model: Model; hit: Hit }) {
       <p>
         {lane.length[index] > 0 && <b>{duration(lane.length[index])} </b>}
         <span class="quiet">
-          at {duration(lane.start[index], true)}, {utc(model.originUs + lane.start[index])}, {lane.process.name} {phases[lane.phase[index]] ?? ''}
+          at {duration(lane.start[index], true)}, {utc(model.originUs + lane.start[index])}, {lane.title} {phases[lane.phase[index]] ?? ''}
         </span>{' '}
         {compile && (
           <>

@@ -1,10 +1,11 @@
 // The picture of the timeline: where lanes and events are on the canvas, and how they are drawn.
-import { lowerBound, type Lane } from '../data/lanes';
+import { colorCount, lowerBound, type Lane, type Strip } from '../data/lanes';
 import { duration } from '../lib/format';
 import { cssColor, tickStep } from './compile_chart';
 
 const rowHeight = 15;
 const laneGap = 8;
+const stripHeight = 9;
 export const leftWidth = 112;
 export const axisHeight = 22;
 
@@ -25,8 +26,8 @@ export interface Picture {
   view: View;
   scroll: number;
   collapsed: boolean; // outermost events only
-  selected: number | null; // record
-  needle: string; // in lower case
+  selected: Hit | null;
+  isFound: ((name: string) => boolean) | null; // null: nothing is looked for
 }
 
 // Where lanes begin below the axis, and how high all of them are.
@@ -43,7 +44,7 @@ export function placesOf(lanes: Lane[], collapsed: boolean): Places {
   let height = lanes.length === 0 ? 0 : laneGap;
   const tops = lanes.map((lane) => {
     const top = height;
-    height += depthsOf(lane, collapsed) * rowHeight + laneGap;
+    height += depthsOf(lane, collapsed) * rowHeight + (lane.strip ? stripHeight : 0) + laneGap;
     return top;
   });
   return { tops, height };
@@ -59,11 +60,12 @@ interface Pen {
   width: number;
   height: number;
   scale: number; // pixels of a microsecond
+  sans: string;
   ink: string;
   quiet: string;
   line: string;
   accent: string;
-  events: string[];
+  slices: string[];
   letter: number; // width of a letter, about
 }
 
@@ -79,18 +81,20 @@ function penOf(canvas: HTMLCanvasElement, view: View): Pen {
   const context = canvas.getContext('2d')!;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
-  context.font = `11px ${cssColor('--sans')}`;
+  const sans = cssColor('--sans');
+  context.font = `11px ${sans}`;
   context.textBaseline = 'middle';
   return {
     context,
     width,
     height,
     scale: (width - leftWidth) / (view.to - view.from),
+    sans,
     ink: cssColor('--ink'),
     quiet: cssColor('--quiet'),
     line: cssColor('--line'),
     accent: cssColor('--accent'),
-    events: Array.from({ length: 8 }, (_, i) => cssColor(`--event-${i}`)),
+    slices: Array.from({ length: colorCount }, (_, i) => cssColor(`--event-${i}`)),
     letter: context.measureText('compile_fx.<locals>.code_gen').width / 28,
   };
 }
@@ -110,13 +114,16 @@ export function draw(canvas: HTMLCanvasElement, picture: Picture): void {
   picture.lanes.forEach((lane, n) => {
     const top = axisHeight + picture.places.tops[n] - picture.scroll;
     const depths = depthsOf(lane, picture.collapsed);
-    if (top > height || top + depths * rowHeight + laneGap < axisHeight) return;
+    if (top > height || top + depths * rowHeight + stripHeight + laneGap < axisHeight) return;
     context.fillStyle = pen.line;
     context.fillRect(0, top - laneGap / 2, width, 1);
     context.fillStyle = pen.ink;
-    context.fillText(lane.process.name.slice(0, 18), 2, top + rowHeight / 2);
+    context.font = `${lane.profile ? '' : '600 '}11px ${pen.sans}`;
+    context.fillText(lane.title.slice(0, 40), 2, top + rowHeight / 2, leftWidth - 6);
+    context.font = `11px ${pen.sans}`;
     clipTo(context, leftWidth, axisHeight, width - leftWidth, height);
     for (let depth = 0; depth < depths; depth++) drawDepth(pen, picture, lane, depth, top + depth * rowHeight);
+    if (lane.strip) drawStrip(pen, picture.view, lane.strip, top + depths * rowHeight);
     context.restore();
   });
   context.restore();
@@ -133,45 +140,67 @@ function drawAxis({ context, width, height, scale, line, quiet }: Pen, view: Vie
   }
 }
 
-function drawDepth(pen: Pen, { view, selected, needle }: Picture, lane: Lane, depth: number, y: number): void {
+// How much of each stretch the slices that are not drawn took.
+function drawStrip({ context, scale, quiet, width }: Pen, view: View, strip: Strip, y: number): void {
+  context.fillStyle = quiet;
+  for (let n = 0; n < strip.at.length; n++) {
+    const x = leftWidth + (strip.from + strip.at[n] * strip.stretchUs - view.from) * scale;
+    const wide = strip.stretchUs * scale;
+    if (x + wide < leftWidth) continue;
+    if (x > width) break;
+    context.globalAlpha = 0.15 + 0.6 * Math.min(1, strip.us[n] / strip.stretchUs);
+    context.fillRect(x, y, Math.max(1, wide), stripHeight - 3);
+  }
+  context.globalAlpha = 1;
+}
+
+function drawDepth(pen: Pen, { view, selected, isFound }: Picture, lane: Lane, depth: number, y: number): void {
   const rows = lane.byDepth[depth];
-  let lastX = -1; // events narrower than a pixel are drawn once per pixel
+  const selectedIndex = selected?.lane === lane ? selected.index : -1;
+  let lastX = -1; // slices narrower than a pixel are drawn once per pixel
   for (let r = lowerBound(lane, rows, view.from - lane.longest[depth]); r < rows.length; r++) {
     const i = rows[r];
     if (lane.start[i] > view.to) break;
     const x = leftWidth + (lane.start[i] - view.from) * pen.scale;
     const wide = lane.length[i] * pen.scale;
     if (x + wide < leftWidth) continue;
-    const isFound = needle !== '' && lane.names[i].toLowerCase().includes(needle);
-    const isSelected = lane.recordId[i] === selected;
-    if (wide < 0.7 && Math.floor(x) === lastX && !isFound && !isSelected) continue;
+    const isNarrow = wide < 0.7 && Math.floor(x) === lastX && i !== selectedIndex;
+    if (isNarrow && isFound === null) continue;
+    const found = isFound !== null && isFound(lane.names[i]);
+    if (isNarrow && !found) continue;
     lastX = Math.floor(x);
-    pen.context.globalAlpha = needle !== '' && !isFound ? 0.25 : 1;
-    drawEvent(pen, lane, i, x, y, isSelected);
+    pen.context.globalAlpha = isFound !== null && !found ? 0.25 : 1;
+    drawSlice(pen, lane, i, x, y, i === selectedIndex);
   }
+  pen.context.globalAlpha = 1;
 }
 
-function drawEvent({ context, width, scale, accent, events, letter }: Pen, lane: Lane, i: number, x: number, y: number, isSelected: boolean): void {
+function drawSlice({ context, width, scale, accent, slices, letter }: Pen, lane: Lane, i: number, x: number, y: number, isSelected: boolean): void {
   const wide = lane.length[i] * scale;
-  context.fillStyle = events[colorOf(lane.names[i])];
+  context.fillStyle = slices[lane.color[i]];
   const drawn = Math.max(wide, lane.length[i] === 0 ? 2 : 0.8);
-  context.fillRect(x, y, drawn, rowHeight - 2);
-  context.globalAlpha = 1;
+  // Where a slice goes far beyond the picture its ends are not drawn.
+  const left = Math.max(x, leftWidth - 4);
+  context.fillRect(left, y, Math.min(x + drawn, width + 4) - left, rowHeight - 2);
   if (isSelected) {
+    context.globalAlpha = 1;
     context.strokeStyle = accent;
     context.lineWidth = 2;
-    context.strokeRect(x - 1, y - 1, drawn + 2, rowHeight);
+    context.strokeRect(left - 1, y - 1, Math.min(x + drawn, width + 4) - left + 2, rowHeight);
   }
   const from = Math.max(x, leftWidth);
   const room = Math.min(x + wide, width) - from - 6;
   if (wide <= 34 || room <= 24) return;
+  context.globalAlpha = 1;
   context.fillStyle = '#10151c';
   const letters = Math.floor(room / letter);
   context.fillText(lane.names[i].length > letters ? `${lane.names[i].slice(0, letters - 1)}…` : lane.names[i], from + 3, y + (rowHeight - 2) / 2 + 0.5, room);
 }
 
-function colorOf(name: string): number {
-  let hash = 0;
-  for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) | 0;
-  return ((hash % 8) + 8) % 8;
+// The stretch of the strip below lane `n` that a point of the canvas is in; -1: none.
+export function stretchAt(picture: Picture, n: number, y: number, time: number): number {
+  const { strip } = picture.lanes[n];
+  const top = picture.places.tops[n] + depthsOf(picture.lanes[n], picture.collapsed) * rowHeight + axisHeight - picture.scroll;
+  if (!strip || y < top || y > top + stripHeight) return -1;
+  return strip.at.indexOf(Math.floor((time - strip.from) / strip.stretchUs));
 }

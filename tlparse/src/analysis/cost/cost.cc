@@ -206,9 +206,8 @@ Result<void> FillProblems(Database& database, CostProfile& profile) {
   }
 }
 
-}  // namespace
-
-Result<CostAnswer> Cost(Database& database, const CostOptions& options) {
+// The answer without rows.
+Result<CostAnswer> Begin(Database& database, const CostOptions& options) {
   CostAnswer answer;
   ASSIGN_OR_RETURN(answer.profiles, Profiles(database, options, answer.notes));
   if (answer.profiles.empty()) {
@@ -225,12 +224,19 @@ Result<CostAnswer> Cost(Database& database, const CostOptions& options) {
     RETURN_IF_ERROR(FillKernelTimes(database, profile));
     RETURN_IF_ERROR(FillProblems(database, profile));
   }
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare(CostSql(options.by, answer.profiles)));
+  if (answer.profiles.size() > 1)
+    answer.notes.push_back(fmt::format("sums over {} profiles", answer.profiles.size()));
+  return answer;
+}
+
+Result<void> FillRows(Database& database, const CostOptions& options, CostBy by,
+                      CostAnswer& answer) {
+  ASSIGN_OR_RETURN(Statement rows, database.Prepare(CostSql(by, answer.profiles)));
   ASSIGN_OR_RETURN(answer.rows, ReadRows(rows));
   double total_us = 0;
   for (const CostRow& row : answer.rows) total_us += row.share_us;
   for (CostRow& row : answer.rows) row.share = total_us > 0 ? row.share_us / total_us : 0;
-  if (options.by == CostBy::kKernel) {
+  if (by == CostBy::kKernel) {
     ASSIGN_OR_RETURN(const auto estimates,
                      KernelEstimates(database, options.run_id, options.profile_id));
     for (CostRow& row : answer.rows) {
@@ -239,8 +245,23 @@ Result<CostAnswer> Cost(Database& database, const CostOptions& options) {
       if (found != estimates.end()) row.estimated_us = found->second / 1e3;
     }
   }
-  if (answer.profiles.size() > 1)
-    answer.notes.push_back(fmt::format("sums over {} profiles", answer.profiles.size()));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<CostAnswer>> Costs(Database& database, const CostOptions& options,
+                                      std::span<const CostBy> questions) {
+  ASSIGN_OR_RETURN(const CostAnswer begun, Begin(database, options));
+  std::vector<CostAnswer> answers(questions.size(), begun);
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    RETURN_IF_ERROR(FillRows(database, options, questions[i], answers[i]));
+  return answers;
+}
+
+Result<CostAnswer> Cost(Database& database, const CostOptions& options) {
+  ASSIGN_OR_RETURN(CostAnswer answer, Begin(database, options));
+  RETURN_IF_ERROR(FillRows(database, options, options.by, answer));
   return answer;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,5 +88,8 @@ struct CostAnswer {
 
 // kNotFound: the run has no profile (of this rank, with these steps).
 Result<CostAnswer> Cost(Database& database, const CostOptions& options);
+// Several questions about the same profiles, one answer for each; `options.by` is not looked at.
+Result<std::vector<CostAnswer>> Costs(Database& database, const CostOptions& options,
+                                      std::span<const CostBy> questions);
 
 }  // namespace tlparse

@@ -27,6 +27,11 @@ namespace tlparse {
 // A named parameter of the SQL, with its colon: {":first", 7}.
 using ViewerParameters = std::vector<std::pair<const char*, std::int64_t>>;
 
+// Microseconds from `origin_us` to a moment in nanoseconds.
+inline double OffsetUs(std::int64_t ns, std::int64_t origin_us) {
+  return static_cast<double>(ns / 1000 - origin_us) + static_cast<double>(ns % 1000) / 1e3;
+}
+
 class ChunkWriter {
  public:
   ChunkWriter() = default;

@@ -171,7 +171,7 @@ class Cells {
 
   void AddTime(std::int64_t ns) {
     if (ns == 0) return writer_.AddNumber(std::nullopt);
-    writer_.AddReal(static_cast<double>(ns - origin_us_ * 1000) / 1e3);
+    writer_.AddReal(OffsetUs(ns, origin_us_));
   }
 
   const IssuedJob& job_;

@@ -8,6 +8,7 @@
 #include "report/viewer/collectives.h"
 #include "report/viewer/cost.h"
 #include "report/viewer/findings.h"
+#include "report/viewer/slices.h"
 
 namespace tlparse {
 namespace {
@@ -95,7 +96,7 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   if (stem == "text" && IsHexPrefix(part)) return TextChunk(part);
   if (name == "findings") return FindingsChunk(*database_, run_id_, origin_us_);
   if (name == "collectives") return CollectivesChunk(*database_, run_id_, origin_us_);
-  if (stem == "cost") return ProfileChunk(name, part);
+  if (stem == "cost" || stem == "slices") return ProfileChunk(name, part);
   const auto specs = ViewerChunkSpecs();
   const auto spec = std::find_if(specs.begin(), specs.end(),
                                  [&](const ViewerChunkSpec& s) { return s.name == stem; });
@@ -128,7 +129,8 @@ Result<std::string> ViewerData::ProfileChunk(std::string_view name, std::string_
                    database_->QueryInt(fmt::format(kMeasuredProfiles, run_id_) +
                                        fmt::format(" AND id = {}", *id)));
   if (found == 0) return tl::unexpected<Error>(NoSuchChunk(name));
-  return CostChunk(*database_, run_id_, *id, origin_us_);
+  return name.starts_with("cost") ? CostChunk(*database_, run_id_, *id, origin_us_)
+                                  : SlicesChunk(*database_, run_id_, *id, origin_us_);
 }
 
 Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
@@ -253,6 +255,7 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
   RETURN_IF_ERROR(add_ids("process", processes));
   RETURN_IF_ERROR(add_ids("events", processes));
   RETURN_IF_ERROR(add_ids("cost", fmt::format(kMeasuredProfiles, run_id_)));
+  RETURN_IF_ERROR(add_ids("slices", fmt::format(kMeasuredProfiles, run_id_)));
   RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component_row"));
   RETURN_IF_ERROR(AddArgumentNames(names));
   RETURN_IF_ERROR(

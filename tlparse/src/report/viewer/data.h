@@ -20,6 +20,7 @@
 //   import_log/<n>     rows n·4096 … n·4096+4095 of the import log
 //   collectives        what ranks issued, rank by sequence number
 //   cost/<id>          where the time that one profile measured went
+//   slices/<id>        what one profile saw in time
 //   export             what export and draft export recorded
 //   text/<prefix>      payloads whose hash begins so
 #pragma once

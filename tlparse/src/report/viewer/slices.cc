@@ -1,0 +1,241 @@
+#include "report/viewer/slices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/viewer/chunk.h"
+
+namespace tlparse {
+namespace {
+
+// About 35 bytes each. A run of very many profiles gets fewer of each.
+constexpr std::int64_t kMostSlices = 100'000;
+constexpr std::int64_t kLeastSlices = 500;
+constexpr std::int64_t kMostSlicesOfRun = 1'000'000;
+constexpr std::int64_t kStretches = 2000;
+constexpr std::size_t kMostTracks = 200;
+
+// Every slice of a profile: the rows of the timeline are made of kind, thread, device and stream.
+// kind: 0 annotations, 1 compiled code, 2 ops, 3 kernels, 4 copies.
+constexpr std::string_view kSlices =
+    "WITH slice(kind, thread_id, device, stream, start_ns, duration_ns, name_id, graph_id, call) "
+    "AS ("
+    "SELECT 0, thread_id, device, stream, start_ns, duration_ns, name_id, NULL, NULL FROM "
+    "annotation_row WHERE profile_id = ?1 "
+    "UNION ALL SELECT 1, s.thread_id, s.device, s.stream, s.start_ns, s.duration_ns, s.name_id, "
+    "l.graph_id, s.kind FROM compiled_slice_row s LEFT JOIN compiled_slice_link_row l ON "
+    "l.slice_id = s.id WHERE s.profile_id = ?1 "
+    "UNION ALL SELECT 2, thread_id, NULL, NULL, start_ns, duration_ns, name_id, NULL, NULL FROM "
+    "op_run_row WHERE profile_id = ?1 "
+    "UNION ALL SELECT 3, k.thread_id, k.device, k.stream, k.start_ns, k.duration_ns, k.name_id, "
+    "s.graph_id, NULL FROM kernel_run_row k LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = "
+    "k.id LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id WHERE k.profile_id = ?1 "
+    "UNION ALL SELECT 4, NULL, device, stream, start_ns, duration_ns, name_id, NULL, NULL FROM "
+    "device_copy_row WHERE profile_id = ?1) ";
+
+using TrackKey = std::array<std::int64_t, 4>;  // kind, thread or -1, device or -1, stream or -1
+
+struct Stretch {
+  std::int64_t count = 0;
+  double ns = 0;
+};
+
+struct Track {
+  std::size_t index = 0;
+  std::vector<Stretch> stretches;  // empty: nothing was left out
+};
+
+struct Span {
+  std::int64_t slices = 0;
+  std::int64_t start_ns = 0;
+  std::int64_t stretch_ns = 1;
+};
+
+// Times of a damaged file may lie too far apart for the difference to be a number.
+std::int64_t Since(std::int64_t later, std::int64_t earlier) {
+  std::int64_t difference = 0;
+  return __builtin_sub_overflow(later, earlier, &difference) ? INT64_MAX : difference;
+}
+
+TrackKey KeyOf(const Statement& row) {
+  return {row.Int(0), row.OptionalInt(1).value_or(-1), row.OptionalInt(2).value_or(-1),
+          row.OptionalInt(3).value_or(-1)};
+}
+
+class SliceWriter {
+ public:
+  SliceWriter(Database& database, std::int64_t profile_id, std::int64_t most)
+      : database_(database), profile_id_(profile_id), most_(most) {}
+
+  Result<std::string> Write(std::int64_t origin_us) {
+    RETURN_IF_ERROR(ReadTracks());
+    if (span_.slices > most_) RETURN_IF_ERROR(AddStretches());
+    ASSIGN_OR_RETURN(const std::int64_t shortest_ns, AddSlices());
+    AddStrips();
+    writer_.BeginTable("span",
+                       {"start_us", "slices", "kept", "shortest_ns", "stretch_ns", "tracks"}, {});
+    writer_.AddReal(OffsetUs(span_.start_ns, origin_us));
+    writer_.AddNumber(span_.slices);
+    writer_.AddNumber(kept_);
+    writer_.AddNumber(shortest_ns);
+    writer_.AddNumber(span_.stretch_ns);
+    writer_.AddNumber(track_count_);
+    RETURN_IF_ERROR(AddTracks());
+    return writer_.Finish();
+  }
+
+ private:
+  std::string Longest() const {
+    return fmt::format(" ORDER BY duration_ns DESC, start_ns LIMIT {}", most_);
+  }
+
+  Result<Statement> Prepare(std::string_view what) {
+    ASSIGN_OR_RETURN(Statement rows, database_.Prepare(std::string(kSlices) + std::string(what)));
+    rows.Bind(1, profile_id_);
+    return rows;
+  }
+
+  // How many slices there are, from when to when, and on which tracks; beyond the limit the tracks
+  // with the fewest slices are left out.
+  Result<void> ReadTracks() {
+    ASSIGN_OR_RETURN(Statement rows,
+                     Prepare("SELECT kind, thread_id, device, stream, start_ns FROM slice"));
+    std::map<TrackKey, std::int64_t> counts;
+    std::int64_t last_ns = 0;
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      if (!has_row) break;
+      ++counts[KeyOf(rows)];
+      const std::int64_t at = rows.Int(4);
+      span_.start_ns = span_.slices == 0 ? at : std::min(span_.start_ns, at);
+      last_ns = span_.slices == 0 ? at : std::max(last_ns, at);
+      ++span_.slices;
+    }
+    span_.stretch_ns = Since(last_ns, span_.start_ns) / kStretches + 1;
+    track_count_ = static_cast<std::int64_t>(counts.size());
+    std::vector<std::pair<std::int64_t, TrackKey>> order;
+    for (const auto& [key, count] : counts) order.emplace_back(count, key);
+    std::sort(order.rbegin(), order.rend());
+    for (std::size_t i = 0; i < order.size() && i < kMostTracks; ++i)
+      tracks_.emplace(order[i].second, Track());
+    std::size_t index = 0;
+    for (auto& [key, track] : tracks_) track.index = index++;
+    return {};
+  }
+
+  void AddToStretch(Track& track, const Statement& row, std::int64_t sign) {
+    if (track.stretches.empty()) track.stretches.resize(kStretches + 1);
+    const std::int64_t at = std::clamp<std::int64_t>(
+        Since(row.Int(4), span_.start_ns) / span_.stretch_ns, 0, kStretches);
+    Stretch& stretch = track.stretches[static_cast<std::size_t>(at)];
+    stretch.count += sign;
+    stretch.ns += static_cast<double>(sign) * static_cast<double>(row.Int(5));
+  }
+
+  // All slices, those that are kept among them.
+  Result<void> AddStretches() {
+    ASSIGN_OR_RETURN(Statement rows,
+                     Prepare("SELECT kind, thread_id, device, stream, start_ns, duration_ns FROM "
+                             "slice"));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      if (!has_row) return {};
+      const auto found = tracks_.find(KeyOf(rows));
+      if (found != tracks_.end()) AddToStretch(found->second, rows, 1);
+    }
+  }
+
+  // Tells the duration of the shortest one.
+  Result<std::int64_t> AddSlices() {
+    ASSIGN_OR_RETURN(Statement rows,
+                     Prepare("SELECT kind, thread_id, device, stream, start_ns, duration_ns, "
+                             "graph_id, call, (SELECT text FROM text_row WHERE id = name_id) FROM "
+                             "(SELECT * FROM slice" +
+                             Longest() + ")"));
+    writer_.BeginTable("slice", {"track", "start_ns", "duration_ns", "graph_id", "call"}, {"name"});
+    std::int64_t shortest_ns = 0;
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      if (!has_row) return shortest_ns;
+      const auto found = tracks_.find(KeyOf(rows));
+      if (found == tracks_.end()) continue;
+      ++kept_;
+      if (span_.slices > most_) AddToStretch(found->second, rows, -1);
+      shortest_ns = rows.Int(5);
+      writer_.AddNumber(static_cast<std::int64_t>(found->second.index));
+      writer_.AddNumber(Since(rows.Int(4), span_.start_ns));
+      writer_.AddNumber(rows.Int(5));
+      writer_.AddNumber(rows.OptionalInt(6));
+      writer_.AddNumber(rows.OptionalInt(7));
+      writer_.AddText(rows.IsNull(8) ? std::nullopt : std::optional(rows.Text(8)));
+    }
+  }
+
+  void AddStrips() {
+    writer_.BeginTable("strip", {"track", "stretch", "count", "ns"}, {});
+    for (const auto& [key, track] : tracks_) {
+      for (std::size_t i = 0; i < track.stretches.size(); ++i) {
+        const Stretch& stretch = track.stretches[i];
+        if (stretch.count <= 0) continue;
+        writer_.AddNumber(static_cast<std::int64_t>(track.index));
+        writer_.AddNumber(static_cast<std::int64_t>(i));
+        writer_.AddNumber(stretch.count);
+        writer_.AddReal(stretch.ns);
+      }
+    }
+  }
+
+  Result<void> AddTracks() {
+    ASSIGN_OR_RETURN(Statement thread,
+                     database_.Prepare("SELECT tid, name FROM profile_thread WHERE id = ?"));
+    writer_.BeginTable("track", {"kind", "device", "stream"}, {"tid", "thread_name"});
+    const auto number = [](std::int64_t value) {
+      return value < 0 ? std::nullopt : std::optional(value);
+    };
+    for (const auto& [key, track] : tracks_) {
+      writer_.AddNumber(key[0]);
+      writer_.AddNumber(number(key[2]));
+      writer_.AddNumber(number(key[3]));
+      thread.Reset();
+      thread.Bind(1, key[1]);
+      ASSIGN_OR_RETURN(const bool has_thread, thread.Step());
+      writer_.AddText(has_thread ? std::optional(thread.Text(0)) : std::nullopt);
+      writer_.AddText(has_thread && !thread.IsNull(1) ? std::optional(thread.Text(1))
+                                                      : std::nullopt);
+    }
+    return {};
+  }
+
+  Database& database_;
+  std::int64_t profile_id_;
+  std::int64_t most_;
+  Span span_;
+  std::map<TrackKey, Track> tracks_;
+  std::int64_t track_count_ = 0;
+  std::int64_t kept_ = 0;
+  ChunkWriter writer_;
+};
+
+}  // namespace
+
+Result<std::string> SlicesChunk(Database& database, std::int64_t run_id, std::int64_t profile_id,
+                                std::int64_t origin_us) {
+  ASSIGN_OR_RETURN(const std::int64_t profiles,
+                   database.QueryInt(fmt::format(
+                       "SELECT count(*) FROM profile WHERE run_id = {} AND kind IN ('kineto', "
+                       "'nsys', 'libtrace')",
+                       run_id)));
+  const std::int64_t most =
+      std::clamp(kMostSlicesOfRun / std::max<std::int64_t>(profiles, 1), kLeastSlices, kMostSlices);
+  return SliceWriter(database, profile_id, most).Write(origin_us);
+}
+
+}  // namespace tlparse

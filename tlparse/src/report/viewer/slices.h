@@ -1,0 +1,18 @@
+// The chunk slices/<profile>: what one profile saw in time, for the timeline. Bounded: the longest
+// slices one by one; of the others, how many began in each short stretch of time and for how long
+// they ran.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+// `origin_us` is what times in chunks count from.
+Result<std::string> SlicesChunk(Database& database, std::int64_t run_id, std::int64_t profile_id,
+                                std::int64_t origin_us);
+
+}  // namespace tlparse
