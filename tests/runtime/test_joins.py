@@ -139,6 +139,55 @@ class Joins(harness.EndToEnd):
                 self.assertEqual(self.rows("SELECT count(*) FROM kernel_run WHERE kernel_id IS NULL"), [[0]])
                 os.unlink(self.path("x.db"))
 
+    def test_every_kernel_by_the_line_of_its_frame(self):
+        """A profile without kernel events: Python frames say which line of the generated code called (K6)."""
+        self.ingest("p_graph_breaks")
+        (profile, log), = self.profile_and_log("p_graph_breaks")
+        handles, _ = read_log(log)
+        expected = collections.Counter()
+        events = profiles.trace(profile)["traceEvents"]
+        for key, _ in children_of_calls(events):
+            for handle in handles[key]:
+                expected[(key, handle)] += 1
+        found = {(key, handle): count for key, handle, count in self.rows(
+            "SELECT g.key, k.name || ':' || k.debug_handle, count(*) FROM kernel_run r JOIN graph_call g ON g.id = r.graph_call_id "
+            "JOIN kernel_row k ON k.id = r.kernel_id WHERE r.join_key = 'K6' GROUP BY 1, 2")}
+        self.assertEqual(found, dict(expected))
+        frames = [e for e in profiles.slices(events, "python_function") if e["name"] == "<built-in function kernel>"]
+        self.assertEqual(self.rows("SELECT count(*), round(sum(duration_us), 3) FROM kernel_run WHERE frame_id IS NOT NULL"),
+                         [[len(frames), round(sum(e["dur"] for e in frames), 3)]])
+        self.assertIn("p_graph_breaks.py", self.tlparse("cost", "x.db").stdout)
+
+    def test_every_phase_by_the_id_behind_its_start(self):
+        self.ingest("p_dynamic")
+        expected = collections.Counter()
+        for profile, _ in self.profile_and_log("p_dynamic"):
+            for event in profiles.slices(profiles.trace(profile)["traceEvents"], "user_annotation"):
+                match = re.match(r"(.+?)_data: .*compile_id=([0-9!/]+)", event["name"])
+                if match:
+                    expected[match.groups()] += 1
+        self.assertGreater(len(expected), 0)
+        found = {(phase, label): count for phase, label, count in self.rows(
+            "SELECT o.name, c.label, count(*) FROM op_run o JOIN compile c ON c.id = o.compile_id WHERE o.join_key = 'K7' GROUP BY 1, 2")}
+        self.assertEqual(found, dict(expected))
+
+    def test_history_and_provenance_with_measured_times(self):
+        self.ingest("p_dynamic")
+        calls = collections.Counter()
+        for profile, log in self.profile_and_log("p_dynamic"):
+            _, keys = read_log(log)
+            for key, _ in children_of_calls(profiles.trace(profile)["traceEvents"]):
+                label, = keys[key]
+                calls[label] += 1
+        history = json.loads(self.tlparse("history", "x.db", "--json").stdout)["compiles"]
+        self.assertEqual({row["label"]: row["calls"] for row in history}, dict(calls))
+        self.assertIn("one call in the profiles", self.tlparse("history", "x.db").stdout)
+        rows = json.loads(self.tlparse("provenance", "x.db", "--sort", "cost", "--json").stdout)["kernels"]
+        times = [row["measured_us"] for row in rows]
+        self.assertEqual(times, sorted(times, reverse=True))
+        whole = self.rows("SELECT sum(duration_us) FROM kernel_run")[0][0]
+        self.assertAlmostEqual(sum({(row["kernel_id"], row["graph_id"]): row["measured_us"] for row in rows}.values()), whole, delta=0.01)
+
     def test_pytorch_2_6_without_keys(self):
         self.ingest("torch-2.6.0/p_mlp_train")
         events = profiles.trace(profiles.recorded("torch-2.6.0/p_mlp_train/steps.pt.trace.json.zst"))["traceEvents"]

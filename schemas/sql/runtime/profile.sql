@@ -10,7 +10,6 @@
 --       K2 compile id in the region's name        K6 line of the generated code, from a Python frame
 --       K3 sequence number of a backward          K7 compile id of a compile phase
 --       K4 kernel by name inside its graph call   K8 collective by group and sequence number
---     No row is joined by K6 or K7 yet; phases of compiles (K7) are rows of op_run with the ids in annotations behind them.
 
 -- One file of a profiler or recorder.
 CREATE TABLE profile (
@@ -89,7 +88,8 @@ CREATE TABLE kernel_run_row (
   external_id INTEGER,            -- id of the op that launched it
   grid_id INTEGER REFERENCES text_row(id),  -- JSON list of 3
   block_id INTEGER REFERENCES text_row(id), -- JSON list of 3
-  op_run_id INTEGER REFERENCES op_run_row(id) -- made by the join: an op on the CPU that ran as a kernel of the graph (extern kernel)
+  op_run_id INTEGER REFERENCES op_run_row(id), -- made by the join: an op on the CPU that ran as a kernel of the graph (extern kernel)
+  frame_id INTEGER REFERENCES python_frame_row(id) -- made by the join: a Python frame that called a CPU kernel of which no event was recorded
 ) STRICT;
 
 -- One copy or memset on a device.
@@ -203,7 +203,9 @@ CREATE TABLE op_run_link_row (
   op_run_id INTEGER PRIMARY KEY REFERENCES op_run_row(id),
   slice_id INTEGER REFERENCES compiled_slice_row(id), -- the graph call it ran in
   self_ns INTEGER NOT NULL,       -- its time less that of the ops directly inside it
-  device_ns INTEGER               -- sum of the device kernels that it launched itself; NULL: none
+  device_ns INTEGER,              -- sum of the device kernels that it launched itself; NULL: none
+  compile_id INTEGER REFERENCES compile(id), -- a phase of this compile
+  join_key TEXT                   -- K7
 ) STRICT;
 CREATE TABLE collective_run_link_row (
   collective_run_id INTEGER PRIMARY KEY REFERENCES collective_run_row(id),
@@ -263,7 +265,8 @@ CREATE VIEW compiled_region AS
 CREATE VIEW kernel_run AS
   SELECT k.id, k.profile_id, l.slice_id AS graph_call_id, l.kernel_id, t.text AS name, k.device, k.stream,
     k.start_ns / 1e3 AS start_us, k.duration_ns / 1e3 AS duration_us, l.enqueued_ns / 1e3 AS enqueued_us, g.text AS grid, b.text AS block,
-    l.join_key, n.text AS join_note, k.start_ns, k.duration_ns, k.thread_id, k.op_run_id, p.rank, p.process_id
+    l.join_key, n.text AS join_note, k.start_ns, k.duration_ns, k.thread_id, k.op_run_id, p.rank, p.process_id,
+    k.frame_id
   FROM kernel_run_row k JOIN profile p ON p.id = k.profile_id LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = k.id
   LEFT JOIN text_row t ON t.id = k.name_id LEFT JOIN text_row g ON g.id = k.grid_id LEFT JOIN text_row b ON b.id = k.block_id
   LEFT JOIN text_row n ON n.id = l.note_id;
@@ -276,7 +279,8 @@ CREATE VIEW device_copy AS
 CREATE VIEW op_run AS
   SELECT o.id, o.profile_id, l.slice_id AS graph_call_id, t.text AS name, o.start_ns / 1e3 AS start_us, o.duration_ns / 1e3 AS duration_us,
     l.device_ns / 1e3 AS device_us, h.tid AS thread, l.self_ns / 1e3 AS self_us, o.start_ns, o.duration_ns, o.thread_id, o.external_id,
-    o.sequence_number, s.text AS shapes, f.text AS file, p.rank, p.process_id
+    o.sequence_number, s.text AS shapes, f.text AS file, p.rank, p.process_id,
+    l.compile_id, l.join_key
   FROM op_run_row o JOIN profile p ON p.id = o.profile_id LEFT JOIN op_run_link_row l ON l.op_run_id = o.id
   LEFT JOIN profile_thread h ON h.id = o.thread_id LEFT JOIN text_row t ON t.id = o.name_id LEFT JOIN text_row s ON s.id = o.shapes_id
   LEFT JOIN text_row f ON f.id = o.file_id;

@@ -13,8 +13,20 @@ namespace tlparse {
 
 namespace {
 
+// Calls are those of the graph of the compile that was called most. A profile that ended before the
+// compile began says nothing about it.
 constexpr char kQuery[] =
-    "SELECT r.name AS run, h.*, n.ordinal AS launch FROM compile_history h "
+    "WITH ran AS MATERIALIZED (SELECT compile_id, max(calls) AS calls, sum(us) AS run_us, "
+    "sum(device_us) AS device_us FROM (SELECT l.compile_id, l.graph_id, count(*) AS calls, "
+    "sum(s.duration_ns) / 1e3 AS us, sum(l.device_ns) / 1e3 AS device_us FROM profile p JOIN "
+    "compiled_slice_row s ON s.profile_id = p.id JOIN compiled_slice_link_row l ON l.slice_id = "
+    "s.id WHERE p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, "
+    "2) GROUP BY 1) "
+    "SELECT r.name AS run, h.*, n.ordinal AS launch, CASE WHEN ran.calls IS NOT NULL OR (EXISTS "
+    "(SELECT 1 FROM profile x WHERE x.process_id = h.process_id AND x.kind IN ('kineto', 'nsys') "
+    "AND x.end_us >= h.start_time_us) AND EXISTS (SELECT 1 FROM graph g WHERE g.compile_id = "
+    "h.compile_id)) THEN coalesce(ran.calls, 0) END AS calls, ran.run_us, ran.device_us FROM "
+    "compile_history h LEFT JOIN ran ON ran.compile_id = h.compile_id "
     "JOIN run r ON r.id = h.run_id JOIN process p ON p.id = h.process_id "
     "LEFT JOIN launch n ON n.id = p.launch_id "
     "WHERE (?1 IS NULL OR h.rank = ?1) AND (?2 IS NULL OR r.id = ?2) "
@@ -46,13 +58,16 @@ std::string Remarks(const Statement& row, const std::function<int(std::string_vi
   };
   if (!row.IsNull(at("fail_type"))) add(fmt::format("{}", row.Text(at("fail_type"))));
   if (row.Int(at("graph_breaks")) > 0)
-    add(fmt::format("{} graph breaks", row.Int(at("graph_breaks"))));
+    add(fmt::format("{} graph break{}", row.Int(at("graph_breaks")),
+                    row.Int(at("graph_breaks")) == 1 ? "" : "s"));
   if (!row.IsNull(at("recompile_reason")))
     add(fmt::format("recompiles {}", row.Text(at("recompile_reason"))));
+  if (!row.IsNull(at("calls")) && row.Int(at("calls")) < 2)
+    add(row.Int(at("calls")) == 0 ? "no call in the profiles" : "one call in the profiles");
   return remarks;
 }
 
-Result<void> PrintHistory(Statement& row, const RunFilter& runs) {
+Result<void> PrintHistory(Statement& row, const RunFilter& runs, bool has_profiles) {
   std::map<std::string, int, std::less<>> columns;
   for (int column = 0; column < row.column_count(); ++column)
     columns[std::string(row.ColumnName(column))] = column;
@@ -60,30 +75,45 @@ Result<void> PrintHistory(Statement& row, const RunFilter& runs) {
     return columns.find(name)->second;
   };
   using Align = Table::Align;
-  Table table = runs.MakeTable({{"rank"},
-                                {"compile"},
-                                {"start (UTC)"},
-                                {"function"},
-                                {"status"},
-                                {"total", Align::kRight},
-                                {"dynamo", Align::kRight},
-                                {"inductor", Align::kRight},
-                                {"backward", Align::kRight},
-                                {"graphs", Align::kRight},
-                                {"caches"},
-                                {"remarks"}});
+  std::vector<Table::Column> headings = {{"rank"},
+                                         {"compile"},
+                                         {"start (UTC)"},
+                                         {"function"},
+                                         {"status"},
+                                         {"total", Align::kRight},
+                                         {"dynamo", Align::kRight},
+                                         {"inductor", Align::kRight},
+                                         {"backward", Align::kRight},
+                                         {"graphs", Align::kRight}};
+  if (has_profiles) {
+    headings.push_back({"calls", Align::kRight});
+    headings.push_back({"run time", Align::kRight});
+  }
+  headings.push_back({"caches"});
+  headings.push_back({"remarks"});
+  Table table = runs.MakeTable(std::move(headings));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
     std::string label(row.Text(at("label")));
     if (row.Int(at("generation")) > 0) label += fmt::format(" #{}", row.Int(at("generation")) + 1);
-    runs.Add(
-        table, Cell(row, at("run")),
-        {Cell(row, at("rank")), label, Time(row, at("start_time_us")), Cell(row, at("function")),
-         Cell(row, at("status")), Total(row, at("duration_us"), at("backward_duration_us")),
-         Duration(row, at("dynamo_us")), Duration(row, at("inductor_us")),
-         Duration(row, at("backward_duration_us")), Cell(row, at("graphs")),
-         Cell(row, at("caches")), Remarks(row, at)});
+    std::vector<std::string> cells = {Cell(row, at("rank")),
+                                      label,
+                                      Time(row, at("start_time_us")),
+                                      Cell(row, at("function")),
+                                      Cell(row, at("status")),
+                                      Total(row, at("duration_us"), at("backward_duration_us")),
+                                      Duration(row, at("dynamo_us")),
+                                      Duration(row, at("inductor_us")),
+                                      Duration(row, at("backward_duration_us")),
+                                      Cell(row, at("graphs"))};
+    if (has_profiles) {
+      cells.push_back(Cell(row, at("calls")));
+      cells.push_back(Duration(row, at("run_us")));
+    }
+    cells.push_back(Cell(row, at("caches")));
+    cells.push_back(Remarks(row, at));
+    runs.Add(table, Cell(row, at("run")), std::move(cells));
   }
   if (table.empty()) {
     std::puts("no compiles in this database");
@@ -98,7 +128,7 @@ Result<void> PrintHistory(Statement& row, const RunFilter& runs) {
 int RunHistory(std::span<const std::string> arguments) {
   Arguments app(
       "The compiles in order of time: when, how long by phase, status, graph breaks, recompiles "
-      "and why, caches.",
+      "and why, caches; with profiles how often each was called, and how long it ran.",
       "history");
   AnswerArguments common;
   std::optional<std::int64_t> rank;
@@ -115,7 +145,10 @@ int RunHistory(std::span<const std::string> arguments) {
   if (Result<void> bound = run.Bind(*database, 2, *statement); !bound)
     return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "compiles");
-  if (Result<void> printed = PrintHistory(*statement, run); !printed)
+  const Result<std::int64_t> has_profiles = database->QueryInt(
+      "SELECT EXISTS (SELECT 1 FROM profile WHERE kind IN ('kineto', 'nsys', 'libtrace'))");
+  if (!has_profiles) return ReportError(has_profiles.error());
+  if (Result<void> printed = PrintHistory(*statement, run, *has_profiles != 0); !printed)
     return ReportError(printed.error());
   return kExitDone;
 }

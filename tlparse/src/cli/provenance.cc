@@ -11,10 +11,16 @@ namespace {
 
 // Kernels with their nodes and source lines, narrowed down from one of three ends.
 constexpr char kSelect[] =
+    "WITH measured AS MATERIALIZED (SELECT l.kernel_id, s.graph_id, count(*) AS calls, "
+    "sum(r.duration_ns) / 1e3 AS us FROM profile p JOIN kernel_run_row r ON r.profile_id = p.id "
+    "JOIN kernel_run_link_row l ON l.kernel_run_id = r.id JOIN compiled_slice_link_row s ON "
+    "s.slice_id = l.slice_id WHERE p.overlaps_id IS NULL AND l.kernel_id IS NOT NULL GROUP BY 1, "
+    "2) "
     "SELECT k.rank, k.label, k.direction, k.kernel, k.debug_handle, k.code_line, "
     "k.post_grad_nodes, k.pre_grad_nodes, k.file, k.line, "
     "k.function, k.code, k.basis, k.stack_ordinal, k.kernel_id, k.graph_id, k.compile_id, r.name "
-    "AS run FROM kernel_provenance k "
+    "AS run, m.calls, m.us AS measured_us FROM kernel_provenance k "
+    "LEFT JOIN measured m ON m.kernel_id = k.kernel_id AND m.graph_id = k.graph_id "
     "JOIN compile c ON c.id = k.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f "
     "ON f.id = p.log_file_id "
     "JOIN run r ON r.id = f.run_id LEFT JOIN launch n ON n.id = p.launch_id WHERE "
@@ -31,7 +37,8 @@ constexpr char kSelect[] =
     "     WHERE n.kernel_id = k.kernel_id AND m.pre_grad_node = ?4))"
     " AND (?5 IS NULL OR k.rank = ?5) AND (?6 IS NULL OR r.id = ?6) AND (?7 IS NULL OR n.ordinal = "
     "?7)"
-    " ORDER BY k.compile_id, k.graph_id, k.kernel_id, k.stack_ordinal";
+    " ORDER BY CASE WHEN ?8 THEN coalesce(m.us, -1) END DESC, k.compile_id, k.graph_id, "
+    "k.kernel_id, k.stack_ordinal";
 
 struct Source {
   std::optional<std::string> file;
@@ -53,10 +60,13 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
                                 {"compile"},
                                 {"graph"},
                                 {"kernel"},
+                                {"measured", Table::Align::kRight},
+                                {"calls", Table::Align::kRight},
                                 {"post-grad nodes"},
                                 {"pre-grad nodes"},
                                 {"source"},
                                 {"code"}});
+  std::pair<std::int64_t, std::int64_t> latest;  // kernel and graph
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
@@ -64,8 +74,14 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
     if (!row.IsNull(4)) kernel += ":" + Cell(row, 4);
     std::string source;
     if (!row.IsNull(8)) source = fmt::format("{}:{} {}", row.Text(8), row.Int(9), row.Text(10));
+    // Once for a kernel of several stacks.
+    const bool is_first = latest != std::pair(row.Int(14), row.Int(15));
+    latest = {row.Int(14), row.Int(15)};
+    const std::string measured =
+        is_first && !row.IsNull(19) ? HumanDuration(row.Real(19) / 1e6) : std::string();
     runs.Add(table, Cell(row, 17),
-             {Cell(row, 0), Cell(row, 1), Cell(row, 2), kernel, Cell(row, 6), Cell(row, 7), source,
+             {Cell(row, 0), Cell(row, 1), Cell(row, 2), kernel, measured,
+              is_first ? Cell(row, 18) : std::string(), Cell(row, 6), Cell(row, 7), source,
               Cell(row, 11)});
   }
   if (table.empty()) return false;
@@ -76,10 +92,13 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
 }  // namespace
 
 int RunProvenance(std::span<const std::string> arguments) {
-  Arguments app("Which Python lines a kernel comes from, and which kernels a line or node became.",
-                "provenance");
+  Arguments app(
+      "Which Python lines a kernel comes from, and which kernels a line or node became; with "
+      "profiles how long each kernel ran in all.",
+      "provenance");
   AnswerArguments common;
   std::optional<std::string> kernel, source, node;
+  std::string sort = "compile";
   std::optional<std::int64_t> rank;
   RunFilter run;
   AddAnswerArguments(app, common);
@@ -88,6 +107,9 @@ int RunProvenance(std::span<const std::string> arguments) {
           "a Python line, FILE:LINE; FILE may be the end of a path; without LINE the whole file");
   app.Add("--node", node, "a post-grad or pre-grad graph node");
   app.Add("--rank", rank, "only this rank");
+  app.Add("--sort", sort, "cost: the kernels that ran longest first; compile: in order of compiles")
+      .OneOf({"compile", "cost"})
+      .ShowDefault();
   run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
@@ -100,6 +122,7 @@ int RunProvenance(std::span<const std::string> arguments) {
   statement->Bind(3, place.line);
   if (node) statement->Bind(4, std::string_view(*node));
   statement->Bind(5, rank);
+  statement->Bind(8, std::int64_t{sort == "cost"});
   if (Result<void> bound = run.Bind(*database, 6, *statement); !bound)
     return ReportError(bound.error());
   if (common.json) return PrintRowsAsJson(std::move(*statement), "kernels");

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "log/import_code.h"
+#include "runtime/frame_join.h"
 #include "runtime/join_profile.h"
+#include "runtime/phase_join.h"
 
 namespace tlparse {
 namespace {
@@ -101,7 +103,8 @@ Result<void> RemoveLinks(Database& database, std::int64_t run_id) {
       "WHERE profile_id IN {0});"
       "DELETE FROM kernel_run_link_row WHERE kernel_run_id IN (SELECT id FROM kernel_run_row WHERE "
       "profile_id IN {0});"
-      "DELETE FROM kernel_run_row WHERE op_run_id IS NOT NULL AND profile_id IN {0};"
+      "DELETE FROM kernel_run_row WHERE (op_run_id IS NOT NULL OR frame_id IS NOT NULL) AND "
+      "profile_id IN {0};"
       "DELETE FROM compiled_slice_row WHERE kind = 7 AND profile_id IN {0};"
       "DELETE FROM op_run_link_row WHERE op_run_id IN (SELECT id FROM op_run_row WHERE profile_id "
       "IN {0});"
@@ -157,8 +160,11 @@ Result<void> JoinRun(Database& database, std::int64_t run_id) {
     RETURN_IF_ERROR(set.Run());
     if (process == nullptr && !processes.empty())
       RETURN_IF_ERROR(Log(database, run_id, profile.id, ImportCode::kUnmatchedProfile, note));
-    RETURN_IF_ERROR(JoinProfile(database, code, profile.id,
-                                process == nullptr ? std::nullopt : std::optional(process->id)));
+    const std::optional<std::int64_t> process_id =
+        process == nullptr ? std::nullopt : std::optional(process->id);
+    RETURN_IF_ERROR(JoinProfile(database, code, profile.id, process_id));
+    RETURN_IF_ERROR(JoinFrames(database, profile.id));
+    RETURN_IF_ERROR(JoinPhases(database, code, profile.id, process_id));
   }
   return ReportOverlaps(database, run_id);
 }

@@ -10,7 +10,7 @@ namespace tlparse {
 
 // Makes all `_link_row` rows of a run's profiles anew from what the database holds: which process
 // each measured, which compile and graph each call belongs to, which kernel of the generated code
-// each kernel was (keys K1 … K5; see schemas/sql/runtime/profile.sql). To be called once all inputs
+// each kernel was (keys K1 … K7; see schemas/sql/runtime/profile.sql). To be called once all inputs
 // of a load are in; does nothing for a run without profiles. Memory: about 75 bytes for each op,
 // CPU kernel and launch of the largest profile, and 50 more where it has device kernels.
 Result<void> JoinRun(Database& database, std::int64_t run_id);
