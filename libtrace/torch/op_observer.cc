@@ -235,7 +235,7 @@ OpObserver::OpObserver(OpObserverOptions options) : impl_(std::make_shared<Impl>
                       .scopes({at::RecordScope::FUNCTION});
   if (is_global) {
     const std::lock_guard lock(global_mutex);
-    if (global_observer) return;  // one at a time: the first goes on
+    if (global_observer) return;  // one at a time: the first continues
     global_observer = impl_;
     impl_->handle = at::addGlobalCallback(callback);
   } else {

@@ -47,7 +47,7 @@ inline constexpr std::array<uint64_t, 2 * kMaxDimensions> kFactors = [] {
   return factors;
 }();
 
-// Everything by which tensors are told apart; kept in `fact` too if that is not null.
+// Everything that distinguishes tensors; kept in `fact` too if that is not null.
 inline uint64_t HashOf(const at::TensorImpl& impl, Facts* fact) {
   const c10::IntArrayRef sizes = impl.sizes();
   const size_t dimensions = std::min(sizes.size(), kMaxDimensions);

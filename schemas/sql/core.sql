@@ -9,6 +9,14 @@
 --   * Times are microseconds since the epoch, UTC, unless the column says otherwise. JSON is JSON text.
 --   * Foreign keys are declared for readers and checked by the tests; ingest does not enforce them row by row.
 
+-- What the tables, views and columns of this schema hold: the comments of schemas/sql. Columns whose names say it have no row.
+CREATE TABLE schema_doc (
+  name TEXT NOT NULL,     -- of the table or view
+  column TEXT NOT NULL,   -- empty: the table or view itself
+  text TEXT NOT NULL,
+  PRIMARY KEY (name, column)
+) STRICT, WITHOUT ROWID;
+
 -- One ingest of one job: one call of `tlparse` makes one run.
 CREATE TABLE run (
   id INTEGER PRIMARY KEY,
@@ -238,6 +246,7 @@ CREATE TABLE import_log_row (
   profile_id INTEGER REFERENCES profile(id) -- a file that is no log: profile, recorder dump
 ) STRICT;
 
+-- What was dropped, odd or damaged: one row for each place, with the advice of its code.
 CREATE VIEW import_log AS
   SELECT i.id, i.run_id, i.log_file_id, i.record_id, i.line, i.byte_offset, c.severity, c.code, i.message, c.advice,
     i.text, i.line_count, i.profile_id

@@ -49,6 +49,20 @@ class SchemaExamples(harness.EndToEnd):
             self.database, "SELECT name FROM sqlite_master WHERE type = 'view'") if f"`{name}`" not in text]
         self.assertEqual(missing, [])
 
+    def test_public_names_and_values_are_described(self):
+        with open(README, encoding="utf-8") as file:
+            named = {name for line in file if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+        described = {name for name, in harness.rows(self.database, "SELECT name FROM schema_doc WHERE column = ''")}
+        self.assertEqual(sorted(named - described), [])
+        self.assertEqual(harness.rows(self.database, "SELECT count(*) FROM schema_doc WHERE name NOT IN (SELECT name FROM sqlite_schema) "
+                                      "OR column <> '' AND NOT EXISTS (SELECT 1 FROM pragma_table_info(schema_doc.name) c "
+                                      "WHERE c.name = schema_doc.column)"), [[0]])
+        for name, column, word in (("cache_event", "state", "guard_miss"), ("record", "payload_state", "cr_removed"),
+                                   ("graph_call", "basis", "libtrace"), ("compile", "status", "unfinished"), ("cache_event", "key", "log")):
+            with self.subTest(name=name, column=column):
+                text = harness.rows(self.database, "SELECT text FROM schema_doc WHERE name = ? AND column = ?", name, column)
+                self.assertIn(word, text[0][0])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -22,7 +22,7 @@ TEST_CASE("Every key of every artifact reaches its own ingestor", "[router]") {
   const auto artifacts = AllArtifacts();
   REQUIRE(routes.router.ingestors().size() == artifacts.size());
   for (std::size_t index = 0; index < artifacts.size(); ++index) {
-    for (std::string_view key : artifacts[index]->keys) {
+    for (const auto& [key, traits] : artifacts[index]->keys) {
       CAPTURE(key);
       if (key.find('*') != key.npos) continue;
       const bool is_artifact = key.starts_with("artifact/");

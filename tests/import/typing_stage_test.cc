@@ -14,7 +14,7 @@ std::string ArtifactText(std::string_view name) {
 }
 }  // namespace
 
-TEST_CASE("What is unknown is told once per file", "[typing_stage]") {
+TEST_CASE("What is unknown is reported once per file", "[typing_stage]") {
   Ingest ingest;
   const std::string text = ArtifactText("new_one") + ArtifactText("new_one") +
                            ArtifactText("new_two") + Header("\"new_kind\": {}") + "\n" +

@@ -370,7 +370,7 @@ TEST_CASE("No memory for a record costs the record", "[fault]") {
 }
 #endif
 
-TEST_CASE("Variables switch tracing on, and bad ones are told once", "[options]") {
+TEST_CASE("Variables switch tracing on, and bad ones are reported once", "[options]") {
   const TemporaryDirectory directory;
   std::string errors;
   // A fresh process: the variables are read once.

@@ -81,7 +81,7 @@ TEST_CASE("JsonWriter writes numbers that read back", "[json]") {
   CHECK(number(std::optional<int>()) == "null");
 }
 
-TEST_CASE("JsonWriter stays well formed whatever it is told", "[json]") {
+TEST_CASE("JsonWriter stays well formed whatever is called", "[json]") {
   std::string out;
   JsonWriter json(out);
   json.BeginObject().Int(1).Key("a").Key("b").BeginArray().EndObject();

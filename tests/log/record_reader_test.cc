@@ -294,7 +294,7 @@ TEST_CASE("RecordReader reports a damaged header with its lines and reads on", "
   CHECK(log.findings[0].text == broken + "\n\tits payload");
 }
 
-TEST_CASE("A missing payload is told from one that the end of the file cut off",
+TEST_CASE("A missing payload differs from one that the end of the file cut off",
           "[record_reader]") {
   const std::string header = Header(HasPayload("x")) + "\n";
   Load load;

@@ -4,7 +4,7 @@
 
 using namespace tlparse;  // NOLINT: a test
 
-TEST_CASE("Inputs are told by what they hold", "[recognize]") {
+TEST_CASE("Inputs are recognised by what they hold", "[recognize]") {
   CHECK(Recognize(R"({"schemaVersion": 1, "traceEvents": [)") == InputKind::kProfile);
   CHECK(Recognize("\xEF\xBB\xBF {\"traceEvents\": [{\"ph\": \"X\"") == InputKind::kProfile);
   CHECK(Recognize(R"([{"ph": "X", "cat": "cpu_op"}])") == InputKind::kProfile);

@@ -103,7 +103,7 @@ TEST_CASE("Rows keep their ids, in order or not", "[batch_table]") {
   CHECK(insert({4, 5, 6}));
   CHECK(insert({7, 8}));   // go on
   CHECK(insert({12, 9}));  // do not
-  CHECK(insert({10}));     // goes on from 9, which is not the greatest
+  CHECK(insert({10}));     // continues from 9, which is not the greatest
   CHECK(insert({13}));
   CHECK(insert({14, 16}));    // begins as if
   CHECK_FALSE(insert({16}));  // taken

@@ -48,7 +48,7 @@ TEST_CASE("A string that is no text shares the id of its repaired form", "[text_
         Lines{"61EFBFBD", "6E657874"});
 }
 
-TEST_CASE("A pool goes on where an existing database ends", "[text_pool]") {
+TEST_CASE("A pool continues where an existing database ends", "[text_pool]") {
   ScratchDatabase scratch;
   TableSet tables;
   TextPool first(tables);

@@ -93,6 +93,48 @@ class Stages(unittest.TestCase):
         self.assertEqual("", "\n".join(failures))
 
 
+class Names(unittest.TestCase):
+    """Two types of one name in one namespace are one type to the linker, which mixes up their functions."""
+    OPENS = re.compile(r"^(?:inline )?namespace(?: ([\w:]+))? \{")
+    TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum|union) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: :[^:].*)?(?: \{.*|)$")
+
+    def types(self, text):
+        """The types that a file defines in a namespace with a name, as namespace::Name."""
+        spaces = []
+        lines = text.splitlines()
+        for number, line in enumerate(lines):
+            opens = self.OPENS.match(line)
+            if opens:
+                if not line.rstrip().endswith("}"):
+                    spaces.append(opens.group(1))
+                continue
+            if line.startswith("}") and "namespace" in line and spaces:
+                spaces.pop()
+                continue
+            found = self.TYPE.match(line)
+            if found and None not in spaces and ("{" in line or not line.rstrip().endswith(";")):
+                head = line if "{" in line else line + " ".join(lines[number + 1:number + 3])
+                if "{" in head.split(";")[0]:
+                    yield "::".join(filter(None, spaces)) + "::" + found.group(1)
+
+    def test_no_type_is_defined_twice(self):
+        places = {}
+        for folder in ("tlparse", "libtrace"):
+            for path in below(os.path.join(ROOT, folder), ".h", ".cc"):
+                for name in self.types(read(path)):
+                    places.setdefault(name, set()).add(os.path.relpath(path, ROOT))
+        self.assertGreater(len(places), 300)
+        # Programs of their own: the generators that run at build time, examples.
+        programs = re.compile(r"_main\.cc$|/examples/|/tools/")
+        self.assertEqual({}, {name: sorted(paths) for name, paths in places.items()
+                              if len([path for path in paths if not programs.search(path)]) > 1})
+
+    def test_it_finds_them(self):
+        text = "namespace a {\nstruct One {\n};\nclass Two final : public One {\n};\nstruct Three;\nnamespace {\nstruct Four {\n};\n}  // namespace\n" \
+               "enum class Five : int { kA };\n}  // namespace a\nnamespace a::b {\nstruct One {};\n}  // namespace a::b\n"
+        self.assertEqual(["a::One", "a::Two", "a::Five", "a::b::One"], list(self.types(text)))
+
+
 class Libtrace(unittest.TestCase):
     """The library stands alone: it knows nothing of tlparse, and its headers compile by themselves."""
     FOLDER = os.path.join(ROOT, "libtrace")
@@ -134,6 +176,30 @@ class Families(unittest.TestCase):
         self.assertTrue(code)
         self.assertEqual(code, stems("schemas", "sql", "artifacts", ending=".sql"))
         self.assertEqual(set(), code - stems("fixtures", "artifacts", ending=".test"))
+
+
+    def check_keys(self, *sources):
+        cmake = shutil.which("cmake")
+        if cmake is None:
+            self.skipTest("no cmake")
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for number, text in enumerate(sources):
+                paths.append(os.path.join(folder, "family_%d.cc" % number))
+                with open(paths[-1], "w", encoding="utf-8") as file:
+                    file.write(text)
+            return subprocess.run([cmake, "-DSOURCES=" + ";".join(paths), "-P",
+                                   os.path.join(ROOT, "tlparse", "cmake", "ArtifactKeys.cmake")], capture_output=True, text=True)
+
+    def test_a_key_claimed_twice_is_a_configure_error(self):
+        one = 'const char* kOther = "artifact/two";\nTLPARSE_ARTIFACT(one, One, "artifact/one",\n                 StandsAlone("kind"), "*_x")\n'
+        done = self.check_keys(one, '\nTLPARSE_ARTIFACT(two, Two, "artifact/two", "artifact/kind")\n')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for other in ('"artifact/two", OpensStretch("kind")', '"*_x"', '"artifact/two", "artifact/two"'):
+            done = self.check_keys(one, "\nTLPARSE_ARTIFACT(two, Two, %s)\n" % other)
+            self.assertNotEqual(done.returncode, 0, other)
+            self.assertIn("is claimed by", " ".join(done.stderr.split()))
+        self.assertNotEqual(self.check_keys("// no keys\n").returncode, 0)
 
 
 class Schema(unittest.TestCase):

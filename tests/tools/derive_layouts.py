@@ -73,7 +73,7 @@ def aggregator_merge():
 
 
 def fork_2_6():
-    """PyTorch 2.6: a forked child goes on writing to its parent's file, with the parent's intern
+    """PyTorch 2.6: a forked child continues to write to its parent's file, with the parent's intern
     table as it was at the fork."""
     trace = DerivedTrace("fork_2_6", "a forked child writes to its parent's file (2.6)")
     parent = load("graph_breaks_2_6")

@@ -162,7 +162,7 @@ def make(directory, size_bytes, files, distinct, processes=2):
                  for rank in range(files)]
     outputs = [open(path, "wb") for path in paths]
 
-    # A copy is never smaller than its source, so the number of copies can be told beforehand.
+    # A copy is never smaller than its source, so the number of copies is known beforehand.
     source_sizes = [sum(map(len, log)) for log in templates]
     jobs = []
     total = 0

@@ -28,7 +28,7 @@ ENVELOPE_MEMBERS = frozenset([
     "stack", "has_payload", "severity", "timestamp", "pathname", "thread",
 ])
 
-# Python refuses to read integers of more than 4,300 digits unless told otherwise.
+# Python refuses to read integers of more than 4,300 digits unless set otherwise.
 if hasattr(sys, "set_int_max_str_digits"):
     sys.set_int_max_str_digits(0)
 

@@ -12,6 +12,9 @@ foreach(source IN LISTS artifact_sources)
   endforeach()
   list(APPEND artifact_stems "${stem}")
 endforeach()
+include("${CMAKE_CURRENT_LIST_DIR}/ArtifactKeys.cmake")
+tlparse_check_artifact_keys(${artifact_sources})
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${artifact_sources})
 file(GLOB artifact_sql CONFIGURE_DEPENDS "${sql_directory}/artifacts/*.sql")
 file(GLOB runtime_sql CONFIGURE_DEPENDS "${sql_directory}/runtime/*.sql")
 file(GLOB view_sql CONFIGURE_DEPENDS "${sql_directory}/views/*.sql")
@@ -30,10 +33,6 @@ set(generator "${CMAKE_CURRENT_SOURCE_DIR}/cmake/Generate.cmake")
 add_custom_command(OUTPUT "${artifact_table}"
   COMMAND "${CMAKE_COMMAND}" "-DWHAT=artifacts" "-DSTEMS=${artifact_stems}" "-DOUT=${artifact_table}" -P "${generator}"
   DEPENDS "${generator}" VERBATIM)
-add_custom_command(OUTPUT "${schema_source}"
-  COMMAND "${CMAKE_COMMAND}" "-DWHAT=schema" "-DFILES=${schema_sql}" "-DINDEXES=${sql_directory}/indexes.sql"
-    "-DOUT=${schema_source}" -P "${generator}"
-  DEPENDS "${generator}" ${schema_sql} "${sql_directory}/indexes.sql" VERBATIM)
 file(GLOB viewer_sql CONFIGURE_DEPENDS "${sql_directory}/viewer/*.sql")
 set(viewer_tables "${CMAKE_CURRENT_BINARY_DIR}/viewer_sql.cc")
 add_custom_command(OUTPUT "${viewer_tables}"

@@ -14,7 +14,7 @@ struct GraphExecutionOrder::Impl {
   CallSite location;
   std::mutex mutex;
   std::vector<std::optional<CompileId>> order;
-  uint64_t next_ordinal = 0;  // of per-execution records: goes on after Emit
+  uint64_t next_ordinal = 0;  // of per-execution records: continues after Emit
 };
 
 GraphExecutionOrder::GraphExecutionOrder(CallSite location)

@@ -110,6 +110,7 @@ CREATE VIEW component_set_member AS
   JOIN component_row c ON c.id = l.component_id
   JOIN text_row n ON n.id = c.name_id;
 
+-- One component of one cache key. Compare hashes, never values.
 CREATE VIEW cache_component AS
   SELECT t.key, m.ordinal, m.name, coalesce(m.hash, h.hash) AS hash,
     CASE WHEN m.hash IS NULL THEN replace(m.value, char(65532), k.device_index) ELSE m.value END AS value,

@@ -71,6 +71,7 @@ CREATE TABLE gpu_activity_row (
   cuda_graph_node_id INTEGER, -- its node in that graph
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
+-- What CUPTI says of one list of gpu_activity rows.
 CREATE TABLE gpu_activity_log (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   cupti TEXT,               -- file of the CUPTI library
@@ -90,17 +91,20 @@ CREATE VIEW issued_collective AS
     i.collective_seq_id, i.p2p_seq_id, r.process_id
   FROM issued_collective_row i JOIN record_row r ON r.id = i.record_id JOIN process p ON p.id = r.process_id AND i.record_id BETWEEN p.first_record_id AND p.last_record_id;
 
+-- One timed execution of a graph, as libtrace measured it.
 CREATE VIEW graph_run AS
   SELECT e.record_id, p.rank, e.ordinal,
     (SELECT max(c.id) FROM compile c WHERE c.process_id = r.process_id AND c.label = e.label) AS compile_id, e.label, e.graph,
     e.start_us, e.duration_ns, r.process_id
   FROM graph_run_row e JOIN record_row r ON r.id = e.record_id JOIN process p ON p.id = r.process_id AND e.record_id BETWEEN p.first_record_id AND p.last_record_id;
 
+-- One op with its measured and estimated runtime (libtrace).
 CREATE VIEW measured_op AS
   SELECT o.record_id, p.rank, o.compile_id, o.ordinal, o.clock, o.name, o.node, o.count, o.total_ns, o.min_ns,
     o.max_ns, o.estimated_ns, r.process_id
   FROM measured_op_row o JOIN record_row r ON r.id = o.record_id JOIN process p ON p.id = r.process_id AND o.record_id BETWEEN p.first_record_id AND p.last_record_id;
 
+-- One kernel or copy of a GPU with the op that launched it, as libtrace measured it.
 CREATE VIEW gpu_activity AS
   SELECT a.record_id, p.rank, a.compile_id, a.ordinal, a.kind, a.name, a.op, a.node, a.device, a.stream,
     a.start_us, a.start_ns, a.duration_ns, a.size_bytes, a.source_device, a.target_device, a.cuda_graph_id, a.cuda_graph_node_id, r.process_id

@@ -12,6 +12,7 @@ CREATE TABLE model_load (
   memory_after_bytes INTEGER,
   weight_size_bytes INTEGER -- every storage counted once
 ) STRICT;
+-- One package that a model was loaded from (libtrace).
 CREATE TABLE model_package (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   compile_id INTEGER REFERENCES compile(id),
@@ -21,6 +22,7 @@ CREATE TABLE model_package (
   weight_size_bytes INTEGER,
   metadata TEXT             -- JSON object of strings
 ) STRICT;
+-- One file in a model_package.
 CREATE TABLE package_file (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   ordinal INTEGER NOT NULL,
@@ -29,6 +31,7 @@ CREATE TABLE package_file (
   crc32 INTEGER,            -- of the file, as the package says
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
+-- One kernel in a model_package.
 CREATE TABLE package_kernel (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   ordinal INTEGER NOT NULL,
@@ -38,6 +41,7 @@ CREATE TABLE package_kernel (
   stack_traces TEXT,        -- JSON list
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
+-- One weight of a package or model (libtrace).
 CREATE TABLE model_weight (
   record_id INTEGER NOT NULL REFERENCES record_row(id),  -- of a model_load or a model_package
   ordinal INTEGER NOT NULL,
@@ -50,6 +54,7 @@ CREATE TABLE model_weight (
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
+-- One input or output of a specialised TorchScript graph (libtrace).
 CREATE TABLE graph_value (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   role TEXT NOT NULL,       -- input, output
@@ -66,6 +71,7 @@ CREATE TABLE graph_value (
   PRIMARY KEY (record_id, role, ordinal)
 ) STRICT, WITHOUT ROWID;
 
+-- Cache entries that libtrace saved or put back together.
 CREATE TABLE cache_bundle (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   compile_id INTEGER REFERENCES compile(id),
@@ -75,6 +81,7 @@ CREATE TABLE cache_bundle (
   size_bytes INTEGER,
   skipped_count INTEGER
 ) STRICT;
+-- One key of a cache_bundle.
 CREATE TABLE cache_bundle_key (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   ordinal INTEGER NOT NULL,

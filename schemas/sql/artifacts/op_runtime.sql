@@ -40,6 +40,7 @@ CREATE VIEW op_runtime AS
   JOIN record_row r ON r.id = u.record_id JOIN process p ON p.id = r.process_id AND u.record_id BETWEEN p.first_record_id AND p.last_record_id
   WHERE u.estimate_content_id IS NOT NULL;
 
+-- One output tensor of an op: shape, stride, dtype.
 CREATE VIEW tensor_meta AS
   SELECT u.record_id, p.rank, u.compile_id, u.graph_id, o.name AS op, t.ordinal, t.shape, t.stride,
     t.dtype, t.op_ordinal, u.content_id, r.process_id

@@ -62,14 +62,17 @@ CREATE VIEW leftover_kernel AS
   SELECT g.compile_id, g.id AS graph_id, k.name, k.debug_handle, g.code_record_id AS record_id, k.ordinal
   FROM graph g JOIN leftover_kernel_row k ON k.content_id = g.provenance_content_id;
 
+-- One post-grad node that a kernel computes.
 CREATE VIEW kernel_node AS
   SELECT n.kernel_id, n.post_grad_node, c.record_id
   FROM kernel_node_row n LEFT JOIN kernel_row k ON k.id = n.kernel_id LEFT JOIN content_row c ON c.id = k.content_id;
 
+-- One post-grad node of a graph and a pre-grad node that it comes from.
 CREATE VIEW node_mapping AS
   SELECT g.compile_id, g.id AS graph_id, m.post_grad_node, m.pre_grad_node, g.code_record_id AS record_id
   FROM graph g JOIN node_mapping_row m ON m.content_id = g.provenance_content_id;
 
+-- One frame of the Python stacks that a kernel comes from.
 CREATE VIEW kernel_source AS
   SELECT s.kernel_id, s.stack_ordinal, s.frame_ordinal, f.text AS file, s.line, u.text AS function, c.text AS code,
     (SELECT name FROM kernel_source_basis WHERE id = s.basis) AS basis,

@@ -8,6 +8,7 @@ CREATE TABLE trace_writer (
   time_ns INTEGER,          -- when this was written, UTC
   utc_offset_s INTEGER      -- local time minus UTC
 ) STRICT;
+-- One kind of loss that a libtrace writer reports.
 CREATE TABLE trace_loss (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   ordinal INTEGER NOT NULL,
@@ -19,6 +20,7 @@ CREATE TABLE trace_loss (
   last_us INTEGER,
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
+-- How many records of one name were lost (libtrace).
 CREATE TABLE lost_record (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   ordinal INTEGER NOT NULL,

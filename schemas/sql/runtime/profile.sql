@@ -246,6 +246,7 @@ CREATE VIEW kernel_line AS
   FROM kernel_line_row k LEFT JOIN text_row f ON f.id = k.file_id LEFT JOIN text_row u ON u.id = k.function_id
   LEFT JOIN text_row c ON c.id = k.code_id;
 
+-- One measured call of a compiled graph; graph_execution is the order as PyTorch logged it.
 CREATE VIEW graph_call AS
   SELECT s.id, s.profile_id, p.process_id, p.rank, l.compile_id, l.graph_id,
     CASE WHEN s.kind = 0 THEN k.text END AS key, g.direction, s.start_ns / 1e3 AS start_us, s.duration_ns / 1e3 AS duration_us,
@@ -255,6 +256,7 @@ CREATE VIEW graph_call AS
   LEFT JOIN graph g ON g.id = l.graph_id LEFT JOIN text_row k ON k.id = s.name_id LEFT JOIN text_row n ON n.id = l.note_id
   WHERE l.is_call = 1;
 
+-- One run of a compiled region ("Torch-Compiled Region") in a profile.
 CREATE VIEW compiled_region AS
   SELECT s.id, s.profile_id, p.process_id, p.rank, k.text AS label, l.compile_id, s.start_ns / 1e3 AS start_us,
     s.duration_ns / 1e3 AS duration_us, l.join_key, n.text AS join_note, s.start_ns, s.duration_ns, s.thread_id, l.is_call

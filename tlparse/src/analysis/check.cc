@@ -73,7 +73,7 @@ Result<Tally> CountCacheMisses(Database& database, const Job& job) {
       "coalesce(k.key, 'no key') FROM cache_event_row e LEFT JOIN text_row l ON l.id = e.layer_id "
       "LEFT JOIN cache_key_row k ON k.id = e.key_id WHERE e.state IN (1, 2) ORDER BY e.record_id");
 }
-// A restart is no failure: the compile goes on.
+// A restart is no failure: the compile continues.
 Result<Tally> CountFailures(Database& database, const Job& job) {
   return Count(
       database, job,

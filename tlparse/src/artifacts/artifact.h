@@ -140,20 +140,52 @@ class Ingestor {
   }
 };
 
-// One row of the generated table. `keys`: record keys, or "artifact/<name>". A key may end or begin
-// with '*' ("artifact/*_cache_hit", "artifact/vllm_*"): patterns are asked only where no exact key
-// matches, the longest first.
+// What a record says of the compile that it belongs to.
+struct KeyTraits {
+  // Belongs to no compile, although it may carry a stack. (An event does belong to the stretch of
+  // records without ids that it stands in.)
+  bool stands_alone = false;
+  // Only a compile writes it: without ids it opens a stretch, even where the log carries no stacks.
+  bool opens_stretch = false;
+  // Is the first of a compile: after the start or metrics of one with the same ids, that begins
+  // again (torch._dynamo.reset()).
+  bool begins_again = false;
+};
+
+// A key of a family: a record key, or "artifact/<name>". It may end or begin with '*'
+// ("artifact/*_cache_hit", "artifact/vllm_*"): patterns are asked only where no exact key matches,
+// the longest first, and have no traits. A key that is claimed twice is a configure error.
+struct ArtifactKey {
+  std::string_view text;
+  KeyTraits traits;
+  constexpr ArtifactKey(const char* key) : text(key) {}
+};
+constexpr ArtifactKey StandsAlone(ArtifactKey key) {
+  key.traits.stands_alone = true;
+  return key;
+}
+constexpr ArtifactKey OpensStretch(ArtifactKey key) {
+  key.traits.opens_stretch = true;
+  return key;
+}
+constexpr ArtifactKey BeginsAgain(ArtifactKey key) {
+  key.traits.begins_again = true;
+  return key;
+}
+
+// One row of the generated table.
 struct Artifact {
   std::string_view stem;
   std::unique_ptr<Ingestor> (*create)();
-  std::span<const std::string_view> keys;
+  std::span<const ArtifactKey> keys;
 };
 
-// At the end of <stem>.cc, inside namespace tlparse.
+// At the end of <stem>.cc, inside namespace tlparse: the keys, with their traits as in
+// StandsAlone("link").
 #define TLPARSE_ARTIFACT(stem, type, ...)                                        \
   namespace artifacts {                                                          \
   namespace {                                                                    \
-  constexpr std::string_view stem##_keys[] = {__VA_ARGS__};                      \
+  constexpr ArtifactKey stem##_keys[] = {__VA_ARGS__};                           \
   std::unique_ptr<Ingestor> stem##_create() { return std::make_unique<type>(); } \
   }                                                                              \
   extern const Artifact stem;                                                    \

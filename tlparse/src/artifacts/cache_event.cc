@@ -279,7 +279,6 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
     if (record.compile != nullptr) {
       GraphState& graph = context.graphs().ForCacheEvent(record, context);
       event.graph_id = graph.id;
-      graph.cache_event_id = event.id;
       if (graph.cache_key.empty()) graph.cache_key = event.info.key;
       fx.aot_number = graph.aot_id.substr(0, graph.aot_id.find('_'));
       fx.is_forward = graph.aot_id.ends_with("_forward");
@@ -301,8 +300,8 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
 void CacheEvents::PlaceFx(const Record& record, PendingFxEvent fx, bool was_compiled,
                           IngestContext& context) {
   if (record.compile == nullptr) return Write(fx.event, context);
-  LookupScope& scope =
-      record.process->cache_lookups->scopes[{record.compile, std::string(record.subgraph_name)}];
+  LookupScope& scope = record.process->families.Get<CacheLookups>()
+                           .scopes[{record.compile, std::string(record.subgraph_name)}];
   std::int64_t parent_id = was_compiled ? scope.open_aot_id : 0;
   if (was_compiled && fx.is_backward) {
     const auto is_its_forward = [&](const PendingFxEvent& other) {
@@ -329,8 +328,8 @@ void CacheEvents::PlaceAot(const Record& record, const CacheEvent& event, bool c
                            IngestContext& context) {
   Write(event, context);
   if (record.compile == nullptr) return;
-  LookupScope& scope =
-      record.process->cache_lookups->scopes[{record.compile, std::string(record.subgraph_name)}];
+  LookupScope& scope = record.process->families.Get<CacheLookups>()
+                           .scopes[{record.compile, std::string(record.subgraph_name)}];
   comes_last |= scope.pending_was_compiled;
   for (PendingFxEvent& fx : scope.pending) {
     Adopt(scope, event.id, fx);
@@ -362,8 +361,7 @@ CacheInfo CacheEvents::InfoOfInstant(const CacheInstant& instant, IngestContext&
 }
 
 Result<void> CacheEvents::ProcessEnded(ProcessState& process, IngestContext& context) {
-  if (!process.cache_lookups) return {};
-  CacheLookups& lookups = *process.cache_lookups;
+  auto& lookups = process.families.Get<CacheLookups>();
   for (auto& [owner, scope] : lookups.scopes) {
     for (PendingFxEvent& fx : scope.pending) {
       // After an AOTAutograd lookup that came last: a lazy backward whose code does not tell its
@@ -383,14 +381,14 @@ Result<void> CacheEvents::ProcessEnded(ProcessState& process, IngestContext& con
     event.info = InfoOfInstant(instant, context);
     Write(event, context);
   }
-  process.cache_lookups.reset();
+  process.families.Drop<CacheLookups>();
   return {};
 }
 
 }  // namespace
 
-TLPARSE_ARTIFACT(cache_event, CacheEvents, "artifact/*_cache_hit", "artifact/*_cache_miss",
-                 "artifact/*_cache_bypass", "artifact/aotautograd_cache_hash",
-                 "artifact/fx_graph_cache_hash")
+TLPARSE_ARTIFACT(cache_event, CacheEvents, StandsAlone("artifact/dynamo_cache_bypass"),
+                 "artifact/*_cache_hit", "artifact/*_cache_miss", "artifact/*_cache_bypass",
+                 "artifact/aotautograd_cache_hash", "artifact/fx_graph_cache_hash")
 
 }  // namespace tlparse

@@ -240,6 +240,6 @@ class ChromiumEvent final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(chromium_event, ChromiumEvent, "chromium_event");
+TLPARSE_ARTIFACT(chromium_event, ChromiumEvent, StandsAlone("chromium_event"))
 
 }  // namespace tlparse

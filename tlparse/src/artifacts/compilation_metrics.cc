@@ -293,8 +293,9 @@ Result<void> CompilationMetrics::Ingest(const Record& record, IngestContext& con
 
 }  // namespace
 
-TLPARSE_ARTIFACT(compilation_metrics, CompilationMetrics, "compilation_metrics",
-                 "bwd_compilation_metrics", "compilation_metrics_runtime",
-                 "bwd_compilation_metrics_runtime", "aot_autograd_backward_compilation_metrics")
+TLPARSE_ARTIFACT(compilation_metrics, CompilationMetrics, OpensStretch("compilation_metrics"),
+                 OpensStretch("bwd_compilation_metrics"), "compilation_metrics_runtime",
+                 "bwd_compilation_metrics_runtime",
+                 OpensStretch("aot_autograd_backward_compilation_metrics"))
 
 }  // namespace tlparse

@@ -43,6 +43,7 @@ class DynamoStart final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(dynamo_start, DynamoStart, "dynamo_start", "str")
+TLPARSE_ARTIFACT(dynamo_start, DynamoStart, OpensStretch(BeginsAgain("dynamo_start")),
+                 StandsAlone("str"))
 
 }  // namespace tlparse

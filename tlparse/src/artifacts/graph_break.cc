@@ -2,12 +2,11 @@
 // (symbolic_convert.log_graph_break, convert_frame's wrapper, exc.unimplemented_with_warning), in
 // these shapes:
 //
-//   Graph break in user code at FILE:LINE        |  WON'T CONVERT FUNCTION FILE line LINE |  [user
-//   stack] Reason: …   (2.14: Graph Break Reason: …)    |  ========== TorchDynamo Stack Trace
-//   ==========  |  [Traceback …] User code traceback:                         |  Traceback … |
-//   message
-//     File …                                     |  ========== The above exception occurred …
-//   [Traceback …]                                |    File …
+//   Graph break in user code at FILE:LINE        |  WON'T CONVERT FUNCTION FILE line LINE          |  [user stack]
+//   Reason: …   (2.14: Graph Break Reason: …)    |  ========== TorchDynamo Stack Trace ==========  |  [Traceback …]
+//   User code traceback:                         |  Traceback …                                    |  message
+//     File …                                     |  ========== The above exception occurred …      |
+//   [Traceback …]                                |    File …                                       |
 #include "rows/graph_break.h"
 
 #include <charconv>
@@ -87,7 +86,7 @@ std::string_view CauseOf(std::string_view reason) {
   return TrimEnd(reason.substr(0, reason.find('\n')));
 }
 
-// The exception that the text ends with, in one line where it goes on about the graph.
+// The exception that the text ends with, in one line where it continues with the graph.
 std::string ReasonOf(const TracebackSummary& summary) {
   std::string reason(summary.type);
   if (!reason.empty() && !summary.message.empty()) reason += ": ";

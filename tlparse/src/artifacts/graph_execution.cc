@@ -20,6 +20,11 @@ std::optional<std::string_view> Label(const simdjson::dom::element& entry) {
   return std::nullopt;
 }
 
+// Of a process, so far.
+struct Executions {
+  std::int64_t count = 0;
+};
+
 class GraphExecutions final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
@@ -33,11 +38,12 @@ class GraphExecutions final : public Ingestor {
       ASSIGN_OR_RETURN(const Order order, ReadOrder(record, context));
       known = orders_.insert_or_assign(record.payload_id, order).first;
     }
+    auto& executions = record.process->families.Get<Executions>();
     context.rows().Add(GraphExecutionUseRow{.record_id = record.id,
                                             .process_id = record.process->id,
-                                            .first_ordinal = record.process->execution_count,
+                                            .first_ordinal = executions.count,
                                             .content_id = known->second.content_id});
-    record.process->execution_count += known->second.length;
+    executions.count += known->second.length;
     return {};
   }
 
@@ -83,7 +89,7 @@ class GraphExecutions final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(graph_execution, GraphExecutions, "artifact/graph_execution",
-                 "artifact/inductor_graph_execution")
+TLPARSE_ARTIFACT(graph_execution, GraphExecutions, StandsAlone("artifact/graph_execution"),
+                 StandsAlone("artifact/inductor_graph_execution"))
 
 }  // namespace tlparse

@@ -89,12 +89,14 @@ class GraphTexts final : public Ingestor {
         (stage.is_aot_forward || stage.is_aot_backward) && record.process->torch_version.empty();
     if (!stage.is_pre_grad && !stage.is_final && !is_aot) return;
     if (CompileState* compile = record.compile; compile != nullptr) {
-      if (stage.is_pre_grad) compile->pre_grad_content_id = content_id;
+      auto& printed = compile->next_families.Get<PrintedGraphs>();
+      if (stage.is_pre_grad) printed.pre_grad_content_id = content_id;
       if (is_aot)
-        (stage.is_aot_forward ? compile->aot_forward_content_id
-                              : compile->aot_backward_content_id) = content_id;
+        (stage.is_aot_forward ? printed.aot_forward_content_id : printed.aot_backward_content_id) =
+            content_id;
     }
-    if (stage.is_final && graph != nullptr) graph->post_grad_content_id = content_id;
+    if (stage.is_final && graph != nullptr)
+      graph->families.Get<PrintedGraphs>().post_grad_content_id = content_id;
     // The text may have been seen before in a stage whose nodes are not kept (a DDP split prints
     // what becomes a pre-grad graph).
     const bool adds_rows = stage.is_pre_grad && has_rows_.insert(content_id).second;
@@ -140,10 +142,10 @@ class GraphTexts final : public Ingestor {
     const bool is_aot =
         name == "aot_joint_graph" || name == "aot_forward_graph" || name == "aot_backward_graph";
     if (name == "aot_inference_graph") {
-      compile.aot_direction = Direction::kInference;
+      compile.next_direction = Direction::kInference;
     } else if (is_aot) {
       // The backward part is compiled later, or in a segment of its own
-      compile.aot_direction = Direction::kForward;
+      compile.next_direction = Direction::kForward;
     }
     if (is_aot || name == "aot_inference_graph" || name == "dynamo_output_graph" ||
         name.starts_with("inductor_")) {
@@ -159,24 +161,23 @@ class GraphTexts final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(graph_text, GraphTexts, "dynamo_output_graph", "aot_joint_graph",
-                 "aot_forward_graph", "aot_backward_graph", "aot_inference_graph",
-                 "inductor_pre_grad_graph", "inductor_post_grad_graph", "optimize_ddp_split_graph",
-                 "optimize_ddp_split_child", "compiled_autograd_graph", "exported_program",
-                 "artifact/compiled_autograd_graph_pre_reordering",
-                 "artifact/aot_inference_graph_after_hop_passes",
-                 "artifact/aot_saved_tensors_hooks_graphs",
-                 "artifact/before_activation_quantization_fwd_aten_pass",
-                 "artifact/after_activation_quantization_fwd_aten_pass",
-                 "artifact/before_activation_quantization_bwd_aten_pass",
-                 "artifact/after_activation_quantization_bwd_aten_pass",
-                 "artifact/min_cut_failed_fx_graph", "artifact/fx_graph_runnable",
-                 "artifact/before_pre_grad_graph", "artifact/after_pre_grad_graph",
-                 "artifact/before_joint_graph", "artifact/after_joint_graph",
-                 "artifact/before_post_grad_graph", "artifact/after_post_grad_graph",
-                 "artifact/inductor_post_grad_graph", "artifact/*_pre_grad", "artifact/*_post_grad",
-                 "artifact/optimus_*", "artifact/cff_*", "artifact/pre_decomp_comms",
-                 "artifact/post_decomp_comms", "artifact/overlap_scheduling_graph_before",
-                 "artifact/overlap_scheduling_graph_after")
+TLPARSE_ARTIFACT(
+    graph_text, GraphTexts, OpensStretch("dynamo_output_graph"), OpensStretch("aot_joint_graph"),
+    OpensStretch("aot_forward_graph"), OpensStretch("aot_backward_graph"),
+    OpensStretch("aot_inference_graph"), OpensStretch("inductor_pre_grad_graph"),
+    OpensStretch("inductor_post_grad_graph"), OpensStretch("optimize_ddp_split_graph"),
+    "optimize_ddp_split_child", "compiled_autograd_graph", "exported_program",
+    "artifact/compiled_autograd_graph_pre_reordering",
+    "artifact/aot_inference_graph_after_hop_passes", "artifact/aot_saved_tensors_hooks_graphs",
+    "artifact/before_activation_quantization_fwd_aten_pass",
+    "artifact/after_activation_quantization_fwd_aten_pass",
+    "artifact/before_activation_quantization_bwd_aten_pass",
+    "artifact/after_activation_quantization_bwd_aten_pass", "artifact/min_cut_failed_fx_graph",
+    "artifact/fx_graph_runnable", "artifact/before_pre_grad_graph", "artifact/after_pre_grad_graph",
+    "artifact/before_joint_graph", "artifact/after_joint_graph", "artifact/before_post_grad_graph",
+    "artifact/after_post_grad_graph", "artifact/inductor_post_grad_graph", "artifact/*_pre_grad",
+    "artifact/*_post_grad", "artifact/optimus_*", "artifact/cff_*", "artifact/pre_decomp_comms",
+    "artifact/post_decomp_comms", "artifact/overlap_scheduling_graph_before",
+    "artifact/overlap_scheduling_graph_after")
 
 }  // namespace tlparse

@@ -141,6 +141,6 @@ class Guards final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(guard, Guards, "dynamo_cpp_guards_str", "dynamo_guards")
+TLPARSE_ARTIFACT(guard, Guards, OpensStretch("dynamo_cpp_guards_str"), "dynamo_guards")
 
 }  // namespace tlparse

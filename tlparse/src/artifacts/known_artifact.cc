@@ -17,13 +17,14 @@ class KnownArtifacts final : public Ingestor {
 TLPARSE_ARTIFACT(
     known_artifact, KnownArtifacts,
     // Records.
-    "dump_file", "link", "export", "memoizer_artifacts",
+    StandsAlone("dump_file"), StandsAlone("link"), "export", "memoizer_artifacts",
     // Process and environment.
-    "artifact/compile_worker_status", "artifact/compile_worker_sidecar_death",
-    "artifact/torch._functorch.config", "artifact/native_dsl_compile",
+    StandsAlone("artifact/compile_worker_status"),
+    StandsAlone("artifact/compile_worker_sidecar_death"), "artifact/torch._functorch.config",
+    StandsAlone("artifact/native_dsl_compile"),
     // Dynamo.
     "artifact/compiler_collective", "artifact/get_*_code_state", "artifact/put_*_code_state",
-    "artifact/dynamo_cache_entries", "artifact/dynamo_cache_exception",
+    StandsAlone("artifact/dynamo_cache_entries"), "artifact/dynamo_cache_exception",
     "artifact/dynamo_side_effects", "artifact/*_ORIGINAL_BYTECODE", "artifact/*_MODIFIED_BYTECODE",
     "artifact/compiled_autograd_compile_reasons",
     // AOTAutograd.

@@ -70,7 +70,8 @@ class OutputCode final : public Ingestor {
     if (is_wrapper) {
       graph = &context.graphs().ForOutputCode(
           record, summary ? summary->aot_id : std::string_view(), context);
-      if (graph->code_payload_id == record.payload_id) graph->code = summary;
+      if (graph->code_payload_id == record.payload_id)
+        graph->texts.Get<GraphCode>().summary = summary;
     } else {
       const bool is_main_dump = record.kind == "graph_dump" && IsMainCode(dump_name_);
       graph = is_main_dump ? context.graphs().CurrentOrOpen(record, context)
@@ -132,7 +133,7 @@ class OutputCode final : public Ingestor {
     if (graph.code_record_id != 0) return;
     graph.code_record_id = record.id;
     graph.code_payload_id = record.payload_id;
-    graph.code = std::move(summary);
+    graph.texts.Get<GraphCode>().summary = std::move(summary);
   }
 
   std::shared_ptr<const CodeSummary> Summary(const Record& record, IngestContext& context) {
@@ -197,7 +198,7 @@ class OutputCode final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(output_code, OutputCode, "inductor_output_code", "graph_dump",
+TLPARSE_ARTIFACT(output_code, OutputCode, OpensStretch("inductor_output_code"), "graph_dump",
                  "artifact/inductor_autotune_at_compile_time_code")
 
 }  // namespace tlparse

@@ -18,6 +18,30 @@
 namespace tlparse {
 namespace {
 
+// The JSON texts of a graph's provenance artifacts (reference 4.5) and the ids of their payloads;
+// null and 0 for those it does not have. Graphs with the same payload share its text.
+struct ProvenanceTexts {
+  using Text = std::shared_ptr<const std::string>;
+  struct Part {
+    std::int64_t payload_id = 0;
+    Text text;
+  };
+  Part mapping;
+  Part stacks;
+  Part kernel_nodes;  // inductor_triton_kernel_to_post_grad_nodes and its successor
+  Part post_to_pre;   // inductor_post_to_pre_grad_nodes
+};
+
+const CodeSummary* CodeOf(const GraphState& graph) {
+  const auto* code = graph.texts.Find<GraphCode>();
+  return code == nullptr ? nullptr : code->summary.get();
+}
+
+PrintedGraphs PrintedFor(const GraphState& graph) {
+  const auto* printed = graph.families.Find<PrintedGraphs>();
+  return printed == nullptr ? PrintedGraphs() : *printed;
+}
+
 class ProvenanceIngestor final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
@@ -37,9 +61,7 @@ class ProvenanceIngestor final : public Ingestor {
       checked_.insert(record.payload_id);
     }
     GraphState* graph = context.graphs().CurrentOrOpen(record, context);
-    if (graph->provenance_texts == nullptr)
-      graph->provenance_texts = std::make_shared<ProvenanceTexts>();
-    Part part = PartOf(record.name, *graph);
+    ProvenanceTexts::Part& part = PartOf(record.name, graph->texts.Get<ProvenanceTexts>());
     part.payload_id = record.payload_id;
     part.text = TextOf(record.payload_id, context);
     MakeRoom(*record.process, *graph, context);
@@ -49,18 +71,21 @@ class ProvenanceIngestor final : public Ingestor {
 
   Result<void> GraphClosed(const CompileState& compile, GraphState& graph,
                            IngestContext& context) override {
-    if (graph.id == 0 || (graph.code == nullptr && graph.provenance_texts == nullptr)) return {};
-    const GraphState& forward = ForwardOf(compile, graph);
+    const auto* known_texts = graph.texts.Find<ProvenanceTexts>();
+    if (graph.id == 0 || (CodeOf(graph) == nullptr && known_texts == nullptr)) return {};
+    const ProvenanceTexts texts = known_texts == nullptr ? ProvenanceTexts() : *known_texts;
+    const PrintedGraphs printed = PrintedFor(graph);
+    const PrintedGraphs forward = PrintedFor(ForwardOf(compile, graph));
     const std::int64_t aot_content_id = graph.direction == Direction::kBackward
                                             ? forward.aot_backward_content_id
                                             : forward.aot_forward_content_id;
     const std::int64_t pre_grad_content_id = forward.pre_grad_content_id;
     const std::int64_t post_grad_content_id =
-        graph.post_grad_content_id != 0 ? graph.post_grad_content_id : aot_content_id;
+        printed.post_grad_content_id != 0 ? printed.post_grad_content_id : aot_content_id;
     SequenceHash parts;
     for (const std::int64_t part :
-         {graph.code == nullptr ? 0 : graph.code_payload_id, graph.mapping_payload_id,
-          graph.stacks_payload_id, graph.kernel_nodes_payload_id, graph.post_to_pre_payload_id,
+         {CodeOf(graph) == nullptr ? 0 : graph.code_payload_id, texts.mapping.payload_id,
+          texts.stacks.payload_id, texts.kernel_nodes.payload_id, texts.post_to_pre.payload_id,
           pre_grad_content_id, post_grad_content_id}) {
       parts.Add(part);
     }
@@ -94,10 +119,6 @@ class ProvenanceIngestor final : public Ingestor {
   }
 
  private:
-  struct Part {
-    std::int64_t& payload_id;
-    ProvenanceTexts::Text& text;
-  };
   // The kernels of a process's graphs so far.
   struct Seen {
     std::unordered_map<std::uint64_t, std::int64_t> first_graph;  // by name and handle: its id
@@ -155,9 +176,9 @@ class ProvenanceIngestor final : public Ingestor {
   // is what an earlier graph of the process had and this graph's code does not know, where the code
   // tells its calls. libtrace writes what a package says of itself.
   static bool MayHaveLeftovers(const CompileState& compile, const GraphState& graph) {
-    return graph.code != nullptr && !graph.code->has_wrapped_calls &&
-           !compile.process->is_of_libtrace &&
-           std::any_of(graph.code->kernels.begin(), graph.code->kernels.end(),
+    const CodeSummary* code = CodeOf(graph);
+    return code != nullptr && !code->has_wrapped_calls && !compile.process->is_of_libtrace &&
+           std::any_of(code->kernels.begin(), code->kernels.end(),
                        [](const CodeKernel& kernel) { return kernel.line > 0; });
   }
   static bool IsOfEarlier(std::uint64_t key, const Seen& seen, const GraphState& graph) {
@@ -173,15 +194,11 @@ class ProvenanceIngestor final : public Ingestor {
     return is_leftover;
   }
 
-  static Part PartOf(std::string_view name, GraphState& graph) {
-    ProvenanceTexts& texts = *graph.provenance_texts;
-    if (name == "inductor_provenance_tracking_node_mappings")
-      return {graph.mapping_payload_id, texts.mapping};
-    if (name == "inductor_provenance_tracking_kernel_stack_traces")
-      return {graph.stacks_payload_id, texts.stacks};
-    if (name == "inductor_post_to_pre_grad_nodes")
-      return {graph.post_to_pre_payload_id, texts.post_to_pre};
-    return {graph.kernel_nodes_payload_id, texts.kernel_nodes};
+  static ProvenanceTexts::Part& PartOf(std::string_view name, ProvenanceTexts& texts) {
+    if (name == "inductor_provenance_tracking_node_mappings") return texts.mapping;
+    if (name == "inductor_provenance_tracking_kernel_stack_traces") return texts.stacks;
+    if (name == "inductor_post_to_pre_grad_nodes") return texts.post_to_pre;
+    return texts.kernel_nodes;
   }
 
   // For a backward graph the forward graph of the same AOT id, else the graph itself: before that
@@ -208,13 +225,14 @@ class ProvenanceIngestor final : public Ingestor {
               std::int64_t pre_grad_content_id, std::int64_t post_grad_content_id,
               IngestContext& context) {
     ProvenanceBuilder builder(context);
-    if (graph.code != nullptr) builder.AddCode(*graph.code);
-    if (graph.provenance_texts != nullptr) {
-      const ProvenanceTexts& texts = *graph.provenance_texts;
-      WithObject(texts.mapping, [&](const auto& object) { builder.AddNodeMappings(object); });
-      WithObject(texts.kernel_nodes, [&](const auto& object) { builder.AddKernelNodes(object); });
-      WithObject(texts.post_to_pre, [&](const auto& object) { builder.AddPostToPre(object); });
-      WithObject(texts.stacks, [&](const auto& object) { builder.AddStackTraces(object); });
+    if (const CodeSummary* code = CodeOf(graph)) builder.AddCode(*code);
+    if (const auto* texts = graph.texts.Find<ProvenanceTexts>()) {
+      WithObject(texts->mapping.text, [&](const auto& object) { builder.AddNodeMappings(object); });
+      WithObject(texts->kernel_nodes.text,
+                 [&](const auto& object) { builder.AddKernelNodes(object); });
+      WithObject(texts->post_to_pre.text,
+                 [&](const auto& object) { builder.AddPostToPre(object); });
+      WithObject(texts->stacks.text, [&](const auto& object) { builder.AddStackTraces(object); });
     }
     const std::shared_ptr<const GraphNodes> pre_grad =
         context.graphs().nodes().Find(pre_grad_content_id);

@@ -137,6 +137,6 @@ class Recompiles final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(recompile, Recompiles, "artifact/recompile_reasons")
+TLPARSE_ARTIFACT(recompile, Recompiles, BeginsAgain("artifact/recompile_reasons"))
 
 }  // namespace tlparse

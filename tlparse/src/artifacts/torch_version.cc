@@ -21,6 +21,6 @@ class TorchVersion final : public Ingestor {
 
 }  // namespace
 
-TLPARSE_ARTIFACT(torch_version, TorchVersion, "artifact/torch_version")
+TLPARSE_ARTIFACT(torch_version, TorchVersion, StandsAlone("artifact/torch_version"))
 
 }  // namespace tlparse

@@ -36,7 +36,7 @@ class TraceWriters final : public Ingestor {
   }
 
  private:
-  static std::string Told(const std::optional<std::int64_t>& count) {
+  static std::string CountText(const std::optional<std::int64_t>& count) {
     if (!count) return "records were lost; their number is unknown";
     return std::to_string(*count) + (*count == 1 ? " record lost" : " records lost");
   }
@@ -49,7 +49,7 @@ class TraceWriters final : public Ingestor {
     const std::optional<std::int64_t> first_us = time("first_us");
     const std::optional<std::int64_t> last_us = time("last_us");
     RowBatch& rows = context.rows();
-    bool is_told = false;
+    bool is_counted = false;
     ForEachObject(payload, "losses", context, [&](std::int64_t ordinal, const CellMembers& loss) {
       const std::optional<std::int64_t> count = loss.Int("record_count");
       const std::optional<StaticText> kind = loss.Text("kind");
@@ -62,12 +62,12 @@ class TraceWriters final : public Ingestor {
                             .reason = reason,
                             .first_us = first_us,
                             .last_us = last_us});
-      context.Log(ImportCode::kRecordsLost, Told(count) +
+      context.Log(ImportCode::kRecordsLost, CountText(count) +
                                                 (kind ? ", " + std::string(kind->text) : "") +
                                                 (reason ? ": " + std::string(reason->text) : ""));
-      is_told = true;
+      is_counted = true;
     });
-    if (!is_told) context.Log(ImportCode::kRecordsLost, Told(std::nullopt));
+    if (!is_counted) context.Log(ImportCode::kRecordsLost, CountText(std::nullopt));
     const std::optional<simdjson::dom::object> by_record = payload.Object("by_record");
     if (!by_record) return;
     std::int64_t ordinal = 0;

@@ -22,7 +22,7 @@ class VllmPieces final : public Ingestor {
     const std::optional<std::int64_t> start = members.Int("compile_range_start");
     const std::optional<std::int64_t> end = members.Int("compile_range_end");
     if (record.compile == nullptr || (!submod && !index)) return {};
-    std::string& piece = record.compile->piece;
+    std::string& piece = record.compile->next_graph_name;
     piece = submod ? std::string(*submod) : fmt::format("piece {}", *index);
     if (start && end)
       piece +=

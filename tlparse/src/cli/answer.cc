@@ -95,14 +95,19 @@ Result<void> RunFilter::Bind(Database& database, int index, Statement& statement
     RETURN_IF_ERROR(FindLaunch(database, id, launch_));
     statement.Bind(index + 1, launch_);
   }
-  if (name_) {
-    ASSIGN_OR_RETURN(const std::int64_t id, FindRun(database, *name_));
-    statement.Bind(index, id);
+  ASSIGN_OR_RETURN(const std::optional<std::int64_t> run_id, RunId(database));
+  if (run_id) {
+    statement.Bind(index, *run_id);
     return {};
   }
   ASSIGN_OR_RETURN(const std::int64_t count, database.QueryInt("SELECT count(*) FROM run"));
   has_several_ = count > 1;
   return {};
+}
+
+Result<std::optional<std::int64_t>> RunFilter::RunId(Database& database) const {
+  if (!name_) return std::nullopt;
+  return FindRun(database, *name_);
 }
 
 Table RunFilter::MakeTable(std::vector<Table::Column> columns) const {

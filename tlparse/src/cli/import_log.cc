@@ -3,9 +3,11 @@
 
 #include <map>
 
+#include "analysis/unknown_names.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/rank_output.h"
 
 namespace tlparse {
 
@@ -48,6 +50,46 @@ Result<void> PrintRows(Statement& row, const RunFilter& runs) {
   return {};
 }
 
+void PrintUnknown(const std::vector<UnknownName>& names) {
+  if (names.empty()) {
+    std::puts("every name is known");
+    return;
+  }
+  Table table({{"what"}, {"name"}, {"count", Table::Align::kRight}, {"first"}, {"PyTorch"}});
+  for (const UnknownName& one : names)
+    table.Add({one.kind, one.name, std::to_string(one.count),
+               one.path.empty() ? "" : fmt::format("{}:{}", one.path, one.line),
+               one.torch_version});
+  table.Print();
+}
+
+JsonWriter ToJson(const std::vector<UnknownName>& names) {
+  JsonWriter json;
+  json.BeginObject().Key("unknown").BeginArray();
+  for (const UnknownName& one : names) {
+    json.BeginObject().Key("kind").String(one.kind).Key("name").String(one.name);
+    json.Key("count").Int(one.count).Key("path").OptionalString(NonEmpty(one.path));
+    json.Key("line").OptionalInt(one.path.empty() ? std::nullopt : std::optional(one.line));
+    json.Key("torch_version").OptionalString(NonEmpty(one.torch_version)).EndObject();
+  }
+  json.EndArray().EndObject();
+  return json;
+}
+
+// --unknown
+int AnswerUnknown(Database& database, const RunFilter& run, bool as_json) {
+  const Result<std::optional<std::int64_t>> run_id = run.RunId(database);
+  if (!run_id) return ReportError(run_id.error());
+  const Result<std::vector<UnknownName>> names = FindUnknownNames(database, *run_id);
+  if (!names) return ReportError(names.error());
+  if (as_json) {
+    PrintJson(ToJson(*names));
+  } else {
+    PrintUnknown(*names);
+  }
+  return kExitDone;
+}
+
 }  // namespace
 
 int RunImportLog(std::span<const std::string> arguments) {
@@ -55,14 +97,20 @@ int RunImportLog(std::span<const std::string> arguments) {
                 "import-log");
   AnswerArguments common;
   std::optional<std::string> severity;
+  bool is_unknown = false;
   RunFilter run;
   AddAnswerArguments(app, common);
   app.Add("--severity", severity, "only: error, warning or info")
       .OneOf({"error", "warning", "info"});
+  app.Flag(
+      "--unknown", is_unknown,
+      "the names that this tlparse does not know, as of a newer PyTorch: record keys, artifacts, "
+      "phases of a compile, components of cache keys, members of compilation_metrics");
   run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
+  if (is_unknown) return AnswerUnknown(*database, run, common.json);
   Result<Statement> statement = database->Prepare(kQuery);
   if (!statement) return ReportError(statement.error());
   if (severity) statement->Bind(1, std::string_view(*severity));

@@ -101,7 +101,7 @@ class Puller {
   }
 
  private:
-  // By the lowest rank of each, so that the run looks the same whoever pushed first.
+  // By the lowest rank of each, so that the run looks the same in whatever order hosts pushed.
   Result<void> OrderLoads() {
     if (loads_.size() < 2) return {};
     std::map<std::uint64_t, std::pair<std::int64_t, std::string>> lowest;

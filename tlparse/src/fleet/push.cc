@@ -38,7 +38,7 @@ std::int64_t NowNs() {
       .count();
 }
 
-// Units of 16 s since 1970 in the upper 28 bits, so that what a killed client left can be told from
+// Units of 16 s since 1970 in the upper 28 bits, so that what a killed client left differs from
 // what another one is just writing; the others are random.
 std::uint64_t NewLoadId() {
   const auto units = static_cast<std::uint64_t>(NowNs() / 16'000'000'000);
@@ -220,7 +220,7 @@ class Pusher {
   }
 
   // Two pushes of the same logs may both have found nothing: the one that was written last goes.
-  // Whoever sees both says so, as the other may have looked too early.
+  // A client that sees both reports it, as the other may have looked too early.
   Result<void> ResolveRace() {
     ASSIGN_OR_RETURN(const std::vector<PushRow> rows, ReadPushRows(*client_, OfRun()));
     for (const PushRow& other : LiveLoads(rows)) {

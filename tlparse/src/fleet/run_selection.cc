@@ -9,7 +9,7 @@
 namespace tlparse {
 namespace {
 
-// For databases from before runs had a UUID: the same for the same run, whoever asks.
+// For databases from before runs had a UUID: the same for the same run on every host.
 Uuid UuidOfOldRun(const RunSelection& run) {
   SequenceHash hash;
   hash.Add(run.name);

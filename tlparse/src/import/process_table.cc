@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 
 #include "base/rank.h"
+#include "import/router.h"
 
 namespace tlparse {
 
@@ -16,37 +16,13 @@ namespace {
 constexpr std::int64_t kMaxPid = 4'194'304;
 constexpr std::int64_t kQuarterHourUs = 900'000'000;
 
-// Records that carry a stack outside a compile although they do not belong to one.
-bool StandsAlone(const LogRecord& record) {
-  constexpr std::array<std::string_view, 4> kKinds = {"str", "link", "dump_file", "chromium_event"};
-  constexpr std::array<std::string_view, 8> kArtifacts = {
-      "graph_execution",       "inductor_graph_execution",    "torch_version",
-      "compile_worker_status", "dynamo_cache_entries",        "dynamo_cache_bypass",
-      "native_dsl_compile",    "compile_worker_sidecar_death"};
-  const Envelope& envelope = record.envelope;
-  if (envelope.kind == "artifact")
-    return std::find(kArtifacts.begin(), kArtifacts.end(), envelope.name) != kArtifacts.end();
-  return std::find(kKinds.begin(), kKinds.end(), envelope.kind) != kKinds.end();
-}
-
-// Records that only a compile writes: they open a stretch even where the log carries no ids and no
-// stacks at all.
-bool OpensStretch(const Envelope& envelope) {
-  return envelope.kind == "dynamo_start" || envelope.kind == "inductor_output_code" ||
-         envelope.kind == "dynamo_cpp_guards_str" ||
-         (envelope.kind.ends_with("_graph") && envelope.kind != "compiled_autograd_graph") ||
-         envelope.kind.ends_with("compilation_metrics");
-}
-
 // Whether the record is the first one of a compile that reuses the label of `compile` (after
 // torch._dynamo.reset()).
-bool BeginsAgain(const CompileState& compile, const LogRecord& record) {
+bool IsFirstAgain(const CompileState& compile, const LogRecord& record) {
   if (!compile.has_start && !compile.has_metrics) return false;
   const Envelope& envelope = record.envelope;
   if (envelope.attempt.value_or(0) != 0) return false;
-  if (envelope.kind == "dynamo_start") return true;
-  if (envelope.kind == "artifact") return envelope.name == "recompile_reasons";
-  if (envelope.kind != "chromium_event") return false;
+  if (envelope.kind != "chromium_event") return TraitsOf(envelope.kind, envelope.name).begins_again;
   // B of "dynamo". The name is the first member, a token a line or all in one; this is asked of
   // every event.
   const std::string_view payload = record.raw_payload;
@@ -112,7 +88,7 @@ Process& ProcessTable::Make(const LogRecord& record, std::int64_t pid) {
   process->state.id = next_process_id_++;
   process->state.pid = record.prefix.pid;
   process->state.is_thread_id = record.prefix.pid > kMaxPid;
-  // Whether it is a child of that process or a stranger in a merged file cannot be told; a stranger
+  // Whether it is a child of that process or a stranger in a merged file is not known; a stranger
   // defines its own strings.
   if (current_ != nullptr) process->state.parent = &current_->state;
   processes_.push_back(std::move(process));
@@ -181,19 +157,19 @@ CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record
   const CompileIds ids{envelope.compiled_autograd_id, envelope.frame_id, envelope.frame_compile_id};
   CompileState* compile = nullptr;
   if (ids.empty()) {
-    const bool stands_alone = StandsAlone(record);
-    const bool opens = (envelope.has_stack && !stands_alone) || OpensStretch(envelope);
+    const KeyTraits traits = TraitsOf(envelope.kind, envelope.name);
+    const bool opens = (envelope.has_stack && !traits.stands_alone) || traits.opens_stretch;
     if (opens && process.synthetic == nullptr) {
       process.synthetic =
           &MakeCompile(process, ids, fmt::format("unknown_{}", record.line), record_id);
       process.synthetic->is_synthetic = true;
     }
     // Events and context-free records inside the stretch belong to it as well.
-    if (!stands_alone || envelope.kind == "chromium_event") compile = process.synthetic;
+    if (!traits.stands_alone || envelope.kind == "chromium_event") compile = process.synthetic;
   } else {
     const std::string label = ids.Label();
     compile = process.state.FindCompile(label);
-    if (compile == nullptr || BeginsAgain(*compile, record))
+    if (compile == nullptr || IsFirstAgain(*compile, record))
       compile = &MakeCompile(process, ids, label, record_id);
   }
   if (compile == nullptr) return nullptr;

@@ -18,7 +18,8 @@ Router::Router(TableSet& tables) {
     ingestors_.push_back(artifact->create());
     Ingestor* ingestor = ingestors_.back().get();
     ingestor->Prepare(tables);
-    for (std::string_view key : artifact->keys) {
+    for (const ArtifactKey& declared : artifact->keys) {
+      std::string_view key = declared.text;
       const bool is_artifact = key.starts_with(kArtifactPrefix);
       if (is_artifact) key.remove_prefix(kArtifactPrefix.size());
       if (const std::size_t star = key.find('*'); star != std::string_view::npos) {
@@ -64,7 +65,7 @@ Ingestor* Router::Find(std::string_view kind, std::string_view name, TextId name
 bool IsKnownRecordKey(std::string_view key) {
   if (key == "artifact" || key == "str") return true;
   for (const Artifact* artifact : AllArtifacts()) {
-    for (const std::string_view own : artifact->keys) {
+    for (const auto& [own, traits] : artifact->keys) {
       if (own.starts_with(kArtifactPrefix)) continue;
       const std::size_t star = own.find('*');
       if (star == std::string_view::npos ? own == key
@@ -73,6 +74,25 @@ bool IsKnownRecordKey(std::string_view key) {
     }
   }
   return false;
+}
+
+KeyTraits TraitsOf(std::string_view kind, std::string_view name) {
+  static const auto kTraits = [] {
+    std::unordered_map<std::string_view, KeyTraits> traits;
+    for (const Artifact* artifact : AllArtifacts())
+      for (const ArtifactKey& key : artifact->keys) traits.emplace(key.text, key.traits);
+    return traits;
+  }();
+  static const auto kArtifactTraits = [] {
+    std::unordered_map<std::string_view, KeyTraits> traits;
+    for (const auto& [key, declared] : kTraits)
+      if (key.starts_with(kArtifactPrefix))
+        traits.emplace(key.substr(kArtifactPrefix.size()), declared);
+    return traits;
+  }();
+  const auto& traits = kind == "artifact" ? kArtifactTraits : kTraits;
+  const auto found = traits.find(kind == "artifact" ? name : kind);
+  return found == traits.end() ? KeyTraits() : found->second;
 }
 
 }  // namespace tlparse

@@ -39,4 +39,7 @@ class Router {
 // Whether a family owns this record key. For the envelope's parser; any thread.
 bool IsKnownRecordKey(std::string_view key);
 
+// What is declared of the key of a record of this kind and (for artifacts) name. Any thread.
+KeyTraits TraitsOf(std::string_view kind, std::string_view name);
+
 }  // namespace tlparse

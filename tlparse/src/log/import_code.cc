@@ -137,7 +137,7 @@ constexpr ImportCodeInfo kInfos[] = {
      "it was kept. Compare with the original file."},
     {C::kRefusedPickle, kE, "refused_pickle",
      "The pickle holds more than plain values. Nothing of it was executed; what came before was "
-     "read. Do not unpickle the file by other means unless you trust whoever wrote it."},
+     "read. Do not unpickle the file by other means unless you trust its source."},
     {C::kUnknownRank, kI, "unknown_rank",
      "Nothing tells which rank wrote the file. Give it a name that ends in _rank_<N>."},
     {C::kAssumedFormat, kI, "assumed_format",

@@ -32,7 +32,7 @@ Result<std::optional<LineStream::Line>> LineStream::Next() {
     }
     searched = buffer_.size() - at_;
     if (searched > most_bytes_) {
-      // Drops what has been read of the line, and goes on to its end.
+      // Drops what has been read of the line, and continues to its end.
       line.is_too_long = true;
       offset_ += static_cast<std::int64_t>(searched);
       at_ = buffer_.size();

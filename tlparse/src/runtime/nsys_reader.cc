@@ -132,7 +132,7 @@ class NsysReader final : public RuntimeReader {
                 std::optional<std::int64_t> thread, RuntimeContext& context);
   std::optional<std::int64_t> Thread(std::optional<std::int64_t> global_tid,
                                      RuntimeContext& context);
-  // Numbers of correlation count per process: those of a second process are told apart.
+  // Numbers of correlation count per process: those of a second process are kept apart.
   std::optional<std::int64_t> Correlation(std::optional<std::int64_t> number,
                                           std::optional<std::int64_t> global_id);
   // Adds a moment of the file to the stretch that it measured; the start in nanoseconds since the

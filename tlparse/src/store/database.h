@@ -71,7 +71,7 @@ class Database {
   enum class Mode {
     kReadOnly,  // must exist and be a tlparse database of a schema version we know (kNotATrace
                 // otherwise)
-    kBulkLoad,  // new file, no journal: whoever loads it renames it when done
+    kBulkLoad,  // new file, no journal: the caller renames it when done
     kAppend,    // existing tlparse database, rollback journal: a killed process leaves the old
                 // content
   };
@@ -82,7 +82,7 @@ class Database {
 
   Result<Statement> Prepare(std::string_view sql);
   // The same, kept for the next time, reset and with its earlier bindings. Not to be used while an
-  // earlier use goes on. Lives as long as the database.
+  // earlier use continues. Lives as long as the database.
   Result<Statement*> PrepareKept(const std::string& sql);
   // One or several statements without parameters; rows are dropped.
   Result<void> Execute(std::string_view sql);

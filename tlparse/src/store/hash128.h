@@ -23,7 +23,7 @@ std::string ToHex(const Hash128& hash);  // 32 lower-case characters
 // the inverse; nothing if it is not 32 such characters
 std::optional<Hash128> FromHex(std::string_view hex);
 
-// Hash of a sequence of parts: parts are told apart ("ab","c" differs from "a","bc").
+// Hash of a sequence of parts: parts are kept apart ("ab","c" differs from "a","bc").
 class SequenceHash {
  public:
   SequenceHash();

@@ -200,11 +200,11 @@ Result<KeyDifference> KeyComparer::Compare(const JobLookup& a, const JobLookup& 
   const JobCompile& b_compile = job_->compiles()[static_cast<std::size_t>(b.compile)];
   if (a_compile.graph_content != 0 && b_compile.graph_content != 0) {
     compared += compared.empty() ? "the Dynamo graphs" : ", the Dynamo graphs";
-    const bool told = std::any_of(result.differences.begin(), result.differences.end(),
-                                  [](const ComponentDifference& d) {
-                                    return d.name == "gm" || d.name.starts_with("example_inputs");
-                                  });
-    if (a_compile.graph_content != b_compile.graph_content && !told) {
+    const bool is_listed = std::any_of(
+        result.differences.begin(), result.differences.end(), [](const ComponentDifference& d) {
+          return d.name == "gm" || d.name.starts_with("example_inputs");
+        });
+    if (a_compile.graph_content != b_compile.graph_content && !is_listed) {
       ASSIGN_OR_RETURN(
           const GraphDifference graphs,
           CompareGraphs(*database_, a_compile.graph_content, *database_, b_compile.graph_content));

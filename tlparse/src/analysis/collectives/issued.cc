@@ -17,7 +17,7 @@ std::string BaseName(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
-// The rows of one rank in one group, before epochs are told apart.
+// The rows of one rank in one group, before they are split into epochs.
 struct Loaded {
   std::map<std::pair<std::int64_t, std::string>, std::size_t> rank_of;  // (rank or -1, path if -1)
   std::map<std::string, std::map<std::size_t, std::vector<IssuedCollective>>> groups;

@@ -10,12 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "artifacts/common/family_state.h"
 #include "artifacts/common/graph/direction.h"
 
 namespace tlparse {
-
-struct CacheLookups;  // artifacts/common/cache/cache_events.h
-struct CodeSummary;   // artifacts/common/graph/code_summary.h
 
 // The ids of an envelope. Absent members are empty.
 struct CompileIds {
@@ -29,16 +27,6 @@ struct CompileIds {
   static std::optional<CompileIds> Parse(std::string_view label);
 };
 
-// JSON texts of a graph's provenance artifacts (reference 4.5); null for those it does not have.
-// Graphs with the same payload share its text.
-struct ProvenanceTexts {
-  using Text = std::shared_ptr<const std::string>;
-  Text mapping;
-  Text stacks;
-  Text kernel_nodes;
-  Text post_to_pre;
-};
-
 // One graph of a compile while its records come in (reference 7.3). Its row is written when the
 // process ends.
 struct GraphState {
@@ -50,30 +38,15 @@ struct GraphState {
   std::string cache_key;
   std::int64_t record_id = 0;       // that opened it
   std::int64_t code_record_id = 0;  // 0: no output code yet
+  std::int64_t code_payload_id = 0;
   bool is_open = true;
   bool has_cache_artifact = false;  // a fx_graph_cache_* artifact was attached
-  std::int64_t cache_event_id = 0;
   // The content that holds its kernels (provenance.cc); 0: none.
   std::int64_t provenance_content_id = 0;
-  // Its pre-grad and post-grad graphs' nodes (GraphTracker::nodes()); 0: none.
-  std::int64_t pre_grad_content_id = 0;
-  std::int64_t post_grad_content_id = 0;
-  // Of the AOTAutograd graphs printed before it: they stand in for the post-grad graph where that
-  // is not logged (2.6, cache hit).
-  std::int64_t aot_forward_content_id = 0;
-  std::int64_t aot_backward_content_id = 0;
-  // What its generated code says, and the texts of its provenance artifacts: what provenance is
-  // made of when the graph closes. Kept until the next graph opens or the compile ends, because an
-  // artifact may come after the event that closes the graph.
-  std::shared_ptr<const CodeSummary> code;
-  std::shared_ptr<ProvenanceTexts> provenance_texts;
-  // Ids of those payloads, 0 = none.
-  std::int64_t code_payload_id = 0;
-  std::int64_t mapping_payload_id = 0;
-  std::int64_t stacks_payload_id = 0;
-  // inductor_triton_kernel_to_post_grad_nodes and its successor
-  std::int64_t kernel_nodes_payload_id = 0;
-  std::int64_t post_to_pre_payload_id = 0;  // inductor_post_to_pre_grad_nodes
+  FamilyStates families;
+  // What is large: kept until the next graph opens or the compile ends, because an artifact may
+  // come after the event that closes the graph, and given up earlier where memory is short.
+  FamilyStates texts;
 };
 
 // One compile while its records come in. Its row is written at the end of the process.
@@ -108,15 +81,11 @@ struct CompileState {
   std::vector<std::unique_ptr<GraphState>> graphs;  // by ordinal
   // by the subgraph name of their records
   std::map<std::string, GraphState*, std::less<>> latest_graphs;
-  std::string piece;  // what vLLM compiles next (vllm.cc): the name of graphs whose records name no
-                      // subgraph
-  // What the next segment compiles, by the AOTAutograd graphs printed before it: forward or
-  // inference.
-  Direction aot_direction = Direction::kUnknown;
-  // The latest pre-grad graph's content (graph_node_row), for provenance; 0: none.
-  std::int64_t pre_grad_content_id = 0;
-  std::int64_t aot_forward_content_id = 0;  // likewise, of 2.6: the forward or inference graph
-  std::int64_t aot_backward_content_id = 0;
+  // What the next graph begins with: its name where its records name no subgraph, its direction as
+  // far as it is known by then, and what the families keep with it.
+  std::string next_graph_name;
+  Direction next_direction = Direction::kUnknown;
+  FamilyStates next_families;
   bool ends_inside_event = false;  // a chromium B without E at the end of the log
 };
 
@@ -129,9 +98,7 @@ struct ProcessState {
   bool is_thread_id = false;
   std::string torch_version;
   std::string python_version;
-  std::int64_t execution_count = 0;  // graph executions seen
-
-  std::shared_ptr<CacheLookups> cache_lookups;  // those under way; nullptr: none
+  FamilyStates families;
 
   // Interned strings of this process: id → text. Nothing if undefined. A forked child (2.6: same
   // file, another pid) has its parent's.

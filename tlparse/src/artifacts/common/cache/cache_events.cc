@@ -16,11 +16,6 @@ constexpr std::size_t kMaxEarlyArtifacts = 16;
 // Its payload is given up.
 constexpr std::size_t kMaxOpenInstants = 64;
 
-CacheLookups& Lookups(ProcessState& process) {
-  if (!process.cache_lookups) process.cache_lookups = std::make_shared<CacheLookups>();
-  return *process.cache_lookups;
-}
-
 std::string_view StringOf(const simdjson::dom::object& object, std::string_view name) {
   std::string_view text;
   return object.at_key(name).get(text) == simdjson::SUCCESS ? text : std::string_view();
@@ -58,7 +53,7 @@ void NoteInstantCacheEvent(const Record& record, std::string_view name,
   if (args.at_key("cache_event_time").get(time) == simdjson::SUCCESS)
     instant.lookup.event_time_ns = AsInt(time);
 
-  CacheLookups& lookups = Lookups(*record.process);
+  CacheLookups& lookups = record.process->families.Get<CacheLookups>();
   if (auto early = std::find(lookups.artifacts.begin(), lookups.artifacts.end(), instant.lookup);
       early != lookups.artifacts.end()) {
     lookups.artifacts.erase(early);
@@ -87,7 +82,7 @@ void NoteInstantCacheEvent(const Record& record, std::string_view name,
 }
 
 bool TakeInstant(ProcessState& process, const CacheLookupId& lookup, IngestContext& context) {
-  CacheLookups& lookups = Lookups(process);
+  CacheLookups& lookups = process.families.Get<CacheLookups>();
   for (auto instant = lookups.instants.rbegin(); instant != lookups.instants.rend(); ++instant) {
     if (instant->lookup != lookup) continue;
     if (instant->payload_id != 0) context.ReleasePayload(instant->payload_id);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,5 +56,10 @@ CodeSummary SummarizeCode(std::string_view code);
 
 // "name:7" → ("name", 7); a name without a handle stays whole.
 std::pair<std::string_view, std::optional<std::int64_t>> SplitDebugHandle(std::string_view kernel);
+
+// What the generated code of a graph says; with the graph's texts.
+struct GraphCode {
+  std::shared_ptr<const CodeSummary> summary;
+};
 
 }  // namespace tlparse

@@ -96,4 +96,14 @@ class GraphNodePool {
   std::unordered_map<std::int64_t, std::list<Item>::iterator> by_content_;
 };
 
+// The contents of the graphs that were printed for a graph, for GraphTracker::nodes(); 0: none. With
+// a compile: those printed for its next graph. The AOTAutograd graphs stand in for the post-grad
+// graph where that is not logged (2.6, cache hit).
+struct PrintedGraphs {
+  std::int64_t pre_grad_content_id = 0;
+  std::int64_t post_grad_content_id = 0;
+  std::int64_t aot_forward_content_id = 0;  // or of inference
+  std::int64_t aot_backward_content_id = 0;
+};
+
 }  // namespace tlparse

@@ -27,11 +27,6 @@ Direction DirectionOf(std::string_view aot_id) {
   return Direction::kUnknown;
 }
 
-void Forget(GraphState& graph) {
-  graph.code.reset();
-  graph.provenance_texts.reset();
-}
-
 std::optional<std::int64_t> NonZero(std::int64_t id) {
   return id == 0 ? std::nullopt : std::optional(id);
 }
@@ -52,18 +47,17 @@ GraphState& GraphTracker::Open(const Record& record, IngestContext& context) {
   CompileState& compile = *record.compile;
   if (GraphState* previous = LatestOf(compile, record.subgraph_name)) {
     Close(compile, *previous, context);
-    Forget(*previous);
+    previous->texts.Clear();
   }
   auto graph = std::make_unique<GraphState>();
   graph->id = context.NextId<GraphRow>();
   graph->ordinal = static_cast<std::int64_t>(compile.graphs.size());
-  graph->subgraph_name = record.subgraph_name.empty() ? compile.piece : record.subgraph_name;
+  graph->subgraph_name =
+      record.subgraph_name.empty() ? compile.next_graph_name : record.subgraph_name;
   graph->record_id = record.id;
-  graph->pre_grad_content_id = compile.pre_grad_content_id;
-  graph->aot_forward_content_id = compile.aot_forward_content_id;
-  graph->aot_backward_content_id = compile.aot_backward_content_id;
+  graph->families = compile.next_families;
   // What AOTAutograd printed last is compiled next; AOT id and events may correct it.
-  graph->direction = std::exchange(compile.aot_direction, Direction::kUnknown);
+  graph->direction = std::exchange(compile.next_direction, Direction::kUnknown);
   compile.graphs.push_back(std::move(graph));
   GraphState& opened = *compile.graphs.back();
   compile.latest_graphs[std::string(record.subgraph_name)] = &opened;
@@ -124,7 +118,7 @@ void GraphTracker::Close(CompileState& compile, GraphState& graph, IngestContext
   if (on_close) on_close(compile, graph);
   log_->remembered.push_back(&graph);
   if (log_->remembered.size() > kMaxRemembered) {
-    Forget(*log_->remembered.front());
+    log_->remembered.front()->texts.Clear();
     log_->remembered.pop_front();
   }
 }
@@ -132,7 +126,7 @@ void GraphTracker::Close(CompileState& compile, GraphState& graph, IngestContext
 void GraphTracker::CloseAll(CompileState& compile, IngestContext& context) {
   for (const auto& [subgraph_name, graph] : compile.latest_graphs) {
     Close(compile, *graph, context);
-    Forget(*graph);
+    graph->texts.Clear();
   }
 }
 
@@ -140,7 +134,7 @@ std::optional<bool> GraphTracker::ForgetOldest(const GraphState& kept, IngestCon
   const auto forget_closed = [&kept](LogGraphs& log) {
     for (auto closed = log.remembered.begin(); closed != log.remembered.end(); ++closed) {
       if (*closed == &kept) continue;
-      Forget(**closed);
+      (*closed)->texts.Clear();
       log.remembered.erase(closed);
       return true;
     }
@@ -156,7 +150,7 @@ std::optional<bool> GraphTracker::ForgetOldest(const GraphState& kept, IngestCon
     const bool was_open = graph->is_open;
     log_->opened.erase(opened);
     Close(*compile, *graph, context);
-    Forget(*graph);
+    graph->texts.Clear();
     return was_open;
   }
   return std::nullopt;

@@ -98,7 +98,7 @@ std::vector<GuardLine> ParseGuardTree(std::string_view text) {
     while (line.substr(2 * depth, 2) == "| ") ++depth;
     const std::string_view rest = line.substr(2 * depth);
     if (!rest.starts_with("+- ")) {
-      // A check that spans lines goes on; blank lines and the latency end the tree.
+      // A check that spans lines continues; blank lines and the latency end the tree.
       if (!lines.empty() && !TrimEnd(line).empty() && !line.starts_with("Guard latency = ") &&
           !line.starts_with("TREE_GUARD_MANAGER")) {
         rests.back() = Span(rests.back().data() == nullptr ? line : rests.back(), line);

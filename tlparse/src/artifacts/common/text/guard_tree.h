@@ -3,9 +3,8 @@
 //
 //     TREE_GUARD_MANAGER:
 //     +- RootGuardManager
-//     | +- GuardManager: source=L['x'], accessed_by=FrameLocalsGuardAccessor(key='x',
-//     framelocals_idx=0) | | +- TYPE_MATCH: ___check_type_id(L['x'], 129836096)  # return x + 1  #
-//     m.py:7 in forward (HINT: type MLP)
+//     | +- GuardManager: source=L['x'], accessed_by=FrameLocalsGuardAccessor(key='x', framelocals_idx=0)
+//     | | +- TYPE_MATCH: ___check_type_id(L['x'], 129836096)  # return x + 1  # m.py:7 in forward (HINT: type MLP)
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,27 @@
+// Names that PyTorch chooses and may change with any version, and the versions in which each was seen
+// in a log. What a log holds beside them is new: `tlparse import-log --unknown` lists it. (Record
+// keys and artifacts are named by the families that type them, in TLPARSE_ARTIFACT.)
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace tlparse {
+
+enum class PytorchNameKind : std::uint8_t {
+  kPhase,      // name of a chromium_event
+  kComponent,  // of a cache key
+  kMetric,     // member of compilation_metrics
+};
+
+struct PytorchName {
+  std::string_view name;     // a '*' stands for any text
+  std::string_view seen_in;  // versions of PyTorch, or "libtrace"
+};
+
+std::span<const PytorchName> KnownNames(PytorchNameKind kind);
+// nullptr: new.
+const PytorchName* FindKnownName(PytorchNameKind kind, std::string_view name);
+
+}  // namespace tlparse
