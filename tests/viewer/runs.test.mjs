@@ -216,6 +216,52 @@ test('timeline: what is too much is summed up, and that is said', async () => {
 
 test('timeline: looks', () => look('timeline-run', runOf('p_mlp_train'), [['all', '#/timeline'], ['steps', '#/timeline?from=13054053&to=13141391']]));
 
+test('a compile has its ops with estimates and outputs, and its graphs what was measured', async () => {
+  const report = runOf('p_estimates');
+  const ops = JSON.parse(execFileSync(tlparse, ['sql', path.join(report, 'trace.db'), 'SELECT name, estimated_ns FROM op_runtime WHERE compile_id = 1 ORDER BY record_id, ordinal', '--json'], { encoding: 'utf8' })).rows;
+  assert.ok(ops.length > 3);
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/compile/1?view=ops');
+  assert.deepEqual((await column(page, 'Op')).slice(0, 8), ops.slice(0, 8).map(({ name }) => name ?? 'no name'));
+  assert.match((await column(page, 'Outputs'))[0], /^\S+ \[/);
+  await visit(page, pageUrl(runOf('p_mlp_train')), '#/compile/1');
+  assert.match(await page.locator('.artifact').innerText(), /Measured[\s\S]*3 calls, 38\.\d ms[\s\S]*3 calls, 1\d\.\d ms/);
+  assert.deepEqual(problems, []);
+});
+
+test('what libtrace measured is with its compile; what it issued with its process', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(reportOf('libtrace_torchscript')), '#/compile/1?view=measured');
+  const said = await page.locator('.artifact').innerText();
+  assert.match(said, /Models loaded[\s\S]*regressor/);
+  await visit(page, pageUrl(reportOf('libtrace_torchscript')), '#/compile/2?view=measured');
+  assert.match(await page.locator('.artifact').innerText(), /Ops as libtrace measured them[\s\S]*aten::/);
+  await visit(page, pageUrl(reportOf('libtrace_collectives')), '#/process/1');
+  assert.match(await page.locator('main').innerText(), /Collectives issued, as libtrace logged them[\s\S]*all_?reduce/);
+  assert.deepEqual(problems, []);
+});
+
+test('a cause in a key is read from the others to this rank, texts line by line', async () => {
+  const { page, problems } = await openPage(browser, 'file:');
+  const report = reportOf('diverge_order');
+  await visit(page, pageUrl(report), '#/ranks?tab=cache&layer=fx_graph');
+  await page.locator('a.cell.apart').first().click();
+  await page.locator('.differences').waitFor();
+  const heads = await page.locator('.differences th[scope=col]').allInnerTexts();
+  assert.match(heads[1], /^rank [013]$/);
+  assert.equal(heads[2], '→ rank 2');
+  const lines = (kind) => page.locator(`.line-changes .${kind}`).allInnerTexts();
+  assert.ok((await lines('removed')).some((line) => line.includes('mm = torch.ops.aten.mm.default')));
+  assert.ok((await lines('added')).some((line) => line.includes('relu = torch.ops.aten.relu.default')));
+  assert.deepEqual(problems, []);
+});
+
+test('sections: looks', async () => {
+  await look('ops', runOf('p_estimates'), [['ops', '#/compile/1?view=ops']]);
+  await look('libtrace', reportOf('libtrace_torchscript'), [['measured', '#/compile/1?view=measured']]);
+  await look('issued', reportOf('libtrace_collectives'), [['process', '#/process/1']]);
+});
+
 test('a run without profiles has no page of costs', async () => {
   const { page } = await openPage(browser, 'file:');
   await visit(page, pageUrl(reportOf('tlparse_meta')), '#/');

@@ -52,10 +52,45 @@ WHERE record_id BETWEEN :first_record AND :last_record
 ORDER BY record_id, name;
 
 -- table: op
-SELECT compile_id, graph_id, record_id, ordinal, estimated_ns, 0 AS "|", name, type, assumed_unit
-FROM op_runtime
+SELECT u.compile_id, u.graph_id, u.record_id, o.ordinal, e.estimated_ns,
+  0 AS "|",
+  o.name, o.type, CASE WHEN u.estimate_content_id IS NOT NULL THEN u.unit END AS assumed_unit, (
+    SELECT group_concat(coalesce(t.dtype, '?') || ' ' || coalesce(t.shape, '?') || coalesce(' stride ' || t.stride, ''), ', ')
+    FROM op_output_row t
+    WHERE t.content_id = u.content_id
+      AND t.op_ordinal = o.ordinal) AS outputs
+FROM op_list_use_row u
+  JOIN op_row o ON o.content_id = u.content_id
+  LEFT JOIN op_estimate_row e ON e.content_id = u.estimate_content_id AND e.ordinal = o.ordinal
+WHERE u.record_id BETWEEN :first_record AND :last_record
+  AND u.compile_id BETWEEN :first AND :last
+  AND o.ordinal < 2000
+ORDER BY u.record_id, o.ordinal;
+
+-- table: measured_op
+SELECT compile_id, record_id, count, total_ns, min_ns, max_ns, estimated_ns, 0 AS "|", clock, name, node
+FROM measured_op_row
 WHERE record_id BETWEEN :first_record AND :last_record
   AND compile_id BETWEEN :first AND :last
+  AND ordinal < 2000
 ORDER BY record_id, ordinal;
+
+-- table: gpu_activity
+SELECT compile_id, min(record_id) AS record_id, device, count(*) AS count, total(duration_ns) AS total_ns,
+  total(size_bytes) AS size_bytes, 0 AS "|", kind, name, op
+FROM gpu_activity_row
+WHERE record_id BETWEEN :first_record AND :last_record
+  AND compile_id BETWEEN :first AND :last
+GROUP BY compile_id, device, kind, name, op
+ORDER BY compile_id, total_ns DESC, name, op;
+
+-- table: model_load
+SELECT compile_id, record_id, duration_ns, memory_before_bytes, memory_after_bytes, weight_size_bytes,
+  0 AS "|",
+  model, kind, state, cache_key
+FROM model_load
+WHERE record_id BETWEEN :first_record AND :last_record
+  AND compile_id BETWEEN :first AND :last
+ORDER BY record_id;
 
 -- table: frame

@@ -30,7 +30,7 @@ function rowsOf(t: Table, names: Map<number, string>, compileOf: Map<number, num
     const call = t.slice.call[i];
     const own = t.slice.name[i] ?? '';
     const called = graph === null ? own : (names.get(graph) ?? '');
-    const name = call === null ? own : call === 0 || call === 5 || call === 6 ? `${calls[call]} ${called || own}` : own || calls[call] || '';
+    const name = call === null ? own : call === 0 || call === 1 || call === 5 || call === 6 ? `${calls[call]} ${called || own}` : own || calls[call] || '';
     rows[t.slice.track[i]!].push({ name, start: start + t.slice.start_ns[i]! / 1000, length: t.slice.duration_ns[i]! / 1000, id: i, compileId: graph === null ? null : (compileOf.get(graph) ?? null), phase: 'X' });
   }
   return rows;

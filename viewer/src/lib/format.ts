@@ -15,6 +15,15 @@ export function duration(us: number | null | undefined, isOffset = false): strin
   return `${sign}${Number.isInteger(value) || value >= 99.95 ? Math.round(value) : digits(value)} µs`;
 }
 
+// A moment of an axis whose marks are `stepUs` apart: as many digits as tell two marks from each other.
+export function mark(us: number, stepUs: number): string {
+  const value = Math.abs(us);
+  if (value < stepUs / 1000) return '0';
+  const [unit, name] = value >= 1e6 ? [1e6, 's'] : value >= 1e3 ? [1e3, 'ms'] : [1, 'µs'];
+  const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(stepUs / unit) - 1e-9)));
+  return digits === 0 && value >= 60e6 ? duration(us) : `${us < 0 ? '−' : ''}${(value / unit).toFixed(digits)} ${name}`;
+}
+
 export function bytes(size: number | null | undefined): string {
   if (size === null || size === undefined) return '';
   if (size < 1024) return `${size} B`;

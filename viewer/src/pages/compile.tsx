@@ -1,6 +1,6 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { compileArtifacts, type Artifact } from '../data/artifact';
-import { load } from '../data/chunks';
+import { load, useChunk } from '../data/chunks';
 import { readFrames, rowsWhere, useBlock, type Compile, type Model } from '../data/model';
 import { bytes, count, duration, plural, shorten, utc } from '../lib/format';
 import { href, type Route } from '../route';
@@ -8,6 +8,7 @@ import { ArtifactView } from '../ui/artifact_view';
 import { CompileLink, Empty, PhaseBar, Place, Status, Waiting, phases } from '../ui/bits';
 import { ComparePicker } from '../ui/compare';
 import { RecordList, type RecordRow } from '../ui/record_list';
+import { Measured, Ops, measuredRows } from './compile_measured';
 import { Guards, Metrics, Shapes, Summary, shapeKinds, type Context } from './compile_views';
 
 function Head({ model, compile }: { model: Model; compile: Compile }) {
@@ -129,12 +130,21 @@ function Body({ context }: { context: Context }) {
   const guardRows = rowsWhere(chunk.guard_tree.compile_id, compile.id);
   const metrics = rowsWhere(chunk.metric.compile_id, compile.id).length;
   const shapes = artifacts.filter((artifact) => shapeKinds.has(artifact.kind)).length;
+  const ops = rowsWhere(chunk.op.compile_id, compile.id).length;
+  const hasMeasured = Object.values(measuredRows(chunk, compile.id)).some((rows) => rows.length > 0);
   const views = [
     { key: 'summary', title: 'Summary', shown: true },
     { key: 'guards', title: 'Guards', count: null, shown: guardRows.length > 0 },
     { key: 'metrics', title: 'Metrics', count: metrics > 1 ? metrics : null, shown: metrics > 0 },
+    { key: 'ops', title: 'Ops', count: ops, shown: ops > 0 },
+    { key: 'measured', title: 'Measured', count: null, shown: hasMeasured },
     { key: 'shapes', title: 'Symbolic shapes', count: shapes, shown: shapes > 0 },
   ];
+  const graphs = useChunk(ops > 0 ? 'graphs' : null).value?.graph;
+  const graphName = (id: number | null) => {
+    const at = id === null || !graphs ? -1 : graphs.id.indexOf(id);
+    return at < 0 ? '' : (graphs!.aot_id[at] ?? graphs!.direction[at] ?? `graph ${graphs!.ordinal[at]}`);
+  };
   const guardContent = guardRows.length > 0 ? chunk.guard_tree.content_id[guardRows[guardRows.length - 1]]! : 0;
   return (
     <div class="split">
@@ -161,6 +171,12 @@ function Body({ context }: { context: Context }) {
         <Guards contentId={guardContent} route={route} />
       ) : view === 'metrics' && metrics > 0 ? (
         <Metrics context={context} />
+      ) : view === 'ops' && ops > 0 ? (
+        <Ops chunk={chunk} compileId={compile.id} graphName={graphName} route={route} />
+      ) : view === 'measured' && hasMeasured ? (
+        <div class="artifact">
+          <Measured tables={chunk} compileId={compile.id} />
+        </div>
       ) : view === 'shapes' && shapes > 0 ? (
         <Shapes context={context} frames={frames} />
       ) : (

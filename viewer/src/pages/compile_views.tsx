@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { metadataOf, metadataOfRecord, type Artifact } from '../data/artifact';
 import { useChunk, type Chunks } from '../data/chunks';
 import { readFrames, rowsWhere, stackOf, useBlock, type Compile, type Model } from '../data/model';
+import { profilesOfCompile } from '../data/heat';
 import { parseFilter } from '../lib/filter';
 import { count, duration, headline, plural, shorten, utc } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
@@ -114,7 +115,17 @@ export function Summary({ context }: { context: Context }) {
   );
 }
 
+// Calls of a graph that a profile measured.
+function callsOf(cost: Chunks['cost'], graphId: number) {
+  const rows = rowsWhere(cost.graph.graph_id, graphId);
+  if (rows.length === 0) return <span class="quiet">no call in the profile</span>;
+  const sum = (column: (number | null)[]) => rows.reduce((total, row) => total + (column[row] ?? 0), 0);
+  return `${plural(sum(cost.graph.calls), 'call')}, ${duration(sum(cost.graph.inclusive_us))}`;
+}
+
 function GraphList({ context, link }: { context: Context; link: (recordId: number) => string }) {
+  const profile = profilesOfCompile(context.model, context.compile)[0];
+  const cost = useChunk(profile ? 'cost' : null, profile?.id);
   const graphs = useChunk('graphs');
   return (
     <Waiting pending={graphs}>
@@ -129,6 +140,7 @@ function GraphList({ context, link }: { context: Context; link: (recordId: numbe
                 <th scope="col">AOT id</th>
                 <th scope="col">Texts</th>
                 <th scope="col">Provenance</th>
+                {cost.value && <th scope="col">Measured</th>}
               </tr>
             </thead>
             <tbody>
@@ -150,6 +162,7 @@ function GraphList({ context, link }: { context: Context; link: (recordId: numbe
                       ))}
                   </td>
                   <td>{graph.provenance_content_id[i] !== null ? <a href={href(['provenance', graph.id[i]!])}>kernels ↔ Python</a> : <span class="quiet">none logged</span>}</td>
+                  {cost.value && <td>{callsOf(cost.value, graph.id[i]!)}</td>}
                 </tr>
               ))}
             </tbody>

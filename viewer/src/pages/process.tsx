@@ -6,6 +6,7 @@ import { href, type Route } from '../route';
 import { Empty, Waiting } from '../ui/bits';
 import { ArtifactView } from '../ui/artifact_view';
 import { RecordList } from '../ui/record_list';
+import { IssuedCollectives, Measured } from './compile_measured';
 
 // What a process logged outside any compile: versions, execution order, artifacts of libraries that know no compile.
 export function ProcessPage({ model, route, id }: { model: Model; route: Route; id: number }) {
@@ -26,9 +27,13 @@ export function ProcessPage({ model, route, id }: { model: Model; route: Route; 
       <Waiting pending={chunk}>
         {(value) => {
           const artifacts = processArtifacts(value);
+          const measured = <Measured tables={value} compileId={null} />;
           if (artifacts.length === 0) return <Empty>Every record of this process belongs to a compile, except Chromium events (see Timeline) and interned strings.</Empty>;
           const current = artifacts.find((artifact) => artifact.recordId === recordId) ?? artifacts[0];
           return (
+            <>
+            {measured}
+            <IssuedCollectives table={value.issued_collective} />
             <div class="split">
               <nav class="side" aria-label="Records outside compiles">
                 <h2>{plural(artifacts.length, 'record')} outside compiles</h2>
@@ -44,6 +49,7 @@ export function ProcessPage({ model, route, id }: { model: Model; route: Route; 
               </nav>
               <ArtifactView key={current.recordId} artifact={current} frames={model.frames} lines={route.query.get('lines')} />
             </div>
+            </>
           );
         }}
       </Waiting>

@@ -4,6 +4,7 @@ import type { JSX } from 'preact';
 import { useAsync, type Chunks } from '../data/chunks';
 import type { Model, Process } from '../data/model';
 import { compareKeys, loadKeysAhead, lookupsOf, slotsOf, worstState, type ComponentDifference, type Lookup, type Slot } from '../data/ranks';
+import { diff } from '../lib/diff';
 import { count, plural, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
 import { CacheTag, CompileLink, Empty, Waiting, cacheNames, cacheSigns } from '../ui/bits';
@@ -288,6 +289,7 @@ function Components({ mine, other, names: sides, state }: { mine: Lookup; other:
   );
 }
 
+// Everywhere a change is read from what most ranks have to what this one has: "64 → 13", the left red, the right green.
 function DifferenceTable({ differences, sides }: { differences: ComponentDifference[]; sides: [string, string] }) {
   const value = (text: string | null, hash: string | null, other: string | null) => {
     if (hash === null) return <span class="quiet">not there</span>;
@@ -298,13 +300,14 @@ function DifferenceTable({ differences, sides }: { differences: ComponentDiffere
       </>
     );
   };
+  const isText = ({ a, b }: ComponentDifference) => a !== null && b !== null && a !== b && (a.includes('\n') || b.includes('\n'));
   return (
     <table class="plain differences">
       <thead>
         <tr>
           <th scope="col">Component</th>
-          <th scope="col">{sides[0]}</th>
           <th scope="col">{sides[1]}</th>
+          <th scope="col">→ {sides[0]}</th>
         </tr>
       </thead>
       <tbody>
@@ -313,11 +316,49 @@ function DifferenceTable({ differences, sides }: { differences: ComponentDiffere
             <th scope="row">
               <code>{difference.name}</code>
             </th>
-            <td class="removed">{value(difference.a, difference.aHash, difference.b)}</td>
-            <td class="added">{value(difference.b, difference.bHash, difference.a)}</td>
+            {isText(difference) ? (
+              <td colSpan={2}>
+                <LineChanges from={difference.b!} to={difference.a!} />
+              </td>
+            ) : (
+              <>
+                <td class="removed">{value(difference.b, difference.bHash, difference.a)}</td>
+                <td class="added">{value(difference.a, difference.aHash, difference.b)}</td>
+              </>
+            )}
           </tr>
         ))}
       </tbody>
     </table>
+  );
+}
+
+const contextLines = 2;
+const mostLines = 200;
+
+// A text of several lines (a graph): the lines that changed, and some around them.
+function LineChanges({ from, to }: { from: string; to: string }) {
+  const [a, b] = useMemo(() => [from.split('\n'), to.split('\n')], [from, to]);
+  const lines = useMemo(() => {
+    const hunks = diff(a, b);
+    return hunks.flatMap((hunk, n) => {
+      if (hunk.kind === 'change') return [...a.slice(...hunk.a).map((text) => ({ sign: '−', text })), ...b.slice(...hunk.b).map((text) => ({ sign: '+', text }))];
+      const [start, end] = hunk.a;
+      const head = n === 0 ? start : Math.min(end, start + contextLines);
+      const tail = n === hunks.length - 1 ? end : Math.max(head, end - contextLines);
+      return [...a.slice(start, head).map((text) => ({ sign: ' ', text })), ...(tail > head ? [{ sign: '…', text: plural(tail - head, 'equal line') }] : []), ...a.slice(tail, end).map((text) => ({ sign: ' ', text }))];
+    });
+  }, [a, b]);
+  const kinds: Record<string, string> = { '−': 'removed', '+': 'added', '…': 'quiet' };
+  return (
+    <div class="line-changes">
+      {lines.slice(0, mostLines).map(({ sign, text }) => (
+        <div class={kinds[sign]}>
+          <span class="sign">{sign}</span>
+          <code>{shorten(text, 600)}</code>
+        </div>
+      ))}
+      {lines.length > mostLines && <div class="quiet">and {plural(lines.length - mostLines, 'line')} more</div>}
+    </div>
   );
 }

@@ -1,6 +1,6 @@
 // The picture of the timeline: where lanes and events are on the canvas, and how they are drawn.
 import { colorCount, lowerBound, type Lane, type Strip } from '../data/lanes';
-import { duration } from '../lib/format';
+import { mark } from '../lib/format';
 import { cssColor, tickStep } from './compile_chart';
 
 const rowHeight = 15;
@@ -136,7 +136,7 @@ function drawAxis({ context, width, height, scale, line, quiet }: Pen, view: Vie
     context.fillStyle = line;
     context.fillRect(x, axisHeight - 4, 1, height);
     context.fillStyle = quiet;
-    context.fillText(Math.abs(at) < 0.001 ? '0' : duration(Math.round(at * 1000) / 1000), x + 3, 10);
+    context.fillText(mark(at, step), x + 3, 10);
   }
 }
 
