@@ -1,10 +1,10 @@
 // What ran, on the page: costs of recorded profiles, in Chromium.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, openPage, outDirectory, pageUrl, readChunk, reportOf, screenshots, settle, tlparse, violationsOf, visit } from './support.mjs';
+import { launch, openPage, outDirectory, pageUrl, readChunk, reportOf, screenshots, settle, source, tlparse, violationsOf, visit } from './support.mjs';
 
 let browser;
 before(async () => {
@@ -151,7 +151,7 @@ test('collectives: who came late is marked', async () => {
   assert.deepEqual(await signsOf(page, /group dp/), ['✓✓✓✓', '✓✓✓✓', '✓✓✓✓', '✓✓!✓']);
   await page.locator('.issued a.odd').click();
   await settle(page);
-  assert.match(await page.locator('.detail').innerText(), /42\.8 s between the first rank and the last, rank 3/);
+  assert.match(await page.locator('.detail').innerText(), /the first rank waited 25\.0 s and gave up, the last to come was rank 3/);
 });
 
 test('collectives: looks', async () => {
@@ -260,6 +260,49 @@ test('sections: looks', async () => {
   await look('ops', runOf('p_estimates'), [['ops', '#/compile/1?view=ops']]);
   await look('libtrace', reportOf('libtrace_torchscript'), [['measured', '#/compile/1?view=measured']]);
   await look('issued', reportOf('libtrace_collectives'), [['process', '#/process/1']]);
+});
+
+test('a hostile profile: text stays text, times that no clock has break nothing, what is unknown is not 0', async () => {
+  const input = path.join(outDirectory, 'hostile.pt.trace.json');
+  const evil = '<img src=x onerror=alert(1)></script><script>alert(2)</script>\u202e"\'&';
+  const kernel = (name, ts, dur, more = {}) => ({ ph: 'X', cat: 'kernel', name, pid: 0, tid: 7, ts, dur, args: { device: 0, stream: 7, grid: [evil, 1, 1], block: [1, -1, 1e300], ...more } });
+  const traceEvents = [
+    kernel(evil, 1e15, 5),
+    kernel('b'.repeat(50_000), 1e15 + 10, 9e15),
+    kernel('c', 1e15 + 20, 9e15),
+    kernel('d', -9e15, 9e15),
+    { ph: 'X', cat: 'cpu_op', name: evil, pid: evil, tid: evil, ts: 1e15, dur: 7, args: { 'External id': 1 } },
+    { ph: 'X', cat: 'user_annotation', name: `ProfilerStep#9223372036854775807${evil}`, pid: 1, tid: 1, ts: 1e15, dur: 100 },
+    { ph: 'M', name: 'thread_name', pid: evil, tid: evil, args: { name: evil } },
+  ];
+  writeFileSync(input, JSON.stringify({ schemaVersion: 1, traceEvents }));
+  const report = reportOf('hostile', input);
+  const { page, problems } = await openPage(browser, 'file:');
+  for (const hash of ['#/', '#/cost', '#/cost?tab=lines', '#/cost?tab=graphs', '#/cost?tab=ops', '#/timeline', '#/timeline?sel=1.0', '#/timeline?profile=1&from=-1e300&to=1e300', '#/ranks?tab=collectives&cell=999999999']) {
+    await visit(page, pageUrl(report), hash);
+    assert.ok((await page.locator('main').innerText()).trim().length > 20, hash);
+    assert.equal(await page.locator('main img, main script').count(), 0, hash);
+  }
+  assert.deepEqual(problems, []);
+});
+
+test('a cut profile says so where its numbers are', async () => {
+  const whole = execFileSync('zstd', ['-dc', path.join(source, 'fixtures/runs/p_mlp_train/steps.pt.trace.json.zst')], { maxBuffer: 1 << 28 });
+  const directory = path.join(outDirectory, 'cut_profile');
+  mkdirSync(directory, { recursive: true });
+  for (const name of readdirSync(path.join(source, 'fixtures/runs/p_mlp_train'))) if (name.endsWith('.log.zst')) copyFileSync(path.join(source, 'fixtures/runs/p_mlp_train', name), path.join(directory, name));
+  writeFileSync(path.join(directory, 'cut.pt.trace.json'), whole.subarray(0, whole.length * 0.7));
+  const report = reportOf('cut_profile', directory);
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/cost');
+  assert.match(await page.locator('.caveat').first().innerText(), /damaged or incomplete/);
+  await visit(page, pageUrl(report), '#/');
+  assert.equal(await page.getByRole('link', { name: 'damaged' }).count(), 1);
+  await visit(page, pageUrl(report), '#/provenance/1');
+  assert.match(await page.locator('.heat-legend').innerText(), /damaged or incomplete/);
+  await visit(page, pageUrl(report), '#/timeline');
+  assert.match(await page.locator('main').innerText(), /damaged or incomplete/);
+  assert.deepEqual(problems, []);
 });
 
 test('a run without profiles has no page of costs', async () => {

@@ -52,6 +52,10 @@ function rankName(t: Table, rank: number): string {
   return t.rank.rank[rank] === null ? (t.rank.name[rank] ?? '') : `rank ${t.rank.rank[rank]}`;
 }
 
+function waitText(t: Table, line: number): string {
+  return `the first rank waited ${duration(t.line.wait_us[line])}${t.line.is_timed_out[line] === 1 ? ' and gave up' : ''}, the last to come was ${rankName(t, t.line.last_rank[line]!)}`;
+}
+
 const cellWidth = 34;
 const rowHeight = 26;
 
@@ -110,7 +114,7 @@ function GroupMatrix({ t, group, chosen, route }: { t: Table; group: Group; chos
           const isOdd = said.has(t.line.sequence[line]);
           const waited = t.line.wait_us[line];
           return (
-            <div role="columnheader" class={`cell-head ${isOdd ? 'odd' : ''}`} title={`${t.line.usual[line] ?? ''}${waited === null ? '' : `; ${duration(waited)} from the first rank to the last, ${rankName(t, t.line.last_rank[line]!)}`}`}>
+            <div role="columnheader" class={`cell-head ${isOdd ? 'odd' : ''}`} title={`${t.line.usual[line] ?? ''}${waited === null ? '' : `; ${waitText(t, line)}`}`}>
               {t.line.sequence[line]}
             </div>
           );
@@ -178,7 +182,7 @@ function CellDetail({ model, t, cell, groups, graphs }: { model: Model; t: Table
         <p class="quiet">
           issued {utc(model.originUs + start)}
           {end === null ? (group.isRecorded && state !== 'done' ? ', not completed' : ', end unknown') : `, took ${duration(end - start)}`}
-          {t.line.wait_us[line] !== null && `; ${duration(t.line.wait_us[line])} between the first rank and the last, ${rankName(t, t.line.last_rank[line]!)}`}
+          {t.line.wait_us[line] !== null && `; ${waitText(t, line)}`}
           {t.cell.thread[cell] && `; thread ${shorten(t.cell.thread[cell]!, 40)}`}
         </p>
       )}

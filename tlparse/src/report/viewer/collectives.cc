@@ -103,7 +103,8 @@ void AddGroups(const IssuedJob& job, const std::vector<LeftOut>& left, ChunkWrit
 }
 
 void AddLines(const IssuedJob& job, const std::vector<Shown>& lines, ChunkWriter& writer) {
-  writer.BeginTable("line", {"group", "sequence", "is_odd", "wait_us", "last_rank"}, {"usual"});
+  writer.BeginTable("line", {"group", "sequence", "is_odd", "wait_us", "is_timed_out", "last_rank"},
+                    {"usual"});
   for (const Shown& shown : lines) {
     const IssuedLine& line = shown.line;
     const bool has_span = line.last_ns > INT64_MIN && job.groups[shown.group].ranks.size() > 1;
@@ -112,8 +113,10 @@ void AddLines(const IssuedJob& job, const std::vector<Shown>& lines, ChunkWriter
     writer.AddNumber(line.IsOdd() ? 1 : 0);
     if (has_span) {
       writer.AddReal(static_cast<double>(line.WaitNs()) / 1e3);
+      writer.AddNumber(line.IsTimedOut() ? 1 : 0);
       writer.AddNumber(static_cast<std::int64_t>(line.last_rank));
     } else {
+      writer.AddNumber(std::nullopt);
       writer.AddNumber(std::nullopt);
       writer.AddNumber(std::nullopt);
     }
