@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <type_traits>
 #include <typeinfo>
 
 #include "libtrace/artifacts/graph_dump.h"
@@ -93,11 +95,30 @@ class TemporaryPackage {
   std::string path_;
 };
 
+using Loader = torch::inductor::AOTIModelPackageLoader;
+
+template <class L = Loader>
+std::unique_ptr<L> MakeLoader(const std::string& path, const AotiOptions& options) {
+  if constexpr (std::is_constructible_v<L, std::string, std::string, bool, size_t,
+                                        c10::DeviceIndex>) {
+    return std::make_unique<L>(path, options.model_name, options.run_single_threaded,
+                               options.num_runners,
+                               static_cast<c10::DeviceIndex>(options.device_index));
+  } else {
+    if (options.run_single_threaded || options.num_runners != 1 || options.device_index != -1)
+      throw std::invalid_argument("the loader of this libtorch has no options");
+    return std::make_unique<L>(path, options.model_name);
+  }
+}
+
+}  // namespace
+
 // A package in memory; several models may run it.
 struct LoadedPackage {
   Frame frame;
   CompileId compile_id;
-  std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loader;
+  std::unique_ptr<Loader> owned_loader;
+  Loader* loader = nullptr;  // its own, or the program's
   std::atomic<bool> is_observed = false;
   CacheState state = CacheState::kMiss;
   int64_t time_taken_ns = 0;  // what building it took, now or once
@@ -141,13 +162,18 @@ void LoadedPackage::Load(Compile& compile, const AotiOptions& options, const std
   load.kind = "aotinductor";
   load.memory_before_bytes = ResidentBytes();
   const int64_t start_ns = NowNs();
-  loader = std::make_unique<torch::inductor::AOTIModelPackageLoader>(path, options.model_name);
+  owned_loader = MakeLoader(path, options);
+  loader = owned_loader.get();
   load.duration_ns = NowNs() - start_ns;
   std::error_code ignored;
   const uintmax_t size = std::filesystem::file_size(path, ignored);
   if (!ignored) file_size_bytes = size;
-  if (IsEnabled()) EmitLoaded(path, shown_path, std::move(load));
+  if (!IsEnabled()) return;
+  EmitLoaded(path, shown_path, std::move(load));
+  if (options.observe_ops) MeasuredRoofline();  // not during a request
 }
+
+namespace {
 
 // Runs `body`; what it throws is the compile's failure, and passed on.
 void RecordingFailure(Compile& compile, FunctionRef<void()> body) {
@@ -212,39 +238,88 @@ std::shared_ptr<LoadedPackage> LoadNow(CompileCache& cache, const CacheKey& key,
 
 }  // namespace
 
-struct AotiModel::Impl {
-  AotiOptions options;
-  std::shared_ptr<LoadedPackage> package;
+struct AotiObserver::Call::State {
+  AotiObserver* observer = nullptr;
+  std::optional<OpObserver> ops;
+  int64_t start_ns = 0;
+  int uncaught_count = std::uncaught_exceptions();
 };
 
-AotiModel::AotiModel(const std::string& package_path, AotiOptions options)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->options = std::move(options);
-  impl_->package = std::make_shared<LoadedPackage>();
-  Compile compile(impl_->package->frame, {.function = impl_->options.name, .file = package_path});
-  RecordingFailure(compile, [&] {
-    impl_->package->Load(compile, impl_->options, package_path, package_path, {.state = "loaded"});
-  });
+AotiObserver::AotiObserver(Loader& loader, const std::string& package_path, AotiOptions options)
+    : package_(std::make_shared<LoadedPackage>()), options_(std::move(options)) {
+  package_->loader = &loader;
+  Compile compile(package_->frame, {.function = options_.name, .file = package_path});
+  package_->compile_id = compile.id();
+  if (!IsEnabled()) return;
+  try {
+    package_->EmitLoaded(package_path, package_path,
+                         {.model = options_.name, .kind = "aotinductor", .state = "loaded"});
+    if (options_.observe_ops) MeasuredRoofline();  // not during a request
+  } catch (const std::exception&) {                // no memory: the loader runs all the same
+  }
+}
+AotiObserver::AotiObserver(std::shared_ptr<LoadedPackage> package, AotiOptions options)
+    : package_(std::move(package)), options_(std::move(options)) {}
+AotiObserver::~AotiObserver() = default;
+
+AotiObserver::Call::Call(AotiObserver& observer) noexcept {
+  if (!IsEnabled() && observer.options_.executions == nullptr) return;
+  try {
+    auto state = std::make_unique<State>();
+    state->observer = &observer;
+    LoadedPackage& package = *observer.package_;
+    if (observer.options_.observe_ops && IsEnabled() && !package.is_observed.exchange(true)) {
+      OpObserverOptions observe;
+      observe.context = Context{package.compile_id, 0, ""};
+      state->ops.emplace(observe);
+    }
+    state->start_ns = NowNs();
+    state_ = std::move(state);
+  } catch (const std::exception&) {  // no memory: the run is not observed
+  }
+}
+
+AotiObserver::Call::~Call() {
+  if (state_ == nullptr) return;
+  const int64_t duration_ns = NowNs() - state_->start_ns;
+  const AotiOptions& options = state_->observer->options_;
+  const bool has_thrown = std::uncaught_exceptions() > state_->uncaught_count;
+  if (options.executions == nullptr || has_thrown) return;
+  options.executions->Executed(state_->observer->package_->compile_id, options.name, duration_ns);
+}
+
+struct AotiModel::Impl {
+  std::shared_ptr<LoadedPackage> package;
+  AotiObserver observer;
+
+  Impl(std::shared_ptr<LoadedPackage> loaded, AotiOptions options)
+      : package(loaded), observer(std::move(loaded), std::move(options)) {}
+};
+
+AotiModel::AotiModel(const std::string& package_path, AotiOptions options) {
+  auto package = std::make_shared<LoadedPackage>();
+  {
+    Compile compile(package->frame, {.function = options.name, .file = package_path});
+    RecordingFailure(compile, [&] {
+      package->Load(compile, options, package_path, package_path, {.state = "loaded"});
+    });
+  }
+  impl_ = MakeImpl(std::move(package), std::move(options));
 }
 AotiModel::AotiModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 AotiModel::~AotiModel() = default;
 
-std::vector<at::Tensor> AotiModel::Run(const std::vector<at::Tensor>& inputs) {
-  LoadedPackage& package = *impl_->package;
-  std::optional<OpObserver> observer;
-  if (impl_->options.observe_ops && IsEnabled() && !package.is_observed.exchange(true)) {
-    OpObserverOptions observe;
-    observe.context = Context{package.compile_id, 0, ""};
-    observer.emplace(observe);
-  }
-  const int64_t start_ns = NowNs();
-  std::vector<at::Tensor> outputs = package.loader->run(inputs);
-  if (impl_->options.executions) {
-    impl_->options.executions->Executed(package.compile_id, impl_->options.name,
-                                        NowNs() - start_ns);
-  }
-  return outputs;
+std::unique_ptr<AotiModel::Impl> AotiModel::MakeImpl(std::shared_ptr<LoadedPackage> package,
+                                                     AotiOptions options) {
+  return std::make_unique<Impl>(std::move(package), std::move(options));
 }
+
+std::vector<at::Tensor> AotiModel::Run(const std::vector<at::Tensor>& inputs, void* stream) {
+  const AotiObserver::Call call(impl_->observer);
+  return impl_->package->loader->run(inputs, stream);
+}
+
+Loader& AotiModel::loader() { return *impl_->package->loader; }
 
 CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& request,
                                    const AotiOptions& options, FunctionRef<std::string()> build,
@@ -258,11 +333,9 @@ CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& reque
   };
   bool is_held = false;
   const bool may_share = loaded != nullptr && cache.enabled();
-  auto impl = std::make_unique<AotiModel::Impl>();
-  impl->options = options;
-  impl->package = std::static_pointer_cast<LoadedPackage>(
+  const auto found = std::static_pointer_cast<LoadedPackage>(
       may_share ? loaded->GetOrLoad(key.text, load_now, &is_held) : load_now().object);
-  const LoadedPackage& package = *impl->package;
+  const LoadedPackage& package = *found;
   if (is_held) {
     const ContextScope scope(Context{package.compile_id, 0, ""});
     EmitMemoryHit(cache.layer(), key, package.time_taken_ns);
@@ -276,7 +349,8 @@ CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& reque
     }
   }
   const CacheState state = is_held ? CacheState::kHit : package.state;
-  return {std::unique_ptr<AotiModel>(new AotiModel(std::move(impl))), state, key.text};
+  return {std::unique_ptr<AotiModel>(new AotiModel(AotiModel::MakeImpl(found, options))), state,
+          key.text};
 }
 
 }  // namespace libtrace

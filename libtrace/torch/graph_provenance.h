@@ -7,11 +7,16 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "libtrace/artifacts/provenance.h"
+#include "libtrace/torch/cost_model.h"
+#include "libtrace/torch/op_observer.h"
+#include "torch/dtype_name.h"
 #include "torch/node_marks.h"
 
 namespace libtrace {
@@ -21,6 +26,49 @@ namespace libtrace {
 inline torch::jit::SourceRange OriginOf(const torch::jit::SourceRange& range) {
   auto origin = range.findSourceRangeThatGenerated();
   return origin ? *origin : range;
+}
+
+// What a fused group computes, from the shapes in its graph; empty where one is not known.
+inline std::optional<FusedOp> FusedOpOf(const torch::jit::Graph& group) {
+  FusedOp fused;
+  const auto tensor_of = [](const torch::jit::Value* value) -> std::optional<TensorMeta> {
+    const auto type = value->type()->cast<c10::TensorType>();
+    if (!type || !type->scalarType() || !type->device()) return {};
+    const auto shape = type->sizes().concrete_sizes();
+    if (!shape) return {};
+    TensorMeta meta{.shape = *shape, .dtype = DtypeName(*type->scalarType())};
+    if (const auto stride = type->strides().concrete_sizes()) meta.stride = *stride;
+    meta.device = type->device()->str();
+    return meta;
+  };
+  const auto add_bytes = [&](const torch::jit::Value* value, const TensorMeta& meta) {
+    double count = 1;
+    for (const int64_t size : meta.shape) count *= static_cast<double>(size);
+    const auto type = value->type()->expect<c10::TensorType>();
+    fused.cost.size_bytes += count * static_cast<double>(c10::elementSize(*type->scalarType()));
+    return count;
+  };
+  for (const torch::jit::Value* input : group.inputs()) {
+    if (!input->type()->isSubtypeOf(*c10::TensorType::get())) continue;
+    const auto meta = tensor_of(input);
+    if (!meta) return {};
+    add_bytes(input, *meta);
+  }
+  for (const torch::jit::Value* output : group.outputs()) {
+    const auto meta = tensor_of(output);
+    if (!meta) return {};
+    add_bytes(output, *meta);
+    fused.outputs.push_back(*meta);
+  }
+  for (const torch::jit::Node* node : group.nodes()) {
+    if (!node->kind().is_aten() || node->outputs().size() != 1) continue;
+    const auto meta = tensor_of(node->output());
+    if (!meta) return {};
+    const OpTensor output{{meta->shape.data(), meta->shape.size()}, 0};
+    fused.cost.flops += CostOf(node->kind().toQualString(), {}, {&output, 1}, false).flops;
+  }
+  if (fused.outputs.empty()) return {};
+  return fused;
 }
 
 // "Pre" nodes are those of the inlined graph, "post" nodes those of the optimised one; a node is
@@ -40,6 +88,8 @@ class GraphProvenance {
   int64_t op_count() const { return op_count_; }  // kernels called by the optimised graph
   // The node after each mark (node_marks.h).
   const std::vector<std::string>& mark_names() const { return mark_names_; }
+  // Of the fused groups whose shapes the graph knows, by the name under which they run.
+  const std::map<std::string, FusedOp>& fused_ops() const { return fused_ops_; }
   // Kernel call and members of every group that NNC generates code for.
   using Group = std::pair<std::string, std::shared_ptr<torch::jit::Graph>>;
   const std::vector<Group>& groups() const { return groups_; }
@@ -71,7 +121,7 @@ class GraphProvenance {
     if (node->outputs().empty()) return node->kind().toUnqualString();
     return node->outputs()[0]->debugName();
   }
-  static bool IsOp(const torch::jit::Node* node) { return node->kind().is_aten(); }
+  static bool IsOp(const torch::jit::Node* node) { return IsGraphOp(node); }
 
   void CollectPre(const torch::jit::Block* block) {
     for (const torch::jit::Node* node : block->nodes()) {
@@ -89,6 +139,14 @@ class GraphProvenance {
     const auto pre = pre_.find(node->kind().toQualString() + stack);
     if (pre == pre_.end()) return;
     for (const std::string& pre_name : pre->second) result_.AddPreToPost(pre_name, name);
+  }
+
+  // Two groups of one name and different shapes cannot be told apart when they run.
+  void AddFusedOp(const std::string& kernel, const torch::jit::Graph& group) {
+    const bool is_first = fused_names_.insert(kernel).second;
+    fused_ops_.erase(kernel);
+    if (!is_first) return;
+    if (auto fused = FusedOpOf(group)) fused_ops_.emplace(kernel, std::move(*fused));
   }
 
   std::string Call(const std::string& kernel) {
@@ -110,8 +168,10 @@ class GraphProvenance {
           Walk(subgraph->block(), inner);
           continue;
         }
-        const std::string call =
-            Call(torch::jit::SubgraphUtils::generateNameForGraph(subgraph, 40, "fused"));
+        const std::string kernel =
+            torch::jit::SubgraphUtils::generateNameForGraph(subgraph, 40, "fused");
+        const std::string call = Call(kernel);
+        AddFusedOp(kernel, *subgraph);
         if (node->kind() == torch::jit::prim::TensorExprGroup) groups_.emplace_back(call, subgraph);
         for (const torch::jit::Node* member : subgraph->nodes()) {
           if (IsOp(member)) AddCall(call, member, inner);
@@ -127,6 +187,8 @@ class GraphProvenance {
   std::map<std::string, std::vector<std::string>> pre_;
   std::vector<std::string> mark_names_;
   std::vector<Group> groups_;
+  std::map<std::string, FusedOp> fused_ops_;
+  std::set<std::string> fused_names_;
   int64_t node_count_ = 0, op_count_ = 0;
   uint32_t handle_ = 0;
 };

@@ -29,7 +29,7 @@ bool IsMarked(const Node* node) {
   if (node->kind() == torch::jit::prim::FallbackGraph ||
       node->kind() == torch::jit::prim::DifferentiableGraph)
     return false;
-  return node->kind().is_aten() || node->hasAttribute(torch::jit::attr::Subgraph);
+  return IsGraphOp(node) || node->hasAttribute(torch::jit::attr::Subgraph);
 }
 
 void AddMarks(torch::jit::Graph& graph, torch::jit::Block* block) {
@@ -53,6 +53,13 @@ void Register() {
 }
 
 }  // namespace
+
+bool IsGraphOp(const Node* node) {
+  const c10::Symbol kind = node->kind();
+  if (kind.is_aten()) return true;
+  return !kind.is_prim() && !kind.is_attr() && !kind.is_onnx() && kind != MarkSymbol() &&
+         node->maybeSchema() != nullptr;
+}
 
 std::optional<size_t> MarkOf(const Node* node) {
   if (node == nullptr || node->kind() != MarkSymbol()) return {};

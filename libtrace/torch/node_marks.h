@@ -19,6 +19,9 @@ class MarkingScope {
   MarkingScope& operator=(const MarkingScope&) = delete;
 };
 
+// An op of libtorch's or of somebody else's (torchvision::nms): what a kernel may come from.
+bool IsGraphOp(const torch::jit::Node* node);
+
 // The number of a mark; empty for every other node.
 std::optional<size_t> MarkOf(const torch::jit::Node* node);
 

@@ -52,6 +52,7 @@ struct Op {
   std::optional<std::string> node;
   std::vector<TensorMeta> outputs;
   OpCost cost;
+  std::string device;  // whose roofline holds; "" = nothing is known, so no estimate
   bool is_collective = false;
   uint64_t count = 0;
   int64_t total_ns = 0, min_ns = 0, max_ns = 0;
@@ -78,7 +79,7 @@ struct OpObserver::Impl {
 
   void Count(const at::RecordFunction& function, const Tensors& inputs, int64_t duration_ns);
   void Add(std::string_view name, const Tensors& inputs, const std::vector<c10::IValue>& outputs);
-  double EstimateNs(const Op& op) const { return MeasuredRoofline().EstimateNs(op.cost); }
+  std::optional<double> EstimateNs(const Op& op) const;
   std::vector<std::string> Names() const;
 };
 
@@ -152,6 +153,16 @@ void OnEnd(const at::RecordFunction& function, at::ObserverContext*) {
   }
 }
 
+// AOTInductor runs the kernel `cpp_fused_add_0` of its code as `graph_0_cpp_fused_add_0`.
+std::string NameInCode(const std::string& name) {
+  if (name.rfind("graph_", 0) != 0) return name;
+  const size_t end = name.find_first_not_of("0123456789", 6);
+  if (end == 6 || end == std::string::npos || name[end] != '_') return name;
+  const std::string kernel = name.substr(end + 1);
+  const bool is_kernel = kernel.rfind("cpp_", 0) == 0 || kernel.rfind("triton_", 0) == 0;
+  return is_kernel ? kernel : name;
+}
+
 bool IsView(const std::string& name, const Tensors& inputs,
             const std::vector<c10::IValue>& outputs) {
   if (inputs.first_storage == nullptr || name.ends_with('_') || name.ends_with("out")) return false;
@@ -211,7 +222,26 @@ void OpObserver::Impl::Add(std::string_view name, const Tensors& inputs,
   op.outputs = Describe(outputs);
   op.is_collective = name.starts_with("c10d::") || name.starts_with("_c10d_functional::");
   op.cost = CostOf(name, Sizes(inputs), Sizes(outputs), IsView(op.name, inputs, output_values));
+  if (!op.outputs.empty()) {
+    op.device = op.outputs[0].device.value_or("");
+  } else if (inputs.seen.count > 0) {
+    op.device = Describe(inputs)[0].device.value_or("");
+  } else if (options.fused_ops != nullptr) {
+    const auto fused = options.fused_ops->find(op.name);
+    if (fused != options.fused_ops->end() && !fused->second.outputs.empty()) {
+      op.outputs = fused->second.outputs;
+      op.cost = fused->second.cost;
+      op.device = op.outputs[0].device.value_or("");
+    }
+  }
+  op.name = NameInCode(op.name);
   ops.push_back(std::move(op));
+}
+
+std::optional<double> OpObserver::Impl::EstimateNs(const Op& op) const {
+  const Roofline* const roofline = op.device.empty() ? nullptr : MeasuredRoofline(op.device);
+  if (roofline == nullptr) return {};
+  return roofline->EstimateNs(op.cost);
 }
 
 std::vector<std::string> OpObserver::Impl::Names() const {
@@ -276,10 +306,11 @@ void OpObserver::Emit() noexcept {
 std::vector<OpRuntime> OpObserver::Runtimes() const {
   const std::lock_guard lock(impl_->mutex);
   const std::vector<std::string> names = impl_->Names();
-  std::vector<OpRuntime> result(names.size());
+  std::vector<OpRuntime> result;
   for (size_t i = 0; i < names.size(); ++i) {
     const Op& op = impl_->ops[i];
-    result[i] = {names[i], op.is_collective, impl_->EstimateNs(op), op.outputs};
+    if (const auto estimate_ns = impl_->EstimateNs(op))
+      result.push_back({names[i], op.is_collective, *estimate_ns, op.outputs});
   }
   return result;
 }

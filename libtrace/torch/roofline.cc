@@ -3,10 +3,13 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/record_function.h>
+#include <c10/core/Device.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <optional>
 
 #include "libtrace/torch/cost_model.h"
 
@@ -26,29 +29,45 @@ double LeastSeconds(int runs, F&& run) {
   return std::max(least_s, 1e-9);
 }
 
-Roofline Measure() {
+Roofline Measure(const c10::Device& device) {
   const at::DisableRecordFunctionGuard unobserved;
   const c10::InferenceMode without_autograd;
+  const auto on_device = at::TensorOptions().device(device);
   Roofline roofline;
+  const bool is_cpu = device.is_cpu();
+  // A copy to the host waits for what was enqueued on a GPU.
+  const auto wait = [&](const at::Tensor& result) {
+    if (!is_cpu) result.flatten().slice(0, 0, 1).cpu();
+  };
 
-  constexpr int64_t kSide = 384;
-  const at::Tensor left = at::ones({kSide, kSide}), right = at::ones({kSide, kSide});
-  at::Tensor product = at::ones({kSide, kSide});
+  const int64_t side = is_cpu ? 384 : 4096;
+  const at::Tensor left = at::ones({side, side}, on_device);
+  const at::Tensor right = at::ones({side, side}, on_device);
+  at::Tensor product = at::ones({side, side}, on_device);
   at::mm_out(product, left, right);  // the first call sets up the library
-  const double product_s = LeastSeconds(8, [&] { at::mm_out(product, left, right); });
-  roofline.flops_per_s = 2.0 * kSide * kSide * kSide / product_s;
+  wait(product);
+  const double product_s = LeastSeconds(8, [&] {
+    at::mm_out(product, left, right);
+    wait(product);
+  });
+  const auto sides = static_cast<double>(side);
+  roofline.flops_per_s = 2.0 * sides * sides * sides / product_s;
 
-  constexpr int64_t kCount = 4 << 20;  // 16 MiB each way: more than caches hold
-  const at::Tensor source = at::ones({kCount});
-  at::Tensor target = at::ones({kCount});
-  const double copy_s = LeastSeconds(4, [&] { target.copy_(source); });
-  roofline.bytes_per_s = 2.0 * kCount * sizeof(float) / copy_s;
+  const int64_t count = is_cpu ? 4 << 20 : 64 << 20;  // more than caches hold
+  const at::Tensor source = at::ones({count}, on_device);
+  at::Tensor target = at::ones({count}, on_device);
+  const double copy_s = LeastSeconds(4, [&] {
+    target.copy_(source);
+    wait(target);
+  });
+  roofline.bytes_per_s = 2.0 * static_cast<double>(count) * sizeof(float) / copy_s;
 
-  const at::Tensor small = at::ones({4});
-  at::Tensor sum = at::ones({4});
+  const at::Tensor small = at::ones({4}, on_device);
+  at::Tensor sum = at::ones({4}, on_device);
   constexpr int kCalls = 1000;
   const double calls_s = LeastSeconds(4, [&] {
     for (int i = 0; i < kCalls; ++i) at::add_out(sum, small, small);
+    wait(sum);
   });
   roofline.op_overhead_ns = 1e9 * calls_s / kCalls;
   return roofline;
@@ -57,8 +76,22 @@ Roofline Measure() {
 }  // namespace
 
 const Roofline& MeasuredRoofline() {
-  static const Roofline roofline = Measure();
+  static const Roofline roofline = Measure(c10::Device(c10::kCPU));
   return roofline;
+}
+
+const Roofline* MeasuredRoofline(std::string_view device) {
+  const std::string_view kind = device.substr(0, device.find(':'));
+  if (kind == "cpu") return &MeasuredRoofline();
+  if (kind != "cuda") return nullptr;
+  static const std::optional<Roofline> cuda = []() -> std::optional<Roofline> {
+    try {
+      return Measure(c10::Device(c10::kCUDA));
+    } catch (const std::exception&) {  // a libtorch without CUDA, or no memory left on the GPU
+      return {};
+    }
+  }();
+  return cuda ? &*cuda : nullptr;
 }
 
 }  // namespace libtrace

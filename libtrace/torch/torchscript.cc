@@ -14,18 +14,16 @@
 #include <sstream>
 #include <typeinfo>
 
-#include "libtrace/artifacts/graph_dump.h"
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/cache/cache_key.h"
 #include "libtrace/compile.h"
 #include "libtrace/torch/op_observer.h"
 #include "libtrace/trace.h"
 #include "torch/compat.h"
-#include "torch/graph_provenance.h"
 #include "torch/input_signature.h"
-#include "torch/kernel_code.h"
 #include "torch/model_parts.h"
 #include "torch/node_marks.h"
+#include "torch/torchscript_records.h"
 
 namespace libtrace {
 namespace {
@@ -34,46 +32,9 @@ struct Specialization {
   InputSignature signature;
   CompileId compile_id;
   std::unique_ptr<torch::jit::GraphExecutor> executor;
-  // Nodes of the optimised graph by mark; empty below ProvenanceLevel::kFull
-  std::vector<std::string> mark_names;
+  OptimizedFacts facts;
   bool is_observed = false;
 };
-
-void WriteFacts(JsonWriter& json, std::string_view key, const InputSignature& signature) {
-  json.Key(key).BeginArray();
-  for (const InputFacts& facts : signature) {
-    json.BeginObject().Field("name", facts.name).Field("type", facts.type);
-    if (!facts.dtype.empty()) {
-      json.Field("dtype", facts.dtype).Field("device", facts.device).Field("shape", facts.shape);
-      json.Field("stride", facts.stride).Field("requires_grad", facts.requires_grad);
-    }
-    json.EndObject();
-  }
-  json.EndArray();
-}
-
-void EmitSignature(const std::string& model, const InputSignature& inputs,
-                   const c10::IValue& output) {
-  InputSignature outputs;
-  AppendFacts("output", output, outputs);
-  EmitJsonArtifact("libtrace_torchscript_signature", JsonStyle::kOneLine, [&](JsonWriter& json) {
-    json.BeginObject().Field("model", model);
-    WriteFacts(json, "inputs", inputs);
-    WriteFacts(json, "outputs", outputs);
-    json.EndObject();
-  });
-}
-
-// The generated code of all fused groups of a graph, each under the name that provenance calls it
-// by.
-void EmitKernels(const GraphProvenance& provenance) {
-  std::string text;
-  for (const auto& [call, group] : provenance.groups()) {
-    const std::string code = KernelCode(group);
-    if (!code.empty()) text += "// " + call + "\n" + code + "\n";
-  }
-  if (!text.empty()) EmitGraphDump("libtrace_torchscript_kernels", "tensorexpr", "", text);
-}
 
 // The interpreter's message quotes the source as Python would; the last place it names is the
 // innermost.
@@ -113,107 +74,70 @@ struct TorchScriptModel::Impl {
   TorchScriptOptions options;
   Frame frame;
   mutable std::mutex mutex;
-  std::vector<std::unique_ptr<Specialization>> specializations;  // newest last
+  // Newest last; those without an executor are being compiled.
+  std::vector<std::shared_ptr<Specialization>> specializations;
 
-  InputSignature SignatureOf(const torch::jit::Stack& stack,
-                             const torch::jit::Function& function) const;
-  Specialization* Find(const InputSignature& signature) const;
-  c10::IValue CompileAndRun(torch::jit::Stack stack, InputSignature signature,
+  std::shared_ptr<Specialization> Find(const InputSignature& signature) const;
+  void Remove(const Specialization* specialization);
+  c10::IValue RunGeneral(torch::jit::Stack stack, torch::jit::Function& function);
+  c10::IValue CompileAndRun(torch::jit::Stack stack, Specialization& made,
                             torch::jit::Function& function);
   c10::IValue RunSpecialized(Specialization& specialization, torch::jit::Stack stack);
-  // `file` keeps the text that the description refers to.
-  CompileDescription Describe(const InputSignature& signature, const torch::jit::Graph& graph,
-                              std::string& file) const;
-  void EmitGraphs(Compile& compile, const torch::jit::Graph& before, torch::jit::Graph& after,
-                  Specialization& specialization) const;
 };
 
-InputSignature TorchScriptModel::Impl::SignatureOf(const torch::jit::Stack& stack,
-                                                   const torch::jit::Function& function) const {
-  InputSignature signature;
-  const auto& arguments = function.getSchema().arguments();
-  for (size_t i = 1; i < stack.size(); ++i) {  // 0 is self
-    AppendFacts(i < arguments.size() ? arguments[i].name() : "input" + std::to_string(i), stack[i],
-                signature);
-  }
-  return signature;
-}
-
-Specialization* TorchScriptModel::Impl::Find(const InputSignature& signature) const {
+std::shared_ptr<Specialization> TorchScriptModel::Impl::Find(
+    const InputSignature& signature) const {
   for (auto one = specializations.rbegin(); one != specializations.rend(); ++one) {
-    if ((*one)->signature == signature) return one->get();
+    if ((*one)->signature == signature) return *one;
   }
   return nullptr;
 }
 
-CompileDescription TorchScriptModel::Impl::Describe(const InputSignature& signature,
-                                                    const torch::jit::Graph& graph,
-                                                    std::string& file) const {
-  CompileDescription description;
-  description.function = options.name;
-  for (auto one = specializations.rbegin(); one != specializations.rend(); ++one) {
-    description.recompile_reasons.push_back(ToString((*one)->compile_id) + ": " +
-                                            FirstDifference((*one)->signature, signature));
-  }
-  for (const torch::jit::Node* node : graph.nodes()) {
-    if (const auto place = OriginOf(node->sourceRange()).file_line_col();
-        place && node->kind().is_aten()) {
-      file = std::get<0>(*place);
-      description.file = file;
-      description.line = static_cast<uint32_t>(std::get<1>(*place));
-      break;
-    }
-  }
-  return description;
+void TorchScriptModel::Impl::Remove(const Specialization* specialization) {
+  const std::lock_guard lock(mutex);
+  specializations.erase(std::remove_if(specializations.begin(), specializations.end(),
+                                       [&](const auto& s) { return s.get() == specialization; }),
+                        specializations.end());
 }
 
-void TorchScriptModel::Impl::EmitGraphs(Compile& compile, const torch::jit::Graph& before,
-                                        torch::jit::Graph& after,
-                                        Specialization& specialization) const {
-  if (!IsEnabled()) return;
-  EmitGraphDump("libtrace_torchscript_optimized", "torchscript", "", after.toString());
-  compile.metrics().graph_input_count = static_cast<int64_t>(before.inputs().size());
-  if (CurrentProvenanceLevel() == ProvenanceLevel::kOff) return;
-  const GraphProvenance provenance(before, after);
-  compile.metrics().graph_node_count = provenance.node_count();
-  compile.metrics().graph_op_count = provenance.op_count();
-  provenance.result().Emit();
-  if (CurrentProvenanceLevel() != ProvenanceLevel::kFull) return;
-  specialization.mark_names = provenance.mark_names();
-  EmitKernels(provenance);
-}
-
-c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, InputSignature signature,
+c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, Specialization& made,
                                                   torch::jit::Function& function) {
   const auto graph = torch::jit::toGraphFunction(function).optimized_graph()->copy();
   std::string file;
-  Compile compile(frame, Describe(signature, *graph, file));
-  compile.metrics().cache_size = static_cast<int64_t>(specializations.size());
-  compile.metrics().guard_count = static_cast<int64_t>(signature.size());
-  if (IsEnabled())
-    EmitGraphDump("libtrace_torchscript_graph", "torchscript", "", graph->toString());
-  auto made = std::make_unique<Specialization>();
-  made->signature = signature;
-  made->compile_id = compile.id();
-  made->executor = std::make_unique<torch::jit::GraphExecutor>(graph->copy(), options.name);
+  CompileDescription description;
+  size_t earlier_count = 0;
+  {
+    const std::lock_guard lock(mutex);
+    std::vector<std::pair<CompileId, const InputSignature*>> earlier;
+    for (const auto& one : specializations) {
+      if (one->executor != nullptr) earlier.emplace_back(one->compile_id, &one->signature);
+    }
+    earlier_count = earlier.size();
+    description = DescribeCompile(options.name, earlier, made.signature, *graph, file);
+  }
+  Compile compile(frame, description);
+  EmitGraphBefore(compile, *graph, earlier_count, made.signature.size());
+  made.compile_id = compile.id();
+  auto executor = std::make_unique<torch::jit::GraphExecutor>(graph->copy(), options.name);
   try {
     // Libtorch specialises from what it saw in one run, whose result is as good as any; the passes
     // then run in getPlanFor.
     torch::jit::Stack result = stack;
     const int64_t start_ns = NowNs();
-    made->executor->run(result);
+    executor->run(result);
     if (options.executions)
       options.executions->Executed(compile.id(), options.name, NowNs() - start_ns);
-    EmitSignature(options.name, signature, result.front());
+    EmitSignature(options.name, made.signature, result.front());
     try {
       const TimedSpan span("libtrace_torchscript_optimize", options.name);
       const MarkingScope marking(CurrentProvenanceLevel() == ProvenanceLevel::kFull);
-      const auto& plan = made->executor->getPlanFor(stack);
-      EmitGraphs(compile, *graph, *plan.graph, *made);
+      const auto& plan = executor->getPlanFor(stack);
+      made.facts = EmitOptimizedRecords(*graph, *plan.graph, &compile.metrics());
     } catch (const std::exception& error) {
       compile.Restart(std::string("optimising failed, the graph runs as it is: ") + error.what());
     }
-    specializations.push_back(std::move(made));
+    const std::lock_guard lock(mutex);
+    made.executor = std::move(executor);  // from now on others use it
     return result.front();
   } catch (const c10::Error& error) {
     RecordFailure(compile, c10::demangle(typeid(error).name()), error.what_without_backtrace());
@@ -235,10 +159,11 @@ c10::IValue TorchScriptModel::Impl::RunSpecialized(Specialization& specializatio
   if (is_first) {
     OpObserverOptions observe;
     observe.context = Context{specialization.compile_id, 0, ""};
+    observe.fused_ops = specialization.facts.fused_ops;
     observer.emplace(observe);
   }
   std::optional<MarkedRun> marked;
-  if (!specialization.mark_names.empty()) marked.emplace(&specialization.mark_names);
+  if (!specialization.facts.mark_names.empty()) marked.emplace(&specialization.facts.mark_names);
   const int64_t start_ns = NowNs();
   specialization.executor->run(stack);
   if (options.executions) {
@@ -251,6 +176,7 @@ TorchScriptModel::TorchScriptModel(torch::jit::Module module, TorchScriptOptions
     : impl_(std::make_unique<Impl>()) {
   impl_->module = std::move(module);
   impl_->options = std::move(options);
+  if (impl_->options.observe_ops && IsEnabled()) MeasuredRoofline();  // not during a request
 }
 TorchScriptModel::~TorchScriptModel() = default;
 
@@ -261,6 +187,14 @@ size_t TorchScriptModel::specialization_count() const {
   return impl_->specializations.size();
 }
 
+c10::IValue TorchScriptModel::Impl::RunGeneral(torch::jit::Stack stack,
+                                               torch::jit::Function& function) {
+  const int64_t start_ns = NowNs();
+  function.run(stack);
+  if (options.executions) options.executions->Executed({}, options.name, NowNs() - start_ns);
+  return stack.front();
+}
+
 c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs) {
   torch::jit::Function& function = impl_->module.get_method(impl_->options.method).function();
   torch::jit::Stack stack;
@@ -268,23 +202,31 @@ c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs) {
   stack.emplace_back(impl_->module._ivalue());
   for (c10::IValue& input : inputs) stack.push_back(std::move(input));
   function.getSchema().checkAndNormalizeInputs(stack, {});
-  InputSignature signature = impl_->SignatureOf(stack, function);
-  Specialization* specialization = nullptr;
+  if (!IsEnabled()) return impl_->RunGeneral(std::move(stack), function);
+  InputSignature signature = SignatureOf(c10::ArrayRef<c10::IValue>(stack).slice(1), 1, function);
+  std::shared_ptr<Specialization> specialization, made;
   {
     const std::lock_guard lock(impl_->mutex);
     specialization = impl_->Find(signature);
-    if (specialization == nullptr &&
-        impl_->specializations.size() < impl_->options.max_specializations) {
-      return impl_->CompileAndRun(std::move(stack), std::move(signature), function);
+    const size_t count = impl_->specializations.size();
+    if (specialization == nullptr && count < impl_->options.max_specializations) {
+      made = std::make_shared<Specialization>();
+      made->signature = std::move(signature);
+      impl_->specializations.push_back(made);
+    } else if (specialization != nullptr && specialization->executor == nullptr) {
+      specialization.reset();  // another request compiles it: this one does not wait
+    }
+  }
+  if (made != nullptr) {
+    try {
+      return impl_->CompileAndRun(std::move(stack), *made, function);
+    } catch (...) {
+      impl_->Remove(made.get());
+      throw;
     }
   }
   if (specialization != nullptr) return impl_->RunSpecialized(*specialization, std::move(stack));
-  const int64_t start_ns = NowNs();
-  function.run(stack);
-  if (impl_->options.executions) {
-    impl_->options.executions->Executed({}, impl_->options.name, NowNs() - start_ns);
-  }
-  return stack.front();
+  return impl_->RunGeneral(std::move(stack), function);
 }
 
 namespace {

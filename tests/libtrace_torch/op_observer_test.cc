@@ -4,6 +4,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
+#include <ATen/record_function.h>
 
 #include "libtrace/sink.h"
 #include "libtrace/torch/cost_model.h"
@@ -105,6 +106,31 @@ TEST_CASE("observer: nested ops on request, nothing after Stop, a limit that cou
   CHECK(limited.lost_count() == 2);
 }
 
+TEST_CASE("observer: without a tensor there is no estimate; a fused kernel's are from the caller") {
+  const Traced traced;
+  auto fused = std::make_shared<std::map<std::string, libtrace::FusedOp>>();
+  libtrace::FusedOp& known = (*fused)["graph_0_cpp_fused_add_1"];
+  known.outputs = {{.shape = {4}, .stride = {1}, .dtype = "float32", .device = "cpu"}};
+  known.cost = {4, 32};
+  libtrace::OpObserverOptions options;
+  options.fused_ops = fused;
+  libtrace::OpObserver observer(options);
+  for (const char* name : {"graph_0_cpp_fused_add_1", "graph_0_cpp_fused_mul_2", "graph_of_mine"}) {
+    RECORD_FUNCTION(name, std::vector<c10::IValue>());
+  }
+  observer.Emit();
+  const auto ops = observer.Runtimes();
+  REQUIRE(ops.size() == 1);
+  CHECK(ops[0].name == "cpp_fused_add_1");  // as in the code of the package
+  CHECK(ops[0].outputs[0].shape == std::vector<int64_t>{4});
+  const auto measured = observer.Measured();
+  REQUIRE(measured.size() == 3);
+  CHECK(measured[0].estimated_runtime_ns);
+  CHECK(measured[1].name == "cpp_fused_mul_2");
+  CHECK_FALSE(measured[1].estimated_runtime_ns);
+  CHECK(measured[2].name == "graph_of_mine");
+}
+
 TEST_CASE("observer: when tracing is off nothing is watched") {
   libtrace::Stop();
   libtrace::OpObserver observer;
@@ -119,6 +145,8 @@ TEST_CASE("roofline: measured, positive, the same each time") {
   CHECK(roofline.bytes_per_s > 1e8);
   CHECK(roofline.op_overhead_ns > 10);
   CHECK(&libtrace::MeasuredRoofline() == &roofline);
+  CHECK(libtrace::MeasuredRoofline("cpu") == &roofline);
+  CHECK(libtrace::MeasuredRoofline("meta") == nullptr);
 }
 
 }  // namespace

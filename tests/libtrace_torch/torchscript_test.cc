@@ -2,8 +2,13 @@
 
 #include <ATen/ops/ones.h>
 #include <c10/core/GradMode.h>
+#include <torch/csrc/jit/ir/irparser.h>
+#include <torch/library.h>
 
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "libtrace/trace.h"
 #include "tests/catch2.h"
@@ -22,6 +27,25 @@ bool& getTEMustUseLLVMOnCPU();
 namespace {
 
 using libtrace::testing::MemoryTrace;
+
+// Ops of somebody else's.
+std::mutex gate_mutex;
+std::condition_variable gate_changed;
+bool is_gate_open = true, is_someone_waiting = false;
+
+at::Tensor Twice(const at::Tensor& x) { return x.mul(2); }
+at::Tensor WaitAtGate(const at::Tensor& x) {
+  std::unique_lock lock(gate_mutex);
+  is_someone_waiting = true;
+  gate_changed.notify_all();
+  gate_changed.wait(lock, [] { return is_gate_open; });
+  is_someone_waiting = false;
+  return x.mul(1);
+}
+TORCH_LIBRARY(acme, library) {
+  library.def("twice(Tensor x) -> Tensor", Twice);
+  library.def("wait_at_gate(Tensor x) -> Tensor", WaitAtGate);
+}
 
 constexpr const char* kSource = R"(def inner(self, x):
     return torch.relu(x + 1.0) * 0.5
@@ -63,6 +87,17 @@ class Fusing {
 torch::jit::Module MakeModule() {
   torch::jit::Module module("Net");
   libtrace::DefineMethods(module, kSource, "net.py", 10);
+  return module;
+}
+
+// A module whose forward is this graph: the C++ frontend has no words for ops of others.
+torch::jit::Module FromGraph(const std::string& text) {
+  torch::jit::Module module("Net");
+  auto graph = std::make_shared<torch::jit::Graph>();
+  torch::jit::parseIR(text, graph.get());
+  graph->insertInput(0, "self")->setType(module.type());
+  module.type()->addMethod(module._ivalue()->compilation_unit()->create_function(
+      c10::QualifiedName(*module.type()->name(), "forward"), graph));
   return module;
 }
 
@@ -143,6 +178,93 @@ TEST_CASE("torchscript: beyond the limit of specialisations the general graph ru
   CHECK(model.specialization_count() == 1);
   executions->Emit();
   CHECK(Contains(PayloadOf(trace, "graph_execution"), "\"compile_id\": null"));
+}
+
+TEST_CASE("torchscript: a fused group has an estimate and outputs, from its graph") {
+  MemoryTrace trace(At(libtrace::ProvenanceLevel::kDefault));
+  const Fusing fusing;
+  libtrace::TorchScriptModel model(MakeModule());
+  RunTwice(model);
+  const std::string meta = PayloadOf(trace, "inductor_runtime_and_tensor_meta");
+  INFO(meta);
+  const size_t place = meta.find("\"name\": \"fused_add_relu_mul_tanh_add\"");
+  REQUIRE(place != std::string::npos);
+  CHECK(meta.find("\"outputs\": [{\"shape\": [4, 4], \"stride\": [4, 1], \"dtype\": \"float32\", "
+                  "\"device\": \"cpu\"}]",
+                  place) != std::string::npos);
+}
+
+TEST_CASE("torchscript: ops of others are in the provenance") {
+  MemoryTrace trace(At(libtrace::ProvenanceLevel::kDefault));
+  const torch::jit::Module module = FromGraph(R"(graph(%x : Tensor):
+  %y : Tensor = acme::twice(%x)
+  return (%y)
+)");
+  libtrace::TorchScriptModel model(module);
+  RunTwice(model);
+  CHECK(Contains(PayloadOf(trace, "inductor_provenance_tracking_node_mappings"),
+                 "\"acme::twice:1\": ["));
+}
+
+TEST_CASE("torchscript: off, the module's own method runs and nothing is specialised") {
+  libtrace::Stop();
+  libtrace::TorchScriptModel model(MakeModule());
+  CHECK(RunTwice(model).allclose(at::ones({4, 4}).mul(2.5).tanh().add(4)));
+  CHECK(model.specialization_count() == 0);
+}
+
+TEST_CASE("torchscript: requests do not wait for one that compiles") {
+  MemoryTrace trace(At(libtrace::ProvenanceLevel::kDefault));
+  const torch::jit::Module module = FromGraph(R"(graph(%x : Tensor, %wait : bool):
+  %r : Tensor = prim::If(%wait)
+    block0():
+      %w : Tensor = acme::wait_at_gate(%x)
+      -> (%w)
+    block1():
+      -> (%x)
+  %one : int = prim::Constant[value=1]()
+  %z : Tensor = aten::add(%r, %one, %one)
+  return (%z)
+)");
+  libtrace::TorchScriptModel model(module);
+  is_gate_open = false;
+  std::thread slow([&] { model.Run({at::ones({2}), true}); });
+  {
+    std::unique_lock lock(gate_mutex);
+    gate_changed.wait(lock, [] { return is_someone_waiting; });
+  }
+  CHECK(model.Run({at::ones({2}), false}).toTensor().equal(at::ones({2}).mul(2)));  // same inputs
+  CHECK(model.Run({at::ones({3}), false}).toTensor().equal(at::ones({3}).mul(2)));  // others
+  {
+    const std::lock_guard lock(gate_mutex);
+    is_gate_open = true;
+  }
+  gate_changed.notify_all();
+  slow.join();
+  CHECK(model.specialization_count() == 2);
+}
+
+TEST_CASE("torchscript: an observer records calls that the program makes itself") {
+  MemoryTrace trace(At(libtrace::ProvenanceLevel::kDefault));
+  auto executions = std::make_shared<libtrace::GraphExecutionOrder>();
+  torch::jit::Module module = MakeModule();
+  libtrace::ModuleObserver observer(module, {.name = "net", .executions = executions});
+  for (const int64_t size : {4, 4, 4, 6}) {
+    const at::Tensor x = at::ones({size, size});
+    libtrace::ModuleObserver::Call call(observer, {x});
+    call.Returned(module.forward({x}));
+  }
+  executions->Emit();
+  CHECK(Contains(trace.text(), "dynamo_start"));
+  CHECK(Contains(PayloadOf(trace, "recompile_reasons"),
+                 "tensor 'x' size mismatch at index 0. expected 4, actual 6"));
+  CHECK(Contains(PayloadOf(trace, "libtrace_torchscript_graph"), "aten::mm"));
+  CHECK(Contains(PayloadOf(trace, "libtrace_torchscript_optimized"), "aten::mm"));
+  CHECK(Contains(PayloadOf(trace, "libtrace_torchscript_signature"), "\"name\": \"output\""));
+  CHECK(Contains(PayloadOf(trace, "libtrace_measured_runtime"), "aten::mm"));
+  const std::string order = PayloadOf(trace, "graph_execution");
+  CHECK(Contains(order, "/0\""));
+  CHECK(Contains(order, "/1\""));
 }
 
 }  // namespace

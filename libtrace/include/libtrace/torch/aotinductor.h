@@ -4,6 +4,12 @@
 //   libtrace::AotiModel model("classifier.pt2", {.name = "classifier"});   // 0/0: loaded
 //   std::vector<at::Tensor> outputs = model.Run({x});
 //
+// A program that has a loader already attaches an observer and goes on running its loader:
+//
+//   libtrace::AotiObserver observer(loader, "classifier.pt2", {.name = "classifier"});
+//   libtrace::AotiObserver::Call call(observer);   // until the end of the block
+//   outputs = loader.run({x});
+//
 // Loading emits, beside what libtrace::Compile does: `libtrace_package`, `libtrace_model_load`, the
 // package's generated code (`graph_dump`), and both provenance records if the package has
 // kernel information (see package.h). The first run emits what OpObserver does; kernels are seen by
@@ -19,6 +25,7 @@
 #define LIBTRACE_HAS_AOTINDUCTOR 1
 
 #include <ATen/core/Tensor.h>
+#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <memory>
 #include <string>
@@ -39,6 +46,44 @@ struct AotiOptions {
   std::string model_name = "model";  // within the package
   bool observe_ops = true;
   std::shared_ptr<GraphExecutionOrder> executions{};  // null = not logged
+  // Of libtorch's loader, for models that libtrace loads. Where the installed loader does not have
+  // them (2.6), anything but these values is an error.
+  bool run_single_threaded = false;
+  size_t num_runners = 1;
+  int device_index = -1;
+};
+
+struct LoadedPackage;
+
+// Records what AotiModel records, of a loader that the program made and runs itself; the loader
+// must outlive it. The package at `package_path` is only read. Thread-safe.
+class AotiObserver {
+ public:
+  AotiObserver(torch::inductor::AOTIModelPackageLoader& loader, const std::string& package_path,
+               AotiOptions options = {});
+  ~AotiObserver();
+  AotiObserver(const AotiObserver&) = delete;
+  AotiObserver& operator=(const AotiObserver&) = delete;
+
+  // One run of the loader, which this thread makes while the object lives. Nearly free when
+  // tracing is off.
+  class Call {
+   public:
+    explicit Call(AotiObserver& observer) noexcept;
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+  };
+
+ private:
+  friend class AotiModel;
+  AotiObserver(std::shared_ptr<LoadedPackage> package, AotiOptions options);
+  std::shared_ptr<LoadedPackage> package_;
+  AotiOptions options_;
 };
 
 struct AotiRequest;
@@ -54,13 +99,18 @@ class AotiModel {
   AotiModel(const AotiModel&) = delete;
   AotiModel& operator=(const AotiModel&) = delete;
 
-  std::vector<at::Tensor> Run(const std::vector<at::Tensor>& inputs);
+  // `stream` as for libtorch's loader: null = the current one.
+  std::vector<at::Tensor> Run(const std::vector<at::Tensor>& inputs, void* stream = nullptr);
+  // Libtorch's own, for constants, metadata and what else it offers.
+  torch::inductor::AOTIModelPackageLoader& loader();
 
  private:
   friend CachedAotiModel LoadOrBuildPackage(CompileCache&, const AotiRequest&, const AotiOptions&,
                                             FunctionRef<std::string()>, LoadedModels*);
   struct Impl;
   explicit AotiModel(std::unique_ptr<Impl> impl);
+  static std::unique_ptr<Impl> MakeImpl(std::shared_ptr<LoadedPackage> package,
+                                        AotiOptions options);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -30,7 +30,7 @@ struct OpCost {
 OpCost CostOf(std::string_view op, std::span<const OpTensor> inputs,
               std::span<const OpTensor> outputs, bool is_view) noexcept;
 
-// What the CPU was measured to do, with libtorch's thread count at that time.
+// What a device was measured to do; the CPU with libtorch's thread count at that time.
 struct Roofline {
   double flops_per_s = 0;     // float32 matrix product
   double bytes_per_s = 0;     // copy, read and written bytes
@@ -39,8 +39,13 @@ struct Roofline {
   double EstimateNs(const OpCost& cost) const noexcept;
 };
 
-// Measured once per process, at the first call (about 50 ms on an idle core); thread-safe. The ops
-// it runs are not observed. Defined in libtrace::torch, as it runs libtorch's ops.
-const Roofline& MeasuredRoofline();
+// Measured once per process and kind of device, at the first call (about 50 ms on an idle core);
+// thread-safe. The models of libtrace::torch call it while they load, so that no request waits for
+// it; a program that uses OpObserver by itself calls it before it serves. The ops it runs are not
+// observed. Defined in libtrace::torch, as it runs libtorch's ops.
+const Roofline& MeasuredRoofline();  // of the CPU
+// `device` as in TensorMeta: `cpu`, `cuda:0` (one measurement stands for all of its kind). Null:
+// libtorch cannot use it, or it is of a kind that is not measured (neither cpu nor cuda).
+const Roofline* MeasuredRoofline(std::string_view device);
 
 }  // namespace LIBTRACE_EXPORT

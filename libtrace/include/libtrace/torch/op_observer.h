@@ -8,12 +8,15 @@
 // Emits `inductor_runtime_and_tensor_meta` (every op once: estimated runtime, shape, stride, dtype
 // and device of its outputs) and `libtrace_measured_runtime` (count, total, least and most of each
 // op), which join by name. An op is what was called with the same name, tensors and graph node; a
-// name that stands for several gets `_1`, `_2`, … from the second on, as FX names nodes; a
-// CudaActivity that watches meanwhile attributes kernels to it. Built on at::RecordFunction; when
+// name that stands for several gets `_1`, `_2`, … from the second on, as FX names nodes; kernels of
+// AOTInductor are called as in their code (`cpp_fused_…` for `graph_0_cpp_fused_…`). An op of which
+// no tensor is known, neither given nor from OpObserverOptions::fused_ops, has no estimate and is in
+// the measured runtimes only. A CudaActivity that watches meanwhile attributes kernels to an op. Built on at::RecordFunction; when
 // tracing is off nothing is registered.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,8 +27,15 @@
 #include "libtrace/artifacts/runtime_and_tensor_meta.h"
 #include "libtrace/export.h"
 #include "libtrace/scope.h"
+#include "libtrace/torch/cost_model.h"
 
 namespace libtrace LIBTRACE_EXPORT {
+
+// What a fused group or kernel computes, for libtorch tells no tensors of it when it runs.
+struct FusedOp {
+  std::vector<TensorMeta> outputs{};
+  OpCost cost{};
+};
 
 struct OpObserverOptions {
   // Every thread of the process instead of the one that made the observer: the backward pass of
@@ -35,6 +45,8 @@ struct OpObserverOptions {
   // Ops called by other ops as well (`aten::clamp_min` within `aten::relu`).
   bool nested_ops = false;
   uint32_t max_ops = 10'000;  // different ones; calls of others are only counted
+  // By the name under which the op runs; may be null.
+  std::shared_ptr<const std::map<std::string, FusedOp>> fused_ops{};
   // Compile that the records belong to; default: the thread's at Emit.
   std::optional<Context> context{};
 };
@@ -55,6 +67,7 @@ class OpObserver {
   void Stop() noexcept;
 
   // What was seen; of a stopped observer. The estimates need MeasuredRoofline().
+  // Runtimes() leaves out ops without an estimate.
   std::vector<OpRuntime> Runtimes() const;
   std::vector<MeasuredOp> Measured() const;
   uint64_t lost_count() const;  // calls beyond max_ops

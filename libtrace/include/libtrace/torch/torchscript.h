@@ -15,7 +15,13 @@
 // provenance records, and for the first run of the optimised graph what OpObserver emits. With
 // ProvenanceLevel::kFull also the code that was generated for fused groups (graph dump
 // `libtrace_torchscript_kernels`), and the node of every observed op: each node of the optimised
-// graph then costs about 60 ns more. Works the same, without records, when tracing is off.
+// graph then costs about 60 ns more. When tracing is off the module's own method runs.
+//
+// A program that runs its module by itself attaches an observer instead:
+//
+//   libtrace::ModuleObserver observer(module, {.name = "net"});
+//   libtrace::ModuleObserver::Call call(observer, {x});   // until the end of the block
+//   at::Tensor y = module.forward({x}).toTensor();
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>
@@ -52,7 +58,7 @@ struct TorchScriptOptions {
 };
 
 // Thread-safe as the module is: concurrent Run calls are, changing parameters meanwhile is not.
-// Specialising happens under a lock.
+// While one request specialises a graph, others with such inputs run the module's own graph.
 class TorchScriptModel {
  public:
   TorchScriptModel(torch::jit::Module module, TorchScriptOptions options = {});
@@ -70,6 +76,39 @@ class TorchScriptModel {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+// Records what TorchScriptModel records of calls that the program makes itself. The module runs as
+// it does without: nothing is specialised, forced or locked for the observer. A compile is the
+// first call with inputs of a new kind; the optimised graph is emitted once libtorch has one.
+// Thread-safe.
+class ModuleObserver {
+ public:
+  explicit ModuleObserver(torch::jit::Module module, TorchScriptOptions options = {});
+  ~ModuleObserver();
+  ModuleObserver(const ModuleObserver&) = delete;
+  ModuleObserver& operator=(const ModuleObserver&) = delete;
+
+  // One call of the method, which this thread makes while the object lives. Costs a load and a
+  // branch when tracing is off.
+  class Call {
+   public:
+    Call(ModuleObserver& observer, const std::vector<c10::IValue>& inputs) noexcept;
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    // Optional: what the call returned, for `libtrace_torchscript_signature`.
+    void Returned(const c10::IValue& output) noexcept;
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+  };
+
+  struct Impl;
+
+ private:
+  std::shared_ptr<Impl> impl_;
 };
 
 // A model by what it is made of, for the cache's key.
