@@ -114,6 +114,38 @@ class Cost(harness.EndToEnd):
         self.assertIn("none was recorded", text)
         self.assertIn("not all of", text)
 
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_what_got_slower_between_two_runs(self):
+        folder = profiles.recorded("p_mlp_train")
+        trace = profiles.trace(os.path.join(folder, "steps.pt.trace.json.zst"))
+        log = [os.path.join(folder, name) for name in os.listdir(folder) if name.startswith("dedicated")][0]
+        self.write("a/p.json", json.dumps(trace).encode())
+        slow = 0
+        for event in trace["traceEvents"]:
+            if re.match(r"graph_\d+_cpp_fused_gelu_native_dropout_native_layer_norm_1$", event.get("name", "")):
+                event["dur"] *= 3
+                slow += 1
+        self.assertGreater(slow, 0)
+        self.write("b/p.json", json.dumps(trace).encode())
+        for side in "ab":
+            self.tlparse(log, self.path(f"{side}/p.json"), "--db", f"{side}.db", "--db-only")
+        answer = json.loads(self.tlparse("diff", "a.db", "b.db", "--json").stdout)
+        try:
+            import jsonschema
+            with open(SCHEMA.replace("cost.", "diff."), encoding="utf-8") as file:
+                jsonschema.validate(answer, json.load(file))
+        except ImportError:
+            pass
+        measured = answer["comparisons"][0]["measured"]
+        self.assertEqual(measured["unit"], "step")
+        slower = [change for change in measured["changes"] if change["b_us"] > change["a_us"] * 1.001]
+        self.assertEqual([(change["kind"], change["name"]) for change in slower if change["kind"] == "kernel"],
+                         [("kernel", "cpp_fused_gelu_native_dropout_native_layer_norm_1:7")])
+        kernel = next(change for change in slower if change["kind"] == "kernel")
+        self.assertAlmostEqual(kernel["b_us"], 3 * kernel["a_us"], delta=0.01)
+        self.assertFalse(kernel["has_other_code"])
+        self.assertIn("the same generated code", self.tlparse("diff", "a.db", "b.db").stdout)
+
     def gpu_trace(self):
         def event(category, name, ts, dur, **more):
             return dict({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {}}, **more)
@@ -147,6 +179,39 @@ class Cost(harness.EndToEnd):
                          [[70.0, 1], [70.0, 1]])
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us FROM graph_call"), [[70.0], [70.0]])
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT enqueued_us, start_us FROM kernel_run"), [[313.0, 350.0], [413.0, 450.0]])
+
+    def test_what_libtrace_measured_needs_no_profiler(self):
+        lines = []
+
+        def record(head, payload=None):
+            lines.append('V1121 08:30:01.000000 4242 a.cc:1] ' + json.dumps(dict(head, rank=1, **({"has_payload": "md5"} if payload else {}))))
+            if payload:
+                lines.append("\t" + json.dumps(payload))
+        record({"dynamo_start": {"stack": []}, "frame_id": 2, "frame_compile_id": 0, "attempt": 0})
+        base = 1_700_000_000_000_000
+        for number, label in enumerate(("2/0", "2/0", "9/9")):
+            record({"artifact": {"name": "libtrace_graph_execution", "encoding": "json"}},
+                   {"ordinal": number, "compile_id": label, "label": "forward", "time_us": base + 100 * number, "duration_ns": 50_000})
+        record({"artifact": {"name": "libtrace_cuda_activity", "encoding": "json"}},
+               {"cupti": "x", "cupti_version": 24, "lost_count": 0,
+                "clock": [{"cupti_ns": 0, "epoch_ns": base * 1000, "error_ns": 1}, {"cupti_ns": 1_000_000, "epoch_ns": base * 1000 + 1_000_000, "error_ns": 1}],
+                "activities": [{"kind": "kernel", "name": "sgemm", "device": 0, "stream": 7, "start_ns": 10_000, "duration_ns": 30_000},
+                               {"kind": "memcpy", "name": "HtoD", "device": 0, "stream": 7, "start_ns": 60_000, "duration_ns": 5000, "size_bytes": 64}]})
+        self.write("dedicated_log_torch_trace_rank_1_abcdefgh.log", ("\n".join(lines) + "\n").encode())
+        for _ in range(2):  # and again, when the log has grown
+            self.tlparse(self.path("dedicated_log_torch_trace_rank_1_abcdefgh.log"), "--db", "x.db", "--db-only", "--run", "r")
+            rows = lambda sql: harness.rows(self.path("x.db"), sql)
+            self.assertEqual(rows("SELECT kind, rank, event_count FROM profile"), [["libtrace", 1, 5]])
+            self.assertEqual(rows("SELECT basis, join_key, join_note IS NULL, duration_us FROM graph_call ORDER BY start_us"),
+                             [["libtrace", "K2", 1, 50.0], ["libtrace", "K2", 1, 50.0], ["libtrace", None, 0, 50.0]])
+            self.assertEqual(rows("SELECT name, device, duration_us, join_note FROM kernel_run"),
+                             [["sgemm", 0, 30.0, "libtrace does not say which graph call enqueued it"]])
+            self.assertEqual(rows("SELECT kind, size_bytes FROM device_copy"), [["memcpy", 64]])
+            self.assertEqual(rows("PRAGMA foreign_key_check"), [])
+            profile = self.ask("--by", "graph")["profiles"][0]
+            self.assertEqual((profile["compiled_us"], profile["devices"][0]["kernels"]), (150, 1))
+            with open(self.path("dedicated_log_torch_trace_rank_1_abcdefgh.log"), "a", encoding="utf-8") as log:
+                log.write('V1121 08:30:02.000000 4242 a.cc:1] {"str": ["x", 7], "rank": 1}\n')
 
     def test_errors(self):
         self.write("p.json", json.dumps(self.gpu_trace()).encode())

@@ -78,6 +78,46 @@ void PrintCompile(const CompileChange& change, bool all) {
   }
 }
 
+// Less than a tenth is noise as often as not.
+bool IsSlower(const MeasuredChange& change) { return change.b_us > change.a_us * 1.1; }
+
+void PrintMeasured(const MeasuredDifference& measured, bool all) {
+  using Align = Table::Align;
+  const std::string mean = measured.is_per_step ? "per step" : "per call";
+  Table table({{"slower"},
+               {"a " + mean, Align::kRight},
+               {"b " + mean, Align::kRight},
+               {"change", Align::kRight},
+               {"of"},
+               {"code"}});
+  constexpr std::size_t kMost = 10;
+  std::size_t count = 0, left_out = 0;
+  for (const MeasuredChange& change : measured.changes) {
+    if (!IsSlower(change)) continue;
+    if (!all && ++count > kMost) {
+      ++left_out;
+      continue;
+    }
+    table.Add({change.is_kernel ? "kernel" : "line", HumanDuration(change.a_us / 1e6),
+               HumanDuration(change.b_us / 1e6),
+               change.a_us > 0 ? fmt::format("{:+.0f} %", 100 * (change.b_us / change.a_us - 1))
+                               : std::string(),
+               change.is_kernel
+                   ? fmt::format("{} in {} {}", change.name, change.label, change.direction)
+                   : fmt::format("{}:{}", change.file, change.line),
+               !change.is_kernel       ? change.name
+               : change.has_other_code ? "the generated code of its graph differs (--code)"
+                                       : "the same generated code"});
+  }
+  std::fputc('\n', stdout);
+  if (table.empty()) {
+    std::puts("measured: no line or kernel of both sides takes more than a tenth longer");
+    return;
+  }
+  table.Print();
+  if (left_out > 0) PrintWrapped(fmt::format("and {} more (--all)", left_out), 2, 4);
+}
+
 void Print(const DiffAnswer& answer, bool all) {
   PrintHeading(fmt::format("a: {}", answer.a_title));
   PrintHeading(fmt::format("b: {}", answer.b_title));
@@ -112,6 +152,7 @@ void Print(const DiffAnswer& answer, bool all) {
     }
   }
   if (equal > 0) PrintWrapped(fmt::format("{} equal but for times", Count(equal, "compile")), 0, 2);
+  if (answer.measured) PrintMeasured(*answer.measured, all);
 }
 
 void WriteTexts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
@@ -192,6 +233,28 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
   json.EndArray().EndObject();
 }
 
+void WriteMeasured(JsonWriter& json, const std::optional<MeasuredDifference>& measured) {
+  json.Key("measured");
+  if (!measured) {
+    json.Null();
+    return;
+  }
+  json.BeginObject().Key("unit").String(measured->is_per_step ? "step" : "call");
+  json.Key("changes").BeginArray();
+  for (const MeasuredChange& change : measured->changes) {
+    json.BeginObject().Key("kind").String(change.is_kernel ? "kernel" : "line");
+    json.Key("name").OptionalString(NonEmpty(change.name));
+    json.Key("file").OptionalString(NonEmpty(change.file));
+    json.Key("line").OptionalInt(change.is_kernel ? std::nullopt : std::optional(change.line));
+    json.Key("label").OptionalString(NonEmpty(change.label));
+    json.Key("direction").OptionalString(NonEmpty(change.direction));
+    json.Key("a_us").Real(change.a_us).Key("b_us").Real(change.b_us);
+    json.Key("a_calls").Int(change.a_calls).Key("b_calls").Int(change.b_calls);
+    json.Key("has_other_code").Bool(change.has_other_code).EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
 void WriteComparison(JsonWriter& json, const RankComparison& one) {
   const DiffAnswer& answer = one.diff;
   json.BeginObject().Key("pair_count").Int(static_cast<std::int64_t>(one.count));
@@ -237,6 +300,7 @@ void WriteComparison(JsonWriter& json, const RankComparison& one) {
     }
     json.EndArray();
   }
+  WriteMeasured(json, answer.measured);
   json.EndObject();
 }
 
@@ -280,7 +344,8 @@ void PrintAll(const RunComparison& answer, bool all) {
 int RunDiff(std::span<const std::string> arguments) {
   Arguments app(
       "What changed between two runs: compile time by phase, recompiles, graph breaks, caches and "
-      "why, guards, kernels, code. "
+      "why, guards, kernels, code; with profiles on both sides the lines and kernels that got "
+      "slower. "
       "Each side is a database, DB:run, an output directory, a log or a directory of logs.",
       "diff");
   std::vector<std::string> inputs, ranks, launches;

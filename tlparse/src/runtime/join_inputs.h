@@ -1,4 +1,4 @@
-// The joins of what is no profile: recorder dumps, packages, tritonparse logs and TORCH_LOGS; then,
+// What libtrace measured, and the joins of what is no profile: recorder dumps, packages, tritonparse logs and TORCH_LOGS; then,
 // with all kernels joined, how their time is divided among lines.
 #pragma once
 

@@ -175,6 +175,8 @@ Result<std::vector<std::string>> OwnedTables(Database& database) {
   }
 }
 
+}  // namespace
+
 Result<void> RemoveProfile(Database& database, std::int64_t id) {
   ASSIGN_OR_RETURN(const std::vector<std::string> tables, OwnedTables(database));
   for (const auto& [link, row] : {std::pair("compiled_slice_link_row", "compiled_slice_row"),
@@ -194,8 +196,6 @@ Result<void> RemoveProfile(Database& database, std::int64_t id) {
   }
   return database.Execute(fmt::format("DELETE FROM profile WHERE id = {}", id));
 }
-
-}  // namespace
 
 Result<bool> ReplaceChangedProfile(Database& database, std::int64_t run_id,
                                    const std::string& path) {

@@ -45,6 +45,9 @@ class RuntimeStage {
   std::vector<std::int64_t> next_ids_;  // by table; empty: not asked yet
 };
 
+// Removes a profile with all that it owns.
+Result<void> RemoveProfile(Database& database, std::int64_t id);
+
 // True: the run holds a profile with this file's bytes (whatever its path) and nothing is to do.
 // False: it does not; the rows of an earlier state of the file under this path are gone. Reads the
 // file once to compare it.

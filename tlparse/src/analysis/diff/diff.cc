@@ -366,6 +366,21 @@ bool DiffAnswer::IsEqual() const {
                      [](const CompileChange& change) { return change.IsEqual(); });
 }
 
+namespace {
+
+bool HasOtherCode(const DiffAnswer& answer, const MeasuredChange& kernel) {
+  return std::any_of(
+      answer.compiles.begin(), answer.compiles.end(), [&](const CompileChange& compile) {
+        return compile.b_label == kernel.label &&
+               std::any_of(compile.codes.begin(), compile.codes.end(), [&](const CodeChange& code) {
+                 return code.title.empty() ||
+                        code.title.find(kernel.direction) != std::string::npos;
+               });
+      });
+}
+
+}  // namespace
+
 Result<DiffAnswer> AnalyzeDiff(const DiffSide& a, const DiffSide& b, const DiffOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction a_transaction, ReadTransaction::Begin(*a.database));
   ASSIGN_OR_RETURN(const ReadTransaction b_transaction, ReadTransaction::Begin(*b.database));
@@ -379,6 +394,15 @@ Result<DiffAnswer> AnalyzeDiff(const DiffSide& a, const DiffSide& b, const DiffO
                    LoadParticipantFacts(*b.database, b_job, b_rank));
   ASSIGN_OR_RETURN(DiffAnswer answer,
                    Differ(*a.database, *b.database, a_facts, b_facts, options).Run());
+  ASSIGN_OR_RETURN(answer.measured,
+                   CompareMeasured({a.database, a_job.run_id(),
+                                    a_job.participants()[static_cast<std::size_t>(a_rank)].rank},
+                                   {b.database, b_job.run_id(),
+                                    b_job.participants()[static_cast<std::size_t>(b_rank)].rank}));
+  if (answer.measured) {
+    for (MeasuredChange& change : answer.measured->changes)
+      change.has_other_code = change.is_kernel && HasOtherCode(answer, change);
+  }
   answer.a_rank = a_job.participants()[static_cast<std::size_t>(a_rank)].name;
   answer.b_rank = b_job.participants()[static_cast<std::size_t>(b_rank)].name;
   return answer;

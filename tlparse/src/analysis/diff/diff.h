@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/compile_facts.h"
+#include "analysis/diff/measured_difference.h"
 #include "analysis/ranks/cause.h"
 #include "base/result.h"
 
@@ -61,7 +62,8 @@ struct DiffAnswer {
   std::vector<PhaseChange> phases;  // sums over all compiles
   std::vector<CompileChange> compiles;
   std::vector<UnmatchedCompile> only_a, only_b;
-  bool IsEqual() const;
+  std::optional<MeasuredDifference> measured;  // nothing: not both sides have a profile
+  bool IsEqual() const;                        // in everything but times
 };
 
 struct DiffSide {

@@ -1,0 +1,132 @@
+#include "runtime/libtrace_rows.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "runtime/join_profile.h"
+#include "runtime/runtime_stage.h"
+
+namespace tlparse {
+namespace {
+
+struct Process {
+  std::int64_t id = 0, first_record_id = 0, last_record_id = 0;
+};
+
+// So that no time in nanoseconds leaves 64 bits.
+constexpr std::string_view kIsTimed =
+    "start_us BETWEEN 0 AND 2000000000000000 AND duration_ns BETWEEN 0 AND 281474976710656";
+constexpr std::string_view kNoCall = "libtrace does not say which graph call enqueued it";
+constexpr std::string_view kNoCompile = "the log of the process holds no compile of this label";
+
+Result<void> RemoveEarlier(Database& database, std::int64_t run_id) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT id FROM profile WHERE run_id = ? AND kind = 'libtrace'"));
+  rows.Bind(1, run_id);
+  std::vector<std::int64_t> ids;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    ids.push_back(rows.Int(0));
+  }
+  for (const std::int64_t id : ids) RETURN_IF_ERROR(RemoveProfile(database, id));
+  if (ids.empty()) return {};
+  // Slices whose record is gone went with it.
+  return database.Execute(
+      "DELETE FROM compiled_slice_link_row WHERE slice_id NOT IN (SELECT id FROM "
+      "compiled_slice_row)");
+}
+
+Result<std::vector<Process>> Processes(Database& database, std::int64_t run_id) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "WITH measured AS MATERIALIZED (SELECT record_id FROM graph_run_row WHERE " +
+          std::string(kIsTimed) + " UNION SELECT DISTINCT record_id FROM gpu_activity_row WHERE " +
+          std::string(kIsTimed) +
+          ") SELECT DISTINCT p.id, p.first_record_id, p.last_record_id FROM measured m JOIN "
+          "record_row r ON r.id = m.record_id JOIN process p ON p.id = r.process_id JOIN log_file "
+          "f "
+          "ON f.id = p.log_file_id WHERE f.run_id = ? ORDER BY p.id"));
+  rows.Bind(1, run_id);
+  std::vector<Process> processes;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return processes;
+    processes.push_back({rows.Int(0), rows.Int(1), rows.Int(2)});
+  }
+}
+
+// Records of one process, in {} as record_id.
+constexpr std::string_view kOwn =
+    "record_id BETWEEN {1} AND {2} AND record_id IN (SELECT id FROM record_row WHERE id BETWEEN "
+    "{1} "
+    "AND {2} AND process_id = {0})";
+
+Result<void> AddProcess(Database& database, const Process& process, std::int64_t run_id) {
+  const std::string own =
+      fmt::format(kOwn, process.id, process.first_record_id, process.last_record_id);
+  const std::string activities = "(SELECT * FROM gpu_activity_row WHERE name IS NOT NULL AND " +
+                                 std::string(kIsTimed) + " AND " + own + ")";
+  const std::string calls =
+      "(SELECT * FROM graph_run_row WHERE " + std::string(kIsTimed) + " AND " + own + ")";
+  ASSIGN_OR_RETURN(const std::int64_t id, database.QueryInt("SELECT max(id) + 1 FROM profile"));
+  const std::int64_t profile_id = id > 0 ? id : 1;
+  RETURN_IF_ERROR(database.Execute(fmt::format(
+      "INSERT INTO profile (id, run_id, path, kind, process_id, rank, pid, start_us, end_us, "
+      "event_count, kept_count, clock_offset_us, process_note, size_bytes, compression, "
+      "content_hash) SELECT {0}, {1}, f.path || ' (pid ' || p.pid || coalesce(', rank ' || p.rank, "
+      "'') || ')', 'libtrace', p.id, p.rank, p.pid, t.start_us, t.end_us, t.events, t.events, 0, "
+      "'written by this process', 0, 'none', '' FROM process p JOIN log_file f ON f.id = "
+      "p.log_file_id, (SELECT CAST(min(start_us) AS INTEGER) AS start_us, CAST(max(end_us) AS "
+      "INTEGER) AS end_us, count(*) AS events FROM (SELECT start_us, start_us + duration_ns / 1e3 "
+      "AS end_us FROM {3} UNION ALL SELECT start_us, start_us + duration_ns / 1e3 FROM {4})) t "
+      "WHERE p.id = {2}",
+      profile_id, run_id, process.id, activities, calls)));
+  const std::string name_of =
+      "(SELECT min(t.id) AS id, t.text FROM text_row t WHERE t.text IN (SELECT name FROM " +
+      activities + " UNION SELECT label FROM " + calls + ") GROUP BY t.text)";
+  RETURN_IF_ERROR(database.Execute(fmt::format(
+      "INSERT INTO text_row (text) SELECT DISTINCT name FROM (SELECT name FROM {0} UNION SELECT "
+      "label FROM {1}) WHERE name IS NOT NULL AND name NOT IN (SELECT text FROM text_row);",
+      activities, calls)));
+  RETURN_IF_ERROR(database.Execute(fmt::format(
+      "INSERT INTO kernel_run_row (profile_id, name_id, device, stream, start_ns, duration_ns) "
+      "SELECT {0}, n.id, coalesce(a.device, -1), a.stream, CAST(round(a.start_us * 1e3) AS "
+      "INTEGER), a.duration_ns FROM {1} a JOIN {2} n ON n.text = a.name WHERE a.kind = 'kernel' "
+      "ORDER BY a.record_id, a.ordinal;"
+      "INSERT INTO device_copy_row (profile_id, kind, name_id, device, stream, start_ns, "
+      "duration_ns, size_bytes) SELECT {0}, a.kind, n.id, a.device, a.stream, "
+      "CAST(round(a.start_us * 1e3) AS INTEGER), a.duration_ns, a.size_bytes FROM {1} a JOIN {2} n "
+      "ON n.text = a.name WHERE a.kind IN ('memcpy', 'memset') ORDER BY a.record_id, a.ordinal;"
+      "INSERT INTO compiled_slice_row (profile_id, kind, name_id, start_ns, duration_ns, "
+      "record_id) SELECT {0}, 6, n.id, c.start_us * 1000, c.duration_ns, c.record_id FROM {3} c "
+      "LEFT JOIN {2} n ON n.text = c.label ORDER BY c.record_id;",
+      profile_id, activities, name_of, calls)));
+  ASSIGN_OR_RETURN(const std::int64_t no_call, NoteId(database, kNoCall));
+  ASSIGN_OR_RETURN(const std::int64_t no_compile, NoteId(database, kNoCompile));
+  // The latest compile of the label; its graph, if it has one only.
+  return database.Execute(fmt::format(
+      "INSERT INTO kernel_run_link_row (kernel_run_id, note_id) SELECT id, {2} FROM kernel_run_row "
+      "WHERE profile_id = {0};"
+      "INSERT INTO compiled_slice_link_row (slice_id, is_call, compile_id, graph_id, join_key, "
+      "note_id) SELECT s.id, 1, c.id, CASE WHEN (SELECT count(*) FROM graph g WHERE g.compile_id = "
+      "c.id) = 1 THEN (SELECT g.id FROM graph g WHERE g.compile_id = c.id) END, CASE WHEN c.id IS "
+      "NOT NULL THEN 'K2' END, CASE WHEN c.id IS NULL THEN {3} END FROM compiled_slice_row s LEFT "
+      "JOIN text_row t ON t.id = s.name_id LEFT JOIN compile c ON c.id = (SELECT max(x.id) FROM "
+      "compile x WHERE x.process_id = {1} AND x.label = t.text) WHERE s.profile_id = {0}",
+      profile_id, process.id, no_call, no_compile));
+}
+
+}  // namespace
+
+Result<void> AddLibtraceRows(Database& database, std::int64_t run_id) {
+  RETURN_IF_ERROR(RemoveEarlier(database, run_id));
+  ASSIGN_OR_RETURN(const std::vector<Process> processes, Processes(database, run_id));
+  for (const Process& process : processes) RETURN_IF_ERROR(AddProcess(database, process, run_id));
+  return {};
+}
+
+}  // namespace tlparse
