@@ -3,6 +3,7 @@
 #include <map>
 #include <string_view>
 
+#include "torch/elf_needs.h"
 #include "torch/json_reader.h"
 #include "torch/zip_file.h"
 
@@ -10,6 +11,8 @@ namespace libtrace {
 namespace {
 
 constexpr uint64_t kMaxTextSize = uint64_t{64} << 20;
+constexpr uint64_t kMaxCodeSize = uint64_t{256} << 20;
+constexpr std::string_view kModels = "data/aotinductor/";
 
 // {"<kernel>": {"stack_traces": […], "post_grad_nodes": […], "pre_grad_nodes": […]}, …}
 void ReadKernels(std::string_view text, std::vector<PackageKernel>& kernels) {
@@ -40,22 +43,89 @@ void ReadMetadata(std::string_view text,
   metadata.insert(metadata.end(), found.begin(), found.end());
 }
 
+// {"nodes": [{"name": …, "node": {"target": …, …}}, …]}: the ops in the order of their indices. A
+// file of another shape has none.
+void ReadExternKernels(std::string_view text, std::string_view model,
+                       std::vector<PackageExternKernel>& kernels) {
+  JsonReader json(text);
+  std::vector<PackageExternKernel> found;
+  const auto read_node = [&](PackageExternKernel& kernel) {
+    return json.Object([&](const std::string& member) {
+      return member == "target" ? json.String(kernel.op) : json.Skip();
+    });
+  };
+  const bool is_whole = json.Object([&](const std::string& list) {
+    if (list != "nodes") return json.Skip();
+    return json.Array([&] {
+      PackageExternKernel& kernel = found.emplace_back();
+      kernel.index = found.size() - 1;
+      kernel.model = model;
+      return json.Object([&](const std::string& member) {
+        if (member == "name") return json.String(kernel.name);
+        return member == "node" ? read_node(kernel) : json.Skip();
+      });
+    });
+  });
+  for (const PackageExternKernel& kernel : found) {
+    if (kernel.op.empty()) return;  // nodes of something else
+  }
+  if (is_whole) kernels.insert(kernels.end(), found.begin(), found.end());
+}
+
+// What the files of one model's folder say about its code.
+struct CodeFiles {
+  bool has_sources = false, has_project = false, has_archive = false;
+  const ZipFile::Member* shared_object = nullptr;
+};
+
+PackageCode CodeOf(ZipFile& zip, const std::string& model, const CodeFiles& files) {
+  PackageCode code;
+  code.model = model;
+  code.linkage = files.shared_object != nullptr ? "shared"
+                 : files.has_archive            ? "static"
+                                                : "sources";
+  code.is_cpp_only = files.shared_object == nullptr && files.has_project;
+  if (files.shared_object == nullptr) return code;
+  const auto object = zip.Read(*files.shared_object, kMaxCodeSize);
+  const auto needs = object ? ReadElfNeeds(*object) : std::nullopt;
+  if (!needs) return code;
+  code.machine = needs->machine;
+  code.libraries = needs->libraries;
+  return code;
+}
+
 }  // namespace
 
 Status DescribePackage(const std::string& path, Package& package) {
   ZipFile zip;
   if (Status status = zip.Open(path); !status) return status;
   package = Package{.path = path, .kind = "torchscript", .size_bytes = zip.size_bytes()};
+  std::map<std::string, CodeFiles> models;
   for (const ZipFile::Member& member : zip.members()) {
     package.files.push_back({member.name, member.size_bytes, member.crc32});
     const std::string_view name = member.name;
-    if (name.find("data/aotinductor/") == std::string_view::npos) continue;
+    const size_t place = name.find(kModels);
+    if (place == std::string_view::npos) continue;
     package.kind = "aotinductor";
+    const std::string_view inner = name.substr(place + kModels.size());
+    const std::string model(inner.substr(0, inner.find('/')));
+    CodeFiles& files = models[model];
+    if (name.ends_with(".so")) files.shared_object = &member;
+    files.has_sources |= name.ends_with(".cpp");
+    files.has_project |= name.ends_with("CMakeLists.txt");
+    files.has_archive |= name.ends_with(".a");
     if (name.ends_with("kernel_information.json")) {
       if (const auto text = zip.Read(member, kMaxTextSize)) ReadKernels(*text, package.kernels);
     } else if (name.ends_with("_metadata.json")) {
       if (const auto text = zip.Read(member, kMaxTextSize)) ReadMetadata(*text, package.metadata);
+    } else if (name.ends_with(".json")) {
+      if (const auto text = zip.Read(member, kMaxTextSize))
+        ReadExternKernels(*text, model, package.extern_kernels);
     }
+  }
+  for (const auto& [model, files] : models) {
+    if (files.shared_object != nullptr || files.has_archive || files.has_sources)
+      package.code.push_back(CodeOf(zip, model, files));
   }
   return {};
 }

@@ -117,6 +117,8 @@ void EmitRunTime() {
   package.kernels = {{"fused:1", {"matmul"}, {"mm"}, {"  File \"m.py\", line 1, in f\n"}}};
   package.weights = load.weights;
   package.metadata = {{"AOTI_DEVICE_KEY", "cpu"}};
+  package.extern_kernels = {{0, "model", "buf3", "torch.ops.acme.twice.default"}};
+  package.code = {{"model", "shared", false, "x86_64", {"libtorch.so"}}};
   EmitPackage(package);
 }
 

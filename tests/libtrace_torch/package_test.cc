@@ -2,13 +2,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/catch2.h"
+#include "torch/elf_needs.h"
 #include "torch/json_reader.h"
 
 namespace {
@@ -71,6 +74,53 @@ const std::vector<std::pair<std::string, std::string>> kPackage = {
     {kModel + "kernel_information.json",
      R"({"cpp_fused_add_relu_0:1": {"stack_traces": ["File \"m.py\", line 3, in f\n"],)"
      R"( "post_grad_nodes": ["relu", "add"], "pre_grad_nodes": ["relu"], "later": [1, {"a": null}]}})"}};
+
+std::string ThisProgram() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_CASE("package: ops that the code calls by index, what it was built for and needs") {
+  auto members = kPackage;
+  members.emplace_back(
+      kModel + "extern.json",
+      R"({"nodes": [{"name": "buf3", "node": {"target": "torch.ops.acme.twice.default",)"
+      R"( "inputs": [{"name": "x"}]}}, {"name": "buf4", "node": {"target": "torch.ops.acme.f"}}]})");
+  members.emplace_back(kModel + "other.json", R"({"nodes": [{"a": 1}]})");
+  members.emplace_back(kModel + "code.so", ThisProgram());
+  members.emplace_back("model/data/aotinductor/second/CMakeLists.txt", "project(second)");
+  members.emplace_back("model/data/aotinductor/second/a.cpp", "int a;");
+  const File file(Zip(members));
+  libtrace::Package package;
+  REQUIRE(libtrace::DescribePackage(file.path(), package).message() == "");
+  REQUIRE(package.extern_kernels.size() == 2);
+  CHECK(package.extern_kernels[1].index == 1);
+  CHECK(package.extern_kernels[1].name == "buf4");
+  CHECK(package.extern_kernels[0].op == "torch.ops.acme.twice.default");
+  CHECK(package.extern_kernels[0].model == "model");
+  REQUIRE(package.code.size() == 2);
+  CHECK(package.code[0].model == "model");
+  CHECK(package.code[0].linkage == "shared");
+  CHECK_FALSE(package.code[0].is_cpp_only);
+  CHECK(package.code[0].machine);
+  const auto& libraries = package.code[0].libraries;
+  CHECK(std::find(libraries.begin(), libraries.end(), "libc.so.6") != libraries.end());
+  CHECK(package.code[1].linkage == "sources");
+  CHECK(package.code[1].is_cpp_only);
+  CHECK_FALSE(package.code[1].machine);
+}
+
+TEST_CASE("package: a damaged shared object tells nothing and does no harm") {
+  const std::string whole = ThisProgram();
+  for (const size_t size : {size_t{0}, size_t{10}, size_t{64}, size_t{600}, whole.size() / 2}) {
+    const std::string part = whole.substr(0, size);
+    const auto needs = libtrace::ReadElfNeeds(part);
+    CHECK((!needs || needs->libraries.empty() || size == whole.size() / 2));
+  }
+  std::string wild = whole;
+  for (size_t i = 64; i < 1200 && i < wild.size(); i += 3) wild[i] = '\xff';
+  (void)libtrace::ReadElfNeeds(wild);
+}
 
 TEST_CASE("package: files, kernels with nodes and stacks, metadata") {
   const File file(Zip(kPackage));

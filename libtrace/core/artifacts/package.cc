@@ -17,6 +17,17 @@ void WriteKernel(JsonWriter& json, const PackageKernel& kernel) {
   json.Field("stack_traces", kernel.stack_traces).EndObject();
 }
 
+void WriteExternKernel(JsonWriter& json, const PackageExternKernel& kernel) {
+  json.BeginObject().Field("index", kernel.index).Field("model", kernel.model);
+  json.Field("name", kernel.name).Field("op", kernel.op).EndObject();
+}
+
+void WriteCode(JsonWriter& json, const PackageCode& code) {
+  json.BeginObject().Field("model", code.model).Field("linkage", code.linkage);
+  json.Field("is_cpp_only", code.is_cpp_only).OptionalField("machine", code.machine);
+  json.Field("libraries", code.libraries).EndObject();
+}
+
 }  // namespace
 
 void EmitPackage(const Package& package, CallSite location) noexcept {
@@ -32,7 +43,12 @@ void EmitPackage(const Package& package, CallSite location) noexcept {
         for (const PackageKernel& kernel : package.kernels) WriteKernel(json, kernel);
         json.EndArray();
         detail::WriteWeights(json, package.weights);
-        json.Field("metadata", package.metadata).EndObject();
+        json.Field("metadata", package.metadata).Key("extern_kernels").BeginArray();
+        for (const PackageExternKernel& kernel : package.extern_kernels)
+          WriteExternKernel(json, kernel);
+        json.EndArray().Key("code").BeginArray();
+        for (const PackageCode& code : package.code) WriteCode(json, code);
+        json.EndArray().EndObject();
       },
       options, location);
 }

@@ -31,6 +31,27 @@ CREATE TABLE package_file (
   crc32 INTEGER,            -- of the file, as the package says
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
+-- One op that the generated code of a package calls by its index (libtrace).
+CREATE TABLE package_extern_kernel (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  ordinal INTEGER NOT NULL,
+  model TEXT,               -- folder of the model within the package
+  kernel_index INTEGER,     -- by which generated code calls it; over all subgraphs of the model
+  name TEXT,                -- of the buffer or node that it makes
+  op TEXT,                  -- torch.ops.acme.twice.default
+  PRIMARY KEY (record_id, ordinal)
+) STRICT, WITHOUT ROWID;
+-- What the code of one model of a package was built for and linked with (libtrace).
+CREATE TABLE package_code (
+  record_id INTEGER NOT NULL REFERENCES record_row(id),
+  ordinal INTEGER NOT NULL,
+  model TEXT,               -- folder of the model within the package
+  linkage TEXT,             -- shared, static, sources (nothing is compiled yet)
+  is_cpp_only INTEGER,      -- 1: sources and a CMake project instead of a shared object
+  machine TEXT,             -- x86_64, aarch64; NULL: no shared object, or it was not read
+  libraries TEXT,           -- JSON list: what the shared object needs
+  PRIMARY KEY (record_id, ordinal)
+) STRICT, WITHOUT ROWID;
 -- One kernel in a model_package.
 CREATE TABLE package_kernel (
   record_id INTEGER NOT NULL REFERENCES record_row(id),

@@ -16,6 +16,8 @@ class Models final : public Ingestor {
     tables.Use<ModelLoadRow>();
     tables.Use<ModelPackageRow>();
     tables.Use<PackageFileRow>();
+    tables.Use<PackageExternKernelRow>();
+    tables.Use<PackageCodeRow>();
     tables.Use<PackageKernelRow>();
     tables.Use<ModelWeightRow>();
     tables.Use<GraphValueRow>();
@@ -80,6 +82,29 @@ class Models final : public Ingestor {
                                               .stack_traces = kernel.ListJson("stack_traces")});
                   });
     AddWeights(record, package, context);
+    AddCode(record, package, context);
+  }
+
+  void AddCode(const Record& record, const CellMembers& package, IngestContext& context) {
+    RowBatch& rows = context.rows();
+    ForEachObject(package, "extern_kernels", context,
+                  [&](std::int64_t ordinal, const CellMembers& kernel) {
+                    rows.Add(PackageExternKernelRow{.record_id = record.id,
+                                                    .ordinal = ordinal,
+                                                    .model = kernel.Text("model"),
+                                                    .kernel_index = kernel.Int("index"),
+                                                    .name = kernel.Text("name"),
+                                                    .op = kernel.Text("op")});
+                  });
+    ForEachObject(package, "code", context, [&](std::int64_t ordinal, const CellMembers& code) {
+      rows.Add(PackageCodeRow{.record_id = record.id,
+                              .ordinal = ordinal,
+                              .model = code.Text("model"),
+                              .linkage = code.Text("linkage"),
+                              .is_cpp_only = code.Bool("is_cpp_only"),
+                              .machine = code.Text("machine"),
+                              .libraries = code.ListJson("libraries")});
+    });
   }
 
   void AddWeights(const Record& record, const CellMembers& payload, IngestContext& context) {

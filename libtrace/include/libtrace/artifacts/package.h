@@ -26,6 +26,25 @@ struct PackageKernel {
   std::vector<std::string> stack_traces{};
 };
 
+// An op that generated code does not contain but calls, as the package lists it: the code names it
+// by this index.
+struct PackageExternKernel {
+  uint64_t index = 0;   // over the list of the model, all subgraphs included
+  std::string model{};  // folder of the model within the package
+  std::string name{};   // of the buffer or node that it makes
+  std::string op{};     // torch.ops.acme.twice.default
+};
+
+// What the compiled code of one model of a package was built for and linked with.
+struct PackageCode {
+  std::string model{};    // folder of the model within the package
+  std::string linkage{};  // shared, static, sources (nothing is compiled yet)
+  // The package holds sources and a CMake project instead of a shared object.
+  bool is_cpp_only = false;
+  std::optional<std::string> machine{};  // x86_64, aarch64; of the shared object
+  std::vector<std::string> libraries{};  // that the shared object needs
+};
+
 struct Package {
   std::string path{};
   std::string kind{};  // aotinductor, torchscript
@@ -34,6 +53,8 @@ struct Package {
   std::vector<PackageKernel> kernels{};
   std::vector<ModelWeight> weights{};
   std::vector<std::pair<std::string, std::string>> metadata{};  // of the package itself
+  std::vector<PackageExternKernel> extern_kernels{};
+  std::vector<PackageCode> code{};
 };
 
 void EmitPackage(const Package& package, CallSite location = CallSite::Current()) noexcept;

@@ -12,8 +12,10 @@ namespace libtrace LIBTRACE_EXPORT {
 
 // Lists the files of the zip archive at `path`. Of an AOTInductor package it also gives the
 // package's own metadata (device, machine) and its kernels with their graph nodes and stack traces,
-// if it was compiled so that it has them (INDUCTOR_PROVENANCE=1, PyTorch 2.8 and newer). Weights
-// stay empty: they are within the machine code. A file that is no zip archive, or is cut off, is an
+// if it was compiled so that it has them (INDUCTOR_PROVENANCE=1, PyTorch 2.8 and newer), the ops
+// that its code calls by their index, and what its code was built for and linked with (of a shared
+// object of up to 256 MB that is not compressed). Weights stay empty: they are within the machine
+// code. A file that is no zip archive, or is cut off, is an
 // error.
 Status DescribePackage(const std::string& path, Package& package);
 
