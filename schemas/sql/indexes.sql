@@ -24,3 +24,9 @@ CREATE INDEX text_by_text ON text_row(text);
 CREATE INDEX record_by_kind ON record_row(kind_id, name_id) WHERE kind_id > 8;
 CREATE INDEX record_by_payload ON record_row(payload_id) WHERE kind_id > 8;
 CREATE INDEX cache_key_by_key ON cache_key_row(key);
+-- What one profile measured: a job has one profile for each rank.
+CREATE INDEX annotation_by_profile ON annotation_row(profile_id);
+CREATE INDEX compiled_slice_by_profile ON compiled_slice_row(profile_id);
+CREATE INDEX device_copy_by_profile ON device_copy_row(profile_id);
+CREATE INDEX kernel_run_by_profile ON kernel_run_row(profile_id);
+CREATE INDEX op_run_by_profile ON op_run_row(profile_id);
