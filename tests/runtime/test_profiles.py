@@ -144,6 +144,26 @@ class Reading(harness.EndToEnd):
         self.assertEqual(self.rows("SELECT count(*) FROM profile"), [[1]])
         self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'skipped_file'"), [[2]])
 
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_one_axis_for_compiles_and_what_ran(self):
+        folder = profiles.recorded("p_ddp")
+        for flags, has_profile in (((), False), (("--with-profile",), True)):
+            self.tlparse(folder, "-o", "out", "--overwrite", *flags)
+            with open(self.path("out/rank_0/chromium_events.json"), encoding="utf-8") as file:
+                events = json.load(file)
+            calls = [event for event in events if event.get("cat") == "graph_call"]
+            self.assertEqual(bool(calls), has_profile)
+        trace = profiles.trace(os.path.join(folder, "steps.rank0.pt.trace.json.zst"))
+        recorded = [e for e in profiles.slices(trace["traceEvents"], "cpu_op", "user_annotation") if e["name"].startswith("## Call")]
+        self.assertEqual(len(calls), len(recorded))
+        base = trace["baseTimeNanoseconds"] / 1e3
+        for call, event in zip(sorted(calls, key=lambda e: e["ts"]), sorted(recorded, key=lambda e: e["ts"])):
+            self.assertAlmostEqual(call["ts"], base + event["ts"], delta=1)
+            self.assertAlmostEqual(call["dur"], event["dur"], delta=0.001)
+        with open(self.path("out/chromium_events.json"), encoding="utf-8") as file:
+            both = json.load(file)
+        self.assertEqual({event["pid"] for event in both if event.get("cat") == "graph_call"}, {0, 1})
+
     def test_only(self):
         self.write("job/p.json", json.dumps(self.small()).encode())
         with open(harness.bundled("simple"), "rb") as log:

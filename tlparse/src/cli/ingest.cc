@@ -45,6 +45,7 @@ struct Options {
   bool no_browser = false;
   bool verbose = false;
   bool plain_text = false;
+  bool with_profile = false;
   bool export_report = false;
   bool inductor_provenance = false;
   bool all_ranks_html = false;
@@ -73,6 +74,8 @@ void Describe(Arguments& app, Options& options) {
   app.Flag("--strict", options.strict, "exit with 1 if the import log holds an error or a warning");
   app.Flag("--strict-compile-id", options.strict_compile_id,
            "exit with 1 if a record that belongs to a compile has no compile id");
+  app.Flag("--with-profile", options.with_profile,
+           "put what profiles measured into chromium_events.json too");
   app.Flag("-p,--plain-text", options.plain_text, "generated code as .txt instead of HTML");
   app.Flag("-e,--export", options.export_report,
            "report on a torch.export: what stood in the way, guards, expressions");
@@ -242,6 +245,7 @@ Result<void> Report(const Options& options, const Directory& directory, Database
   report.threads = options.threads;
   report.times = &times;
   report.plain_text = options.plain_text;
+  report.with_profile = options.with_profile;
   report.export_report = options.export_report;
   report.inductor_provenance = options.inductor_provenance;
   report.rank_directories = options.all_ranks_html;

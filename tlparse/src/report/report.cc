@@ -48,7 +48,8 @@ class Reporter {
       });
     }
     pool_.Add(Stage::kTree, [this, has_aggregates](Database& database) {
-      return WriteChromiumEvents(database, root_, participants_, has_aggregates);
+      return WriteChromiumEvents(database, root_, participants_, has_aggregates,
+                                 options_.with_profile);
     });
     RETURN_IF_ERROR(pool_.Run(database_.path(), options_.threads));
     if (has_aggregates) {

@@ -26,6 +26,8 @@ struct ReportOptions {
   bool export_report = false;
   // A page per compile directory: kernel → post-grad node → pre-grad node → source line.
   bool inductor_provenance = false;
+  // chromium_events.json holds what profiles measured beside the compiler's events.
+  bool with_profile = false;
   // rank_<N>/ even if there is only one log.
   bool rank_directories = false;
   // index.html is the viewer's page, with its data beside it.

@@ -59,8 +59,9 @@ Result<void> WriteIndexPage(const ReportContext& context, const TreePlan& plan);
 
 // <participant>/chromium_events.json: array of the events, one a line, in log order. What is not
 // JSON is left out (import_log tells). With `all` in one file in the root too, with the rank as
-// `pid`.
+// `pid`. With `with_profile` what the profiles of its processes measured follows the events.
 Result<void> WriteChromiumEvents(Database& database, const Directory& root,
-                                 const std::vector<Participant>& participants, bool all);
+                                 const std::vector<Participant>& participants, bool all,
+                                 bool with_profile);
 
 }  // namespace tlparse

@@ -6,6 +6,7 @@
 #include "report/report_context.h"
 #include "report/tree/entry_file.h"
 #include "report/tree/json_format.h"
+#include "report/tree/profile_events.h"
 #include "report/tree/record_scan.h"
 #include "store/database.h"
 #include "store/text_pool.h"
@@ -52,7 +53,8 @@ Result<void> AddWithPid(std::string_view event, std::int64_t rank, simdjson::dom
 
 // Events of one participant, to its own file and to that of all (nullptr: there is none).
 Result<void> WriteEvents(Database& database, const Directory& directory,
-                         const Participant& participant, FileWriter& out, EntryFile* all) {
+                         const Participant& participant, bool with_profile, FileWriter& out,
+                         EntryFile* all) {
   ASSIGN_OR_RETURN(RecordScan scan,
                    RecordScan::Open(database, participant, "p.content",
                                     "CROSS JOIN payload_row p ON p.id = r.payload_id",
@@ -78,6 +80,19 @@ Result<void> WriteEvents(Database& database, const Directory& directory,
     RETURN_IF_ERROR(participant.rank ? AddWithPid(event, *participant.rank, parser, *all)
                                      : all->Add(event));
   }
+  for (const ParticipantProcess& process : participant.processes) {
+    if (!with_profile) break;
+    RETURN_IF_ERROR(
+        AddProfileEvents(database, process.id, process.pid, [&](std::string_view slice) {
+          out.Append(is_first ? "\n" : ",\n");
+          out.Append(slice);
+          is_first = false;
+          return Result<void>();
+        }));
+    if (all == nullptr) continue;
+    RETURN_IF_ERROR(AddProfileEvents(database, process.id, participant.rank.value_or(process.pid),
+                                     [&](std::string_view slice) { return all->Add(slice); }));
+  }
   out.Append(is_first ? "]" : "\n]");
   return out.Close();
 }
@@ -85,17 +100,18 @@ Result<void> WriteEvents(Database& database, const Directory& directory,
 }  // namespace
 
 Result<void> WriteChromiumEvents(Database& database, const Directory& root,
-                                 const std::vector<Participant>& participants, bool all) {
+                                 const std::vector<Participant>& participants, bool all,
+                                 bool with_profile) {
   EntryFile all_events(root, "chromium_events.json");
   FileWriter out;
   for (const Participant& participant : participants) {
     if (participant.directory.empty()) {
-      RETURN_IF_ERROR(WriteEvents(database, root, participant, out, nullptr));
+      RETURN_IF_ERROR(WriteEvents(database, root, participant, with_profile, out, nullptr));
       continue;
     }
     ASSIGN_OR_RETURN(const Directory directory, MakeDirectory(root, participant));
-    RETURN_IF_ERROR(
-        WriteEvents(database, directory, participant, out, all ? &all_events : nullptr));
+    RETURN_IF_ERROR(WriteEvents(database, directory, participant, with_profile, out,
+                                all ? &all_events : nullptr));
   }
   return all_events.Close();
 }
