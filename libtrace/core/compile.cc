@@ -64,7 +64,13 @@ void Compile::Begin(const CompileDescription& description) noexcept {
 Compile::~Compile() {
   if (!is_traced_) return;
   if (std::uncaught_exceptions() > uncaught_count_) {
-    Fail("exception", "left by a C++ exception; Compile::Run records its type and message");
+    std::string type;
+    try {
+      type = detail::RethrownExceptionType();
+    } catch (...) {  // no memory
+    }
+    Fail(type.empty() ? "exception" : type,
+         "left by a C++ exception; Compile::Run records its type and message");
   }
   span_.End();
   if (!IsEnabled()) return;

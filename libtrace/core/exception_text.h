@@ -12,5 +12,9 @@ namespace detail LIBTRACE_EXPORT {
 std::string CurrentExceptionType();     // demangled: std::runtime_error
 std::string CurrentExceptionMessage();  // what() of a std::exception
 
+// In a destructor that runs because of an exception: its type if a handler passes it on with
+// `throw;`, which is the only case in which it can be seen; else "". May throw std::bad_alloc.
+std::string RethrownExceptionType();
+
 }  // namespace LIBTRACE_EXPORT
 }  // namespace libtrace

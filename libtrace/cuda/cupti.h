@@ -24,8 +24,8 @@ constexpr int kExternalKind = 3;      // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
 constexpr uint32_t kFlushForced = 1;  // also buffers with records that are not complete
 constexpr uint64_t kUnknownTime = 0;  // CUPTI_TIMESTAMP_UNKNOWN
 constexpr int kMaxLimitReached = 12;  // no further record in the buffer
-// CUDA 11.2: the first version whose records have the graph ids.
-constexpr uint32_t kFirstVersionWithGraphIds = 15;
+// CUDA 11.6: the first version whose records all have the graph ids.
+constexpr uint32_t kFirstVersionWithGraphIds = 17;
 
 struct Record {
   int32_t kind;

@@ -48,7 +48,7 @@ static_assert(IsSameKernel<CUpti_ActivityKernel4>() && IsSameKernel<CUpti_Activi
 static_assert(IsSameCopy<CUpti_ActivityMemcpy, MemcpyRecord>());
 static_assert(IsSameCopy<CUpti_ActivityMemset, MemsetRecord>());
 LIBTRACE_SAME(MemcpyRecord, copy_kind, CUpti_ActivityMemcpy, copyKind);
-#if CUPTI_API_VERSION >= 15
+#if CUPTI_API_VERSION >= 17
 static_assert(IsSameKernel<CUpti_ActivityKernel6>() &&
               HasSameGraphIds<CUpti_ActivityKernel6, KernelRecord>());
 static_assert(IsSameCopy<CUpti_ActivityMemcpy5, MemcpyRecord>() &&

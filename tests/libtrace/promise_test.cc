@@ -38,6 +38,35 @@ TEST_CASE("A compile left by an exception is a failed compile", "[compile]") {
   CHECK(metrics.find("\"has_guarded_code\": false") != std::string::npos);
 }
 
+TEST_CASE("A compile left by an exception that is passed on has its type", "[compile]") {
+  MemoryTrace trace;
+  Frame frame;
+  try {
+    try {
+      throw std::runtime_error("lowering failed");
+    } catch (...) {
+      const Compile compile(frame, {.function = "passes_on"});
+      throw;
+    }
+  } catch (const std::runtime_error& error) {
+    CHECK(std::string_view(error.what()) == "lowering failed");
+  }
+  CHECK(MetricsOf(trace).find("\"fail_type\": \"std::runtime_error\"") != std::string::npos);
+  CHECK(std::current_exception() == nullptr);
+
+  MemoryTrace other;
+  try {
+    try {
+      throw std::runtime_error("lowering failed");
+    } catch (...) {
+      const Compile compile(frame, {.function = "throws_another"});
+      throw 1;
+    }
+  } catch (int) {
+  }
+  CHECK(MetricsOf(other).find("\"fail_type\": \"exception\"") != std::string::npos);
+}
+
 TEST_CASE("Run records type and message of an exception and passes it on", "[compile]") {
   MemoryTrace trace;
   Frame frame;
