@@ -73,7 +73,9 @@ class RoundTrip(unittest.TestCase):
                    ("libtrace_bundle", "hit", 1), ("libtrace_bundle", "miss", 1), ("libtrace_graph", "bypass", 1),
                    ("libtrace_graph", "guard_miss", 1), ("libtrace_graph", "hit", 1), ("libtrace_graph", "miss", 1),
                    ("libtrace_graph_bundled", "hit", 1), ("libtrace_model", "guard_miss", 1),
-                   ("libtrace_model", "hit", 1), ("libtrace_model", "miss", 2), ("libtrace_off", "disabled", 1))
+                   ("libtrace_model", "hit", 1), ("libtrace_model", "miss", 1), ("libtrace_model", "remote_error", 1),
+                   ("libtrace_off", "disabled", 1))
+        self.check("SELECT remote_error LIKE 'cannot connect to Redis at %' FROM cache_event WHERE remote_error IS NOT NULL", (1,))
         self.check("SELECT bypass_reason FROM cache_event WHERE state = 'bypass'", ("weights are not constant",))
         self.check("SELECT DISTINCT k.name, k.value FROM cache_component k JOIN cache_event e ON e.key = k.key"
                    " WHERE e.layer = 'libtrace_graph' AND e.state = 'hit'", ("graph", "x + y"))
@@ -127,7 +129,8 @@ class RoundTrip(unittest.TestCase):
     def test_events_and_ranks(self):
         self.check("SELECT name, phase, count(*) FROM chromium_event GROUP BY 1, 2 ORDER BY 1",
                    ("after_loss", "i", 1), ("automatic_dynamic", "i", 1), ("in_child", "i", 1),
-                   ("libtrace_compile", "X", 2), ("libtrace_off_cache_disabled", "i", 1))
+                   ("libtrace_compile", "X", 2), ("libtrace_graph_cache_miss", "i", 2),
+                   ("libtrace_model_cache_miss", "i", 1), ("libtrace_off_cache_disabled", "i", 1))
         self.check("SELECT DISTINCT rank FROM process", (3,))
 
 

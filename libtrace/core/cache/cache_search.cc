@@ -144,7 +144,10 @@ bool CompileCache::Impl::WaitOrClaim(Lookup& lookup, GuardCheck check_guard, Acc
                           options.max_wait);
   const bool is_hit =
       plan.WaitOrClaim([&] { return Search(lookup, check_guard, accept); }, lookup.flight_);
-  if (plan.waited_ns() > 0) lookup.info_.waited_ns = plan.waited_ns();
+  if (plan.waited_ns() > 0) {
+    lookup.info_.waited_ns = plan.waited_ns();
+    lookup.start_ns_ += plan.waited_ns();  // compiling begins after it
+  }
   return is_hit;
 }
 

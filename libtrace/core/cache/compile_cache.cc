@@ -4,6 +4,8 @@
 #include "core/clock.h"
 #include "core/exception_text.h"
 #include "libtrace/cache/artifact_recorder.h"
+#include "libtrace/chromium_event.h"
+#include "libtrace/log_format.h"
 
 namespace libtrace {
 CompileCache::CompileCache(CompileCacheOptions options) : impl_(std::make_unique<Impl>()) {
@@ -140,6 +142,23 @@ void CompileCache::Lookup::EmitMiss() noexcept {
   EmitCacheEvent(cache_->layer(), CacheState::kMiss, info_, location_);
 }
 
+// A log that ends while the key is compiled shows that it was looked up. The record of the lookup
+// itself follows with what came of it.
+void CompileCache::Lookup::EmitBegun() noexcept {
+  if (state_ != CacheState::kMiss || !IsEnabled()) return;
+  const auto args = [this](JsonWriter& json) {
+    json.OptionalField("key", info_.key)
+        .OptionalField("cache_event_time", info_.cache_event_time_ns)
+        .Field("cache_state", "miss")
+        .OptionalField("cache_status_detailed", info_.cache_status_detailed);
+    json.OptionalField("components", info_.components);
+  };
+  try {
+    EmitInstant(cache_->layer() + std::string(format::kCacheMissSuffix), args, location_);
+  } catch (...) {  // no memory for a name
+  }
+}
+
 void CompileCache::Lookup::BeginCompile() noexcept {
   if (flight_) flight_->BeginCompile();
 }
@@ -188,6 +207,7 @@ CacheResult CompileCache::GetOrCompile(const CacheKey& key, GuardCheck check_gua
     result.status = lookup.status();
     return result;
   }
+  lookup.EmitBegun();
   lookup.BeginCompile();
   CompileOutput output = compile();
   if (lookup.state() == CacheState::kMiss) {

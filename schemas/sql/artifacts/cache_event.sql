@@ -1,9 +1,10 @@
--- How a lookup ended. guard_miss: the entry was there, its guards refused it.
+-- How a lookup ended. guard_miss: the entry was there, its guards refused it;
+-- remote_error: a remote store that may have had it gave no usable answer (libtrace).
 CREATE TABLE cache_state (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL
 ) STRICT;
-INSERT INTO cache_state VALUES (0, 'hit'), (1, 'miss'), (2, 'guard_miss'), (3, 'bypass'), (4, 'disabled');
+INSERT INTO cache_state VALUES (0, 'hit'), (1, 'miss'), (2, 'guard_miss'), (3, 'bypass'), (4, 'disabled'), (5, 'remote_error');
 
 -- What is known of a key's components.
 CREATE TABLE components_state (
@@ -28,9 +29,11 @@ CREATE TABLE cache_event_row (
   event_time_ns INTEGER,               -- since the epoch (cache_event_time)
   time_saved_ns INTEGER,
   time_taken_ns INTEGER,
-  detail_id INTEGER REFERENCES text_row(id),           -- cache_status_detailed: hit, full_miss, guard_miss
+  detail_id INTEGER REFERENCES text_row(id),           -- cache_status_detailed: hit, full_miss, guard_miss, remote_error
   guard_expression_id INTEGER REFERENCES text_row(id), -- the guard that failed, on a guard miss
-  bypass_reason_id INTEGER REFERENCES text_row(id)
+  bypass_reason_id INTEGER REFERENCES text_row(id),
+  remote_error_id INTEGER REFERENCES text_row(id),     -- libtrace: what a remote store said that gave no usable answer
+  waited_ns INTEGER                                    -- libtrace: for another thread or process that compiled the key
 ) STRICT;
 
 CREATE VIEW cache_event AS
@@ -40,13 +43,15 @@ CREATE VIEW cache_event AS
     g.direction,
     (SELECT name FROM components_state WHERE id = e.components_state) AS components_state,
     e.parent_event_id, e.time_saved_ns, e.time_taken_ns, b.text AS bypass_reason, d.text AS status_detailed,
-    ge.text AS guard_expression, e.event_time_ns, e.component_set_id, r.process_id, s.device_index
+    ge.text AS guard_expression, e.event_time_ns, e.component_set_id, r.process_id, s.device_index, re.text AS remote_error,
+    e.waited_ns
   FROM cache_event_row e
   JOIN record_row r ON r.id = e.record_id
   JOIN process p ON p.id = r.process_id AND e.record_id BETWEEN p.first_record_id AND p.last_record_id
   LEFT JOIN graph g ON g.id = e.graph_id
   LEFT JOIN text_row l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id LEFT JOIN text_row b ON b.id = e.bypass_reason_id
   LEFT JOIN text_row d ON d.id = e.detail_id LEFT JOIN text_row ge ON ge.id = e.guard_expression_id
+  LEFT JOIN text_row re ON re.id = e.remote_error_id
   LEFT JOIN cache_key_set_row s ON s.key_id = e.key_id AND s.component_set_id = e.component_set_id;
 
 -- One distinct component: name and hash. `value` is the text of the first one seen: hashes are what a key is made of, texts may hold

@@ -7,7 +7,8 @@ SELECT c.id, c.process_id, c.rank, c.start_time_us - :origin AS start_us, c.dura
   coalesce(m.n, 0) AS recompiles, f.dynamo_us, f.aot_autograd_us, f.inductor_us, f.code_gen_us,
   w.start_time_us - :origin AS backward_start_us, w.inductor_us AS backward_inductor_us, f.graph_op_count AS ops,
   f.guard_count AS guards, coalesce(e.hits, 0) AS hits, coalesce(e.misses, 0) AS misses,
-  coalesce(e.guard_misses, 0) AS guard_misses, coalesce(e.bypasses, 0) AS bypasses, coalesce(e.disabled, 0) AS disabled,
+  coalesce(e.guard_misses, 0) AS guard_misses,
+  coalesce(e.remote_errors, 0) AS remote_errors, coalesce(e.bypasses, 0) AS bypasses, coalesce(e.disabled, 0) AS disabled,
   0 AS "|",
   c.label, c.status, c.function, c.file, f.fail_type, substr(f.fail_reason, 1, 500) AS fail_reason
 FROM compile c
@@ -31,7 +32,7 @@ FROM compile c
   ) w ON w.compile_id = c.id
   LEFT JOIN (
     SELECT compile_id, sum(state = 'hit') AS hits, sum(state = 'miss') AS misses, sum(state = 'guard_miss') AS
-        guard_misses, sum(state = 'bypass') AS bypasses, sum(state = 'disabled') AS disabled
+        guard_misses, sum(state = 'remote_error') AS remote_errors, sum(state = 'bypass') AS bypasses, sum(state = 'disabled') AS disabled
     FROM cache_event
     GROUP BY compile_id
   ) e ON e.compile_id = c.id

@@ -80,7 +80,7 @@ CREATE VIEW rank_summary AS
     breaks AS (SELECT c.process_id, count(*) AS n FROM graph_break_row b JOIN compile c ON c.id = b.compile_id GROUP BY 1),
     recompiles AS (SELECT c.process_id, count(DISTINCT r.compile_id) AS n FROM recompile_row r JOIN compile c ON c.id = r.compile_id GROUP BY 1),
     lookups AS (
-      SELECT c.process_id, sum(e.state = 0) AS hits, sum(e.state IN (1, 2)) AS misses, sum(e.state IN (3, 4)) AS bypasses
+      SELECT c.process_id, sum(e.state = 0) AS hits, sum(e.state IN (1, 2, 5)) AS misses, sum(e.state IN (3, 4)) AS bypasses
       FROM cache_event_row e JOIN compile c ON c.id = e.compile_id GROUP BY 1)
   SELECT f.run_id, p.id AS process_id, p.rank, f.path, p.torch_version, coalesce(c.compiles, 0) AS compiles,
     coalesce(c.failed, 0) AS failed_compiles, coalesce(c.unfinished, 0) AS unfinished_compiles, coalesce(c.compile_us, 0) AS compile_us,

@@ -68,10 +68,11 @@ Result<Tally> CountGraphBreaks(Database& database, const Job& job) {
 Result<Tally> CountCacheMisses(Database& database, const Job& job) {
   return Count(
       database, job,
-      "SELECT e.compile_id, l.text || ' ' || CASE e.state WHEN 1 THEN 'miss' ELSE 'guard miss' END "
-      "|| ' of ' || "
+      "SELECT e.compile_id, l.text || ' ' || CASE e.state WHEN 1 THEN 'miss' WHEN 2 THEN 'guard "
+      "miss' ELSE 'remote error' END || ' of ' || "
       "coalesce(k.key, 'no key') FROM cache_event_row e LEFT JOIN text_row l ON l.id = e.layer_id "
-      "LEFT JOIN cache_key_row k ON k.id = e.key_id WHERE e.state IN (1, 2) ORDER BY e.record_id");
+      "LEFT JOIN cache_key_row k ON k.id = e.key_id WHERE e.state IN (1, 2, 5) ORDER BY "
+      "e.record_id");
 }
 // A restart is no failure: the compile continues.
 Result<Tally> CountFailures(Database& database, const Job& job) {
@@ -113,7 +114,8 @@ Result<CheckRule> HitRateRule(Database& database, const Job& job, double limit) 
   std::int64_t hits = 0, lookups = 0;
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT compile_id, state FROM cache_event_row WHERE state IN (0, 1, 2)"));
+      database.Prepare(
+          "SELECT compile_id, state FROM cache_event_row WHERE state IN (0, 1, 2, 5)"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;

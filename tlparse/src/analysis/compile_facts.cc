@@ -84,25 +84,25 @@ Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
         facts.codes.push_back({std::move(title), std::string(row.Text(1)), row.Int(2)});
       }));
   return questions.ForEachRow(
-      "SELECT l.text, e.state, coalesce(g.direction, ''), k.key, b.text, u.text, "
-      "  coalesce(max(x.component_set_id), e.component_set_id), x.device_index "
+      "SELECT l.text, (SELECT name FROM cache_state WHERE id = e.state), coalesce(g.direction, "
+      "''), k.key, b.text, u.text, "
+      "  coalesce(max(x.component_set_id), e.component_set_id), x.device_index, re.text "
       "FROM cache_event_row e LEFT JOIN cache_key_set_row x ON x.key_id = e.key_id "
       "  AND x.component_set_id = coalesce(e.component_set_id, x.component_set_id) LEFT JOIN "
       "text_row "
       "l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id "
       "LEFT JOIN text_row b ON b.id = e.bypass_reason_id LEFT JOIN text_row u ON u.id = "
-      "e.guard_expression_id "
+      "e.guard_expression_id LEFT JOIN text_row re ON re.id = e.remote_error_id "
       "LEFT JOIN graph g ON g.id = e.graph_id WHERE e.compile_id = ? GROUP BY e.id ORDER BY "
       "e.record_id",
       facts.id, [&](Statement& row) {
-        static constexpr const char* kStates[] = {"hit", "miss", "guard_miss", "bypass",
-                                                  "disabled"};
         facts.lookups.push_back({std::string(row.Text(0)),
-                                 kStates[std::clamp<std::int64_t>(row.Int(1), 0, 4)],
+                                 std::string(row.Text(1)),
                                  std::string(row.Text(2)),
                                  std::string(row.Text(3)),
                                  std::string(row.Text(4)),
                                  std::string(row.Text(5)),
+                                 std::string(row.Text(8)),
                                  {row.Int(6), row.OptionalInt(7)}});
       });
 }

@@ -15,7 +15,7 @@
 namespace tlparse {
 
 struct FactLookup {
-  std::string layer, state, direction, key, bypass_reason, guard;
+  std::string layer, state, direction, key, bypass_reason, guard, remote_error;
   KeySet set;  // of its own database; set_id 0: unknown
 };
 

@@ -153,7 +153,9 @@ void CacheEvents::Write(const CacheEvent& event, IngestContext& context) {
                                    .time_taken_ns = info.time_taken_ns,
                                    .detail_id = info.detail_id,
                                    .guard_expression_id = info.guard_expression_id,
-                                   .bypass_reason_id = info.bypass_reason_id});
+                                   .bypass_reason_id = info.bypass_reason_id,
+                                   .remote_error_id = info.remote_error_id,
+                                   .waited_ns = info.waited_ns});
 }
 
 void CacheEvents::ReadComponents(const JsonMembers& members, CacheInfo& info,
@@ -215,7 +217,11 @@ CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom:
   const std::optional<std::string_view> detail = members.String("cache_status_detailed");
   if (detail == "guard_miss" && info.state == CacheState::kMiss)
     info.state = CacheState::kGuardMiss;
+  if (detail == "remote_error" && info.state == CacheState::kMiss)
+    info.state = CacheState::kRemoteError;
   info.detail_id = context.OptionalText(detail.value_or(""));
+  info.remote_error_id = context.OptionalText(members.String("remote_error").value_or(""));
+  info.waited_ns = members.Int("waited_ns");
   if (!name.state && state.empty())
     context.Log(ImportCode::kAssumedState, "no cache_state: the lookup is taken for a miss");
   info.key = members.String("key").value_or("");
@@ -268,9 +274,10 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
     context.NoteTime(*event.info.event_time_ns / 1000, IngestContext::TimeBasis::kCacheEventTime);
 
   const bool is_fx = name->layer == "fx_graph" || name->layer == "fx_graph_bundled";
-  // The instant knows no guard misses.
-  const CacheState state =
-      event.info.state == CacheState::kGuardMiss ? CacheState::kMiss : event.info.state;
+  // The instant knows one kind of miss only.
+  const bool is_miss =
+      event.info.state == CacheState::kGuardMiss || event.info.state == CacheState::kRemoteError;
+  const CacheState state = is_miss ? CacheState::kMiss : event.info.state;
   const bool had_instant = TakeInstant(
       *record.process, {std::string(name->layer), state, event.info.key, event.info.event_time_ns},
       context);

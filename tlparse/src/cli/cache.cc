@@ -142,13 +142,16 @@ void PrintEconomics(const CacheAnswer& answer) {
                {"hits", Align::kRight},
                {"misses", Align::kRight},
                {"guard misses", Align::kRight},
+               {"remote errors", Align::kRight},
                {"bypasses", Align::kRight},
                {"saved", Align::kRight},
-               {"spent in misses", Align::kRight}});
+               {"spent in misses", Align::kRight},
+               {"waited", Align::kRight}});
   for (const CacheEconomics& sums : answer.economics) {
     table.Add({sums.layer, std::to_string(sums.hits), std::to_string(sums.misses),
-               std::to_string(sums.guard_misses), std::to_string(sums.bypasses + sums.disabled),
-               Seconds(sums.time_saved_ns), Seconds(sums.time_taken_ns)});
+               std::to_string(sums.guard_misses), std::to_string(sums.remote_errors),
+               std::to_string(sums.bypasses + sums.disabled), Seconds(sums.time_saved_ns),
+               Seconds(sums.time_taken_ns), Seconds(sums.waited_ns)});
   }
   table.Print();
   for (const CacheEconomics& sums : answer.economics) {
@@ -245,6 +248,8 @@ void WriteLookup(JsonWriter& json, const CacheAnswer& answer, const CacheLookupA
         .OptionalString(NonEmpty(one.bypass_reason))
         .Key("guard")
         .OptionalString(NonEmpty(one.guard))
+        .Key("remote_error")
+        .OptionalString(NonEmpty(one.remote_error))
         .EndObject();
   }
   json.EndArray().Key("without_lookup");
@@ -262,6 +267,8 @@ void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
       .Int(sums.misses);
   json.Key("guard_misses")
       .Int(sums.guard_misses)
+      .Key("remote_errors")
+      .Int(sums.remote_errors)
       .Key("bypasses")
       .Int(sums.bypasses)
       .Key("disabled")
@@ -270,6 +277,8 @@ void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
       .Int(sums.time_saved_ns)
       .Key("time_taken_ns")
       .Int(sums.time_taken_ns)
+      .Key("waited_ns")
+      .Int(sums.waited_ns)
       .Key("bypass_reasons")
       .BeginArray();
   for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {

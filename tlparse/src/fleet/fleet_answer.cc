@@ -102,7 +102,7 @@ Result<FleetAnswer> FleetCache(FleetReader& reader, const FleetQuestion& questio
            {"bypassed", Kind::kInt},
            {"hit_rate", Kind::kReal}},
           fmt::format("SELECT job, toString(day) AS d, layer, count() AS n, countIf(state = 0) AS "
-                      "hits, countIf(state = 1 OR state = 2) AS misses, countIf(state >= 3), "
+                      "hits, countIf(state IN (1, 2, 5)) AS misses, countIf(state IN (3, 4)), "
                       "if(hits + misses = 0, NULL, round(hits / (hits + misses), 4)) FROM {} "
                       "WHERE {} GROUP BY job, day, layer ORDER BY d DESC, job, layer LIMIT {}",
                       reader.From("cache_event"), reader.Live(question), question.limit)));

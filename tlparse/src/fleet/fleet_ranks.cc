@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/cache/cache_lookups.h"
 #include "fleet/fleet_answer.h"
 #include "fleet/fleet_changes.h"
 #include "fleet/sql_quote.h"
@@ -15,11 +16,9 @@ namespace {
 
 using Kind = FleetColumnOfAnswer::Kind;
 
-constexpr std::array<const char*, 5> kStates = {"hit", "miss", "guard_miss", "bypass", "disabled"};
-
 std::string StateName(const std::string& number) {
-  return number.size() == 1 && number[0] >= '0' && number[0] <= '4'
-             ? kStates[static_cast<std::size_t>(number[0] - '0')]
+  return number.size() == 1 && number[0] >= '0' && number[0] <= '5'
+             ? std::string(Name(static_cast<CacheState>(number[0] - '0')))
              : number;
 }
 

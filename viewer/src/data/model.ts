@@ -38,7 +38,7 @@ export interface Compile {
   failReason: string | null;
 }
 
-export const cacheStates = ['hit', 'miss', 'guard_miss', 'bypass', 'disabled'] as const;
+export const cacheStates = ['hit', 'miss', 'guard_miss', 'remote_error', 'bypass', 'disabled'] as const;
 export type CacheState = (typeof cacheStates)[number];
 
 export interface ProcessEnd {
@@ -162,6 +162,7 @@ function readCompiles(table: Chunks['compiles']['compile']): Compile[] {
         hit: table.hits[i] ?? 0,
         miss: table.misses[i] ?? 0,
         guard_miss: table.guard_misses[i] ?? 0,
+        remote_error: table.remote_errors[i] ?? 0,
         bypass: table.bypasses[i] ?? 0,
         disabled: table.disabled[i] ?? 0,
       },

@@ -54,7 +54,7 @@ export const lookupsOf = remember((cache: Chunks['cache']): Map<number, Lookup[]
   return byCompile;
 });
 
-const badness: Record<CacheState, number> = { hit: 0, disabled: 1, bypass: 2, guard_miss: 3, miss: 4 };
+const badness: Record<CacheState, number> = { hit: 0, disabled: 1, bypass: 2, guard_miss: 3, miss: 4, remote_error: 5 };
 export function worstState(lookups: Lookup[]): CacheState | null {
   return lookups.reduce<CacheState | null>((worst, lookup) => (worst === null || badness[lookup.state] > badness[worst] ? lookup.state : worst), null);
 }

@@ -27,7 +27,7 @@ function compileColumns(model: Model, slowest: number): Column<Compile>[] {
     { key: 'ops', title: 'Ops', width: '54px', align: 'right', cell: (c) => count(c.ops), sort: (c) => c.ops },
     { key: 'guards', title: 'Guards', width: '62px', align: 'right', cell: (c) => count(c.guards), sort: (c) => c.guards },
     { key: 'breaks', title: 'Breaks', width: '60px', align: 'right', cell: (c) => c.graphBreaks || '', sort: (c) => c.graphBreaks },
-    { key: 'cache', title: 'Cache', width: '112px', cell: (c) => <CacheSummary compile={c} />, sort: (c) => c.cache.miss * 100 + c.cache.guard_miss * 10 + c.cache.bypass },
+    { key: 'cache', title: 'Cache', width: '112px', cell: (c) => <CacheSummary compile={c} />, sort: (c) => (c.cache.miss + c.cache.remote_error) * 100 + c.cache.guard_miss * 10 + c.cache.bypass },
   ];
   return columns.filter((column) => (hasRanks || column.key !== 'rank') && (hasBackward || column.key !== 'backward'));
 }

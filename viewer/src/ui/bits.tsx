@@ -23,8 +23,8 @@ export function Status({ status }: { status: string }) {
   );
 }
 
-export const cacheNames: Record<CacheState, string> = { hit: 'hit', miss: 'miss', guard_miss: 'guard miss', bypass: 'bypass', disabled: 'off' };
-export const cacheSigns: Record<CacheState, string> = { hit: '✓', miss: '✗', guard_miss: '◐', bypass: '→', disabled: '–' };
+export const cacheNames: Record<CacheState, string> = { hit: 'hit', miss: 'miss', guard_miss: 'guard miss', remote_error: 'remote error', bypass: 'bypass', disabled: 'off' };
+export const cacheSigns: Record<CacheState, string> = { hit: '✓', miss: '✗', guard_miss: '◐', remote_error: '⚠', bypass: '→', disabled: '–' };
 
 export function CacheTag({ state }: { state: string }) {
   const known = state as CacheState;

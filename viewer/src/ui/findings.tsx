@@ -28,6 +28,7 @@ function compilesOf(model: Model, t: Table, row: number): Compile[] {
 const tabOf: Record<string, [string, Record<string, string>]> = {
   cold_cache: ['ranks', { tab: 'cache' }],
   cache_bypassed: ['ranks', { tab: 'cache' }],
+  remote_cache_error: ['ranks', { tab: 'cache' }],
   config_divergence: ['ranks', { tab: 'cache' }],
   one_key_two_codes: ['ranks', { tab: 'cache' }],
   collective_divergence: ['ranks', { tab: 'collectives' }],

@@ -130,7 +130,7 @@ class CompileCache {
   CompileCache& operator=(const CompileCache&) = delete;
 
   // Looks up, compiles and stores if need be, emits the event: a hit before it returns, a miss or a
-  // bypass after `compile` has run. What `compile` throws is passed on, after a miss event.
+  // bypass after `compile` has run; before it runs, the instant `<layer>_cache_miss`. What `compile` throws is passed on, after a miss event.
   CacheResult GetOrCompile(const CacheKey& key, GuardCheck check_guard,
                            FunctionRef<CompileOutput()> compile,
                            CallSite location = CallSite::Current());
@@ -162,6 +162,7 @@ class CompileCache {
     friend class LayeredCompileCache;
     Lookup(CompileCache* cache, CallSite location) : cache_(cache), location_(location) {}
     void EmitMiss() noexcept;
+    void EmitBegun() noexcept;
     void BeginCompile() noexcept;
 
     CompileCache* cache_;

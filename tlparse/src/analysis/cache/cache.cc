@@ -34,7 +34,8 @@ class FindingCollector {
     const CauseKind kind = finding.cause.kind;
     const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting ||
                          kind == CauseKind::kBuild || kind == CauseKind::kBypass ||
-                         kind == CauseKind::kGuardMiss || kind == CauseKind::kMissingCompile;
+                         kind == CauseKind::kGuardMiss || kind == CauseKind::kRemoteError ||
+                         kind == CauseKind::kMissingCompile;
     // An expected difference is reported once for the job.
     const bool is_for_all =
         kind == CauseKind::kDevice || kind == CauseKind::kRankPath || kind == CauseKind::kUnlogged;
@@ -161,6 +162,7 @@ Result<std::vector<WorkClass>> ClassFinder::Classify(const LookupSlot& slot) {
                                                     lookup.key_id));
       ASSIGN_OR_RETURN(one.bypass_reason, TextOf(database_, lookup.bypass_id));
       ASSIGN_OR_RETURN(one.guard, TextOf(database_, lookup.guard_id));
+      ASSIGN_OR_RETURN(one.remote_error, TextOf(database_, lookup.remote_error_id));
       classes.push_back(std::move(one));
     }
     WorkClass& one = classes[found->second];
@@ -242,6 +244,14 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
     add(CauseKind::kBypass,
         fmt::format("the others bypass: {}", Shorten(reference.bypass_reason, 300)));
     return {};
+  }
+  if ((a.state == CacheState::kRemoteError) != (b.state == CacheState::kRemoteError)) {
+    const bool is_other = b.state == CacheState::kRemoteError;
+    const std::string& error = is_other ? other.remote_error : reference.remote_error;
+    add(CauseKind::kRemoteError,
+        fmt::format("{}{}", is_other ? "" : "on the others: ",
+                    error.empty() ? "no reason given" : Shorten(error, 300)));
+    if (a.key_id != 0 && a.key_id == b.key_id) return {};
   }
   if (a.state == CacheState::kGuardMiss || b.state == CacheState::kGuardMiss) {
     const bool is_other = b.state == CacheState::kGuardMiss;

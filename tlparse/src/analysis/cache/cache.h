@@ -22,7 +22,8 @@ struct CacheClass {
   std::size_t distinct_keys = 0;
   std::string key;  // of the lowest rank; empty: none
   std::string bypass_reason;
-  std::string guard;  // the guard that failed
+  std::string guard;         // the guard that failed
+  std::string remote_error;  // of the first lookup
 };
 
 struct CacheLookupAnswer {
@@ -69,9 +70,11 @@ struct ClosestKey {
 
 struct CacheEconomics {
   std::string layer;
-  std::int64_t hits = 0, misses = 0, guard_misses = 0, bypasses = 0, disabled = 0;
+  std::int64_t hits = 0, misses = 0, guard_misses = 0, remote_errors = 0, bypasses = 0,
+               disabled = 0;
   std::int64_t time_saved_ns = 0;  // by hits
   std::int64_t time_taken_ns = 0;  // by misses
+  std::int64_t waited_ns = 0;      // for others that compiled the same key
   struct Reason {
     std::string text;
     std::int64_t count = 0;

@@ -25,6 +25,9 @@ Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const Looku
       case CacheState::kGuardMiss:
         ++sums.guard_misses;
         break;
+      case CacheState::kRemoteError:
+        ++sums.remote_errors;
+        break;
       case CacheState::kBypass:
         ++sums.bypasses;
         ++bypass_counts[layer][lookup.bypass_id];
@@ -35,6 +38,7 @@ Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const Looku
     }
     sums.time_saved_ns += lookup.time_saved_ns;
     sums.time_taken_ns += lookup.time_taken_ns;
+    sums.waited_ns += lookup.waited_ns;
   }
   std::vector<CacheEconomics> result;
   for (auto& [layer, sums] : by_layer) {

@@ -33,7 +33,8 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
       Statement rows,
       database.Prepare(
           "SELECT id, compile_id, graph_id, layer_id, state, key_id, component_set_id, "
-          "guard_expression_id, bypass_reason_id, time_saved_ns, time_taken_ns, event_time_ns "
+          "guard_expression_id, bypass_reason_id, time_saved_ns, time_taken_ns, event_time_ns, "
+          "remote_error_id, waited_ns "
           "FROM cache_event_row ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -61,6 +62,8 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
     lookup.time_saved_ns = rows.Int(9);
     lookup.time_taken_ns = rows.Int(10);
     lookup.event_time_ns = rows.Int(11);
+    lookup.remote_error_id = rows.Int(12);
+    lookup.waited_ns = rows.Int(13);
     const JobGraph* graph = rows.IsNull(2) ? nullptr : graphs.Find(rows.Int(2));
     const Direction direction = graph == nullptr ? Direction::kUnknown : graph->direction;
     const std::int64_t layer = rows.Int(3);

@@ -20,8 +20,10 @@ struct JobLookup {
   std::int64_t id = 0;
   std::int64_t key_id = 0;  // cache_key_row.id; 0: no key
   KeySet set;  // components of the lookup, else of another lookup with this key; set_id 0: unknown
-  std::int64_t guard_id = 0;   // text id of the guard that failed; 0: none
-  std::int64_t bypass_id = 0;  // text id of the reason; 0: none
+  std::int64_t guard_id = 0;         // text id of the guard that failed; 0: none
+  std::int64_t bypass_id = 0;        // text id of the reason; 0: none
+  std::int64_t remote_error_id = 0;  // text id of what a remote store said; 0: none
+  std::int64_t waited_ns = 0;        // for another one that compiled the key
   std::int64_t time_saved_ns = 0;
   std::int64_t time_taken_ns = 0;
   std::int64_t event_time_ns = 0;  // 0: unknown

@@ -236,6 +236,9 @@ Result<void> Differ::CompareLookups(const CompileFacts& a, const CompileFacts& b
       cache.causes.push_back({CauseKind::kBypass, Shorten(new_one->bypass_reason, 300), {}, {}});
     } else if (new_one != nullptr && new_one->state == "guard_miss") {
       cache.causes.push_back({CauseKind::kGuardMiss, Shorten(new_one->guard, 300), {}, {}});
+    } else if (new_one != nullptr && new_one->state == "remote_error") {
+      cache.causes.push_back(
+          {CauseKind::kRemoteError, Shorten(new_one->remote_error, 300), {}, {}});
     }
     change.caches.push_back(std::move(cache));
   }

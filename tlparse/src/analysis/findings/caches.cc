@@ -141,14 +141,30 @@ void AddColdCaches(FindingContext& context) {
   AddRaces(context, caches);
 }
 
-Result<void> AddBypasses(FindingContext& context) {
+// Lookups that ended alike for one reason, all layers and reasons apart.
+struct ReasonFinding {
+  CacheState state;
+  std::string_view column;  // of cache_event_row: the text id of the reason
+  FindingKind kind;
+  std::string_view subject;  // "The <layer> <subject> in 0/0: <reason>"
+  std::string_view suggestion;
+};
+constexpr ReasonFinding kReasonFindings[] = {
+    {CacheState::kBypass, "bypass_reason_id", FindingKind::kCacheBypassed, "cache was bypassed",
+     ""},
+    {CacheState::kRemoteError, "remote_error_id", FindingKind::kRemoteCacheError,
+     "cache's remote store gave no usable answer",
+     "see whether the store runs, can be reached from these hosts, and lets them in; an entry "
+     "without a valid signature was written with another key"},
+};
+
+Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      context.database.Prepare(
+      context.database.Prepare(fmt::format(
           "SELECT e.compile_id, l.text, b.text, e.id FROM cache_event_row e JOIN text_row l ON "
-          "l.id "
-          "= e.layer_id LEFT JOIN text_row b ON b.id = e.bypass_reason_id WHERE e.state = 3 ORDER "
-          "BY e.id"));
+          "l.id = e.layer_id LEFT JOIN text_row b ON b.id = e.{} WHERE e.state = {} ORDER BY e.id",
+          what.column, static_cast<int>(what.state))));
   struct Group {
     std::set<RankIndex> ranks;
     std::set<std::int32_t> slots;
@@ -168,21 +184,22 @@ Result<void> AddBypasses(FindingContext& context) {
     if (compile->start_us != 0 && (!group.since_us || compile->start_us < *group.since_us))
       group.since_us = compile->start_us;
   }
+  // On some ranks only it is a divergence, reported there.
+  std::set<std::size_t> reported_counts;
+  for (const Finding& one : context.findings) {
+    if (one.kind == what.kind) reported_counts.insert(one.rank_count);
+  }
   for (const auto& [key, group] : groups) {
     const std::vector<RankIndex> who(group.ranks.begin(), group.ranks.end());
-    // On some ranks only it is a divergence, reported there.
-    const bool is_told =
-        std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& one) {
-          return one.kind == FindingKind::kCacheBypassed && one.rank_count == who.size();
-        });
-    if (is_told) continue;
-    Finding& finding = context.Add(FindingKind::kCacheBypassed, FindingSeverity::kWarning);
+    if (reported_counts.count(who.size()) != 0) continue;
+    Finding& finding = context.Add(what.kind, FindingSeverity::kWarning);
     context.SetRanks(finding, who);
     const std::string where = context.SetCompiles(
         finding, std::vector<std::int32_t>(group.slots.begin(), group.slots.end()));
     finding.cause = key.second.empty() ? "no reason in the log" : key.second;
     finding.title =
-        fmt::format("The {} cache was bypassed in {}: {}", key.first, where, finding.cause);
+        fmt::format("The {} {} in {}: {}", key.first, what.subject, where, finding.cause);
+    finding.suggestion = what.suggestion;
     finding.since_us = group.since_us;
     finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(group.ids));
   }
@@ -219,7 +236,8 @@ void AddSameKeys(FindingContext& context) {
 Result<void> FindCacheCauses(FindingContext& context) {
   if (context.HasRanks()) AddColdCaches(context);
   AddSameKeys(context);
-  return AddBypasses(context);
+  for (const ReasonFinding& what : kReasonFindings) RETURN_IF_ERROR(AddByReason(context, what));
+  return {};
 }
 
 }  // namespace tlparse

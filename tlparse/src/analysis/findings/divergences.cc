@@ -255,6 +255,8 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
       return make(FindingKind::kInputDivergence, FindingSeverity::kWarning, aspect.reason,
                   fmt::format("{} found cached entries whose guards do not hold in {}: {}", who,
                               where, aspect.reason));
+    case CauseKind::kRemoteError:  // a finding of its own, whether ranks differ in it or not
+      return std::nullopt;
     case CauseKind::kBypass:
       return make(FindingKind::kCacheBypassed, FindingSeverity::kWarning, aspect.reason,
                   fmt::format("{} bypassed the cache in {}: {}", who, where, aspect.reason));

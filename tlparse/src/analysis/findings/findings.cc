@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, kFindingKindCount> kKinds = {"compile_fai
                                                                     "missing_compile",
                                                                     "cold_cache",
                                                                     "cache_bypassed",
+                                                                    "remote_cache_error",
                                                                     "one_key_two_codes",
                                                                     "recompile_limit",
                                                                     "recompiles",

@@ -38,6 +38,7 @@ enum class FindingKind : std::uint8_t {
   kMissingCompile,
   kColdCache,
   kCacheBypassed,
+  kRemoteCacheError,
   kOneKeyTwoCodes,
   kRecompileLimit,
   kRecompiles,
@@ -47,7 +48,7 @@ enum class FindingKind : std::uint8_t {
   kLaunchDiffers,
   kImportErrors,
 };
-inline constexpr std::size_t kFindingKindCount = 26;
+inline constexpr std::size_t kFindingKindCount = 27;
 std::string_view Name(FindingKind kind);  // "compile_failed"
 std::optional<FindingKind> FindingKindOf(std::string_view name);
 

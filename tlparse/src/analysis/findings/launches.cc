@@ -109,7 +109,7 @@ Result<void> AddReuse(FindingContext& context) {
           "r.process_id JOIN launch n ON n.id = p.launch_id WHERE n.run_id = ?1 AND e.key_id IS "
           "NOT "
           "NULL) SELECT count(*), min(compile_id) FROM lookup WHERE ordinal = ?2 AND state = 0 AND "
-          "key_id IN (SELECT key_id FROM lookup WHERE ordinal < ?2 AND state = 1)"));
+          "key_id IN (SELECT key_id FROM lookup WHERE ordinal < ?2 AND state IN (1, 5))"));
   rows.Bind(1, context.job.run_id());
   rows.Bind(2, context.job.launch());
   ASSIGN_OR_RETURN(const bool has_row, rows.Step());

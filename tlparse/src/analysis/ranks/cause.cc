@@ -18,7 +18,7 @@ struct KindText {
   std::string_view name;
   std::string_view title;
 };
-constexpr std::array<KindText, 16> kKinds = {{
+constexpr std::array<KindText, 17> kKinds = {{
     {"build", "another build"},
     {"config", "configuration differs"},
     {"setting", "a process setting differs"},
@@ -26,6 +26,7 @@ constexpr std::array<KindText, 16> kKinds = {{
     {"graph", "graph differs"},
     {"inputs", "inputs differ"},
     {"guard_miss", "guards do not hold"},
+    {"remote_error", "the remote cache gave no answer"},
     {"bypass", "cache bypassed"},
     {"unstable", "equal text, different hash"},
     {"missing_compile", "no such compile"},

@@ -19,6 +19,7 @@ enum class CauseKind : std::uint8_t {
   kGraph,           // the graphs differ
   kInputs,          // shape, stride, dtype, … of inputs
   kGuardMiss,       // entries exist, none whose guards hold
+  kRemoteError,     // the remote store gave no usable answer
   kBypass,          // the cache was not asked
   kUnstable,        // texts are equal, hashes are not: part of the value does not show
   kMissingCompile,  // no such compile on one side

@@ -16,6 +16,16 @@ constexpr std::size_t kMaxEarlyArtifacts = 16;
 // Its payload is given up.
 constexpr std::size_t kMaxOpenInstants = 64;
 
+// libtrace writes the instant of a miss before it compiles; compiling may show that what comes of it
+// cannot be cached.
+bool IsSameLookup(const CacheLookupId& instant, const CacheLookupId& artifact) {
+  if (instant == artifact) return true;
+  CacheLookupId missed = artifact;
+  missed.state = CacheState::kMiss;
+  return artifact.state == CacheState::kBypass && !artifact.key.empty() && artifact.event_time_ns &&
+         instant == missed;
+}
+
 std::string_view StringOf(const simdjson::dom::object& object, std::string_view name) {
   std::string_view text;
   return object.at_key(name).get(text) == simdjson::SUCCESS ? text : std::string_view();
@@ -84,7 +94,7 @@ void NoteInstantCacheEvent(const Record& record, std::string_view name,
 bool TakeInstant(ProcessState& process, const CacheLookupId& lookup, IngestContext& context) {
   CacheLookups& lookups = process.families.Get<CacheLookups>();
   for (auto instant = lookups.instants.rbegin(); instant != lookups.instants.rend(); ++instant) {
-    if (instant->lookup != lookup) continue;
+    if (!IsSameLookup(instant->lookup, lookup)) continue;
     if (instant->payload_id != 0) context.ReleasePayload(instant->payload_id);
     lookups.instants.erase(std::next(instant).base());
     return true;

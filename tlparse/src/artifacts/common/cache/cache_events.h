@@ -52,6 +52,8 @@ struct CacheInfo {
   std::optional<TextId> detail_id;
   std::optional<TextId> guard_expression_id;
   std::optional<TextId> bypass_reason_id;
+  std::optional<TextId> remote_error_id;
+  std::optional<std::int64_t> waited_ns;
 };
 
 // A row of cache_event_row under way.

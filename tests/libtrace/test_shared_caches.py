@@ -1,0 +1,74 @@
+"""What tlparse says of caches that processes share: a race for one key whose first process is killed, and a remote
+store that does not answer. test_shared_caches.py REDIS_TEST TLPARSE; skipped where no redis-server is installed."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+REDIS_TEST, TLPARSE = sys.argv[1:3]
+RECORD = 'V1121 08:30:0{second}.000000 {rank} m.cc:1] {{"{kind}": {value}, "rank": {rank}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0{rest}}}\n'
+
+
+def answer(*arguments):
+    done = subprocess.run([TLPARSE, *map(str, arguments)], capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+class SharedCaches(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def ingest(self, logs):
+        self.assertEqual(answer(logs, "-o", self.folder / "out")[0], 0)
+        return self.folder / "out/trace.db"
+
+    def test_a_process_killed_while_others_wait(self):
+        logs = self.folder / "logs"
+        logs.mkdir()
+        subprocess.run([REDIS_TEST, "A waiting process takes over from one that was killed"], check=True,
+                       env={**os.environ, "LIBTRACE_RACE_TRACES": str(logs)}, stdout=subprocess.DEVNULL)
+        database = self.ingest(logs)
+        code, text = answer("sql", database, "--json", "SELECT rank, state, waited_ns > 0 AS waited, time_taken_ns < waited_ns AS apart"
+                            " FROM cache_event ORDER BY rank")
+        rows = [list(row.values()) for row in json.loads(text)["rows"]]
+        self.assertEqual(rows, [[0, "miss", None, None], [1, "miss", 1, 1], [2, "hit", None, None]])
+        sums = json.loads(answer("cache", "--json", database)[1])["economics"][0]
+        self.assertEqual((sums["hits"], sums["misses"], sums["remote_errors"]), (1, 2, 0))
+        self.assertGreater(sums["waited_ns"], 1_000_000_000)
+        kinds = {finding["kind"]: finding["ranks"] for finding in json.loads(answer("findings", "--json", database)[1])["findings"]}
+        self.assertEqual(kinds["stopped_first"], [0])
+
+    def test_a_store_that_does_not_answer(self):
+        logs = self.folder / "logs"
+        logs.mkdir()
+        for rank in range(3):
+            info = {"cache_status_detailed": "hit", "key": "k" * 52, "components": [], "cache_event_time": 1, "cache_state": "hit"}
+            if rank == 2:
+                info.update(cache_status_detailed="remote_error", cache_state="miss", remote_error="Redis closed the connection")
+            name = "acme_cache_" + info["cache_state"]
+            (logs / f"dedicated_log_torch_trace_rank_{rank}_aaaaaaaa.log").write_text(
+                RECORD.format(second=1, rank=rank, kind="dynamo_start", value='{"stack": []}', rest="")
+                + RECORD.format(second=2, rank=rank, kind="artifact", value=json.dumps({"name": name, "encoding": "json"}), rest=', "has_payload": "0"')
+                + "\t" + json.dumps(info) + "\n")
+        database = self.ingest(logs)
+        cache = json.loads(answer("cache", "--json", database)[1])
+        self.assertEqual([(one["cause"], one["text"], one["ranks"]["ranks"]) for one in cache["findings"]],
+                         [("remote_error", "Redis closed the connection", "2")])
+        self.assertEqual([(one["state"], one["remote_error"]) for one in cache["lookups"][0]["classes"]],
+                         [("hit", None), ("remote_error", "Redis closed the connection")])
+        findings = [one for one in json.loads(answer("findings", "--json", database)[1])["findings"] if "cache" in one["kind"]]
+        self.assertEqual([(one["kind"], one["ranks"], one["cause"]) for one in findings],
+                         [("remote_cache_error", [2], "Redis closed the connection")])
+        self.assertEqual(answer("check", database, "--max-cache-misses", "0")[0], 1)
+
+
+if __name__ == "__main__":
+    if shutil.which("redis-server") is None:
+        print("skipped: redis-server is not installed")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
