@@ -138,6 +138,25 @@ std::string Varied(const std::vector<RecompileReason>& reasons) {
   return text;
 }
 
+// What to try against the subject that varied most often among those that advice is known for; with
+// how many of the recompiles it is about, if not all.
+std::string AdviceFor(const std::vector<RecompileReason>& reasons) {
+  std::map<std::string, std::size_t> counts;
+  for (const RecompileReason& reason : reasons) ++counts[reason.subject];
+  std::string best;
+  std::size_t most = 0;
+  for (const RecompileReason& reason : reasons) {
+    const std::size_t count = counts[reason.subject];
+    if (count <= most) continue;
+    std::string advice = AdviceForRecompiles(reason);
+    if (advice.empty()) continue;
+    best = std::move(advice);
+    most = count;
+  }
+  if (best.empty() || most == reasons.size()) return best;
+  return fmt::format("{} ({} of the {} recompiles)", best, most, reasons.size());
+}
+
 std::string Times(std::size_t count) {
   return count == 1 ? "once" : count == 2 ? "twice" : fmt::format("{} times", count);
 }
@@ -210,8 +229,8 @@ void Tell(FindingContext& context, const Function& function) {
     finding.place = FindingPlace{function.file, function.line, {}};
   }
   std::vector<std::string> guards;
+  finding.suggestion = AdviceFor(function.reasons);
   for (const RecompileReason& reason : function.reasons) {
-    if (finding.suggestion.empty()) finding.suggestion = AdviceForRecompiles(reason);
     if (guards.size() < 8) guards.push_back(Shorten(reason.guard, 160));
   }
   if (!guards.empty()) {
