@@ -10,19 +10,21 @@
 
 namespace tlparse {
 
-// Reading, typing and writing take one window at a time, verifying several; finishing is what
+// Reading, typing and writing take one window at a time, verifying several; storing is what of
+// writing has a thread of its own (see WriteBehind); finishing is what
 // follows in the database (indexes, joins); the last two are tasks of the report.
 enum class Stage : std::uint8_t {
   kReading,
   kVerifying,
   kTyping,
   kWriting,
+  kStoring,
   kFinishing,
   kTree,
   kPage
 };
-inline constexpr std::array<std::string_view, 7> kStageNames = {
-    "reading", "verifying", "typing", "writing", "finishing", "tree", "page"};
+inline constexpr std::array<std::string_view, 8> kStageNames = {
+    "reading", "verifying", "typing", "writing", "storing", "finishing", "tree", "page"};
 
 // May be used by several threads at once.
 class StageTimes {

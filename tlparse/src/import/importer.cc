@@ -17,6 +17,7 @@
 #include "base/durable_rename.h"
 #include "base/remove_on_signal.h"
 #include "base/version.h"
+#include "base/worker_threads.h"
 #include "import/launches.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
@@ -27,6 +28,7 @@
 #include "runtime/join_inputs.h"
 #include "runtime/runtime_stage.h"
 #include "store/schema.h"
+#include "store/write_behind.h"
 
 namespace tlparse {
 
@@ -78,10 +80,12 @@ FileInfo InfoOf(const FoundLog& log) {
 // One load into an open, empty or existing database.
 class Load {
  public:
-  Load(Database& database, const ImportOptions& options, bool is_new)
+  // `threads`: for the logs, as in ImportOptions.
+  Load(Database& database, const ImportOptions& options, bool is_new, int threads)
       : database_(database),
         options_(options),
         is_new_(is_new),
+        threads_(threads),
         runtime_(tables_),
         typing_(std::make_unique<TypingStage>(tables_)),
         index_(std::make_unique<PayloadIndex>(DirectoryOf(options.database_path))),
@@ -126,9 +130,8 @@ class Load {
         options_.on_progress({progress.bytes_done, bytes_total, progress.records, progress.path});
     };
     hooks.after_reading = [&](const auto& write) { return WriteHashes(write); };
-    RETURN_IF_ERROR(
-        Pipeline(*typing_, *writer_, tables_, shared_, {options_.threads, options_.times})
-            .Run(std::move(files), hooks));
+    RETURN_IF_ERROR(Pipeline(*typing_, *writer_, tables_, shared_, {threads_, options_.times})
+                        .Run(std::move(files), hooks));
     const StageTimer timer(options_.times, Stage::kFinishing);
     const bool has_new = summary_.log_count > 0 || !inputs.empty();
     if (summary_.unchanged_count == 0 || has_new) RETURN_IF_ERROR(LogSkipped(skipped));
@@ -304,6 +307,7 @@ class Load {
   Database& database_;
   const ImportOptions& options_;
   bool is_new_;
+  int threads_;
   TableSet tables_;
   RuntimeStage runtime_;  // declares its tables first: TypingStage counts them
   std::unique_ptr<TypingStage> typing_;
@@ -327,7 +331,12 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs,
     ASSIGN_OR_RETURN(Database database, Database::Open(temporary, Database::Mode::kBulkLoad));
     RETURN_IF_ERROR(database.Execute("BEGIN"));
     RETURN_IF_ERROR(CreateSchema(database));
-    Load load(database, options, true);
+    int threads = options.threads > 0 ? options.threads : AvailableCores();
+    if (threads > 2) {
+      RETURN_IF_ERROR(WriteBehind(database, options.times));
+      --threads;
+    }
+    Load load(database, options, true, threads);
     ASSIGN_OR_RETURN(ImportSummary summary, load.Run(logs, skipped));
     RETURN_IF_ERROR(database.Execute("COMMIT"));
     return summary;
@@ -349,7 +358,7 @@ Result<ImportSummary> ImportIntoExisting(const std::vector<FoundLog>& logs,
   RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   Result<ImportSummary> summary = [&]() -> Result<ImportSummary> {
     RETURN_IF_ERROR(MigrateSchema(database));
-    Load load(database, options, false);
+    Load load(database, options, false, options.threads);
     return load.Run(logs, skipped);
   }();
   if (!summary) {

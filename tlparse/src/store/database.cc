@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "store/schema.h"
+#include "store/write_behind.h"
 
 namespace tlparse {
 
@@ -111,7 +112,8 @@ Result<Database> Database::Open(const std::string& path, Mode mode) {
                                                             : "it is not readable"));
   }
   sqlite3* connection = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &connection, flags,
+                                   mode == Mode::kBulkLoad ? WriteBehindVfs() : nullptr);
   Database database(connection, path);
   if (code == SQLITE_CANTOPEN && mode == Mode::kBulkLoad) {
     return Fail(ErrorCode::kIo, fmt::format("cannot write the database '{}': {}", path,
