@@ -42,7 +42,8 @@ inline ModelWeight WeightOf(const std::string& name, const at::Tensor& tensor) {
           .size_bytes = tensor.nbytes(),
           .storage_id = tensor.has_storage()
                             ? reinterpret_cast<uintptr_t>(tensor.storage().unsafeGetStorageImpl())
-                            : 0};
+                            : 0,
+          .storage_size_bytes = tensor.has_storage() ? tensor.storage().nbytes() : 0};
 }
 
 // The event of a lookup that LoadedModels answered. `time_taken_ns` is what compiling took once.

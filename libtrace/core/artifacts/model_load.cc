@@ -10,17 +10,22 @@ namespace libtrace {
 namespace detail {
 
 void WriteWeights(JsonWriter& json, const std::vector<ModelWeight>& weights) {
-  std::map<uint64_t, std::vector<const ModelWeight*>> by_storage;
+  std::map<uint64_t, size_t> ordinals;  // of storages, from 1
+  std::vector<std::vector<const ModelWeight*>> by_storage;
   json.Key("weights").BeginArray();
   for (const ModelWeight& weight : weights) {
-    by_storage[weight.storage_id].push_back(&weight);
+    const auto [ordinal, is_new] = ordinals.try_emplace(weight.storage_id, by_storage.size() + 1);
+    if (is_new) by_storage.emplace_back();
+    by_storage[ordinal->second - 1].push_back(&weight);
     json.BeginObject().Field("name", weight.name).Field("shape", weight.shape);
     json.Field("dtype", weight.dtype).Field("device", weight.device);
-    json.Field("size_bytes", weight.size_bytes).Field("storage_id", weight.storage_id).EndObject();
+    json.Field("size_bytes", weight.size_bytes)
+        .Field("storage_id", static_cast<uint64_t>(ordinal->second))
+        .EndObject();
   }
   json.EndArray();
   json.Field("weight_size_bytes", SizeOfWeights(weights)).Key("shared_weights").BeginArray();
-  for (const auto& [id, sharing] : by_storage) {
+  for (const auto& sharing : by_storage) {
     if (sharing.size() < 2) continue;
     json.BeginArray();
     for (const ModelWeight* weight : sharing) json.String(weight->name);
@@ -36,7 +41,7 @@ uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights) {
   for (const ModelWeight& weight : weights) {
     // a view of a storage may be smaller than the storage
     uint64_t& largest = by_storage[weight.storage_id];
-    largest = std::max(largest, weight.size_bytes);
+    largest = std::max({largest, weight.size_bytes, weight.storage_size_bytes});
   }
   uint64_t size_bytes = 0;
   for (const auto& [id, largest] : by_storage) size_bytes += largest;

@@ -18,8 +18,10 @@ struct ModelWeight {
   std::string dtype{};   // float32
   std::string device{};  // cpu, cuda:0
   uint64_t size_bytes = 0;
-  // Weights with equal ids share their storage, which then counts once. Any numbering.
+  // Weights with equal ids share their storage, which then counts once. Any numbering, such as
+  // addresses: records hold ordinals, 1 for the storage of the first weight.
   uint64_t storage_id = 0;
+  uint64_t storage_size_bytes = 0;  // 0 = not known: that of the largest weight of the storage
 };
 
 struct ModelLoad {
@@ -33,7 +35,7 @@ struct ModelLoad {
   std::vector<ModelWeight> weights{};
 };
 
-// Every storage once: the largest of the weights that share it.
+// Every storage once: its size, or that of the largest of the weights that share it.
 uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights);
 
 // Also writes weight_size_bytes (SizeOfWeights) and shared_weights (names by storage).
