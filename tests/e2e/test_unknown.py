@@ -52,6 +52,8 @@ class Unknown(harness.EndToEnd):
         self.assertIn("inductor_hologram", text)
         self.assertIn("newer.log:4", text)
         self.assertEqual(self.unknown("--run", "newer"), found)
+        for options in (["--severity", "info"], ["--launch", "1"]):
+            self.assert_one_line_of_complaint(self.tlparse("import-log", "out", "--unknown", *options, expect=2))
         self.assertIn("there is: newer", self.tlparse("import-log", "out", "--unknown", "--run", "none", expect=2).stderr)
 
     def test_names_of_the_bundled_logs_are_known(self):

@@ -38,6 +38,7 @@ class RunFilter {
   // Binds parameter `index` to the run's id (NULL: all runs), and the next one to the launch's
   // ordinal (NULL: all). kNotFound, with what there is, if there is no such run or launch.
   Result<void> Bind(Database& database, int index, Statement& statement);
+  bool has_launch() const { return launch_.has_value(); }
   // The run's id; nothing: all runs.
   Result<std::optional<std::int64_t>> RunId(Database& database) const;
   // After Bind: a table whose first column tells the run if there are several to tell apart.

@@ -78,6 +78,8 @@ JsonWriter ToJson(const std::vector<UnknownName>& names) {
 
 // --unknown
 int AnswerUnknown(Database& database, const RunFilter& run, bool as_json) {
+  if (run.has_launch())
+    return ReportError({ErrorCode::kUsage, "--unknown lists the names of runs, not of a --launch"});
   const Result<std::optional<std::int64_t>> run_id = run.RunId(database);
   if (!run_id) return ReportError(run_id.error());
   const Result<std::vector<UnknownName>> names = FindUnknownNames(database, *run_id);
@@ -110,6 +112,8 @@ int RunImportLog(std::span<const std::string> arguments) {
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
+  if (is_unknown && severity)
+    return ReportError({ErrorCode::kUsage, "--unknown lists names, which have no --severity"});
   if (is_unknown) return AnswerUnknown(*database, run, common.json);
   Result<Statement> statement = database->Prepare(kQuery);
   if (!statement) return ReportError(statement.error());

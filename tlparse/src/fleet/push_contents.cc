@@ -4,6 +4,7 @@
 
 #include <unordered_set>
 
+#include "fleet/shown_columns.h"
 #include "fleet/sql_quote.h"
 
 namespace tlparse {

@@ -3,74 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
-#include "store/text_pool.h"
+#include "fleet/row_filter.h"
+#include "fleet/shown_columns.h"
 
 namespace tlparse {
 namespace {
 
 using Source = FleetColumn::Source;
 using Type = FleetColumn::Type;
-
-// Columns that a push without text keeps: names, places, states and versions. All others may hold
-// source code, values or messages.
-constexpr std::array<std::string_view, 49> kShownTexts = {"aot_id",
-                                                          "autotune_cache_state",
-                                                          "backend",
-                                                          "cache_key",
-                                                          "clock",
-                                                          "co_filename",
-                                                          "co_name",
-                                                          "compression",
-                                                          "created_at",
-                                                          "detail",
-                                                          "direction",
-                                                          "dtype",
-                                                          "fail_type",
-                                                          "file",
-                                                          "function",
-                                                          "graph",
-                                                          "group_name",
-                                                          "hash",
-                                                          "key",
-                                                          "kind",
-                                                          "label",
-                                                          "layer",
-                                                          "name",
-                                                          "node",
-                                                          "op",
-                                                          "path",
-                                                          "post_grad_node",
-                                                          "pre_grad_node",
-                                                          "prior_label",
-                                                          "python_version",
-                                                          "rank_source",
-                                                          "reduce_op",
-                                                          "severity",
-                                                          "shape",
-                                                          "source_file",
-                                                          "stage",
-                                                          "status",
-                                                          "stride",
-                                                          "subgraph",
-                                                          "subgraph_name",
-                                                          "time_basis",
-                                                          "tool_version",
-                                                          "torch_version",
-                                                          "type",
-                                                          "unit",
-                                                          "user_file",
-                                                          "user_function",
-                                                          "uuid",
-                                                          "libtrace_version"};
-
-bool IsShown(const FleetTable& table, std::string_view column) {
-  // The names of runs and tables say nothing of the code; kernels, ops and artifacts have names.
-  return table.name != "text" &&
-         std::find(kShownTexts.begin(), kShownTexts.end(), column) != kShownTexts.end();
-}
 
 // How one column of a fleet's table gets its value.
 struct Step {
@@ -384,70 +326,7 @@ Result<std::set<std::string>> ColumnsThere(Database& database, const std::string
   }
 }
 
-// Rows that answers read: all but events and records of the kinds that come by the thousand; of
-// those events that never ended and the last records, which tell where a process stopped.
-std::string Omitted(const FleetTable& table, const RowOptions& options) {
-  if (options.with_records) return {};
-  constexpr std::string_view kUnpaired =
-      "SELECT record_id FROM chromium_event_row WHERE phase IN (66, 69)";
-  // That an unfinished compile has events at all tells whether its log ends inside of it.
-  if (table.name == "chromium_event")
-    return "(r.phase IN (66, 69) OR r.compile_id IN (SELECT id FROM compile WHERE status = "
-           "'unfinished'))";
-  if (table.name == "record")
-    return fmt::format(
-        "(r.kind_id IS NULL OR r.kind_id > {} OR r.id IN ({}) OR r.id IN (SELECT last_record_id "
-        "FROM "
-        "compile UNION SELECT last_record_id FROM process))",
-        static_cast<int>(kTextCreateUnbackedSymbol), kUnpaired);
-  return {};
-}
-
-// Which rows of a pool or of the run's own tables are wanted, by columns of the row.
-class RowFilter {
- public:
-  RowFilter(PushContext& context, const FleetTable& table)
-      : context_(context),
-        table_(table),
-        run_at_(table.FindSqlite("run_id")),
-        log_at_(table.FindSqlite("log_file_id")),
-        id_at_(table.FindSqlite("id")) {
-    for (const SelectedLog& log : context.run().logs) logs_.Add(log.id);
-  }
-
-  bool WantsPool(const Statement& row) const {
-    if (table_.name == "payload_content")
-      return context_.used.payloads.Has(row.Int(table_.FindSqlite("payload_id")));
-    if (context_.run().is_everything) return true;
-    const std::int64_t id = row.Int(id_at_);
-    if (table_.name == "text") return context_.used.texts.Has(id);
-    if (table_.name == "cache_key") return context_.used.keys.Has(id);
-    if (table_.name == "stack_frame") return context_.used.stacks.Has(id);
-    if (table_.name == "content") return context_.used.contents.Has(id);
-    return true;
-  }
-
-  // Of a fact that belongs to no process.
-  bool WantsOther(const Statement& row) const {
-    const RunSelection& run = context_.run();
-    if (run.is_everything) return true;
-    if (table_.name == "run") return row.Int(id_at_) == run.run_id;
-    if (table_.name == "log_file") return logs_.Has(row.Int(id_at_));
-    if (log_at_ >= 0 && !row.IsNull(log_at_)) return logs_.Has(row.Int(log_at_));
-    if (run_at_ >= 0 && !row.IsNull(run_at_)) return row.Int(run_at_) == run.run_id;
-    return false;
-  }
-
- private:
-  PushContext& context_;
-  const FleetTable& table_;
-  int run_at_, log_at_, id_at_;
-  IdSet logs_;
-};
-
 }  // namespace
-
-std::string HiddenText(std::string_view text) { return ToHex(HashBytes(text)); }
 
 Result<void> WriteRows(PushContext& context, const FleetTable& table, const RowOptions& options,
                        const std::string& key_bytes, TableInsert& insert,
@@ -457,7 +336,7 @@ Result<void> WriteRows(PushContext& context, const FleetTable& table, const RowO
   if (columns.empty()) return {};  // the database is older than the table
   RowWriter writer(context, table, options, columns);
   std::string sql = writer.select() + " FROM " + table.sqlite_name + " r";
-  if (const std::string omitted = Omitted(table, options); !omitted.empty())
+  if (const std::string omitted = RowsThatAnswersRead(table, options); !omitted.empty())
     sql += " WHERE " + omitted;
   const RowFilter filter(context, table);
   const bool is_pool = table.kind == FleetTable::Kind::kPool;

@@ -31,7 +31,4 @@ Result<void> WriteContentRows(PushContext& context, const FleetTable& table,
                               const std::function<bool(std::int64_t)>& is_wanted,
                               TableInsert& insert);
 
-// What stands for a text that is not to be shown: its XXH3-128, hexadecimal.
-std::string HiddenText(std::string_view text);
-
 }  // namespace tlparse

@@ -10,29 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_string.h"
+
 namespace tlparse {
 namespace {
 
 using NodeId = PlainTree::NodeId;
 using Type = PlainValue::Type;
-
-void AppendUtf8(std::uint32_t point, std::string& out) {
-  if (point < 0x80) {
-    out += static_cast<char>(point);
-  } else if (point < 0x800) {
-    out += static_cast<char>(0xC0 | point >> 6);
-    out += static_cast<char>(0x80 | (point & 0x3F));
-  } else if (point < 0x10000) {
-    out += static_cast<char>(0xE0 | point >> 12);
-    out += static_cast<char>(0x80 | (point >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (point & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | point >> 18);
-    out += static_cast<char>(0x80 | (point >> 12 & 0x3F));
-    out += static_cast<char>(0x80 | (point >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (point & 0x3F));
-  }
-}
 
 // Protocol 0 writes text as Latin-1 with \uXXXX and \UXXXXXXXX escapes.
 std::string DecodeRawUnicodeEscape(std::string_view line) {

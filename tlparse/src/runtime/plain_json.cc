@@ -7,24 +7,13 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/json_string.h"
 
 namespace tlparse {
 namespace {
 
 using NodeId = PlainTree::NodeId;
 using Type = PlainValue::Type;
-
-void AppendUtf8(std::uint32_t point, std::string& out) {
-  if (point >= 0xD800 && point < 0xE000) point = 0xFFFD;
-  if (point < 0x80) {
-    out += static_cast<char>(point);
-    return;
-  }
-  const int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-  constexpr unsigned kLead[] = {0, 0xC0, 0xE0, 0xF0};
-  out += static_cast<char>(kLead[more] | point >> (6 * more));
-  for (int i = more - 1; i >= 0; --i) out += static_cast<char>(0x80 | (point >> (6 * i) & 0x3F));
-}
 
 class Reader {
  public:
@@ -99,9 +88,8 @@ std::optional<std::uint32_t> Reader::Hex4() {
     Cut();
     return std::nullopt;
   }
-  std::uint32_t value = 0;
-  const char* const end = text_.data() + at_ + 4;
-  if (std::from_chars(text_.data() + at_, end, value, 16).ptr != end) {
+  const std::optional<std::uint32_t> value = HexUnit(text_.substr(at_));
+  if (!value) {
     Stop("an escape in a string is damaged");
     return std::nullopt;
   }
@@ -139,18 +127,19 @@ std::optional<std::string> Reader::String() {
     }
     std::optional<std::uint32_t> point = Hex4();
     if (!point) return std::nullopt;
-    if (*point >= 0xD800 && *point < 0xDC00 && text_.substr(at_, 2) == "\\u") {
+    if (IsHighSurrogate(*point) && text_.substr(at_, 2) == "\\u") {
       const std::size_t before = at_;
       at_ += 2;
       const std::optional<std::uint32_t> low = Hex4();
       if (!low) return std::nullopt;
-      if (*low >= 0xDC00 && *low < 0xE000) {
-        point = 0x10000 + ((*point - 0xD800) << 10) + (*low - 0xDC00);
+      if (IsLowSurrogate(*low)) {
+        point = FromSurrogates(*point, *low);
       } else {
         at_ = before;
       }
     }
-    AppendUtf8(*point, out);
+    const bool is_lone = IsHighSurrogate(*point) || IsLowSurrogate(*point);
+    AppendUtf8(is_lone ? 0xFFFD : *point, out);
   }
 }
 

@@ -142,8 +142,7 @@ ComponentSets::Place ComponentSets::StoreBlock(RowBatch& rows, TextPool& texts,
                                                const std::vector<Component>& components,
                                                std::size_t begin, std::size_t end,
                                                std::int64_t& device) {
-  thread_local std::string buffer;
-  Hash128 hash = HashOf(components, begin, end, buffer);
+  Hash128 hash = HashOf(components, begin, end, buffer_);
   auto found = blocks_.find(hash);
   if (found != blocks_.end() && found->second.device != kNone && device != kNone &&
       found->second.device != device) {
@@ -155,7 +154,7 @@ ComponentSets::Place ComponentSets::StoreBlock(RowBatch& rows, TextPool& texts,
     if (found->second.device != kNone) device = found->second.device;
     return found->second;
   }
-  thread_local std::vector<std::int64_t> ids;
+  std::vector<std::int64_t>& ids = ids_;
   ids.clear();
   std::int64_t block_device = kNone;
   for (std::size_t index = begin; index < end; ++index) {
@@ -178,8 +177,7 @@ ComponentSets::Place ComponentSets::StoreBlock(RowBatch& rows, TextPool& texts,
 
 KeySet ComponentSets::Intern(RowBatch& rows, TextPool& texts,
                              const std::vector<Component>& components, bool has_key) {
-  thread_local std::string buffer;
-  const Hash128 hash = HashOf(components, 0, components.size(), buffer);
+  const Hash128 hash = HashOf(components, 0, components.size(), buffer_);
   const Hash128 key = has_key ? hash : Beside(hash, kVerbatim);
   if (const auto known = sets_.find(key); known != sets_.end()) return known->second;
 
@@ -299,7 +297,7 @@ Result<void> ComponentSets::LoadLists(Database& database) {
       if (has_template) {
         template_blocks_.emplace(HashOf(ids), place);
       } else {
-        blocks_.emplace(HashOf(components, begin, end, buffer), place);
+        blocks_.emplace(HashOf(components, begin, end, buffer_), place);
       }
       begin = end;
     }

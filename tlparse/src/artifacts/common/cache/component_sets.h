@@ -90,6 +90,8 @@ class ComponentSets {
   Index keys_;                                               // by text
   std::unordered_set<std::uint64_t> links_;                  // (set id << 32 | key id)
   // The list that new blocks of the set under way are added to.
+  std::string buffer_;             // of HashOf, kept for its memory
+  std::vector<std::int64_t> ids_;  // of StoreBlock, likewise
   std::int64_t open_list_ = 0;
   std::int64_t open_length_ = 0;
 };
