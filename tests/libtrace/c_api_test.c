@@ -8,7 +8,8 @@
 
 static const char kPackage[] =
     "{\"path\": \"\", \"kind\": \"\", \"size_bytes\": 0, \"files\": [], \"kernels\": [],"
-    " \"weights\": [], \"weight_size_bytes\": 0, \"shared_weights\": [], \"metadata\": {}}";
+    " \"weights\": [], \"weight_size_bytes\": 0, \"shared_weights\": [], \"metadata\": {},"
+    " \"extern_kernels\": [], \"code\": []}";
 
 static void Require(int condition, const char* what) {
   if (condition) return;
