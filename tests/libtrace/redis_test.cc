@@ -1,4 +1,6 @@
 // The remote store against a real redis-server.
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -214,6 +216,40 @@ TEST_CASE("What was not signed with the key is not used", "[redis]") {
   cache.GetOrCompile(KeyOf("x"), {}, compile("good"));
   REQUIRE(server.Ask("copy " + name + " libtrace:" + KeyOf("y").text) == "1\n");
   CHECK(cache.Find(KeyOf("y"), {}).state() == CacheState::kMiss);
+}
+
+TEST_CASE("A server that answers nonsense is an error", "[redis]") {
+  const TemporaryDirectory directory;
+  const std::vector<std::string> answers{
+      "",         "$-2\r\n",         "*2000000\r\n",
+      "+OK\r\n",  ":abc\r\n",        "$99999999999\r\n",
+      "*1\r\n",   "$3\r\nabcde\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+      "\r\n\r\n", "?\r\n",           std::string(200'000, 'x')};
+  for (size_t i = 0; i < answers.size(); ++i) {
+    CAPTURE(i);
+    RedisOptions options;
+    options.unix_socket = directory.string() + "/" + std::to_string(i);
+    options.allow_unauthenticated = true;
+    options.timeout = std::chrono::milliseconds(2000);
+    const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    options.unix_socket.copy(address.sun_path, sizeof address.sun_path - 1);
+    REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(listen(listener, 1) == 0);
+    std::thread server([&] {
+      const int connection = accept(listener, nullptr, nullptr);
+      char request[4096];
+      [[maybe_unused]] const ssize_t count = read(connection, request, sizeof request);
+      (void)send(connection, answers[i].data(), answers[i].size(), MSG_NOSIGNAL);
+      close(connection);
+    });
+    std::vector<StoredEntry> entries;
+    CHECK_FALSE(RedisServer::Store(options)->List("tkey", entries).ok());
+    CHECK(entries.empty());
+    server.join();
+    close(listener);
+  }
 }
 
 TEST_CASE("A store that cannot be had as it was asked for is an error", "[redis]") {
