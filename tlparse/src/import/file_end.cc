@@ -19,6 +19,9 @@ std::string_view StatusOf(const CompileState& compile) {
   }
   if (!compile.has_output_graph)
     return compile.has_start && compile.has_guarded_code ? "empty" : "skipped";
+  // A graph and no code, without an exception: one that is no Exception left the compile
+  // (KeyboardInterrupt, SystemExit), of which PyTorch writes nothing else.
+  if (!compile.has_guarded_code && compile.graph_attempt == compile.max_attempt) return "failed";
   return compile.max_attempt > 0 ? "restarted" : "ok";
 }
 

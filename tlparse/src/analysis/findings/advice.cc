@@ -131,13 +131,19 @@ std::string LinkOf(std::string_view reason) {
 }
 
 bool IsSkippedFunction(std::string_view reason) {
-  return reason.starts_with("Failed to handle graph break gracefully. Skipping the function");
+  return reason.starts_with("Failed to handle graph break gracefully. Skipping the function") ||
+         reason.starts_with("Graph break: torch.compile cannot properly resume from this");
+}
+
+bool IsAboutExplicitBreak(std::string_view reason) {
+  return reason.find("torch._dynamo.graph_break()") != std::string_view::npos;
 }
 
 bool IsRecompileLimit(std::string_view type, std::string_view reason) {
   return type.ends_with("RecompileLimitExceeded") || type.ends_with("FailOnRecompileLimitHit") ||
          type.ends_with("FailOnCacheLimitHit") || type.ends_with("CacheLimitExceeded") ||
          reason.starts_with("Dynamo recompile limit exceeded") ||
+         reason.starts_with("Dynamo cache limit exceeded") ||
          reason.starts_with("cache_size_limit reached") ||
          reason.starts_with("recompile_limit reached") ||
          reason.starts_with("accumulated_cache_size_limit reached") ||
@@ -148,7 +154,74 @@ bool IsHardRecompileLimit(std::string_view type) {
   return type.ends_with("FailOnRecompileLimitHit") || type.ends_with("FailOnCacheLimitHit");
 }
 
-RecompileReason ParseRecompileReason(std::string_view guard, std::string_view reason) {
+bool IsSilentRecompileLimit(std::string_view type) {
+  return type.ends_with("RecompileLimitExceeded") || type.ends_with("CacheLimitExceeded");
+}
+
+namespace {
+
+// Behind "job.py:114 in f (a note) and ": the code of the next origin.
+std::string_view CodeAfterOrigin(std::string_view text) {
+  const std::size_t in = text.find(" in ");
+  std::size_t at = text.find_first_of(" (", in == std::string_view::npos ? 0 : in + 4);
+  if (at == std::string_view::npos) return {};
+  if (text[at] == ' ') ++at;
+  if (at < text.size() && text[at] == '(') {
+    int depth = 0;
+    for (; at < text.size(); ++at) {
+      depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    at = std::min(text.size(), at + 2);
+  }
+  constexpr std::string_view kAnd = "and ";
+  return text.substr(at).starts_with(kAnd) ? Trimmed(text.substr(at + kAnd.size()))
+                                           : std::string_view();
+}
+
+// "<guard>  # <code>  # <file>:<line> in <function> (<note>) and <code>  # <file>:<line> …", and the
+// user's stack, whose frames are followed by their code.
+std::string CodeInLine(std::string_view reason, std::int64_t line) {
+  constexpr std::string_view kComment = "  # ";
+  const std::size_t stack = reason.find("\nUser stack trace");
+  const std::string wanted = fmt::format(":{}", line);
+  std::string_view code, rest = reason.substr(0, stack);
+  for (std::size_t at = rest.find(kComment); at != std::string_view::npos;
+       at = rest.find(kComment)) {
+    rest.remove_prefix(at + kComment.size());
+    const std::string_view part = rest.substr(0, rest.find(kComment));
+    const std::string_view position = part.substr(0, part.find(" in "));
+    if (line > 0 && position.ends_with(wanted)) return std::string(Trimmed(code));
+    // The code itself may hold "  # ".
+    const std::string_view next = CodeAfterOrigin(part);
+    code = next.empty() ? part : next;
+  }
+  if (stack == std::string_view::npos || line <= 0) return {};
+  std::string found;
+  bool is_next = false;
+  ForEachLine(reason.substr(stack), [&](std::string_view text) {
+    if (is_next && !text.starts_with("File ")) found = text;
+    is_next = text.starts_with("File ") &&
+              text.find(fmt::format(", line {},", line)) != std::string_view::npos;
+    return true;
+  });
+  return found;
+}
+
+}  // namespace
+
+std::string WholePath(std::string_view path, std::string_view whole) {
+  const auto name = [](std::string_view text) { return text.substr(text.rfind('/') + 1); };
+  const std::size_t slash = path.find('/');
+  if (slash == 0 || !whole.starts_with('/')) return std::string(path);
+  if (whole.ends_with(path) || (slash != std::string_view::npos && name(path) == name(whole)))
+    return std::string(whole);
+  return slash == std::string_view::npos ? std::string(path)
+                                         : fmt::format("…{}", path.substr(slash));
+}
+
+RecompileReason ParseRecompileReason(std::string_view guard, std::string_view reason,
+                                     std::int64_t line) {
   RecompileReason result;
   result.guard = Trimmed(guard);
   const std::string_view text = reason.substr(0, reason.find("\nUser stack trace"));
@@ -159,12 +232,7 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
     // "type int" is the guard's own type again.
     if (hint.find(' ') != hint.rfind(' ')) result.hint = Trimmed(hint);
   }
-  // "# <code>  # <file>:<line> in <function>"
-  if (const std::size_t at = text.find("# "); at != std::string_view::npos) {
-    std::string_view rest = text.substr(at + 2);
-    if (const std::size_t end = rest.find("  # "); end != std::string_view::npos)
-      result.code = Trimmed(rest.substr(0, end));
-  }
+  result.code = CodeInLine(reason, line);
   const std::string_view check = result.guard;
   if (check.starts_with("tensor '")) {
     ParseTensorMismatch(check, result);

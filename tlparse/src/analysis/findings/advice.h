@@ -24,12 +24,15 @@ std::string LinkOf(std::string_view reason);
 
 // Whether PyTorch says that it skipped the whole function after a break, and runs it eagerly.
 bool IsSkippedFunction(std::string_view reason);
+// Whether a hint is about a call of torch._dynamo.graph_break(), which only who wrote it can remove.
+bool IsAboutExplicitBreak(std::string_view reason);
 
 // Whether an exception says that a function was recompiled too often.
 bool IsRecompileLimit(std::string_view type, std::string_view reason);
-// Whether reaching the limit is an error for the caller (fullgraph=True); else the function runs
-// eagerly from then on.
+// Whether the message says that reaching the limit is an error for the caller (fullgraph=True).
 bool IsHardRecompileLimit(std::string_view type);
+// Whether the exception is the same with and without fullgraph=True (PyTorch 2.6).
+bool IsSilentRecompileLimit(std::string_view type);
 
 // The parts of a recompile reason: "0/1: n == 1   # return x + n  # s.py:63 in f (HINT: …)".
 struct RecompileReason {
@@ -40,7 +43,14 @@ struct RecompileReason {
   std::string value;    // the value it had when compiled: "1", "Float"
   std::string actual;   // the value that did not fit, where the message has it
 };
-RecompileReason ParseRecompileReason(std::string_view guard, std::string_view reason);
+// `line`: where the guard came from, 0 if unknown. A reason may name several origins; the code is
+// that of the origin in this line, empty if the reason has none for it.
+RecompileReason ParseRecompileReason(std::string_view guard, std::string_view reason,
+                                     std::int64_t line);
+
+// The path of a guard's origin, which PyTorch may have cut at the left by a number of characters:
+// `whole` where it is the same file, else "…/" and the directories that are whole.
+std::string WholePath(std::string_view path, std::string_view whole);
 
 // What to try against recompiles for this reason, with the condition under which it helps; empty:
 // nothing is known.

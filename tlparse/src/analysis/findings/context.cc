@@ -157,6 +157,10 @@ std::string SecondsText(std::int64_t us) {
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 
+std::string Times(std::size_t count) {
+  return count == 1 ? "once" : count == 2 ? "twice" : fmt::format("{} times", count);
+}
+
 std::string IdList(const std::vector<std::int64_t>& ids) {
   std::string text = "(";
   for (std::size_t i = 0; i < ids.size() && i < 100; ++i)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,7 +76,8 @@ struct FindingContext {
 };
 
 using FindingFamily = Result<void> (*)(FindingContext&);
-Result<void> FindEnds(FindingContext& context);  // failed compiles, logs that end inside one
+Result<void> FindFailures(FindingContext& context);
+Result<void> FindEnds(FindingContext& context);  // FindFailures, and logs that end inside a compile
 Result<void> FindDivergences(FindingContext& context);
 Result<void> FindIssuedCollectives(FindingContext& context);  // what recorder dumps tell
 Result<void> FindCacheCauses(FindingContext& context);
@@ -86,8 +88,13 @@ Result<void> FindAbsentAndLateRanks(FindingContext& context);
 Result<void> FindLaunchNotes(FindingContext& context);
 Result<void> FindImportErrors(FindingContext& context);
 
+// Compiles that a graph break ended and whose frame runs eagerly: by their database ids.
+Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context);
+
 // "0.27 s", "12 s", "3 min 20 s"
 std::string SecondsText(std::int64_t us);
+// "once", "twice", "3 times"
+std::string Times(std::size_t count);
 // "(1, 2, 3)": ids for a query, at most 100.
 std::string IdList(const std::vector<std::int64_t>& ids);
 // "a/b/c.py" → "c.py:12"

@@ -1,4 +1,4 @@
-// Compiles that failed, and logs that end before the others': who was first, in what.
+// Logs that end before the others': who was first, in what.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -12,129 +12,6 @@
 
 namespace tlparse {
 namespace {
-
-// One failed compile: what the records of its failure say together.
-struct Failure {
-  const JobCompile* compile = nullptr;
-  std::string type, reason;
-  FindingPlace place;
-  std::optional<std::int64_t> time_us;
-  std::int64_t record_id = 0;
-};
-
-// Compiles that a graph break ended: PyTorch runs the function eagerly, and the break is the finding.
-Result<std::set<std::int64_t>> SkippedCompiles(FindingContext& context) {
-  ASSIGN_OR_RETURN(Statement rows,
-                   context.database.Prepare("SELECT g.compile_id, r.text FROM graph_break_row g "
-                                            "JOIN text_row r ON r.id = g.reason_id"));
-  std::set<std::int64_t> skipped;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return skipped;
-    if (IsSkippedFunction(rows.Text(1))) skipped.insert(rows.Int(0));
-  }
-}
-
-// dynamo_error and the metrics' fail_type tell of one exception; the former knows the user's line,
-// the latter has the reason alone.
-Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "SELECT f.compile_id, k.text, t.text, r.text, u.text, f.user_line, f.record_id, "
-          "c.local_us + p.time_shift_us FROM failure_row f JOIN text_row k ON k.id = f.kind_id "
-          "LEFT JOIN text_row t ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
-          "LEFT JOIN text_row u ON u.id = f.user_file_id "
-          "LEFT JOIN record_row c ON c.id = f.record_id LEFT JOIN process p ON p.id = c.process_id "
-          "WHERE k.text NOT IN ('restart', 'make_fx_fail_partial') ORDER BY f.record_id"));
-  std::vector<Failure> failures;
-  std::map<std::int64_t, std::size_t> by_compile;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
-    if (compile == nullptr) continue;
-    const std::string_view kind = rows.Text(1);
-    if (context.job.string(compile->status_id) != "failed" &&
-        kind != "eager_compile_backwards_failure")
-      continue;
-    const auto [found, is_new] = by_compile.try_emplace(compile->id, failures.size());
-    if (is_new) failures.push_back({compile, {}, {}, {}, rows.OptionalInt(7), rows.Int(6)});
-    Failure& failure = failures[found->second];
-    if (failure.reason.empty() || kind == "failure") {
-      failure.type = rows.Text(2);
-      failure.reason = rows.Text(3);
-    }
-    if (failure.place.file.empty() && !rows.IsNull(4))
-      failure.place = {std::string(rows.Text(4)), rows.Int(5), {}};
-  }
-  ASSIGN_OR_RETURN(const std::set<std::int64_t> skipped, SkippedCompiles(context));
-  std::erase_if(failures, [&](const Failure& one) {
-    return IsRecompileLimit(one.type, one.reason) ||  // a finding of its own
-           skipped.contains(one.compile->id);
-  });
-  return failures;
-}
-
-Result<void> AddFailures(FindingContext& context) {
-  ASSIGN_OR_RETURN(const std::vector<Failure> failures, LoadFailures(context));
-  using Key = std::tuple<std::int32_t, std::string, std::string>;
-  std::map<Key, std::vector<const Failure*>> groups;
-  std::vector<Key> order;
-  for (const Failure& one : failures) {
-    Key key{one.compile->function_id, one.type, CauseOfException(one.type, one.reason)};
-    std::vector<const Failure*>& group = groups[key];
-    if (group.empty()) order.push_back(key);
-    group.push_back(&one);
-  }
-  for (const Key& key : order) {
-    const std::vector<const Failure*>& group = groups[key];
-    const Failure& first = *group.front();
-    Finding& finding = context.Add(FindingKind::kCompileFailed, FindingSeverity::kError);
-    std::set<RankIndex> ranks;
-    std::set<std::int32_t> slots;
-    std::vector<std::int64_t> ids;
-    for (const Failure* one : group) {
-      ranks.insert(one->compile->participant);
-      slots.insert(one->compile->slot);
-      ids.push_back(one->compile->id);
-      if (one->time_us && (!finding.since_us || *one->time_us < *finding.since_us))
-        finding.since_us = one->time_us;
-    }
-    const std::vector<RankIndex> who(ranks.begin(), ranks.end());
-    context.SetRanks(finding, who);
-    finding.function = context.FunctionOf(*first.compile);
-    const std::string compiles =
-        context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
-    finding.cause = CauseOfException(first.type, first.reason);
-    finding.title =
-        context.HasRanks() ? fmt::format("{} failed to compile {}: {}", context.Who(who), compiles,
-                                         Shorten(finding.cause, 200))
-        : compiles.starts_with("a compile")
-            ? fmt::format("A compile without an id failed: {}", Shorten(finding.cause, 200))
-            : fmt::format("The compile of {} failed: {}", compiles, Shorten(finding.cause, 200));
-    if (!first.place.file.empty()) finding.place = first.place;
-    finding.suggestion = HintOf(first.reason);
-    std::vector<RankIndex> fine;
-    for (const RankIndex other : context.Others(who)) {
-      const std::int32_t index = context.job.CompileOf(other, first.compile->slot);
-      if (index < 0) continue;
-      const std::string& status =
-          context.job.string(context.job.compiles()[static_cast<std::size_t>(index)].status_id);
-      if (status != "failed" && status != "unfinished") fine.push_back(other);
-    }
-    if (!fine.empty()) finding.detail = context.Who(fine) + " compiled it. ";
-    const bool is_last = std::all_of(group.begin(), group.end(), [&](const Failure* one) {
-      return context.LastCompile(one->compile->participant) == one->compile;
-    });
-    if (is_last && context.HasRanks())
-      finding.detail +=
-          fmt::format("It is the last compile in the log of {}.", context.WhoInside(who));
-    finding.query =
-        fmt::format("SELECT * FROM failure WHERE compile_id IN {} ORDER BY record_id", IdList(ids));
-  }
-  return {};
-}
 
 // A participant whose log ends inside a compile, or before compiles that most others have.
 struct Stop {
@@ -364,7 +241,7 @@ void StopFinder::Tell() {
 }  // namespace
 
 Result<void> FindEnds(FindingContext& context) {
-  RETURN_IF_ERROR(AddFailures(context));
+  RETURN_IF_ERROR(FindFailures(context));
   StopFinder(context).Run();
   return {};
 }

@@ -1,5 +1,5 @@
-// Functions that were compiled again: how often, on which ranks, what varied, and whether the limit
-// was reached. Graph breaks by place.
+// Functions that were compiled again: how often, on which ranks, what varied, and how many attempts
+// the limit refused.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,21 +17,20 @@ namespace {
 struct Function {
   std::string name, file;
   std::int64_t line = 0;
-  std::map<RankIndex, std::size_t> count_of;
+  std::map<RankIndex, std::size_t> count_of;    // recompiles that were made
+  std::map<RankIndex, std::size_t> refused_of;  // attempts that the limit refused
+  std::map<std::pair<RankIndex, std::string>, std::size_t> silent_of_frame;  // of those, by frame
   std::set<std::int32_t> slots;
   std::vector<std::int64_t> ids;
   std::vector<RecompileReason> reasons;  // of the rank that recompiled most, in order
   RankIndex shown = -1;
   FindingPlace place;
   std::optional<std::int64_t> since_us;
-  bool is_limit = false, is_hard_limit = false;
-  std::string limit_compile;  // the first that the limit refused
+  bool is_hard_limit = false;
+  bool is_silent_limit = false;  // the log does not tell whether fullgraph=True makes it an error
+  std::string limit_compile;     // the first that the limit refused
 
-  std::size_t MostOfARank() const {
-    std::size_t most = 0;
-    for (const auto& [rank, count] : count_of) most = std::max(most, count);
-    return most;
-  }
+  bool IsLimit() const { return !limit_compile.empty(); }
 };
 
 using Functions = std::map<std::tuple<std::string, std::string, std::int64_t>, Function>;
@@ -50,7 +49,8 @@ Function& Of(const FindingContext& context, const JobCompile& compile, Functions
   return function;
 }
 
-Result<void> LoadReasons(FindingContext& context, Functions& functions) {
+Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& refused,
+                         Functions& functions) {
   ASSIGN_OR_RETURN(
       Statement rows,
       context.database.Prepare(
@@ -64,37 +64,47 @@ Result<void> LoadReasons(FindingContext& context, Functions& functions) {
     const JobCompile* compile = context.job.FindCompile(rows.Int(0));
     if (compile == nullptr) continue;
     Function& function = Of(context, *compile, functions);
-    ++function.count_of[compile->participant];
+    std::size_t& count = function.count_of[compile->participant];
+    if (!refused.contains(compile->id)) ++count;
     if (compile->slot >= 0) function.slots.insert(compile->slot);
     function.ids.push_back(compile->id);
     if (compile->start_us != 0 && (!function.since_us || compile->start_us < *function.since_us))
       function.since_us = compile->start_us;
     if (function.shown < 0) function.shown = compile->participant;
     if (function.shown != compile->participant || function.reasons.size() >= 1000) continue;
-    function.reasons.push_back(ParseRecompileReason(rows.Text(1), rows.Text(2)));
+    function.reasons.push_back(ParseRecompileReason(rows.Text(1), rows.Text(2), rows.Int(4)));
     if (function.place.file.empty() && !rows.IsNull(3))
       function.place = {std::string(rows.Text(3)), rows.Int(4), function.reasons.back().code};
   }
 }
 
-Result<void> LoadLimits(FindingContext& context, Functions& functions) {
+// Returns the compiles that the limit refused.
+Result<std::set<std::int64_t>> LoadLimits(FindingContext& context, Functions& functions) {
   ASSIGN_OR_RETURN(
       Statement rows,
       context.database.Prepare(
           "SELECT f.compile_id, t.text, r.text FROM failure_row f LEFT JOIN text_row t "
           "ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
           "WHERE f.type_id IS NOT NULL ORDER BY f.record_id"));
+  std::set<std::int64_t> refused;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
+    if (!has_row) return refused;
     const JobCompile* compile = context.job.FindCompile(rows.Int(0));
     if (compile == nullptr || !IsRecompileLimit(rows.Text(1), rows.Text(2))) continue;
+    if (!refused.insert(compile->id).second) continue;
     Function& function = Of(context, *compile, functions);
-    function.is_limit = true;
+    const std::string& label = context.job.string(compile->label_id);
     function.is_hard_limit = function.is_hard_limit || IsHardRecompileLimit(rows.Text(1));
-    if (function.limit_compile.empty())
-      function.limit_compile = context.job.string(compile->label_id);
+    if (IsSilentRecompileLimit(rows.Text(1))) {
+      function.is_silent_limit = true;
+      // A function that runs eagerly is not tried again: its caller got an exception.
+      if (++function.silent_of_frame[{compile->participant, label.substr(0, label.rfind('/'))}] > 1)
+        function.is_hard_limit = true;
+    }
+    if (function.limit_compile.empty()) function.limit_compile = label;
     function.count_of.try_emplace(compile->participant, 0);
+    ++function.refused_of[compile->participant];
     if (function.ids.empty()) function.ids.push_back(compile->id);
     if (compile->slot >= 0) function.slots.insert(compile->slot);
   }
@@ -157,10 +167,6 @@ std::string AdviceFor(const std::vector<RecompileReason>& reasons) {
   return fmt::format("{} ({} of the {} recompiles)", best, most, reasons.size());
 }
 
-std::string Times(std::size_t count) {
-  return count == 1 ? "once" : count == 2 ? "twice" : fmt::format("{} times", count);
-}
-
 // A recompile on some ranks only is what sets them apart, and told so: the last finding becomes
 // evidence of that one, which takes over what to try.
 void FoldIntoDivergence(FindingContext& context) {
@@ -179,55 +185,89 @@ void FoldIntoDivergence(FindingContext& context) {
   }
 }
 
-void Tell(FindingContext& context, const Function& function) {
-  Finding& finding =
-      context.Add(function.is_limit ? FindingKind::kRecompileLimit : FindingKind::kRecompiles,
-                  function.is_hard_limit                            ? FindingSeverity::kError
-                  : function.is_limit || function.MostOfARank() > 1 ? FindingSeverity::kWarning
-                                                                    : FindingSeverity::kNote);
-  std::vector<RankIndex> who;
-  std::size_t least = SIZE_MAX, most = 0, total = 0;
-  for (const auto& [rank, count] : function.count_of) {
-    who.push_back(rank);
-    least = std::min(least, count);
-    most = std::max(most, count);
-    total += count;
+// The least and the most of the ranks.
+struct Range {
+  std::size_t least = SIZE_MAX, most = 0;
+};
+
+Range RangeOf(const std::map<RankIndex, std::size_t>& counts) {
+  Range range;
+  for (const auto& [rank, count] : counts) {
+    range.least = std::min(range.least, count);
+    range.most = std::max(range.most, count);
   }
+  return range;
+}
+
+// "; 4 further attempts were refused: …"
+std::string LimitText(const Function& function, bool has_recompiles) {
+  const Range range = RangeOf(function.refused_of);
+  const std::string count = range.least == range.most
+                                ? std::to_string(range.most)
+                                : fmt::format("{} to {}", range.least, range.most);
+  const bool is_one = range.most == 1;
+  return fmt::format(
+      "{}{} {}attempt{} {} refused at the recompile limit{}", has_recompiles ? "; " : ": ", count,
+      has_recompiles ? "further " : "", is_one ? "" : "s", is_one ? "was" : "were",
+      function.is_hard_limit ? ", which is an error with fullgraph=True"
+      : function.is_silent_limit
+          ? ": it runs eagerly from then on where no compile fits, or fails with fullgraph=True"
+          : ": it runs eagerly from then on where no compile fits");
+}
+
+// Where the guards came from, else where the function begins.
+std::optional<FindingPlace> PlaceOf(const Function& function) {
+  if (function.place.file.empty()) {
+    if (function.file.empty()) return std::nullopt;
+    return FindingPlace{function.file, function.line, {}};
+  }
+  FindingPlace place = function.place;
+  // libtrace says what the value was before the place: "x.size(0) is 256, model.py".
+  if (const std::size_t comma = place.file.rfind(", "); comma != std::string::npos)
+    place.file.erase(0, comma + 2);
+  place.file = WholePath(place.file, function.file);
+  return place;
+}
+
+std::string TitleOf(const FindingContext& context, const Function& function,
+                    const std::vector<RankIndex>& who) {
+  const Range range = RangeOf(function.count_of);
+  std::string title = function.name;
+  if (range.most > 0) {
+    title += " was recompiled ";
+    title += range.least == range.most ? Times(range.most)
+                                       : fmt::format("{} to {} times", range.least, range.most);
+    if (context.job.HasSeveral() && context.HasRanks())
+      title += who.size() == 1 ? " on " + context.WhoInside(who)
+               : who.size() == context.job.participants().size()
+                   ? fmt::format(" on each of the {} ranks", who.size())
+                   : " on each of " + context.WhoInside(who);
+    if (const std::string varied = Varied(function.reasons); !varied.empty())
+      title += fmt::format(" ({})", varied);
+  }
+  if (function.IsLimit()) title += LimitText(function, range.most > 0);
+  return title;
+}
+
+void Tell(FindingContext& context, const Function& function) {
+  const bool is_repeated = RangeOf(function.count_of).most > 1;
+  Finding& finding =
+      context.Add(function.IsLimit() ? FindingKind::kRecompileLimit : FindingKind::kRecompiles,
+                  function.is_hard_limit              ? FindingSeverity::kError
+                  : function.IsLimit() || is_repeated ? FindingSeverity::kWarning
+                                                      : FindingSeverity::kNote);
+  std::vector<RankIndex> who;
+  for (const auto& [rank, count] : function.count_of) who.push_back(rank);
   context.SetRanks(finding, who);
   context.SetCompiles(finding,
                       std::vector<std::int32_t>(function.slots.begin(), function.slots.end()));
   finding.function = function.name;
   finding.since_us = function.since_us;
-  finding.title = function.name;
-  if (total > 0) {
-    finding.title += " was recompiled ";
-    finding.title += least == most ? Times(most) : fmt::format("{} to {} times", least, most);
-    if (context.job.HasSeveral() && context.HasRanks())
-      finding.title += who.size() == 1 ? " on " + context.WhoInside(who)
-                       : who.size() == context.job.participants().size()
-                           ? fmt::format(" on each of the {} ranks", who.size())
-                           : " on each of " + context.WhoInside(who);
-    const std::string varied = Varied(function.reasons);
-    if (!varied.empty()) finding.title += fmt::format(" ({})", varied);
-    finding.cause = varied;
-  }
-  if (function.is_limit) {
-    finding.title += fmt::format(
-        "{} the recompile limit{}", total > 0 ? " and reached" : " reached",
-        function.is_hard_limit ? ", which is an error with fullgraph=True"
-                               : ": it runs eagerly from then on where no compile fits");
+  finding.title = TitleOf(context, function, who);
+  finding.cause = Varied(function.reasons);
+  finding.place = PlaceOf(function);
+  if (function.IsLimit())
     finding.detail = fmt::format("The first compile that was refused: {}.", function.limit_compile);
-  }
-  if (!function.place.file.empty()) {
-    finding.place = function.place;
-    // libtrace says what the value was before the place: "x.size(0) is 256, model.py".
-    if (const std::size_t comma = finding.place->file.rfind(", "); comma != std::string::npos)
-      finding.place->file.erase(0, comma + 2);
-    // PyTorch cuts long paths at the left; the function's file is often the same one.
-    if (function.file.ends_with(function.place.file)) finding.place->file = function.file;
-  } else if (!function.file.empty()) {
-    finding.place = FindingPlace{function.file, function.line, {}};
-  }
   std::vector<std::string> guards;
   finding.suggestion = AdviceFor(function.reasons);
   for (const RecompileReason& reason : function.reasons) {
@@ -244,89 +284,13 @@ void Tell(FindingContext& context, const Function& function) {
   FoldIntoDivergence(context);
 }
 
-// The graph breaks of one place and cause.
-struct Break {
-  std::set<RankIndex> ranks;
-  std::set<std::int32_t> slots;
-  std::vector<std::int64_t> ids;
-  std::string reason, function;
-  std::size_t count = 0;
-  std::optional<std::int64_t> since_us;
-};
-
-// "Twice in 1 compile.", "6 times over 3 ranks, in 2 compile ids."
-std::string CountText(const FindingContext& context, const Break& one) {
-  std::string text = Times(one.count);
-  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  const bool has_several = one.ranks.size() > 1;
-  if (has_several)
-    text += fmt::format(" over {} {},", one.ranks.size(), context.HasRanks() ? "ranks" : "logs");
-  return text + fmt::format(" in {} compile{}{}.", one.slots.size(), has_several ? " id" : "",
-                            one.slots.size() == 1 ? "" : "s");
-}
-
 }  // namespace
 
 Result<void> FindRecompiles(FindingContext& context) {
   Functions functions;
-  RETURN_IF_ERROR(LoadReasons(context, functions));
-  RETURN_IF_ERROR(LoadLimits(context, functions));
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> refused, LoadLimits(context, functions));
+  RETURN_IF_ERROR(LoadReasons(context, refused, functions));
   for (const auto& [key, function] : functions) Tell(context, function);
-  return {};
-}
-
-Result<void> FindGraphBreaks(FindingContext& context) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "SELECT g.compile_id, r.text, f.text, g.user_line, g.record_id FROM graph_break_row g "
-          "LEFT JOIN text_row r ON r.id = g.reason_id LEFT JOIN text_row f ON f.id = "
-          "g.user_file_id ORDER BY g.record_id"));
-  std::map<std::tuple<std::string, std::int64_t, std::string>, Break> breaks;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
-    if (compile == nullptr) continue;
-    Break& one = breaks[{std::string(rows.Text(2)), rows.Int(3), CauseOfBreak(rows.Text(1))}];
-    one.ranks.insert(compile->participant);
-    if (compile->slot >= 0) one.slots.insert(compile->slot);
-    one.ids.push_back(rows.Int(4));
-    if (one.reason.empty()) one.reason = rows.Text(1), one.function = context.FunctionOf(*compile);
-    ++one.count;
-    if (compile->start_us != 0 && (!one.since_us || compile->start_us < *one.since_us))
-      one.since_us = compile->start_us;
-  }
-  for (const auto& [key, one] : breaks) {
-    const std::string& file = std::get<0>(key);
-    const std::int64_t line = std::get<1>(key);
-    const std::string& cause = std::get<2>(key);
-    const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
-    const bool is_told =
-        std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& other) {
-          return other.kind == FindingKind::kGraphBreakDivergence && other.place &&
-                 other.place->file == file && other.place->line == line;
-        });
-    if (is_told) continue;
-    Finding& finding = context.Add(FindingKind::kGraphBreak, FindingSeverity::kWarning);
-    context.SetRanks(finding, who);
-    context.SetCompiles(finding, std::vector<std::int32_t>(one.slots.begin(), one.slots.end()));
-    finding.function = one.function;
-    finding.cause = cause;
-    finding.since_us = one.since_us;
-    finding.title =
-        fmt::format("{} breaks the graph", one.function.empty() ? "A frame" : one.function);
-    if (!file.empty()) {
-      finding.place = FindingPlace{file, line, {}};
-      finding.title += " at " + PlaceText(*finding.place);
-    }
-    finding.title += ": " + Shorten(cause, 200);
-    if (one.count > 1) finding.detail = CountText(context, one);
-    finding.suggestion = HintOf(one.reason);
-    if (const std::string link = LinkOf(one.reason); !link.empty())
-      finding.suggestion += (finding.suggestion.empty() ? "see " : "; see ") + link;
-    finding.query = fmt::format("SELECT * FROM graph_break WHERE record_id IN {}", IdList(one.ids));
-  }
   return {};
 }
 

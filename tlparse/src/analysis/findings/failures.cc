@@ -1,0 +1,195 @@
+// Compiles that failed: with which exception, on which ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "analysis/findings/advice.h"
+#include "analysis/findings/context.h"
+#include "analysis/ranks/cause.h"
+
+namespace tlparse {
+namespace {
+
+// One failed compile: what the records of its failure say together.
+struct Failure {
+  const JobCompile* compile = nullptr;
+  std::string type, reason;
+  FindingPlace place;
+  std::optional<std::int64_t> time_us;
+  std::int64_t record_id = 0;
+};
+
+// dynamo_error and the metrics' fail_type tell of one exception; the former knows the user's line,
+// the latter has the reason alone.
+Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      context.database.Prepare(
+          "SELECT f.compile_id, k.text, t.text, r.text, u.text, f.user_line, f.record_id, "
+          "c.local_us + p.time_shift_us FROM failure_row f JOIN text_row k ON k.id = f.kind_id "
+          "LEFT JOIN text_row t ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
+          "LEFT JOIN text_row u ON u.id = f.user_file_id "
+          "LEFT JOIN record_row c ON c.id = f.record_id LEFT JOIN process p ON p.id = c.process_id "
+          "WHERE k.text NOT IN ('restart', 'make_fx_fail_partial') ORDER BY f.record_id"));
+  std::vector<Failure> failures;
+  std::map<std::int64_t, std::size_t> by_compile;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const JobCompile* compile = context.job.FindCompile(rows.Int(0));
+    if (compile == nullptr) continue;
+    const std::string_view kind = rows.Text(1);
+    if (context.job.string(compile->status_id) != "failed" &&
+        kind != "eager_compile_backwards_failure")
+      continue;
+    const auto [found, is_new] = by_compile.try_emplace(compile->id, failures.size());
+    if (is_new) failures.push_back({compile, {}, {}, {}, rows.OptionalInt(7), rows.Int(6)});
+    Failure& failure = failures[found->second];
+    if (failure.reason.empty() || kind == "failure") {
+      failure.type = rows.Text(2);
+      failure.reason = rows.Text(3);
+    }
+    if (failure.place.file.empty() && !rows.IsNull(4))
+      failure.place = {std::string(rows.Text(4)), rows.Int(5), {}};
+  }
+  // PyTorch names no exception that is no Exception (KeyboardInterrupt, SystemExit).
+  for (const JobCompile& compile : context.job.compiles()) {
+    if (context.job.string(compile.status_id) == "failed" && !by_compile.contains(compile.id))
+      failures.push_back({&compile, {}, {}, {}, {}, 0});
+  }
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> eager, CompilesRunEagerly(context));
+  std::erase_if(failures, [&](const Failure& one) {
+    return IsRecompileLimit(one.type, one.reason) ||  // a finding of its own
+           eager.contains(one.compile->id);           // the break is the finding
+  });
+  return failures;
+}
+
+// PyTorch before 2.9 logs an unsupported construct in the same way whether the frame then runs
+// eagerly or, with fullgraph=True, the caller gets the exception. A frame that runs eagerly is not
+// compiled again.
+bool MayRunEagerly(const FindingContext& context, const std::vector<const Failure*>& group) {
+  std::set<std::pair<RankIndex, std::string>> frames;
+  for (const Failure* one : group) {
+    const std::string& label = context.job.string(one->compile->label_id);
+    const std::string& version =
+        context.job.participants()[static_cast<std::size_t>(one->compile->participant)]
+            .torch_version;
+    const bool is_recent =
+        !version.starts_with("1.") && !version.starts_with("2.") && !version.empty();
+    int minor = -1;
+    if (version.starts_with("2."))
+      std::from_chars(version.data() + 2, version.data() + version.size(), minor);
+    if (!one->type.ends_with("Unsupported") || is_recent || minor >= 9 ||
+        context.LastCompile(one->compile->participant) == one->compile ||
+        !frames.insert({one->compile->participant, label.substr(0, label.rfind('/'))}).second)
+      return false;
+  }
+  return true;
+}
+
+std::string TitleOf(const FindingContext& context, const std::vector<RankIndex>& who,
+                    const std::string& compiles, const std::string& cause) {
+  const bool has_id = !compiles.starts_with("a compile");
+  if (cause.empty())
+    return fmt::format("{} ended without code, and the log names no exception",
+                       !has_id              ? "A compile without an id"
+                       : context.HasRanks() ? fmt::format("The compile of {} on {}", compiles,
+                                                          context.WhoInside(who))
+                                            : "The compile of " + compiles);
+  if (context.HasRanks())
+    return fmt::format("{} failed to compile {}: {}", context.Who(who), compiles, cause);
+  return has_id ? fmt::format("The compile of {} failed: {}", compiles, cause)
+                : fmt::format("A compile without an id failed: {}", cause);
+}
+
+void SetMayRunEagerly(Finding& finding) {
+  finding.kind = FindingKind::kGraphBreak;
+  finding.severity = FindingSeverity::kWarning;
+  finding.detail =
+      "It runs eagerly, or its caller got this exception if it was compiled with "
+      "fullgraph=True: the log of this version of PyTorch does not show which. ";
+}
+
+// "Ranks 0,2,3 compiled it. "
+std::string WhoCompiledIt(const FindingContext& context, const std::vector<RankIndex>& who,
+                          const JobCompile& compile) {
+  std::vector<RankIndex> fine;
+  for (const RankIndex other : context.Others(who)) {
+    const std::int32_t index = compile.slot < 0 ? -1 : context.job.CompileOf(other, compile.slot);
+    if (index < 0) continue;
+    const std::string& status =
+        context.job.string(context.job.compiles()[static_cast<std::size_t>(index)].status_id);
+    if (status != "failed" && status != "unfinished") fine.push_back(other);
+  }
+  return fine.empty() ? std::string() : context.Who(fine) + " compiled it. ";
+}
+
+}  // namespace
+
+Result<void> FindFailures(FindingContext& context) {
+  ASSIGN_OR_RETURN(const std::vector<Failure> failures, LoadFailures(context));
+  using Key = std::tuple<std::int32_t, std::string, std::string>;
+  std::map<Key, std::vector<const Failure*>> groups;
+  std::vector<Key> order;
+  for (const Failure& one : failures) {
+    Key key{one.compile->function_id, one.type, CauseOfException(one.type, one.reason)};
+    std::vector<const Failure*>& group = groups[key];
+    if (group.empty()) order.push_back(key);
+    group.push_back(&one);
+  }
+  for (const Key& key : order) {
+    const std::vector<const Failure*>& group = groups[key];
+    const Failure& first = *group.front();
+    Finding& finding = context.Add(FindingKind::kCompileFailed, FindingSeverity::kError);
+    std::set<RankIndex> ranks;
+    std::set<std::int32_t> slots;
+    std::vector<std::int64_t> ids;
+    for (const Failure* one : group) {
+      ranks.insert(one->compile->participant);
+      if (one->compile->slot >= 0) slots.insert(one->compile->slot);
+      ids.push_back(one->compile->id);
+      if (one->time_us && (!finding.since_us || *one->time_us < *finding.since_us))
+        finding.since_us = one->time_us;
+    }
+    const std::vector<RankIndex> who(ranks.begin(), ranks.end());
+    context.SetRanks(finding, who);
+    finding.function = context.FunctionOf(*first.compile);
+    const std::string compiles =
+        context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
+    finding.cause = CauseOfException(first.type, first.reason);
+    finding.title = TitleOf(context, who, compiles, Shorten(finding.cause, 200));
+    if (finding.cause.empty()) {
+      finding.cause = "no exception in the log";
+      finding.detail =
+          "PyTorch writes none for KeyboardInterrupt, SystemExit and others that are no "
+          "Exception. ";
+    }
+    if (!first.place.file.empty()) finding.place = first.place;
+    finding.suggestion = HintOf(first.reason);
+    if (MayRunEagerly(context, group)) {
+      finding.title = fmt::format(
+          "{} not compiled{}: {}", compiles + (slots.size() == 1 ? " is" : " are"),
+          context.HasRanks() ? " on " + context.WhoInside(who) : "", Shorten(finding.cause, 200));
+      SetMayRunEagerly(finding);
+    }
+    finding.detail += WhoCompiledIt(context, who, *first.compile);
+    const std::string ids_text = IdList(ids);
+    finding.query =
+        first.type.empty()
+            ? "SELECT * FROM compile_history WHERE compile_id IN " + ids_text
+            : "SELECT * FROM failure WHERE compile_id IN " + ids_text + " ORDER BY record_id";
+    const bool is_last = std::all_of(group.begin(), group.end(), [&](const Failure* one) {
+      return context.LastCompile(one->compile->participant) == one->compile;
+    });
+    if (is_last && context.HasRanks())
+      finding.detail +=
+          fmt::format("It is the last compile in the log of {}.", context.WhoInside(who));
+  }
+  return {};
+}
+
+}  // namespace tlparse
