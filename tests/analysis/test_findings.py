@@ -359,8 +359,67 @@ def record(envelope, payload=None, time="08:30:01.000000"):
     return text + ("\t" + payload.replace("\n", "\n\t") + "\n" if payload is not None else "")
 
 
+class Sides(AnswerTest):
+    """Two ranks that differ: neither is the odd one."""
+
+    def two(self, scenario):
+        logs = sorted(glob.glob(os.path.join(LOGS, scenario, "*_rank_*")))
+        database = self.ingest(logs[0], logs[2], name=scenario, run_name="two")
+        return [one for one in ask("findings", database)["findings"] if one["kind"] != "missing_rank"]
+
+    def test_configuration(self):
+        one = self.two("diverge_config_2_6")[0]
+        self.assertRegex(one["title"], r"^Rank 0 and rank 2 compiled with different configurations: max_fusion_size 64 → 13 \(from rank 0 to rank 2\)$")
+        self.assertEqual((one["ranks"], one["rank_count"]), ([], 2))
+        self.assertIn("no majority", one["detail"])
+
+    def test_collectives(self):
+        one = self.two("diverge_order")[0]
+        self.assertRegex(one["title"], "^Rank 0 and rank 2 schedule different collectives: ")
+        self.assertNotIn("others", one["title"])
+
+
+class Once(AnswerTest):
+    def test_every_bypass_is_reported(self):
+        for scenario in ("cache_bypass_2_6",):
+            database = self.job(scenario)
+            connection = sqlite3.connect(database)
+            self.addCleanup(connection.close)
+            groups = connection.execute("SELECT count(DISTINCT layer || ' ' || ifnull(bypass_reason, '')) FROM cache_event WHERE state = 'bypass'").fetchone()[0]
+            self.assertGreater(groups, 1)
+            self.assertEqual(len([one for one in ask("findings", database)["findings"] if one["kind"] == "cache_bypassed"]), groups)
+
+    def test_a_recompile_that_follows_from_another_cause_is_its_evidence(self):
+        findings = ask("findings", self.job("libtrace_collectives"))["findings"]
+        self.assertEqual([one["kind"] for one in findings], ["config_divergence"])
+        self.assertIn("recompiles", {one["kind"] for one in findings[0]["evidence"]})
+
+
+class EmptyLogs(AnswerTest):
+    def test_a_log_without_records_is_said(self):
+        folder = os.path.join(self.scratch, "logs")
+        os.mkdir(folder)
+        for rank in (0, 2):
+            with open(os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log"), "w") as file:
+                if rank == 0:
+                    file.write(record({"dynamo_start": {"stack": []}, "rank": 0, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}))
+        database = self.ingest(folder)
+        self.assertEqual([one["rank"] for one in ask("status", database)["logs_without_records"]], [2])
+        self.assertRegex(run("status", database), r"(?m)^2 .*log without records")
+        self.assertEqual([row["code"] for row in ask("import-log", database)["rows"] if row["code"] == "empty_log"], ["empty_log"])
+
+
 class WrongAnswers(AnswerTest):
     """What was said wrongly of small logs."""
+
+    def test_an_unknown_time_is_not_zero(self):
+        ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+        a = self.save("a.log", record({"dynamo_start": {"stack": []}, **ids}))
+        b = self.save("b.log", record({"dynamo_start": {"stack": []}, **{**ids, "frame_id": 1}}),
+                      self.compiled(0, "g", "mul"))
+        answer = ask("diff", a, b)["comparisons"][0]
+        self.assertIn(None, [one["duration_us"] for one in answer["only_a"] + answer["only_b"]])
+        self.assertNotIn(" 0 µs", run("diff", a, b))
 
     def save(self, name, *records):
         path = os.path.join(self.scratch, name)

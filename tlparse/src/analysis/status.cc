@@ -32,6 +32,12 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
   ASSIGN_OR_RETURN(answer.launch_count,
                    database.QueryInt(fmt::format(
                        "SELECT max(1, count(*)) FROM launch WHERE run_id = {}", run_id)));
+  ASSIGN_OR_RETURN(const std::vector<RunParticipant> participants,
+                   LoadParticipants(database, run_id));
+  for (const RunParticipant& one : participants) {
+    if (one.launch == answer.launch && one.processes.empty())
+      answer.empty_logs.push_back({one.rank, one.log_path});
+  }
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare("SELECT s.launch, s.rank, s.pid, s.state, s.compile, s.function, s.phase, "

@@ -38,6 +38,12 @@ struct StatusAnswer {
   std::string run;
   std::int64_t launch = 1;
   std::int64_t launch_count = 1;
+  // Logs of the launch without a record, which have no row.
+  struct EmptyLog {
+    std::optional<std::int64_t> rank;  // of the file's name
+    std::string path;
+  };
+  std::vector<EmptyLog> empty_logs;
   std::vector<ProcessStatus> rows;  // by rank (without rank last), then process
 };
 

@@ -144,9 +144,11 @@ void Print(const DiffAnswer& answer, bool all) {
   }
   for (const bool is_b : {false, true}) {
     for (const UnmatchedCompile& compile : is_b ? answer.only_b : answer.only_a) {
+      const std::string time = compile.duration_us == 0
+                                   ? "time unknown"
+                                   : HumanDuration(static_cast<double>(compile.duration_us) / 1e6);
       PrintWrapped(fmt::format("only in {}: {} {} ({}, {})", is_b ? "b" : "a", compile.label,
-                               compile.function, compile.status,
-                               HumanDuration(static_cast<double>(compile.duration_us) / 1e6)),
+                               compile.function, compile.status, time),
                    0, 2);
       PrintTexts("recompiled because", compile.recompile_reasons, 3);
     }
@@ -294,7 +296,9 @@ void WriteComparison(JsonWriter& json, const RankComparison& one) {
           .String(compile.function)
           .Key("status")
           .String(compile.status);
-      json.Key("duration_us").Int(compile.duration_us);
+      json.Key("duration_us")
+          .OptionalInt(compile.duration_us == 0 ? std::nullopt
+                                                : std::optional(compile.duration_us));
       WriteTexts(json, "recompile_reasons", compile.recompile_reasons);
       json.EndObject();
     }

@@ -53,6 +53,9 @@ void Print(const StatusAnswer& answer) {
                    : "",
                std::to_string(row.compiles_done)});
   }
+  for (const StatusAnswer::EmptyLog& log : answer.empty_logs)
+    table.Add({log.rank ? std::to_string(*log.rank) : "", "", "log without records", "", "", "", "",
+               "", "", ""});
   table.Print();
 }
 
@@ -72,6 +75,9 @@ JsonWriter ToJson(const StatusAnswer& answer) {
     json.Key("compiles_done").Int(row.compiles_done).Key("process_id").Int(row.process_id);
     json.Key("log").String(row.log_path).EndObject();
   }
+  json.EndArray().Key("logs_without_records").BeginArray();
+  for (const StatusAnswer::EmptyLog& log : answer.empty_logs)
+    json.BeginObject().Key("rank").OptionalInt(log.rank).Key("log").String(log.path).EndObject();
   json.EndArray().EndObject();
   return json;
 }

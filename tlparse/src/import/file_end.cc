@@ -166,6 +166,9 @@ Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
                         .last_record_id = when(has_records, next_record_id_ - 1),
                         .first_content_id = when(has_contents, log_->first_content_id),
                         .last_content_id = when(has_contents, contents_.next_id() - 1)});
+  if (!has_records)
+    import_log_.Add(*rows_, log_->id, {}, ImportCode::kEmptyLog,
+                    fmt::format("{} bytes without a record", result.size_bytes));
   graphs_.EndLog(log_->graphs);
   log_.reset();
   process_ = nullptr;

@@ -164,9 +164,9 @@ Result<void> FindSlowRanks(FindingContext& context) {
     finding.detail += (finding.detail.empty() ? "" : ": ") + slowest.reason;
   if (!finding.detail.empty()) finding.detail += '.';
   finding.cause = "compile time above the median";
-  finding.query = fmt::format(
-      "SELECT rank, compile_us FROM rank_summary WHERE run_id = {} ORDER BY compile_us DESC",
-      context.job.run_id());
+  finding.query =
+      fmt::format("SELECT rank, compile_us FROM rank_summary WHERE {} ORDER BY compile_us DESC",
+                  context.OfLaunch());
   // A cold cache, another configuration or more recompiles on this rank is why.
   for (Finding& other : context.findings) {
     const bool explains = other.kind == FindingKind::kColdCache ||

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -141,6 +142,17 @@ void AddColdCaches(FindingContext& context) {
   AddRaces(context, caches);
 }
 
+// What only some ranks have is a divergence, reported there or as evidence of another one.
+bool IsTold(const std::vector<Finding>& findings, const Finding& own) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& one) {
+    const bool is_same =
+        one.kind == own.kind && !one.ranks.empty() && one.ranks == own.ranks &&
+        std::find_first_of(one.compiles.begin(), one.compiles.end(), own.compiles.begin(),
+                           own.compiles.end()) != one.compiles.end();
+    return is_same || IsTold(one.evidence, own);
+  });
+}
+
 // Lookups that ended alike for one reason, all layers and reasons apart.
 struct ReasonFinding {
   CacheState state;
@@ -184,16 +196,12 @@ Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
     if (compile->start_us != 0 && (!group.since_us || compile->start_us < *group.since_us))
       group.since_us = compile->start_us;
   }
-  // On some ranks only it is a divergence, reported there.
-  std::set<std::size_t> reported_counts;
-  for (const Finding& one : context.findings) {
-    if (one.kind == what.kind) reported_counts.insert(one.rank_count);
-  }
+  std::vector<Finding> found;
   for (const auto& [key, group] : groups) {
-    const std::vector<RankIndex> who(group.ranks.begin(), group.ranks.end());
-    if (reported_counts.count(who.size()) != 0) continue;
-    Finding& finding = context.Add(what.kind, FindingSeverity::kWarning);
-    context.SetRanks(finding, who);
+    Finding& finding = found.emplace_back();
+    finding.kind = what.kind;
+    finding.severity = FindingSeverity::kWarning;
+    context.SetRanks(finding, std::vector<RankIndex>(group.ranks.begin(), group.ranks.end()));
     const std::string where = context.SetCompiles(
         finding, std::vector<std::int32_t>(group.slots.begin(), group.slots.end()));
     finding.cause = key.second.empty() ? "no reason in the log" : key.second;
@@ -203,6 +211,8 @@ Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
     finding.since_us = group.since_us;
     finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(group.ids));
   }
+  std::erase_if(found, [&](const Finding& one) { return IsTold(context.findings, one); });
+  std::move(found.begin(), found.end(), std::back_inserter(context.findings));
   return {};
 }
 

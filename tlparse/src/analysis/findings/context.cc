@@ -54,6 +54,13 @@ bool FindingContext::AreDamaged(const std::vector<RankIndex>& who) const {
                      [&](RankIndex one) { return is_damaged[static_cast<std::size_t>(one)] != 0; });
 }
 
+std::string FindingContext::OfLaunch() const {
+  return fmt::format(
+      "process_id IN (SELECT p.id FROM process p JOIN launch n ON n.id = p.launch_id WHERE "
+      "n.run_id = {} AND n.ordinal = {})",
+      job.run_id(), job.launch());
+}
+
 const JobCompile* FindingContext::LastCompile(RankIndex participant) const {
   return job.FindCompile(StatusOf(participant).compile_id);
 }

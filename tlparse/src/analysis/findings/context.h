@@ -48,6 +48,9 @@ struct FindingContext {
   // Whether nothing can be said of a difference to these: all of them are damaged.
   bool AreDamaged(const std::vector<RankIndex>& who) const;
 
+  // "process_id IN (…)": the rows of this launch.
+  std::string OfLaunch() const;
+
   // "Rank 2", "Ranks 0-3", "All 8 ranks", "Log a", "The log" (of one without rank).
   std::string Who(const std::vector<RankIndex>& who) const;
   // The same within a sentence: "rank 2".

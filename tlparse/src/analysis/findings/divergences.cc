@@ -1,5 +1,7 @@
 // Ranks that do not do what the others do: for each group of them one finding, the cause; what
 // follows from it is its evidence.
+#include "analysis/findings/divergences.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,12 +13,6 @@
 
 namespace tlparse {
 namespace {
-
-// A difference as a finding, and how much it explains of others: the lower, the more.
-struct Difference {
-  Finding finding;
-  int priority = 0;
-};
 
 // Kinds in the order in which one explains another.
 int PriorityOf(FindingKind kind) {
@@ -43,36 +39,17 @@ int PriorityOf(FindingKind kind) {
   }
 }
 
-class DivergenceFinder {
- public:
-  explicit DivergenceFinder(FindingContext& context)
-      : context_(context), answer_(context.ranks), job_(context.job) {}
+}  // namespace
 
-  void Run() {
-    if (!context_.HasRanks() || answer_.classes.size() < 2) return;
-    // Where most ranks are in groups of their own, they were not meant to do the same.
-    std::size_t ranks = job_.participants().size();
-    is_by_design_ =
-        !answer_.has_majority && answer_.classes.size() > 3 && 2 * answer_.classes.size() > ranks;
-    if (is_by_design_) return TellGroups();
-    for (std::size_t i = 1; i < answer_.classes.size(); ++i) Examine(answer_.classes[i]);
-  }
-
- private:
-  void Examine(const RankClass& one);
-  void TellGroups();
-  std::optional<Difference> Describe(const RankClass& one, const RankAspect& aspect);
-  Difference Of(const RankClass& one, const RankAspect& aspect, FindingKind kind,
-                FindingSeverity severity) const;
-  // The end of one of these ranks, of which what they lack is a symptom; nullptr: none.
-  Finding* EndOf(const std::vector<RankIndex>& ranks);
-  bool IsUnfinished(const RankClass& one, const std::vector<std::int32_t>& slots) const;
-
-  FindingContext& context_;
-  const RanksAnswer& answer_;
-  const Job& job_;
-  bool is_by_design_ = false;
-};
+void DivergenceFinder::Run() {
+  if (!context_.HasRanks() || answer_.classes.size() < 2) return;
+  // Where most ranks are in groups of their own, they were not meant to do the same.
+  std::size_t ranks = job_.participants().size();
+  is_by_design_ =
+      !answer_.has_majority && answer_.classes.size() > 3 && 2 * answer_.classes.size() > ranks;
+  if (is_by_design_) return TellGroups();
+  for (std::size_t i = 1; i < answer_.classes.size(); ++i) Examine(answer_.classes[i]);
+}
 
 Finding* DivergenceFinder::EndOf(const std::vector<RankIndex>& ranks) {
   for (Finding& finding : context_.findings) {
@@ -123,7 +100,13 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
   finding.severity = severity;
   finding.launch = job_.launch();
   difference.priority = PriorityOf(kind);
-  context_.SetRanks(finding, one.ranks);
+  std::vector<RankIndex> who = one.ranks;
+  if (!answer_.has_majority) {
+    const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
+    who.insert(who.end(), reference.begin(), reference.end());
+    std::sort(who.begin(), who.end());
+  }
+  context_.SetRanks(finding, who);
   context_.SetCompiles(finding, aspect.slots);
   if (!aspect.file.empty()) finding.place = FindingPlace{aspect.file, aspect.line, {}};
   std::vector<std::int64_t> ids;
@@ -138,137 +121,10 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
         finding.since_us = compile.start_us;
     }
   }
-  finding.query =
-      ids.empty()
-          ? fmt::format("SELECT * FROM rank_summary WHERE run_id = {}", job_.run_id())
-          : fmt::format("SELECT * FROM compile_history WHERE compile_id IN {}", IdList(ids));
+  finding.query = ids.empty() ? "SELECT * FROM rank_summary WHERE " + context_.OfLaunch()
+                              : fmt::format("SELECT * FROM compile_history WHERE compile_id IN {}",
+                                            IdList(ids));
   return difference;
-}
-
-// "inductor_config[max_fusion_size]: 64 → 13" → "max_fusion_size 64 → 13".
-std::string ShortOption(std::string text) {
-  for (const std::string_view prefix : {"inductor_config[", "autograd_config[", "aot_config["}) {
-    for (std::size_t at = 0; (at = text.find(prefix, at)) != std::string::npos;) {
-      const std::size_t end = text.find("]: ", at);
-      if (end == std::string::npos) break;
-      text = text.substr(0, at) + text.substr(at + prefix.size(), end - at - prefix.size()) + " " +
-             text.substr(end + 3);
-    }
-  }
-  return text;
-}
-
-std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
-                                                     const RankAspect& aspect) {
-  const std::string who = context_.Who(one.ranks);
-  const std::string others = "the others";
-  Finding scratch;
-  const std::string where = context_.SetCompiles(scratch, aspect.slots);
-  const auto make = [&](FindingKind kind, FindingSeverity severity, std::string cause,
-                        std::string title) {
-    Difference difference = Of(one, aspect, kind, severity);
-    difference.finding.cause = std::move(cause);
-    difference.finding.title = std::move(title);
-    return difference;
-  };
-  const std::string& area = aspect.area;
-  if (area == "build") {
-    return make(FindingKind::kConfigDivergence, FindingSeverity::kError, aspect.text,
-                fmt::format("{} run{} another build: {}", who, one.ranks.size() == 1 ? "s" : "",
-                            aspect.text));
-  }
-  if (area == "graph_breaks") {
-    const std::string cause = CauseOfBreak(aspect.reason);
-    Difference difference =
-        make(FindingKind::kGraphBreakDivergence, FindingSeverity::kWarning, cause,
-             aspect.is_on_others
-                 ? fmt::format("{} {} not break the graph of {} where {} do: {}", who,
-                               one.ranks.size() == 1 ? "does" : "do", where, others, cause)
-                 : fmt::format("Only {} break{} the graph of {}: {}", context_.WhoInside(one.ranks),
-                               one.ranks.size() == 1 ? "s" : "", where, cause));
-    if (difference.finding.place)
-      difference.finding.title += " at " + PlaceText(*difference.finding.place);
-    difference.finding.suggestion = HintOf(aspect.reason);
-    if (const std::string link = LinkOf(aspect.reason); !link.empty())
-      difference.finding.suggestion +=
-          (difference.finding.suggestion.empty() ? "see " : "; see ") + link;
-    return difference;
-  }
-  if (area == "collectives" && aspect.is_state) {
-    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
-                fmt::format("The collectives of {} are not in the log{} of {}", where,
-                            one.ranks.size() == 1 ? "" : "s", context_.WhoInside(one.ranks)));
-  }
-  if (area == "collectives") {
-    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
-                fmt::format("{} schedule{} other collectives than {}: {}", who,
-                            one.ranks.size() == 1 ? "s" : "", others, aspect.text));
-  }
-  if (area == "execution") {
-    return make(FindingKind::kExecutionDivergence, FindingSeverity::kWarning, aspect.text,
-                fmt::format("{} ran {} graphs in another order: {}", who,
-                            one.ranks.size() == 1 ? "its" : "their", aspect.text));
-  }
-  if (area == "code" || area == "tensors") {
-    return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.text,
-                fmt::format("{} {} in {}", who,
-                            area == "code" ? "generated other code" : "has other output tensors",
-                            aspect.text));
-  }
-  if (area == "compiles" && aspect.cause == CauseKind::kMissingCompile) {
-    const std::size_t because = aspect.text.find("recompiled because ");
-    std::string reason =
-        because == std::string::npos ? std::string() : aspect.text.substr(because + 19);
-    if (!aspect.is_on_others) {
-      return make(
-          FindingKind::kExtraCompile, FindingSeverity::kWarning, reason,
-          fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where,
-                      reason.empty() ? "" : ", recompiled because " + Shorten(reason, 160)));
-    }
-    return make(FindingKind::kMissingCompile, FindingSeverity::kWarning, reason,
-                fmt::format("{} did not compile {}, {} did", who, where, others));
-  }
-  if (area == "graphs" || area == "compiles") {
-    return make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
-                fmt::format("{} compiled another graph: {}", who, aspect.text));
-  }
-  if (area != "cache" || !aspect.cause) return std::nullopt;
-  switch (*aspect.cause) {
-    case CauseKind::kBuild:
-      return make(FindingKind::kConfigDivergence, FindingSeverity::kError, aspect.reason,
-                  fmt::format("{} run{} another build: {}", who, one.ranks.size() == 1 ? "s" : "",
-                              aspect.reason));
-    case CauseKind::kConfig:
-    case CauseKind::kSetting: {
-      Difference difference =
-          make(FindingKind::kConfigDivergence, FindingSeverity::kWarning, aspect.reason,
-               fmt::format("{} compiled with another configuration: {}", who,
-                           ShortOption(aspect.reason)));
-      difference.finding.suggestion =
-          "set the same option on all ranks, unless they are meant to differ";
-      return difference;
-    }
-    case CauseKind::kInputs:
-      return make(FindingKind::kInputDivergence, FindingSeverity::kWarning, aspect.reason,
-                  fmt::format("{} compiled {} for other inputs: {}", who, where, aspect.reason));
-    case CauseKind::kGuardMiss:
-      return make(FindingKind::kInputDivergence, FindingSeverity::kWarning, aspect.reason,
-                  fmt::format("{} found cached entries whose guards do not hold in {}: {}", who,
-                              where, aspect.reason));
-    case CauseKind::kRemoteError:  // a finding of its own, whether ranks differ in it or not
-      return std::nullopt;
-    case CauseKind::kBypass:
-      return make(FindingKind::kCacheBypassed, FindingSeverity::kWarning, aspect.reason,
-                  fmt::format("{} bypassed the cache in {}: {}", who, where, aspect.reason));
-    case CauseKind::kProcessGroup:  // ranks of another group: expected
-      return make(FindingKind::kCodeDivergence, FindingSeverity::kNote, aspect.reason,
-                  fmt::format("{} looked up other cache keys in {}: only names of process groups "
-                              "differ",
-                              who, where));
-    default:
-      return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.reason,
-                  fmt::format("{} looked up other cache keys in {}: {}", who, where, aspect.text));
-  }
 }
 
 void DivergenceFinder::Examine(const RankClass& one) {
@@ -307,8 +163,7 @@ void DivergenceFinder::Examine(const RankClass& one) {
   for (std::size_t i = 1; i < own.size(); ++i)
     finding.severity = std::min(finding.severity, own[i].finding.severity);
   if (!answer_.has_majority)
-    finding.detail = fmt::format("There is no majority: compared with {}.",
-                                 context_.WhoInside(answer_.classes.front().ranks));
+    finding.detail = "There is no majority: which side is the odd one is not known.";
   // A graph that follows from an order of collectives tells where that was written.
   for (const Difference& other : own) {
     if (finding.place) break;
@@ -327,10 +182,8 @@ void DivergenceFinder::TellGroups() {
   finding.detail =
       "As in a job whose ranks hold parts of a model each. 'tlparse ranks' has the "
       "groups and what sets them apart.";
-  finding.query = fmt::format("SELECT * FROM rank_summary WHERE run_id = {}", job_.run_id());
+  finding.query = "SELECT * FROM rank_summary WHERE " + context_.OfLaunch();
 }
-
-}  // namespace
 
 Result<void> FindDivergences(FindingContext& context) {
   DivergenceFinder(context).Run();

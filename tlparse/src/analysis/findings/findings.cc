@@ -142,6 +142,7 @@ Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOpti
   }
   for (Finding& finding : context.findings) {
     if (!finding.launch) finding.launch = context.job.launch();
+    while (finding.detail.ends_with(' ')) finding.detail.pop_back();
     SetId(finding);
   }
   Order(context.findings);

@@ -172,10 +172,20 @@ std::string AdviceFor(const std::vector<RecompileReason>& reasons) {
 void FoldIntoDivergence(FindingContext& context) {
   Finding& own = context.findings.back();
   if (own.ranks.empty()) return;
+  const auto is_same = [&](const Finding& other) {
+    return (other.kind == FindingKind::kExtraCompile ||
+            other.kind == FindingKind::kInputDivergence) &&
+           other.ranks == own.ranks && other.function == own.function;
+  };
   for (Finding& other : context.findings) {
-    if ((other.kind != FindingKind::kExtraCompile && other.kind != FindingKind::kInputDivergence) ||
-        other.ranks != own.ranks || other.function != own.function)
-      continue;
+    if (&other == &own) continue;
+    if (std::any_of(other.evidence.begin(), other.evidence.end(), is_same)) {
+      Finding evidence = std::move(own);
+      context.findings.pop_back();
+      other.evidence.push_back(std::move(evidence));
+      return;
+    }
+    if (!is_same(other)) continue;
     if (!other.place) other.place = own.place;
     if (other.suggestion.empty()) other.suggestion = own.suggestion;
     Finding evidence = std::move(own);

@@ -1,0 +1,218 @@
+// What is said of a difference between ranks.
+#include <fmt/format.h>
+
+#include "analysis/findings/advice.h"
+#include "analysis/findings/divergences.h"
+#include "analysis/ranks/cause.h"
+
+namespace tlparse {
+namespace {
+
+// "inductor_config[max_fusion_size]: 64 → 13" → "max_fusion_size 64 → 13".
+std::string ShortOption(std::string text) {
+  for (const std::string_view prefix : {"inductor_config[", "autograd_config[", "aot_config["}) {
+    for (std::size_t at = 0; (at = text.find(prefix, at)) != std::string::npos;) {
+      const std::size_t end = text.find("]: ", at);
+      if (end == std::string::npos) break;
+      text = text.substr(0, at) + text.substr(at + prefix.size(), end - at - prefix.size()) + " " +
+             text.substr(end + 3);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+// Where there is no majority both sides are named, and none is the odd one.
+std::string DivergenceFinder::Pair(const RankClass& one, std::string_view of_one,
+                                   std::string_view of_several, std::string_view of_both,
+                                   const std::string& what) const {
+  if (answer_.has_majority)
+    return fmt::format("{} {}{}", context_.Who(one.ranks),
+                       one.ranks.size() == 1 ? of_one : of_several, what);
+  const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
+  std::string text = fmt::format("{} and {} {}{}", context_.Who(reference),
+                                 context_.WhoInside(one.ranks), of_both, what);
+  if (text.find(" → ") != std::string::npos)
+    text += fmt::format(" (from {} to {})", context_.WhoInside(reference),
+                        context_.WhoInside(one.ranks));
+  constexpr std::string_view kOthers = " where others ran ";
+  if (const std::size_t at = text.find(kOthers); at != std::string::npos)
+    text.replace(at, kOthers.size(), fmt::format(" where {} ran ", context_.WhoInside(reference)));
+  return text;
+}
+
+std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspect& aspect,
+                                           const std::string& where,
+                                           const std::string& cause) const {
+  const bool is_eager = IsSkippedFunction(aspect.reason);
+  const auto breaks = [&](bool is_one, bool is_negated) {
+    return fmt::format("{}{}{}", is_negated ? (is_one ? "does not " : "do not ") : "",
+                       is_eager ? "run" : "break", is_one && !is_negated ? "s" : "");
+  };
+  const std::string what = is_eager ? fmt::format("{} eagerly because of a graph break", where)
+                                    : "the graph of " + where;
+  const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
+  if (!answer_.has_majority) {
+    const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
+    const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
+    return fmt::format("{} {} {}, {} {}: {}", context_.Who(with), breaks(with.size() == 1, false),
+                       what, context_.WhoInside(without),
+                       without.size() == 1 ? "does not" : "do not", cause);
+  }
+  if (aspect.is_on_others)
+    return fmt::format("{} {} {} where the others do: {}", context_.Who(one.ranks),
+                       breaks(one.ranks.size() == 1, true), what, cause);
+  return fmt::format("Only {} {} {}: {}", context_.WhoInside(one.ranks),
+                     breaks(one.ranks.size() == 1, false), what, cause);
+}
+
+std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAspect& aspect,
+                                             const std::string& where,
+                                             const std::string& reason) const {
+  const std::string because = reason.empty() ? "" : ", recompiled because " + Shorten(reason, 160);
+  const std::string reference = context_.WhoInside(answer_.classes.front().ranks);
+  if (aspect.is_on_others)
+    return answer_.has_majority ? fmt::format("{} did not compile {}, the others did",
+                                              context_.Who(one.ranks), where)
+                                : fmt::format("{} compiled {}{}, {} did not",
+                                              context_.Who(answer_.classes.front().ranks), where,
+                                              because, context_.WhoInside(one.ranks));
+  return answer_.has_majority
+             ? fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where, because)
+             : fmt::format("{} compiled {}{}, {} did not", context_.Who(one.ranks), where, because,
+                           reference);
+}
+
+std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
+                                                     const RankAspect& aspect) {
+  Finding scratch;
+  const std::string where = context_.SetCompiles(scratch, aspect.slots);
+  const auto make = [&](FindingKind kind, FindingSeverity severity, std::string cause,
+                        std::string title) {
+    Difference difference = Of(one, aspect, kind, severity);
+    difference.finding.cause = std::move(cause);
+    difference.finding.title = std::move(title);
+    return difference;
+  };
+  const std::string& area = aspect.area;
+  if (area == "cache") return DescribeLookup(one, aspect, where);
+  if (area == "build") {
+    return make(FindingKind::kConfigDivergence, FindingSeverity::kError, aspect.text,
+                Pair(one, "runs another build: ", "run another build: ", "run different builds: ",
+                     aspect.text));
+  }
+  if (area == "graph_breaks") {
+    const std::string cause = CauseOfBreak(aspect.reason);
+    Difference difference = make(FindingKind::kGraphBreakDivergence, FindingSeverity::kWarning,
+                                 cause, TitleOfBreak(one, aspect, where, cause));
+    if (difference.finding.place)
+      difference.finding.title += " at " + PlaceText(*difference.finding.place);
+    difference.finding.suggestion = HintOf(aspect.reason);
+    if (const std::string link = LinkOf(aspect.reason); !link.empty())
+      difference.finding.suggestion +=
+          (difference.finding.suggestion.empty() ? "see " : "; see ") + link;
+    return difference;
+  }
+  if (area == "collectives" && aspect.is_state) {
+    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
+                fmt::format("The collectives of {} are not in the log{} of {}", where,
+                            one.ranks.size() == 1 ? "" : "s", context_.WhoInside(one.ranks)));
+  }
+  if (area == "collectives") {
+    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
+                Pair(one, "schedules other collectives than the others: ",
+                     "schedule other collectives than the others: ",
+                     "schedule different collectives: ", aspect.text));
+  }
+  if (area == "execution") {
+    return make(
+        FindingKind::kExecutionDivergence, FindingSeverity::kWarning, aspect.text,
+        Pair(one, "ran its graphs in another order: ", "ran their graphs in another order: ",
+             "ran their graphs in different orders: ", aspect.text));
+  }
+  if (area == "code")
+    return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.text,
+                Pair(one, "generated other code in ", "generated other code in ",
+                     "generated different code in ", aspect.text));
+  if (area == "tensors")
+    return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.text,
+                Pair(one, "has other output tensors in ", "have other output tensors in ",
+                     "have different output tensors in ", aspect.text));
+  if (area == "compiles" && aspect.cause == CauseKind::kMissingCompile) {
+    const std::size_t because = aspect.text.find("recompiled because ");
+    const std::string reason =
+        because == std::string::npos ? std::string() : aspect.text.substr(because + 19);
+    return make(aspect.is_on_others ? FindingKind::kMissingCompile : FindingKind::kExtraCompile,
+                FindingSeverity::kWarning, reason, TitleOfMissing(one, aspect, where, reason));
+  }
+  if (area == "graphs" || area == "compiles")
+    return make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
+                Pair(one, "compiled another graph: ", "compiled another graph: ",
+                     "compiled different graphs: ", aspect.text));
+  return std::nullopt;
+}
+
+// Cache lookups under different keys, by what makes the keys differ.
+std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
+                                                           const RankAspect& aspect,
+                                                           const std::string& where) {
+  if (!aspect.cause) return std::nullopt;
+  const std::string& reason = aspect.reason;
+  const auto make = [&](FindingKind kind, FindingSeverity severity, std::string title) {
+    Difference difference = Of(one, aspect, kind, severity);
+    difference.finding.cause = reason;
+    difference.finding.title = std::move(title);
+    return difference;
+  };
+  switch (*aspect.cause) {
+    case CauseKind::kBuild:
+      return make(FindingKind::kConfigDivergence, FindingSeverity::kError,
+                  Pair(one, "runs another build: ", "run another build: ", "run different builds: ",
+                       reason));
+    case CauseKind::kConfig:
+    case CauseKind::kSetting: {
+      Difference difference = make(
+          FindingKind::kConfigDivergence, FindingSeverity::kWarning,
+          Pair(one,
+               "compiled with another configuration: ", "compiled with another configuration: ",
+               "compiled with different configurations: ", ShortOption(reason)));
+      difference.finding.suggestion =
+          "set the same option on all ranks, unless they are meant to differ";
+      return difference;
+    }
+    case CauseKind::kInputs: {
+      const std::string what = fmt::format("compiled {} for ", where);
+      const std::string other = what + "other inputs: ", both = what + "different inputs: ";
+      return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,
+                  Pair(one, other, other, both, reason));
+    }
+    case CauseKind::kGuardMiss:
+      return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,
+                  fmt::format("{} found cached entries whose guards do not hold in {}: {}",
+                              context_.Who(one.ranks), where, reason));
+    case CauseKind::kRemoteError:  // a finding of its own, whether ranks differ in it or not
+      return std::nullopt;
+    case CauseKind::kBypass:
+      return make(
+          FindingKind::kCacheBypassed, FindingSeverity::kWarning,
+          fmt::format("{} bypassed the cache in {}: {}", context_.Who(one.ranks), where, reason));
+    case CauseKind::kProcessGroup: {  // ranks of several groups: expected
+      Difference difference =
+          make(FindingKind::kCodeDivergence, FindingSeverity::kNote,
+               fmt::format("Cache keys in {} differ between ranks in names of process groups only",
+                           where));
+      difference.finding.ranks.clear();
+      difference.finding.rank_count = job_.participants().size();
+      return difference;
+    }
+    default: {
+      const std::string other = fmt::format("looked up other cache keys in {}: ", where);
+      const std::string both = fmt::format("looked up different cache keys in {}: ", where);
+      return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning,
+                  Pair(one, other, other, both, aspect.text));
+    }
+  }
+}
+
+}  // namespace tlparse

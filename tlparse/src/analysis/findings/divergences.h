@@ -1,0 +1,50 @@
+// Ranks that do not do what the others do, as findings. Internal to analysis/findings.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/findings/context.h"
+
+namespace tlparse {
+
+// A difference as a finding, and how much it explains of others: the lower, the more.
+struct Difference {
+  Finding finding;
+  int priority = 0;
+};
+
+class DivergenceFinder {
+ public:
+  explicit DivergenceFinder(FindingContext& context)
+      : context_(context), answer_(context.ranks), job_(context.job) {}
+
+  void Run();
+
+ private:
+  void Examine(const RankClass& one);
+  void TellGroups();
+  std::optional<Difference> Describe(const RankClass& one, const RankAspect& aspect);
+  std::optional<Difference> DescribeLookup(const RankClass& one, const RankAspect& aspect,
+                                           const std::string& where);
+  std::string Pair(const RankClass& one, std::string_view of_one, std::string_view of_several,
+                   std::string_view of_both, const std::string& what) const;
+  std::string TitleOfBreak(const RankClass& one, const RankAspect& aspect, const std::string& where,
+                           const std::string& cause) const;
+  std::string TitleOfMissing(const RankClass& one, const RankAspect& aspect,
+                             const std::string& where, const std::string& reason) const;
+  Difference Of(const RankClass& one, const RankAspect& aspect, FindingKind kind,
+                FindingSeverity severity) const;
+  // The end of one of these ranks, of which what they lack is a symptom; nullptr: none.
+  Finding* EndOf(const std::vector<RankIndex>& ranks);
+  bool IsUnfinished(const RankClass& one, const std::vector<std::int32_t>& slots) const;
+
+  FindingContext& context_;
+  const RanksAnswer& answer_;
+  const Job& job_;
+  bool is_by_design_ = false;
+};
+
+}  // namespace tlparse
