@@ -119,6 +119,19 @@ void PrintClosest(const CacheAnswer& answer) {
     PrintWrapped(fmt::format("{}: {}", answer.lookups.Title(answer.job, lookup.lookup_slot),
                              Name(lookup.state)),
                  0, 2);
+    if (lookup.state == CacheState::kGuardMiss) {
+      PrintWrapped(
+          closest.earlier_title.empty()
+              ? std::string("an entry has this key")
+              : fmt::format("an entry has this key, which {}{} looked up", closest.earlier_title,
+                            closest.earlier_run.empty() ? "" : " of run " + closest.earlier_run),
+          4, 6);
+      for (const Cause& cause : closest.causes)
+        PrintWrapped(
+            fmt::format("{}{}{}", Title(cause.kind), cause.text.empty() ? "" : ": ", cause.text), 4,
+            6);
+      continue;
+    }
     PrintWrapped(
         fmt::format(
             "closest: {}{}, {}", closest.earlier_title,
@@ -151,7 +164,7 @@ void PrintEconomics(const CacheAnswer& answer) {
     table.Add({sums.layer, std::to_string(sums.hits), std::to_string(sums.misses),
                std::to_string(sums.guard_misses), std::to_string(sums.remote_errors),
                std::to_string(sums.bypasses + sums.disabled), Seconds(sums.time_saved_ns),
-               Seconds(sums.time_taken_ns), Seconds(sums.waited_ns)});
+               sums.time_taken_ns ? Seconds(*sums.time_taken_ns) : "–", Seconds(sums.waited_ns)});
   }
   table.Print();
   for (const CacheEconomics& sums : answer.economics) {
@@ -276,7 +289,7 @@ void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
   json.Key("time_saved_ns")
       .Int(sums.time_saved_ns)
       .Key("time_taken_ns")
-      .Int(sums.time_taken_ns)
+      .OptionalInt(sums.time_taken_ns)
       .Key("waited_ns")
       .Int(sums.waited_ns)
       .Key("bypass_reasons")

@@ -33,9 +33,9 @@ class FindingCollector {
     // first example stands for all.
     const CauseKind kind = finding.cause.kind;
     const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting ||
-                         kind == CauseKind::kBuild || kind == CauseKind::kBypass ||
-                         kind == CauseKind::kGuardMiss || kind == CauseKind::kRemoteError ||
-                         kind == CauseKind::kMissingCompile;
+                         kind == CauseKind::kComponent || kind == CauseKind::kBuild ||
+                         kind == CauseKind::kBypass || kind == CauseKind::kGuardMiss ||
+                         kind == CauseKind::kRemoteError || kind == CauseKind::kMissingCompile;
     // An expected difference is reported once for the job.
     const bool is_for_all =
         kind == CauseKind::kDevice || kind == CauseKind::kRankPath || kind == CauseKind::kUnlogged;

@@ -59,10 +59,11 @@ struct SameKeyCode {
   std::string diff;  // unified, of the normalised codes; empty beyond the first hundred findings
 };
 
-// For a lookup that did not hit: the earlier key with the fewest differences.
+// For a lookup that missed: the earlier key with the fewest differences. For one whose key was there
+// but whose guards did not hold: the earlier lookup of that key, and the guard.
 struct ClosestKey {
   std::int32_t lookup = 0;    // index into LookupIndex::lookups
-  std::string earlier_title;  // the lookup that had the key
+  std::string earlier_title;  // the lookup that had the key; empty: not in the database
   std::string earlier_run;    // empty: this run
   std::size_t difference_count = 0;
   std::vector<Cause> causes;  // empty: the very key was there before (evicted, or another store)
@@ -72,9 +73,9 @@ struct CacheEconomics {
   std::string layer;
   std::int64_t hits = 0, misses = 0, guard_misses = 0, remote_errors = 0, bypasses = 0,
                disabled = 0;
-  std::int64_t time_saved_ns = 0;  // by hits
-  std::int64_t time_taken_ns = 0;  // by misses
-  std::int64_t waited_ns = 0;      // for others that compiled the same key
+  std::int64_t time_saved_ns = 0;             // by hits
+  std::optional<std::int64_t> time_taken_ns;  // by misses; nothing: the log has no time of any
+  std::int64_t waited_ns = 0;                 // for others that compiled the same key
   struct Reason {
     std::string text;
     std::int64_t count = 0;

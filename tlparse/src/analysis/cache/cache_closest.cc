@@ -22,6 +22,11 @@ struct EarlierKey {
   std::string torch_version, python_version;
 };
 
+std::string TitleOf(const EarlierKey& key) {
+  return fmt::format("{} {}{}{}", key.label, key.function, key.direction.empty() ? "" : " ",
+                     key.direction);
+}
+
 // Lookups of earlier runs, at most the latest few thousand: a key from long ago explains nothing.
 Result<std::vector<EarlierKey>> KeysOfEarlierRuns(Database& database, std::int64_t run_id) {
   constexpr std::int64_t kMostKeys = 4000;
@@ -59,8 +64,12 @@ Result<std::vector<EarlierKey>> KeysOfEarlierRuns(Database& database, std::int64
 
 class ClosestFinder {
  public:
-  ClosestFinder(const CacheAnswer& answer, ComponentIndex index, std::vector<EarlierKey> earlier)
-      : answer_(answer), index_(std::move(index)), earlier_(std::move(earlier)) {}
+  ClosestFinder(Database& database, const CacheAnswer& answer, ComponentIndex index,
+                std::vector<EarlierKey> earlier)
+      : database_(database),
+        answer_(answer),
+        index_(std::move(index)),
+        earlier_(std::move(earlier)) {}
 
   Result<std::vector<ClosestKey>> Run(RankIndex participant);
 
@@ -68,6 +77,9 @@ class ClosestFinder {
   Result<const std::vector<KeyComponent>*> Components(std::int64_t set_id);
   Result<std::optional<ClosestKey>> Find(const JobLookup& lookup, const EarlierKey& own);
 
+  Result<ClosestKey> ExplainGuardMiss(const JobLookup& lookup);
+
+  Database& database_;
   const CacheAnswer& answer_;
   ComponentIndex index_;
   std::vector<EarlierKey> earlier_;
@@ -113,8 +125,7 @@ Result<std::optional<ClosestKey>> ClosestFinder::Find(const JobLookup& lookup,
     if (fewest == 0) break;
   }
   ClosestKey result;
-  result.earlier_title = fmt::format("{} {}{}{}", closest->label, closest->function,
-                                     closest->direction.empty() ? "" : " ", closest->direction);
+  result.earlier_title = TitleOf(*closest);
   result.earlier_run = closest->run;
   if (closest->key_id != own.key_id) {
     ASSIGN_OR_RETURN(std::vector<ComponentDifference> differences,
@@ -124,6 +135,21 @@ Result<std::optional<ClosestKey>> ClosestFinder::Find(const JobLookup& lookup,
         std::move(differences),
         {closest->torch_version, own.torch_version, closest->python_version, own.python_version});
   }
+  return result;
+}
+
+// Entries with this very key were there: their guards are the cause, not another key.
+Result<ClosestKey> ClosestFinder::ExplainGuardMiss(const JobLookup& lookup) {
+  ClosestKey result;
+  for (auto key = earlier_.rbegin(); key != earlier_.rend(); ++key) {
+    if (key->key_id != lookup.key_id) continue;
+    result.earlier_title = TitleOf(*key);
+    result.earlier_run = key->run;
+    break;
+  }
+  Cause& cause = result.causes.emplace_back();
+  cause.kind = CauseKind::kGuardMiss;
+  ASSIGN_OR_RETURN(cause.text, TextOf(database_, lookup.guard_id));
   return result;
 }
 
@@ -146,7 +172,11 @@ Result<std::vector<ClosestKey>> ClosestFinder::Run(RankIndex participant) {
                          {},
                          who.torch_version,
                          who.python_version};
-    if (lookup.state == CacheState::kMiss || lookup.state == CacheState::kGuardMiss) {
+    if (lookup.state == CacheState::kGuardMiss) {
+      ASSIGN_OR_RETURN(ClosestKey guards, ExplainGuardMiss(lookup));
+      guards.lookup = static_cast<std::int32_t>(i);
+      result.push_back(std::move(guards));
+    } else if (lookup.state == CacheState::kMiss) {
       ASSIGN_OR_RETURN(std::optional<ClosestKey> closest, Find(lookup, own));
       if (closest) {
         closest->lookup = static_cast<std::int32_t>(i);
@@ -165,7 +195,7 @@ Result<std::vector<ClosestKey>> FindClosestKeys(Database& database, const CacheA
   ASSIGN_OR_RETURN(ComponentIndex index, ComponentIndex::Load(database));
   ASSIGN_OR_RETURN(std::vector<EarlierKey> earlier,
                    KeysOfEarlierRuns(database, answer.job.run_id()));
-  return ClosestFinder(answer, std::move(index), std::move(earlier)).Run(participant);
+  return ClosestFinder(database, answer, std::move(index), std::move(earlier)).Run(participant);
 }
 
 }  // namespace tlparse

@@ -37,7 +37,8 @@ Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const Looku
         break;
     }
     sums.time_saved_ns += lookup.time_saved_ns;
-    sums.time_taken_ns += lookup.time_taken_ns;
+    if (lookup.time_taken_ns != 0)
+      sums.time_taken_ns = sums.time_taken_ns.value_or(0) + lookup.time_taken_ns;
     sums.waited_ns += lookup.waited_ns;
   }
   std::vector<CacheEconomics> result;

@@ -181,6 +181,12 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
           "set the same option on all ranks, unless they are meant to differ";
       return difference;
     }
+    case CauseKind::kComponent: {
+      const std::string other = fmt::format("looked up other cache keys in {}: ", where);
+      const std::string both = fmt::format("looked up different cache keys in {}: ", where);
+      return make(FindingKind::kConfigDivergence, FindingSeverity::kWarning,
+                  Pair(one, other, other, both, reason));
+    }
     case CauseKind::kInputs: {
       const std::string what = fmt::format("compiled {} for ", where);
       const std::string other = what + "other inputs: ", both = what + "different inputs: ";

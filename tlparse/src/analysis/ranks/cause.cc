@@ -22,6 +22,7 @@ constexpr std::array<KindText, 17> kKinds = {{
     {"build", "another build"},
     {"config", "configuration differs"},
     {"setting", "a process setting differs"},
+    {"component", "a component of the key differs"},
     {"process_group", "process-group name differs"},
     {"graph", "graph differs"},
     {"inputs", "inputs differ"},
@@ -53,7 +54,17 @@ bool IsConfigName(std::string_view name) {
                         "precompile_enabled", "compile_on_one_rank", "cudagraph_override",
                         "fx_kwargs"}) ||
          base.ends_with("_custom_pre_pass") || base.ends_with("_custom_post_pass") ||
-         base == "pre_grad_custom_pass";
+         base == "pre_grad_custom_pass" || base.ends_with("config") || base.ends_with("options");
+}
+
+// Of the keys of FxGraphCache and AOTAutogradCache.
+bool IsSettingName(std::string_view name) {
+  return IsOneOf(
+      name.substr(0, name.find('[')),
+      {"cache_key_tag", "cpp_runtime_thread_count", "cuda_matmul_settings", "default_dtype",
+       "deterministic_algorithms", "deterministic_algorithms_settings", "disable_amp",
+       "grad_enabled", "autocast", "saved_tensors_hooks_fx_wrap_cache_hashes", "extern_libs_key",
+       "allow_tf32", "matmul_precision"});
 }
 
 // Every number made 0: two graphs that differ in sizes only have equal forms.
@@ -125,7 +136,7 @@ CauseKind KindOf(const ComponentDifference& difference) {
     return CauseKind::kUnstable;
   }
   if (IsConfigName(name)) return CauseKind::kConfig;
-  return CauseKind::kSetting;
+  return IsSettingName(name) ? CauseKind::kSetting : CauseKind::kComponent;
 }
 
 // Hashes differ although the texts are equal, in plain constants: the two processes pickle
@@ -309,7 +320,8 @@ std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences,
   };
   if (has_build && !causes.empty()) {
     causes[CauseKind::kBuild];
-    for (const CauseKind kind : {CauseKind::kConfig, CauseKind::kSetting, CauseKind::kUnstable})
+    for (const CauseKind kind :
+         {CauseKind::kConfig, CauseKind::kSetting, CauseKind::kComponent, CauseKind::kUnstable})
       explain(CauseKind::kBuild, kind, always);
     for (const CauseKind kind : {CauseKind::kInputs, CauseKind::kGraph})
       explain(CauseKind::kBuild, kind, equal_text);

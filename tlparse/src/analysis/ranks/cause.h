@@ -15,6 +15,7 @@ enum class CauseKind : std::uint8_t {
   kBuild,           // another torch, Python or CUDA
   kConfig,          // a compiler option
   kSetting,         // a setting of the process: default dtype, thread count, determinism, …
+  kComponent,       // a component of a cache that is none of PyTorch's
   kProcessGroup,    // the graphs differ in the names of process groups only
   kGraph,           // the graphs differ
   kInputs,          // shape, stride, dtype, … of inputs
