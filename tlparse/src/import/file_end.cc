@@ -20,8 +20,9 @@ std::string_view StatusOf(const CompileState& compile) {
   if (!compile.has_output_graph)
     return compile.has_start && compile.has_guarded_code ? "empty" : "skipped";
   // A graph and no code, without an exception: one that is no Exception left the compile
-  // (KeyboardInterrupt, SystemExit), of which PyTorch writes nothing else.
-  if (!compile.has_guarded_code && compile.graph_attempt == compile.max_attempt) return "failed";
+  // (KeyboardInterrupt, SystemExit), of which PyTorch writes nothing else. After a restart the graph
+  // may be that of an earlier attempt, and the frame skipped.
+  if (!compile.has_guarded_code && compile.max_attempt == 0) return "failed";
   return compile.max_attempt > 0 ? "restarted" : "ok";
 }
 
@@ -166,9 +167,6 @@ Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
                         .last_record_id = when(has_records, next_record_id_ - 1),
                         .first_content_id = when(has_contents, log_->first_content_id),
                         .last_content_id = when(has_contents, contents_.next_id() - 1)});
-  if (!has_records)
-    import_log_.Add(*rows_, log_->id, {}, ImportCode::kEmptyLog,
-                    fmt::format("{} bytes without a record", result.size_bytes));
   graphs_.EndLog(log_->graphs);
   log_.reset();
   process_ = nullptr;

@@ -179,10 +179,8 @@ CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record
     compile->restart_reasons.try_emplace(*envelope.attempt);
   }
   if (envelope.kind == "dynamo_start") compile->has_start = true;
-  if (envelope.kind.ends_with("_graph") || envelope.kind == "inductor_output_code") {
+  if (envelope.kind.ends_with("_graph") || envelope.kind == "inductor_output_code")
     compile->has_output_graph = true;
-    compile->graph_attempt = envelope.attempt.value_or(0);
-  }
   return compile;
 }
 

@@ -143,9 +143,6 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kAssumedFormat, kI, "assumed_format",
      "The file names a version of its format that this tlparse does not know; it was read like the "
      "nearest known one."},
-    {C::kEmptyLog, kI, "empty_log",
-     "The log holds no record: nothing is known of its process. Look at what the process printed, "
-     "and whether the file was copied whole."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

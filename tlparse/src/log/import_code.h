@@ -66,7 +66,6 @@ enum class ImportCode : std::uint8_t {
   kRefusedPickle,
   kUnknownRank,
   kAssumedFormat,
-  kEmptyLog,
   kCount
 };
 

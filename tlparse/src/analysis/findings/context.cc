@@ -33,13 +33,16 @@ Result<FindingContext> FindingContext::Make(Database& database, const FindingsOp
 // A header that is broken in the last line is one that was being written.
 Result<void> FindingContext::FindDamage() {
   is_damaged.resize(job.participants().size());
+  // The few rows that tell of damage first: a log may hold thousands of processes and rows.
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT DISTINCT p.id FROM import_log i JOIN log_file f ON f.id = i.log_file_id "
-          "JOIN process p ON p.log_file_id = f.id LEFT JOIN record_row r ON r.id = i.record_id "
-          "WHERE i.run_id = ? AND (i.record_id IS NULL OR r.process_id = p.id) AND (i.code = "
-          "'payload_mismatch' OR (i.code = 'broken_header' AND i.line < f.line_count))"));
+          "WITH damage AS MATERIALIZED (SELECT i.record_id, i.log_file_id FROM import_log i JOIN "
+          "log_file f ON f.id = i.log_file_id WHERE i.run_id = ? AND (i.code = 'payload_mismatch' "
+          "OR (i.code = 'broken_header' AND i.line < f.line_count))) "
+          "SELECT r.process_id FROM damage d JOIN record_row r ON r.id = d.record_id "
+          "UNION SELECT p.id FROM process p WHERE p.log_file_id IN "
+          "(SELECT log_file_id FROM damage WHERE record_id IS NULL)"));
   rows.Bind(1, job.run_id());
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

@@ -66,7 +66,6 @@ struct CompileState {
   bool is_failed = false;
   bool has_guarded_code = true;  // metrics say so; false: the frame was skipped
   std::int64_t max_attempt = 0;
-  std::int64_t graph_attempt = -1;                      // the last one with a graph; -1: none
   std::map<std::int64_t, std::string> restart_reasons;  // by attempt that followed
   std::optional<std::int64_t> start_time_us;
   // When dynamo_start was written, in the process's provisional time: for compiles whose metrics

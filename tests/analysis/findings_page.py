@@ -1,0 +1,86 @@
+"""Writes docs/findings.md: what `tlparse findings` says first of every recorded job, beside what was planted, and screens.
+
+findings_page.py TLPARSE SHARED > docs/findings.md        SHARED: the folder with jobs/ and traces/
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+JOBS = {
+    "jobs/crash_in_compile/logs": "rank 1 raises in a pass of Inductor, in 1/0",
+    "jobs/crash_segv_in_inductor/logs": "rank 0 gets SIGSEGV in 2/0; SIGTERM meets the others in 2/0 as well",
+    "jobs/hang_in_compile/logs": "rank 2 sleeps in a pass of Inductor, in 1/0, until SIGTERM",
+    "jobs/straggler_late/logs": "rank 3 compiles 12 s after the others",
+    "jobs/rank_missing/logs": "rank 2 writes no log",
+    "jobs/one_rank_cold/logs": "the cache of rank 2 is empty, those of the others are not",
+    "jobs/restart_manual_other_config/logs": "run twice, the second time with max_fusion_size = 13",
+    "jobs/restart_elastic/logs": "fails on rank 2, then on rank 0, then ends well",
+    "jobs/growing/logs": "nothing; functions are recompiled",
+    "jobs/healthy_8/logs": "nothing",
+    "traces/2.14.1/cache_some_ranks/1_warm_ranks_0_1": "nothing",
+    "traces/2.14.1/cache_some_ranks/2_job": "the caches of ranks 2 and 3 are empty",
+    "traces/2.14.1/ddp_optimizer": "nothing; DDP breaks graphs",
+    "traces/2.14.1/diverge_config": "rank 2 sets max_fusion_size = 13",
+    "traces/2.14.1/diverge_order": "rank 2 issues all_gather before all_reduce",
+    "traces/2.14.1/diverge_shape": "rank 2 sees other batch sizes",
+    "traces/2.14.1/fcol_4": "nothing",
+    "traces/2.14.1/fcol_4_provenance": "nothing",
+    "traces/2.14.1/fsdp2": "nothing; functions are recompiled, hooks break graphs",
+    "traces/2.6.0/ddp_optimizer": "nothing; DDP breaks graphs",
+    "traces/2.6.0/diverge_config": "rank 2 sets max_fusion_size = 13",
+    "traces/2.6.0/fcol_4": "nothing",
+}
+SCREENS = {"A crash": "jobs/crash_in_compile/logs", "A hang": "jobs/hang_in_compile/logs", "A restart": "jobs/restart_elastic/logs",
+           "A cold rank": "jobs/one_rank_cold/logs"}
+BEGIN = """# What is said of recorded jobs
+
+`tests/analysis/findings_page.py` writes this page. The first finding of each job stands beside what was planted in it. "nothing above a note" leaves out the kinds
+that a healthy job may have (`recompiles`, `graph_break`, `cache_bypassed`, `import_errors`).
+
+| recording | planted | first finding |
+|---|---|---|
+"""
+HARMLESS = {"recompiles", "graph_break", "cache_bypassed", "import_errors"}
+
+
+def text(tlparse, *arguments):
+    return subprocess.run([tlparse, *arguments], check=True, capture_output=True, text=True, env={**os.environ, "COLUMNS": "120"}).stdout
+
+
+def plain(line):
+    """Without the folders of the machine that recorded."""
+    return re.sub(r"/(?:\w[\w.-]*/)+(?=\w)", "", line)
+
+
+def first(findings):
+    told = [one for one in findings if one["severity"] != "note" and one["kind"] not in HARMLESS]
+    if told:
+        return f"{told[0]['severity']}: {told[0]['title']}"
+    notes = [one for one in findings if one["severity"] == "note" and one["kind"] not in HARMLESS]
+    return "nothing above a note" + (f"; note: {notes[0]['title']}" if notes else "")
+
+
+def page(tlparse, shared):
+    parts = [BEGIN]
+    screens = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, planted in JOBS.items():
+            database = os.path.join(scratch, name.replace("/", "_") + ".db")
+            short = name.removesuffix("/logs")
+            subprocess.run([tlparse, os.path.join(shared, name), "--db-only", "--db", database, "--run", short], check=True, capture_output=True)
+            said = first(json.loads(text(tlparse, "findings", database, "--json"))["findings"])
+            parts.append(f"| `{short}` | {planted} | {plain(said).replace('|', chr(92) + '|')} |\n")
+            for title, screen in SCREENS.items():
+                if screen == name:
+                    for command in ("findings", "status"):
+                        lines = plain(text(tlparse, command, database)).rstrip().split("\n")
+                        screens.append(f"## {title}: {command}\n\n```\n" + "\n".join(line.rstrip() for line in lines) + "\n```\n")
+    return "".join(parts) + "\n" + "\n".join(screens)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page(sys.argv[1], sys.argv[2]))
