@@ -54,8 +54,8 @@ void Print(const StatusAnswer& answer) {
                std::to_string(row.compiles_done)});
   }
   for (const StatusAnswer::EmptyLog& log : answer.empty_logs)
-    table.Add({log.rank ? std::to_string(*log.rank) : "", "", "log without records", "", "", "", "",
-               "", "", ""});
+    table.Add(
+        {log.rank ? std::to_string(*log.rank) : "", "", "no record", "", "", "", "", "", "", ""});
   table.Print();
 }
 

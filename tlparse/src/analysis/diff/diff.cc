@@ -36,9 +36,15 @@ std::vector<PhaseChange> ComparePhases(const std::map<std::string, std::int64_t>
   for (const char* phase :
        {"total", "dynamo", "aot_autograd", "inductor", "code_gen", "triton", "backward"}) {
     const auto old_one = a.find(phase), new_one = b.find(phase);
-    if (old_one == a.end() && new_one == b.end()) continue;
-    changes.push_back({phase, old_one == a.end() ? std::nullopt : std::optional(old_one->second),
-                       new_one == b.end() ? std::nullopt : std::optional(new_one->second)});
+    // No compile takes no time: a total of 0 is one that the log does not have.
+    const auto value = [](const auto& found, const auto& end) {
+      return found == end || (found->first == "total" && found->second == 0)
+                 ? std::nullopt
+                 : std::optional(found->second);
+    };
+    const std::optional<std::int64_t> before = value(old_one, a.end());
+    const std::optional<std::int64_t> after = value(new_one, b.end());
+    if (before || after) changes.push_back({phase, before, after});
   }
   return changes;
 }

@@ -9,6 +9,7 @@
 #include "analysis/findings/advice.h"
 #include "analysis/findings/context.h"
 #include "analysis/ranks/cause.h"
+#include "artifacts/common/text/python_traceback.h"
 
 namespace tlparse {
 namespace {
@@ -227,7 +228,9 @@ std::string LimitText(const Function& function, bool has_recompiles) {
 
 // Where the guards came from, else where the function begins.
 std::optional<FindingPlace> PlaceOf(const Function& function) {
-  if (function.place.file.empty()) {
+  // A guard on a library's state is due to the function that was compiled.
+  if (function.place.file.empty() ||
+      (!IsUserFile(function.place.file) && IsUserFile(function.file))) {
     if (function.file.empty()) return std::nullopt;
     return FindingPlace{function.file, function.line, {}};
   }
