@@ -18,7 +18,7 @@ struct KindText {
   std::string_view name;
   std::string_view title;
 };
-constexpr std::array<KindText, 17> kKinds = {{
+constexpr std::array<KindText, 18> kKinds = {{
     {"build", "another build"},
     {"config", "configuration differs"},
     {"setting", "a process setting differs"},
