@@ -12,7 +12,7 @@ class Database;
 
 // PRAGMA user_version of the databases this program writes and reads. Columns may be added without
 // a new version.
-inline constexpr std::int64_t kSchemaVersion = 3;
+inline constexpr std::int64_t kSchemaVersion = 4;
 // PRAGMA application_id: "TLPR".
 inline constexpr std::int64_t kApplicationId = 0x544C5052;
 
