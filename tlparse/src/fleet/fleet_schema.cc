@@ -16,9 +16,10 @@ using Source = FleetColumn::Source;
 using Type = FleetColumn::Type;
 
 // Made anew by a pull, constant, or in tables of their own (schemas/clickhouse/fleet.sql).
-constexpr std::array<std::string_view, 10> kNotDerived = {
-    "schema_doc", "payload",       "payload_hash",   "compile_record", "import_code",
-    "component",  "component_set", "component_hash", "component_list", "component_run"};
+constexpr std::array<std::string_view, 11> kNotDerived = {
+    "schema_doc",     "kernel_line",    "payload",      "payload_hash",
+    "compile_record", "import_code",    "component",    "component_set",
+    "component_hash", "component_list", "component_run"};
 // Rows that facts refer to and that belong to no process.
 constexpr std::array<std::string_view, 5> kPools = {"text", "cache_key", "stack_frame", "content",
                                                     "payload_content"};

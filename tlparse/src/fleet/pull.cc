@@ -17,6 +17,7 @@
 #include "fleet/server_tables.h"
 #include "fleet/sql_quote.h"
 #include "import/launches.h"
+#include "runtime/kernel_lines.h"
 #include "store/schema.h"
 #include "store/text_pool.h"
 
@@ -94,7 +95,7 @@ class Puller {
       RETURN_IF_ERROR(facts.PullFacts(loads_[i], i, ids[i]));
     RETURN_IF_ERROR(contents.PullSets());
     for (const PushRow& load : loads_) RETURN_IF_ERROR(contents.PullPayloads(load, options_.ranks));
-    RETURN_IF_ERROR(FillDerived());
+    RETURN_IF_ERROR(FillDerived(run.run_id));
     if (loads_.size() > 1 || !options_.ranks.empty())
       RETURN_IF_ERROR(WriteLaunches(database_, run.run_id));
     return run.rows;
@@ -122,7 +123,8 @@ class Puller {
   }
 
   // Tables that follow from others.
-  Result<void> FillDerived() {
+  Result<void> FillDerived(std::int64_t run_id) {
+    RETURN_IF_ERROR(DivideKernelsAmongLines(database_, run_id));
     RETURN_IF_ERROR(database_.Execute(
         "INSERT INTO payload_hash_row SELECT hash, id FROM payload_row ORDER BY hash"));
     return database_.Execute(
