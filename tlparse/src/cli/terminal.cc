@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -29,17 +30,7 @@ Terminal Probe(int descriptor) {
   return terminal;
 }
 
-bool IsWide(char32_t c) {
-  return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
-         (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
-         (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
-         (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) ||
-         (c >= 0x20000 && c <= 0x3FFFD);
-}
-
-bool IsCombining(char32_t c) {
-  return (c >= 0x300 && c <= 0x36F) || c == 0x200B || c == 0x200D || (c >= 0xFE00 && c <= 0xFE0F);
-}
+int Columns(char32_t c) { return utf8proc_charwidth(static_cast<utf8proc_int32_t>(c)); }
 
 // The longest prefix of `text` that takes at most `width` columns, with "…" if something is
 // missing.
@@ -50,7 +41,7 @@ std::string Fit(const std::string& text, int width) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
     const char32_t c = NextCodePoint(text, at);
-    const int columns = IsCombining(c) ? 0 : IsWide(c) ? 2 : 1;
+    const int columns = Columns(c);
     if (used + columns > width - 1) break;
     used += columns;
     result.append(text, begin, at - begin);
@@ -80,10 +71,7 @@ std::string Styled(std::string_view text, Style style) {
 
 int DisplayWidth(std::string_view text) {
   int width = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const char32_t c = NextCodePoint(text, at);
-    width += IsCombining(c) ? 0 : IsWide(c) ? 2 : 1;
-  }
+  for (std::size_t at = 0; at < text.size();) width += Columns(NextCodePoint(text, at));
   return width;
 }
 

@@ -46,7 +46,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Columns a text takes on a terminal (wide East Asian characters take two).
+// Columns a text takes on a terminal: wide characters take two, combining ones none.
 int DisplayWidth(std::string_view text);
 
 // 1.2 s, 340 ms, 12 µs; 3.4 MB.
