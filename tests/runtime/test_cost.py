@@ -180,6 +180,29 @@ class Cost(harness.EndToEnd):
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us FROM graph_call"), [[70.0], [70.0]])
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT enqueued_us, start_us FROM kernel_run"), [[313.0, 350.0], [413.0, 450.0]])
 
+    def test_the_share_of_ops_is_of_the_time_they_are_sorted_by(self):
+        trace = self.gpu_trace()
+        long = {"ph": "X", "cat": "cpu_op", "name": "aten::long", "pid": 1, "tid": 1, "ts": 340, "dur": 50, "args": {"External id": 1000}}
+        trace["traceEvents"].append(long)
+        self.write("p.json", json.dumps(trace).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        answer = self.ask("--by", "op")
+        self.assertEqual(answer["time"], "ops_on_device")
+        self.assertEqual([(row["name"], row["share_us"], row["share"], row["device_us"], row["cpu_us"]) for row in answer["rows"]],
+                         [("triton_poi_fused_0", 140, 1, 140, 10), ("aten::long", 0, 0, None, 50)])
+        self.assertRegex(self.tlparse("cost", "x.db", "--by", "op").stdout, r"share +device time +CPU time +with ops inside +calls +op")
+        # Without device work: the CPU's time.
+        trace["traceEvents"] = [event for event in trace["traceEvents"] if event["cat"] in ("user_annotation", "cpu_op")]
+        self.write("q.json", json.dumps(trace).encode())
+        self.tlparse(self.path("q.json"), "--db", "y.db", "--db-only")
+        answer = self.ask("--by", "op", database="y.db")
+        self.assertEqual(answer["time"], "ops_on_cpu")
+        self.assertEqual([(row["name"], row["share_us"], row["device_us"]) for row in answer["rows"]],
+                         [("aten::long", 50, None), ("triton_poi_fused_0", 10, None)])
+        self.assertRegex(self.tlparse("cost", "y.db", "--by", "op").stdout, r"share +CPU time +with ops inside +calls +op")
+        self.assertEqual({by: self.ask("--by", by)["time"] for by in ("line", "kernel", "node", "graph")},
+                         {"line": "kernels", "kernel": "kernels", "node": "kernels", "graph": "graph_calls_on_cpu"})
+
     def test_what_libtrace_measured_needs_no_profiler(self):
         lines = []
 

@@ -19,6 +19,24 @@ constexpr std::pair<std::string_view, CostBy> kQuestions[] = {
     {"graph", CostBy::kGraph}, {"op", CostBy::kOp},
 };
 
+// As --json names it, and as the table's heading says it.
+struct TimeName {
+  std::string_view name, heading;
+};
+TimeName NameOf(CostTime time) {
+  switch (time) {
+    case CostTime::kKernels:
+      break;
+    case CostTime::kCallsOnCpu:
+      return {"graph_calls_on_cpu", "CPU time"};
+    case CostTime::kOpsOnCpu:
+      return {"ops_on_cpu", "CPU time"};
+    case CostTime::kOpsOnDevice:
+      return {"ops_on_device", "device time"};
+  }
+  return {"kernels", "kernel time"};
+}
+
 std::string Us(double us) { return HumanDuration(us / 1e6); }
 std::string OptionalUs(const std::optional<double>& us) { return us ? Us(*us) : std::string(); }
 std::string Percent(double share) { return fmt::format("{:.1f} %", share * 100); }
@@ -47,7 +65,8 @@ std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t to
     json.Key(key);
     value.empty() ? json.Null() : json.String(value);
   };
-  json.BeginObject().Key("by").String(by).Key("profiles").BeginArray();
+  json.BeginObject().Key("by").String(by).Key("time").String(NameOf(answer.time).name);
+  json.Key("profiles").BeginArray();
   for (const CostProfile& profile : answer.profiles) {
     json.BeginObject().Key("path").String(profile.path);
     json.Key("rank").OptionalInt(profile.rank).Key("steps").Int(profile.steps);
@@ -88,7 +107,7 @@ std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t to
     text("grid", row.grid);
     json.Key("calls").Int(row.calls).Key("inclusive_us").Real(row.inclusive_us);
     json.Key("share_us").Real(row.share_us).Key("share").Real(row.share);
-    json.Key("device_us").OptionalReal(row.device_us);
+    json.Key("device_us").OptionalReal(row.device_us).Key("cpu_us").OptionalReal(row.cpu_us);
     json.Key("compile_us").OptionalReal(row.compile_us);
     json.Key("estimated_us").OptionalReal(row.estimated_us);
     text("join_note", row.join_note);
@@ -166,16 +185,19 @@ std::string ShortKey(const std::string& key) {
 
 void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   using Align = Table::Align;
-  std::vector<Table::Column> columns = {{"share", Align::kRight}, {"time", Align::kRight}};
+  std::vector<Table::Column> columns = {{"share", Align::kRight},
+                                        {std::string(NameOf(answer.time).heading), Align::kRight}};
   const auto add = [&](std::string heading, Align align = Align::kLeft) {
     columns.push_back({std::move(heading), align});
   };
   if (by == CostBy::kLine || by == CostBy::kNode) add("inclusive", Align::kRight);
+  // The column before it has the device's time or the CPU's.
+  const bool is_on_device = answer.time == CostTime::kOpsOnDevice;
+  if (is_on_device) add("CPU time", Align::kRight);
   if (by == CostBy::kOp) add("with ops inside", Align::kRight);
   add("calls", Align::kRight);
   if (by == CostBy::kKernel) add("mean", Align::kRight), add("estimated", Align::kRight);
-  if (by == CostBy::kGraph || by == CostBy::kOp) add("device", Align::kRight);
-  if (by == CostBy::kGraph) add("compile", Align::kRight);
+  if (by == CostBy::kGraph) add("device", Align::kRight), add("compile", Align::kRight);
   const bool has_graphs = by != CostBy::kLine && by != CostBy::kOp;
   const bool has_ranks = has_graphs && std::any_of(answer.rows.begin(), answer.rows.end(),
                                                    [](const CostRow& row) { return !!row.rank; });
@@ -191,6 +213,7 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   for (std::size_t i = 0; i < std::min(top, answer.rows.size()); ++i) {
     const CostRow& row = answer.rows[i];
     std::vector<std::string> cells = {Percent(row.share), Us(row.share_us)};
+    if (is_on_device) cells.push_back(OptionalUs(row.cpu_us));
     if (by == CostBy::kLine || by == CostBy::kNode || by == CostBy::kOp)
       cells.push_back(Us(row.inclusive_us));
     cells.push_back(std::to_string(row.calls));
@@ -199,8 +222,8 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
           Us(row.inclusive_us / static_cast<double>(std::max<std::int64_t>(row.calls, 1))));
       cells.push_back(OptionalUs(row.estimated_us));
     }
-    if (by == CostBy::kGraph || by == CostBy::kOp) cells.push_back(OptionalUs(row.device_us));
-    if (by == CostBy::kGraph) cells.push_back(OptionalUs(row.compile_us));
+    if (by == CostBy::kGraph)
+      cells.push_back(OptionalUs(row.device_us)), cells.push_back(OptionalUs(row.compile_us));
     if (has_ranks) cells.push_back(row.rank ? std::to_string(*row.rank) : std::string());
     if (has_graphs) {
       const std::int64_t generation = row.generation.value_or(0);
@@ -258,8 +281,9 @@ int RunCost(std::span<const std::string> arguments) {
   Arguments app(
       "Where the time of the profiled steps went, by Python line, kernel, graph node, graph or op; "
       "how much of it is outside compiled graphs, how long devices were idle. A kernel that fuses "
-      "several lines: 'inclusive' gives each of them all of its time, 'time' and 'share' divide "
-      "it.",
+      "several lines: 'inclusive' gives each of them all of its time, 'kernel time' and 'share' "
+      "divide it. Rows are sorted by the time that their share is of, which the heading names: of "
+      "ops the device's where any of them enqueued device work, else the CPU's.",
       "cost");
   AnswerArguments common;
   CostOptions options;

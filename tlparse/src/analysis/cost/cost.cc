@@ -166,6 +166,7 @@ Result<std::vector<CostRow>> ReadRows(Statement& rows) {
     row.inclusive_us = real("inclusive_us").value_or(0);
     row.share_us = real("share_us").value_or(0);
     row.device_us = real("device_us");
+    row.cpu_us = real("cpu_us");
     row.compile_us = real("compile_us");
     row.join_note = text("join_note");
     result.push_back(std::move(row));
@@ -206,6 +207,14 @@ Result<void> FillProblems(Database& database, CostProfile& profile) {
   }
 }
 
+CostTime TimeOf(CostBy by, const std::vector<CostRow>& rows) {
+  if (by == CostBy::kGraph) return CostTime::kCallsOnCpu;
+  if (by != CostBy::kOp) return CostTime::kKernels;
+  const bool has_device_work =
+      std::any_of(rows.begin(), rows.end(), [](const CostRow& row) { return !!row.device_us; });
+  return has_device_work ? CostTime::kOpsOnDevice : CostTime::kOpsOnCpu;
+}
+
 // The answer without rows.
 Result<CostAnswer> Begin(Database& database, const CostOptions& options) {
   CostAnswer answer;
@@ -233,6 +242,7 @@ Result<void> FillRows(Database& database, const CostOptions& options, CostBy by,
                       CostAnswer& answer) {
   ASSIGN_OR_RETURN(Statement rows, database.Prepare(CostSql(by, answer.profiles)));
   ASSIGN_OR_RETURN(answer.rows, ReadRows(rows));
+  answer.time = TimeOf(by, answer.rows);
   double total_us = 0;
   for (const CostRow& row : answer.rows) total_us += row.share_us;
   for (CostRow& row : answer.rows) row.share = total_us > 0 ? row.share_us / total_us : 0;

@@ -15,6 +15,14 @@ namespace tlparse {
 
 enum class CostBy : std::uint8_t { kLine, kKernel, kNode, kGraph, kOp };
 
+// Of what CostRow::share_us is a time.
+enum class CostTime : std::uint8_t {
+  kKernels,      // runs of kernels: lines, kernels, nodes
+  kCallsOnCpu,   // calls of graphs on the CPU
+  kOpsOnCpu,     // ops on the CPU, each without the ops inside it; no op enqueued device work
+  kOpsOnDevice,  // device kernels that ops enqueued, each counted for the innermost op
+};
+
 struct CostOptions {
   std::int64_t run_id = 0;
   CostBy by = CostBy::kLine;
@@ -74,6 +82,7 @@ struct CostRow {
   double share_us = 0;              // adds up over the rows
   double share = 0;                 // of all rows' share_us, 0 … 1
   std::optional<double> device_us;  // graphs, ops
+  std::optional<double> cpu_us;     // ops: without the ops inside
   // Of all graphs of its compile (forward or backward); in the row of the costliest of them only.
   std::optional<double> compile_us;
   std::optional<double> estimated_us;  // kernels: of one run, by the compiler
@@ -82,7 +91,8 @@ struct CostRow {
 
 struct CostAnswer {
   std::vector<CostProfile> profiles;
-  std::vector<CostRow> rows;  // most expensive first
+  CostTime time = CostTime::kKernels;
+  std::vector<CostRow> rows;  // by share_us, highest first
   std::vector<std::string> notes;
 };
 

@@ -83,13 +83,16 @@ constexpr char kByGraph[] =
     "share_us DESC, graph_id) = 1 THEN all_us END AS compile_us FROM call "
     "ORDER BY share_us DESC, label, graph_id";
 
+// Ops share the time of the devices where any of them enqueued device work, else that of the CPU.
 constexpr char kByOp[] =
-    " SELECT t.text AS name, count(*) AS calls, sum(o.duration_ns) / 1e3 AS inclusive_us, "
-    "sum(l.self_ns) / 1e3 AS share_us, sum(l.device_ns) / 1e3 AS device_us "
+    ", op AS MATERIALIZED (SELECT o.name_id, count(*) AS calls, "
+    "sum(o.duration_ns) / 1e3 AS inclusive_us, sum(l.self_ns) / 1e3 AS cpu_us, "
+    "sum(l.device_ns) / 1e3 AS device_us "
     "FROM win w JOIN op_run_row o ON o.profile_id = w.profile_id AND o.start_ns >= w.start_ns AND "
-    "o.start_ns < w.end_ns LEFT JOIN op_run_link_row l ON l.op_run_id = o.id JOIN text_row t ON "
-    "t.id = o.name_id GROUP BY o.name_id ORDER BY coalesce(sum(l.device_ns), 0) DESC, share_us "
-    "DESC, name";
+    "o.start_ns < w.end_ns LEFT JOIN op_run_link_row l ON l.op_run_id = o.id GROUP BY o.name_id) "
+    "SELECT t.text AS name, op.*, CASE WHEN (SELECT count(device_us) FROM op) > 0 THEN "
+    "coalesce(device_us, 0) ELSE cpu_us END AS share_us "
+    "FROM op JOIN text_row t ON t.id = op.name_id ORDER BY share_us DESC, cpu_us DESC, name";
 
 }  // namespace
 

@@ -96,7 +96,7 @@ void AddGraph(const CostRow& row, ChunkWriter& writer) {
 void AddOp(const CostRow& row, ChunkWriter& writer) {
   writer.AddNumber(row.calls);
   writer.AddReal(row.inclusive_us);
-  writer.AddReal(row.share_us);
+  AddReal(writer, row.cpu_us);
   AddReal(writer, row.device_us);
   writer.AddText(row.name);
 }
@@ -181,7 +181,7 @@ Result<std::string> CostChunk(Database& database, std::int64_t run_id, std::int6
         question.add(answer.rows[i], writer);
       } else {
         ++rest.rows;
-        rest.us += answer.rows[i].share_us;
+        rest.us += answer.rows[i].cpu_us.value_or(answer.rows[i].share_us);  // the page's share
       }
     }
     if (rest.rows > 0) left_out.push_back(rest);
