@@ -97,6 +97,9 @@ class IngestContext {
   // time_us of the current record as far as it is known by now; nothing if uncalibrated.
   virtual std::optional<std::int64_t> Time() const = 0;
 
+  // A row of `table` that ProcessPaused added for this record is not true any more.
+  virtual void Withdraw(std::string_view table, std::int64_t record_id) = 0;
+
   // Adds an import_log row for the current record.
   virtual void Log(ImportCode code, std::string message) = 0;
 
@@ -131,6 +134,13 @@ class Ingestor {
   virtual Result<void> GraphClosed(const CompileState& compile, GraphState& graph,
                                    IngestContext& context) {
     (void)compile, (void)graph, (void)context;
+    return {};
+  }
+  // The process's log may go on, and what is known of it by now is about to be written: adds rows of
+  // what is under way. They are replaced by rows with the same key, or withdrawn. Not called where a
+  // log is read at once.
+  virtual Result<void> ProcessPaused(ProcessState& process, IngestContext& context) {
+    (void)process, (void)context;
     return {};
   }
   // The process's log has ended.

@@ -116,6 +116,7 @@ class CacheEvents final : public Ingestor {
   }
   Result<void> Load(Database& database) override { return sets_->Load(database); }
   Result<void> Ingest(const Record& record, IngestContext& context) override;
+  Result<void> ProcessPaused(ProcessState& process, IngestContext& context) override;
   Result<void> ProcessEnded(ProcessState& process, IngestContext& context) override;
 
  private:
@@ -365,6 +366,17 @@ CacheInfo CacheEvents::InfoOfInstant(const CacheInstant& instant, IngestContext&
   }
   if (instant.payload_id != 0) context.ReleasePayload(instant.payload_id);
   return info;
+}
+
+// Lookups that wait for the one around them.
+Result<void> CacheEvents::ProcessPaused(ProcessState& process, IngestContext& context) {
+  for (auto& [owner, scope] : process.families.Get<CacheLookups>().scopes) {
+    for (PendingFxEvent& fx : scope.pending) {
+      if (!fx.is_written) Write(fx.event, context);
+      fx.is_written = true;
+    }
+  }
+  return {};
 }
 
 Result<void> CacheEvents::ProcessEnded(ProcessState& process, IngestContext& context) {

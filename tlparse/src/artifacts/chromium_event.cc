@@ -32,6 +32,7 @@ struct OpenEvent {
   CompileState* compile;
   std::int64_t thread;        // tid; 0 in PyTorch's logs
   std::string compile_label;  // args.compile_id: tells threads apart where tids do not
+  bool is_written = false;    // its row is in the database for now
 };
 
 struct ProcessEvents {
@@ -69,7 +70,7 @@ class ChromiumEvent final : public Ingestor {
     switch (event.phase) {
       case 'B':
         events.open.push_back({event.name_id, record.id, event.ts_us, compile, event.thread,
-                               std::string(event.compile_label)});
+                               std::string(event.compile_label), false});
         if (record.compile != nullptr) events.active.push_back(record.compile);
         return {};
       case 'E':
@@ -91,14 +92,28 @@ class ChromiumEvent final : public Ingestor {
     }
   }
 
+  Result<void> ProcessPaused(ProcessState& process, IngestContext& context) override {
+    const auto found = processes_.find(process.id);
+    if (found == processes_.end()) return {};
+    for (OpenEvent& event : found->second.open) {
+      if (event.compile != nullptr && !event.compile->ends_inside_event) {
+        event.compile->ends_inside_event = true;
+        process.Touch(*event.compile);
+      }
+      if (event.is_written) continue;
+      event.is_written = true;
+      AddOpen(event, context);
+    }
+    return {};
+  }
+
   Result<void> ProcessEnded(ProcessState& process, IngestContext& context) override {
     auto found = processes_.find(process.id);
     if (found == processes_.end()) return {};
     const std::vector<OpenEvent>& open = found->second.open;
     for (const OpenEvent& event : open) {
       if (event.compile != nullptr) event.compile->ends_inside_event = true;
-      Add(context, event.record_id, std::nullopt, event.name_id, 'B', event.start_us, std::nullopt,
-          event.compile, event.thread, {});
+      if (!event.is_written) AddOpen(event, context);
     }
     if (!open.empty()) {
       context.Log(ImportCode::kOpenEvent,
@@ -110,6 +125,19 @@ class ChromiumEvent final : public Ingestor {
   }
 
  private:
+  void AddOpen(const OpenEvent& event, IngestContext& context) {
+    Add(context, event.record_id, std::nullopt, event.name_id, 'B', event.start_us, std::nullopt,
+        event.compile, event.thread, {});
+  }
+
+  // An event whose row is in the database has ended.
+  static void Withdraw(ProcessState& process, const OpenEvent& event, IngestContext& context) {
+    context.Withdraw(ChromiumEventRow::kTable, event.record_id);
+    if (event.compile == nullptr) return;
+    event.compile->ends_inside_event = false;  // the next pause sets it where another one is open
+    process.Touch(*event.compile);
+  }
+
   Result<Event> Parse(IngestContext& context, std::string& repaired_args) {
     const std::string_view text = context.PayloadToParse();
     // Instants and inductor_compile are asked for their arguments; of everything else the few
@@ -191,6 +219,7 @@ class ChromiumEvent final : public Ingestor {
                   "event '" + std::string(event.name) + "' ends but never began");
     } else {
       if (record.compile == nullptr) compile = begin->compile;
+      if (begin->is_written) Withdraw(*record.process, *begin, context);
       Add(context, record.id, begin->record_id, event.name_id, 'X', begin->start_us,
           event.ts_us - begin->start_us, compile, event.thread, repaired_args);
       open.erase(std::next(begin).base());

@@ -33,8 +33,11 @@ class RawFile {
         is_owned_(is_owned),
         total_bytes_(total_bytes) {}
   ~RawFile() {
-    if (is_owned_) ::close(descriptor_);
+    if (is_owned_ && descriptor_ >= 0) ::close(descriptor_);
   }
+  // A file that may grow: opened for each read.
+  explicit RawFile(std::string path)
+      : name_(std::move(path)), descriptor_(-1), is_owned_(true), total_bytes_(-1), grows_(true) {}
   RawFile(const RawFile&) = delete;  // owns a descriptor
   RawFile& operator=(const RawFile&) = delete;
 
@@ -42,8 +45,22 @@ class RawFile {
   std::int64_t total_bytes() const { return total_bytes_; }
   std::int64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
 
+  // Whether the file may still grow.
+  bool grows() const { return grows_; }
+  void EndGrowth() { grows_ = false; }
+  // Whether zero bytes at the present end are kept back while the file grows.
+  void HoldZeros(bool holds) { holds_zeros_ = holds; }
+  // An empty buffer gives its memory back.
+  void ReleaseBuffer() {
+    if (is_reopened_ && begin_ == end_) {
+      buffer_ = {};
+      begin_ = end_ = 0;
+    }
+  }
+
   // Reads past the buffer, which must be empty.
   Result<std::size_t> Read(char* buffer, std::size_t capacity) {
+    if (is_reopened_) return ReadAgain(buffer, capacity);
     for (;;) {
       // Linux moves at most 2 GB at once and refuses more than the address space.
       const ssize_t count = ::read(descriptor_, buffer, std::min<std::size_t>(capacity, 1 << 30));
@@ -77,10 +94,48 @@ class RawFile {
   }
 
  private:
+  // The next bytes of a file that may grow; 0: none by now.
+  Result<std::size_t> ReadAgain(char* buffer, std::size_t capacity) {
+    if (descriptor_ < 0 && !Reopen()) return 0;
+    ssize_t count = -1;
+    do {
+      count = ::pread(descriptor_, buffer, std::min<std::size_t>(capacity, 1 << 30), bytes_read());
+    } while (count < 0 && errno == EINTR);
+    const int error = errno;
+    while (grows_ && holds_zeros_ && count > 0 && buffer[count - 1] == '\0') --count;
+    if (count <= 0) {
+      ::close(descriptor_);
+      descriptor_ = -1;
+    }
+    if (count < 0 && error != ESTALE) {
+      return Fail(ErrorCode::kIo,
+                  fmt::format("{}: cannot be read: {}", name_, SystemMessage(error)));
+    }
+    const std::size_t taken = count < 0 ? 0 : static_cast<std::size_t>(count);
+    bytes_read_.fetch_add(static_cast<std::int64_t>(taken), std::memory_order_relaxed);
+    return taken;
+  }
+  // False: the file is gone, or another one has its name.
+  bool Reopen() {
+    descriptor_ = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat status {};
+    if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) return false;
+    const std::pair identity(status.st_dev, status.st_ino);
+    if (!identity_) identity_ = identity;
+    if (*identity_ == identity) return true;
+    ::close(descriptor_);
+    descriptor_ = -1;
+    return false;
+  }
+
   std::string name_;
   int descriptor_;
   bool is_owned_;
   std::int64_t total_bytes_;
+  bool grows_ = false;
+  bool is_reopened_ = grows_;
+  bool holds_zeros_ = false;
+  std::optional<std::pair<dev_t, ino_t>> identity_;
   std::atomic<std::int64_t> bytes_read_ = 0;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
@@ -100,6 +155,7 @@ class FileStream : public InputStream {
   }
   std::int64_t compressed_bytes_read() const final { return file_->bytes_read(); }
   std::int64_t total_bytes() const final { return file_->total_bytes(); }
+  void EndGrowth() final { file_->EndGrowth(); }
 
  protected:
   // As Read. An error must come alone: data decoded before it is returned first.
@@ -128,6 +184,7 @@ class PlainStream final : public FileStream {
     const std::size_t count = std::min(capacity, first.size());
     std::memcpy(buffer, first.data(), count);
     file().Take(count);
+    file().ReleaseBuffer();
     return count;
   }
 };
@@ -169,6 +226,7 @@ class GzipStream final : public FileStream {
         return count > 0 ? Result<std::size_t>(count) : Damaged("is damaged");
       }
       if (count > 0) return count;
+      if (input.empty() && status != Z_STREAM_END && file().grows()) return 0;
       if (input.empty() && status != Z_STREAM_END) return Damaged("is cut");
     }
   }
@@ -177,7 +235,7 @@ class GzipStream final : public FileStream {
   Result<bool> StartNextMember() {
     RETURN_IF_ERROR(file().Fill(2));
     const std::string_view input = file().buffered();
-    if (input.empty()) return false;
+    if (input.empty() || (input.size() < 2 && file().grows())) return false;
     if (input.substr(0, 2) == "\x1f\x8b") {
       inflateReset(&inflater_);
       is_between_members_ = false;
@@ -228,7 +286,7 @@ class ZstdStream final : public FileStream {
         RETURN_IF_ERROR(file().Fill(1));
         const std::string_view available = file().buffered();
         if (available.empty()) {
-          if (is_frame_complete_) return 0;
+          if (is_frame_complete_ || file().grows()) return 0;
           return Damaged("is cut");
         }
         input = {available.data(), std::min(wanted, available.size()), 0};
@@ -271,6 +329,27 @@ bool IsZstdMagic(std::string_view bytes) {
 
 }  // namespace
 
+namespace {
+
+// By the first bytes.
+Result<std::unique_ptr<InputStream>> MakeStream(std::unique_ptr<RawFile> file) {
+  constexpr std::size_t kMagicBytes = 4;
+  file->HoldZeros(true);
+  RETURN_IF_ERROR(file->Fill(kMagicBytes));
+  const std::string_view first = file->buffered();
+  const bool is_plain = first.substr(0, 2) != "\x1f\x8b" && !IsZstdMagic(first);
+  file->HoldZeros(is_plain);
+  if (first.substr(0, 2) == "\x1f\x8b") return std::make_unique<GzipStream>(std::move(file));
+  if (IsZstdMagic(first)) return std::make_unique<ZstdStream>(std::move(file));
+  return std::make_unique<PlainStream>(std::move(file));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<InputStream>> OpenGrowingInput(const std::string& path) {
+  return MakeStream(std::make_unique<RawFile>(path));
+}
+
 Result<std::unique_ptr<InputStream>> OpenInput(const std::string& path) {
   const bool is_standard_input = path == "-";
   const std::string name = is_standard_input ? "standard input" : path;
@@ -288,12 +367,7 @@ Result<std::unique_ptr<InputStream>> OpenInput(const std::string& path) {
   if (S_ISDIR(status.st_mode)) {
     return Fail(ErrorCode::kIo, fmt::format("{}: is a directory, not a file", name));
   }
-  constexpr std::size_t kMagicBytes = 4;
-  RETURN_IF_ERROR(file->Fill(kMagicBytes));
-  const std::string_view first = file->buffered();
-  if (first.substr(0, 2) == "\x1f\x8b") return std::make_unique<GzipStream>(std::move(file));
-  if (IsZstdMagic(first)) return std::make_unique<ZstdStream>(std::move(file));
-  return std::make_unique<PlainStream>(std::move(file));
+  return MakeStream(std::move(file));
 }
 
 }  // namespace tlparse

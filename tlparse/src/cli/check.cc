@@ -7,6 +7,7 @@
 
 #include "cli/answer.h"
 #include "cli/answer_input.h"
+#include "cli/budget.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/fleet_arguments.h"
@@ -65,20 +66,6 @@ Result<void> WriteJunit(const CheckAnswer& answer, const std::string& path) {
   file.close();
   if (!file) return Fail(ErrorCode::kIo, fmt::format("cannot write '{}'", path));
   return {};
-}
-
-void Print(const CheckAnswer& answer) {
-  PrintHeading(fmt::format("run {}", answer.run));
-  Table table({{"check"}, {"limit"}, {"actual"}, {"result"}});
-  for (const CheckRule& rule : answer.rules)
-    table.Add({rule.name, rule.limit, rule.actual, rule.is_ok ? "ok" : "FAILED"});
-  table.Print();
-  for (const CheckRule& rule : answer.rules) {
-    if (rule.is_ok) continue;
-    PrintHeading(rule.name);
-    for (const std::string& row : rule.rows) PrintWrapped(row, 4, 6);
-    if (rule.left_out > 0) PrintWrapped(fmt::format("and {} more", rule.left_out), 4, 6);
-  }
 }
 
 JsonWriter ToJson(const CheckAnswer& answer) {
@@ -152,6 +139,41 @@ Result<CheckCounts> CountsOfFleet(Database& database, const std::string& run,
 
 }  // namespace
 
+void PrintCheck(const CheckAnswer& answer) {
+  PrintHeading(fmt::format("run {}", answer.run));
+  Table table({{"check"}, {"limit"}, {"actual"}, {"result"}});
+  for (const CheckRule& rule : answer.rules)
+    table.Add({rule.name, rule.limit, rule.actual, rule.is_ok ? "ok" : "FAILED"});
+  table.Print();
+  for (const CheckRule& rule : answer.rules) {
+    if (rule.is_ok) continue;
+    PrintHeading(rule.name);
+    for (const std::string& row : rule.rows) PrintWrapped(row, 4, 6);
+    if (rule.left_out > 0) PrintWrapped(fmt::format("and {} more", rule.left_out), 4, 6);
+  }
+}
+
+void AddBudgetArguments(Arguments& app, CheckBudget& budget) {
+  app.Add("--max-recompiles", budget.max_recompiles, "recompiles of a rank");
+  app.Add("--max-graph-breaks", budget.max_graph_breaks, "graph breaks of a rank");
+  app.Add("--max-cache-misses", budget.max_cache_misses,
+          "cache misses of a rank, in all layers; guard misses count");
+  app.Add("--min-cache-hit-rate", budget.min_cache_hit_rate,
+          "hits of all lookups that hit or missed, 0 to 1")
+      .Between(0.0, 1.0);
+  app.Add("--max-compile-seconds", budget.max_compile_seconds, "compile time of a rank");
+  app.Flag("--no-failures", budget.no_failures, "no compile fails, and no log ends inside one");
+  app.Flag("--no-divergence", budget.no_divergence, "ranks do the same");
+  app.Flag("--notes-are-divergence", budget.notes_are_divergence,
+           "with --no-divergence: expected differences count as well");
+}
+
+bool HasLimit(const CheckBudget& budget) {
+  return budget.max_recompiles || budget.max_graph_breaks || budget.max_cache_misses ||
+         budget.min_cache_hit_rate || budget.max_compile_seconds || budget.no_failures ||
+         budget.no_divergence;
+}
+
 int RunCheckCommand(std::span<const std::string> arguments) {
   Arguments app(
       "Budgets for CI: exits with 1 and names what offends if the run is not within them. Counts "
@@ -165,18 +187,7 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   app.Add("--run", budget.run, "the run of this name (default: the latest)");
   app.Add("--launch", budget.launch, "this launch (1 is the first; default: the latest)")
       .Positive();
-  app.Add("--max-recompiles", budget.max_recompiles, "recompiles of a rank");
-  app.Add("--max-graph-breaks", budget.max_graph_breaks, "graph breaks of a rank");
-  app.Add("--max-cache-misses", budget.max_cache_misses,
-          "cache misses of a rank, in all layers; guard misses count");
-  app.Add("--min-cache-hit-rate", budget.min_cache_hit_rate,
-          "hits of all lookups that hit or missed, 0 to 1")
-      .Between(0.0, 1.0);
-  app.Add("--max-compile-seconds", budget.max_compile_seconds, "compile time of a rank");
-  app.Flag("--no-failures", budget.no_failures, "no compile fails, and no log ends inside one");
-  app.Flag("--no-divergence", budget.no_divergence, "ranks do the same");
-  app.Flag("--notes-are-divergence", budget.notes_are_divergence,
-           "with --no-divergence: expected differences count as well");
+  AddBudgetArguments(app, budget);
   app.Add("--against", against,
           "no more recompiles, graph breaks, cache misses and failures than this run (database, "
           "DB:run or logs), or with fleet:JOB~7d than in any run of the job in the last 7 days "
@@ -216,7 +227,7 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   if (common.json) {
     PrintJson(ToJson(*answer));
   } else {
-    Print(*answer);
+    PrintCheck(*answer);
   }
   return answer->IsOk() ? kExitDone : kExitNo;
 }

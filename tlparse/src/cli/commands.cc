@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "cli/watch.h"
 
 namespace tlparse {
 
@@ -35,6 +36,8 @@ constexpr Command kCommands[] = {
      &RunCheckCommand},
     {"status", "<db> [--launch N]",
      "where each rank stands at the end of its log: in what, since when", &RunStatus},
+    {"watch", "<directory> [--once] [--json] [--until-idle 60s]",
+     "ingest while the job runs: where its ranks stand, what is wrong", &RunWatch},
     {"recompiles", "<db>", "why frames were compiled again", &RunRecompiles},
     {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]",
      "from a kernel to its Python line and back", &RunProvenance},

@@ -1,6 +1,7 @@
 // What only the end of a file tells: its processes and compiles become rows.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "import/typing_stage.h"
@@ -26,21 +27,30 @@ std::string_view StatusOf(const CompileState& compile) {
   return compile.max_attempt > 0 ? "restarted" : "ok";
 }
 
-void TypingStage::AddCompileRows(CompileState& compile, const ProcessState& process) {
+std::optional<std::int64_t> TypingStage::RankOf(const ProcessState& process) const {
+  return process.rank ? process.rank : log_->file.name_rank;
+}
+
+void TypingStage::AddCompileRows(CompileState& compile, const Process& process) {
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
+  // A compile whose metrics are not in the log began when its first record was written.
+  std::optional<std::int64_t> start_us = compile.start_time_us;
+  const std::optional<std::int64_t> shift_us = process.clock.shift_us();
+  if (!start_us && compile.start_local_us && shift_us)
+    start_us = *compile.start_local_us + *shift_us;
   rows_->Add(
       CompileRow{.id = compile.id,
-                 .process_id = process.id,
-                 .rank = process.rank,
+                 .process_id = process.state.id,
+                 .rank = RankOf(process.state),
                  .compiled_autograd_id = compile.ids.compiled_autograd_id,
                  .frame_id = compile.ids.frame_id,
                  .frame_compile_id = compile.ids.frame_compile_id,
                  .label = compile.label,
                  .is_synthetic = compile.is_synthetic,
                  .status = StaticText{StatusOf(compile)},
-                 .start_time_us = compile.start_time_us,
+                 .start_time_us = start_us,
                  .duration_us = compile.duration_us,
                  .backward_duration_us = compile.backward_duration_us,
                  .function = text_or_null(compile.function),
@@ -103,13 +113,10 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
       Log(ImportCode::kBadPayload, ended.error().message);
     }
   }
-  const std::optional<std::int64_t> shift_us = process.clock.shift_us();
   for (const std::unique_ptr<CompileState>& compile : state.compiles) {
-    if (!compile->start_time_us && compile->start_local_us && shift_us)
-      compile->start_time_us = *compile->start_local_us + *shift_us;
     RETURN_IF_ERROR(MakeRoom(next_batch));
-    graphs_.WriteRows(*compile, *this);
-    AddCompileRows(*compile, state);
+    graphs_.WriteRows(*compile, 0, *this);
+    AddCompileRows(*compile, process);
   }
   const std::string_view basis = process.clock.basis();
   if (basis == "file_mtime") {
@@ -119,6 +126,13 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
   } else if (basis == "none") {
     Log(ImportCode::kUncalibratedTime, fmt::format("process {}: no event or file time", state.pid));
   }
+  AddProcessRow(process);
+  return MakeRoom(next_batch);
+}
+
+void TypingStage::AddProcessRow(const Process& process) {
+  const ProcessState& state = process.state;
+  const std::optional<std::int64_t> shift_us = process.clock.shift_us();
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
@@ -128,19 +142,59 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
   rows_->Add(ProcessRow{.id = state.id,
                         .log_file_id = log_->id,
                         .pid = state.pid,
-                        .rank = state.rank,
-                        .rank_source = text_or_null(state.rank_source),
+                        .rank = RankOf(state),
+                        .rank_source = text_or_null(
+                            state.rank || !log_->file.name_rank ? state.rank_source : "file_name"),
                         .is_thread_id = state.is_thread_id,
                         .torch_version = text_or_null(state.torch_version),
                         .python_version = text_or_null(state.python_version),
                         .utc_offset_s = process.clock.utc_offset_s(),
-                        .time_basis = StaticText{basis},
+                        .time_basis = StaticText{process.clock.basis()},
                         .time_shift_us = shift_us,
                         .first_record_id = process.first_record_id,
                         .last_record_id = process.last_record_id,
                         .first_record_us = epoch_us(process.clock.first_local_us()),
                         .last_record_us = epoch_us(process.clock.last_local_us())});
+}
+
+// Graphs that a later record may still change: an event of inductor_compile, a late artifact.
+constexpr std::size_t kLatestGraphs = 64;
+
+Result<void> TypingStage::PauseProcess(Process& process, const NextBatch& next_batch) {
+  ProcessState& state = process.state;
+  process_ = &process;
+  record_ = Record{};
+  record_.process = &state;
+  log_record_ = nullptr;
+  for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors())
+    RETURN_IF_ERROR(ingestor->ProcessPaused(state, *this));
+  for (CompileState* const compile : state.touched) {
+    compile->is_touched = false;
+    RETURN_IF_ERROR(MakeRoom(next_batch));
+    graphs_.WriteRows(*compile, compile->written_graphs, *this);
+    compile->written_graphs =
+        compile->graphs.size() - std::min(compile->graphs.size(), kLatestGraphs);
+    AddCompileRows(*compile, process);
+  }
+  state.touched.clear();
+  AddProcessRow(process);
   return MakeRoom(next_batch);
+}
+
+Result<void> TypingStage::PauseFile(const FileResult& progress, RowBatch& rows,
+                                    const NextBatch& next_batch) {
+  rows_ = &rows;
+  for (const std::unique_ptr<Process>& process : log_->processes.processes()) {
+    if (process->last_record_id == process->paused_record_id) continue;
+    processes_changed_ |=
+        process->paused_record_id == 0 || process->paused_rank != RankOf(process->state);
+    process->paused_record_id = process->last_record_id;
+    process->paused_rank = RankOf(process->state);
+    RETURN_IF_ERROR(PauseProcess(*process, next_batch));
+  }
+  AddFileRow(progress);
+  process_ = nullptr;
+  return {};
 }
 
 Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
@@ -148,9 +202,19 @@ Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
   rows_ = &rows;
   for (const std::unique_ptr<Process>& process : log_->processes.processes())
     RETURN_IF_ERROR(EndProcess(*process, next_batch));
+  AddFileRow(result);
+  graphs_.EndLog(log_->graphs);
+  log_.reset();
+  process_ = nullptr;
+  log_record_ = nullptr;
+  return {};
+}
+
+void TypingStage::AddFileRow(const FileResult& result) {
   const std::int64_t record_count = next_record_id_ - log_->first_record_id;
   const bool has_records = record_count > 0;
-  const bool has_contents = contents_.next_id() > log_->first_content_id;
+  // Logs that are read in turn share the ids of contents.
+  const bool has_contents = !log_->is_in_turn && contents_.next_id() > log_->first_content_id;
   const auto when = [](bool condition, std::int64_t value) {
     return condition ? std::optional(value) : std::nullopt;
   };
@@ -167,11 +231,6 @@ Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
                         .last_record_id = when(has_records, next_record_id_ - 1),
                         .first_content_id = when(has_contents, log_->first_content_id),
                         .last_content_id = when(has_contents, contents_.next_id() - 1)});
-  graphs_.EndLog(log_->graphs);
-  log_.reset();
-  process_ = nullptr;
-  log_record_ = nullptr;
-  return {};
 }
 
 }  // namespace tlparse

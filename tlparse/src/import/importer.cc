@@ -1,27 +1,24 @@
 #include "import/importer.h"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <chrono>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <random>
 #include <thread>
 
 #include "base/durable_rename.h"
 #include "base/remove_on_signal.h"
-#include "base/version.h"
 #include "base/worker_threads.h"
 #include "import/launches.h"
 #include "import/pipeline.h"
 #include "import/replace.h"
 #include "import/router.h"
+#include "import/run_state.h"
 #include "log/payload_index.h"
 #include "rows/core.h"
 #include "runtime/join.h"
@@ -35,28 +32,6 @@ namespace tlparse {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The directory that a path's file is in, for temporary files on the same file system.
-std::string DirectoryOf(const std::string& path) {
-  const std::string directory = fs::path(path).parent_path().string();
-  return directory.empty() ? "." : directory;
-}
-
-std::uint64_t RandomSeed() {
-  std::random_device device;
-  return static_cast<std::uint64_t>(device()) << 32 | device();
-}
-
-// Of version 4.
-std::string RandomUuid() {
-  const std::uint64_t high = (RandomSeed() & ~0xF000ULL) | 0x4000ULL;
-  const std::uint64_t low = (RandomSeed() & ~(0xC0ULL << 56)) | (0x80ULL << 56);
-  const std::string digits = fmt::format("{:016x}{:016x}", high, low);
-  return digits.substr(0, 8) + '-' + digits.substr(8, 4) + '-' + digits.substr(12, 4) + '-' +
-         digits.substr(16, 4) + '-' + digits.substr(20);
-}
-
-std::optional<Md5Digest> DigestOf(std::string_view hex) { return ParseMd5Hex(hex); }
 
 FileInfo InfoOf(const FoundLog& log) {
   FileInfo info;
@@ -121,6 +96,13 @@ class Load {
     for (const RuntimeInput& input : inputs) {
       if (bytes_total >= 0) bytes_total += input.size_bytes;
     }
+    if (options_.ends_watch && run_exists) RETURN_IF_ERROR(RemoveSkippedRows());
+    const bool has_rows = !files.empty() || !inputs.empty() || !skipped.empty();
+    if (options_.ends_watch && run_exists && !has_rows) {
+      RETURN_IF_ERROR(JoinRun(database_, summary_.run_id));
+      RETURN_IF_ERROR(JoinInputs(database_, summary_.run_id));
+      return Finish();
+    }
     RETURN_IF_ERROR(Prepare(run_exists));
     summary_.log_count = static_cast<std::int64_t>(files.size());
     Pipeline::Hooks hooks;
@@ -133,7 +115,7 @@ class Load {
     RETURN_IF_ERROR(Pipeline(*typing_, *writer_, tables_, shared_, {threads_, options_.times})
                         .Run(std::move(files), hooks));
     const StageTimer timer(options_.times, Stage::kFinishing);
-    const bool has_new = summary_.log_count > 0 || !inputs.empty();
+    const bool has_new = summary_.log_count > 0 || !inputs.empty() || options_.ends_watch;
     if (summary_.unchanged_count == 0 || has_new) RETURN_IF_ERROR(LogSkipped(skipped));
     RETURN_IF_ERROR(ReadRuntimeInputs(inputs, bytes_total));
     if (has_new) RETURN_IF_ERROR(JoinRun(database_, summary_.run_id));
@@ -143,11 +125,10 @@ class Load {
 
  private:
   Result<bool> FindRun() {
-    ASSIGN_OR_RETURN(Statement find, database_.Prepare("SELECT id FROM run WHERE name = ?"));
-    find.Bind(1, std::string_view(options_.run_name));
-    ASSIGN_OR_RETURN(const bool exists, find.Step());
-    if (exists) summary_.run_id = find.Int(0);
-    return exists;
+    ASSIGN_OR_RETURN(const std::optional<std::int64_t> run_id,
+                     FindRunId(database_, options_.run_name));
+    summary_.run_id = run_id.value_or(0);
+    return run_id.has_value();
   }
 
   Result<void> Prepare(bool run_exists) {
@@ -156,40 +137,14 @@ class Load {
       typing_->AddInitialRows(rows);
     } else {
       RETURN_IF_ERROR(typing_->Load(database_));
-      RETURN_IF_ERROR(LoadHashes());
+      ASSIGN_OR_RETURN(shared_.next_payload_id, LoadPayloads(database_, *index_));
     }
     if (!run_exists) {
       summary_.run_id = typing_->NextId<RunRow>();
-      rows.Add(RunRow{
-          .id = summary_.run_id,
-          .name = options_.run_name,
-          .created_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
-          .tool_version = kVersion,
-          .uuid = RandomUuid()});
+      AddRunRow(summary_.run_id, options_.run_name, rows);
     }
     typing_->BeginRun(summary_.run_id);
     return writer_->Insert(rows);
-  }
-
-  // Payloads of an existing database, ascending by hash.
-  Result<void> LoadHashes() {
-    ASSIGN_OR_RETURN(const std::int64_t last,
-                     database_.QueryInt("SELECT max(id) FROM payload_row"));
-    shared_.next_payload_id = last + 1;
-    ASSIGN_OR_RETURN(Statement hashes,
-                     database_.Prepare("SELECT hash, id FROM payload_hash_row ORDER BY hash"));
-    std::optional<Error> error;
-    RETURN_IF_ERROR(index_->AddSortedRun([&](PayloadIndex::Entry& entry) {
-      Result<bool> step = hashes.Step();
-      if (!step) error = step.error();
-      if (!step || !*step) return false;
-      const std::optional<Md5Digest> digest = DigestOf(hashes.Text(0));
-      if (!digest) return false;
-      entry = {*digest, 0, static_cast<std::uint32_t>(hashes.Int(1))};
-      return true;
-    }));
-    if (error) return tl::unexpected<Error>(*error);
-    return {};
   }
 
   // In ascending order, so that the table is filled from left to right.
@@ -248,6 +203,12 @@ class Load {
       bytes_before += input.size_bytes;
     }
     return {};
+  }
+
+  Result<void> RemoveSkippedRows() {
+    return database_.Execute(fmt::format(
+        "DELETE FROM import_log_row WHERE run_id = {} AND log_file_id IS NULL AND code_id = {}",
+        summary_.run_id, static_cast<int>(ImportCode::kSkippedFile)));
   }
 
   Result<void> LogSkipped(const std::vector<SkippedFile>& skipped) {

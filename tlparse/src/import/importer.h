@@ -29,6 +29,9 @@ struct ImportOptions {
   // False: `database_path` is replaced when everything has succeeded. True: it is added to (made if
   // it does not exist), in one transaction.
   bool append = false;
+  // The logs were followed while they grew (Follower): whatever of them is unchanged, rows that only
+  // the end of a load makes are made.
+  bool ends_watch = false;
   // Profiles, recorder dumps and the like, read after the logs; they become rows of the same run.
   std::vector<RuntimeInput> runtime_inputs;
   RuntimeOptions runtime;

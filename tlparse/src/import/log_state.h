@@ -46,7 +46,8 @@ struct LogState {
         processes(next_process_id, next_compile_id, file.mtime_us, file.has_mtime) {}
 
   FileInfo file;
-  std::int64_t id = 0;  // log_file.id
+  std::int64_t id = 0;      // log_file.id
+  bool is_in_turn = false;  // was set aside
   std::int64_t first_record_id = 1;
   std::int64_t next_record_id = 1;    // while it is set aside
   std::int64_t first_content_id = 1;  // the next one when the log was begun

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -122,19 +123,31 @@ Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const st
   return false;
 }
 
-Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::string& path) {
+namespace {
+
+// The ids of a log's records, in SQL; nothing: the run has no such log.
+struct LogRows {
+  std::int64_t log_file_id = 0;
+  std::string range;
+};
+
+Result<std::optional<LogRows>> FindLog(Database& database, std::int64_t run_id,
+                                       const std::string& path) {
   ASSIGN_OR_RETURN(Statement find,
                    database.Prepare("SELECT id, first_record_id, last_record_id FROM log_file "
                                     "WHERE run_id = ? AND path = ?"));
   find.Bind(1, run_id);
   find.Bind(2, std::string_view(path));
   ASSIGN_OR_RETURN(const bool exists, find.Step());
-  if (!exists) return {};
-  const std::int64_t log_file_id = find.Int(0);
+  if (!exists) return std::nullopt;
   const std::int64_t first = find.IsNull(1) ? 1 : find.Int(1);
   const std::int64_t last = find.IsNull(2) ? 0 : find.Int(2);
-  find.Reset();
-  const std::string range = fmt::format("BETWEEN {} AND {}", first, last);
+  return LogRows{find.Int(0), fmt::format("BETWEEN {} AND {}", first, last)};
+}
+
+// All but the records themselves, payloads and contents.
+Result<void> RemoveTypedRows(Database& database, const LogRows& log) {
+  const auto& [log_file_id, range] = log;
   const std::string processes =
       fmt::format("(SELECT id FROM process WHERE log_file_id = {})", log_file_id);
   const std::string compiles =
@@ -152,23 +165,49 @@ Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::strin
       database.Execute(fmt::format("DELETE FROM compile WHERE process_id IN {}", processes)));
   RETURN_IF_ERROR(database.Execute(
       fmt::format("DELETE FROM import_log_row WHERE log_file_id = {}", log_file_id)));
-  RETURN_IF_ERROR(
-      database.Execute(fmt::format("DELETE FROM process WHERE log_file_id = {}", log_file_id)));
+  return database.Execute(fmt::format("DELETE FROM process WHERE log_file_id = {}", log_file_id));
+}
+
+// Of the payloads in the temporary table `orphan`.
+constexpr char kRemoveOrphanPayloads[] =
+    "DELETE FROM payload_content_row WHERE payload_id IN (SELECT id FROM orphan);"
+    "DELETE FROM payload_hash_row WHERE hash IN (SELECT p.hash FROM payload_row p JOIN orphan o ON "
+    "o.id = p.id);"
+    "DELETE FROM payload_row WHERE id IN (SELECT id FROM orphan);"
+    "DROP TABLE orphan;";
+
+}  // namespace
+
+Result<void> RemoveLogRows(Database& database, std::int64_t run_id, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::optional<LogRows> log, FindLog(database, run_id, path));
+  if (!log) return {};
+  RETURN_IF_ERROR(RemoveTypedRows(database, *log));
+  return database.Execute(
+      fmt::format("DELETE FROM record_row WHERE id {}; DELETE FROM log_file WHERE id = {}",
+                  log->range, log->log_file_id));
+}
+
+Result<void> RemoveOrphans(Database& database) {
+  RETURN_IF_ERROR(database.Execute(
+      fmt::format("CREATE TEMP TABLE orphan AS SELECT id FROM payload_row EXCEPT SELECT payload_id "
+                  "FROM record_row WHERE payload_id IS NOT NULL;{}",
+                  kRemoveOrphanPayloads)));
+  return SettleContents(database, "NOT IN (SELECT id FROM record_row)");
+}
+
+Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::optional<LogRows> log, FindLog(database, run_id, path));
+  if (!log) return {};
+  RETURN_IF_ERROR(RemoveTypedRows(database, *log));
   // Payloads that nobody else uses go with their records.
   RETURN_IF_ERROR(database.Execute(fmt::format(
       "CREATE TEMP TABLE orphan AS SELECT DISTINCT payload_id AS id FROM record_row WHERE id {0} "
       "AND payload_id IS NOT NULL "
       "EXCEPT SELECT payload_id FROM record_row WHERE id NOT {0} AND payload_id IS NOT NULL;"
-      "DELETE FROM payload_content_row WHERE payload_id IN (SELECT id FROM orphan);"
-      "DELETE FROM payload_hash_row WHERE hash IN (SELECT p.hash FROM payload_row p JOIN orphan o "
-      "ON "
-      "o.id = p.id);"
-      "DELETE FROM payload_row WHERE id IN (SELECT id FROM orphan);"
-      "DROP TABLE orphan;"
-      "DELETE FROM record_row WHERE id {0};",
-      range)));
-  RETURN_IF_ERROR(SettleContents(database, range));
-  return database.Execute(fmt::format("DELETE FROM log_file WHERE id = {}", log_file_id));
+      "{1} DELETE FROM record_row WHERE id {0};",
+      log->range, kRemoveOrphanPayloads)));
+  RETURN_IF_ERROR(SettleContents(database, log->range));
+  return database.Execute(fmt::format("DELETE FROM log_file WHERE id = {}", log->log_file_id));
 }
 
 }  // namespace tlparse

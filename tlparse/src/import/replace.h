@@ -18,5 +18,8 @@ Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const st
 // Removes every row of the log under this path, if the run has one. Derived content that other logs
 // share stays, and names one of their records.
 Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::string& path);
+// The same, but payloads and derived content that nobody uses any more stay until RemoveOrphans.
+Result<void> RemoveLogRows(Database& database, std::int64_t run_id, const std::string& path);
+Result<void> RemoveOrphans(Database& database);
 
 }  // namespace tlparse

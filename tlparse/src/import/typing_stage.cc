@@ -89,6 +89,7 @@ std::int64_t TypingStage::BeginFile(const FileInfo& file) {
 
 std::unique_ptr<LogState> TypingStage::SetAside() {
   log_->next_record_id = next_record_id_;
+  log_->is_in_turn = true;
   process_ = nullptr;
   log_record_ = nullptr;
   return std::move(log_);
@@ -98,6 +99,12 @@ void TypingStage::TakeUp(std::unique_ptr<LogState> log) {
   log_ = std::move(log);
   next_record_id_ = log_->next_record_id;
   graphs_.TakeUp(log_->graphs);
+}
+
+void TypingStage::Abandon() {
+  graphs_.EndLog(log_->graphs);
+  log_.reset();
+  process_ = nullptr;
 }
 
 void TypingStage::ReserveRecordIds() {
@@ -124,6 +131,12 @@ void TypingStage::AddFindings(const Window& window, std::int64_t first_record_id
   }
 }
 
+void TypingStage::LogRemovedFile(std::int64_t bytes_read, std::string_view when, RowBatch& rows) {
+  import_log_.Add(rows, log_->id, {}, ImportCode::kRemovedFile,
+                  fmt::format("{}: removed by {}, after {} bytes of it were read", log_->file.path,
+                              when, bytes_read));
+}
+
 void TypingStage::LogSkippedFile(const SkippedFile& file, RowBatch& rows) {
   import_log_.Add(rows, std::nullopt, {}, ImportCode::kSkippedFile,
                   fmt::format("{}: {}", file.path, file.reason));
@@ -147,6 +160,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   record_.envelope = record.envelope_json;
   record_.process = &process_->state;
   record_.compile = log_->processes.CompileFor(*process_, record, record_.id);
+  if (record_.compile != nullptr) process_->state.Touch(*record_.compile);
   record_.attempt = record.envelope.attempt;
   record_.subgraph_name = record.envelope.subgraph_name;
   record_.payload_state = record.payload_state;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "artifacts/artifact.h"
@@ -50,6 +51,8 @@ class TypingStage final : public IngestContext {
   // its own: see ReserveRecordIds.
   std::unique_ptr<LogState> SetAside();
   void TakeUp(std::unique_ptr<LogState> log);
+  // The log that was taken up last is not read on, and its end is not written.
+  void Abandon();
   // The next log that is begun has record ids of its own, which no other log comes between.
   void ReserveRecordIds();
   // Rows of one window; `window` and `rows` must live until the rows are written.
@@ -60,6 +63,18 @@ class TypingStage final : public IngestContext {
   // many where a file has many compiles, so they go into as many batches as they fill, `rows`
   // first.
   Result<void> EndFile(const FileResult& result, RowBatch& rows, const NextBatch& next_batch);
+  // For a log that may go on: rows of its processes and compiles as they are by now, of those that
+  // have changed, and the file's. They have the keys of the rows that EndFile makes; the writer
+  // replaces rows (BatchWriter::Replace). The file's content hash stays empty until EndFile.
+  Result<void> PauseFile(const FileResult& progress, RowBatch& rows, const NextBatch& next_batch);
+  // The rows of the log's records that are not true any more: table, record_id. To be removed before
+  // the rows of the next PauseFile are written.
+  std::vector<std::pair<std::string_view, std::int64_t>> TakeWithdrawn() {
+    return std::exchange(withdrawn_, {});
+  }
+  // Whether processes came or got another rank since the last call.
+  bool TakeProcessesChanged() { return std::exchange(processes_changed_, false); }
+  void LogRemovedFile(std::int64_t bytes_read, std::string_view when, RowBatch& rows);
   void LogSkippedFile(const SkippedFile& file, RowBatch& rows);
 
   ImportLog& import_log() { return import_log_; }
@@ -80,6 +95,9 @@ class TypingStage final : public IngestContext {
   StackPool& stacks() override { return stacks_; }
   void NoteTime(std::int64_t epoch_us, TimeBasis basis) override;
   std::optional<std::int64_t> Time() const override;
+  void Withdraw(std::string_view table, std::int64_t record_id) override {
+    withdrawn_.emplace_back(table, record_id);
+  }
   void Log(ImportCode code, std::string message) override;
   using IngestContext::NextId;
 
@@ -101,8 +119,12 @@ class TypingStage final : public IngestContext {
   Result<simdjson::dom::element> EnvelopeRoot();
   Result<simdjson::dom::element> ParseEnvelope();
   Result<void> EndProcess(Process& process, const NextBatch& next_batch);
+  Result<void> PauseProcess(Process& process, const NextBatch& next_batch);
   Result<void> MakeRoom(const NextBatch& next_batch);
-  void AddCompileRows(CompileState& compile, const ProcessState& process);
+  void AddCompileRows(CompileState& compile, const Process& process);
+  void AddProcessRow(const Process& process);
+  void AddFileRow(const FileResult& result);
+  std::optional<std::int64_t> RankOf(const ProcessState& process) const;
 
   TableSet& tables_;
   TextPool texts_;
@@ -121,6 +143,8 @@ class TypingStage final : public IngestContext {
   std::int64_t next_compile_id_ = 1;
 
   std::unique_ptr<LogState> log_;  // the one being read
+  std::vector<std::pair<std::string_view, std::int64_t>> withdrawn_;
+  bool processes_changed_ = false;
 
   // The record being typed.
   RowBatch* rows_ = nullptr;

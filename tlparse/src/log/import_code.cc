@@ -143,6 +143,8 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kAssumedFormat, kI, "assumed_format",
      "The file names a version of its format that this tlparse does not know; it was read like the "
      "nearest known one."},
+    {C::kRemovedFile, kI, "removed_file",
+     "The log was removed while 'tlparse watch' followed it. The rows of what was read stay."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

@@ -66,6 +66,7 @@ enum class ImportCode : std::uint8_t {
   kRefusedPickle,
   kUnknownRank,
   kAssumedFormat,
+  kRemovedFile,
   kCount
 };
 

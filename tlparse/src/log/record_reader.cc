@@ -46,7 +46,13 @@ bool RecordReader::Fill(Window& window) {
   if (is_done_) return false;
   window.file_offset = window_offset_;
   window.first_line = window_line_;
-  window.end = ReadRecords(window);
+  window.end = ReadRecords(window, {});
+  NoteOdd(window);
+  Take(window);
+  return true;
+}
+
+void RecordReader::Take(Window& window) {
   const std::string_view rest = window.bytes.view().substr(window.end);
   carry_.set_size(0);
   carry_.Append(rest);
@@ -64,17 +70,21 @@ bool RecordReader::Fill(Window& window) {
                           .byte_offset = window_offset_,
                           .message = input_error_};
   }
-  return true;
 }
 
-std::size_t RecordReader::ReadRecords(Window& window) {
+std::size_t RecordReader::ReadRecords(Window& window, const Growth& growth) {
   ByteBuffer& bytes = window.bytes;
   bytes.Append(carry_.view());
   std::size_t target = std::max(window_bytes_, bytes.size() + window_bytes_ / 2);
+  bool is_dry = false;
   while (true) {
     bytes.Reserve(target);
     while (!is_at_end_ && bytes.size() < target) {
       Result<std::size_t> read = input_->Read(bytes.data() + bytes.size(), target - bytes.size());
+      if (read && *read == 0 && growth.may_grow) {
+        is_dry = true;
+        break;
+      }
       if (!read || *read == 0) {
         is_at_end_ = true;
         if (!read) input_error_ = read.error().message;
@@ -88,6 +98,7 @@ std::size_t RecordReader::ReadRecords(Window& window) {
     window.chunks.clear();
     FindChunks(bytes.view(), window.chunks);
     if (is_at_end_) return bytes.size();
+    if (is_dry) return CutOfGrowing(window, growth.whole);
     const std::size_t cut = FindCut(bytes.view(), window.chunks);
     if (cut != 0) return cut;
     if (bytes.size() >= max_record_bytes_) {

@@ -12,6 +12,7 @@
 #include "base/input.h"
 #include "base/result.h"
 #include "log/byte_buffer.h"
+#include "log/envelope.h"
 #include "log/window.h"
 
 namespace tlparse {
@@ -30,6 +31,17 @@ class RecordReader {
   // False: the file had ended before; window is empty. With the last window ends_file is true.
   // Input errors are findings.
   bool Fill(Window& window);
+  // The same of an input that may still grow (OpenGrowingInput): the records that nothing written
+  // later can change. With `whole`, which parses its envelope, the last one counts as such if it is
+  // whole by itself: its payload has the claimed MD5, or it names none. False: no more by now. What
+  // is read does not depend on where the file was cut by the calls unless is_odd().
+  bool FillWhole(Window& window, EnvelopeParser* whole);
+  // From now on Fill reads what is left.
+  void EndGrowth() { input_->EndGrowth(); }
+  // Payload lines followed a record that had been taken for whole: the file should be read anew.
+  bool is_odd() const { return is_odd_; }
+  // Bytes that were read and belong to no record yet.
+  std::size_t held_bytes() const { return carry_.size(); }
 
   // Of the file so far.
   std::int64_t bytes_read() const { return bytes_read_; }
@@ -38,8 +50,18 @@ class RecordReader {
   const InputStream& input() const { return *input_; }
 
  private:
-  // Reads until the window holds a whole record; returns where the unfinished one begins.
-  std::size_t ReadRecords(Window& window);
+  // How far a file that may grow is taken.
+  struct Growth {
+    bool may_grow = false;
+    EnvelopeParser* whole = nullptr;
+  };
+  // Reads until the window holds a whole record; returns where the unfinished one begins. 0 of an
+  // input that may grow: nothing is whole yet.
+  std::size_t ReadRecords(Window& window, const Growth& growth);
+  std::size_t CutOfGrowing(const Window& window, EnvelopeParser* whole) const;
+  // What ReadRecords has found is the window; what is behind it is carried over.
+  void Take(Window& window);
+  void NoteOdd(const Window& window);
   void CountLines(const Window& window);
 
   std::unique_ptr<InputStream> input_;
@@ -58,6 +80,8 @@ class RecordReader {
   bool is_at_end_ = false;
   std::string input_error_;  // empty: none
   bool is_done_ = false;
+  bool took_last_ = false;  // the window before ended with a record that might have gone on
+  bool is_odd_ = false;
 };
 
 }  // namespace tlparse

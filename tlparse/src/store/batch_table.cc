@@ -134,10 +134,51 @@ BatchWriter::BatchWriter(Database& database, const TableSet& tables)
     : database_(database), tables_(tables) {}
 BatchWriter::~BatchWriter() = default;
 
+namespace {
+
+// " WHERE true ON CONFLICT(key) DO UPDATE SET …" for all columns that rows give values for.
+Result<std::string> ConflictClause(Database& database, const TableSet::Table& table) {
+  ASSIGN_OR_RETURN(Statement keys,
+                   database.Prepare("SELECT name FROM pragma_table_info(?) WHERE pk "
+                                    "> 0 ORDER BY pk"));
+  keys.Bind(1, table.name);
+  std::string key, set;
+  std::vector<std::string> names;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, keys.Step());
+    if (!has_row) break;
+    names.emplace_back(keys.Text(0));
+    key += fmt::format("{}\"{}\"", key.empty() ? "" : ",", names.back());
+  }
+  for (const std::string_view column : table.columns) {
+    if (std::find(names.begin(), names.end(), column) == names.end())
+      set += fmt::format("{0}\"{1}\"=coalesce(excluded.\"{1}\",\"{1}\")", set.empty() ? "" : ",",
+                         column);
+  }
+  return fmt::format(" WHERE true ON CONFLICT({}) DO UPDATE SET {}", key, set);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<BatchWriter>> BatchWriter::Make(Database& database, const TableSet& tables) {
+  return Make(database, tables, {}, true);
+}
+
+Result<std::unique_ptr<BatchWriter>> BatchWriter::MakeReplacing(
+    Database& database, const TableSet& tables, std::span<const std::string_view> replaced) {
+  return Make(database, tables, replaced, false);
+}
+
+Result<std::unique_ptr<BatchWriter>> BatchWriter::Make(Database& database, const TableSet& tables,
+                                                       std::span<const std::string_view> replaced,
+                                                       bool appends) {
   std::unique_ptr<BatchWriter> writer(new BatchWriter(database, tables));
   for (const TableSet::Table& table : tables.tables()) {
-    if (Result<void> added = writer->AddTarget(table); !added) {
+    std::string conflict;
+    if (std::find(replaced.begin(), replaced.end(), table.name) != replaced.end()) {
+      ASSIGN_OR_RETURN(conflict, ConflictClause(database, table));
+    }
+    if (Result<void> added = writer->AddTarget(table, conflict, appends); !added) {
       return Fail(ErrorCode::kInternal,
                   fmt::format("table {}: {}", table.name, added.error().message));
     }
@@ -145,7 +186,8 @@ Result<std::unique_ptr<BatchWriter>> BatchWriter::Make(Database& database, const
   return writer;
 }
 
-Result<void> BatchWriter::AddTarget(const TableSet::Table& table) {
+Result<void> BatchWriter::AddTarget(const TableSet::Table& table, const std::string& conflict,
+                                    bool appends) {
   Target target;
   target.source = std::make_unique<BatchSource>();
   target.source->columns = table.columns.size();
@@ -161,11 +203,11 @@ Result<void> BatchWriter::AddTarget(const TableSet::Table& table) {
       to += fmt::format("{}\"{}\"", i == first ? "" : ",", table.columns[i]);
       from += fmt::format("{}c{}", i == first ? "" : ",", i);
     }
-    return database_.Prepare(
-        fmt::format("INSERT INTO \"{}\"({}) SELECT {} FROM \"{}\"", table.name, to, from, module));
+    return database_.Prepare(fmt::format("INSERT INTO \"{}\"({}) SELECT {} FROM \"{}\"{}",
+                                         table.name, to, from, module, conflict));
   };
   ASSIGN_OR_RETURN(target.insert, insert_from(0));
-  if (BeginsWithRowid(database_, table)) {
+  if (appends && BeginsWithRowid(database_, table)) {
     ASSIGN_OR_RETURN(target.append, insert_from(1));
   }
   targets_.push_back(std::move(target));

@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -23,6 +26,11 @@ class BatchWriter {
   // `database` has all tables of `tables`, each with the columns named there (kInternal
   // otherwise); it may have more. Both must outlive the writer.
   static Result<std::unique_ptr<BatchWriter>> Make(Database& database, const TableSet& tables);
+  // The same for rows that come out of order and may be removed meanwhile: ids are taken as they
+  // are. A row of one of `replaced` sets the columns of the row that has its primary key already,
+  // but for those where it is NULL.
+  static Result<std::unique_ptr<BatchWriter>> MakeReplacing(
+      Database& database, const TableSet& tables, std::span<const std::string_view> replaced);
   ~BatchWriter();
   BatchWriter(const BatchWriter&) = delete;
   BatchWriter& operator=(const BatchWriter&) = delete;
@@ -39,7 +47,10 @@ class BatchWriter {
     std::int64_t last_id = 0;         // the greatest this writer has inserted; 0: none yet
   };
   BatchWriter(Database& database, const TableSet& tables);
-  Result<void> AddTarget(const TableSet::Table& table);
+  static Result<std::unique_ptr<BatchWriter>> Make(Database& database, const TableSet& tables,
+                                                   std::span<const std::string_view> replaced,
+                                                   bool appends);
+  Result<void> AddTarget(const TableSet::Table& table, const std::string& conflict, bool appends);
   Result<void> Insert(Target& target, const std::vector<Cell>& cells);
 
   Database& database_;

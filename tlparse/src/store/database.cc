@@ -90,7 +90,7 @@ constexpr char kBulkLoadPragmas[] =
     "locking_mode = EXCLUSIVE;"
     "PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;";
 constexpr char kAppendPragmas[] =
-    "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; PRAGMA "
+    "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; PRAGMA "
     "temp_store = MEMORY;";
 constexpr char kReadPragmas[] =
     "PRAGMA query_only = ON; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
@@ -132,6 +132,8 @@ Result<Database> Database::Open(const std::string& path, Mode mode) {
       return tl::unexpected<Error>(std::move(check).error());
     }
   }
+  // A database that was watched has a write-ahead log, which stays while others read it.
+  if (mode == Mode::kAppend) (void)database.Execute("PRAGMA journal_mode = DELETE").has_value();
   RETURN_IF_ERROR(database.Execute(mode == Mode::kBulkLoad ? kBulkLoadPragmas
                                    : mode == Mode::kAppend ? kAppendPragmas
                                                            : kReadPragmas));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/findings/findings.h"
+#include "analysis/findings/live.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/status.h"
 #include "base/result.h"
@@ -32,6 +33,7 @@ struct FindingContext {
   // be the damage.
   std::vector<char> is_damaged;
   std::vector<Finding> findings;
+  const LiveJob* live = nullptr;  // not null: the job runs
 
   static Result<FindingContext> Make(Database& database, const FindingsOptions& options,
                                      const RanksAnswer& ranks);
@@ -81,6 +83,9 @@ struct FindingContext {
 using FindingFamily = Result<void> (*)(FindingContext&);
 Result<void> FindFailures(FindingContext& context);
 Result<void> FindEnds(FindingContext& context);  // FindFailures, and logs that end inside a compile
+Result<void> FindStuck(FindingContext& context);  // of a job that runs
+// Whether a finding of this kind stands whatever the ranks of a running job do next.
+bool IsSettledWhileRunning(FindingKind kind);
 Result<void> FindDivergences(FindingContext& context);
 Result<void> FindIssuedCollectives(FindingContext& context);  // what recorder dumps tell
 Result<void> FindCacheCauses(FindingContext& context);

@@ -242,7 +242,7 @@ void StopFinder::Tell() {
 
 Result<void> FindEnds(FindingContext& context) {
   RETURN_IF_ERROR(FindFailures(context));
-  StopFinder(context).Run();
+  if (context.live == nullptr) StopFinder(context).Run();
   return {};
 }
 

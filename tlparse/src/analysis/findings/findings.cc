@@ -45,9 +45,17 @@ constexpr std::array<std::string_view, 3> kSeverities = {"error", "warning", "no
 // Families in the order in which they may build on each other: those that explain what a rank does
 // not do any more come before those that compare ranks. A new family is a function and a row.
 constexpr FindingFamily kFamilies[] = {
-    &FindEnds,        &FindDivergences,  &FindIssuedCollectives, &FindCacheCauses,
-    &FindRecompiles,  &FindGraphBreaks,  &FindSlowRanks,         &FindAbsentAndLateRanks,
-    &FindLaunchNotes, &FindImportErrors,
+    &FindEnds,
+    &FindStuck,
+    &FindDivergences,
+    &FindIssuedCollectives,
+    &FindCacheCauses,
+    &FindRecompiles,
+    &FindGraphBreaks,
+    &FindSlowRanks,
+    &FindAbsentAndLateRanks,
+    &FindLaunchNotes,
+    &FindImportErrors,
 };
 
 std::string WithoutNumbers(std::string_view text) {
@@ -114,31 +122,22 @@ std::optional<FindingSeverity> FindingSeverityOf(std::string_view name) {
   return std::nullopt;
 }
 
-Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options) {
-  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
-  RanksOptions ranks_options;
-  ranks_options.run = options.run;
-  ranks_options.launch = options.launch;
-  ranks_options.world_size = options.world_size;
-  Result<RanksAnswer> ranks = AnalyzeRanks(database, ranks_options);
-  if (ranks) return FindFindings(database, options, *ranks);
-  // Dumps without logs answer what they can.
-  Result<Job> without_logs = Job::LoadWithoutLogs(database, options.run);
-  if (!without_logs || options.launch) return tl::unexpected<Error>(ranks.error());
-  RanksAnswer nobody;
-  nobody.cache.job = std::move(*without_logs);
-  return FindFindings(database, options, nobody);
-}
+namespace {
 
-Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options,
-                                          const RanksAnswer& ranks) {
+Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& options,
+                                  const RanksAnswer& ranks, const LiveJob* live) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   ASSIGN_OR_RETURN(FindingContext context, FindingContext::Make(database, options, ranks));
+  context.live = live;
   if (context.job.participants().empty()) {
     RETURN_IF_ERROR(FindIssuedCollectives(context));
     RETURN_IF_ERROR(FindImportErrors(context));
   } else {
     for (const FindingFamily family : kFamilies) RETURN_IF_ERROR(family(context));
+  }
+  if (live != nullptr) {
+    std::erase_if(context.findings,
+                  [](const Finding& finding) { return !IsSettledWhileRunning(finding.kind); });
   }
   for (Finding& finding : context.findings) {
     if (!finding.launch) finding.launch = context.job.launch();
@@ -147,6 +146,39 @@ Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOpti
   }
   Order(context.findings);
   return std::move(context.findings);
+}
+
+Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& options,
+                                  const LiveJob* live) {
+  ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+  RanksOptions ranks_options;
+  ranks_options.run = options.run;
+  ranks_options.launch = options.launch;
+  ranks_options.world_size = options.world_size;
+  Result<RanksAnswer> ranks = AnalyzeRanks(database, ranks_options);
+  if (ranks) return Find(database, options, *ranks, live);
+  // Dumps without logs answer what they can.
+  Result<Job> without_logs = Job::LoadWithoutLogs(database, options.run);
+  if (!without_logs || options.launch) return tl::unexpected<Error>(ranks.error());
+  RanksAnswer nobody;
+  nobody.cache.job = std::move(*without_logs);
+  return Find(database, options, nobody, live);
+}
+
+}  // namespace
+
+Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options) {
+  return Find(database, options, nullptr);
+}
+
+Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options,
+                                          const RanksAnswer& ranks) {
+  return Find(database, options, ranks, nullptr);
+}
+
+Result<std::vector<Finding>> FindLiveFindings(Database& database, const FindingsOptions& options,
+                                              const LiveJob& live) {
+  return Find(database, options, &live);
 }
 
 }  // namespace tlparse

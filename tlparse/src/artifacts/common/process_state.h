@@ -87,6 +87,8 @@ struct CompileState {
   Direction next_direction = Direction::kUnknown;
   FamilyStates next_families;
   bool ends_inside_event = false;  // a chromium B without E at the end of the log
+  bool is_touched = false;         // in ProcessState::touched
+  std::size_t written_graphs = 0;  // rows of graphs that are in the database, the latest excepted
 };
 
 struct ProcessState {
@@ -117,6 +119,12 @@ struct ProcessState {
 
   std::vector<std::unique_ptr<CompileState>> compiles;              // in order of appearance
   std::unordered_map<std::string, CompileState*> compile_by_label;  // latest generation
+  // Compiles whose rows are not written, or have changed since.
+  std::vector<CompileState*> touched;
+  void Touch(CompileState& compile) {
+    if (!compile.is_touched) touched.push_back(&compile);
+    compile.is_touched = true;
+  }
   CompileState* FindCompile(const std::string& label) const {
     auto found = compile_by_label.find(label);
     return found == compile_by_label.end() ? nullptr : found->second;

@@ -83,6 +83,7 @@ struct PendingFxEvent {
   std::string aot_number;   // "7" of the AOT id 7_forward; "" if the code does not tell
   bool is_forward = false;  // of a graph that has a backward
   bool is_backward = false;
+  bool is_written = false;  // its row is in the database, without parent
 };
 
 // FX lookups and the AOTAutograd lookup around them, of one compile and subgraph. The order differs

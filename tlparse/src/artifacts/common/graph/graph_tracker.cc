@@ -187,12 +187,13 @@ void GraphTracker::SetDirection(CompileState& compile, std::string_view cache_ke
   }
 }
 
-void GraphTracker::WriteRows(CompileState& compile, IngestContext& context) {
+void GraphTracker::WriteRows(CompileState& compile, std::size_t first, IngestContext& context) {
   RowBatch& rows = context.rows();
   const auto text = [&rows](std::string_view value) {
     return value.empty() ? std::nullopt : std::optional<StaticText>(SafeText(rows, value));
   };
-  for (const std::unique_ptr<GraphState>& graph : compile.graphs) {
+  for (std::size_t ordinal = first; ordinal < compile.graphs.size(); ++ordinal) {
+    const std::unique_ptr<GraphState>& graph = compile.graphs[ordinal];
     rows.Add(GraphRow{.id = graph->id,
                       .compile_id = compile.id,
                       .ordinal = graph->ordinal,

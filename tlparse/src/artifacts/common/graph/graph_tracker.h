@@ -59,8 +59,9 @@ class GraphTracker {
   void BeginLog(LogGraphs& log);
   void TakeUp(LogGraphs& log) { log_ = &log; }
   void EndLog(LogGraphs& log);
-  // Writes the rows of all graphs of the compile; called when the process ends.
-  void WriteRows(CompileState& compile, IngestContext& context);
+  // Writes the rows of the compile's graphs from the one with ordinal `first` on; of all of them
+  // when the process ends.
+  void WriteRows(CompileState& compile, std::size_t first, IngestContext& context);
 
   // Called when a segment closes, for every ingestor.
   std::function<void(CompileState&, GraphState&)> on_close;

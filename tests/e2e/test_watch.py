@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""tlparse watch: logs that grow, are rewritten or go; whatever happened, the database equals a fresh ingest."""
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+import same_rows
+
+KILLS = int(os.environ.get("TRACEKIT_KILLS", "10"))
+LIMIT_S = float(os.environ.get("TRACEKIT_LIMIT_S", "240"))  # for whatever is waited for: no test depends on speed
+
+
+class Watching(harness.EndToEnd):
+    """Writes logs into a directory that tlparse watches."""
+
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(11)
+        os.mkdir(self.path("logs"))
+        self.running = []
+        self.addCleanup(self.end_all)
+
+    def end_all(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def start(self, *arguments):
+        output = open(self.path("watch.out"), "ab")
+        self.addCleanup(output.close)
+        process = subprocess.Popen([harness.TLPARSE, "watch", "logs", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+                                   stdout=output, stderr=subprocess.STDOUT)
+        self.running.append(process)
+        return process
+
+    def output(self):
+        with open(self.path("watch.out"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def events(self):
+        return [json.loads(line) for line in self.output().splitlines() if line.startswith("{") and line.endswith("}")]
+
+    def wait_for(self, what, condition):
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            try:
+                if condition():
+                    return
+            except (harness.sqlite3.OperationalError, harness.sqlite3.DatabaseError, IndexError):
+                pass
+            time.sleep(0.1)
+        self.fail(f"{what}: not within {LIMIT_S} s\n{self.output()[-2000:]}")
+
+    def wait_for_records(self, count, database="w.db", path="%"):
+        sql = "SELECT sum(record_count) FROM log_file WHERE path LIKE ?"
+        self.wait_for(f"{count} records", lambda: harness.rows(self.path(database), sql, path)[0][0] == count)
+
+    def end(self, process, number=signal.SIGINT):
+        process.send_signal(number)
+        self.assertEqual(process.wait(LIMIT_S), 0, self.output()[-2000:])
+
+    def append(self, name, data):
+        with open(self.path("logs", name), "ab") as file:
+            file.write(data)
+
+    def assert_fresh(self, database="w.db"):
+        """One file, indexes included, with the rows of a fresh ingest."""
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(database) and name != database], [])
+        if os.path.exists(self.path("fresh.db")):
+            os.remove(self.path("fresh.db"))
+        self.tlparse("logs", "--db", "fresh.db", "--db-only")
+        self.assertEqual(same_rows.differences(self.path(database), self.path("fresh.db")), [])
+        indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' ORDER BY 1"
+        self.assertEqual(harness.rows(self.path(database), indexes), harness.rows(self.path("fresh.db"), indexes))
+        self.assertEqual(harness.rows(self.path(database), "PRAGMA integrity_check"), [["ok"]])
+
+    def ranks(self, count=4):
+        """Logs of a job, by name."""
+        return {f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log":
+                harness.log_bytes(harness.bundled("diverge_config_2_6", rank % 3)) for rank in range(count)}
+
+    def records(self, data):
+        with open(self.path("count.log"), "wb") as file:
+            file.write(data)
+        self.tlparse("count.log", "--db", "count.db", "--db-only")
+        count = harness.rows(self.path("count.db"), "SELECT record_count FROM log_file")[0][0]
+        os.remove(self.path("count.db"))
+        return count
+
+
+class Watch(Watching):
+    def test_grown_in_pieces(self):
+        """Cut at any byte, in an empty directory at first."""
+        logs = self.ranks()
+        process = self.start("--db", "w.db", "--json")
+        self.wait_for("the database", lambda: harness.rows(self.path("w.db"), "SELECT count(*) FROM run") == [[1]])
+        done = dict.fromkeys(logs, 0)
+        while any(done[name] < len(data) for name, data in logs.items()):
+            for name, data in logs.items():
+                size = self.random.choice((1, 50, 5000, 200000, len(data) // 6))
+                self.append(name, data[done[name]:done[name] + size])
+                done[name] += size
+            time.sleep(0.05)
+        total = sum(map(self.records, logs.values()))
+        self.wait_for_records(total)  # the last records included, which nothing follows
+        self.end(process)
+        self.assert_fresh()
+        events = self.events()
+        self.assertEqual({event["rank"] for event in events if event["event"] == "status"}, set(range(3)))
+        self.assertIn('{"event":"end"', self.output())
+
+    def test_once(self):
+        logs = self.ranks(2)
+        for name, data in logs.items():
+            self.append(name, data[:len(data) // 2])
+        self.tlparse("watch", "logs", "--once", "--db", "w.db")
+        self.assert_fresh()
+        for name, data in logs.items():
+            self.append(name, data[len(data) // 2:])
+        shown = self.tlparse("watch", "logs", "--once", "--db", "w.db", "--world-size", "4").stdout
+        self.assertIn("ranks 2,3: no log yet", shown)
+        self.assert_fresh()
+        self.tlparse("logs", "--db", "w.db", "--db-only")  # nothing is new
+        self.assert_fresh()
+
+    def test_output_directory(self):
+        for name, data in self.ranks(2).items():
+            self.append(name, data)
+        self.tlparse("watch", "logs", "--once", "-o", "out")
+        for name in ("index.html", "trace.db", "rank_0/compile_directory.json"):
+            self.assertTrue(os.path.exists(self.path("out", name)), name)
+        self.assertIn("--overwrite", self.tlparse("watch", "logs", "--once", "-o", "out", expect=2).stderr)
+
+    def test_compressed(self):
+        """A compressed log that comes in pieces."""
+        name, data = next(iter(self.ranks(1).items()))
+        packed = gzip.compress(data)
+        process = self.start("--db", "w.db")
+        for begin in range(0, len(packed), len(packed) // 5 + 1):
+            self.append(name + ".gz", packed[begin:begin + len(packed) // 5 + 1])
+            time.sleep(0.4)
+        self.wait_for_records(self.records(data))
+        self.end(process)
+        self.assert_fresh()
+
+    def test_rewritten_rotated_removed_late(self):
+        logs = list(self.ranks(4).items())
+        (one, first), (two, second), (three, third), (four, fourth) = logs
+        process = self.start("--db", "w.db")
+        self.append(one, first[:len(first) // 2])
+        self.append(two, second)
+        self.append(three, third[:len(third) // 2])
+        self.wait_for_records(self.records(second), path="%" + two)
+        self.wait_for("rank 0", lambda: harness.rows(
+            self.path("w.db"), "SELECT record_count > 5 FROM log_file WHERE path LIKE ?", "%" + one) == [[1]])
+        # Truncated and written again with something else
+        with open(self.path("logs", one), "wb") as file:
+            file.write(fourth[:len(fourth) // 3])
+        # Replaced by another file
+        with open(self.path("new"), "wb") as file:
+            file.write(third)
+        os.replace(self.path("new"), self.path("logs", three))
+        # Rotated: the old file has another name, a new one its name
+        os.rename(self.path("logs", two), self.path("logs", "dedicated_log_torch_trace_rank_7_abcdefgh.log"))
+        self.append(two, fourth)
+        self.wait_for_records(self.records(fourth[:fourth.rfind(b"\nV", 0, len(fourth) // 3) + 1]), path="%" + one)
+        self.wait_for_records(self.records(third), path="%" + three)
+        self.wait_for_records(self.records(fourth), path="%" + two)
+        self.wait_for_records(self.records(second), path="%rank_7_%")
+        self.end(process)
+        self.assert_fresh()
+
+    def test_removed(self):
+        (one, first), (two, second) = self.ranks(2).items()
+        self.append(one, first)
+        self.append(two, second)
+        process = self.start("--db", "w.db")
+        self.wait_for_records(self.records(first) + self.records(second))
+        os.remove(self.path("logs", two))
+        self.wait_for("the row of the import log", lambda: harness.rows(
+            self.path("w.db"), "SELECT count(*) FROM import_log WHERE code = 'removed_file'") == [[1]])
+        self.end(process)
+        self.assertEqual(harness.rows(self.path("w.db"), "SELECT record_count FROM log_file WHERE path LIKE ?", "%" + two),
+                         [[self.records(second)]])
+        message = harness.rows(self.path("w.db"), "SELECT message FROM import_log WHERE code = 'removed_file'")[0][0]
+        self.assertRegex(message, r"removed by \d{4}-\d\d-\d\dT")
+
+    def test_half_a_record(self):
+        name, data = next(iter(self.ranks(1).items()))
+        cut = data.rfind(b"\n\t", 0, len(data) // 2) + 5  # within a payload
+        self.append(name, data[:cut])
+        process = self.start("--db", "w.db")
+        whole = self.records(data[:data.rfind(b"\nV", 0, cut) + 1])
+        self.wait_for_records(whole)
+        self.append(name, data[cut:])
+        self.wait_for_records(self.records(data))
+        self.end(process)
+        self.assert_fresh()
+
+    def test_killed(self):
+        logs = self.ranks(3)
+        done = dict.fromkeys(logs, 0)
+        for _ in range(KILLS):
+            process = self.start("--db", "w.db")
+            until = time.monotonic() + self.random.uniform(0.02, 1.5)
+            while time.monotonic() < until:
+                for name, data in logs.items():
+                    size = self.random.randrange(1 + len(data) // 20)
+                    self.append(name, data[done[name]:done[name] + size])
+                    done[name] += size
+                time.sleep(0.05)
+            process.kill()
+            process.wait()
+            if os.path.exists(self.path("w.db")):
+                connection = harness.sqlite3.connect(self.path("w.db"))
+                self.assertEqual(list(connection.execute("PRAGMA integrity_check")), [("ok",)])
+                connection.close()
+        self.tlparse("watch", "logs", "--once", "--db", "w.db")
+        self.assert_fresh()
+
+    def test_killed_and_ingested(self):
+        """What a killed watch left, `tlparse --db` goes on with."""
+        for name, data in self.ranks(2).items():
+            self.append(name, data)
+        process = self.start("--db", "w.db")
+        self.wait_for("some rows", lambda: harness.rows(self.path("w.db"), "SELECT count(*) > 0 FROM log_file") == [[1]])
+        process.kill()
+        process.wait()
+        self.tlparse("logs", "--db", "w.db", "--db-only")
+        self.assert_fresh()
+
+    def test_many(self):
+        logs = self.ranks(64)
+        process = self.start("--db", "w.db", "--until-idle", "4s")
+        for part in range(4):
+            for name, data in logs.items():
+                self.append(name, data[part * len(data) // 4:(part + 1) * len(data) // 4])
+            time.sleep(0.3)
+        self.assertIn(process.wait(LIMIT_S), (0, 1))
+        self.assert_fresh()
+
+    def test_mistakes(self):
+        for arguments, text in ((["none"], "no such directory"), (["logs", "--alert", "nonsense", "--exec", "true"], "no finding"),
+                                (["logs", "--alert", "stuck>x", "--exec", "true"], "seconds"),
+                                (["logs", "--alert", "stuck"], "--exec"), (["logs", "--until-idle", "soon"], "seconds")):
+            done = self.tlparse("watch", *arguments, "--db", "w.db", expect=2)
+            self.assert_one_line_of_complaint(done)
+            self.assertIn(text, done.stderr)
+
+
+class Recorded(Watching):
+    """Recorded jobs, where they are."""
+
+    JOBS = os.path.join(os.path.dirname(harness.ROOT), "shared", "jobs")
+
+    def job(self, name):
+        folder = os.path.join(self.JOBS, name, "logs")
+        if not os.path.isdir(folder):
+            self.skipTest(f"{folder} is not there")
+        return {file[:-4]: harness.log_bytes(os.path.join(folder, file)) for file in sorted(os.listdir(folder))}
+
+    def test_growing(self):
+        """Growth as recorded, 40 times as fast, cut at random places."""
+        logs = self.job("growing")
+        process = self.start("--db", "w.db", "--json")
+        with open(os.path.join(self.JOBS, "growing", "arrival.jsonl"), encoding="utf-8") as file:
+            arrivals = [json.loads(line) for line in file]
+        began, first, done = time.monotonic(), arrivals[0]["t"], dict.fromkeys(logs, 0)
+        for arrival in arrivals:
+            time.sleep(max(0, (arrival["t"] - first) / 40 - (time.monotonic() - began)))
+            name = arrival["file"]
+            end = max(done[name], arrival["size"] - self.random.randrange(3000))
+            self.append(name, logs[name][done[name]:end])
+            done[name] = end
+        for name, data in logs.items():
+            self.append(name, data[done[name]:])
+        self.wait_for_records(sum(map(self.records, logs.values())))
+        self.end(process)
+        self.assert_fresh()
+
+    def test_hang(self):
+        """The rank that hangs is named, and no other; a command hears of it."""
+        for index in range(4):
+            log = harness.bundled("hang_in_compile", index)
+            self.append(os.path.basename(log).removesuffix(".zst").removesuffix(".gz"), harness.log_bytes(log))
+        process = self.start("--db", "w.db", "--json", "--alert", "stuck", "--exec", "cat > heard.json")
+        self.wait_for("the finding", lambda: any(
+            event["event"] == "finding" and event["finding"]["kind"] == "stuck" for event in self.events()))
+        self.wait_for("the alert", lambda: os.path.exists(self.path("heard.json")) and os.path.getsize(self.path("heard.json")) > 0)
+        self.end(process)
+        opened = [event["finding"] for event in self.events() if event["event"] == "finding"]
+        stuck = [finding for finding in opened if finding["kind"] == "stuck"]
+        self.assertEqual([finding["ranks"] for finding in stuck], [[2]])
+        self.assertIn("ranks 0,1,3 finished that compile", stuck[0]["title"])
+        with open(self.path("heard.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["id"], stuck[0]["id"])
+        self.assertNotIn("stopped_first", {finding["kind"] for finding in opened})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,369 @@
+// tlparse watch <directory>: ingest while the job runs.
+#include "cli/watch.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+
+#include "base/file_events.h"
+#include "cli/arguments.h"
+#include "cli/budget.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "cli/watch_view.h"
+#include "import/follower.h"
+#include "import/importer.h"
+#include "report/output_directory.h"
+#include "report/report.h"
+#include "report/viewer/export.h"
+#include "runtime/find_inputs.h"
+
+namespace tlparse {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLeastStep(300);  // between two looks at the files
+constexpr std::chrono::milliseconds kMostStep(1000);
+constexpr std::chrono::seconds kLeastSearch(2);       // between two looks for new files
+constexpr std::chrono::milliseconds kLeastView(500);  // between two looks at the database
+constexpr std::chrono::seconds kMostView(5);
+// Of the time that following itself took, so much may go into answers; and so much of the time that
+// has passed.
+constexpr double kViewShare = 0.25;
+constexpr double kIdleShare = 0.01;
+// Logs of a job that has been silent for so long are answered as those of one that has ended.
+constexpr std::int64_t kLongSilenceUs = std::int64_t{3600} * 1'000'000;
+
+std::atomic<bool> stop_asked = false;
+void AskToStop(int) { stop_asked = true; }
+
+struct Options {
+  std::string input;
+  std::string output = "tl_out";
+  std::optional<std::string> database;
+  std::optional<std::string> run;
+  std::optional<std::string> until_idle;
+  std::vector<std::string> alerts;
+  std::string command;
+  std::optional<std::int64_t> world_size;
+  CheckBudget budget;
+  bool overwrite = false;
+  bool once = false;
+  bool json = false;
+};
+
+std::int64_t EpochUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+double CpuSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+// "60s", "5m" or "60".
+Result<std::int64_t> ParseSeconds(const std::string& text) {
+  std::int64_t factor = 1;
+  std::string digits = text;
+  if (digits.ends_with('s') || digits.ends_with('m')) {
+    factor = digits.ends_with('m') ? 60 : 1;
+    digits.pop_back();
+  }
+  if (digits.empty() || digits.size() > 9 ||
+      digits.find_first_not_of("0123456789") != std::string::npos)
+    return Fail(ErrorCode::kUsage, fmt::format("--until-idle '{}': give seconds, as in 60s", text));
+  return std::stoll(digits) * factor;
+}
+
+class Watch {
+ public:
+  Watch(const Options& options, std::vector<WatchAlert> alerts)
+      : options_(options),
+        run_(options.run.value_or(options.input)),
+        view_({run_, options.world_size, options.json}, std::move(alerts), options.command) {}
+
+  Result<int> Run();
+
+ private:
+  Result<void> PrepareDatabase();
+  Result<void> Search();
+  Result<void> Follow();
+  Result<void> Look(bool is_last);
+  bool MayLook(bool has_changed) const;
+  LiveJob Live() const;
+  bool IsIdle() const;
+  Result<void> Complete();
+  Result<void> Report(std::int64_t run_id);
+  Result<int> Judge();
+
+  const Options& options_;
+  std::string run_;
+  WatchView view_;
+  std::string database_path_;
+  std::optional<Directory> directory_;
+  std::unique_ptr<Follower> follower_;
+  std::optional<Database> reader_;
+  FileEvents events_;
+  std::optional<std::int64_t> idle_s_;
+  Clock::time_point began_ = Clock::now();
+  std::optional<Clock::time_point> searched_, looked_;
+  Clock::duration search_took_{};
+  std::optional<std::int64_t> last_byte_us_;  // since the epoch
+  double view_cpu_s_ = 0, latest_view_cpu_s_ = 0;
+  bool was_stopped_ = false;
+};
+
+// The database of an output directory that an earlier watch left unfinished is gone on with.
+Result<void> Watch::PrepareDatabase() {
+  if (options_.database) {
+    database_path_ = *options_.database;
+    return {};
+  }
+  const auto exists = [&](const char* name) {
+    return access((options_.output + name).c_str(), F_OK) == 0;
+  };
+  const bool is_unfinished = exists("/trace.db") && !exists("/compile_directory.json") &&
+                             !exists("/index.html") && !options_.overwrite;
+  Result<Directory> directory = is_unfinished
+                                    ? OpenOutputDirectory(options_.output)
+                                    : CreateOutputDirectory(options_.output, options_.overwrite);
+  if (!directory) return tl::unexpected<Error>(std::move(directory).error());
+  directory_ = std::move(*directory);
+  database_path_ = options_.output + "/trace.db";
+  return {};
+}
+
+// New files. What is no log by now may become one.
+Result<void> Watch::Search() {
+  const auto began = Clock::now();
+  if (searched_ && began - *searched_ < std::max<Clock::duration>(kLeastSearch, 50 * search_took_))
+    return {};
+  Result<FoundLogs> found = FindLogs(options_.input);
+  if (!found) {
+    // The directory itself may come back; at the start it must be there.
+    if (!searched_) return tl::unexpected<Error>(std::move(found).error());
+    return {};
+  }
+  struct stat status {};
+  if (stat(options_.input.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+    events_.Add(options_.input);
+  for (const FoundLog& log : found->logs) {
+    const std::size_t slash = log.path.rfind('/');
+    events_.Add(slash == std::string::npos ? "." : log.path.substr(0, slash));
+    RETURN_IF_ERROR(follower_->Add(log));
+  }
+  searched_ = Clock::now();
+  search_took_ = *searched_ - began;
+  return {};
+}
+
+LiveJob Watch::Live() const {
+  LiveJob live;
+  const std::int64_t now_us = EpochUs();
+  for (const LogGrowth& log : follower_->Growth()) {
+    if (log.has_rows) live.quiet_us[log.path] = std::max<std::int64_t>(0, now_us - log.grown_at_us);
+  }
+  return live;
+}
+
+// Answers cost what the database is large, not what was added: they wait until their share of the
+// time is there.
+bool Watch::MayLook(bool has_changed) const {
+  if (!looked_) return true;
+  const auto now = Clock::now();
+  if (now - *looked_ < kLeastView) return false;
+  if (!has_changed && now - *looked_ < kMostView) return false;
+  const double passed_s = std::chrono::duration<double>(now - began_).count();
+  const double allowed_s =
+      kIdleShare * passed_s + kViewShare * std::max(0.0, CpuSeconds() - view_cpu_s_);
+  return view_cpu_s_ + latest_view_cpu_s_ <= allowed_s;
+}
+
+Result<void> Watch::Look(bool is_last) {
+  const double cpu_s = CpuSeconds();
+  if (!reader_) {
+    ASSIGN_OR_RETURN(reader_, Database::Open(database_path_, Database::Mode::kReadOnly));
+  }
+  RETURN_IF_ERROR(view_.Look(*reader_, Live()));
+  view_.Show(is_last);
+  looked_ = Clock::now();
+  latest_view_cpu_s_ = CpuSeconds() - cpu_s;
+  view_cpu_s_ += latest_view_cpu_s_;
+  return {};
+}
+
+// Counted from the last byte, never before the first log.
+bool Watch::IsIdle() const {
+  if (!idle_s_) return false;
+  const LiveJob live = Live();
+  if (live.quiet_us.empty()) return false;
+  return std::all_of(live.quiet_us.begin(), live.quiet_us.end(),
+                     [&](const auto& log) { return log.second >= *idle_s_ * 1'000'000; });
+}
+
+Result<void> Watch::Follow() {
+  bool has_changed = true;
+  while (!stop_asked) {
+    RETURN_IF_ERROR(Search());
+    ASSIGN_OR_RETURN(const FollowStep step, follower_->Step());
+    has_changed |= step.has_changed;
+    if (MayLook(has_changed)) {
+      RETURN_IF_ERROR(Look(false));
+      has_changed = false;
+    }
+    if (IsIdle()) return {};
+    const auto began = Clock::now();
+    events_.Wait(kMostStep);
+    // What is written at once is read at once.
+    const auto rest = kLeastStep - (Clock::now() - began);
+    if (rest > Clock::duration::zero() && !stop_asked)
+      usleep(static_cast<useconds_t>(
+          std::chrono::duration_cast<std::chrono::microseconds>(rest).count()));
+  }
+  was_stopped_ = true;
+  return {};
+}
+
+// What only the end of a load makes: logs that changed meanwhile, profiles, joins, indexes, one
+// file. Then the tree and the page.
+Result<void> Watch::Complete() {
+  RETURN_IF_ERROR(follower_->Finish());
+  const bool has_rows = !Live().quiet_us.empty();
+  reader_.reset();
+  follower_.reset();
+  ImportOptions import;
+  import.database_path = database_path_;
+  import.run_name = run_;
+  import.append = import.ends_watch = true;
+  FoundInputs found;
+  if (Result<FoundInputs> inputs = FindInputs(options_.input); inputs) found = std::move(*inputs);
+  import.runtime_inputs = found.runtime;
+  if (!has_rows && found.runtime.empty()) {
+    std::fputs("tlparse: no log has come\n", stderr);
+    return {};
+  }
+  ASSIGN_OR_RETURN(const ImportSummary summary, ImportLogs(found.logs, found.skipped, import));
+  return Report(summary.run_id);
+}
+
+Result<void> Watch::Report(std::int64_t run_id) {
+  if (options_.database) return {};
+  ASSIGN_OR_RETURN(Database database, Database::Open(database_path_, Database::Mode::kReadOnly));
+  ReportOptions report;
+  report.run_id = run_id;
+  report.viewer = !ViewerPage().empty();
+  if (report.viewer) report.root_index_name = kPlainIndexName;
+  RETURN_IF_ERROR(WriteReport(database, *directory_, report));
+  return {};
+}
+
+Result<int> Watch::Judge() {
+  bool is_ok = was_stopped_ || options_.once || !view_.HasError();
+  if (HasLimit(options_.budget)) {
+    ASSIGN_OR_RETURN(Database database, Database::Open(database_path_, Database::Mode::kReadOnly));
+    CheckBudget budget = options_.budget;
+    budget.run = run_;
+    ASSIGN_OR_RETURN(const CheckAnswer answer, RunCheck(database, budget));
+    if (!options_.json) PrintCheck(answer);
+    is_ok = is_ok && answer.IsOk();
+  }
+  return is_ok ? kExitDone : kExitNo;
+}
+
+Result<int> Watch::Run() {
+  if (options_.until_idle) {
+    ASSIGN_OR_RETURN(idle_s_, ParseSeconds(*options_.until_idle));
+  }
+  struct stat status {};
+  if (stat(options_.input.c_str(), &status) != 0)
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("'{}': there is no such directory", options_.input));
+  RETURN_IF_ERROR(PrepareDatabase());
+  ASSIGN_OR_RETURN(follower_, Follower::Open({database_path_, run_}));
+  if (options_.once) {
+    RETURN_IF_ERROR(Search());
+    RETURN_IF_ERROR(follower_->Step());
+    // A file that does not grow for a moment shows whether its last record is whole.
+    usleep(250'000);
+    RETURN_IF_ERROR(follower_->Step());
+  } else {
+    RETURN_IF_ERROR(Follow());
+  }
+  RETURN_IF_ERROR(Look(true));
+  RETURN_IF_ERROR(Complete());
+  view_.ShowEnd(database_path_);
+  if (!options_.json)
+    std::puts(
+        Printable(options_.database ? database_path_ : options_.output + "/index.html").c_str());
+  return Judge();
+}
+
+void InstallSignals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    action.sa_handler = AskToStop;
+    action.sa_flags = SA_RESETHAND;  // a second one ends the process
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, nullptr);
+  }
+}
+
+}  // namespace
+
+int RunWatch(std::span<const std::string> arguments) {
+  Arguments app(
+      "Ingest the logs of a job while it runs, and show where its ranks stand and what is wrong. "
+      "Ctrl+C ends it; then the report is written. Ended in any other way, it leaves a sound "
+      "database that the next watch goes on with.",
+      "watch");
+  Options options;
+  app.Add("directory", options.input, "the job's TORCH_TRACE directory; may be empty by now")
+      .Required();
+  app.Add("-o,--output", options.output, "output directory").ShowDefault();
+  app.Flag("--overwrite", options.overwrite,
+           "replace the output directory, if an earlier tlparse wrote it");
+  app.Add("--db", options.database, "write this database, and no report");
+  app.Add("--run", options.run, "name of the run in the database (default: the directory)");
+  app.Flag("--once", options.once, "show what is there, and end");
+  app.Flag("--json", options.json, "one JSON object a line for each change");
+  app.Add("--until-idle", options.until_idle,
+          "end when no log has grown for so long, as in 60s; exit with 1 if a finding of severity "
+          "error is open");
+  app.Add(
+         "--alert", options.alerts,
+         "run the command of --exec once for each finding of this kind that has stood for so long, "
+         "as in 'stuck>300s'")
+      .OneValueEach();
+  app.Add("--exec", options.command,
+          "a command of sh; gets the finding as JSON on standard input, and TLPARSE_FINDING_KIND, "
+          "_ID and _TITLE in its environment");
+  app.Add("--world-size", options.world_size, "how many ranks there should be").Positive();
+  AddBudgetArguments(app, options.budget);
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  std::vector<WatchAlert> alerts;
+  for (const std::string& text : options.alerts) {
+    Result<WatchAlert> alert = ParseAlert(text);
+    if (!alert) return ReportError(alert.error());
+    alerts.push_back(*alert);
+  }
+  if (alerts.empty() != options.command.empty())
+    return ReportError({ErrorCode::kUsage, "--alert and --exec belong together"});
+  InstallSignals();
+  Result<int> code = Watch(options, std::move(alerts)).Run();
+  return code ? *code : ReportError(code.error());
+}
+
+}  // namespace tlparse

@@ -1,0 +1,12 @@
+// tlparse watch.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace tlparse {
+
+// The exit code of the command.
+int RunWatch(std::span<const std::string> arguments);
+
+}  // namespace tlparse

@@ -1,0 +1,350 @@
+#include "cli/watch_view.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <tuple>
+
+#include "analysis/participants.h"
+#include "cli/finding_output.h"
+#include "cli/rank_output.h"
+#include "cli/terminal.h"
+
+namespace tlparse {
+
+namespace {
+
+constexpr std::size_t kMostFindings = 8;  // on the screen
+constexpr std::size_t kMostClasses = 20;
+
+std::string Seconds(std::int64_t us) {
+  const std::int64_t seconds = us / 1'000'000;
+  return seconds < 120 ? fmt::format("{} s", seconds)
+                       : fmt::format("{} min {} s", seconds / 60, seconds % 60);
+}
+
+std::string Line(const Finding& finding) {
+  return fmt::format("{}: {}", Name(finding.severity), finding.title);
+}
+
+// What a program started by --exec gets: the finding as JSON in a file of its own.
+int FindingFile(const std::string& json) {
+  const int descriptor = memfd_create("finding", MFD_CLOEXEC);
+  if (descriptor < 0) return -1;
+  if (write(descriptor, json.data(), json.size()) < 0 || lseek(descriptor, 0, SEEK_SET) < 0) {
+    close(descriptor);
+    return -1;
+  }
+  return descriptor;
+}
+
+// Nothing of the finding is part of the command: it comes by standard input and the environment.
+void Execute(const std::string& command, const Finding& finding) {
+  JsonWriter json;
+  WriteFindings(json, {finding});
+  // One object, not a list.
+  const std::string text = json.text().substr(1, json.text().size() - 2);
+  const int input = FindingFile(text);
+  const pid_t child = fork();
+  if (child != 0) {
+    if (input >= 0) close(input);
+    return;
+  }
+  if (input >= 0) dup2(input, STDIN_FILENO);
+  setenv("TLPARSE_FINDING_KIND", std::string(Name(finding.kind)).c_str(), 1);
+  setenv("TLPARSE_FINDING_ID", finding.id.c_str(), 1);
+  setenv("TLPARSE_FINDING_TITLE", finding.title.c_str(), 1);
+  execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+  _exit(127);
+}
+
+}  // namespace
+
+Result<WatchAlert> ParseAlert(const std::string& text) {
+  WatchAlert alert;
+  const std::size_t sign = text.find('>');
+  const std::optional<FindingKind> kind = FindingKindOf(text.substr(0, sign));
+  if (!kind) {
+    return Fail(ErrorCode::kUsage,
+                fmt::format("--alert '{}': there is no finding of that kind; 'tlparse findings "
+                            "--help' lists them",
+                            text));
+  }
+  alert.kind = *kind;
+  if (sign == std::string::npos) return alert;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + sign + 1, end, alert.age_s);
+  if (error != std::errc() || std::string_view(rest, end) != "s" || alert.age_s < 0)
+    return Fail(ErrorCode::kUsage,
+                fmt::format("--alert '{}': give seconds, as in stuck>300s", text));
+  return alert;
+}
+
+WatchView::WatchView(WatchViewOptions options, std::vector<WatchAlert> alerts, std::string command)
+    : options_(std::move(options)), alerts_(std::move(alerts)), command_(std::move(command)) {}
+
+bool WatchView::HasError() const {
+  return std::any_of(standing_.begin(), standing_.end(), [](const auto& one) {
+    return one.second.finding.severity == FindingSeverity::kError;
+  });
+}
+
+Result<void> WatchView::LoadCache(Database& database) {
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT c.process_id, sum(e.state = 0), count(*) FROM "
+                                    "cache_event_row e JOIN compile c ON c.id = e.compile_id WHERE "
+                                    "e.state IN (0, 1, 2) GROUP BY c.process_id"));
+  cache_.clear();
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    cache_[rows.Int(0)] = {rows.Int(1), rows.Int(2)};
+  }
+}
+
+Result<void> WatchView::Look(Database& database, const LiveJob& live) {
+  live_ = live;
+  StatusOptions status_options;
+  status_options.run = options_.run;
+  ASSIGN_OR_RETURN(const std::int64_t processes, database.QueryInt("SELECT count(*) FROM process"));
+  if (processes == 0) return {};
+  ASSIGN_OR_RETURN(status_, AnalyzeStatus(database, status_options));
+  RETURN_IF_ERROR(LoadCache(database));
+  FindingsOptions findings_options;
+  findings_options.run = options_.run;
+  findings_options.world_size = options_.world_size;
+  ASSIGN_OR_RETURN(std::vector<Finding> findings,
+                   FindLiveFindings(database, findings_options, live_));
+  Compare(std::move(findings));
+  RunAlerts();
+  return {};
+}
+
+// What is new, and what stood before and does not any more.
+void WatchView::Compare(std::vector<Finding> findings) {
+  const auto now = std::chrono::steady_clock::now();
+  std::map<std::string, Standing> standing;
+  order_.clear();
+  for (Finding& finding : findings) {
+    const std::string id = finding.id;
+    const auto known = standing_.find(id);
+    if (!standing.contains(id)) order_.push_back(id);
+    Standing& entry = standing[id];
+    entry.since = known == standing_.end() ? now : known->second.since;
+    if (known != standing_.end()) entry.alerted = known->second.alerted;
+    if (known == standing_.end()) opened_.push_back(finding);
+    entry.finding = std::move(finding);
+  }
+  for (auto& [id, entry] : standing_) {
+    if (!standing.contains(id)) settled_.push_back(std::move(entry.finding));
+  }
+  standing_ = std::move(standing);
+}
+
+void WatchView::RunAlerts() {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+  const auto now = std::chrono::steady_clock::now();
+  for (auto& [id, entry] : standing_) {
+    for (std::size_t index = 0; index < alerts_.size(); ++index) {
+      const WatchAlert& alert = alerts_[index];
+      if (alert.kind != entry.finding.kind || now - entry.since < std::chrono::seconds(alert.age_s))
+        continue;
+      if (entry.alerted.insert(index).second && !command_.empty()) Execute(command_, entry.finding);
+    }
+  }
+}
+
+// Since its innermost event began, or since its last compile ended, until now.
+std::int64_t WatchView::ElapsedUs(const ProcessStatus& row) const {
+  if (!row.last_record_us) return 0;
+  const auto quiet = live_.quiet_us.find(row.log_path);
+  return *row.last_record_us -
+         std::min(row.since_us.value_or(*row.last_record_us), *row.last_record_us) +
+         (quiet == live_.quiet_us.end() ? 0 : quiet->second);
+}
+
+// Ranks that stand at the same place.
+struct WatchView::Class {
+  std::vector<std::int64_t> ranks;
+  std::size_t logs = 0;  // processes without rank
+  std::int64_t longest_us = 0, least_done = INT64_MAX, most_done = 0;
+  Cache cache;
+};
+
+std::string WatchView::LineOf(const ProcessStatus& row, const Class& one) {
+  std::string line;
+  if (one.ranks.size() == 1) line = fmt::format("rank {}", one.ranks.front());
+  if (one.ranks.size() > 1)
+    line = fmt::format("{} ranks ({})", one.ranks.size(), FormatRankRanges(one.ranks));
+  if (one.logs > 0)
+    line += (line.empty() ? "" : ", ") + Count(one.logs, "process") + " without rank";
+  const std::string title = row.compile + (row.function.empty() ? "" : " " + row.function);
+  line += row.state == RankState::kCompiling ? ": in " + title
+          : row.state == RankState::kFailed  ? ": failed in " + title
+          : row.compile.empty()              ? ": no compile yet"
+                                             : ": after " + title;
+  if (!row.phase.empty()) line += ", " + row.phase;
+  line += ", for " + Seconds(one.longest_us);
+  line += one.least_done == one.most_done
+              ? "; done: " + std::to_string(one.least_done)
+              : fmt::format("; done: {} to {}", one.least_done, one.most_done);
+  if (one.cache.lookups > 0)
+    line += fmt::format("; cache hits: {} of {}", one.cache.hits, one.cache.lookups);
+  return line;
+}
+
+std::vector<std::string> WatchView::StatusLines() const {
+  std::map<std::tuple<RankState, std::string, std::string, std::string>,
+           std::pair<const ProcessStatus*, Class>>
+      classes;
+  std::set<std::int64_t> seen;
+  for (const ProcessStatus& row : status_.rows) {
+    auto& [first, one] = classes[{row.state, row.compile, row.function, row.phase}];
+    if (first == nullptr) first = &row;
+    if (row.rank) one.ranks.push_back(*row.rank), seen.insert(*row.rank);
+    if (!row.rank) ++one.logs;
+    one.longest_us = std::max(one.longest_us, ElapsedUs(row));
+    one.least_done = std::min(one.least_done, row.compiles_done);
+    one.most_done = std::max(one.most_done, row.compiles_done);
+    if (const auto cache = cache_.find(row.process_id); cache != cache_.end()) {
+      one.cache.hits += cache->second.hits;
+      one.cache.lookups += cache->second.lookups;
+    }
+  }
+  std::vector<std::pair<std::size_t, std::string>> lines;
+  for (const auto& [key, entry] : classes) {
+    const auto& [row, one] = entry;
+    lines.emplace_back(one.ranks.size() + one.logs, LineOf(*row, one));
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> texts;
+  for (auto& [count, text] : lines) texts.push_back(std::move(text));
+  if (texts.size() > kMostClasses) {
+    const std::size_t more = texts.size() - kMostClasses;
+    texts.resize(kMostClasses);
+    texts.push_back(fmt::format("and {} more groups", more));
+  }
+  std::vector<std::int64_t> missing;
+  for (std::int64_t rank = 0; rank < options_.world_size.value_or(0); ++rank) {
+    if (!seen.contains(rank)) missing.push_back(rank);
+  }
+  if (!missing.empty())
+    texts.push_back(fmt::format("{} {}: no log yet", missing.size() == 1 ? "rank" : "ranks",
+                                FormatRankRanges(missing)));
+  if (texts.empty()) texts.emplace_back("no log yet");
+  return texts;
+}
+
+void WatchView::Show(bool is_last) {
+  if (options_.json) return ShowJson();
+  const std::vector<std::string> lines = StatusLines();
+  if (Terminal::Out().is_terminal && !is_last) {
+    ShowScreen(lines);
+  } else {
+    ShowLines(lines);
+  }
+  opened_.clear();
+  settled_.clear();
+}
+
+void WatchView::ShowScreen(const std::vector<std::string>& lines) {
+  std::string screen;
+  if (screen_height_ > 0) screen = fmt::format("\x1b[{}F\x1b[J", screen_height_);
+  screen_height_ = 0;
+  const int width = Terminal::Out().width > 0 ? Terminal::Out().width : 80;
+  const auto add = [&](const std::string& text, Style style) {
+    std::string cut = Printable(text);
+    while (DisplayWidth(cut) >= width && !cut.empty()) {
+      cut.pop_back();
+      while (!cut.empty() && (static_cast<unsigned char>(cut.back()) & 0xc0) == 0x80)
+        cut.pop_back();
+      if (!cut.empty() && static_cast<unsigned char>(cut.back()) >= 0xc0) cut.pop_back();
+    }
+    screen += Styled(cut, style) + "\n";
+    ++screen_height_;
+  };
+  for (const std::string& line : lines) add(line, Style::kNone);
+  for (std::size_t index = 0; index < std::min(order_.size(), kMostFindings); ++index) {
+    const Finding& finding = standing_.at(order_[index]).finding;
+    add(Line(finding), finding.severity == FindingSeverity::kError     ? Style::kRed
+                       : finding.severity == FindingSeverity::kWarning ? Style::kYellow
+                                                                       : Style::kDim);
+  }
+  if (order_.size() > kMostFindings)
+    add(fmt::format("and {}", Count(order_.size() - kMostFindings, "more finding")), Style::kDim);
+  std::fputs(screen.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// The times alone are no change.
+void WatchView::ShowLines(const std::vector<std::string>& lines) {
+  std::vector<std::string> keys;
+  for (const std::string& line : lines) {
+    const std::size_t from = line.rfind(", for "), to = line.find(';', from);
+    keys.push_back(from == std::string::npos || to == std::string::npos
+                       ? line
+                       : line.substr(0, from) + line.substr(to));
+  }
+  const std::string now = fmt::format("{:%H:%M:%S}", fmt::gmtime(std::time(nullptr)));
+  const auto print = [&now](const std::string& text) {
+    std::printf("%s %s\n", now.c_str(), Printable(text).c_str());
+  };
+  if (keys != shown_lines_) {
+    for (const std::string& line : lines) print(line);
+  }
+  shown_lines_ = std::move(keys);
+  for (const Finding& finding : opened_) print(Line(finding));
+  for (const Finding& finding : settled_) print("settled: " + finding.title);
+  std::fflush(stdout);
+}
+
+void WatchView::ShowJson() {
+  for (const ProcessStatus& row : status_.rows) {
+    const Cache cache = cache_.contains(row.process_id) ? cache_.at(row.process_id) : Cache();
+    JsonWriter json;
+    json.BeginObject().Key("event").String("status").Key("launch").Int(row.launch);
+    json.Key("rank").OptionalInt(row.rank).Key("pid").Int(row.pid);
+    json.Key("state").String(Name(row.state)).Key("compile").OptionalString(NonEmpty(row.compile));
+    json.Key("function").OptionalString(NonEmpty(row.function));
+    json.Key("phase").OptionalString(NonEmpty(row.phase));
+    json.Key("since_us").OptionalInt(row.since_us).Key("compiles_done").Int(row.compiles_done);
+    json.Key("cache_hits").Int(cache.hits).Key("cache_lookups").Int(cache.lookups);
+    json.Key("log").String(row.log_path).EndObject();
+    std::string& shown = shown_[row.process_id];
+    if (shown == json.text()) continue;
+    shown = json.text();
+    std::printf("%s\n", shown.c_str());
+  }
+  const auto print = [](const char* state, const Finding& finding) {
+    JsonWriter list;
+    WriteFindings(list, {finding});
+    JsonWriter json;
+    json.BeginObject().Key("event").String("finding").Key("state").String(state);
+    json.Key("finding").Raw(list.text().substr(1, list.text().size() - 2)).EndObject();
+    std::printf("%s\n", json.text().c_str());
+  };
+  for (const Finding& finding : opened_) print("open", finding);
+  for (const Finding& finding : settled_) print("settled", finding);
+  opened_.clear();
+  settled_.clear();
+  std::fflush(stdout);
+}
+
+void WatchView::ShowEnd(const std::string& database) {
+  if (!options_.json) return;
+  JsonWriter json;
+  json.BeginObject().Key("event").String("end").Key("database").String(database).EndObject();
+  std::printf("%s\n", json.text().c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace tlparse

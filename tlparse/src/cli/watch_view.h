@@ -1,0 +1,80 @@
+// What `tlparse watch` shows: where the ranks stand, and the findings as they come and go.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/findings/live.h"
+#include "analysis/status.h"
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+struct WatchViewOptions {
+  std::string run;
+  std::optional<std::int64_t> world_size;
+  bool json = false;
+};
+
+// --alert 'KIND>SECONDSs' --exec CMD.
+struct WatchAlert {
+  FindingKind kind = FindingKind::kStuck;
+  std::int64_t age_s = 0;
+};
+// "stuck>300s", "stuck"; kUsage with what is wrong.
+Result<WatchAlert> ParseAlert(const std::string& text);
+
+class WatchView {
+ public:
+  WatchView(WatchViewOptions options, std::vector<WatchAlert> alerts, std::string command);
+
+  // Looks at the job as the database shows it by now. `growth`: by path, how long each log has not
+  // grown.
+  Result<void> Look(Database& database, const LiveJob& live);
+  // Prints what has changed since the last call: on a terminal the screen anew, else lines.
+  void Show(bool is_last);
+  // The `{"event": "end", …}` of --json.
+  void ShowEnd(const std::string& database);
+  bool HasError() const;
+
+ private:
+  struct Cache {
+    std::int64_t hits = 0, lookups = 0;
+  };
+  struct Standing {
+    Finding finding;
+    std::chrono::steady_clock::time_point since;
+    std::set<std::size_t> alerted;  // indexes of alerts_
+  };
+  Result<void> LoadCache(Database& database);
+  void Compare(std::vector<Finding> findings);
+  void RunAlerts();
+  struct Class;
+  static std::string LineOf(const ProcessStatus& row, const Class& one);
+  std::vector<std::string> StatusLines() const;
+  std::int64_t ElapsedUs(const ProcessStatus& row) const;
+  void ShowScreen(const std::vector<std::string>& lines);
+  void ShowLines(const std::vector<std::string>& lines);
+  void ShowJson();
+
+  WatchViewOptions options_;
+  std::vector<WatchAlert> alerts_;
+  std::string command_;
+  StatusAnswer status_;
+  LiveJob live_;
+  std::map<std::int64_t, Cache> cache_;        // by process
+  std::map<std::string, Standing> standing_;   // findings by id
+  std::vector<std::string> order_;             // their ids, the most urgent first
+  std::vector<Finding> opened_, settled_;      // since the last Show
+  std::map<std::int64_t, std::string> shown_;  // by process: what --json said last
+  std::vector<std::string> shown_lines_;
+  std::size_t screen_height_ = 0;
+};
+
+}  // namespace tlparse

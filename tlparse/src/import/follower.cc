@@ -1,0 +1,374 @@
+#include "import/follower.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "base/durable_rename.h"
+#include "base/file_hash.h"
+#include "base/remove_on_signal.h"
+#include "import/launches.h"
+#include "import/replace.h"
+#include "import/router.h"
+#include "import/run_state.h"
+#include "rows/core.h"
+#include "store/schema.h"
+
+namespace tlparse {
+
+namespace {
+
+constexpr std::int64_t kMostTransactionUs = 1'500'000;
+// Rows that TypingStage::PauseFile writes again.
+constexpr std::array<std::string_view, 6> kReplaced = {"log_file", "process", "compile",
+                                                       "attempt",  "graph",   "cache_event_row"};
+
+std::int64_t NowUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// File systems of other machines, on which the shared memory of a write-ahead log does not work.
+bool IsOnNetwork(const std::string& path) {
+  constexpr std::array<std::uint32_t, 13> kTypes = {
+      0x6969,      // NFS
+      0xff534d42,  // CIFS
+      0xfe534d42,  // SMB2
+      0x517b,      // SMB
+      0x65735546,  // FUSE: sshfs and others
+      0x5346414f,  // AFS
+      0x01021997,  // 9P
+      0x0bd00bd0,  // Lustre
+      0x47504653,  // GPFS
+      0x00c36400,  // Ceph
+      0x19830326,  // BeeGFS
+      0x7461636f,  // OCFS2
+      0x01161970,  // GFS2
+  };
+  struct statfs status {};
+  if (statfs(DirectoryOf(path).c_str(), &status) != 0) return false;
+  const auto type = static_cast<std::uint32_t>(status.f_type);
+  return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
+}
+
+}  // namespace
+
+Follower::Follower(Database database, FollowOptions options)
+    : database_(std::move(database)),
+      options_(std::move(options)),
+      typing_(std::make_unique<TypingStage>(tables_)),
+      index_(std::make_unique<PayloadIndex>(DirectoryOf(options_.database_path))),
+      shared_{index_.get(), 1, RandomSeed(), &IsKnownRecordKey},
+      tools_{shared_} {
+  tables_.Use<PayloadHashRow>();
+}
+
+Follower::~Follower() {
+  if (is_in_transaction_) (void)database_.Execute("ROLLBACK").has_value();
+}
+
+namespace {
+
+// An empty database, which is there as a whole or not at all.
+Result<void> CreateDatabase(const std::string& path) {
+  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+  unlink(temporary.c_str());
+  const RemoveOnSignal remove_temporary(temporary);
+  {
+    ASSIGN_OR_RETURN(Database database, Database::Open(temporary, Database::Mode::kBulkLoad));
+    RETURN_IF_ERROR(database.Execute("BEGIN"));
+    RETURN_IF_ERROR(CreateSchema(database));
+    RETURN_IF_ERROR(database.Execute("COMMIT"));
+  }
+  return RenameDurably(temporary, path);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Follower>> Follower::Open(const FollowOptions& options) {
+  if (access(options.database_path.c_str(), F_OK) != 0)
+    RETURN_IF_ERROR(CreateDatabase(options.database_path));
+  ASSIGN_OR_RETURN(Database database,
+                   Database::Open(options.database_path, Database::Mode::kAppend));
+  if (!IsOnNetwork(options.database_path)) {
+    RETURN_IF_ERROR(database.Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"));
+  }
+  ASSIGN_OR_RETURN(const std::int64_t runs, database.QueryInt("SELECT count(*) FROM run"));
+  std::unique_ptr<Follower> follower(new Follower(std::move(database), options));
+  RETURN_IF_ERROR(follower->Prepare(runs == 0));
+  return follower;
+}
+
+Result<void> Follower::Prepare(bool is_new) {
+  RETURN_IF_ERROR(BeginTransaction());
+  if (!is_new) RETURN_IF_ERROR(MigrateSchema(database_));
+  ASSIGN_OR_RETURN(writer_, BatchWriter::MakeReplacing(database_, tables_, kReplaced));
+  rows_ = std::make_unique<RowBatch>(tables_);
+  ASSIGN_OR_RETURN(const std::optional<std::int64_t> run_id,
+                   FindRunId(database_, options_.run_name));
+  run_id_ = run_id.value_or(0);
+  if (run_id) RETURN_IF_ERROR(RemoveUnfinished());
+  if (is_new) {
+    typing_->AddInitialRows(*rows_);
+  } else {
+    RETURN_IF_ERROR(typing_->Load(database_));
+    ASSIGN_OR_RETURN(shared_.next_payload_id, LoadPayloads(database_, *index_));
+  }
+  if (!run_id) {
+    run_id_ = typing_->NextId<RunRow>();
+    AddRunRow(run_id_, options_.run_name, *rows_);
+  }
+  typing_->BeginRun(run_id_);
+  RETURN_IF_ERROR(WriteRows());
+  // What the answers about a job that runs look up.
+  RETURN_IF_ERROR(database_.Execute(
+      "CREATE INDEX IF NOT EXISTS compile_by_label ON compile(process_id, label);"
+      "CREATE INDEX IF NOT EXISTS metric_by_compile ON compilation_metric_row(compile_id);"
+      "CREATE INDEX IF NOT EXISTS chromium_event_open ON chromium_event_row(compile_id) WHERE "
+      "phase = 66;"));
+  return Commit();
+}
+
+// Logs of the run that an earlier watch did not finish are read anew. So are those of an ingest, if
+// they have changed (Add).
+Result<void> Follower::RemoveUnfinished() {
+  std::vector<std::string> paths;
+  {
+    ASSIGN_OR_RETURN(
+        Statement unfinished,
+        database_.Prepare("SELECT path FROM log_file WHERE run_id = ? AND content_hash = ''"));
+    unfinished.Bind(1, run_id_);
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, unfinished.Step());
+      if (!has_row) break;
+      paths.emplace_back(unfinished.Text(0));
+    }
+  }
+  for (const std::string& path : paths) RETURN_IF_ERROR(RemoveLogRows(database_, run_id_, path));
+  return paths.empty() ? Result<void>() : RemoveOrphans(database_);
+}
+
+Result<bool> Follower::IsIngested(const FoundLog& log) {
+  ASSIGN_OR_RETURN(
+      Statement known,
+      database_.Prepare("SELECT content_hash FROM log_file WHERE run_id = ? AND path = ?"));
+  known.Bind(1, run_id_);
+  known.Bind(2, std::string_view(log.path));
+  ASSIGN_OR_RETURN(const bool is_known, known.Step());
+  if (!is_known) return false;
+  const std::string known_hash(known.Text(0));
+  known.Reset();
+  ASSIGN_OR_RETURN(const std::string hash, HashFile(log.path));
+  if (hash == known_hash) return true;
+  RETURN_IF_ERROR(BeginTransaction());
+  has_orphans_ = true;
+  RETURN_IF_ERROR(RemoveLogRows(database_, run_id_, log.path));
+  return false;
+}
+
+Result<void> Follower::Add(const FoundLog& log) {
+  const auto known = by_path_.find(log.path);
+  if (known != by_path_.end()) {
+    // It was removed, and there is a file of that name again.
+    return known->second->is_ended() && log.path != "-" ? Restart(*known->second) : Result<void>();
+  }
+  auto growing = std::make_unique<GrowingLog>(log);
+  ASSIGN_OR_RETURN(const bool is_ingested, IsIngested(log));
+  if (is_ingested) growing->SetIngested();
+  by_path_.emplace(log.path, growing.get());
+  logs_.push_back(std::move(growing));
+  return {};
+}
+
+Result<FollowStep> Follower::Step() {
+  FollowStep step;
+  for (const std::unique_ptr<GrowingLog>& log : logs_) {
+    if (log->is_ended()) continue;
+    RETURN_IF_ERROR(Visit(*log, log->Look(NowUs()), step));
+  }
+  step.has_changed = is_in_transaction_;
+  RETURN_IF_ERROR(Commit());
+  return step;
+}
+
+Result<void> Follower::Visit(GrowingLog& log, LogChange change, FollowStep& step) {
+  switch (change) {
+    case LogChange::kNone:
+      return {};
+    case LogChange::kGone:
+      return MarkRemoved(log);
+    case LogChange::kRewritten:
+      return Restart(log);
+    case LogChange::kGrown:
+      break;
+  }
+  if (!log.is_begun()) RETURN_IF_ERROR(Begin(log));
+  return Read(log, step);
+}
+
+Result<void> Follower::Begin(GrowingLog& log) {
+  RETURN_IF_ERROR(BeginTransaction());
+  if (log.has_rows) {
+    has_orphans_ = true;
+    RETURN_IF_ERROR(RemoveLogRows(database_, run_id_, log.found().path));
+  }
+  RETURN_IF_ERROR(log.Begin(shared_));
+  typing_->ReserveRecordIds();
+  typing_->BeginFile(log.Info());
+  log.state = typing_->SetAside();
+  log.has_rows = true;
+  return {};
+}
+
+Result<void> Follower::Read(GrowingLog& log, FollowStep& step) {
+  bool is_taken_up = false;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_records, log.Next(window_, tools_));
+    if (!has_records) break;
+    RETURN_IF_ERROR(BeginTransaction());
+    if (!is_taken_up) typing_->TakeUp(std::move(log.state));
+    is_taken_up = true;
+    RETURN_IF_ERROR(TypeWindow(step));
+    if (NowUs() - transaction_began_us_ > kMostTransactionUs) {
+      RETURN_IF_ERROR(Pause(log));
+      RETURN_IF_ERROR(Commit());
+    }
+  }
+  if (!is_taken_up) return {};
+  RETURN_IF_ERROR(BeginTransaction());
+  RETURN_IF_ERROR(Pause(log));
+  log.state = typing_->SetAside();
+  return log.reader().is_odd() ? Restart(log) : Result<void>();
+}
+
+Result<void> Follower::TypeWindow(FollowStep& step) {
+  RETURN_IF_ERROR(typing_->Type(window_, *rows_));
+  for (const LogRecord& record : window_.records) {
+    if (record.payload_is_new)
+      new_payloads_.emplace_back(ToHex(record.payload_md5), record.payload_id);
+  }
+  step.records += static_cast<std::int64_t>(window_.records.size());
+  step.bytes += static_cast<std::int64_t>(window_.bytes.size());
+  std::sort(new_payloads_.begin(), new_payloads_.end());
+  for (const auto& [hash, id] : new_payloads_) rows_->Add(PayloadHashRow{.hash = hash, .id = id});
+  new_payloads_.clear();
+  RETURN_IF_ERROR(WriteRows());
+  for (const auto& [table, record_id] : typing_->TakeWithdrawn()) {
+    ASSIGN_OR_RETURN(
+        Statement* const remove,
+        database_.PrepareKept(fmt::format("DELETE FROM \"{}\" WHERE record_id = ?", table)));
+    remove->Bind(1, record_id);
+    RETURN_IF_ERROR(remove->Run());
+  }
+  return {};
+}
+
+FileResult Follower::ResultOf(const GrowingLog& log, bool is_whole) const {
+  const RecordReader& reader = log.reader();
+  return {reader.bytes_read(), reader.line_count(), std::string(reader.input().compression()),
+          is_whole ? reader.ContentHash() : std::string()};
+}
+
+Result<void> Follower::Pause(GrowingLog& log) {
+  const FileResult progress = ResultOf(log, false);
+  std::optional<Error> error;
+  RETURN_IF_ERROR(typing_->PauseFile(progress, *rows_, [&]() -> RowBatch* {
+    if (const Result<void> written = WriteRows(); !written) error = written.error();
+    return error ? nullptr : rows_.get();
+  }));
+  return WriteRows();
+}
+
+// The log is whole: its rows are written for good. `removed_at`: when it was found to be gone.
+Result<void> Follower::End(GrowingLog& log, const std::string& removed_at) {
+  FollowStep step;
+  RETURN_IF_ERROR(BeginTransaction());
+  typing_->TakeUp(std::move(log.state));
+  log.EndGrowth();
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_records, log.Next(window_, tools_));
+    if (!has_records) break;
+    RETURN_IF_ERROR(TypeWindow(step));
+  }
+  // Without a hash the log counts as changed, and the next load of the run reads it anew.
+  const FileResult result = ResultOf(log, !log.reader().is_odd());
+  if (!removed_at.empty()) typing_->LogRemovedFile(result.size_bytes, removed_at, *rows_);
+  RETURN_IF_ERROR(typing_->EndFile(
+      result, *rows_, [&]() -> RowBatch* { return WriteRows() ? rows_.get() : nullptr; }));
+  RETURN_IF_ERROR(WriteRows());
+  log.MarkEnded();
+  return {};
+}
+
+Result<void> Follower::MarkRemoved(GrowingLog& log) {
+  if (!log.is_begun()) {
+    log.MarkEnded();
+    return {};
+  }
+  const std::time_t now = std::time(nullptr);
+  return End(log, fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)));
+}
+
+Result<void> Follower::Restart(GrowingLog& log) {
+  if (log.state != nullptr) {
+    // Its end is not to be written; only the states of its graphs are forgotten.
+    typing_->TakeUp(std::move(log.state));
+    typing_->Abandon();
+  }
+  log.Restart();
+  return {};
+}
+
+Result<void> Follower::Finish() {
+  for (const std::unique_ptr<GrowingLog>& log : logs_) {
+    if (log->is_ended() || log->is_ingested()) continue;
+    if (!log->is_begun()) {
+      if (access(log->found().path.c_str(), R_OK) != 0) continue;
+      RETURN_IF_ERROR(Begin(*log));
+    }
+    RETURN_IF_ERROR(End(*log, {}));
+    if (NowUs() - transaction_began_us_ > kMostTransactionUs) RETURN_IF_ERROR(Commit());
+  }
+  RETURN_IF_ERROR(BeginTransaction());
+  if (has_orphans_) RETURN_IF_ERROR(RemoveOrphans(database_));
+  RETURN_IF_ERROR(WriteLaunches(database_, run_id_));
+  return Commit();
+}
+
+std::vector<LogGrowth> Follower::Growth() const {
+  std::vector<LogGrowth> growth;
+  for (const std::unique_ptr<GrowingLog>& log : logs_) {
+    growth.push_back({log->found().path, log->grown_at_us(), log->has_rows, log->is_ended()});
+  }
+  return growth;
+}
+
+Result<void> Follower::WriteRows() {
+  const Result<void> written = writer_->Insert(*rows_);
+  rows_->Clear();
+  return written;
+}
+
+Result<void> Follower::BeginTransaction() {
+  if (is_in_transaction_) return {};
+  RETURN_IF_ERROR(database_.Execute("BEGIN IMMEDIATE"));
+  is_in_transaction_ = true;
+  transaction_began_us_ = NowUs();
+  return {};
+}
+
+Result<void> Follower::Commit() {
+  if (!is_in_transaction_) return {};
+  if (typing_->TakeProcessesChanged()) RETURN_IF_ERROR(WriteLaunches(database_, run_id_));
+  RETURN_IF_ERROR(database_.Execute("COMMIT"));
+  is_in_transaction_ = false;
+  return {};
+}
+
+}  // namespace tlparse

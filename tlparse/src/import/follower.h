@@ -1,0 +1,104 @@
+// Ingests logs that grow: each step reads what was added and makes it part of the database, which
+// others may read at any moment. At the end the database holds what one ingest of the logs as they
+// are then would have made, but for ids and the times of the ingest.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "import/growing_log.h"
+#include "import/typing_stage.h"
+#include "log/find_logs.h"
+#include "log/payload_index.h"
+#include "store/batch_table.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+struct FollowOptions {
+  // Made if it is not there. Of one that holds the run already, logs that have changed are read
+  // anew.
+  std::string database_path;
+  std::string run_name;
+};
+
+struct FollowStep {
+  std::int64_t bytes = 0;  // read, decompressed
+  std::int64_t records = 0;
+  bool has_changed = false;  // the database
+};
+
+struct LogGrowth {
+  std::string path;
+  std::int64_t grown_at_us = 0;  // when it last grew, since the epoch
+  bool has_rows = false;
+  bool is_removed = false;
+};
+
+// Not thread-safe. The database is sound whenever the process is killed: what the latest commit
+// wrote is there, the next load of the run reads anew what was not finished.
+class Follower {
+ public:
+  static Result<std::unique_ptr<Follower>> Open(const FollowOptions& options);
+  ~Follower();
+  Follower(const Follower&) = delete;  // its parts refer to one another
+  Follower& operator=(const Follower&) = delete;
+
+  // A log that is to be followed; does nothing for one that is followed already, or that the run
+  // holds byte for byte.
+  Result<void> Add(const FoundLog& log);
+  // Reads what was added to the logs since the last step, and commits, at the latest every two
+  // seconds. A log that was truncated or replaced is read anew; of one that was removed the rows
+  // stay.
+  Result<FollowStep> Step();
+  // Takes all logs as they are for whole. No step may follow. Payloads and contents of rewritten
+  // logs that nobody uses are removed; ImportLogs with `append` makes what is left to make of a run.
+  Result<void> Finish();
+
+  std::int64_t run_id() const { return run_id_; }
+  std::vector<LogGrowth> Growth() const;
+
+ private:
+  Follower(Database database, FollowOptions options);
+  Result<void> Prepare(bool is_new);
+  Result<void> RemoveUnfinished();
+  Result<bool> IsIngested(const FoundLog& log);
+  Result<void> Visit(GrowingLog& log, LogChange change, FollowStep& step);
+  Result<void> Read(GrowingLog& log, FollowStep& step);
+  Result<void> Begin(GrowingLog& log);
+  Result<void> Restart(GrowingLog& log);
+  Result<void> MarkRemoved(GrowingLog& log);
+  Result<void> End(GrowingLog& log, const std::string& removed_at);
+  Result<void> Pause(GrowingLog& log);
+  Result<void> TypeWindow(FollowStep& step);
+  Result<void> WriteRows();
+  Result<void> BeginTransaction();
+  Result<void> Commit();
+  FileResult ResultOf(const GrowingLog& log, bool is_whole) const;
+
+  Database database_;
+  FollowOptions options_;
+  TableSet tables_;
+  std::unique_ptr<TypingStage> typing_;
+  std::unique_ptr<PayloadIndex> index_;
+  ReadShared shared_;
+  GrowingLog::Tools tools_;
+  std::unique_ptr<BatchWriter> writer_;
+  std::unique_ptr<RowBatch> rows_;
+  Window window_;
+  std::vector<std::pair<std::string, std::int64_t>> new_payloads_;  // hash, id
+  std::vector<std::unique_ptr<GrowingLog>> logs_;
+  std::unordered_map<std::string, GrowingLog*> by_path_;
+  std::int64_t run_id_ = 0;
+  bool is_in_transaction_ = false;
+  std::int64_t transaction_began_us_ = 0;
+  bool has_orphans_ = false;
+};
+
+}  // namespace tlparse

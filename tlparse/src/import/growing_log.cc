@@ -1,0 +1,161 @@
+#include "import/growing_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+namespace tlparse {
+
+namespace {
+
+constexpr std::size_t kTailBytes = 64;
+// A file of so many bytes shows whether it is compressed.
+constexpr std::int64_t kLeastBytes = 4;
+// How long a file must not have grown before its last record is asked whether it is whole.
+constexpr std::int64_t kQuietUs = 200'000;
+// A record that is written piece by piece is looked at when it has grown by a part of itself, so
+// that the bytes that are looked at stay in proportion to those that are written.
+constexpr std::int64_t kLargeRecordBytes = 1 << 20;
+
+std::int64_t MtimeNs(const struct ::stat& status) {
+  return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+}
+
+std::string BytesBefore(const std::string& path, std::int64_t end) {
+  std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(end, kTailBytes)), '\0');
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) return {};
+  const ssize_t count =
+      ::pread(descriptor, bytes.data(), bytes.size(), end - static_cast<off_t>(bytes.size()));
+  ::close(descriptor);
+  bytes.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+  return bytes;
+}
+
+}  // namespace
+
+FileInfo GrowingLog::Info() const {
+  FileInfo info;
+  info.path = found_.path;
+  if (found_.rank) info.name_rank = *found_.rank;
+  info.has_mtime = true;
+  info.mtime_us = mtime_us_;
+  return info;
+}
+
+LogChange GrowingLog::Look(std::int64_t now_us) {
+  struct ::stat status {};
+  if (::stat(found_.path.c_str(), &status) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE) return LogChange::kNone;
+    return AfterDelay(LogChange::kGone, now_us);
+  }
+  if (!S_ISREG(status.st_mode)) return AfterDelay(LogChange::kGone, now_us);
+  const bool is_changed = status.st_size != seen_size_ || MtimeNs(status) != seen_mtime_ns_;
+  if (is_changed) {
+    changed_at_us_ = now_us;
+    may_be_whole_ = true;
+    if (seen_size_ > 0 && status.st_size > seen_size_) {
+      grown_at_us_ = std::chrono::duration_cast<std::chrono::microseconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+    }
+  }
+  seen_size_ = status.st_size;
+  seen_mtime_ns_ = MtimeNs(status);
+  mtime_us_ = seen_mtime_ns_ / 1000;
+  if (!is_begun()) {
+    suspected_.reset();
+    if (is_ingested_ && !is_changed) return LogChange::kNone;
+    is_ingested_ = false;
+    return status.st_size >= kLeastBytes ? LogChange::kGrown : LogChange::kNone;
+  }
+  if (IsOtherFile(status)) return LogChange::kRewritten;
+  const std::int64_t read = reader_->input().compressed_bytes_read();
+  if (status.st_size < read) return AfterDelay(LogChange::kRewritten, now_us);
+  suspected_.reset();
+  if (is_changed && HasOtherBytes()) return LogChange::kRewritten;
+  const bool is_quiet = now_us - changed_at_us_ >= kQuietUs;
+  takes_last_ = is_quiet;
+  const std::int64_t added = status.st_size - read;
+  const auto held = static_cast<std::int64_t>(reader_->held_bytes());
+  if (added > 0 && (is_quiet || held < kLargeRecordBytes || added >= held / 2))
+    return LogChange::kGrown;
+  return is_quiet && may_be_whole_ && held > 0 ? LogChange::kGrown : LogChange::kNone;
+}
+
+// What may be an old view of a network file system counts when it lasts.
+LogChange GrowingLog::AfterDelay(LogChange change, std::int64_t now_us) {
+  if (suspected_ != change) {
+    suspected_ = change;
+    suspected_at_us_ = now_us;
+  }
+  return now_us - suspected_at_us_ >= kSettleUs ? change : LogChange::kNone;
+}
+
+bool GrowingLog::IsOtherFile(const struct ::stat& status) const {
+  return static_cast<std::uint64_t>(status.st_dev) != device_ ||
+         static_cast<std::uint64_t>(status.st_ino) != inode_;
+}
+
+// Written anew with at least as many bytes, in the same file.
+bool GrowingLog::HasOtherBytes() const {
+  return !tail_.empty() &&
+         BytesBefore(found_.path, reader_->input().compressed_bytes_read()) != tail_;
+}
+
+void GrowingLog::NoteTail() {
+  tail_ = BytesBefore(found_.path, reader_->input().compressed_bytes_read());
+}
+
+void GrowingLog::SetIngested() {
+  (void)Look(0);
+  is_ingested_ = has_rows = true;
+}
+
+Result<void> GrowingLog::Begin(ReadShared& shared) {
+  struct ::stat status {};
+  if (::stat(found_.path.c_str(), &status) == 0) {
+    device_ = static_cast<std::uint64_t>(status.st_dev);
+    inode_ = static_cast<std::uint64_t>(status.st_ino);
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<InputStream> input, OpenGrowingInput(found_.path));
+  reader_ = std::make_unique<RecordReader>(std::move(input));
+  settler_.emplace(shared);
+  is_growing_ = true;
+  return {};
+}
+
+Result<bool> GrowingLog::Next(Window& window, Tools& tools) {
+  const bool has_records = is_growing_
+                               ? reader_->FillWhole(window, takes_last_ ? &tools.whole : nullptr)
+                               : reader_->Fill(window);
+  if (!has_records) {
+    if (is_growing_ && takes_last_) may_be_whole_ = false;
+    if (is_growing_) NoteTail();
+    return false;
+  }
+  tools.verifier.Verify(window);
+  RETURN_IF_ERROR(settler_->Settle(window));
+  return true;
+}
+
+void GrowingLog::EndGrowth() {
+  is_growing_ = false;
+  reader_->EndGrowth();
+}
+
+void GrowingLog::Restart() {
+  reader_.reset();
+  state.reset();
+  tail_.clear();
+  is_ended_ = false;
+  seen_size_ = 0;
+  may_be_whole_ = takes_last_ = false;
+  suspected_.reset();
+}
+
+}  // namespace tlparse

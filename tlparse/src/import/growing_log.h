@@ -1,0 +1,101 @@
+// One log that may still grow: what was read of it, and whether the file is still the one that was
+// begun.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "import/log_state.h"
+#include "log/find_logs.h"
+#include "log/read_shared.h"
+#include "log/record_reader.h"
+#include "log/window_settler.h"
+#include "log/window_verifier.h"
+
+struct stat;
+
+namespace tlparse {
+
+// What a look at the file shows.
+enum class LogChange : std::uint8_t {
+  kNone,
+  kGrown,      // there are bytes that were not read yet, or the last record may be whole
+  kRewritten,  // it was truncated or replaced, or its bytes are others: to be read anew
+  kGone,       // there is no such file any more
+};
+
+// Not thread-safe. Between two looks it holds no file descriptor and only the bytes of the record
+// that is not whole yet.
+class GrowingLog {
+ public:
+  explicit GrowingLog(FoundLog found) : found_(std::move(found)) {}
+
+  const FoundLog& found() const { return found_; }
+  bool is_begun() const { return reader_ != nullptr; }
+  bool is_ended() const { return is_ended_; }
+  bool is_ingested() const { return is_ingested_; }
+  // When the file last grew, microseconds since the epoch: as its file system says, and not before
+  // what was seen here.
+  std::int64_t grown_at_us() const { return std::max(mtime_us_, grown_at_us_); }
+
+  // Compares the file with what was read of it. A size below what was read counts only when two
+  // looks a second apart show it: a network file system may show sizes late. The same holds for a
+  // file that is gone.
+  LogChange Look(std::int64_t now_us);
+  // What reading needs beside the file; shared by all logs.
+  struct Tools {
+    ReadShared& shared;
+    WindowVerifier verifier{shared};
+    EnvelopeParser whole{shared.is_record_key};
+  };
+  // Opens the file. Before the first Next.
+  Result<void> Begin(ReadShared& shared);
+  // The next records that are whole; false: no more by now.
+  Result<bool> Next(Window& window, Tools& tools);
+  // From now on Next takes the file as it is for whole.
+  void EndGrowth();
+  // The next look finds all of the file unread. The rows of what was read are to be removed first.
+  void Restart();
+  void MarkEnded() { is_ended_ = true; }
+  // The database holds its bytes as they are by now: it is read anew when it changes.
+  void SetIngested();
+
+  const RecordReader& reader() const { return *reader_; }
+  FileInfo Info() const;
+
+  std::unique_ptr<LogState> state;  // of the typing stage; null: not begun, or taken up
+  bool has_rows = false;            // rows of it are in the database
+
+ private:
+  static constexpr std::int64_t kSettleUs = 1'000'000;
+  bool IsOtherFile(const struct ::stat& status) const;
+  bool HasOtherBytes() const;
+  void NoteTail();
+  LogChange AfterDelay(LogChange change, std::int64_t now_us);
+
+  FoundLog found_;
+  std::unique_ptr<RecordReader> reader_;
+  std::optional<WindowSettler> settler_;
+  bool is_ended_ = false;
+  bool is_growing_ = true;
+  // Of the file that was begun.
+  bool is_ingested_ = false;
+  std::uint64_t device_ = 0, inode_ = 0;
+  std::int64_t mtime_us_ = 0;
+  std::int64_t grown_at_us_ = 0;
+  std::int64_t seen_size_ = 0;  // at the latest look
+  std::int64_t seen_mtime_ns_ = 0;
+  std::int64_t changed_at_us_ = 0;  // when a look showed another size
+  bool may_be_whole_ = false;       // its last record was not asked since the file grew
+  bool takes_last_ = false;         // it has not grown for a while
+  std::optional<LogChange> suspected_;
+  std::int64_t suspected_at_us_ = 0;
+  std::string tail_;  // the last bytes that were read of the file
+};
+
+}  // namespace tlparse

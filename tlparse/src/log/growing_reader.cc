@@ -1,0 +1,69 @@
+// RecordReader on a file that may still grow.
+#include <optional>
+#include <string_view>
+
+#include "base/md5.h"
+#include "log/glog_prefix.h"
+#include "log/payload_text.h"
+#include "log/record_reader.h"
+#include "log/window_cut.h"
+
+namespace tlparse {
+
+namespace {
+
+// Whether nothing that follows can belong to the record, however the writer goes on.
+bool IsWhole(std::string_view chunk, EnvelopeParser& parser) {
+  if (!chunk.ends_with('\n')) return false;
+  const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(chunk));
+  if (!prefix || prefix->rank) return false;
+  const Envelope* envelope = parser.Parse(prefix->json);
+  if (envelope == nullptr) return false;
+  std::string_view raw = chunk.substr(chunk.find('\n') + 1);
+  if (raw.empty()) return !envelope->names_payload;
+  if (!envelope->payload_hash) return false;
+  raw.remove_suffix(1);
+  ByteBuffer text;
+  text.Reserve(raw.size() + kRemoveTabsSlack);
+  const std::size_t size = RemoveTabs(raw, false, text.data());
+  return Md5({text.data(), size}) == *envelope->payload_hash;
+}
+
+}  // namespace
+
+bool RecordReader::FillWhole(Window& window, EnvelopeParser* whole) {
+  window.Clear();
+  if (is_done_) return false;
+  window.file_offset = window_offset_;
+  window.first_line = window_line_;
+  window.end = ReadRecords(window, {true, whole});
+  NoteOdd(window);
+  if (window.end == 0 && !is_at_end_) {
+    ByteBuffer held;
+    held.Append(window.bytes.view());
+    carry_ = std::move(held);
+    window.Clear();
+    return false;
+  }
+  took_last_ = window.end == window.bytes.size() && !is_at_end_;
+  Take(window);
+  return true;
+}
+
+void RecordReader::NoteOdd(const Window& window) {
+  is_odd_ |= took_last_ && window.bytes.view().starts_with('\t');
+  if (window.bytes.size() > 0) took_last_ = false;
+}
+
+// Where what is there by now can be cut. Foreign lines are taken with the record behind them, so
+// that those that stand together are one finding.
+std::size_t RecordReader::CutOfGrowing(const Window& window, EnvelopeParser* whole) const {
+  const std::string_view bytes = window.bytes.view();
+  const std::size_t cut = FindCut(bytes, window.chunks);
+  const bool is_at_last = !window.chunks.empty() && cut == window.chunks.back().offset;
+  if (whole != nullptr && is_at_last && IsWhole(bytes.substr(cut), *whole)) return bytes.size();
+  const bool is_at_header = cut > 0 && ParseGlogPrefix(FirstLine(bytes.substr(cut))).has_value();
+  return is_at_header || bytes.size() >= window_bytes_ ? cut : 0;
+}
+
+}  // namespace tlparse
