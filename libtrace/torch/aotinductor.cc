@@ -227,7 +227,7 @@ std::shared_ptr<LoadedPackage> LoadNow(CompileCache& cache, const CacheKey& key,
         return;
       } catch (const std::exception& error) {  // of another libtorch or machine, or damaged
         compile.Restart(std::string("the cached package cannot be loaded: ") + error.what());
-        static_cast<void>(cache.Remove(key.text));
+        static_cast<void>(cache.RemoveLocal(key.text, result.content_hash));
       }
     }
     if (!built) built = build();

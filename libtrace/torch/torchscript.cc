@@ -280,7 +280,7 @@ LoadedModule LoadNow(CompileCache& cache, const CacheKey& key,
       module = torch::jit::load(archive);
     } catch (const std::exception&) {  // of another libtorch, or damaged in a way that its checksum
                                        // does not show
-      static_cast<void>(cache.Remove(key.text));
+      static_cast<void>(cache.RemoveLocal(key.text, result.content_hash));
       result.state = CacheState::kMiss;
     }
   }
