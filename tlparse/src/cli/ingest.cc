@@ -23,6 +23,7 @@
 #include "report/output_directory.h"
 #include "report/report.h"
 #include "report/viewer/export.h"
+#include "runtime/size_estimate.h"
 
 namespace tlparse {
 
@@ -100,7 +101,9 @@ void Describe(Arguments& app, Options& options) {
         fmt::format("  tlparse {} {}\n      {}\n", command.name, command.usage, command.summary);
   }
   app.SetFooter(commands +
-                "\nExit codes: 0 done, 1 the answer is no (check, --strict), 2 usage or unreadable "
+                "\nA database that will take more than 1 GB is announced on standard error before "
+                "the load, with its estimated size.\nExit codes: 0 done, 1 the answer is no "
+                "(check, --strict), 2 usage or unreadable "
                 "input, 3 internal error.");
 }
 
@@ -196,6 +199,13 @@ void Say(const Options& options, const ImportSummary& summary, double seconds) {
                    .c_str());
 }
 
+void AnnounceSize(const Options& options, const FoundInputs& found) {
+  const std::int64_t bytes = EstimateDatabaseBytes(found);
+  if (bytes <= kAnnouncedDatabaseBytes) return;
+  std::fprintf(stderr, "tlparse: the database will %s about %s (estimated from the input's size)\n",
+               options.database ? "grow by" : "take", HumanBytes(bytes).c_str());
+}
+
 // What the benchmark reads: the CPU seconds of each stage, and of its longest step.
 void SayTimes(const Options& options, const StageTimes& times) {
   if (!options.verbose) return;
@@ -283,6 +293,7 @@ Result<int> Run(const Options& options) {
   RETURN_IF_ERROR(MakeParent(loaded));
   std::optional<RemoveOnSignal> remove_loaded;  // until it stands where it belongs
   if (!options.database) remove_loaded.emplace(loaded);
+  AnnounceSize(options, found);
   const auto start = std::chrono::steady_clock::now();
   StageTimes times;
   ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded, times));
