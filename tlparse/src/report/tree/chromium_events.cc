@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "base/json_writer.h"
 #include "base/utf8.h"
 #include "report/report_context.h"
 #include "report/tree/entry_file.h"
@@ -32,13 +33,14 @@ std::string_view FindPid(std::string_view event) {
 std::string WithPid(std::string_view event, std::int64_t rank, simdjson::dom::parser& parser) {
   simdjson::dom::object members;
   if (parser.parse(event).get(members) != simdjson::SUCCESS) return std::string(event);
-  std::string changed = "{";
+  JsonWriter changed;
+  changed.BeginObject();
   for (const auto member : members) {
     if (member.key == "pid") continue;
-    changed += JsonString(member.key);
-    changed += ':' + std::string(simdjson::minify(member.value)) + ',';
+    changed.Key(member.key).Raw(std::string(simdjson::minify(member.value)));
   }
-  return changed + fmt::format("\"pid\":{}}}", rank);
+  changed.Key("pid").Int(rank).EndObject();
+  return changed.Take();
 }
 
 Result<void> AddWithPid(std::string_view event, std::int64_t rank, simdjson::dom::parser& parser,

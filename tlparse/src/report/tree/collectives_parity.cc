@@ -1,11 +1,10 @@
 // collectives_parity.json of one participant.
-#include <fmt/format.h>
-
 #include <array>
 #include <map>
 #include <set>
 #include <unordered_map>
 
+#include "base/json_writer.h"
 #include "report/tree/json_format.h"
 #include "report/tree/rank_aggregates.h"
 #include "store/database.h"
@@ -104,24 +103,25 @@ Result<void> WriteCollectivesParity(const ReportContext& context, const TreePlan
   }
   FileWriter out;
   RETURN_IF_ERROR(out.Open(context.directory, "collectives_parity.json"));
-  out.Append(
-      "{\n  \"description\": \"Per compile directory: difference between the collectives that were "
-      "scheduled and those in the generated code, and collectives without a wait\",\n  "
-      "\"graphs\": [");
-  bool is_first = true;
+  JsonWriter json;
+  json.BeginObject()
+      .Key("description")
+      .String(
+          "Per compile directory: difference between the collectives that were scheduled and those "
+          "in "
+          "the generated code, and collectives without a wait");
+  json.Key("graphs").BeginArray();
   for (const auto& [directory, graphs] : by_directory) {
     const std::int64_t offset = Offset(graphs.schedule, graphs.code);
     const std::int64_t missing_waits =
         std::max<std::int64_t>(0, graphs.code.total - graphs.code.waits);
     if (offset == 0 && missing_waits == 0) continue;
-    out.Append(
-        fmt::format("{}    {{\n      \"graph\": {},\n      \"compile_id\": {},\n      "
-                    "\"offset\": {},\n      \"missing_waits\": {}\n    }}",
-                    is_first ? "\n" : ",\n", JsonString(plan.directories[directory]),
-                    JsonString(graphs.key), offset, missing_waits));
-    is_first = false;
+    json.BeginObject().Key("graph").String(plan.directories[directory]);
+    json.Key("compile_id").String(graphs.key);
+    json.Key("offset").Int(offset).Key("missing_waits").Int(missing_waits).EndObject();
   }
-  out.Append(is_first ? "]\n}" : "\n  ]\n}");
+  json.EndArray().EndObject();
+  AppendJson(json.text(), JsonLayout::kPretty, out);
   return out.Close();
 }
 

@@ -1,8 +1,7 @@
 // compile_directory.json: compile id → the files it has.
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/json_writer.h"
 #include "report/report_context.h"
 #include "report/tree/file_name.h"
 #include "report/tree/json_format.h"
@@ -12,24 +11,18 @@ namespace {
 
 std::string_view LastComponent(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-void AppendEntry(const TreePlan& plan, const PlannedFile& file, FileWriter& out) {
+void AddEntry(const TreePlan& plan, const PlannedFile& file, JsonWriter& json) {
   const bool is_link = file.form == FileForm::kLink;
   const std::string path =
       is_link ? plan.link_urls[static_cast<std::size_t>(file.payload_id)] : plan.Path(file);
-  std::string text = "      {\n        \"name\": ";
-  text += JsonString(LastComponent(is_link ? file.name : path));
-  text += fmt::format(",\n        \"number\": {},\n        \"readable_url\": ", file.number);
+  json.BeginObject().Key("name").String(LastComponent(is_link ? file.name : path));
+  json.Key("number").Int(file.number).Key("readable_url");
   if (file.form != FileForm::kStackTraces) {
-    text += "null";
+    json.Null();
   } else {
-    text += JsonString(file.readable_name.empty() ? "" : plan.ReadablePath(file));
+    json.String(file.readable_name.empty() ? "" : plan.ReadablePath(file));
   }
-  text += ",\n        \"suffix\": ";
-  text += JsonString(is_link ? "" : CacheSuffix(path));
-  text += ",\n        \"url\": ";
-  text += JsonString(path);
-  text += "\n      }";
-  out.Append(text);
+  json.Key("suffix").String(is_link ? "" : CacheSuffix(path)).Key("url").String(path).EndObject();
 }
 
 }  // namespace
@@ -41,18 +34,15 @@ Result<void> WriteCompileDirectory(const ReportContext& context, const TreePlan&
             [](const PlannedKey* a, const PlannedKey* b) { return a->key < b->key; });
   FileWriter out;
   RETURN_IF_ERROR(out.Open(context.directory, "compile_directory.json"));
-  out.Append('{');
+  JsonWriter json;
+  json.BeginObject();
   for (const PlannedKey* key : keys) {
-    out.Append(key == keys.front() ? "\n  " : ",\n  ");
-    out.Append(JsonString(key->key));
-    out.Append(": {\n    \"artifacts\": [");
-    for (std::size_t i = 0; i < key->files.size(); ++i) {
-      out.Append(i == 0 ? "\n" : ",\n");
-      AppendEntry(plan, plan.files[key->files[i]], out);
-    }
-    out.Append(key->files.empty() ? "]\n  }" : "\n    ]\n  }");
+    json.Key(key->key).BeginObject().Key("artifacts").BeginArray();
+    for (const std::size_t file : key->files) AddEntry(plan, plan.files[file], json);
+    json.EndArray().EndObject();
   }
-  out.Append(keys.empty() ? "}" : "\n}");
+  json.EndObject();
+  AppendJson(json.text(), JsonLayout::kPretty, out);
   return out.Close();
 }
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "report/tree/json_format.h"
+#include "base/json_writer.h"
 
 namespace tlparse {
 namespace {
@@ -65,9 +65,11 @@ class Writer {
         ASSIGN_OR_RETURN(pid, DevicePid(rows.Int(2)));
       }
       const std::int64_t tid = rows.IsNull(2) ? rows.Int(1) : rows.Int(3);
-      RETURN_IF_ERROR(add_(fmt::format(
-          "{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{}}}",
-          kind.category, JsonString(rows.Text(0)), pid, tid, Us(rows.Int(4)), Us(rows.Int(5)))));
+      JsonWriter event;
+      event.BeginObject().Key("ph").String("X").Key("cat").String(kind.category);
+      event.Key("name").String(rows.Text(0)).Key("pid").Int(pid).Key("tid").Int(tid);
+      event.Key("ts").Raw(Us(rows.Int(4))).Key("dur").Raw(Us(rows.Int(5))).EndObject();
+      RETURN_IF_ERROR(add_(event.text()));
     }
   }
 
@@ -76,11 +78,13 @@ class Writer {
     const std::int64_t number =
         device < 0 || device >= kMostDevices - 1 ? kMostDevices - 1 : device;
     const std::int64_t pid = kFirstDevicePid + pid_ % kFirstDevicePid * kMostDevices + number;
-    if (named_.insert(pid).second)
-      RETURN_IF_ERROR(
-          add_(fmt::format("{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"tid\":0,"
-                           "\"args\":{{\"name\":\"device {} of {}\"}}}}",
-                           pid, device, pid_)));
+    if (named_.insert(pid).second) {
+      JsonWriter event;
+      event.BeginObject().Key("ph").String("M").Key("name").String("process_name");
+      event.Key("pid").Int(pid).Key("tid").Int(0).Key("args").BeginObject();
+      event.Key("name").String(fmt::format("device {} of {}", device, pid_));
+      RETURN_IF_ERROR(add_(event.EndObject().EndObject().text()));
+    }
     return pid;
   }
 

@@ -1,11 +1,11 @@
 #include "report/tree/rank_aggregates.h"
 
-#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <cmath>
 #include <map>
 
+#include "base/json_writer.h"
 #include "base/utf8.h"
 #include "report/tree/entry_file.h"
 #include "report/tree/file_name.h"
@@ -16,10 +16,6 @@
 
 namespace tlparse {
 namespace {
-
-std::string RankText(const Participant& participant) {
-  return participant.rank ? std::to_string(*participant.rank) : std::string("null");
-}
 
 // One op of an estimate, as the log gives it.
 struct Op {
@@ -46,20 +42,27 @@ std::vector<Op> ReadOps(std::string_view payload, simdjson::dom::parser& parser)
   return ops;
 }
 
+// The begin of an entry of a graph on a rank.
+JsonWriter EntryOf(const Participant& participant, const ArtifactOfGraph& artifact) {
+  JsonWriter entry;
+  entry.BeginObject().Key("rank").OptionalInt(participant.rank);
+  entry.Key("graph").String(artifact.graph);
+  return entry;
+}
+
 Result<void> AddEstimate(const Participant& participant, const ArtifactOfGraph& artifact,
                          PayloadReader& payloads, simdjson::dom::parser& parser, EntryFile& file) {
   ASSIGN_OR_RETURN(const std::string_view payload, payloads.Content(artifact.payload_id));
   const std::vector<Op> ops = ReadOps(payload, parser);
   if (ops.empty()) return {};
-  std::string entry = fmt::format("{{\"rank\":{},\"graph\":{},\"ops\":[", RankText(participant),
-                                  JsonString(artifact.graph));
+  JsonWriter entry = EntryOf(participant, artifact);
+  entry.Key("ops").BeginArray();
   for (const Op& op : ops) {
-    entry += "{\"name\":";
-    entry += JsonString(op.name);
-    entry += ",\"estimated_runtime_ns\":" + op.estimate + "},";
+    entry.BeginObject().Key("name").String(op.name);
+    entry.Key("estimated_runtime_ns").Raw(op.estimate).EndObject();
   }
-  entry.back() = ']';
-  return file.Add(entry + "}");
+  entry.EndArray().EndObject();
+  return file.Add(entry.text());
 }
 
 // The ops of one estimate one after the other, on a thread of their own. The durations are the
@@ -75,27 +78,36 @@ Result<void> AddRuntimeEvents(Statement& ops, std::int64_t pid, std::int64_t tid
     const double estimated_ns = std::isfinite(ops.Real(1)) ? std::max(ops.Real(1), 0.0) : 0.0;
     const auto duration_us =
         static_cast<std::int64_t>(std::max(1.0, std::ceil(std::min(estimated_ns, 1e18) / 1000)));
-    RETURN_IF_ERROR(file.Add(fmt::format(
-        "{{\"name\":{},\"ph\":\"X\",\"ts\":{},\"dur\":{},\"pid\":{},\"tid\":{},\"cat\":\"runtime\","
-        "\"args\":{{\"graph\":{},\"rank\":{},\"runtime_ns\":{}}}}}",
-        JsonString(ops.Text(0)), start_us, duration_us, pid, tid, JsonString(artifact.graph),
-        RankText(participant), static_cast<std::int64_t>(std::min(estimated_ns, 1e18)))));
+    JsonWriter event;
+    event.BeginObject().Key("name").String(ops.Text(0)).Key("ph").String("X");
+    event.Key("ts").Int(start_us).Key("dur").Int(duration_us).Key("pid").Int(pid);
+    event.Key("tid").Int(tid).Key("cat").String("runtime").Key("args").BeginObject();
+    event.Key("graph").String(artifact.graph).Key("rank").OptionalInt(participant.rank);
+    event.Key("runtime_ns").Int(static_cast<std::int64_t>(std::min(estimated_ns, 1e18)));
+    event.EndObject().EndObject();
+    RETURN_IF_ERROR(file.Add(event.text()));
     start_us += duration_us;
   }
 }
 
-std::string Metadata(std::string_view name, std::int64_t pid, std::string_view thread,
-                     std::string_view argument, std::string_view value) {
-  return fmt::format("{{\"name\":\"{}\",\"ph\":\"M\",\"pid\":{}{},\"args\":{{\"{}\":{}}}}}", name,
-                     pid, thread, argument, value);
+// A metadata event up to the value of its argument.
+JsonWriter Metadata(std::string_view name, std::int64_t pid, std::optional<std::int64_t> tid,
+                    std::string_view argument) {
+  JsonWriter event;
+  event.BeginObject().Key("name").String(name).Key("ph").String("M").Key("pid").Int(pid);
+  if (tid) event.Key("tid").Int(*tid);
+  event.Key("args").BeginObject().Key(argument);
+  return event;
 }
 
-Result<void> AddThread(std::int64_t pid, std::int64_t tid, const std::string& graph,
-                       EntryFile& file) {
-  const std::string thread = fmt::format(",\"tid\":{}", tid);
-  RETURN_IF_ERROR(file.Add(
-      Metadata("thread_name", pid, thread, "name", JsonString(fmt::format("graph {}", graph)))));
-  return file.Add(Metadata("thread_sort_index", pid, thread, "sort_index", std::to_string(tid)));
+// Name and position of a process (tid: nullopt) or a thread.
+Result<void> AddTrack(std::int64_t pid, std::optional<std::int64_t> tid, std::string_view name,
+                      EntryFile& file) {
+  const std::string kind = tid ? "thread" : "process";
+  JsonWriter named = Metadata(kind + "_name", pid, tid, "name");
+  RETURN_IF_ERROR(file.Add(named.String(name).EndObject().EndObject().text()));
+  JsonWriter sorted = Metadata(kind + "_sort_index", pid, tid, "sort_index");
+  return file.Add(sorted.Int(tid.value_or(pid)).EndObject().EndObject().text());
 }
 
 }  // namespace
@@ -133,9 +145,8 @@ Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
       const bool is_list = AppendJson(SanitizeUtf8(payload), JsonLayout::kCompact, ops) &&
                            ops.front() == '[' && ops != "[]";
       if (!is_list) continue;
-      RETURN_IF_ERROR(
-          file.Add(fmt::format("{{\"rank\":{},\"graph\":{},\"ops\":{}}}", RankText(participants[i]),
-                               JsonString(schedule.graph), ops)));
+      JsonWriter entry = EntryOf(participants[i], schedule);
+      RETURN_IF_ERROR(file.Add(entry.Key("ops").Raw(ops).EndObject().text()));
     }
   }
   return file.Close();
@@ -159,14 +170,11 @@ Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
     // A viewer needs a number for every participant; an unranked one gets one that no rank has.
     const std::int64_t pid =
         participants[i].rank.value_or(1'000'000 + static_cast<std::int64_t>(i));
-    RETURN_IF_ERROR(
-        trace.Add(Metadata("process_name", pid, "", "name", JsonString(participants[i].title))));
-    RETURN_IF_ERROR(
-        trace.Add(Metadata("process_sort_index", pid, "", "sort_index", std::to_string(pid))));
+    RETURN_IF_ERROR(AddTrack(pid, std::nullopt, participants[i].title, trace));
     std::int64_t tid = 0;
     for (const ArtifactOfGraph& artifact : facts[i].estimates) {
       RETURN_IF_ERROR(AddEstimate(participants[i], artifact, payloads, parser, estimates));
-      RETURN_IF_ERROR(AddThread(pid, ++tid, artifact.graph, trace));
+      RETURN_IF_ERROR(AddTrack(pid, ++tid, "graph " + artifact.graph, trace));
       RETURN_IF_ERROR(AddRuntimeEvents(ops, pid, tid, participants[i], artifact, trace));
     }
   }

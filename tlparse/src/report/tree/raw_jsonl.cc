@@ -28,16 +28,15 @@ constexpr std::int64_t kMaxHoles = 1 << 16;
 
 // {"1": "a", …}
 std::string StringsObject(const Strings& strings) {
-  std::string text = "{";
-  for (const auto& [id, string] : strings) {
-    text += fmt::format("{}\"{}\":", text.size() > 1 ? "," : "", id);
-    text += JsonString(string);
-  }
-  return text + "}";
+  JsonWriter json;
+  json.BeginObject();
+  for (const auto& [id, string] : strings) json.Key(std::to_string(id)).String(string);
+  return json.EndObject().Take();
 }
 
 std::string StringArray(const Strings& strings, Strings& outside) {
-  std::string text = "[";
+  JsonWriter json;
+  json.BeginArray();
   std::int64_t next = 0;
   const std::int64_t limit = static_cast<std::int64_t>(strings.size()) + kMaxHoles;
   for (const auto& [id, string] : strings) {
@@ -45,14 +44,12 @@ std::string StringArray(const Strings& strings, Strings& outside) {
       outside.emplace(id, string);
       continue;
     }
-    for (; next < id; ++next) text += "null,";
-    text += JsonString(string);
-    text += ',';
+    for (; next < id; ++next) json.Null();
+    json.String(string);
     ++next;
   }
-  if (next == 0) text += "null,";
-  text.back() = ']';
-  return text;
+  if (next == 0) json.Null();
+  return json.EndArray().Take();
 }
 
 // Interned strings per process, in order of the processes.
@@ -84,7 +81,9 @@ Result<std::map<std::int64_t, Strings>> ReadStrings(const ReportContext& context
 std::string StringTableLine(const Participant& participant,
                             const std::map<std::int64_t, Strings>& by_process) {
   Strings merged;
-  std::string others;
+  JsonWriter others;
+  bool has_others = false;
+  others.BeginObject();
   for (const auto& [process_id, strings] : by_process) {
     Strings different;
     for (const auto& [id, string] : strings) {
@@ -93,14 +92,15 @@ std::string StringTableLine(const Participant& participant,
     }
     const ReportProcess* const process = participant.Process(process_id);
     if (different.empty() || process == nullptr) continue;
-    others += fmt::format("{}\"{}\":{}", others.empty() ? "" : ",", process->pid,
-                          StringsObject(different));
+    others.Key(fmt::format("{}", process->pid)).Raw(StringsObject(different));
+    has_others = true;
   }
   Strings outside;
-  std::string line = "{\"string_table\":" + StringArray(merged, outside);
-  if (!outside.empty()) line += ",\"string_table_outside\":" + StringsObject(outside);
-  if (!others.empty()) line += ",\"string_tables\":{" + others + "}";
-  return line + "}\n";
+  JsonWriter line;
+  line.BeginObject().Key("string_table").Raw(StringArray(merged, outside));
+  if (!outside.empty()) line.Key("string_table_outside").Raw(StringsObject(outside));
+  if (has_others) line.Key("string_tables").Raw(others.EndObject().text());
+  return line.EndObject().Take() + "\n";
 }
 
 // Times as "2026-11-21T08:30:01.123000Z"; records of one second follow each other.

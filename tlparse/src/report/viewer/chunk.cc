@@ -188,25 +188,20 @@ Result<void> ChunkWriter::AddTextOfId(Database& database, std::int64_t text_id) 
 }
 
 std::string ChunkWriter::Finish() {
-  std::string json = std::move(strings_);
-  json += "],\"tables\":{";
-  const char* separator = "";
+  JsonWriter tables;
+  tables.BeginObject();
   for (const Table& table : tables_) {
-    json += fmt::format("{}\"{}\":{{\"rows\":{}", separator, table.name, table.rows);
+    tables.Key(table.name).BeginObject().Key("rows").Int(static_cast<std::int64_t>(table.rows));
     for (const bool is_text : {false, true}) {
-      json += is_text ? ",\"texts\":{" : ",\"numbers\":{";
-      const char* comma = "";
-      for (const Column& column : table.columns) {
-        if (column.is_text != is_text) continue;
-        json += fmt::format("{}\"{}\":[{}]", comma, column.name, column.cells);
-        comma = ",";
-      }
-      json += '}';
+      tables.Key(is_text ? "texts" : "numbers").BeginObject();
+      for (const Column& column : table.columns)
+        if (column.is_text == is_text)
+          tables.Key(column.name).BeginArray().Raw(column.cells).EndArray();
+      tables.EndObject();
     }
-    json += '}';
-    separator = ",";
+    tables.EndObject();
   }
-  json += "}}\n";
+  std::string json = std::move(strings_) + "],\"tables\":" + tables.EndObject().text() + "}\n";
   *this = ChunkWriter();
   return json;
 }

@@ -1,9 +1,5 @@
 #include "report/viewer/events.h"
 
-#include <fmt/format.h>
-
-#include <iterator>
-
 #include "base/json_writer.h"
 
 namespace tlparse {
@@ -42,20 +38,15 @@ Result<std::string> EventStream::Next() {
 }
 
 void EventStream::AppendEvent(std::string& json) {
-  json += "{\"name\":";
-  AppendJsonString(rows_->Text(0), json);
-  json += ",\"ph\":";
-  AppendJsonString(rows_->Text(1), json);
+  JsonWriter event;
+  event.BeginObject().Key("name").String(rows_->Text(0)).Key("ph").String(rows_->Text(1));
   // Perfetto groups by pid: a rank is what people look for.
-  fmt::format_to(std::back_inserter(json), ",\"ts\":{},\"pid\":{},\"tid\":{}", rows_->Real(2),
-                 rows_->Int(4), rows_->Int(5));
-  if (!rows_->IsNull(3)) fmt::format_to(std::back_inserter(json), ",\"dur\":{}", rows_->Real(3));
-  if (rows_->Text(1) == "i") json += ",\"s\":\"p\"";
-  if (const std::string_view args = rows_->Text(6); !args.empty() && args.front() == '{') {
-    json += ",\"args\":";
-    json += args;
-  }
-  json += '}';
+  event.Key("ts").Real(rows_->Real(2)).Key("pid").Int(rows_->Int(4)).Key("tid").Int(rows_->Int(5));
+  if (!rows_->IsNull(3)) event.Key("dur").Real(rows_->Real(3));
+  if (rows_->Text(1) == "i") event.Key("s").String("p");
+  if (const std::string_view args = rows_->Text(6); !args.empty() && args.front() == '{')
+    event.Key("args").Raw(args);
+  json += event.EndObject().text();
 }
 
 }  // namespace tlparse
