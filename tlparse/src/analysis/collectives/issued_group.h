@@ -1,0 +1,62 @@
+// Looks for what is wrong in one group of ranks; a part of FindIssuedProblems (issued.h).
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/collectives/issued.h"
+
+namespace tlparse {
+
+using Positions = std::vector<std::size_t>;  // in IssuedGroup::ranks
+
+class GroupFinder {
+ public:
+  // `blocked`: ranks that wait in a collective of another group (WaitingRanks). All outlive the
+  // finder.
+  GroupFinder(Database& database, const IssuedJob& job, const IssuedGroup& group,
+              const std::set<std::size_t>& blocked, std::vector<CollectiveFinding>& findings)
+      : database_(database), job_(job), group_(group), blocked_(blocked), findings_(findings) {}
+
+  // Adds at most one finding: what follows from the first one is no other cause.
+  Result<void> Run();
+
+ private:
+  std::string Ranks(const Positions& positions) const;
+  void SetPlace(CollectiveFinding& finding, const IssuedCollective& one) const;
+  std::int64_t First(std::size_t position) const {
+    return group_.issued[position].front().sequence;
+  }
+  std::int64_t Last(std::size_t position) const { return group_.issued[position].back().sequence; }
+  // The classes of ranks that hold `sequence`, by what must be alike; the reference first.
+  std::vector<Positions> Classes(std::int64_t sequence) const;
+  // issued_pairs.cc: whether a finding was added.
+  bool FindOther(std::int64_t sequence);
+  bool FindMispaired();
+  // issued_waits.cc: whether a finding was added.
+  Result<bool> FindNotReached();
+  bool FindNeverIssued();
+  bool FindLate(std::int64_t sequence);
+  bool FindStuck();
+  Result<std::string> CompileNote(std::size_t position, const IssuedCollective& waited) const;
+  Positions Holders(std::int64_t sequence) const;
+  std::string Wait(const Positions& waiting, std::int64_t sequence) const;
+
+  Database& database_;
+  const IssuedJob& job_;
+  const IssuedGroup& group_;
+  const std::set<std::size_t>& blocked_;
+  std::vector<CollectiveFinding>& findings_;
+};
+
+// Ranks that are themselves inside a collective that not every rank of its group has reached: they
+// lag in other groups because they wait.
+std::set<std::size_t> WaitingRanks(const IssuedJob& job);
+
+// Collectives of two groups that two ranks issued in opposite orders, from one thread each.
+void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
+               std::vector<CollectiveFinding>& findings);
+
+}  // namespace tlparse

@@ -1,0 +1,206 @@
+// Collectives of one number that are not one call: on every rank the same number should be the same
+// collective.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "analysis/collectives/issued_group.h"
+#include "analysis/diff/sequence_diff.h"
+
+namespace tlparse {
+namespace {
+
+// Tensors of these must be of one size on all ranks; others may legally differ.
+bool NeedsEqualSizes(std::string_view plain_op) {
+  return plain_op == "allreduce" || plain_op == "broadcast" || plain_op == "reduce";
+}
+
+std::int64_t Elements(std::string_view shapes) {
+  double elements = 0;
+  std::size_t at = 0;
+  while ((at = shapes.find('[', at + 1)) != shapes.npos) {
+    double product = 1;
+    double number = 0;
+    bool has_digit = false;
+    for (++at; at < shapes.size(); ++at) {
+      const char c = shapes[at];
+      if (c >= '0' && c <= '9') {
+        number = number * 10 + (c - '0');
+        has_digit = true;
+      } else {
+        if (has_digit) product *= number;
+        number = 0;
+        has_digit = false;
+        if (c == ']') break;
+      }
+    }
+    elements += product;
+  }
+  return elements < 9e18 ? static_cast<std::int64_t>(elements) : -1;
+}
+
+// What must be alike on all ranks.
+std::string Signature(const std::vector<const IssuedCollective*>& all) {
+  std::string signature;
+  for (const IssuedCollective* one : all) {
+    signature += one->plain_op;
+    if (NeedsEqualSizes(one->plain_op))
+      signature +=
+          fmt::format("({} {})", one->shapes.empty() ? -1 : Elements(one->shapes), one->dtype);
+    signature += ';';
+  }
+  return signature;
+}
+
+// What tells one call of the program from another: op, line, function and reduction.
+std::string Identity(const IssuedCollective& one) {
+  return fmt::format("{}|{}|{}|{}", one.plain_op, one.Place(), one.function, one.reduce_op);
+}
+
+}  // namespace
+
+std::vector<Positions> GroupFinder::Classes(std::int64_t sequence) const {
+  std::map<std::string, Positions> by_key;
+  for (const std::size_t position : Holders(sequence))
+    by_key[Signature(group_.At(position, sequence))].push_back(position);
+  std::vector<Positions> classes;
+  for (auto& [text, positions] : by_key) classes.push_back(std::move(positions));
+  // The largest is what the others are compared with; of equal ones that with the lowest rank.
+  std::sort(classes.begin(), classes.end(), [](const Positions& a, const Positions& b) {
+    return a.size() != b.size() ? a.size() > b.size() : a.front() < b.front();
+  });
+  return classes;
+}
+
+// Another op, size or type under one number.
+bool GroupFinder::FindOther(std::int64_t sequence) {
+  const std::vector<Positions> classes = Classes(sequence);
+  if (classes.size() < 2) return false;
+  const IssuedCollective& usual = *group_.At(classes[0].front(), sequence).front();
+  const IssuedCollective& odd = *group_.At(classes[1].front(), sequence).front();
+  CollectiveFinding finding;
+  finding.kind = "collective_divergence";
+  finding.severity = "error";
+  const bool same_op = usual.plain_op == odd.plain_op;
+  const auto name = [](const IssuedCollective& one) {
+    return one.op.substr(one.op.rfind(':') + 1);
+  };
+  finding.title =
+      same_op
+          ? fmt::format("{}: {} #{} of {} has another size or type than on {}", Ranks(classes[1]),
+                        name(odd), sequence, group_.Title(), Ranks(classes[0]))
+          : fmt::format("{} issued {} where {} issued {}: #{} of {}", Ranks(classes[1]), name(odd),
+                        Ranks(classes[0]), name(usual), sequence, group_.Title());
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const IssuedCollective& one = *group_.At(classes[i].front(), sequence).front();
+    finding.detail += fmt::format("{}{}: {}", i == 0 ? "" : "; ", Ranks(classes[i]), one.Title());
+    if (i > 0)
+      for (const std::size_t position : classes[i]) finding.ranks.push_back(group_.ranks[position]);
+  }
+  Positions waiting;
+  for (const std::size_t position : Holders(sequence)) {
+    const IssuedCollective& one = *group_.At(position, sequence).front();
+    if (one.is_recorded && !one.is_done) waiting.push_back(position);
+  }
+  if (!waiting.empty())
+    finding.detail +=
+        fmt::format(". {} had not finished it when the recorder was dumped", Ranks(waiting));
+  SetPlace(finding, odd);
+  finding.cause = "the ranks of a group must issue the same collectives in the same order";
+  finding.advice =
+      fmt::format("compare {} with {}: look for a branch that depends on the rank or on data",
+                  odd.Place().empty() ? "the call" : odd.Place(),
+                  usual.Place().empty() ? "that of the others" : usual.Place());
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+// The same op and size under one number, but not the same call of the program: the numbers of one
+// rank are shifted, or the reduction is another one.
+bool GroupFinder::FindMispaired() {
+  std::size_t reference = 0;
+  for (std::size_t i = 1; i < group_.ranks.size(); ++i) {
+    if (group_.issued[i].size() > group_.issued[reference].size()) reference = i;
+  }
+  // A rank that most others agree with is the one to compare with.
+  std::map<std::string, Positions> by_sequence;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    std::string all;
+    for (const IssuedCollective& one : group_.issued[i])
+      all += fmt::format("{}:{};", one.sequence, Identity(one));
+    by_sequence[all].push_back(i);
+  }
+  std::size_t most = 1;
+  for (const auto& [text, positions] : by_sequence) {
+    if (positions.size() <= most) continue;
+    most = positions.size();
+    reference = positions.front();
+  }
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    if (i == reference) continue;
+    const std::vector<IssuedCollective>& a = group_.issued[reference];
+    const std::vector<IssuedCollective>& b = group_.issued[i];
+    const std::int64_t first = std::max(First(reference), First(i));
+    const auto from = [first](const std::vector<IssuedCollective>& all) {
+      return std::lower_bound(
+          all.begin(), all.end(), first,
+          [](const IssuedCollective& one, std::int64_t number) { return one.sequence < number; });
+    };
+    std::vector<const IssuedCollective*> ours, theirs;
+    constexpr std::size_t kMost = 512;
+    bool is_known = true;
+    for (auto at = from(a); at != a.end(); ++at) theirs.push_back(&*at);
+    for (auto at = from(b); at != b.end(); ++at) ours.push_back(&*at);
+    std::size_t at = 0;
+    while (at < ours.size() && at < theirs.size() && Identity(*ours[at]) == Identity(*theirs[at]))
+      ++at;
+    if (at >= ours.size() || at >= theirs.size() || ours[at]->sequence != theirs[at]->sequence)
+      continue;
+    const IssuedCollective& odd = *ours[at];
+    const IssuedCollective& usual = *theirs[at];
+    is_known = !odd.file.empty() && !usual.file.empty();
+    const bool other_reduction =
+        !odd.reduce_op.empty() && !usual.reduce_op.empty() && odd.reduce_op != usual.reduce_op;
+    // Lines may legally differ by rank ("if rank == 0: broadcast(…) else: broadcast(…)"). Numbers
+    // are shifted only if more calls agree at other numbers than at the same ones.
+    const std::size_t count_a = std::min(theirs.size() - at, kMost),
+                      count_b = std::min(ours.size() - at, kMost);
+    std::size_t in_place = 0, in_order = 0;
+    for (std::size_t k = 0; k < std::min(count_a, count_b); ++k)
+      in_place += Identity(*theirs[at + k]) == Identity(*ours[at + k]);
+    for (const EditStep& step : AlignSequences(count_a, count_b, [&](std::size_t x, std::size_t y) {
+           return Identity(*theirs[at + x]) == Identity(*ours[at + y]);
+         }))
+      in_order += step.kind == EditStep::Kind::kKeep;
+    const bool is_shifted = is_known && in_order > in_place;
+    if (!other_reduction && !is_shifted) continue;
+    CollectiveFinding finding;
+    finding.kind = "collective_divergence";
+    finding.severity = "error";
+    finding.title = fmt::format("{} silently paired another call with that of {}: #{} of {}",
+                                Ranks({i}), Ranks({reference}), odd.sequence, group_.Title());
+    finding.detail = fmt::format(
+        "{}: {}; {}: {}. Op and size agree, so the collective completes with wrong numbers",
+        Ranks({i}), odd.Title(), Ranks({reference}), usual.Title());
+    if (is_shifted)
+      finding.detail += fmt::format("; {} of the next calls agree at other numbers, {} at the same",
+                                    in_order, in_place);
+    SetPlace(finding, odd);
+    for (std::size_t other = 0; other < group_.ranks.size(); ++other) {
+      const std::vector<const IssuedCollective*> same = group_.At(other, odd.sequence);
+      if (other != reference && !same.empty() && Identity(*same.front()) == Identity(odd))
+        finding.ranks.push_back(group_.ranks[other]);
+    }
+    finding.cause = other_reduction ? "the reduction differs"
+                                    : "a collective was left out or added on one side";
+    finding.advice = fmt::format("compare {} with {}", odd.Place(), usual.Place());
+    findings_.push_back(std::move(finding));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace tlparse

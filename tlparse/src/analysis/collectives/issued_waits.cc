@@ -1,0 +1,235 @@
+// Collectives that ranks wait in: who did not come, or came too late.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/collectives/issued_group.h"
+#include "analysis/ranks/job.h"
+
+namespace tlparse {
+
+// What the log of a rank says about the compile that holds the collective that it did not reach.
+Result<std::string> GroupFinder::CompileNote(std::size_t position,
+                                             const IssuedCollective& waited) const {
+  const IssuingRank& rank = job_.ranks[group_.ranks[position]];
+  if (waited.graph_id == 0 || !rank.process_id) return std::string();
+  ASSIGN_OR_RETURN(
+      Statement compile,
+      database_.Prepare(
+          "SELECT c.label, c.start_time_us, c.start_time_us + c.duration_us FROM compile c "
+          "JOIN graph g ON g.id = ?2 JOIN compile o ON o.id = g.compile_id "
+          "WHERE c.process_id = ?1 AND c.function IS o.function AND c.line IS o.line "
+          "ORDER BY c.id LIMIT 1"));
+  compile.Bind(1, *rank.process_id);
+  compile.Bind(2, waited.graph_id);
+  ASSIGN_OR_RETURN(const bool exists, compile.Step());
+  const std::string name = Ranks({position});
+  if (!exists) return fmt::format("the log of {} holds no compile of {}", name, waited.function);
+  const double begun_s =
+      (static_cast<double>(compile.Int(1)) - static_cast<double>(waited.start_ns) / 1e3) / 1e6;
+  if (compile.IsNull(1)) return std::string();
+  if (begun_s > 0)
+    return fmt::format("{} began to compile {} ({}) {:.1f} s after the others issued it", name,
+                       waited.function, compile.Text(0), begun_s);
+  if (compile.IsNull(2))
+    return fmt::format("the compile of {} ({}) had not ended on {}", waited.function,
+                       compile.Text(0), name);
+  return fmt::format("{} had compiled {} ({})", name, waited.function, compile.Text(0));
+}
+
+// How long the waiting ranks had waited, as far as it is known.
+std::string GroupFinder::Wait(const Positions& waiting, std::int64_t sequence) const {
+  std::int64_t longest_ns = 0;
+  for (const std::size_t position : waiting) {
+    const std::int64_t start_ns = group_.At(position, sequence).front()->start_ns;
+    longest_ns = std::max(longest_ns, job_.ranks[group_.ranks[position]].last_known_ns - start_ns);
+  }
+  return longest_ns < 1'000'000'000 ? std::string("how long they had waited is not in the dumps")
+                                    : fmt::format("they had waited {:.1f} s at least",
+                                                  static_cast<double>(longest_ns) / 1e9);
+}
+
+// Ranks whose dump ends before a collective that others are still inside of.
+Result<bool> GroupFinder::FindNotReached() {
+  Positions behind;
+  std::int64_t sequence = 0;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    const std::int64_t next = Last(i) + 1;
+    if (!group_.issued[i].back().is_recorded || blocked_.count(group_.ranks[i]) > 0) continue;
+    const Positions holders = Holders(next);
+    const bool somebody_waits =
+        std::any_of(holders.begin(), holders.end(), [&](std::size_t position) {
+          const IssuedCollective& one = *group_.At(position, next).front();
+          return one.is_recorded && !one.is_done;
+        });
+    if (!somebody_waits || (!behind.empty() && next > sequence)) continue;
+    if (next < sequence) behind.clear();
+    sequence = next;
+    behind.push_back(i);
+  }
+  if (behind.empty()) return false;
+  Positions waiting;
+  for (const std::size_t position : Holders(sequence)) {
+    if (!group_.At(position, sequence).front()->is_done) waiting.push_back(position);
+  }
+  const IssuedCollective& waited = *group_.At(waiting.front(), sequence).front();
+  const IssuedCollective& last = group_.issued[behind.front()].back();
+  CollectiveFinding finding;
+  finding.kind = "collective_not_reached";
+  finding.severity = "error";
+  finding.title =
+      fmt::format("{} had not reached {} #{} of {} when the recorder was dumped; {} {} in it",
+                  Ranks(behind), waited.op.substr(waited.op.rfind(':') + 1), sequence,
+                  group_.Title(), Ranks(waiting), waiting.size() == 1 ? "waits" : "wait");
+  finding.detail = fmt::format("{}: {}, {}. The last of {} on this group: #{} {}", Ranks(waiting),
+                               waited.Title(), Wait(waiting, sequence), Ranks({behind.front()}),
+                               last.sequence, last.Title());
+  ASSIGN_OR_RETURN(const std::string note, CompileNote(behind.front(), waited));
+  if (!note.empty()) finding.detail += "; " + note;
+  finding.cause = note;
+  SetPlace(finding, waited);
+  for (const std::size_t position : behind) finding.ranks.push_back(group_.ranks[position]);
+  finding.advice = fmt::format("look at what {} was doing: its stack, its log after #{}",
+                               Ranks(behind), last.sequence);
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+// Members of the group whose dumps are whole and hold nothing of it, while others wait in it.
+bool GroupFinder::FindNeverIssued() {
+  std::vector<std::size_t> absent;
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < job_.ranks.size(); ++i) {
+    const IssuingRank& rank = job_.ranks[i];
+    const bool is_member = rank.rank && std::find(group_.members.begin(), group_.members.end(),
+                                                  *rank.rank) != group_.members.end();
+    if (!is_member || !rank.is_whole || blocked_.count(i) > 0 ||
+        std::find(group_.ranks.begin(), group_.ranks.end(), i) != group_.ranks.end())
+      continue;
+    absent.push_back(i);
+    numbers.push_back(*rank.rank);
+  }
+  Positions waiting;
+  const IssuedCollective* waited = nullptr;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    const IssuedCollective& first = group_.issued[i].front();
+    if (!first.is_recorded || first.is_done) continue;
+    waiting.push_back(i);
+    if (waited == nullptr) waited = &first;
+  }
+  if (absent.empty() || waited == nullptr) return false;
+  CollectiveFinding finding;
+  finding.kind = "collective_not_reached";
+  finding.severity = "error";
+  finding.title =
+      fmt::format("{} {} had issued nothing on {} when the recorder was dumped; {} {} in {} #{}",
+                  numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
+                  Ranks(waiting), waiting.size() == 1 ? "waits" : "wait",
+                  waited->op.substr(waited->op.rfind(':') + 1), waited->sequence);
+  finding.detail =
+      fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
+  SetPlace(finding, *waited);
+  finding.ranks = absent;
+  finding.advice = fmt::format("look at what {} {} was doing: its stack, its log",
+                               numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers));
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+// Ranks that came after the others' timeout: the collective had failed by then, whatever its state.
+bool GroupFinder::FindLate(std::int64_t sequence) {
+  const Positions holders = Holders(sequence);
+  std::int64_t first_ns = INT64_MAX, timeout_ms = 0;
+  std::size_t first = 0;
+  for (const std::size_t position : holders) {
+    const IssuedCollective& one = *group_.At(position, sequence).front();
+    if (!one.is_recorded) return false;
+    if (one.start_ns >= first_ns) continue;
+    first_ns = one.start_ns;
+    first = position;
+    timeout_ms = one.timeout_ms;
+    // It is known to have ended in time.
+    if (one.end_ns > 0 && one.end_ns - one.start_ns < timeout_ms * 1'000'000) return false;
+  }
+  if (timeout_ms <= 0) return false;
+  Positions late;
+  std::int64_t latest_ns = 0;
+  for (const std::size_t position : holders) {
+    const IssuedCollective& one = *group_.At(position, sequence).front();
+    if (one.start_ns - first_ns < timeout_ms * 1'000'000) continue;
+    late.push_back(position);
+    latest_ns = std::max(latest_ns, one.start_ns);
+  }
+  if (late.empty()) return false;
+  const IssuedCollective& one = *group_.At(first, sequence).front();
+  CollectiveFinding finding;
+  finding.kind = "collective_not_reached";
+  finding.severity = "error";
+  const double gap_s = static_cast<double>(latest_ns - first_ns) / 1e9;
+  finding.title =
+      fmt::format("{} reached {} #{} of {} {:.1f} s after {}, beyond the timeout of {:g} s",
+                  Ranks(late), one.op.substr(one.op.rfind(':') + 1), sequence, group_.Title(),
+                  gap_s, Ranks({first}), static_cast<double>(timeout_ms) / 1e3);
+  finding.detail = fmt::format("{}: {}; {}: {}", Ranks({first}), one.Title(), Ranks(late),
+                               group_.At(late.front(), sequence).front()->Title());
+  const std::vector<IssuedCollective>& own = group_.issued[late.front()];
+  for (std::size_t i = own.size(); i > 0; --i) {
+    if (own[i - 1].sequence >= sequence) continue;
+    finding.detail +=
+        fmt::format(". Before it {} issued #{} {}, {:.1f} s earlier", Ranks({late.front()}),
+                    own[i - 1].sequence, own[i - 1].Title(),
+                    static_cast<double>(group_.At(late.front(), sequence).front()->start_ns -
+                                        own[i - 1].start_ns) /
+                        1e9);
+    break;
+  }
+  SetPlace(finding, one);
+  for (const std::size_t position : late) finding.ranks.push_back(group_.ranks[position]);
+  finding.advice =
+      fmt::format("look at what {} did before it: its log between the two", Ranks(late));
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+// All ranks of the dumps are inside the same collective, and have been for long.
+bool GroupFinder::FindStuck() {
+  const std::int64_t sequence = Last(0);
+  std::int64_t waited_ns = INT64_MAX;
+  Positions all;
+  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
+    if (Last(i) != sequence) return false;
+    const IssuedCollective& one = *group_.At(i, sequence).front();
+    if (!one.is_recorded || one.is_done) return false;
+    waited_ns = std::min(waited_ns, job_.ranks[group_.ranks[i]].last_known_ns - one.start_ns);
+    all.push_back(i);
+  }
+  constexpr std::int64_t kLong_ns = 10'000'000'000;
+  if (waited_ns < kLong_ns) return false;
+  const IssuedCollective& one = *group_.At(0, sequence).front();
+  CollectiveFinding finding;
+  finding.kind = "stuck";
+  finding.severity = "error";
+  std::vector<std::int64_t> absent;
+  for (const std::int64_t member : group_.members) {
+    if (std::none_of(group_.ranks.begin(), group_.ranks.end(),
+                     [&](std::size_t i) { return job_.ranks[i].rank == member; }))
+      absent.push_back(member);
+  }
+  finding.title =
+      fmt::format("{} {} in {} #{} of {} for {:.1f} s at least", Ranks(all),
+                  all.size() == 1 ? "waits" : "wait", one.op.substr(one.op.rfind(':') + 1),
+                  sequence, group_.Title(), static_cast<double>(waited_ns) / 1e9);
+  finding.detail = one.Title();
+  if (!absent.empty())
+    finding.detail += fmt::format(". No dump of rank {}, a member of the group, is among the input",
+                                  FormatRankRanges(absent));
+  SetPlace(finding, one);
+  finding.advice =
+      absent.empty()
+          ? "all issued it: look at the network, the devices and the processes themselves"
+          : "get the dumps of the other members";
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
+}  // namespace tlparse
