@@ -92,6 +92,29 @@ class Execution(AnswerTest):
         self.assertEqual(list(self.aspects(database)), ["2"])
 
 
+class FindingsOfASubject(AnswerTest):
+    """What `tlparse findings` lists is in the JSON of the answer about its subject, and nothing else is."""
+    MEMBERS = {"cache": "engine_findings", "collectives": "findings", "execution": "findings"}
+    PLANTED = {"one_rank_cold": ("cache", "cold_cache"), "diverge_order": ("collectives", "collective_divergence"), "train_order": ("execution", "execution_divergence")}
+
+    def test_planted(self):
+        for scenario, (subject, kind) in self.PLANTED.items():
+            database = self.job(scenario)
+            for name, member in self.MEMBERS.items():
+                with self.subTest(scenario, answer=name):
+                    found = ask(name, database)[member]
+                    listed = ask("findings", database)["findings"]
+                    self.assertEqual([one for one in listed if one in found], found)
+                    kinds = [one["kind"] for one in found]
+                    self.assertEqual(kinds, [kind] if name == subject else [])
+
+    def test_a_finding_with_evidence_of_the_subject_is_in_it(self):
+        database = self.job("crash_in_compile")
+        found = {name: ask(name, database)[member] for name, member in self.MEMBERS.items()}
+        self.assertEqual([(one["kind"], [other["kind"] for other in one["evidence"]]) for one in found["collectives"]], [("compile_failed", ["collective_divergence"])])
+        self.assertEqual((found["cache"], found["execution"]), ([], []))
+
+
 class GuardMiss(AnswerTest):
     def test_the_guard_is_named(self):
         database = self.job("guard_miss")

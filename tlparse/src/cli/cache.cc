@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "cli/finding_output.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
 
@@ -300,7 +301,11 @@ void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
   json.EndArray().EndObject();
 }
 
-JsonWriter ToJson(const CacheAnswer& answer) {
+// Kinds of findings whose subject is a cache.
+constexpr FindingKind kSubject[] = {FindingKind::kColdCache, FindingKind::kCacheBypassed,
+                                    FindingKind::kRemoteCacheError, FindingKind::kOneKeyTwoCodes};
+
+JsonWriter ToJson(const CacheAnswer& answer, const std::vector<Finding>& findings) {
   JsonWriter json;
   json.BeginObject().Key("run").String(answer.job.run_name());
   json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
@@ -345,7 +350,9 @@ JsonWriter ToJson(const CacheAnswer& answer) {
   }
   json.EndArray().Key("economics").BeginArray();
   for (const CacheEconomics& sums : answer.economics) WriteEconomics(json, sums);
-  json.EndArray().EndObject();
+  json.EndArray().Key("engine_findings");
+  WriteFindings(json, findings);
+  json.EndObject();
   return json;
 }
 
@@ -359,10 +366,9 @@ int RunCache(std::span<const std::string> arguments) {
   CacheOptions options;
   app.Add("--rank", options.rank,
           "closest earlier keys of this rank's lookups (default: where there is one participant)");
-  return RunRankAnswer(
+  return RunSubjectAnswer(
       app, arguments, "every lookup and every component, also those that another cause explains",
-      options.run, options.launch,
-      [&](Database& database) { return AnalyzeCache(database, options); }, ToJson, Print);
+      options, kSubject, AnalyzeCache, ToJson, Print);
 }
 
 }  // namespace tlparse

@@ -7,6 +7,7 @@
 
 #include "cli/collectives_issued.h"
 #include "cli/commands.h"
+#include "cli/finding_output.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
 
@@ -96,7 +97,11 @@ void Print(const CollectiveAnswer& answer, bool all) {
   PrintIssued(answer, all);
 }
 
-JsonWriter ToJson(const CollectiveAnswer& answer) {
+// Kinds of findings whose subject is a collective; stuck: in one.
+constexpr FindingKind kSubject[] = {FindingKind::kCollectiveDivergence,
+                                    FindingKind::kCollectiveNotReached, FindingKind::kStuck};
+
+JsonWriter ToJson(const CollectiveAnswer& answer, const std::vector<Finding>& findings) {
   const auto place = [](std::int64_t ordinal) {
     return ordinal < 0 ? std::nullopt : std::optional(ordinal);
   };
@@ -166,6 +171,8 @@ JsonWriter ToJson(const CollectiveAnswer& answer) {
   WriteRanks(json, answer.job, answer.from_code_only);
   json.Key("issued");
   WriteIssued(json, answer);
+  json.Key("findings");
+  WriteFindings(json, findings);
   json.EndObject();
   return json;
 }
@@ -178,9 +185,8 @@ int RunCollectives(std::span<const std::string> arguments) {
       "generated code; and what each rank really issued, as recorder dumps tell.",
       "collectives");
   CollectiveOptions options;
-  return RunRankAnswer(
-      app, arguments, "every mismatch", options.run, options.launch,
-      [&](Database& database) { return AnalyzeCollectives(database, options); }, ToJson, Print);
+  return RunSubjectAnswer(app, arguments, "every mismatch", options, kSubject, AnalyzeCollectives,
+                          ToJson, Print);
 }
 
 }  // namespace tlparse

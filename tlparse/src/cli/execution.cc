@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/finding_output.h"
 #include "cli/rank_answer.h"
 #include "cli/rank_output.h"
 
@@ -120,7 +121,10 @@ void Print(const ExecutionAnswer& answer, bool all) {
   PrintOps(answer, all);
 }
 
-JsonWriter ToJson(const ExecutionAnswer& answer) {
+// Kinds of findings whose subject is the order of execution.
+constexpr FindingKind kSubject[] = {FindingKind::kExecutionDivergence};
+
+JsonWriter ToJson(const ExecutionAnswer& answer, const std::vector<Finding>& findings) {
   JsonWriter json;
   json.BeginObject().Key("run").String(answer.job.run_name());
   json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
@@ -195,7 +199,9 @@ JsonWriter ToJson(const ExecutionAnswer& answer) {
     }
     json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(divergence.left_out)).EndObject();
   }
-  json.EndArray().EndObject();
+  json.EndArray().Key("findings");
+  WriteFindings(json, findings);
+  json.EndObject();
   return json;
 }
 
@@ -207,9 +213,8 @@ int RunExecution(std::span<const std::string> arguments) {
       "tensors differ.",
       "execution");
   ExecutionOptions options;
-  return RunRankAnswer(
-      app, arguments, "every difference", options.run, options.launch,
-      [&](Database& database) { return AnalyzeExecution(database, options); }, ToJson, Print);
+  return RunSubjectAnswer(app, arguments, "every difference", options, kSubject, AnalyzeExecution,
+                          ToJson, Print);
 }
 
 }  // namespace tlparse

@@ -2,18 +2,22 @@
 // --json, the database; then ask, and print.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "analysis/findings/findings.h"
+#include "analysis/read_transaction.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 
 namespace tlparse {
 
 // `app` has the options of the command itself. `run` and `launch` are set before
-// `analyze(database)` is called; its answer goes to `to_json(answer)` or `print(answer, all)`.
-// Returns the exit code.
+// `analyze(database, is_json)` is called; its answer goes to `to_json(answer)` or
+// `print(answer, all)`. Returns the exit code.
 template <typename Analyze, typename ToJson, typename Print>
 int RunRankAnswer(Arguments& app, std::span<const std::string> arguments,
                   const std::string& help_of_all, std::string& run,
@@ -28,7 +32,7 @@ int RunRankAnswer(Arguments& app, std::span<const std::string> arguments,
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
-  const auto answer = analyze(*database);
+  const auto answer = analyze(*database, common.json);
   if (!answer) return ReportError(answer.error());
   if (common.json) {
     PrintJson(to_json(*answer));
@@ -36,6 +40,39 @@ int RunRankAnswer(Arguments& app, std::span<const std::string> arguments,
     print(*answer, all);
   }
   return kExitDone;
+}
+
+// Whether it, or evidence of it, is of one of these kinds.
+inline bool Concerns(const Finding& finding, std::span<const FindingKind> kinds) {
+  return std::find(kinds.begin(), kinds.end(), finding.kind) != kinds.end() ||
+         std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                     [&](const Finding& one) { return Concerns(one, kinds); });
+}
+
+// RunRankAnswer for an answer whose JSON also holds the findings that concern the kinds `subject`.
+// They are made before the answer, so that the memory of both is not needed at once.
+// `analyze(database, options)`, `to_json(answer, findings)`.
+template <typename Options, typename Analyze, typename ToJson, typename Print>
+int RunSubjectAnswer(Arguments& app, std::span<const std::string> arguments,
+                     const std::string& help_of_all, Options& options,
+                     std::span<const FindingKind> subject, const Analyze& analyze,
+                     const ToJson& to_json, const Print& print) {
+  std::vector<Finding> findings;
+  const auto analyze_all = [&](Database& database,
+                               bool is_json) -> decltype(analyze(database, options)) {
+    ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
+    if (is_json) {
+      FindingsOptions of_findings;
+      of_findings.run = options.run;
+      of_findings.launch = options.launch;
+      ASSIGN_OR_RETURN(findings, FindFindings(database, of_findings));
+      std::erase_if(findings, [&](const Finding& one) { return !Concerns(one, subject); });
+    }
+    return analyze(database, options);
+  };
+  return RunRankAnswer(
+      app, arguments, help_of_all, options.run, options.launch, analyze_all,
+      [&](const auto& answer) { return to_json(answer, findings); }, print);
 }
 
 }  // namespace tlparse

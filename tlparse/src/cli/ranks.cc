@@ -179,7 +179,7 @@ int RunRanks(std::span<const std::string> arguments) {
       .Positive();
   return RunRankAnswer(
       app, arguments, "every class, aspect and note", options.run, options.launch,
-      [&](Database& database) { return Analyze(database, options); }, ToJson,
+      [&](Database& database, bool) { return Analyze(database, options); }, ToJson,
       [](const Answer& answer, bool all) { Print(answer.ranks, answer.findings, all); });
 }
 
