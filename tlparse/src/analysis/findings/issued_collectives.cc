@@ -19,11 +19,17 @@ std::string QueryOf(const CollectiveFinding& problem) {
          " AND peer_id IS NULL ORDER BY rank";
 }
 
+// Where the schedules know no majority, a finding of theirs names both sides; what was issued may
+// name one of them.
 bool IsSameCause(const Finding& earlier, const Finding& now) {
+  const bool is_among_its_ranks =
+      earlier.ranks == now.ranks ||
+      (!now.ranks.empty() && std::includes(earlier.ranks.begin(), earlier.ranks.end(),
+                                           now.ranks.begin(), now.ranks.end()));
   return (earlier.kind == FindingKind::kCollectiveDivergence ||
           earlier.kind == FindingKind::kCodeDivergence ||
           earlier.kind == FindingKind::kGraphDivergence) &&
-         now.kind == FindingKind::kCollectiveDivergence && earlier.ranks == now.ranks &&
+         now.kind == FindingKind::kCollectiveDivergence && is_among_its_ranks &&
          !now.compiles.empty() &&
          std::find(earlier.compiles.begin(), earlier.compiles.end(), now.compiles.front()) !=
              earlier.compiles.end();
