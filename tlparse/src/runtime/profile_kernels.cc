@@ -1,0 +1,174 @@
+// Kernels, on the CPU and on devices: which call of the generated code each run was.
+#include <algorithm>
+
+#include "runtime/kernel_match.h"
+#include "runtime/profile_joiner.h"
+
+namespace tlparse::profile_join {
+
+Result<void> Joiner::MatchKernels() {
+  for (const auto& [call, children] : children_) {
+    const Slice& slice = slices_[static_cast<std::size_t>(call)];
+    if (slice.graph == nullptr || slice.graph->content_id == 0) continue;
+    ASSIGN_OR_RETURN(const auto* kernels, code_.KernelsOf(database_, *slice.graph));
+    std::vector<std::string_view> names, kernel_names;
+    for (const std::uint32_t child : children) {
+      ASSIGN_OR_RETURN(const std::string_view name, NameOf(runs_[child].name_id));
+      names.push_back(name);
+    }
+    for (const CompiledCode::Kernel& kernel : *kernels) kernel_names.push_back(kernel.name);
+    const auto in_order = MatchInOrder(names, kernel_names);
+    const auto matched = in_order ? *in_order : MatchByName(names, kernel_names);
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      if (!matched[i]) continue;
+      runs_[children[i]].kernel_id = (*kernels)[*matched[i]].id;
+      runs_[children[i]].is_in_order = in_order.has_value();
+    }
+  }
+  return {};
+}
+
+std::string_view Joiner::WhyNoKernel(std::int32_t call) const {
+  if (call == kNone) return kOutside;
+  const Slice& slice = slices_[static_cast<std::size_t>(call)];
+  if (slice.graph == nullptr) return kCallUnknown;
+  return slice.graph->content_id == 0 ? kNoKernels : kNotInCode;
+}
+
+Result<void> Joiner::WriteKernelLink(std::int64_t kernel_run_id, std::int32_t call,
+                                     std::int64_t kernel_id, std::optional<std::int64_t> enqueued,
+                                     std::string_view key, std::string_view note) {
+  ASSIGN_OR_RETURN(
+      Statement* const add,
+      database_.PrepareKept("INSERT INTO kernel_run_link_row (kernel_run_id, slice_id, "
+                            "kernel_id, enqueued_ns, join_key, note_id) VALUES (?, ?, "
+                            "?, ?, ?, ?)"));
+  const auto or_null = [](bool is_there, auto value) {
+    return is_there ? std::optional(value) : std::nullopt;
+  };
+  ASSIGN_OR_RETURN(const std::optional<std::int64_t> note_id, Note(note));
+  add->Bind(1, kernel_run_id);
+  add->Bind(
+      2, call == kNone ? std::nullopt : std::optional(slices_[static_cast<std::size_t>(call)].id));
+  add->Bind(3, or_null(kernel_id != 0, kernel_id));
+  add->Bind(4, enqueued);
+  add->Bind(5, or_null(kernel_id != 0, key));
+  add->Bind(6, note_id);
+  return add->Run();
+}
+
+Result<void> Joiner::JoinDeviceKernels() {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare("SELECT id, name_id, start_ns, duration_ns, correlation, external_id FROM "
+                        "kernel_run_row WHERE profile_id = ? AND device IS NOT NULL ORDER BY id"));
+  rows.Bind(1, profile_id_);
+  std::map<std::int32_t, std::vector<DeviceKernel>> replayed;  // by call
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const DeviceKernel kernel{rows.Int(0), rows.Int(1),         rows.Int(2),
+                              rows.Int(3), rows.OptionalInt(4), rows.OptionalInt(5)};
+    std::int32_t call = kNone, child = kNone, op = kNone;
+    std::optional<std::int64_t> enqueued;
+    bool has_launch = false;
+    if (const auto found =
+            kernel.correlation ? launch_of_.find(*kernel.correlation) : launch_of_.end();
+        found != launch_of_.end()) {
+      const Launch& launch = launches_[found->second];
+      call = launch.call, child = launch.child, op = launch.op;
+      enqueued = launch.start;
+      has_launch = true;
+    }
+    if (op == kNone && kernel.external_id) {
+      if (const auto found = op_of_.find(*kernel.external_id); found != op_of_.end()) {
+        op = static_cast<std::int32_t>(found->second);
+        call = runs_[found->second].call, child = runs_[found->second].child;
+        has_launch = true;
+      } else if (const auto around = slice_of_.find(*kernel.external_id);
+                 around != slice_of_.end()) {
+        const auto index = static_cast<std::int32_t>(around->second);
+        if (call == kNone && slices_[around->second].is_call) call = index;
+        has_launch = true;
+      }
+    }
+    if (op != kNone) {
+      runs_[static_cast<std::size_t>(op)].device_ns += kernel.duration;
+      runs_[static_cast<std::size_t>(op)].has_device_work = true;
+    }
+    if (child != kNone) runs_[static_cast<std::size_t>(child)].has_device_work = true;
+    if (call != kNone) slices_[static_cast<std::size_t>(call)].device_ns += kernel.duration;
+    if (call != kNone && child == kNone) {
+      replayed[call].push_back(kernel);
+      continue;
+    }
+    const struct Run* const launched_by =
+        child == kNone ? nullptr : &runs_[static_cast<std::size_t>(child)];
+    const bool is_joined = launched_by != nullptr && launched_by->kernel_id != 0;
+    const std::string_view note = is_joined    ? std::string_view()
+                                  : has_launch ? WhyNoKernel(call)
+                                               : kLaunchUnknown;
+    RETURN_IF_ERROR(WriteKernelLink(kernel.id, call, is_joined ? launched_by->kernel_id : 0,
+                                    enqueued, is_joined ? KeyOf(*launched_by) : std::string_view(),
+                                    note));
+  }
+  for (auto& [call, kernels] : replayed) {
+    std::sort(kernels.begin(), kernels.end(),
+              [](const DeviceKernel& a, const DeviceKernel& b) { return a.start < b.start; });
+    const Slice& slice = slices_[static_cast<std::size_t>(call)];
+    std::vector<std::string_view> names, code_names;
+    const std::vector<CompiledCode::Kernel>* code_kernels = nullptr;
+    if (slice.graph != nullptr && slice.graph->content_id != 0) {
+      ASSIGN_OR_RETURN(code_kernels, code_.KernelsOf(database_, *slice.graph));
+      for (const CompiledCode::Kernel& kernel : *code_kernels) code_names.push_back(kernel.name);
+    }
+    for (const DeviceKernel& kernel : kernels) {
+      ASSIGN_OR_RETURN(const std::string_view name, NameOf(kernel.name_id));
+      names.push_back(name);
+    }
+    const auto matched = MatchReplay(names, code_names);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      RETURN_IF_ERROR(
+          WriteKernelLink(kernels[i].id, call, matched[i] ? (*code_kernels)[*matched[i]].id : 0,
+                          std::nullopt, "K4", matched[i] ? kReplayed : WhyNoKernel(call)));
+    }
+  }
+  return {};
+}
+
+Result<void> Joiner::WriteRuns() {
+  ASSIGN_OR_RETURN(Statement add_op,
+                   database_.Prepare("INSERT INTO op_run_link_row (op_run_id, slice_id, self_ns, "
+                                     "device_ns) VALUES (?, ?, ?, ?)"));
+  // An op that ran as a kernel of the graph, on the CPU, is a run of that kernel.
+  ASSIGN_OR_RETURN(
+      Statement add_kernel,
+      database_.Prepare(
+          "INSERT INTO kernel_run_row (profile_id, name_id, thread_id, start_ns, "
+          "duration_ns, external_id, op_run_id) SELECT profile_id, name_id, thread_id, "
+          "start_ns, duration_ns, external_id, id FROM op_run_row WHERE id = ?"));
+  for (const struct Run& run : runs_) {
+    const std::string_view note = run.kernel_id != 0 ? std::string_view() : WhyNoKernel(run.call);
+    if (!run.is_op) {
+      RETURN_IF_ERROR(
+          WriteKernelLink(run.id, run.call, run.kernel_id, std::nullopt, KeyOf(run), note));
+      continue;
+    }
+    add_op.Bind(1, run.id);
+    add_op.Bind(2, run.call == kNone
+                       ? std::nullopt
+                       : std::optional(slices_[static_cast<std::size_t>(run.call)].id));
+    add_op.Bind(3, std::max<std::int64_t>(run.self_ns, 0));
+    add_op.Bind(
+        4, run.has_device_work && run.device_ns > 0 ? std::optional(run.device_ns) : std::nullopt);
+    RETURN_IF_ERROR(add_op.Run());
+    if (run.kernel_id == 0 || run.has_device_work) continue;
+    add_kernel.Bind(1, run.id);
+    RETURN_IF_ERROR(add_kernel.Run());
+    RETURN_IF_ERROR(WriteKernelLink(sqlite3_last_insert_rowid(database_.handle()), run.call,
+                                    run.kernel_id, std::nullopt, KeyOf(run), {}));
+  }
+  return {};
+}
+
+}  // namespace tlparse::profile_join
