@@ -1,5 +1,6 @@
 #include "runtime/kernel_match.h"
 
+#include "runtime/generated_code.h"
 #include "tests/catch2.h"
 
 using namespace tlparse;  // NOLINT: a test
@@ -44,6 +45,25 @@ TEST_CASE("By name: only names that ran as often as the code calls them", "[kern
   CHECK(MatchByName({"graph_1_cpp_fused_a_0", "graph_1_cpp_fused_a_0"}, kernels) == Matches{0, 2});
   CHECK(MatchByName({"graph_1_cpp_fused_a_0"}, kernels) == Matches{kNone});
   CHECK(MatchByName({"aten::mm", "graph_1_cpp_fused_c_0"}, kernels) == Matches{kNone, kNone});
+}
+
+TEST_CASE("By path: the only call, or as many runs as calls", "[kernel_match]") {
+  const Names kernels = {"user_0", "triton_a", "user_0", "extern_kernels.mm"};
+  CHECK(MatchByPath({"triton_a", "", "triton_a"}, kernels) == Matches{1, kNone, 1});
+  CHECK(MatchByPath({"user_0", "user_0"}, kernels) == Matches{0, 2});
+  CHECK(MatchByPath({"user_0"}, kernels) == Matches{kNone});
+  CHECK(MatchByPath({"other"}, kernels) == Matches{kNone});
+}
+
+TEST_CASE("Files of kernels are named above their definitions", "[kernel_match]") {
+  const auto names = KernelPaths(
+      "# kernel path: /a/xy/cxy.py\r\n# Source Nodes: []\r\n\r\nuser_0 = async_compile.triton('u', "
+      "'''\nx = 1\n''')\n# kernel path: /a/none.py\nbuf = 1\nt = async_compile.triton('t', '')\n"
+      "# kernel path: /a/last.py");
+  REQUIRE(names.size() == 1);
+  CHECK(names.at("/a/xy/cxy.py") == "user_0");
+  CHECK(BaseName("/a/xy/cxy.py") == "cxy.py");
+  CHECK(BaseName("cxy.py") == "cxy.py");
 }
 
 TEST_CASE("A replayed device graph: the next kernel of that name", "[kernel_match]") {

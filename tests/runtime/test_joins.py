@@ -244,5 +244,76 @@ class Joins(harness.EndToEnd):
         self.assertIn("overlaps", answer["notes"][0])
 
 
+class TritonKernelsByPath(harness.EndToEnd):
+    """The profile names the file of a kernel's source, and so does the generated code: a log is made whose code names the files."""
+
+    def log(self, key, files):
+        """`files`: (name in the code, path), one for each call, in order"""
+        code = ["# AOT ID: ['0_inference']"]
+        for name, path in dict(files).items():
+            code += [f"# kernel path: {path}", "# Topologically Sorted Source Nodes: [x], Original ATen: []", f"{name} = async_compile.triton('{name}', '''",
+                     "import triton", "''', device_str='cuda')"]
+        code += ["def call(args):"] + [f"    {name}.run(arg0_1, stream=stream0)" for name, _ in files]
+
+        def record(head, *payload):
+            head = dict(head, frame_id=0, frame_compile_id=0, attempt=0, **({"has_payload": "md5"} if payload else {}))
+            return ["V1121 08:31:05.000000 4242 torch/_x.py:1] " + json.dumps(head)] + ["\t" + line for line in payload]
+        lines = record({"dynamo_start": {"stack": []}}) + record({"inductor_output_code": {"filename": "/c/x.py"}}, *code) + record(
+            {"artifact": {"name": "fx_graph_cache_miss", "encoding": "json"}}, json.dumps({"key": key}))
+        self.write("dedicated_log_torch_trace_abcdefgh.log", ("\n".join(lines) + "\n").encode())
+        return self.path("dedicated_log_torch_trace_abcdefgh.log")
+
+    def joined(self, *inputs):
+        self.tlparse(*inputs, "--db", "x.db", "--db-only")
+        rows = harness.rows(self.path("x.db"), "SELECT r.name, k.name, k.code_line, r.join_key, r.join_note FROM kernel_run r LEFT JOIN kernel_row k ON "
+                            "k.id = r.kernel_id WHERE r.device IS NOT NULL ORDER BY r.start_ns")
+        os.unlink(self.path("x.db"))
+        return rows
+
+    def profile(self, key, launches):
+        events = [{"ph": "X", "cat": "user_annotation", "name": f"## Call CompiledFxGraph {key} ##", "pid": 1, "tid": 1, "ts": 0, "dur": 1000, "args": {}}]
+        for number, (name, path) in enumerate(launches, 1):
+            at = 10 * number
+            args = {"External id": number, "correlation": number}
+            events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": at, "dur": 5,
+                           "args": dict(args, **({"kernel_file": path} if path else {}))})
+            events.append({"ph": "X", "cat": "cuda_runtime", "name": "cuLaunchKernel", "pid": 1, "tid": 1, "ts": at + 1, "dur": 1, "args": args})
+            events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at + 2, "dur": 4, "args": dict(args, device=0, stream=7)})
+        self.write("p.json", json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": events}).encode())
+        return self.path("p.json")
+
+    def test_path_before_order_and_name(self):
+        key = "f" * 52
+        log = self.log(key, [("user_0", "/a/xx/cxx.py"), ("triton_b", "/a/yy/cyy.py"), ("user_0", "/a/xx/cxx.py")])
+        # The profiler gives the name of the function, the code its own; the cache may lie elsewhere.
+        self.assertEqual(self.joined(log, self.profile(key, [("add", "/b/xx/cxx.py"), ("triton_b", "/b/yy/cyy.py"), ("add", "/b/xx/cxx.py")])),
+                         [["add", "user_0", 13, "K9", None], ["triton_b", "triton_b", 14, "K9", None], ["add", "user_0", 15, "K9", None]])
+        # Not every call ran: which of the two calls of user_0 it was is not known, of triton_b there is one.
+        why = "it ran another number of times than the generated code calls it"
+        self.assertEqual(self.joined(log, self.profile(key, [("add", "/b/xx/cxx.py"), ("triton_b", "/b/yy/cyy.py")])),
+                         [["add", None, None, None, why], ["triton_b", "triton_b", 14, "K9", None]])
+        # The same name from another file is another kernel; without a file the name counts.
+        self.assertEqual(self.joined(log, self.profile(key, [("triton_b", "/b/zz/czz.py")])),
+                         [["triton_b", None, None, None, "the generated code's kernel of this name is in another file"]])
+        self.assertEqual(self.joined(log, self.profile(key, [("triton_b", None)])), [["triton_b", "triton_b", 14, "K4", None]])
+
+    @unittest.skipUnless(os.path.isdir(profiles.GPU), "no public GPU profiles here")
+    def test_public_profiles(self):
+        for name in sorted(os.listdir(profiles.GPU)):
+            path = os.path.join(profiles.GPU, name)
+            events = [event for event in profiles.trace(path)["traceEvents"] if event.get("ph") == "X"]
+            calls = [event for event in profiles.slices(events, "user_annotation", "cpu_op") if CALL.match(event["name"])]
+            launches = [event for event in profiles.slices(events, "cpu_op") if "kernel_file" in event.get("args", {})]
+            keys = {CALL.match(event["name"]).group(1) for event in calls}
+            if len(keys) != 1 or not launches:
+                continue
+            with self.subTest(name):
+                log = self.log(keys.pop(), [(event["name"], event["args"]["kernel_file"]) for event in sorted(launches, key=lambda event: event["ts"])])
+                of_op = {event["args"]["External id"]: event["name"] for event in launches}
+                expected = sorted(event["name"] for event in profiles.slices(events, "kernel") if event["args"].get("External id") in of_op)
+                self.assertGreater(len(expected), 0)
+                self.assertEqual(sorted(row[0] for row in self.joined(log, path) if row[3] == "K9" and row[0] == row[1]), expected)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -5,11 +5,13 @@
 --     replaced. So joins stand in `_link_row` tables, which are made anew at the end of every load (tlparse/src/runtime/join.h).
 --   * Times are nanoseconds since the epoch, UTC, in storage: a double would round microseconds of today to quarters. The views have
 --     `start_us` and `duration_us` (REAL) and `start_ns` (exact).
---   * `join_key` names the key of the join: K1 … K8 (profiles), J1 … J4 (recorder dumps). NULL: not joined; `join_note` says why not.
+--   * `join_key` names the key of the join: K1 … K9 (profiles), J1 … J4 (recorder dumps). NULL: not joined; `join_note` says why not.
 --       K1 graph cache key in the event's name    K5 i-th kernel of a graph call = i-th kernel of the generated code
 --       K2 compile id in the region's name        K6 line of the generated code, from a Python frame
 --       K3 sequence number of a backward          K7 compile id of a compile phase
 --       K4 kernel by name inside its graph call   K8 collective by group and sequence number
+--       K9 Triton kernel inside its graph call, by the file of its source (kernel_file of the profile, "# kernel path" of the generated code;
+--          compared by the hash that is the file's name): among several calls of it by order
 
 -- One file of a profiler or recorder.
 CREATE TABLE profile (
@@ -196,7 +198,7 @@ CREATE TABLE kernel_run_link_row (
   slice_id INTEGER REFERENCES compiled_slice_row(id), -- the graph call it ran in
   kernel_id INTEGER REFERENCES kernel_row(id),
   enqueued_ns INTEGER,            -- when its launch began
-  join_key TEXT,                  -- K4, K5, K6
+  join_key TEXT,                  -- K4, K5, K6, K9
   note_id INTEGER REFERENCES text_row(id) -- join_note
 ) STRICT;
 CREATE TABLE op_run_link_row (

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/generated_code.h"
 #include "runtime/join_profile.h"
 
 namespace tlparse {
@@ -69,6 +70,24 @@ Result<const std::vector<CompiledCode::Kernel>*> CompiledCode::KernelsOf(Databas
     if (!has_row) return &entry->second;
     entry->second.push_back({kernels->Int(0), std::string(kernels->Text(1))});
   }
+}
+
+Result<const CompiledCode::KernelFiles*> CompiledCode::KernelFilesOf(Database& database,
+                                                                     const Graph& graph) {
+  const auto [entry, is_new] = kernel_files_.try_emplace(graph.id);
+  if (!is_new) return &entry->second;
+  ASSIGN_OR_RETURN(Statement* const code,
+                   database.PrepareKept("SELECT p.content FROM graph g JOIN record_row r ON r.id = "
+                                        "g.code_record_id JOIN payload_row p ON p.id = "
+                                        "r.payload_id WHERE g.id = ?"));
+  code->Bind(1, graph.id);
+  ASSIGN_OR_RETURN(const bool has_row, code->Step());
+  if (has_row) {
+    for (const auto& [path, name] : KernelPaths(code->Text(0)))
+      entry->second.emplace(BaseName(path), name);
+  }
+  code->Reset();
+  return &entry->second;
 }
 
 Result<std::int64_t> NoteId(Database& database, std::string_view text) {

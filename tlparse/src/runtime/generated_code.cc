@@ -45,6 +45,28 @@ std::optional<std::string_view> CpuKernelName(std::string_view slice) {
   return name.starts_with("cpp_") ? std::optional(name) : std::nullopt;
 }
 
+std::unordered_map<std::string_view, std::string_view> KernelPaths(std::string_view code) {
+  constexpr std::string_view kPath = "# kernel path: ";
+  std::unordered_map<std::string_view, std::string_view> names;
+  std::string_view path;
+  while (!code.empty()) {
+    std::string_view line = code.substr(0, code.find('\n'));
+    code.remove_prefix(std::min(line.size() + 1, code.size()));
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first == line.npos) continue;
+    line.remove_prefix(first);
+    if (line.starts_with(kPath)) path = line.substr(kPath.size());
+    if (line[0] == '#' || path.empty()) continue;
+    const std::size_t end = line.find(" = async_compile.");
+    if (end != line.npos && std::all_of(line.begin(), line.begin() + end, IsWord))
+      names.try_emplace(path.substr(0, path.find_last_not_of(" \r") + 1), line.substr(0, end));
+    path = {};
+  }
+  return names;
+}
+
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 bool IsWrapperCall(std::string_view slice) {
   return WithoutGraphNumber(slice) == "inductor_wrapper_call" && slice.starts_with("graph_");
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 
 namespace tlparse {
 
@@ -13,6 +14,13 @@ bool IsCachePath(std::string_view path);
 // The kernel's name of a CPU slice: "graph_0_cpp_fused_add_0" and "cpp_fused_add_0" (PyTorch counts
 // graphs in front of it, differently in each process); nothing if the slice is no kernel.
 std::optional<std::string_view> CpuKernelName(std::string_view slice);
+
+// "# kernel path: <path>" above a definition in Inductor's Python wrapper: the file that holds the
+// kernel's source → the name by which the wrapper calls it. Views of `code`.
+std::unordered_map<std::string_view, std::string_view> KernelPaths(std::string_view code);
+
+// The last part of a path: of a generated file a hash of its content, the same in every process.
+std::string_view BaseName(std::string_view path);
 
 // Whether the slice is the wrapper around all of a graph: "graph_1_inductor_wrapper_call".
 bool IsWrapperCall(std::string_view slice);

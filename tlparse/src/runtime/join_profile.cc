@@ -66,6 +66,7 @@ Result<void> Joiner::LoadRuns(const char* sql, bool is_op) {
     run.call = run.child = kNone;
     const auto index = static_cast<std::uint32_t>(runs_.size());
     if (is_op && has_device_kernels_ && !rows.IsNull(5)) op_of_.emplace(rows.Int(5), index);
+    if (!rows.IsNull(6)) file_of_.emplace(index, rows.Int(6));
     AddItem(Item::kRun, rows.Int(2), rows.Int(3), rows.Int(3) + rows.Int(4), index);
     runs_.push_back(run);
   }
@@ -104,11 +105,11 @@ Result<void> Joiner::LoadItems() {
   }
   RETURN_IF_ERROR(
       LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), start_ns, duration_ns, "
-               "external_id FROM op_run_row WHERE profile_id = ?",
+               "external_id, file_id FROM op_run_row WHERE profile_id = ?",
                true));
   RETURN_IF_ERROR(
-      LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), start_ns, duration_ns, NULL "
-               "FROM kernel_run_row WHERE profile_id = ? AND device IS NULL",
+      LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), start_ns, duration_ns, NULL, "
+               "NULL FROM kernel_run_row WHERE profile_id = ? AND device IS NULL",
                false));
   ASSIGN_OR_RETURN(Statement launches,
                    database_.Prepare("SELECT correlation, coalesce(thread_id, 0), start_ns FROM "

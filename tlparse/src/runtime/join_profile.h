@@ -44,6 +44,10 @@ class CompiledCode {
   // The kernels that a graph's code calls, in order; those with a provenance handle, if any has
   // one.
   Result<const std::vector<Kernel>*> KernelsOf(Database& database, const Graph& graph);
+  // The names by which a graph's code calls the Triton kernels, by the base names of the files that
+  // it says their sources are in.
+  using KernelFiles = std::unordered_map<std::string, std::string>;
+  Result<const KernelFiles*> KernelFilesOf(Database& database, const Graph& graph);
 
  private:
   std::vector<std::unique_ptr<Graph>> graphs_;
@@ -51,6 +55,7 @@ class CompiledCode {
   std::unordered_map<std::string, std::vector<Compile>> by_label_;  // "<process>/<label>"
   std::unordered_map<std::int64_t, std::vector<const Graph*>> by_compile_;
   std::unordered_map<std::int64_t, std::vector<Kernel>> kernels_;  // by content
+  std::unordered_map<std::int64_t, KernelFiles> kernel_files_;     // by graph
 };
 
 // Makes the link rows of one profile, which has none. `process_id`: the process it measured.

@@ -84,6 +84,24 @@ std::vector<std::optional<std::size_t>> MatchByName(const std::vector<std::strin
   return matched;
 }
 
+std::vector<std::optional<std::size_t>> MatchByPath(const std::vector<std::string_view>& slices,
+                                                    const std::vector<std::string_view>& kernels) {
+  std::map<std::string_view, std::pair<std::vector<std::size_t>, std::vector<std::size_t>>> by_name;
+  for (std::size_t i = 0; i < kernels.size(); ++i) by_name[kernels[i]].second.push_back(i);
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const auto found = slices[i].empty() ? by_name.end() : by_name.find(slices[i]);
+    if (found != by_name.end()) found->second.first.push_back(i);
+  }
+  std::vector<std::optional<std::size_t>> matched(slices.size());
+  for (const auto& [name, runs_and_calls] : by_name) {
+    const auto& [runs, calls] = runs_and_calls;
+    if (calls.size() != 1 && runs.size() != calls.size()) continue;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      matched[runs[i]] = calls[calls.size() == 1 ? 0 : i];
+  }
+  return matched;
+}
+
 std::vector<std::optional<std::size_t>> MatchReplay(const std::vector<std::string_view>& runs,
                                                     const std::vector<std::string_view>& kernels) {
   std::vector<std::optional<std::size_t>> matched(runs.size());

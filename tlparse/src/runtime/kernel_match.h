@@ -25,6 +25,12 @@ std::optional<std::vector<std::optional<std::size_t>>> MatchInOrder(
 std::vector<std::optional<std::size_t>> MatchByName(const std::vector<std::string_view>& slices,
                                                     const std::vector<std::string_view>& kernels);
 
+// `slices` that say in which file their kernel's source is, under the name that the code gives this
+// kernel; the others "". A kernel that is called once is the one of all its runs; one that is called
+// more often has them in their order, if there are as many.
+std::vector<std::optional<std::size_t>> MatchByPath(const std::vector<std::string_view>& slices,
+                                                    const std::vector<std::string_view>& kernels);
+
 // Runs on a device whose launches are not known (a device graph was replayed): each run is the next
 // kernel of its name. Runs whose name the code does not hold (libraries' kernels) stay without one.
 std::vector<std::optional<std::size_t>> MatchReplay(const std::vector<std::string_view>& runs,

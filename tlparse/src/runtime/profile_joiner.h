@@ -26,6 +26,10 @@ inline constexpr std::string_view kCallUnknown = "its graph call is not joined";
 inline constexpr std::string_view kNoKernels = "the log holds no kernels of the graph";
 inline constexpr std::string_view kNotInCode =
     "the generated code calls no kernel of this name here";
+inline constexpr std::string_view kOtherFile =
+    "the generated code's kernel of this name is in another file";
+inline constexpr std::string_view kOtherCount =
+    "it ran another number of times than the generated code calls it";
 inline constexpr std::string_view kReplayed = "by name and order: a device graph was replayed";
 inline constexpr std::string_view kLaunchUnknown = "its launch is not in the profile";
 
@@ -44,6 +48,14 @@ struct Slice {
   std::int64_t device_ns = 0;
   std::string_view key, note;
 };
+enum class KernelMatch : std::uint8_t {
+  kUnmatched,
+  kByName,
+  kByOrder,
+  kByPath,
+  kFileDiffers,
+  kCountDiffers
+};
 // An op or a CPU kernel. A profile may hold millions: kept small.
 struct Run {
   std::int64_t id;
@@ -55,8 +67,14 @@ struct Run {
   std::int32_t child = kNone;  // the direct child of the call that it is, or is in
   bool is_op;
   bool has_device_work = false;
-  bool is_in_order = false;  // kernel_id is by order (K5), not by name (K4)
+  KernelMatch match = KernelMatch::kUnmatched;  // how kernel_id was found
 };
+// Why the run of a kernel whose file is known has no kernel_id.
+inline std::string_view FileNoteOf(const Run& run) {
+  return run.match == KernelMatch::kFileDiffers    ? kOtherFile
+         : run.match == KernelMatch::kCountDiffers ? kOtherCount
+                                                   : std::string_view();
+}
 struct Launch {
   std::int64_t start;
   std::int32_t call = kNone, child = kNone, op = kNone;
@@ -73,7 +91,11 @@ struct Item {
   std::uint32_t kind : 2;
 };
 
-inline std::string_view KeyOf(const Run& run) { return run.is_in_order ? "K5" : "K4"; }
+inline std::string_view KeyOf(const Run& run) {
+  return run.match == KernelMatch::kByPath    ? "K9"
+         : run.match == KernelMatch::kByOrder ? "K5"
+                                              : "K4";
+}
 
 class Joiner {
  public:
@@ -112,7 +134,9 @@ class Joiner {
   std::int32_t RegionOf(std::int32_t slice) const;
   void Nest();
   Result<void> MatchKernels();
+  Result<void> MatchKernelsOf(const Slice& slice, const std::vector<std::uint32_t>& children);
   Result<void> JoinDeviceKernels();
+  Result<void> JoinReplay(std::int32_t call, std::vector<DeviceKernel>& kernels);
   Result<void> WriteKernelLink(std::int64_t kernel_run_id, std::int32_t call,
                                std::int64_t kernel_id, std::optional<std::int64_t> enqueued,
                                std::string_view key, std::string_view note);
@@ -138,6 +162,7 @@ class Joiner {
   std::vector<Item> items_;                                // of all threads, until they are nested
   std::unordered_map<std::int64_t, std::size_t> threads_;  // their numbers, by id
   bool has_device_kernels_ = false;
+  std::unordered_map<std::uint32_t, std::int64_t> file_of_;      // of runs that name one: its text
   std::unordered_map<std::int64_t, std::uint32_t> launch_of_;    // by correlation
   std::unordered_map<std::int64_t, std::uint32_t> op_of_;        // by external id
   std::unordered_map<std::int64_t, std::uint32_t> slice_of_;     // by external id

@@ -1,6 +1,7 @@
 // Kernels, on the CPU and on devices: which call of the generated code each run was.
 #include <algorithm>
 
+#include "runtime/generated_code.h"
 #include "runtime/kernel_match.h"
 #include "runtime/profile_joiner.h"
 
@@ -9,21 +10,49 @@ namespace tlparse::profile_join {
 Result<void> Joiner::MatchKernels() {
   for (const auto& [call, children] : children_) {
     const Slice& slice = slices_[static_cast<std::size_t>(call)];
-    if (slice.graph == nullptr || slice.graph->content_id == 0) continue;
-    ASSIGN_OR_RETURN(const auto* kernels, code_.KernelsOf(database_, *slice.graph));
-    std::vector<std::string_view> names, kernel_names;
-    for (const std::uint32_t child : children) {
-      ASSIGN_OR_RETURN(const std::string_view name, NameOf(runs_[child].name_id));
-      names.push_back(name);
+    if (slice.graph != nullptr && slice.graph->content_id != 0)
+      RETURN_IF_ERROR(MatchKernelsOf(slice, children));
+  }
+  return {};
+}
+
+Result<void> Joiner::MatchKernelsOf(const Slice& slice,
+                                    const std::vector<std::uint32_t>& children) {
+  ASSIGN_OR_RETURN(const auto* kernels, code_.KernelsOf(database_, *slice.graph));
+  std::vector<std::string_view> kernel_names;
+  for (const CompiledCode::Kernel& kernel : *kernels) kernel_names.push_back(kernel.name);
+  std::vector<std::string_view> names, names_by_path(children.size());
+  std::vector<bool> has_file(children.size());
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    ASSIGN_OR_RETURN(std::string_view name, NameOf(runs_[children[i]].name_id));
+    if (const auto file = file_of_.find(children[i]); file != file_of_.end()) {
+      ASSIGN_OR_RETURN(const auto* files, code_.KernelFilesOf(database_, *slice.graph));
+      ASSIGN_OR_RETURN(const std::string_view path, NameOf(file->second));
+      const auto found = files->find(std::string(BaseName(path)));
+      if (found != files->end()) name = names_by_path[i] = found->second;
+      has_file[i] = !files->empty();
     }
-    for (const CompiledCode::Kernel& kernel : *kernels) kernel_names.push_back(kernel.name);
-    const auto in_order = MatchInOrder(names, kernel_names);
-    const auto matched = in_order ? *in_order : MatchByName(names, kernel_names);
-    for (std::size_t i = 0; i < children.size(); ++i) {
-      if (!matched[i]) continue;
-      runs_[children[i]].kernel_id = (*kernels)[*matched[i]].id;
-      runs_[children[i]].is_in_order = in_order.has_value();
+    names.push_back(name);
+  }
+  const auto in_order = MatchInOrder(names, kernel_names);
+  auto matched = in_order ? *in_order : MatchByName(names, kernel_names);
+  const auto by_path = MatchByPath(names_by_path, kernel_names);
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    if (!matched[i]) matched[i] = by_path[i];
+    struct Run& run = runs_[children[i]];
+    if (!matched[i]) {
+      if (!names_by_path[i].empty()) run.match = KernelMatch::kCountDiffers;
+      continue;
     }
+    // Code that names its files, but not this one, is not what ran.
+    if (has_file[i] && names_by_path[i].empty()) {
+      run.match = KernelMatch::kFileDiffers;
+      continue;
+    }
+    run.kernel_id = (*kernels)[*matched[i]].id;
+    run.match = has_file[i] ? KernelMatch::kByPath
+                : in_order  ? KernelMatch::kByOrder
+                            : KernelMatch::kByName;
   }
   return {};
 }
@@ -105,33 +134,39 @@ Result<void> Joiner::JoinDeviceKernels() {
     const struct Run* const launched_by =
         child == kNone ? nullptr : &runs_[static_cast<std::size_t>(child)];
     const bool is_joined = launched_by != nullptr && launched_by->kernel_id != 0;
-    const std::string_view note = is_joined    ? std::string_view()
-                                  : has_launch ? WhyNoKernel(call)
-                                               : kLaunchUnknown;
+    const std::string_view file_note =
+        launched_by == nullptr ? std::string_view() : FileNoteOf(*launched_by);
+    const std::string_view note = is_joined            ? std::string_view()
+                                  : !file_note.empty() ? file_note
+                                  : has_launch         ? WhyNoKernel(call)
+                                                       : kLaunchUnknown;
     RETURN_IF_ERROR(WriteKernelLink(kernel.id, call, is_joined ? launched_by->kernel_id : 0,
                                     enqueued, is_joined ? KeyOf(*launched_by) : std::string_view(),
                                     note));
   }
-  for (auto& [call, kernels] : replayed) {
-    std::sort(kernels.begin(), kernels.end(),
-              [](const DeviceKernel& a, const DeviceKernel& b) { return a.start < b.start; });
-    const Slice& slice = slices_[static_cast<std::size_t>(call)];
-    std::vector<std::string_view> names, code_names;
-    const std::vector<CompiledCode::Kernel>* code_kernels = nullptr;
-    if (slice.graph != nullptr && slice.graph->content_id != 0) {
-      ASSIGN_OR_RETURN(code_kernels, code_.KernelsOf(database_, *slice.graph));
-      for (const CompiledCode::Kernel& kernel : *code_kernels) code_names.push_back(kernel.name);
-    }
-    for (const DeviceKernel& kernel : kernels) {
-      ASSIGN_OR_RETURN(const std::string_view name, NameOf(kernel.name_id));
-      names.push_back(name);
-    }
-    const auto matched = MatchReplay(names, code_names);
-    for (std::size_t i = 0; i < kernels.size(); ++i) {
-      RETURN_IF_ERROR(
-          WriteKernelLink(kernels[i].id, call, matched[i] ? (*code_kernels)[*matched[i]].id : 0,
-                          std::nullopt, "K4", matched[i] ? kReplayed : WhyNoKernel(call)));
-    }
+  for (auto& [call, kernels] : replayed) RETURN_IF_ERROR(JoinReplay(call, kernels));
+  return {};
+}
+
+Result<void> Joiner::JoinReplay(std::int32_t call, std::vector<DeviceKernel>& kernels) {
+  std::sort(kernels.begin(), kernels.end(),
+            [](const DeviceKernel& a, const DeviceKernel& b) { return a.start < b.start; });
+  const Slice& slice = slices_[static_cast<std::size_t>(call)];
+  std::vector<std::string_view> names, code_names;
+  const std::vector<CompiledCode::Kernel>* code_kernels = nullptr;
+  if (slice.graph != nullptr && slice.graph->content_id != 0) {
+    ASSIGN_OR_RETURN(code_kernels, code_.KernelsOf(database_, *slice.graph));
+    for (const CompiledCode::Kernel& kernel : *code_kernels) code_names.push_back(kernel.name);
+  }
+  for (const DeviceKernel& kernel : kernels) {
+    ASSIGN_OR_RETURN(const std::string_view name, NameOf(kernel.name_id));
+    names.push_back(name);
+  }
+  const auto matched = MatchReplay(names, code_names);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    RETURN_IF_ERROR(WriteKernelLink(kernels[i].id, call,
+                                    matched[i] ? (*code_kernels)[*matched[i]].id : 0, std::nullopt,
+                                    "K4", matched[i] ? kReplayed : WhyNoKernel(call)));
   }
   return {};
 }
