@@ -48,6 +48,10 @@ class Watching(harness.EndToEnd):
     def events(self):
         return [json.loads(line) for line in self.output().splitlines() if line.startswith("{") and line.endswith("}")]
 
+    def findings(self, kind, state="open"):
+        return [event["finding"] for event in self.events()
+                if event["event"] == "finding" and event["state"] == state and event["finding"]["kind"] == kind]
+
     def wait_for(self, what, condition):
         deadline = time.monotonic() + LIMIT_S
         while time.monotonic() < deadline:
@@ -288,12 +292,18 @@ class Recorded(Watching):
 
     def test_hang(self):
         """The rank that hangs is named, and no other; a command hears of it."""
+        logs = {}
         for index in range(4):
             log = harness.bundled("hang_in_compile", index)
-            self.append(os.path.basename(log).removesuffix(".zst").removesuffix(".gz"), harness.log_bytes(log))
+            logs[os.path.basename(log).removesuffix(".zst").removesuffix(".gz")] = harness.log_bytes(log)
         process = self.start("--db", "w.db", "--json", "--alert", "stuck", "--exec", "cat > heard.json")
-        self.wait_for("the finding", lambda: any(
-            event["event"] == "finding" and event["finding"]["kind"] == "stuck" for event in self.events()))
+        self.wait_for("the database", lambda: harness.rows(self.path("w.db"), "SELECT count(*) FROM run") == [[1]])
+        for name, data in logs.items():  # the records are old, but they come now
+            self.append(name, data[:len(data) // 2])
+        self.wait_for("some rows", lambda: harness.rows(self.path("w.db"), "SELECT count(*) FROM log_file") == [[4]])
+        for name, data in logs.items():
+            self.append(name, data[len(data) // 2:])
+        self.wait_for("the finding", lambda: self.findings("stuck"))
         self.wait_for("the alert", lambda: os.path.exists(self.path("heard.json")) and os.path.getsize(self.path("heard.json")) > 0)
         self.end(process)
         opened = [event["finding"] for event in self.events() if event["event"] == "finding"]
@@ -302,7 +312,28 @@ class Recorded(Watching):
         self.assertIn("ranks 0,1,3 finished that compile", stuck[0]["title"])
         with open(self.path("heard.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["id"], stuck[0]["id"])
-        self.assertNotIn("stopped_first", {finding["kind"] for finding in opened})
+        self.assertEqual(len(self.findings("stopped_first")), len(self.findings("stopped_first", "settled")))
+
+    def test_ended_long_ago(self):
+        """Old records in files that do not grow: shown as ended, until one grows."""
+        logs = {}
+        for index in range(4):
+            log = harness.bundled("hang_in_compile", index)
+            logs[os.path.basename(log).removesuffix(".zst").removesuffix(".gz")] = harness.log_bytes(log)
+        for name, data in logs.items():
+            self.append(name, data[:data.rfind(b"\nV", 0, len(data) - 1) + 1])
+        shown = self.tlparse("watch", "logs", "--once", "--db", "once.db").stdout
+        self.assertIn("no log has grown for an hour or longer", shown)
+        self.assertIn("ended inside", shown)
+        self.assertNotIn(" been inside ", shown)
+        process = self.start("--db", "w.db", "--json")
+        self.wait_for("the end of rank 2", lambda: self.findings("stopped_first"))
+        self.assertEqual(self.findings("stuck"), [])
+        for name, data in logs.items():
+            self.append(name, data[data.rfind(b"\nV", 0, len(data) - 1) + 1:])
+        self.wait_for("a rank that is stuck", lambda: self.findings("stuck"))
+        self.assertEqual(len(self.findings("stopped_first", "settled")), len(self.findings("stopped_first")))
+        self.end(process)
 
 
 if __name__ == "__main__":

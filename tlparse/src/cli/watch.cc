@@ -41,8 +41,6 @@ constexpr std::chrono::seconds kMostView(5);
 // has passed.
 constexpr double kViewShare = 0.25;
 constexpr double kIdleShare = 0.01;
-// Logs of a job that has been silent for so long are answered as those of one that has ended.
-constexpr std::int64_t kLongSilenceUs = std::int64_t{3600} * 1'000'000;
 
 std::atomic<bool> stop_asked = false;
 void AskToStop(int) { stop_asked = true; }
@@ -172,9 +170,11 @@ Result<void> Watch::Search() {
 
 LiveJob Watch::Live() const {
   LiveJob live;
-  const std::int64_t now_us = EpochUs();
+  live.now_us = EpochUs();
   for (const LogGrowth& log : follower_->Growth()) {
-    if (log.has_rows) live.quiet_us[log.path] = std::max<std::int64_t>(0, now_us - log.grown_at_us);
+    if (log.has_rows)
+      live.logs[log.path] = {std::max<std::int64_t>(0, live.now_us - log.grown_at_us),
+                             log.has_grown};
   }
   return live;
 }
@@ -209,9 +209,9 @@ Result<void> Watch::Look(bool is_last) {
 bool Watch::IsIdle() const {
   if (!idle_s_) return false;
   const LiveJob live = Live();
-  if (live.quiet_us.empty()) return false;
-  return std::all_of(live.quiet_us.begin(), live.quiet_us.end(),
-                     [&](const auto& log) { return log.second >= *idle_s_ * 1'000'000; });
+  if (live.logs.empty()) return false;
+  return std::all_of(live.logs.begin(), live.logs.end(),
+                     [&](const auto& log) { return log.second.quiet_us >= *idle_s_ * 1'000'000; });
 }
 
 Result<void> Watch::Follow() {
@@ -241,7 +241,7 @@ Result<void> Watch::Follow() {
 // file. Then the tree and the page.
 Result<void> Watch::Complete() {
   RETURN_IF_ERROR(follower_->Finish());
-  const bool has_rows = !Live().quiet_us.empty();
+  const bool has_rows = !Live().logs.empty();
   reader_.reset();
   follower_.reset();
   ImportOptions import;
@@ -327,7 +327,9 @@ int RunWatch(std::span<const std::string> arguments) {
   Arguments app(
       "Ingest the logs of a job while it runs, and show where its ranks stand and what is wrong. "
       "Ctrl+C ends it; then the report is written. Ended in any other way, it leaves a sound "
-      "database that the next watch goes on with.",
+      "database that the next watch goes on with. A job of which no log has grown for an hour (by "
+      "the times of its files, and by its last records until it grows) is shown as one that has "
+      "ended; it counts as running again when a log grows.",
       "watch");
   Options options;
   app.Add("directory", options.input, "the job's TORCH_TRACE directory; may be empty by now")

@@ -120,8 +120,10 @@ Result<void> WatchView::Look(Database& database, const LiveJob& live) {
   FindingsOptions findings_options;
   findings_options.run = options_.run;
   findings_options.world_size = options_.world_size;
+  is_running_ = IsRunning(status_, live_);
   ASSIGN_OR_RETURN(std::vector<Finding> findings,
-                   FindLiveFindings(database, findings_options, live_));
+                   is_running_ ? FindLiveFindings(database, findings_options, live_)
+                               : FindFindings(database, findings_options));
   Compare(std::move(findings));
   RunAlerts();
   return {};
@@ -165,10 +167,10 @@ void WatchView::RunAlerts() {
 // Since its innermost event began, or since its last compile ended, until now.
 std::int64_t WatchView::ElapsedUs(const ProcessStatus& row) const {
   if (!row.last_record_us) return 0;
-  const auto quiet = live_.quiet_us.find(row.log_path);
+  const auto log = live_.logs.find(row.log_path);
   return *row.last_record_us -
          std::min(row.since_us.value_or(*row.last_record_us), *row.last_record_us) +
-         (quiet == live_.quiet_us.end() ? 0 : quiet->second);
+         (log == live_.logs.end() ? 0 : log->second.quiet_us);
 }
 
 // Ranks that stand at the same place.
@@ -179,7 +181,7 @@ struct WatchView::Class {
   Cache cache;
 };
 
-std::string WatchView::LineOf(const ProcessStatus& row, const Class& one) {
+std::string WatchView::LineOf(const ProcessStatus& row, const Class& one) const {
   std::string line;
   if (one.ranks.size() == 1) line = fmt::format("rank {}", one.ranks.front());
   if (one.ranks.size() > 1)
@@ -187,12 +189,12 @@ std::string WatchView::LineOf(const ProcessStatus& row, const Class& one) {
   if (one.logs > 0)
     line += (line.empty() ? "" : ", ") + Count(one.logs, "process") + " without rank";
   const std::string title = row.compile + (row.function.empty() ? "" : " " + row.function);
-  line += row.state == RankState::kCompiling ? ": in " + title
+  line += row.state == RankState::kCompiling ? (is_running_ ? ": in " : ": ended inside ") + title
           : row.state == RankState::kFailed  ? ": failed in " + title
           : row.compile.empty()              ? ": no compile yet"
                                              : ": after " + title;
   if (!row.phase.empty()) line += ", " + row.phase;
-  line += ", for " + Seconds(one.longest_us);
+  if (is_running_) line += ", for " + Seconds(one.longest_us);
   line += one.least_done == one.most_done
               ? "; done: " + std::to_string(one.least_done)
               : fmt::format("; done: {} to {}", one.least_done, one.most_done);
@@ -241,6 +243,9 @@ std::vector<std::string> WatchView::StatusLines() const {
     texts.push_back(fmt::format("{} {}: no log yet", missing.size() == 1 ? "rank" : "ranks",
                                 FormatRankRanges(missing)));
   if (texts.empty()) texts.emplace_back("no log yet");
+  if (!is_running_)
+    texts.insert(texts.begin(),
+                 "no log has grown for an hour or longer: shown as a job that has ended");
   return texts;
 }
 

@@ -34,8 +34,7 @@ class WatchView {
  public:
   WatchView(WatchViewOptions options, std::vector<WatchAlert> alerts, std::string command);
 
-  // Looks at the job as the database shows it by now. `growth`: by path, how long each log has not
-  // grown.
+  // Looks at the job as the database shows it by now.
   Result<void> Look(Database& database, const LiveJob& live);
   // Prints what has changed since the last call: on a terminal the screen anew, else lines.
   void Show(bool is_last);
@@ -56,7 +55,7 @@ class WatchView {
   void Compare(std::vector<Finding> findings);
   void RunAlerts();
   struct Class;
-  static std::string LineOf(const ProcessStatus& row, const Class& one);
+  std::string LineOf(const ProcessStatus& row, const Class& one) const;
   std::vector<std::string> StatusLines() const;
   std::int64_t ElapsedUs(const ProcessStatus& row) const;
   void ShowScreen(const std::vector<std::string>& lines);
@@ -68,6 +67,7 @@ class WatchView {
   std::string command_;
   StatusAnswer status_;
   LiveJob live_;
+  bool is_running_ = true;
   std::map<std::int64_t, Cache> cache_;        // by process
   std::map<std::string, Standing> standing_;   // findings by id
   std::vector<std::string> order_;             // their ids, the most urgent first

@@ -178,7 +178,7 @@ Result<void> Follower::Add(const FoundLog& log) {
     // It was removed, and there is a file of that name again.
     return known->second->is_ended() && log.path != "-" ? Restart(*known->second) : Result<void>();
   }
-  auto growing = std::make_unique<GrowingLog>(log);
+  auto growing = std::make_unique<GrowingLog>(log, has_stepped_);
   ASSIGN_OR_RETURN(const bool is_ingested, IsIngested(log));
   if (is_ingested) growing->SetIngested();
   by_path_.emplace(log.path, growing.get());
@@ -188,6 +188,7 @@ Result<void> Follower::Add(const FoundLog& log) {
 
 Result<FollowStep> Follower::Step() {
   FollowStep step;
+  has_stepped_ = true;
   for (const std::unique_ptr<GrowingLog>& log : logs_) {
     if (log->is_ended()) continue;
     RETURN_IF_ERROR(Visit(*log, log->Look(NowUs()), step));
@@ -344,7 +345,8 @@ Result<void> Follower::Finish() {
 std::vector<LogGrowth> Follower::Growth() const {
   std::vector<LogGrowth> growth;
   for (const std::unique_ptr<GrowingLog>& log : logs_) {
-    growth.push_back({log->found().path, log->grown_at_us(), log->has_rows, log->is_ended()});
+    growth.push_back(
+        {log->found().path, log->grown_at_us(), log->has_grown(), log->has_rows, log->is_ended()});
   }
   return growth;
 }

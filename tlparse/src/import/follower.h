@@ -37,6 +37,7 @@ struct FollowStep {
 struct LogGrowth {
   std::string path;
   std::int64_t grown_at_us = 0;  // when it last grew, since the epoch
+  bool has_grown = false;        // since it was added
   bool has_rows = false;
   bool is_removed = false;
 };
@@ -99,6 +100,7 @@ class Follower {
   bool is_in_transaction_ = false;
   std::int64_t transaction_began_us_ = 0;
   bool has_orphans_ = false;
+  bool has_stepped_ = false;
 };
 
 }  // namespace tlparse

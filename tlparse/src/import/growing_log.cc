@@ -58,12 +58,13 @@ LogChange GrowingLog::Look(std::int64_t now_us) {
   if (is_changed) {
     changed_at_us_ = now_us;
     may_be_whole_ = true;
-    if (seen_size_ > 0 && status.st_size > seen_size_) {
+    if (is_seen_ && status.st_size > seen_size_) {
       grown_at_us_ = std::chrono::duration_cast<std::chrono::microseconds>(
                          std::chrono::system_clock::now().time_since_epoch())
                          .count();
     }
   }
+  is_seen_ = true;
   seen_size_ = status.st_size;
   seen_mtime_ns_ = MtimeNs(status);
   mtime_us_ = seen_mtime_ns_ / 1000;

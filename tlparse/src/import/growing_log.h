@@ -33,7 +33,8 @@ enum class LogChange : std::uint8_t {
 // that is not whole yet.
 class GrowingLog {
  public:
-  explicit GrowingLog(FoundLog found) : found_(std::move(found)) {}
+  // `is_new`: the file was not there at an earlier look at its directory.
+  GrowingLog(FoundLog found, bool is_new) : found_(std::move(found)), is_new_(is_new) {}
 
   const FoundLog& found() const { return found_; }
   bool is_begun() const { return reader_ != nullptr; }
@@ -42,6 +43,8 @@ class GrowingLog {
   // When the file last grew, microseconds since the epoch: as its file system says, and not before
   // what was seen here.
   std::int64_t grown_at_us() const { return std::max(mtime_us_, grown_at_us_); }
+
+  bool has_grown() const { return is_new_ || grown_at_us_ > 0; }  // while it was watched
 
   // Compares the file with what was read of it. A size below what was read counts only when two
   // looks a second apart show it: a network file system may show sizes late. The same holds for a
@@ -79,6 +82,8 @@ class GrowingLog {
   LogChange AfterDelay(LogChange change, std::int64_t now_us);
 
   FoundLog found_;
+  bool is_new_;
+  bool is_seen_ = false;
   std::unique_ptr<RecordReader> reader_;
   std::optional<WindowSettler> settler_;
   bool is_ended_ = false;

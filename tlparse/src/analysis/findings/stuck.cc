@@ -141,9 +141,9 @@ Result<void> FindStuck(FindingContext& context) {
     if (status.state != RankState::kCompiling || one.compile == nullptr || one.compile->slot < 0 ||
         !status.last_record_us)
       continue;
-    const auto quiet = live->quiet_us.find(status.log_path);
-    if (quiet == live->quiet_us.end() || quiet->second < kMarginUs / 2) continue;
-    one.quiet_us = quiet->second;
+    const auto log = live->logs.find(status.log_path);
+    if (log == live->logs.end() || log->second.quiet_us < kMarginUs / 2) continue;
+    one.quiet_us = log->second.quiet_us;
     const std::int64_t last_us = *status.last_record_us;
     one.phase_elapsed_us =
         last_us - std::min(last_us, status.since_us.value_or(last_us)) + one.quiet_us;
@@ -161,6 +161,17 @@ Result<void> FindStuck(FindingContext& context) {
   }
   for (const auto& [key, group] : groups) Describe(context, group, std::get<0>(key));
   return {};
+}
+
+bool IsRunning(const StatusAnswer& launch, const LiveJob& live) {
+  return std::any_of(launch.rows.begin(), launch.rows.end(), [&](const ProcessStatus& row) {
+    const auto log = live.logs.find(row.log_path);
+    if (log == live.logs.end()) return false;
+    std::int64_t quiet_us = log->second.quiet_us;
+    if (!log->second.has_grown && row.last_record_us)
+      quiet_us = std::max(quiet_us, live.now_us - *row.last_record_us);
+    return quiet_us < kLongSilenceUs;
+  });
 }
 
 bool IsSettledWhileRunning(FindingKind kind) {
