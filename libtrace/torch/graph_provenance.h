@@ -141,7 +141,7 @@ class GraphProvenance {
     for (const std::string& pre_name : pre->second) result_.AddPreToPost(pre_name, name);
   }
 
-  // Two groups of one name and different shapes cannot be told apart when they run.
+  // Two groups of one name and different shapes cannot be distinguished when they run.
   void AddFusedOp(const std::string& kernel, const torch::jit::Graph& group) {
     const bool is_first = fused_names_.insert(kernel).second;
     fused_ops_.erase(kernel);

@@ -57,9 +57,9 @@ def plain(line):
 
 
 def first(findings):
-    told = [one for one in findings if one["severity"] != "note" and one["kind"] not in HARMLESS]
-    if told:
-        return f"{told[0]['severity']}: {told[0]['title']}"
+    urgent = [one for one in findings if one["severity"] != "note" and one["kind"] not in HARMLESS]
+    if urgent:
+        return f"{urgent[0]['severity']}: {urgent[0]['title']}"
     notes = [one for one in findings if one["severity"] == "note" and one["kind"] not in HARMLESS]
     return "nothing above a note" + (f"; note: {notes[0]['title']}" if notes else "")
 

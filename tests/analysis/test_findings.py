@@ -283,7 +283,7 @@ class Failures(AnswerTest):
         findings = [one for one in ask("findings", self.job("failures"))["findings"] if one["kind"] == "compile_failed"]
         connection = sqlite3.connect(self.job("failures"))
         self.addCleanup(connection.close)
-        # A function that PyTorch skips after a graph break is told as that.
+        # A function that PyTorch skips after a graph break is no failure.
         failed = connection.execute("""SELECT count(*) FROM compile c WHERE status = 'failed' AND NOT EXISTS (SELECT 1 FROM graph_break g
             WHERE g.compile_id = c.id AND g.reason LIKE '%Skipping the function and falling back to eager%')""").fetchone()[0]
         self.assertEqual(sum(len(one["compiles"]) for one in findings), failed)

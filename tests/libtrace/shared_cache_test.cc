@@ -158,13 +158,14 @@ TEST_CASE("Nothing is removed for guards that fail or a store that is away", "[s
   inner_remote->is_away = true;
   MemoryTrace trace;
   CHECK(run(true).state == CacheState::kMiss);
-  // The outer store answered; what it named was with one that did not.
-  bool is_told = false;
+  // The outer store answered; the store of the inner entry did not.
+  bool is_reported = false;
   for (const auto& record : trace.records()) {
-    is_told |= record.IsArtifact("outer_cache_miss") &&
-               record.payload.find("\"remote_error\": \"the store is away\"") != std::string::npos;
+    is_reported |=
+        record.IsArtifact("outer_cache_miss") &&
+        record.payload.find("\"remote_error\": \"the store is away\"") != std::string::npos;
   }
-  CHECK(is_told);
+  CHECK(is_reported);
   inner_remote->is_away = false;
   CHECK(inner_remote->remove_count + outer_remote->remove_count == 0);
   CHECK(run(true).state == CacheState::kHit);

@@ -198,8 +198,8 @@ class Findings(RecorderTest):
         self.assertEqual(44, finding["line"])
         self.assertIn("rank 2 issued all_gather where ranks 0,1,3 issued all_reduce", finding["title"])
         done = subprocess.run([TLPARSE, "findings", self.path_of_last, "--json"], capture_output=True, text=True, check=False)
-        told = json.loads(done.stdout)["findings"][0]
-        self.assertEqual(("collective_divergence", [2], ["1/0"], 44), (told["kind"], told["ranks"], told["compiles"], told["place"]["line"]))
+        reported = json.loads(done.stdout)["findings"][0]
+        self.assertEqual(("collective_divergence", [2], ["1/0"], 44), (reported["kind"], reported["ranks"], reported["compiles"], reported["place"]["line"]))
 
     def test_a_late_rank_while_the_others_wait(self):
         for logs in (True, False):

@@ -70,8 +70,8 @@ class Pusher {
     summary_.job = row_.job;
     summary_.day = row_.day;
     if (client_ != nullptr) {
-      ASSIGN_OR_RETURN(const bool goes_on, CheckOverlap());
-      if (!goes_on) return summary_;
+      ASSIGN_OR_RETURN(const bool is_wanted, CheckOverlap());
+      if (!is_wanted) return summary_;
     }
     // A request that arrived in part leaves rows that only another load can tell from the new ones.
     constexpr int kMostLoads = 3;

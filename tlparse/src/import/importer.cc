@@ -152,12 +152,12 @@ class Load {
       const std::function<bool(const std::function<void(RowBatch&)>&)>& write) {
     constexpr std::size_t kRows = 20'000;
     std::vector<PayloadIndex::Entry> entries;
-    bool goes_on = true;
+    bool accepts_rows = true;
     const auto flush = [&] {
-      goes_on = goes_on && write([&](RowBatch& rows) {
-                  for (const PayloadIndex::Entry& entry : entries)
-                    rows.Add(PayloadHashRow{.hash = ToHex(entry.md5), .id = entry.id});
-                });
+      accepts_rows = accepts_rows && write([&](RowBatch& rows) {
+                       for (const PayloadIndex::Entry& entry : entries)
+                         rows.Add(PayloadHashRow{.hash = ToHex(entry.md5), .id = entry.id});
+                     });
       entries.clear();
     };
     RETURN_IF_ERROR(index_->ForEachSorted([&](const PayloadIndex::Entry& entry) {

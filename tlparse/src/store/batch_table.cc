@@ -235,13 +235,13 @@ Result<void> BatchWriter::Insert(const RowBatch& batch) {
 Result<void> BatchWriter::Insert(Target& target, const std::vector<Cell>& cells) {
   const std::size_t columns = target.source->columns;
   target.source->cells = &cells;
-  const bool goes_on =
+  const bool appends =
       target.append && target.last_id != 0 && ContinuesRowIds(cells, columns, target.last_id);
-  RETURN_IF_ERROR(goes_on ? target.append->Run() : target.insert.Run());
+  RETURN_IF_ERROR(appends ? target.append->Run() : target.insert.Run());
   if (!target.append) return {};
   for (std::size_t i = 0; i < cells.size(); i += columns)
     target.last_id = std::max(target.last_id, cells[i].integer);
-  if (goes_on && sqlite3_last_insert_rowid(database_.handle()) != target.last_id)
+  if (appends && sqlite3_last_insert_rowid(database_.handle()) != target.last_id)
     return Fail(ErrorCode::kInternal, "rows were removed while others were added");
   return {};
 }

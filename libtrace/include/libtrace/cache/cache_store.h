@@ -117,8 +117,8 @@ struct RedisOptions {
   std::string tls_server_name{};                       // "" = host
   std::string tls_certificate_file{}, tls_key_file{};  // of the client, if the server wants them
   // The key with which entries are authenticated (HMAC-SHA-256): the content of a file or of an
-  // environment variable, at least 16 bytes; one line end at its end is no part of it. Whoever can
-  // write to the server can otherwise give every host code to run.
+  // environment variable, at least 16 bytes; one line end at its end is no part of it. Without a
+  // key, any client that can write to the server can give every host code to run.
   std::string hmac_key_file{};
   std::string hmac_key_variable{};
   bool allow_unauthenticated = false;  // true: neither file nor variable is needed

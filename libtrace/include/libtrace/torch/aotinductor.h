@@ -4,7 +4,7 @@
 //   libtrace::AotiModel model("classifier.pt2", {.name = "classifier"});   // 0/0: loaded
 //   std::vector<at::Tensor> outputs = model.Run({x});
 //
-// A program that has a loader already attaches an observer and goes on running its loader:
+// A program that has a loader already attaches an observer and keeps its loader:
 //
 //   libtrace::AotiObserver observer(loader, "classifier.pt2", {.name = "classifier"});
 //   libtrace::AotiObserver::Call call(observer);   // until the end of the block

@@ -37,7 +37,7 @@ Result<std::optional<Answers>> Ask(const MeasuredSide& side) {
   return std::optional(std::move(answers));
 }
 
-// Empty: it cannot be told apart from others.
+// Empty: the row cannot be matched.
 std::string KeyOf(const CostRow& row, bool is_kernel) {
   if (!is_kernel) {
     if (row.file.empty()) return {};

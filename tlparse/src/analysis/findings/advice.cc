@@ -79,7 +79,7 @@ std::string CauseOfException(std::string_view type, std::string_view reason) {
     if (line.starts_with("Set TORCHDYNAMO_VERBOSE") || line.starts_with("Explanation:"))
       return false;
     if (!line.empty()) text += (text.empty() ? "" : " ") + std::string(line);
-    // "backend='x' raised:" goes on in the next line.
+    // "backend='x' raised:" continues in the next line.
     return line.empty() || line.ends_with(":") || line.ends_with("raised:");
   });
   const std::size_t end = type.rfind('.');

@@ -149,12 +149,12 @@ Result<void> FindGraphBreaks(FindingContext& context) {
   ASSIGN_OR_RETURN(const std::set<std::int64_t> eager, CompilesRunEagerly(context));
   ASSIGN_OR_RETURN(const Breaks breaks, LoadBreaks(context, eager));
   for (const auto& [key, one] : breaks) {
-    const bool is_told =
+    const bool is_reported =
         std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& other) {
           return other.kind == FindingKind::kGraphBreakDivergence && other.place &&
                  other.place->file == key.file && other.place->line == key.line;
         });
-    if (!is_told) Tell(context, key, one);
+    if (!is_reported) Tell(context, key, one);
   }
   return {};
 }

@@ -32,9 +32,9 @@ std::map<std::string, std::size_t> Ends(const std::vector<ProcessStatus>& rows) 
 }
 
 Result<void> AddRestarts(FindingContext& context) {
-  std::size_t told = 0;
+  std::size_t earlier = 0;
   for (const Launch& launch : context.launches) {
-    if (launch.ordinal >= context.job.launch() || ++told > kMostEarlier) break;
+    if (launch.ordinal >= context.job.launch() || ++earlier > kMostEarlier) break;
     ASSIGN_OR_RETURN(const StatusAnswer status,
                      AnalyzeStatus(context.database, {context.job.run_name(), launch.ordinal}));
     if (Ends(status.rows) == Ends(context.status)) continue;

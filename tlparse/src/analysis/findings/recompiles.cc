@@ -168,8 +168,8 @@ std::string AdviceFor(const std::vector<RecompileReason>& reasons) {
   return fmt::format("{} ({} of the {} recompiles)", best, most, reasons.size());
 }
 
-// A recompile on some ranks only is what sets them apart, and told so: the last finding becomes
-// evidence of that one, which takes over what to try.
+// A recompile on some ranks only is a divergence. If that is reported, the last finding becomes
+// evidence of it, and its advice moves there.
 void FoldIntoDivergence(FindingContext& context) {
   Finding& own = context.findings.back();
   if (own.ranks.empty()) return;

@@ -17,7 +17,7 @@
 namespace tlparse {
 namespace {
 
-// Whoever has more of them reads the answers of the command line.
+// The page shows no more than these; the subcommands show all.
 constexpr std::size_t kMostRows = 500;
 constexpr std::size_t kMostEvidence = 100;  // of one finding
 
