@@ -249,17 +249,33 @@ std::size_t RewriteRunnable(std::string_view text, std::size_t at, TextRewriter&
   return at + 1;
 }
 
+// Rewrites what stands at each of `pairs`: addresses and paths of caches here, the others by
+// other(position, devices), which returns where to continue.
+template <std::size_t N, typename Other>
+std::string_view RewritePairs(std::string_view text, const std::array<BytePair, N>& pairs,
+                              TextRewriter& rewriter, Other&& other) {
+  DeviceOrdinals devices;
+  ScanPairs(text, pairs, [&](std::size_t at) {
+    switch (text[at]) {
+      case '0':
+        return RewriteAddress(text, at, rewriter);
+      case '/':
+        return RewriteCachePath(text, at, rewriter);
+      default:
+        return other(at, devices);
+    }
+  });
+  return rewriter.Finish();
+}
+
 }  // namespace
 
 std::string_view NormalizeGraph(std::string_view text, std::string& buffer) {
   text = WithoutGraphId(text);
   TextRewriter rewriter(text, buffer);
-  DeviceOrdinals devices;
   constexpr std::array kPairs = {kAddress, kCuda, kXpu, kIndex, kEvalWithKey, kNumberedName};
-  ScanPairs(text, kPairs, [&](std::size_t at) {
+  return RewritePairs(text, kPairs, rewriter, [&](std::size_t at, DeviceOrdinals& devices) {
     switch (text[at]) {
-      case '0':
-        return RewriteAddress(text, at, rewriter);
       case '>':
         return RewriteEvalWithKey(text, at, rewriter);
       case '_':
@@ -268,24 +284,18 @@ std::string_view NormalizeGraph(std::string_view text, std::string& buffer) {
         return RewriteDevice(text, at, devices, rewriter);
     }
   });
-  return rewriter.Finish();
 }
 
 std::string_view NormalizeCode(std::string_view text, std::string& buffer) {
   TextRewriter rewriter(text, buffer);
-  DeviceOrdinals devices;
   constexpr std::string_view kAotId = "# AOT ID: ['";
   if (const std::size_t at = text.substr(0, 256).find(kAotId); at != std::string_view::npos) {
     rewriter.Replace(at + kAotId.size(), DigitsEnd(text, at + kAotId.size()), "");
   }
   constexpr std::array kPairs = {kAddress, kCacheFile, kProvenance,  kCuda,     kXpu,
                                  kIndex,   kStream,    kDeviceGuard, kSetDevice};
-  ScanPairs(text, kPairs, [&](std::size_t at) {
+  return RewritePairs(text, kPairs, rewriter, [&](std::size_t at, DeviceOrdinals& devices) {
     switch (text[at]) {
-      case '0':
-        return RewriteAddress(text, at, rewriter);
-      case '/':
-        return RewriteCachePath(text, at, rewriter);
       case '[':
         return RewriteProvenance(text, at, rewriter);
       case 'u':
@@ -298,7 +308,6 @@ std::string_view NormalizeCode(std::string_view text, std::string& buffer) {
         return RewriteStream(text, at, devices, rewriter);
     }
   });
-  return rewriter.Finish();
 }
 
 std::string_view NormalizeGuards(std::string_view text, std::string& buffer) {
@@ -308,12 +317,9 @@ std::string_view NormalizeGuards(std::string_view text, std::string& buffer) {
     text = text.substr(0, tail + at + kLatency.size());
   }
   TextRewriter rewriter(text, buffer);
-  DeviceOrdinals devices;
   constexpr std::array kPairs = {kAddress, kCuda, kXpu, kIndex, kNumberedName, kObjectId};
-  ScanPairs(text, kPairs, [&](std::size_t at) {
+  return RewritePairs(text, kPairs, rewriter, [&](std::size_t at, DeviceOrdinals& devices) {
     switch (text[at]) {
-      case '0':
-        return RewriteAddress(text, at, rewriter);
       case '_':
         return RewriteNumberedName(text, at, rewriter);
       case ' ':
@@ -322,20 +328,14 @@ std::string_view NormalizeGuards(std::string_view text, std::string& buffer) {
         return RewriteDevice(text, at, devices, rewriter);
     }
   });
-  return rewriter.Finish();
 }
 
 std::string_view NormalizeRunnable(std::string_view text, std::string& buffer) {
   TextRewriter rewriter(text, buffer);
-  DeviceOrdinals devices;
   constexpr std::array kPairs = {kAddress, kCacheFile, kCuda,  kXpu,
                                  kIndex,   kLineO,     kLineT, kFakeRank};
-  ScanPairs(text, kPairs, [&](std::size_t at) {
+  return RewritePairs(text, kPairs, rewriter, [&](std::size_t at, DeviceOrdinals& devices) {
     switch (text[at]) {
-      case '0':
-        return RewriteAddress(text, at, rewriter);
-      case '/':
-        return RewriteCachePath(text, at, rewriter);
       case '\n':
       case 'k':
         return RewriteRunnable(text, at, rewriter);
@@ -343,24 +343,14 @@ std::string_view NormalizeRunnable(std::string_view text, std::string& buffer) {
         return RewriteDevice(text, at, devices, rewriter);
     }
   });
-  return rewriter.Finish();
 }
 
 std::string_view NormalizeText(std::string_view text, std::string& buffer) {
   TextRewriter rewriter(text, buffer);
-  DeviceOrdinals devices;
   constexpr std::array kPairs = {kAddress, kCacheFile, kCuda, kXpu, kIndex};
-  ScanPairs(text, kPairs, [&](std::size_t at) {
-    switch (text[at]) {
-      case '0':
-        return RewriteAddress(text, at, rewriter);
-      case '/':
-        return RewriteCachePath(text, at, rewriter);
-      default:
-        return RewriteDevice(text, at, devices, rewriter);
-    }
+  return RewritePairs(text, kPairs, rewriter, [&](std::size_t at, DeviceOrdinals& devices) {
+    return RewriteDevice(text, at, devices, rewriter);
   });
-  return rewriter.Finish();
 }
 
 }  // namespace tlparse
