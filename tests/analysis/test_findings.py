@@ -439,6 +439,9 @@ class EmptyLogs(AnswerTest):
         database = self.ingest(folder)
         self.assertEqual([one["rank"] for one in ask("status", database)["logs_without_records"]], [2])
         self.assertRegex(run("status", database), r"(?m)^2 +no r")
+        logged = [(one["severity"], one["code"], os.path.basename(one["path"])) for one in json.loads(run("import-log", database, "--json"))["rows"] if one["severity"] != "info"]
+        self.assertEqual(logged, [("warning", "log_without_records", "dedicated_log_torch_trace_rank_2_abcdefgh.log")])
+        self.assertIn("log_without_records: The log holds no record", run("import-log", database))
 
 
 class WrongAnswers(AnswerTest):

@@ -145,6 +145,9 @@ constexpr ImportCodeInfo kInfos[] = {
      "nearest known one."},
     {C::kRemovedFile, kI, "removed_file",
      "The log was removed while 'tlparse watch' followed it. The rows of what was read stay."},
+    {C::kLogWithoutRecords, kW, "log_without_records",
+     "The log holds no record, so nothing is known of what its process did. Look at what the "
+     "process printed, and whether the file was copied whole."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

@@ -67,6 +67,7 @@ enum class ImportCode : std::uint8_t {
   kUnknownRank,
   kAssumedFormat,
   kRemovedFile,
+  kLogWithoutRecords,
   kCount
 };
 
