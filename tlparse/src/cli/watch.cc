@@ -21,6 +21,8 @@
 #include "cli/watch_view.h"
 #include "import/follower.h"
 #include "import/importer.h"
+#include "import/run_state.h"
+#include "log/standard_feed.h"
 #include "report/output_directory.h"
 #include "report/report.h"
 #include "report/viewer/export.h"
@@ -90,7 +92,7 @@ class Watch {
  public:
   Watch(const Options& options, std::vector<WatchAlert> alerts)
       : options_(options),
-        run_(options.run.value_or(options.input)),
+        run_(options.run.value_or(options.input == "-" ? "stdin" : options.input)),
         view_({run_, options.world_size, options.json}, std::move(alerts), options.command) {}
 
   Result<int> Run();
@@ -115,6 +117,7 @@ class Watch {
   std::unique_ptr<Follower> follower_;
   std::optional<Database> reader_;
   FileEvents events_;
+  std::optional<StandardFeed> feed_;  // the directory is "-"
   std::optional<std::int64_t> idle_s_;
   Clock::time_point began_ = Clock::now();
   std::optional<Clock::time_point> searched_, looked_;
@@ -146,6 +149,10 @@ Result<void> Watch::PrepareDatabase() {
 
 // New files. What is no log by now may become one.
 Result<void> Watch::Search() {
+  if (feed_) {
+    for (const FoundLog& log : feed_->logs()) RETURN_IF_ERROR(follower_->Add(log));
+    return {};
+  }
   const auto began = Clock::now();
   if (searched_ && began - *searched_ < std::max<Clock::duration>(kLeastSearch, 50 * search_took_))
     return {};
@@ -225,6 +232,13 @@ Result<void> Watch::Follow() {
       has_changed = false;
     }
     if (IsIdle()) return {};
+    if (feed_) {
+      ASSIGN_OR_RETURN(const bool has_more, feed_->Read(kLeastStep));
+      if (has_more) continue;
+      RETURN_IF_ERROR(Search());
+      RETURN_IF_ERROR(follower_->Step());
+      return {};
+    }
     const auto began = Clock::now();
     events_.Wait(kMostStep);
     // What is written at once is read at once.
@@ -249,7 +263,9 @@ Result<void> Watch::Complete() {
   import.run_name = run_;
   import.append = import.ends_watch = true;
   FoundInputs found;
-  if (Result<FoundInputs> inputs = FindInputs(options_.input); inputs) found = std::move(*inputs);
+  if (!feed_) {
+    if (Result<FoundInputs> inputs = FindInputs(options_.input); inputs) found = std::move(*inputs);
+  }
   import.runtime_inputs = found.runtime;
   if (!has_rows && found.runtime.empty()) {
     std::fputs("tlparse: no log has come\n", stderr);
@@ -288,11 +304,16 @@ Result<int> Watch::Run() {
     ASSIGN_OR_RETURN(idle_s_, ParseSeconds(*options_.until_idle));
   }
   struct stat status {};
-  if (stat(options_.input.c_str(), &status) != 0)
+  if (options_.input == "-" && options_.once)
+    return Fail(ErrorCode::kUsage,
+                "--once shows a directory; standard input is watched until it ends, or with "
+                "--until-idle until nothing comes");
+  if (options_.input != "-" && stat(options_.input.c_str(), &status) != 0)
     return Fail(ErrorCode::kNotFound,
                 fmt::format("'{}': there is no such directory", options_.input));
   RETURN_IF_ERROR(PrepareDatabase());
   ASSIGN_OR_RETURN(follower_, Follower::Open({database_path_, run_}));
+  if (options_.input == "-") feed_.emplace(DirectoryOf(database_path_));
   if (options_.once) {
     RETURN_IF_ERROR(Search());
     RETURN_IF_ERROR(follower_->Step());
@@ -332,7 +353,9 @@ int RunWatch(std::span<const std::string> arguments) {
       "ended; it counts as running again when a log grows.",
       "watch");
   Options options;
-  app.Add("directory", options.input, "the job's TORCH_TRACE directory; may be empty by now")
+  app.Add("directory", options.input,
+          "the job's TORCH_TRACE directory; may be empty by now. '-': standard input, as 'ssh host "
+          "tail -n +1 -f …' writes it: a line '==> name <==' switches the file")
       .Required();
   app.Add("-o,--output", options.output, "output directory").ShowDefault();
   app.Flag("--overwrite", options.overwrite,

@@ -164,7 +164,7 @@ Result<bool> Follower::IsIngested(const FoundLog& log) {
   if (!is_known) return false;
   const std::string known_hash(known.Text(0));
   known.Reset();
-  ASSIGN_OR_RETURN(const std::string hash, HashFile(log.path));
+  ASSIGN_OR_RETURN(const std::string hash, HashFile(log.bytes_path()));
   if (hash == known_hash) return true;
   RETURN_IF_ERROR(BeginTransaction());
   has_orphans_ = true;
@@ -330,7 +330,7 @@ Result<void> Follower::Finish() {
   for (const std::unique_ptr<GrowingLog>& log : logs_) {
     if (log->is_ended() || log->is_ingested()) continue;
     if (!log->is_begun()) {
-      if (access(log->found().path.c_str(), R_OK) != 0) continue;
+      if (access(log->found().bytes_path().c_str(), R_OK) != 0) continue;
       RETURN_IF_ERROR(Begin(*log));
     }
     RETURN_IF_ERROR(End(*log, {}));

@@ -42,14 +42,14 @@ FileInfo GrowingLog::Info() const {
   FileInfo info;
   info.path = found_.path;
   if (found_.rank) info.name_rank = *found_.rank;
-  info.has_mtime = true;
+  info.has_mtime = found_.file.empty();
   info.mtime_us = mtime_us_;
   return info;
 }
 
 LogChange GrowingLog::Look(std::int64_t now_us) {
   struct ::stat status {};
-  if (::stat(found_.path.c_str(), &status) != 0) {
+  if (::stat(found_.bytes_path().c_str(), &status) != 0) {
     if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE) return LogChange::kNone;
     return AfterDelay(LogChange::kGone, now_us);
   }
@@ -105,11 +105,11 @@ bool GrowingLog::IsOtherFile(const struct ::stat& status) const {
 // Written anew with at least as many bytes, in the same file.
 bool GrowingLog::HasOtherBytes() const {
   return !tail_.empty() &&
-         BytesBefore(found_.path, reader_->input().compressed_bytes_read()) != tail_;
+         BytesBefore(found_.bytes_path(), reader_->input().compressed_bytes_read()) != tail_;
 }
 
 void GrowingLog::NoteTail() {
-  tail_ = BytesBefore(found_.path, reader_->input().compressed_bytes_read());
+  tail_ = BytesBefore(found_.bytes_path(), reader_->input().compressed_bytes_read());
 }
 
 void GrowingLog::SetIngested() {
@@ -119,11 +119,11 @@ void GrowingLog::SetIngested() {
 
 Result<void> GrowingLog::Begin(ReadShared& shared) {
   struct ::stat status {};
-  if (::stat(found_.path.c_str(), &status) == 0) {
+  if (::stat(found_.bytes_path().c_str(), &status) == 0) {
     device_ = static_cast<std::uint64_t>(status.st_dev);
     inode_ = static_cast<std::uint64_t>(status.st_ino);
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<InputStream> input, OpenGrowingInput(found_.path));
+  ASSIGN_OR_RETURN(std::unique_ptr<InputStream> input, OpenGrowingInput(found_.bytes_path()));
   reader_ = std::make_unique<RecordReader>(std::move(input));
   settler_.emplace(shared);
   is_growing_ = true;

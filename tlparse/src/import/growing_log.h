@@ -44,7 +44,8 @@ class GrowingLog {
   // what was seen here.
   std::int64_t grown_at_us() const { return std::max(mtime_us_, grown_at_us_); }
 
-  bool has_grown() const { return is_new_ || grown_at_us_ > 0; }  // while it was watched
+  // While it was watched. Bytes that come by standard input may be old.
+  bool has_grown() const { return found_.file.empty() && (is_new_ || grown_at_us_ > 0); }
 
   // Compares the file with what was read of it. A size below what was read counts only when two
   // looks a second apart show it: a network file system may show sizes late. The same holds for a

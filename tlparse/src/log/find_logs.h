@@ -16,6 +16,9 @@ struct FoundLog {
   std::string path;              // the argument, or the argument + "/" + path inside the directory
   std::optional<int> rank;       // RankFromFileName
   std::int64_t size_bytes = -1;  // on disk; -1 if unknown (pipes)
+  std::string file = {};         // where its bytes are, if not at `path`
+
+  const std::string& bytes_path() const { return file.empty() ? path : file; }
 };
 
 struct SkippedFile {

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "base/nameless_file.h"
+
 namespace tlparse::payload_run {
 namespace {
 
@@ -34,13 +36,9 @@ TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
 
 Result<void> TemporaryFile::Open(const std::string& directory) {
   directory_ = directory;
-  descriptor_ = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (descriptor_ < 0) {  // some file systems have no files without a name
-    std::string name = directory + "/.tlparse-payloads-XXXXXX";
-    descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
-    if (descriptor_ < 0) return FileError(directory_, errno);
-    ::unlink(name.c_str());
-  }
+  const Result<int> descriptor = OpenNamelessFile(directory);
+  if (!descriptor) return FileError(directory_, errno);
+  descriptor_ = *descriptor;
   return {};
 }
 

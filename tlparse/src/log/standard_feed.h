@@ -1,0 +1,39 @@
+// Logs that come by standard input, as `tail -f` of one or of several files writes them.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "log/find_logs.h"
+#include "log/tail_splitter.h"
+
+namespace tlparse {
+
+// Their bytes are kept in files without a name. A name of the input is never opened: its log has
+// the path "-/" + name, and "-" where no header came.
+class StandardFeed {
+ public:
+  // `directory`: on whose file system the bytes are kept.
+  explicit StandardFeed(std::string directory);
+  ~StandardFeed();
+  StandardFeed(const StandardFeed&) = delete;  // owns descriptors
+  StandardFeed& operator=(const StandardFeed&) = delete;
+
+  // Takes what comes within the time; false: the input has ended. kUsage: too many files.
+  Result<bool> Read(std::chrono::milliseconds longest);
+  // All logs by now, in the order in which they came.
+  const std::vector<FoundLog>& logs() const { return logs_; }
+
+ private:
+  Result<void> Keep(const std::string& name, std::string_view bytes);
+  std::string directory_;
+  TailSplitter splitter_;
+  std::unordered_map<std::string, int> descriptors_;  // by path
+  std::vector<FoundLog> logs_;
+  std::string buffer_;
+};
+
+}  // namespace tlparse
