@@ -347,6 +347,63 @@ class StandardInput(Watching):
         self.assertIn("--until-idle", done.stderr)
 
 
+class Ends(Watching):
+    """How a watch ends, and what its lines say."""
+
+    def put(self, scenario, count=1):
+        for index in range(count):
+            log = harness.bundled(scenario, index)
+            self.append(os.path.basename(log).removesuffix(".zst").removesuffix(".gz"), harness.log_bytes(log))
+
+    def open_severities(self):
+        found = {}
+        for event in self.events():
+            if event["event"] == "finding":
+                found[event["finding"]["id"]] = event["finding"]["severity"] if event["state"] == "open" else None
+        return set(found.values())
+
+    def test_until_idle(self):
+        """1 with a finding of severity error that is open, 0 without one."""
+        self.put("hang_in_compile", 4)
+        self.assertEqual(self.start("--db", "w.db", "--json", "--until-idle", "2s").wait(LIMIT_S), 1)
+        self.assertIn("error", self.open_severities())
+
+    def test_until_idle_without_errors(self):
+        self.put("tlparse_meta")
+        self.assertEqual(self.start("--db", "w.db", "--json", "--until-idle", "2s").wait(LIMIT_S), 0)
+        self.assertNotIn("error", self.open_severities())
+        self.assertEqual(self.events()[-1]["event"], "end")
+
+    def test_budget(self):
+        self.put("recompiles_2_6")
+        self.tlparse("watch", "logs", "--once", "--db", "w.db")
+        self.tlparse("watch", "logs", "--once", "--db", "w.db", "--max-recompiles", "1000")
+        over = self.tlparse("watch", "logs", "--once", "--db", "w.db", "--max-recompiles", "0", expect=1)
+        self.assertIn("recompile", over.stdout)
+        self.assertEqual(self.start("--db", "w.db", "--until-idle", "2s", "--max-recompiles", "0").wait(LIMIT_S), 1)
+
+    def test_lines_have_the_schema(self):
+        """Every kind of line, with findings as `tlparse findings` has them."""
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("there is no jsonschema")
+        answers = os.path.join(harness.ROOT, "schemas", "json", "answers")
+        with open(os.path.join(answers, "watch.schema.json"), encoding="utf-8") as file:
+            line = jsonschema.Draft7Validator(json.load(file))
+        with open(os.path.join(answers, "findings.schema.json"), encoding="utf-8") as file:
+            schema = json.load(file)
+        finding = jsonschema.Draft7Validator({"definitions": schema["definitions"], "$ref": "#/definitions/finding"})
+        self.put("hang_in_compile", 4)
+        self.assertEqual(self.start("--db", "w.db", "--json", "--until-idle", "2s").wait(LIMIT_S), 1)
+        texts = self.output().splitlines()
+        self.assertEqual({json.loads(text)["event"] for text in texts}, {"status", "finding", "end"})
+        for text in texts:
+            line.validate(json.loads(text))
+            if json.loads(text)["event"] == "finding":
+                finding.validate(json.loads(text)["finding"])
+
+
 class Recorded(Watching):
     """Recorded jobs, where they are."""
 
