@@ -257,7 +257,7 @@ class Answers(EndToEnd):
             self.assertNotEqual(address.split("/")[2], root.split("/")[2])
             self.assertIn("<html", page)
             self.assertEqual(get("/run/" + run_id)[0], address)  # pulled once
-            self.assertIn("there is no run", get("/run/00000000-0000-0000-0000-000000000001", 404)[1])
+            self.assertIn("there is no run", get("/run/ffffffff-0000-0000-0000-000000000001", 404)[1])
             get("/job?name=none", 404)
             get("/../etc/passwd", 404)
             get("/", 421, Host="example.com")

@@ -2,7 +2,8 @@
 -- are matched by their sequence number (and by how often the numbers began anew: reset_count). `wait_us` is the time from this rank's
 -- issue to the last rank's, under the names of the cost views too; with clocks of several hosts it is as good as their agreement. A rank waits
 -- no longer than its group's timeout, nor beyond the end of the collective, where the files say these: is_timed_out is 1 where the last rank
--- came after the timeout of this one, for which the collective had failed by then. Ranks whose files do not hold the collective are not
+-- came after the timeout of this one, for which the collective had failed by then. Later collectives of such a group are left out: ranks whose
+-- call failed do not wait in them. Ranks whose files do not hold the collective are not
 -- counted: rank_count says how many do.
 CREATE VIEW collective_wait AS
   WITH issued AS (
@@ -28,9 +29,14 @@ CREATE VIEW collective_wait AS
       count(*) OVER same AS rank_count
     FROM one
     WINDOW same AS (PARTITION BY run_id, launch, group_name, reset_count, sequence_number)),
+  broken AS (
+    SELECT run_id, launch, group_name, reset_count, min(sequence_number) AS sequence_number FROM gap
+    WHERE gap_ns > timeout_ms * 1000000 GROUP BY run_id, launch, group_name, reset_count),
   waited AS (
     SELECT *, min(gap_ns, coalesce(timeout_ms * 1000000, gap_ns), coalesce(max(end_ns - start_ns, 0), gap_ns)) / 1e3 AS wait_us FROM gap)
   SELECT run_id, launch, rank, process_id, group_name, reset_count, sequence_number, op, graph_id, file, line, start_ns / 1e3 AS start_us,
     wait_us, wait_us AS inclusive_us, wait_us AS share_us, 1 AS calls, kind, last_rank, rank_count,
     coalesce(gap_ns > timeout_ms * 1000000, 0) AS is_timed_out, timeout_ms * 1e3 AS timeout_us
-  FROM waited;
+  FROM waited
+  WHERE NOT EXISTS (SELECT 1 FROM broken b WHERE b.run_id IS waited.run_id AND b.launch IS waited.launch
+    AND b.group_name = waited.group_name AND b.reset_count = waited.reset_count AND b.sequence_number < waited.sequence_number);

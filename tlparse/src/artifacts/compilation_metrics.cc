@@ -252,7 +252,9 @@ void FillCompile(const Record& record, const Metrics& m, CompileState& compile) 
       (record.kind.starts_with("bwd_") && (m.is_forward.has_value() || !m.fail_type));
   if (m.fail_type && !is_runtime) compile.is_failed = true;
   if (is_backward) {
-    if (!is_runtime) compile.backward_duration_us = m.duration_us;
+    // A compile has a backward for each of its graphs (the pieces of DDP).
+    if (!is_runtime && m.duration_us)
+      compile.backward_duration_us = compile.backward_duration_us.value_or(0) + *m.duration_us;
     return;
   }
   if (is_runtime && (compile.has_metrics || !compile.is_synthetic)) return;

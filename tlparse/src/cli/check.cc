@@ -196,6 +196,7 @@ int RunCheckCommand(std::span<const std::string> arguments) {
           "a file of ids of findings, one a line (the first word; # begins a comment), that "
           "--no-failures and --no-divergence accept");
   app.Add("--junit", junit, "write the result to this file as JUnit XML");
+  fleet.timeout_s = 30;
   fleet.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);

@@ -60,7 +60,7 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
       add("in it", line.waiting);
       add("NOT REACHED", line.missing);
     }
-    const bool has_span = group.ranks.size() > 1 && line.last_ns > INT64_MIN;
+    const bool has_span = group.ranks.size() > 1 && line.HasWait();
     bool is_first = true;
     for (const auto& [title, ranks] : line.by_title) {
       table.Add({is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
@@ -145,7 +145,8 @@ void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
           .OptionalString(NonEmpty(line.usual->file));
       json.Key("line").OptionalInt(line.usual->line == 0 ? std::nullopt
                                                          : std::optional(line.usual->line));
-      json.Key("wait_us").Real(static_cast<double>(line.WaitNs()) / 1e3);
+      json.Key("wait_us");
+      line.HasWait() ? json.Real(static_cast<double>(line.WaitNs()) / 1e3) : json.Null();
       json.Key("is_timed_out").Bool(line.IsTimedOut());
       json.Key("last_rank").String(job.ranks[line.last_rank].name).EndObject();
     }

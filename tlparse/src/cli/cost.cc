@@ -123,8 +123,10 @@ std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t to
 void PrintKernels(const CostProfile& profile) {
   if (!profile.kernel_us) {
     std::puts(
-        "  kernels: none was recorded (on CPUs TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 makes "
-        "them visible)");
+        profile.problems.empty()
+            ? "  kernels: none was recorded (on CPUs TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1 "
+              "makes them visible)"
+            : "  kernels: none in what could be read of the file");
   } else {
     std::puts(fmt::format("  kernels {}, {}", Us(*profile.kernel_us),
                           !profile.has_log && profile.joined_kernel_us == 0

@@ -129,6 +129,7 @@ int RunFleetAnswer(const std::string& name, std::span<const std::string> given) 
   std::optional<std::int64_t> limit;
   bool json = false;
   if (name == "kernel") app.Add("kernel", question.kernel, "name of the kernel").Required();
+  fleet.timeout_s = 30;
   fleet.AddTo(app);
   app.Add("--job", question.job, "only runs of this job");
   app.Add("--since", since, "only runs since then: 30d, or a day like 2026-11-22").ShowDefault();

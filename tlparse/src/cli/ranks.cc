@@ -25,7 +25,7 @@ void PrintAspects(const RankClass& one, bool all) {
 
 // A log without times says nothing of them.
 std::string CompileTime(double median_s) {
-  return median_s > 0 ? fmt::format("compile time {} (median)", HumanDuration(median_s))
+  return median_s > 0 ? fmt::format("compile time {} (lower median)", HumanDuration(median_s))
                       : std::string("compile time unknown");
 }
 
@@ -68,7 +68,7 @@ void Print(const RanksAnswer& answer, const std::vector<Finding>& findings, bool
   if (answer.slowest && answer.slowest->compile_s > 1.05 * answer.slowest->median_s) {
     const SlowestRank& slowest = *answer.slowest;
     std::string text =
-        fmt::format("slowest: {}, {} against {} (median)", RanksText(job, {slowest.rank}),
+        fmt::format("slowest: {}, {} against {} (lower median)", RanksText(job, {slowest.rank}),
                     HumanDuration(slowest.compile_s), HumanDuration(slowest.median_s));
     if (!slowest.compile.empty())
       text += fmt::format("; {} takes {} longer", slowest.compile,

@@ -112,6 +112,7 @@ int RunServe(std::span<const std::string> arguments) {
   app.Add("--host", options.host,
           "address to listen on (default: 127.0.0.1, this machine only). Everyone who can reach "
           "it reads everything in the trace, or of the fleet");
+  fleet.timeout_s = 30;
   fleet.AddTo(app);
   app.Add("--since", since, "with --url: runs since then: 30d, or a day like 2026-11-22")
       .ShowDefault();

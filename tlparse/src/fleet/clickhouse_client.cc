@@ -79,6 +79,8 @@ std::string TextOf(httplib::Error error) {
       return "the server's certificate is not trusted (--ca FILE names another authority)";
     case httplib::Error::SSLLoadingCerts:
       return "the authorities' certificates cannot be read";
+    case httplib::Error::Connection:
+      return "no connection";
     default:
       return httplib::to_string(error);
   }

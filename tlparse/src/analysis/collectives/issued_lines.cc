@@ -41,6 +41,8 @@ std::vector<IssuedLine> IssuedLines(const IssuedGroup& group) {
         line.last_rank = group.ranks[i];
       }
     }
+    line.is_after_timeout =
+        !lines.empty() && (lines.back().is_after_timeout || lines.back().IsTimedOut());
     lines.push_back(std::move(line));
   }
   return lines;

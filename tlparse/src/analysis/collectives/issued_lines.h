@@ -21,6 +21,10 @@ struct IssuedLine {
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
   std::size_t last_rank = 0;    // who issued it last
   std::int64_t timeout_ns = 0;  // of the first; 0: unknown
+  // An earlier collective of the group timed out: ranks whose call failed do not wait in later ones.
+  bool is_after_timeout = false;
+  // Whether WaitNs is known, of a group of several ranks.
+  bool HasWait() const { return last_ns > INT64_MIN && !is_after_timeout; }
   // The last one came when the first had given up.
   bool IsTimedOut() const { return timeout_ns > 0 && last_ns - first_ns > timeout_ns; }
   // How long the first waited.

@@ -107,7 +107,7 @@ void AddLines(const IssuedJob& job, const std::vector<Shown>& lines, ChunkWriter
                     {"usual"});
   for (const Shown& shown : lines) {
     const IssuedLine& line = shown.line;
-    const bool has_span = line.last_ns > INT64_MIN && job.groups[shown.group].ranks.size() > 1;
+    const bool has_span = line.HasWait() && job.groups[shown.group].ranks.size() > 1;
     writer.AddNumber(static_cast<std::int64_t>(shown.group));
     writer.AddNumber(line.sequence);
     writer.AddNumber(line.IsOdd() ? 1 : 0);
