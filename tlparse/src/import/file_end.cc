@@ -203,11 +203,12 @@ Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
   for (const std::unique_ptr<Process>& process : log_->processes.processes())
     RETURN_IF_ERROR(EndProcess(*process, next_batch));
   if (next_record_id_ == log_->first_record_id) {
-    import_log_.Add(*rows_, log_->id, {}, ImportCode::kLogWithoutRecords,
-                    result.line_count == 0
-                        ? std::string("the log is empty")
-                        : fmt::format("no record begins in its {} line{}", result.line_count,
-                                      result.line_count == 1 ? "" : "s"));
+    const std::string message =
+        result.line_count > 0 ? fmt::format("no record begins in its {} line{}", result.line_count,
+                                            result.line_count == 1 ? "" : "s")
+        : result.compression == "none" ? std::string("the log is empty")
+                                       : std::string("no line could be decoded from it");
+    import_log_.Add(*rows_, log_->id, {}, ImportCode::kLogWithoutRecords, message);
   }
   AddFileRow(result);
   graphs_.EndLog(log_->graphs);
