@@ -148,7 +148,9 @@ Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context) {
 Result<void> FindGraphBreaks(FindingContext& context) {
   ASSIGN_OR_RETURN(const std::set<std::int64_t> eager, CompilesRunEagerly(context));
   ASSIGN_OR_RETURN(const Breaks breaks, LoadBreaks(context, eager));
-  for (const auto& [key, one] : breaks) {
+  for (const auto& entry : breaks) {  // clang 14: no structured binding in a lambda
+    const auto& key = entry.first;
+    const auto& one = entry.second;
     const bool is_reported =
         std::any_of(context.findings.begin(), context.findings.end(), [&](const Finding& other) {
           return other.kind == FindingKind::kGraphBreakDivergence && other.place &&
