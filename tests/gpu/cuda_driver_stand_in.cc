@@ -14,7 +14,7 @@ void standin_copy_peer(uint64_t size_bytes, uint32_t source_device, uint32_t tar
 void standin_set(uint64_t size_bytes, uint32_t stream);
 void standin_wait();
 
-using Function = const char*;
+using Function = void*;  // here the name of the kernel
 static thread_local bool is_capturing = false;
 
 int cuInit(unsigned) { return std::getenv("LIBTRACE_STAND_IN_NO_GPU") == nullptr ? 0 : 100; }
@@ -53,13 +53,14 @@ int cuModuleLoadData(void** module, const void* image) {
   return 0;
 }
 int cuModuleGetFunction(Function* function, void*, const char* name) {
-  *function = name;
+  *function = const_cast<char*>(name);
   return 0;
 }
 int cuLaunchKernel(Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    unsigned, void* stream, void**, void**) {
-  const uint64_t duration_ns = std::strcmp(function, "acme_spin") == 0 ? 0 : 1000;
-  if (!is_capturing) standin_launch(function, duration_ns, stream == nullptr ? 7 : 8);
+  const char* const name = static_cast<const char*>(function);
+  const uint64_t duration_ns = std::strcmp(name, "acme_spin") == 0 ? 0 : 1000;
+  if (!is_capturing) standin_launch(name, duration_ns, stream == nullptr ? 7 : 8);
   return 0;
 }
 int cuMemAlloc_v2(unsigned long long* pointer, size_t) {
