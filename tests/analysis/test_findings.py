@@ -153,6 +153,15 @@ class Lists(AnswerTest):
         run("findings", self.job("failures"), "--kind", "nothing", code=2)
         run("findings", self.job("failures"), "--launch", "2", code=2)
 
+    def test_nothing_claims_the_end_of_a_process(self):
+        """No record and no dump names it: neither a kind of finding nor a state does."""
+        kinds = answers.validator("findings").schema["definitions"]["finding"]["properties"]["kind"]["enum"]
+        self.assertIn(", ".join(kinds), " ".join(run("findings", "--help").split()))
+        self.assertNotIn("crashed", kinds)
+        run("findings", self.job("crash_segv_in_inductor"), "--kind", "crashed", code=2)
+        states = answers.validator("status").schema["properties"]["rows"]["items"]["properties"]["state"]["enum"]
+        self.assertEqual(states, ["compiling", "between_compiles", "failed"])
+
     def test_text_and_markdown(self):
         text = run("findings", self.job("crash_in_compile"))
         self.assertIn("error: Rank 1 failed to compile 1/0 grad_sync", text)

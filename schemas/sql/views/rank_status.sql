@@ -3,7 +3,7 @@
 --                     writes no metrics; its events are closed
 --   failed            the last compile failed, and no other followed
 --   between_compiles  the last compile is done
---   ended             the log shows an orderly end; PyTorch writes none
+-- No state says that the process ended: neither PyTorch nor libtrace writes a record of it.
 -- An open event inside one that ended has lost its end to damage: the log does not end inside it.
 -- `since_us`: when the innermost open event began (compiling), else when the last compile's last record was written.
 -- Compiles without frame id (compiled autograd alone, stretches of records without ids) say nothing about where a process stands.

@@ -156,8 +156,7 @@ CheckRule CompileSecondsRule(const Job& job, double limit) {
 }
 
 bool IsFailure(FindingKind kind) {
-  return kind == FindingKind::kCompileFailed || kind == FindingKind::kCrashed ||
-         kind == FindingKind::kStoppedFirst;
+  return kind == FindingKind::kCompileFailed || kind == FindingKind::kStoppedFirst;
 }
 bool IsDivergence(FindingKind kind) {
   return Name(kind).ends_with("_divergence") || kind == FindingKind::kExtraCompile ||

@@ -22,7 +22,7 @@ struct CheckBudget {
   std::optional<double> min_cache_hit_rate;      // hits / (hits + misses) over all participants and
                                                  // layers, 0 … 1; no lookups: 0 / 0 passes
   std::optional<double> max_compile_seconds;     // of all compiles and backwards of a participant
-  bool no_failures = false;                      // findings compile_failed, crashed, stopped_first
+  bool no_failures = false;                      // findings compile_failed, stopped_first
   bool no_divergence = false;         // findings *_divergence, extra_compile, missing_compile,
                                       // one_key_two_codes above a note
   bool notes_are_divergence = false;  // with no_divergence: expected differences count as well

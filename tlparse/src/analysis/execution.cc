@@ -31,6 +31,7 @@ class OrderFinder {
  private:
   Result<void> LoadContents();
   Result<std::vector<OrderClass>> Classify();
+  Result<void> MarkOrdersOfThreads(const std::vector<OrderClass>& classes);
   std::string Title(std::int32_t item) const;
   ExecutionClass Describe(const OrderClass& reference, const OrderClass& other) const;
 
@@ -169,6 +170,46 @@ ExecutionClass OrderFinder::Describe(const OrderClass& reference, const OrderCla
   return result;
 }
 
+// A log does not tell which thread ran a graph. That a process has several shows in its events: those
+// of libtrace have their thread.
+Result<void> OrderFinder::MarkOrdersOfThreads(const std::vector<OrderClass>& classes) {
+  const auto sorted = [](std::vector<std::int32_t> items) {
+    std::sort(items.begin(), items.end());
+    return items;
+  };
+  const auto class_of = [&](const ExecutionClass& described) -> const OrderClass& {
+    return *std::find_if(classes.begin(), classes.end(), [&](const OrderClass& one) {
+      return std::binary_search(one.ranks.begin(), one.ranks.end(), described.ranks.front());
+    });
+  };
+  std::vector<ExecutionClass*> moved;
+  for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
+    if (sorted(class_of(answer_.classes[i]).items) == sorted(classes.front().items))
+      answer_.classes[i].has_same_graphs = true, moved.push_back(&answer_.classes[i]);
+  }
+  if (moved.empty()) return {};
+  ASSIGN_OR_RETURN(Statement rows,
+                   database_.Prepare("SELECT r.process_id FROM chromium_event_row e JOIN "
+                                     "record_row r ON r.id = e.record_id WHERE e.tid IS NOT NULL "
+                                     "GROUP BY r.process_id HAVING min(e.tid) < max(e.tid)"));
+  std::vector<char> has_threads(answer_.job.participants().size());
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const RankIndex rank = answer_.job.ParticipantOfProcess(rows.Int(0));
+    if (rank >= 0) has_threads[static_cast<std::size_t>(rank)] = 1;
+  }
+  const auto have_threads = [&](const std::vector<RankIndex>& ranks) {
+    return std::all_of(ranks.begin(), ranks.end(), [&](RankIndex rank) {
+      return has_threads[static_cast<std::size_t>(rank)] != 0;
+    });
+  };
+  for (ExecutionClass* const one : moved)
+    one->is_order_of_threads =
+        have_threads(one->ranks) || have_threads(answer_.classes.front().ranks);
+  return {};
+}
+
 Result<void> OrderFinder::Run() {
   RETURN_IF_ERROR(LoadContents());
   ASSIGN_OR_RETURN(const std::vector<OrderClass> classes, Classify());
@@ -185,10 +226,17 @@ Result<void> OrderFinder::Run() {
     }
     answer_.classes.push_back(std::move(described));
   }
-  return {};
+  return MarkOrdersOfThreads(classes);
 }
 
 }  // namespace
+
+bool ExecutionAnswer::HasDivergence() const {
+  return !tensors.empty() || (classes.size() > 1 &&
+                              std::any_of(classes.begin() + 1, classes.end(), [](const auto& one) {
+                                return !one.is_order_of_threads;
+                              }));
+}
 
 Result<void> FindExecutionClasses(Database& database, ExecutionAnswer& answer) {
   return OrderFinder(database, answer).Run();

@@ -29,6 +29,9 @@ struct ExecutionClass {
   // against the reference; the first is the first divergence
   std::vector<OrderDifference> differences;
   std::size_t left_out = 0;
+  bool has_same_graphs = false;  // as the reference, equally often, in another order
+  // Of such: processes of several threads, which run graphs in no fixed order.
+  bool is_order_of_threads = false;
 };
 
 // Ranks whose estimates of one graph are the same.
@@ -64,7 +67,7 @@ struct ExecutionAnswer {
   std::vector<RuntimeSpread> runtimes;   // only graphs where estimates differ, widest first
   std::vector<TensorDivergence> tensors;
   std::size_t graphs_with_estimates = 0;
-  bool HasDivergence() const { return classes.size() > 1 || !tensors.empty(); }
+  bool HasDivergence() const;
 };
 
 struct ExecutionOptions {

@@ -9,8 +9,7 @@
 namespace tlparse {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"compiling", "between_compiles", "failed",
-                                                    "ended"};
+constexpr std::array<std::string_view, 3> kNames = {"compiling", "between_compiles", "failed"};
 
 RankState StateOf(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {

@@ -13,8 +13,8 @@
 
 namespace tlparse {
 
-enum class RankState : std::uint8_t { kCompiling, kBetweenCompiles, kFailed, kEnded };
-// "compiling", "between_compiles", "failed", "ended".
+enum class RankState : std::uint8_t { kCompiling, kBetweenCompiles, kFailed };
+// "compiling", "between_compiles", "failed".
 std::string_view Name(RankState state);
 
 // Strings are empty and ids 0 where there is nothing; times are microseconds since the epoch.

@@ -161,13 +161,27 @@ void PrintEconomics(const CacheAnswer& answer) {
                {"saved", Align::kRight},
                {"spent in misses", Align::kRight},
                {"waited", Align::kRight}});
+  const auto seconds = [](const std::optional<std::int64_t>& ns) {
+    return ns ? Seconds(*ns) : std::string("–");
+  };
   for (const CacheEconomics& sums : answer.economics) {
     table.Add({sums.layer, std::to_string(sums.hits), std::to_string(sums.misses),
                std::to_string(sums.guard_misses), std::to_string(sums.remote_errors),
-               std::to_string(sums.bypasses + sums.disabled), Seconds(sums.time_saved_ns),
-               sums.time_taken_ns ? Seconds(*sums.time_taken_ns) : "–", Seconds(sums.waited_ns)});
+               std::to_string(sums.bypasses + sums.disabled), seconds(sums.time_saved_ns),
+               seconds(sums.time_taken_ns), Seconds(sums.waited_ns)});
   }
   table.Print();
+  for (const CacheEconomics& sums : answer.economics) {
+    for (const auto& [outer, within] : sums.within) {
+      for (const auto& [ns, what] :
+           {std::pair(within.saved_ns, "saved"), std::pair(within.taken_ns, "spent in misses")}) {
+        if (ns > 0)
+          PrintWrapped(fmt::format("{} {} by {} is in the time of {} as well: do not add the two",
+                                   Seconds(ns), what, sums.layer, outer),
+                       0, 2);
+      }
+    }
+  }
   for (const CacheEconomics& sums : answer.economics) {
     for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
       PrintWrapped(
@@ -288,13 +302,18 @@ void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
       .Key("disabled")
       .Int(sums.disabled);
   json.Key("time_saved_ns")
-      .Int(sums.time_saved_ns)
+      .OptionalInt(sums.time_saved_ns)
       .Key("time_taken_ns")
       .OptionalInt(sums.time_taken_ns)
       .Key("waited_ns")
       .Int(sums.waited_ns)
-      .Key("bypass_reasons")
+      .Key("within")
       .BeginArray();
+  for (const auto& [outer, within] : sums.within) {
+    json.BeginObject().Key("layer").String(outer).Key("time_saved_ns").Int(within.saved_ns);
+    json.Key("time_taken_ns").Int(within.taken_ns).EndObject();
+  }
+  json.EndArray().Key("bypass_reasons").BeginArray();
   for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
     json.BeginObject().Key("reason").String(reason.text).Key("count").Int(reason.count).EndObject();
   }

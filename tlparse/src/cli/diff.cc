@@ -118,17 +118,20 @@ void PrintMeasured(const MeasuredDifference& measured, bool all) {
   if (left_out > 0) PrintWrapped(fmt::format("and {} more (--all)", left_out), 2, 4);
 }
 
+// PyTorch 2.6 does not log its version.
+void PrintVersions(std::string_view what, const std::string& a, const std::string& b) {
+  if (a == b) return;
+  const auto text = [](const std::string& version) {
+    return version.empty() ? std::string("(not in the log)") : Shorten(version, 40);
+  };
+  PrintWrapped(fmt::format("{} {} → {}", what, text(a), text(b)), 0, 2);
+}
+
 void Print(const DiffAnswer& answer, bool all) {
   PrintHeading(fmt::format("a: {}", answer.a_title));
   PrintHeading(fmt::format("b: {}", answer.b_title));
-  if (answer.a_torch_version != answer.b_torch_version)
-    PrintWrapped(fmt::format("torch {} → {}", answer.a_torch_version, answer.b_torch_version), 0,
-                 2);
-  if (answer.a_python_version != answer.b_python_version) {
-    PrintWrapped(fmt::format("Python {} → {}", Shorten(answer.a_python_version, 40),
-                             Shorten(answer.b_python_version, 40)),
-                 0, 2);
-  }
+  PrintVersions("torch", answer.a_torch_version, answer.b_torch_version);
+  PrintVersions("Python", answer.a_python_version, answer.b_python_version);
   using Align = Table::Align;
   Table table({{"phase"}, {"a", Align::kRight}, {"b", Align::kRight}, {"change", Align::kRight}});
   for (const PhaseChange& phase : answer.phases)
@@ -275,13 +278,13 @@ void WriteComparison(JsonWriter& json, const RankComparison& one) {
       .Key("is_equal")
       .Bool(answer.IsEqual());
   json.Key("a_torch_version")
-      .String(answer.a_torch_version)
+      .OptionalString(NonEmpty(answer.a_torch_version))
       .Key("b_torch_version")
-      .String(answer.b_torch_version);
+      .OptionalString(NonEmpty(answer.b_torch_version));
   json.Key("a_python_version")
-      .String(answer.a_python_version)
+      .OptionalString(NonEmpty(answer.a_python_version))
       .Key("b_python_version")
-      .String(answer.b_python_version);
+      .OptionalString(NonEmpty(answer.b_python_version));
   WritePhases(json, answer.phases);
   json.Key("compiles").BeginArray();
   for (const CompileChange& change : answer.compiles) WriteCompile(json, change);

@@ -44,12 +44,18 @@ void PrintOrder(const ExecutionAnswer& answer, bool all) {
       PrintWrapped(fmt::format("{} of them from the cache, without a compile id: taken to agree",
                                one.unlabelled),
                    2, 4);
+    if (one.is_order_of_threads)
+      PrintWrapped(
+          "the same graphs equally often, from processes of several threads, which run graphs in "
+          "no "
+          "fixed order: no divergence",
+          2, 4);
     const std::size_t most =
         all ? one.differences.size() : std::min<std::size_t>(one.differences.size(), 5);
     for (std::size_t j = 0; j < most; ++j) {
       const OrderDifference& difference = one.differences[j];
       PrintWrapped(
-          fmt::format("{}at #{}{}", j == 0 ? "first divergence " : "", difference.position + 1,
+          fmt::format("{}at #{}{}", j == 0 ? "first difference " : "", difference.position + 1,
                       difference.is_moved ? ": the same graphs in another order" : ""),
           2, 4);
       PrintWrapped("here: " + Joined(difference.ran), 4, 6);
@@ -154,7 +160,8 @@ JsonWriter ToJson(const ExecutionAnswer& answer, const std::vector<Finding>& fin
       WriteStrings(json, difference.against_ran);
       json.Key("is_moved").Bool(difference.is_moved).EndObject();
     }
-    json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out)).EndObject();
+    json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out));
+    json.Key("is_order_of_threads").Bool(one.is_order_of_threads).EndObject();
   }
   json.EndArray().Key("without_order");
   WriteRanks(json, answer.job, answer.without_order);

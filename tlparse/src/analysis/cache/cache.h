@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,9 +74,15 @@ struct CacheEconomics {
   std::string layer;
   std::int64_t hits = 0, misses = 0, guard_misses = 0, remote_errors = 0, bypasses = 0,
                disabled = 0;
-  std::int64_t time_saved_ns = 0;             // by hits
+  std::optional<std::int64_t> time_saved_ns;  // by hits; nothing: the log has no time of any
   std::optional<std::int64_t> time_taken_ns;  // by misses; nothing: the log has no time of any
   std::int64_t waited_ns = 0;                 // for others that compiled the same key
+  // Of these times: those of lookups that are parts of another layer's lookup, which has a time of
+  // its own for the same work.
+  struct Within {
+    std::int64_t saved_ns = 0, taken_ns = 0;
+  };
+  std::map<std::string, Within> within;  // by the outer layer
   struct Reason {
     std::string text;
     std::int64_t count = 0;

@@ -36,7 +36,15 @@ Result<std::vector<CacheEconomics>> SumEconomics(Database& database, const Looku
         ++sums.disabled;
         break;
     }
-    sums.time_saved_ns += lookup.time_saved_ns;
+    const bool saved_twice = lookup.time_saved_ns != 0 && lookup.outer_saved_ns != 0;
+    const bool taken_twice = lookup.time_taken_ns != 0 && lookup.outer_taken_ns != 0;
+    if (saved_twice || taken_twice) {
+      CacheEconomics::Within& within = sums.within[lookups.LayerName(lookup.outer_layer_id)];
+      if (saved_twice) within.saved_ns += lookup.time_saved_ns;
+      if (taken_twice) within.taken_ns += lookup.time_taken_ns;
+    }
+    if (lookup.time_saved_ns != 0)
+      sums.time_saved_ns = sums.time_saved_ns.value_or(0) + lookup.time_saved_ns;
     if (lookup.time_taken_ns != 0)
       sums.time_taken_ns = sums.time_taken_ns.value_or(0) + lookup.time_taken_ns;
     sums.waited_ns += lookup.waited_ns;

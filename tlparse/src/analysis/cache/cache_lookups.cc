@@ -32,10 +32,12 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT id, compile_id, graph_id, layer_id, state, key_id, component_set_id, "
-          "guard_expression_id, bypass_reason_id, time_saved_ns, time_taken_ns, event_time_ns, "
-          "remote_error_id, waited_ns "
-          "FROM cache_event_row ORDER BY record_id"));
+          "SELECT e.id, e.compile_id, e.graph_id, e.layer_id, e.state, e.key_id, "
+          "e.component_set_id, e.guard_expression_id, e.bypass_reason_id, e.time_saved_ns, "
+          "e.time_taken_ns, e.event_time_ns, e.remote_error_id, e.waited_ns, o.layer_id, "
+          "o.time_saved_ns, o.time_taken_ns "
+          "FROM cache_event_row e LEFT JOIN cache_event_row o ON o.id = e.parent_event_id "
+          "ORDER BY e.record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
@@ -64,6 +66,9 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
     lookup.event_time_ns = rows.Int(11);
     lookup.remote_error_id = rows.Int(12);
     lookup.waited_ns = rows.Int(13);
+    lookup.outer_layer_id = rows.Int(14);
+    lookup.outer_saved_ns = rows.Int(15);
+    lookup.outer_taken_ns = rows.Int(16);
     const JobGraph* graph = rows.IsNull(2) ? nullptr : graphs.Find(rows.Int(2));
     const Direction direction = graph == nullptr ? Direction::kUnknown : graph->direction;
     const std::int64_t layer = rows.Int(3);

@@ -24,8 +24,11 @@ struct JobLookup {
   std::int64_t bypass_id = 0;        // text id of the reason; 0: none
   std::int64_t remote_error_id = 0;  // text id of what a remote store said; 0: none
   std::int64_t waited_ns = 0;        // for another one that compiled the key
-  std::int64_t time_saved_ns = 0;
-  std::int64_t time_taken_ns = 0;
+  std::int64_t time_saved_ns = 0;    // 0: unknown
+  std::int64_t time_taken_ns = 0;    // 0: unknown
+  // Of the lookup that this one is a part of; 0: of none, and unknown.
+  std::int64_t outer_layer_id = 0;
+  std::int64_t outer_saved_ns = 0, outer_taken_ns = 0;
   std::int64_t event_time_ns = 0;  // 0: unknown
   std::int32_t compile = 0;        // index into Job::compiles
   std::int32_t lookup_slot = 0;

@@ -369,8 +369,12 @@ bool CompileChange::IsEqual() const {
 }
 
 bool DiffAnswer::IsEqual() const {
-  return only_a.empty() && only_b.empty() && a_torch_version == b_torch_version &&
-         a_python_version == b_python_version &&
+  // A version that a log does not tell is no difference.
+  const auto is_same = [](const std::string& a, const std::string& b) {
+    return a.empty() || b.empty() || a == b;
+  };
+  return only_a.empty() && only_b.empty() && is_same(a_torch_version, b_torch_version) &&
+         is_same(a_python_version, b_python_version) &&
          std::all_of(compiles.begin(), compiles.end(),
                      [](const CompileChange& change) { return change.IsEqual(); });
 }

@@ -145,6 +145,7 @@ Result<void> FindAbsentAndLateRanks(FindingContext& context) {
 Result<void> FindSlowRanks(FindingContext& context) {
   if (!context.HasRanks() || !context.ranks.slowest) return {};
   const SlowestRank& slowest = *context.ranks.slowest;
+  if (!context.job.participants()[static_cast<std::size_t>(slowest.rank)].rank) return {};
   const double excess = slowest.compile_s - slowest.median_s;
   // Machines that do other work vary that much.
   if (slowest.median_s <= 0 || slowest.compile_s < 1.5 * slowest.median_s || excess < 2) return {};

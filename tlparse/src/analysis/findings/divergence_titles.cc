@@ -126,10 +126,12 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                      "schedule different collectives: ", aspect.text));
   }
   if (area == "execution") {
-    return make(
-        FindingKind::kExecutionDivergence, FindingSeverity::kWarning, aspect.text,
-        Pair(one, "ran its graphs in another order: ", "ran their graphs in another order: ",
-             "ran their graphs in different orders: ", aspect.text));
+    Difference difference =
+        make(FindingKind::kExecutionDivergence, FindingSeverity::kWarning, aspect.text,
+             Pair(one, "ran its graphs in another order: ", "ran their graphs in another order: ",
+                  "ran their graphs in different orders: ", aspect.text));
+    difference.finding.detail = aspect.reason;
+    return difference;
   }
   if (area == "code")
     return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.text,
@@ -178,7 +180,8 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
                "compiled with another configuration: ", "compiled with another configuration: ",
                "compiled with different configurations: ", ShortOption(reason)));
       difference.finding.suggestion =
-          "set the same option on all ranks, unless they are meant to differ";
+          fmt::format("set the same option {}, unless they are meant to differ",
+                      context_.HasRanks() ? "on all ranks" : "in all processes");
       return difference;
     }
     case CauseKind::kComponent: {

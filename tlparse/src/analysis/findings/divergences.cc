@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "analysis/findings/advice.h"
 #include "analysis/findings/context.h"
@@ -41,14 +42,53 @@ int PriorityOf(FindingKind kind) {
 
 }  // namespace
 
+bool DivergenceFinder::HasRank(const std::vector<RankIndex>& participants) const {
+  return std::any_of(participants.begin(), participants.end(), [&](RankIndex one) {
+    return job_.participants()[static_cast<std::size_t>(one)].rank.has_value();
+  });
+}
+
+// Whether two logs are of processes that compiled the same functions, however often.
+bool DivergenceFinder::CompiledTheSame(RankIndex a, RankIndex b) const {
+  using Function = std::tuple<std::int32_t, std::int32_t, std::int64_t>;
+  std::set<Function> of_a, of_b;
+  for (const JobCompile& compile : job_.compiles()) {
+    if (compile.function_id < 0) continue;
+    const Function function{compile.function_id, compile.file_id, compile.line};
+    if (compile.participant == a) of_a.insert(function);
+    if (compile.participant == b) of_b.insert(function);
+  }
+  return !of_a.empty() && of_a == of_b;
+}
+
+// Nothing shows that logs without rank are of processes that were meant to do the same.
+void DivergenceFinder::CompareLogs() {
+  for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
+    const RankClass& one = answer_.classes[i];
+    if (!CompiledTheSame(answer_.classes.front().ranks.front(), one.ranks.front())) continue;
+    const std::size_t count = context_.findings.size();
+    Examine(one);
+    for (std::size_t j = count; j < context_.findings.size(); ++j) {
+      Finding& finding = context_.findings[j];
+      finding.severity = FindingSeverity::kNote;
+      finding.detail += fmt::format(
+          "{}The logs name no rank: nothing shows that their processes were meant to do the same.",
+          finding.detail.empty() ? "" : " ");
+    }
+  }
+}
+
 void DivergenceFinder::Run() {
-  if (!context_.HasRanks() || answer_.classes.size() < 2) return;
+  if (answer_.classes.size() < 2) return;
+  if (!context_.HasRanks()) return CompareLogs();
   // Where most ranks are in groups of their own, they were not meant to do the same.
   std::size_t ranks = job_.participants().size();
   is_by_design_ =
       !answer_.has_majority && answer_.classes.size() > 3 && 2 * answer_.classes.size() > ranks;
   if (is_by_design_) return TellGroups();
-  for (std::size_t i = 1; i < answer_.classes.size(); ++i) Examine(answer_.classes[i]);
+  for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
+    if (HasRank(answer_.classes[i].ranks)) Examine(answer_.classes[i]);
+  }
 }
 
 Finding* DivergenceFinder::EndOf(const std::vector<RankIndex>& ranks) {
@@ -127,6 +167,23 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
   return difference;
 }
 
+namespace {
+
+// Another build shows in what the logs say of it and in the cache keys. The longer text of the two
+// says more; compiles are those of the keys.
+void TakeInSameBuild(Finding& finding, std::vector<Difference>& others) {
+  std::erase_if(others, [&](const Difference& other) {
+    const Finding& own = other.finding;
+    if (own.kind != FindingKind::kConfigDivergence || own.kind != finding.kind ||
+        !(own.cause.starts_with(finding.cause) || finding.cause.starts_with(own.cause)))
+      return false;
+    if (own.cause.size() >= finding.cause.size()) finding = own;
+    return true;
+  });
+}
+
+}  // namespace
+
 void DivergenceFinder::Examine(const RankClass& one) {
   Finding* const end = EndOf(one.ranks);
   Finding* const reference_end = end != nullptr ? end : EndOf(answer_.classes.front().ranks);
@@ -160,16 +217,19 @@ void DivergenceFinder::Examine(const RankClass& one) {
       context_.AreDamaged(answer_.classes.front().ranks))
     return;
   Finding finding = std::move(own.front().finding);
-  for (std::size_t i = 1; i < own.size(); ++i)
-    finding.severity = std::min(finding.severity, own[i].finding.severity);
+  own.erase(own.begin());
+  TakeInSameBuild(finding, own);
+  for (const Difference& other : own)
+    finding.severity = std::min(finding.severity, other.finding.severity);
   if (!answer_.has_majority)
-    finding.detail = "There is no majority: which side is the odd one is not known.";
+    finding.detail += fmt::format("{}There is no majority: which side is the odd one is not known.",
+                                  finding.detail.empty() ? "" : " ");
   // A graph that follows from an order of collectives tells where that was written.
   for (const Difference& other : own) {
     if (finding.place) break;
     if (other.finding.place) finding.place = other.finding.place;
   }
-  add_evidence(finding, own, 1, false);
+  add_evidence(finding, own, 0, false);
   context_.findings.push_back(std::move(finding));
 }
 

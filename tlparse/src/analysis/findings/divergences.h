@@ -26,6 +26,9 @@ class DivergenceFinder {
  private:
   void Examine(const RankClass& one);
   void TellGroups();
+  void CompareLogs();
+  bool HasRank(const std::vector<RankIndex>& participants) const;
+  bool CompiledTheSame(RankIndex a, RankIndex b) const;
   std::optional<Difference> Describe(const RankClass& one, const RankAspect& aspect);
   std::optional<Difference> DescribeLookup(const RankClass& one, const RankAspect& aspect,
                                            const std::string& where);

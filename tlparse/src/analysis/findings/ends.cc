@@ -55,6 +55,10 @@ class StopFinder {
   void Describe(Finding& finding, const std::vector<Stop>& group, const std::vector<Stop>& later);
   std::string Inside(const Stop& stop) const;
   std::int64_t LatestRecord() const;
+  bool IsRank(RankIndex one) const {
+    const JobParticipant& participant = job_.participants()[static_cast<std::size_t>(one)];
+    return participant.rank && !participant.is_extra_log;
+  }
 
   FindingContext& context_;
   const Job& job_;
@@ -74,15 +78,18 @@ void StopFinder::FindInside() {
 // Ranks that lack nothing but the last compiles that most others have, and whose log ends before
 // the others'.
 void StopFinder::FindBehind() {
-  const std::size_t count = job_.participants().size();
+  // A log without rank, or a further one of a rank, is of a helper of the job.
+  std::vector<RankIndex> ranks = context_.All();
+  std::erase_if(ranks, [&](RankIndex one) { return !IsRank(one); });
+  const std::size_t count = ranks.size();
   if (count < 3) return;
   std::vector<std::size_t> having(job_.slots().size());
   for (const JobCompile& compile : job_.compiles()) {
-    if (compile.slot >= 0 && !compile.is_synthetic)
+    if (compile.slot >= 0 && !compile.is_synthetic && IsRank(compile.participant))
       ++having[static_cast<std::size_t>(compile.slot)];
   }
   std::vector<Stop> behind;
-  for (const RankIndex rank : context_.All()) {
+  for (const RankIndex rank : ranks) {
     const ProcessStatus& status = context_.StatusOf(rank);
     if (status.state != RankState::kBetweenCompiles || status.compile_id == 0 ||
         !status.last_record_us)
@@ -146,12 +153,12 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
       fmt::format("SELECT * FROM rank_status WHERE process_id IN {}", IdList(processes));
   if (compile.file_id >= 0)
     finding.place = FindingPlace{job_.string(compile.file_id), compile.line, {}};
-  const std::string whose =
-      who.size() == 1 ? context_.Who(who) + "'s log" : "The logs of " + context_.WhoInside(who);
-  const std::string subject = !context_.HasRanks() && context_.job.participants().size() == 1
-                                  ? "The log"
-                              : !context_.HasRanks() ? context_.Who(who)
-                                                     : whose;
+  const bool has_rank = std::any_of(who.begin(), who.end(), [&](RankIndex one) {
+    return job_.participants()[static_cast<std::size_t>(one)].rank.has_value();
+  });
+  const std::string subject = !has_rank         ? context_.Who(who)
+                              : who.size() == 1 ? context_.Who(who) + "'s log"
+                                                : "The logs of " + context_.WhoInside(who);
   const char* ends = who.size() == 1 ? "ends" : "end";
   std::vector<RankIndex> finished;
   for (const RankIndex other : context_.Others(who)) {

@@ -14,7 +14,6 @@ namespace tlparse {
 namespace {
 
 constexpr std::array<std::string_view, kFindingKindCount> kKinds = {"compile_failed",
-                                                                    "crashed",
                                                                     "stopped_first",
                                                                     "stuck",
                                                                     "missing_rank",
@@ -88,8 +87,8 @@ void SetId(Finding& finding) {
 }
 
 bool IsEnd(FindingKind kind) {
-  return kind == FindingKind::kCompileFailed || kind == FindingKind::kCrashed ||
-         kind == FindingKind::kStoppedFirst || kind == FindingKind::kStuck;
+  return kind == FindingKind::kCompileFailed || kind == FindingKind::kStoppedFirst ||
+         kind == FindingKind::kStuck;
 }
 
 void Order(std::vector<Finding>& findings) {

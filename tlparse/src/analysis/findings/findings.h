@@ -3,8 +3,8 @@
 //
 // A finding is one cause, said once; symptoms of a cause are its evidence. Findings are made from
 // rows of the database alone, one launch at a time; of earlier launches one line each says how they
-// ended. What a log cannot show is not claimed: a log that ends inside a compile does not tell
-// whether the process died there or hung.
+// ended. What a log cannot show is not claimed: no record and no dump names the end of a process,
+// and a log that ends inside a compile does not tell whether the process died there or hung.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,6 @@ namespace tlparse {
 // In JSON by name; schemas/json/answers/findings.schema.json has the list with a line on each.
 enum class FindingKind : std::uint8_t {
   kCompileFailed,
-  kCrashed,
   kStoppedFirst,
   kStuck,
   kMissingRank,
@@ -48,7 +47,7 @@ enum class FindingKind : std::uint8_t {
   kLaunchDiffers,
   kImportErrors,
 };
-inline constexpr std::size_t kFindingKindCount = 27;
+inline constexpr std::size_t kFindingKindCount = 26;
 std::string_view Name(FindingKind kind);  // "compile_failed"
 std::optional<FindingKind> FindingKindOf(std::string_view name);
 

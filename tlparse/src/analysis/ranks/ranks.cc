@@ -70,7 +70,11 @@ std::vector<std::set<std::int64_t>> RankClassifier::FindingsOfRanks() const {
 
 void RankClassifier::Classify() {
   const std::vector<std::int64_t> collectives = ClassIndex(answer_.collectives.classes);
-  const std::vector<std::int64_t> execution = ClassIndex(answer_.execution.classes);
+  std::vector<std::int64_t> execution = ClassIndex(answer_.execution.classes);
+  for (std::int64_t& one : execution) {
+    if (one > 0 && answer_.execution.classes[static_cast<std::size_t>(one)].is_order_of_threads)
+      one = 0;
+  }
   const std::vector<std::set<std::int64_t>> findings = FindingsOfRanks();
   std::vector<std::set<std::int64_t>> tensors(job_.participants().size());
   for (std::size_t i = 0; i < answer_.execution.tensors.size(); ++i) {
@@ -169,11 +173,17 @@ void RankClassifier::DescribeExecution(RankClass& one) const {
     return text.empty() ? std::string("(nothing)") : text;
   };
   for (const ExecutionClass& candidate : answer_.execution.classes) {
-    if (candidate.differences.empty() || !Has(candidate.ranks, one.ranks.front())) continue;
+    if (candidate.differences.empty() || candidate.is_order_of_threads ||
+        !Has(candidate.ranks, one.ranks.front()))
+      continue;
     const OrderDifference& first = candidate.differences.front();
     one.aspects.push_back(
         {"execution", fmt::format("at #{}: ran {} where others ran {}", first.position + 1,
                                   joined(first.ran), joined(first.against_ran))});
+    if (candidate.has_same_graphs)
+      one.aspects.back().reason =
+          "Both ran the same graphs equally often. Where several threads run them, their order "
+          "means nothing; the log does not tell which thread ran a graph.";
   }
   for (const TensorDivergence& divergence : answer_.execution.tensors) {
     if (divergence.ops.empty() || !Has(divergence.ranks, one.ranks.front())) continue;
