@@ -259,10 +259,10 @@ __attribute__((target("avx512f"))) void CompressAvx512(std::uint32_t* state,
 
 #endif  // __x86_64__
 
-constexpr std::size_t kBlockBytes = 64;
+constexpr std::size_t kMd5BlockBytes = 64;
 
 // 0x80, zeros and the length in bits follow a message.
-std::size_t PaddedBlocks(std::size_t length) { return (length + 8) / kBlockBytes + 1; }
+std::size_t PaddedBlocks(std::size_t length) { return (length + 8) / kMd5BlockBytes + 1; }
 
 // Runs a list of messages through the lanes of a kernel; a lane whose message ends takes the next.
 class LaneRun {
@@ -289,7 +289,7 @@ class LaneRun {
       for (std::size_t lane = 0; lane < kernel_.lanes; ++lane) {
         if (blocks_left_[lane] == 0) continue;
         blocks_left_[lane] -= step_blocks;
-        position_[lane] += step_blocks * kBlockBytes;
+        position_[lane] += step_blocks * kMd5BlockBytes;
         if (blocks_left_[lane] == 0) EndPart(lane);
       }
     }
@@ -317,7 +317,7 @@ class LaneRun {
     } else {
       has_tail_[lane] = true;
       position_[lane] = reinterpret_cast<const std::uint8_t*>(bytes.data());
-      blocks_left_[lane] = bytes.size() / kBlockBytes;
+      blocks_left_[lane] = bytes.size() / kMd5BlockBytes;
     }
   }
 
@@ -328,10 +328,10 @@ class LaneRun {
     const std::size_t blocks = PaddedBlocks(rest);
     std::uint8_t* const tail = tail_[lane];
     if (rest > 0) std::memcpy(tail, bytes.data() + offset, rest);
-    std::memset(tail + rest, 0, blocks * kBlockBytes - rest);
+    std::memset(tail + rest, 0, blocks * kMd5BlockBytes - rest);
     tail[rest] = 0x80;
     const std::uint64_t length_bits = std::uint64_t{bytes.size()} * 8;
-    std::memcpy(tail + blocks * kBlockBytes - 8, &length_bits, 8);  // little-endian, as here
+    std::memcpy(tail + blocks * kMd5BlockBytes - 8, &length_bits, 8);  // little-endian, as here
     has_tail_[lane] = false;
     position_[lane] = tail;
     blocks_left_[lane] = blocks;
@@ -340,7 +340,7 @@ class LaneRun {
   void EndPart(std::size_t lane) {
     const std::uint32_t message = message_[lane];
     if (has_tail_[lane]) {
-      StartTail(lane, messages_[message].size() / kBlockBytes * kBlockBytes);
+      StartTail(lane, messages_[message].size() / kMd5BlockBytes * kMd5BlockBytes);
       return;
     }
     for (std::size_t word = 0; word < 4; ++word) {
@@ -361,7 +361,7 @@ class LaneRun {
   std::size_t blocks_left_[kMaxMd5Lanes];
   std::uint32_t message_[kMaxMd5Lanes];
   bool has_tail_[kMaxMd5Lanes];
-  alignas(64) std::uint8_t tail_[kMaxMd5Lanes][kCopiedBlocks * kBlockBytes];
+  alignas(64) std::uint8_t tail_[kMaxMd5Lanes][kCopiedBlocks * kMd5BlockBytes];
 };
 
 // Indexes of the messages, longest first (in blocks): lanes then end at about the same time.

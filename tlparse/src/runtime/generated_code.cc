@@ -17,10 +17,6 @@ std::string_view WithoutGraphNumber(std::string_view name) {
   return name.substr(digits + 1);
 }
 
-bool IsWord(char c) {
-  return IsDigit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 }  // namespace
 
 bool IsCachePath(std::string_view path) {
@@ -30,15 +26,13 @@ bool IsCachePath(std::string_view path) {
   const std::string_view name = path.substr(slash + 1);
   if (name.size() < kHashCharacters + 2 || name[0] != 'c' || name[kHashCharacters] != '.')
     return false;
-  const bool is_hash = std::all_of(name.begin(), name.begin() + kHashCharacters, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7');
-  });
+  const bool is_hash = std::all_of(name.begin(), name.begin() + kHashCharacters, IsBase32);
   return is_hash && path.substr(slash - 2, 2) == name.substr(1, 2);
 }
 
 std::optional<std::string_view> CpuKernelName(std::string_view slice) {
   const std::string_view name = WithoutGraphNumber(slice);
-  if (name.empty() || !std::all_of(name.begin(), name.end(), IsWord)) return std::nullopt;
+  if (name.empty() || !std::all_of(name.begin(), name.end(), IsWordCharacter)) return std::nullopt;
   if (name.size() != slice.size()) {
     return name == "inductor_wrapper_call" ? std::nullopt : std::optional(name);
   }
@@ -58,7 +52,7 @@ std::unordered_map<std::string_view, std::string_view> KernelPaths(std::string_v
     if (line.starts_with(kPath)) path = line.substr(kPath.size());
     if (line[0] == '#' || path.empty()) continue;
     const std::size_t end = line.find(" = async_compile.");
-    if (end != line.npos && std::all_of(line.begin(), line.begin() + end, IsWord))
+    if (end != line.npos && std::all_of(line.begin(), line.begin() + end, IsWordCharacter))
       names.try_emplace(path.substr(0, path.find_last_not_of(" \r") + 1), line.substr(0, end));
     path = {};
   }

@@ -5,17 +5,9 @@
 #include <algorithm>
 
 #include "analysis/diff/sequence_diff.h"
+#include "base/ascii.h"
 
 namespace tlparse {
-namespace {
-
-std::string Trimmed(std::string_view line) {
-  const std::size_t begin = line.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return std::string(line.substr(begin, line.find_last_not_of(" \t\r") - begin + 1));
-}
-
-}  // namespace
 
 std::vector<std::string_view> SplitLines(std::string_view text) {
   std::vector<std::string_view> lines;

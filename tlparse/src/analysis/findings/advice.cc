@@ -9,13 +9,6 @@
 namespace tlparse {
 namespace {
 
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-    text.remove_suffix(1);
-  return text;
-}
-
 // What stands between `begin` and `end`; empty if either is missing.
 std::string_view Between(std::string_view text, std::string_view begin, std::string_view end) {
   const std::size_t at = text.find(begin);

@@ -18,15 +18,15 @@ constexpr std::uint8_t kNameCharacter = 2;
 constexpr std::array<std::uint8_t, 256> kCharacters = [] {
   std::array<std::uint8_t, 256> table{};
   for (unsigned c = 0; c < 256; ++c) {
-    if ((c >= 'a' && c <= 'z') || (c >= '2' && c <= '7')) table[c] |= kBase32;
+    if (IsBase32(static_cast<char>(c))) table[c] |= kBase32;
     if (c < 0x80 && IsWordCharacter(static_cast<char>(c))) table[c] |= kNameCharacter;
   }
   return table;
 }();
-bool IsNameCharacter(char c) {
+bool IsKeyCharacter(char c) {
   return (kCharacters[static_cast<unsigned char>(c)] & kNameCharacter) != 0;
 }
-bool IsBase32(std::string_view text) {
+bool IsHash(std::string_view text) {
   std::uint8_t all = kBase32;
   for (const char c : text) all &= kCharacters[static_cast<unsigned char>(c)];
   return all != 0;
@@ -42,11 +42,11 @@ std::optional<Component> ParseComponent(std::string_view line, bool is_hashed) {
       return std::nullopt;
     }
     component.hash = line.substr(1, kHashLength);
-    if (!IsBase32(component.hash)) return std::nullopt;
+    if (!IsHash(component.hash)) return std::nullopt;
     line.remove_prefix(kHashLength + 3);
   }
   std::size_t end = 0;
-  while (end < line.size() && IsNameCharacter(line[end])) ++end;
+  while (end < line.size() && IsKeyCharacter(line[end])) ++end;
   if (end == 0 || end == line.size()) return std::nullopt;
   if (line[end] == '[') {
     // The index or key may hold anything; it ends at the first "]: ".

@@ -6,15 +6,11 @@
 
 #include "artifacts/common/graph/code_tensors.h"
 #include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
 
 namespace tlparse {
 
 namespace {
-
-bool IsNameCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         static_cast<unsigned char>(c) >= 0x80;
-}
 
 // The identifier at the start of `text`, with dots if `is_dotted`.
 std::string_view LeadingName(std::string_view text, bool is_dotted = false) {

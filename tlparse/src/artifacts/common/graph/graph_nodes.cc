@@ -4,17 +4,12 @@
 #include <charconv>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "base/ascii.h"
 #include "store/hash128.h"
 
 namespace tlparse {
 
 namespace {
-
-bool IsNameStart(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-         static_cast<unsigned char>(c) >= 0x80;
-}
-bool IsNameCharacter(char c) { return IsNameStart(c) || (c >= '0' && c <= '9'); }
 
 // "torch._C._nn.linear" of "torch._C._nn.linear(a, b);  a = None"; an expression that is no call up
 // to the clean-ups.

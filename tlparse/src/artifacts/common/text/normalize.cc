@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "artifacts/common/text/text_rewriter.h"
+#include "base/ascii.h"
 
 namespace tlparse {
 
 namespace {
 
 bool IsLowerHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
-bool IsBase32(char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); }
 
 // Indices of devices, but for the processor's, in the order in which a text names them. More than 16 different ones keep
 // their own number.

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "base/ascii.h"
+
 namespace tlparse {
 
 namespace {
@@ -13,10 +15,7 @@ constexpr std::string_view kDirectCause =
     "The above exception was the direct cause of the following exception:";
 constexpr std::string_view kFromUserCode = "from user code:";
 
-bool IsTypeCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '.' || static_cast<unsigned char>(c) >= 0x80;
-}
+bool IsTypeCharacter(char c) { return IsNameCharacter(c) || c == '.'; }
 
 // Where the lines of the last traceback of a chain begin; npos if there is none. A traceback counts
 // when it is the first one or follows one of the two sentences: a message may quote other
