@@ -2,7 +2,6 @@
 // tables are made only where there is something to hold, and older exports lack columns: each is
 // looked for before it is read. The database is opened read-only, its schema untrusted.
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <charconv>
@@ -15,82 +14,11 @@
 
 #include "base/utf8.h"
 #include "rows/profile.h"
+#include "runtime/nsys_export.h"
 #include "runtime/reader.h"
 
 namespace tlparse {
 namespace {
-
-constexpr std::size_t kMostNameBytes = 4096;
-
-// A read-only connection to a database that nobody vouches for.
-class Export {
- public:
-  static Result<Export> Open(const std::string& path) {
-    sqlite3* handle = nullptr;
-    const int code = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READONLY, nullptr);
-    Export opened(handle);
-    if (code != SQLITE_OK)
-      return Fail(ErrorCode::kIo, fmt::format("cannot read '{}': {}", path, sqlite3_errstr(code)));
-    sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-    sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-    return opened;
-  }
-  bool Has(const std::string& table) { return !Columns(table).empty(); }
-  // The column, or NULL where the table has none of that name.
-  std::string Column(const std::string& table, const std::string& column,
-                     const std::string& alias) {
-    return Columns(table).count(column) > 0 ? fmt::format("{}.\"{}\"", alias, column)
-                                            : std::string("NULL");
-  }
-  // Calls `row` for each row until it fails; kNotATrace with SQLite's words if the file is damaged.
-  template <typename Row>
-  Result<void> Query(const std::string& sql, const Row& row) {
-    sqlite3_stmt* statement = nullptr;
-    int code = sqlite3_prepare_v2(handle_.get(), sql.c_str(), -1, &statement, nullptr);
-    const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> owner(statement, &sqlite3_finalize);
-    while (code == SQLITE_OK || code == SQLITE_ROW) {
-      code = sqlite3_step(statement);
-      if (code == SQLITE_DONE) return {};
-      if (code == SQLITE_ROW) RETURN_IF_ERROR(row(statement));
-    }
-    return Fail(ErrorCode::kNotATrace, sqlite3_errmsg(handle_.get()));
-  }
-
- private:
-  struct Closer {
-    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
-  };
-  explicit Export(sqlite3* handle) : handle_(handle) {}
-  const std::set<std::string>& Columns(const std::string& table) {
-    const bool is_new = columns_.count(table) == 0;
-    std::set<std::string>& names = columns_[table];
-    if (is_new) {
-      // A view would be an export of somebody else's making.
-      const std::string sql = fmt::format(
-          "SELECT c.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type = 'table' "
-          "AND s.name = '{}'",
-          table);
-      static_cast<void>(Query(sql, [&](sqlite3_stmt* row) -> Result<void> {
-        names.insert(reinterpret_cast<const char*>(sqlite3_column_text(row, 0)));
-        return {};
-      }));
-    }
-    return names;
-  }
-  std::unique_ptr<sqlite3, Closer> handle_;
-  std::map<std::string, std::set<std::string>> columns_;
-};
-
-std::string_view TextAt(sqlite3_stmt* row, int column) {
-  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, column));
-  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(row, column));
-  return text == nullptr ? std::string_view()
-                         : std::string_view(text, std::min(size, kMostNameBytes));
-}
-std::optional<std::int64_t> IntAt(sqlite3_stmt* row, int column) {
-  if (sqlite3_column_type(row, column) == SQLITE_NULL) return std::nullopt;
-  return sqlite3_column_int64(row, column);
-}
 
 // "aten::mm, seq = 12, op_id = 7" → the name and 12.
 std::optional<std::int64_t> TakeSequence(std::string_view& text) {
@@ -121,13 +49,13 @@ class NsysReader final : public RuntimeReader {
   Result<bool> Read(RuntimeContext& context) override;
 
  private:
-  Result<void> ReadAll(Export& file, RuntimeContext& context);
-  Result<void> ReadFacts(Export& file, RuntimeContext& context);
-  Result<void> ReadKernels(Export& file, RuntimeContext& context);
-  Result<void> ReadCopies(Export& file, const std::string& table, const char* kind,
+  Result<void> ReadAll(NsysExport& file, RuntimeContext& context);
+  Result<void> ReadFacts(NsysExport& file, RuntimeContext& context);
+  Result<void> ReadKernels(NsysExport& file, RuntimeContext& context);
+  Result<void> ReadCopies(NsysExport& file, const std::string& table, const char* kind,
                           RuntimeContext& context);
-  Result<void> ReadLaunches(Export& file, RuntimeContext& context);
-  Result<void> ReadRanges(Export& file, RuntimeContext& context);
+  Result<void> ReadLaunches(NsysExport& file, RuntimeContext& context);
+  Result<void> ReadRanges(NsysExport& file, RuntimeContext& context);
   void AddRange(std::string_view text, std::int64_t start_ns, std::int64_t duration_ns,
                 std::optional<std::int64_t> thread, RuntimeContext& context);
   std::optional<std::int64_t> Thread(std::optional<std::int64_t> global_tid,
@@ -181,7 +109,7 @@ std::int64_t NsysReader::Start(std::int64_t start_ns, std::int64_t duration_ns,
   return at_ns;
 }
 
-Result<void> NsysReader::ReadFacts(Export& file, RuntimeContext& context) {
+Result<void> NsysReader::ReadFacts(NsysExport& file, RuntimeContext& context) {
   ProfileFacts& facts = context.facts();
   RETURN_IF_ERROR(file.Query("SELECT name, value FROM META_DATA_EXPORT",
                              [&](sqlite3_stmt* row) -> Result<void> {
@@ -211,7 +139,7 @@ Result<void> NsysReader::ReadFacts(Export& file, RuntimeContext& context) {
   return {};
 }
 
-Result<void> NsysReader::ReadKernels(Export& file, RuntimeContext& context) {
+Result<void> NsysReader::ReadKernels(NsysExport& file, RuntimeContext& context) {
   const std::string table = "CUPTI_ACTIVITY_KIND_KERNEL";
   if (!file.Has(table)) return {};
   const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
@@ -251,7 +179,7 @@ Result<void> NsysReader::ReadKernels(Export& file, RuntimeContext& context) {
       });
 }
 
-Result<void> NsysReader::ReadCopies(Export& file, const std::string& table, const char* kind,
+Result<void> NsysReader::ReadCopies(NsysExport& file, const std::string& table, const char* kind,
                                     RuntimeContext& context) {
   if (!file.Has(table)) return {};
   const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
@@ -288,7 +216,7 @@ Result<void> NsysReader::ReadCopies(Export& file, const std::string& table, cons
 }
 
 // Calls of the runtime that queued what is in the file.
-Result<void> NsysReader::ReadLaunches(Export& file, RuntimeContext& context) {
+Result<void> NsysReader::ReadLaunches(NsysExport& file, RuntimeContext& context) {
   const std::string table = "CUPTI_ACTIVITY_KIND_RUNTIME";
   std::string queued;
   for (const std::string work :
@@ -379,7 +307,7 @@ void NsysReader::AddRange(std::string_view text, std::int64_t start_ns, std::int
   }
 }
 
-Result<void> NsysReader::ReadRanges(Export& file, RuntimeContext& context) {
+Result<void> NsysReader::ReadRanges(NsysExport& file, RuntimeContext& context) {
   const std::string table = "NVTX_EVENTS";
   const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
   if (column("start") == "NULL" || column("end") == "NULL") return {};
@@ -404,7 +332,7 @@ Result<void> NsysReader::ReadRanges(Export& file, RuntimeContext& context) {
                     });
 }
 
-Result<void> NsysReader::ReadAll(Export& file, RuntimeContext& context) {
+Result<void> NsysReader::ReadAll(NsysExport& file, RuntimeContext& context) {
   RETURN_IF_ERROR(ReadFacts(file, context));
   RETURN_IF_ERROR(ReadKernels(file, context));
   RETURN_IF_ERROR(ReadCopies(file, "CUPTI_ACTIVITY_KIND_MEMCPY", "memcpy", context));
@@ -424,7 +352,7 @@ Result<bool> NsysReader::Read(RuntimeContext& context) {
     ASSIGN_OR_RETURN(const std::size_t count, context.Read(buffer.data(), buffer.size()));
     if (count == 0) break;
   }
-  Result<Export> file = Export::Open(context.input().path);
+  Result<NsysExport> file = NsysExport::Open(context.input().path);
   const Result<void> done =
       file ? ReadAll(*file, context) : Result<void>(tl::unexpected<Error>(file.error()));
   if (!done &&

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/collective_op.h"
+#include "runtime/recorder_code.h"
 
 namespace tlparse {
 namespace {
@@ -43,40 +44,6 @@ struct Link {
   std::string note;
 };
 
-// A collective of a graph as its generated code says.
-struct CodeCollective {
-  std::string op;
-  std::string group;
-  std::string shape;
-  std::string arguments;
-  std::int64_t line = 0;
-};
-
-// Generated code of the process.
-struct Code {
-  std::int64_t record_id = 0;
-  std::int64_t graph_id = 0;
-  std::int64_t time_us = 0;
-  std::vector<CodeCollective> collectives;  // without waits
-};
-
-// "'sum', '1'" → "sum"; empty if the op reduces nothing.
-std::string ReduceOp(std::string_view op, std::string_view arguments) {
-  if (op.find("reduce") == std::string_view::npos) return {};
-  const std::size_t begin = arguments.find_first_of("'\"");
-  if (begin == std::string_view::npos) return {};
-  const std::size_t end = arguments.find(arguments[begin], begin + 1);
-  const std::string_view word = arguments.substr(begin + 1, end - begin - 1);
-  // Anything else in quotes is the name of the group.
-  constexpr std::string_view kOps[] = {"sum",  "avg", "product", "min",       "max",
-                                       "band", "bor", "bxor",    "premul_sum"};
-  std::string lower(word);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return std::find(std::begin(kOps), std::end(kOps), lower) == std::end(kOps) ? std::string()
-                                                                              : lower;
-}
-
 // Files of PyTorch and of Python's own library: the user's line is the innermost one outside them.
 bool IsFrameOfTorch(std::string_view file) {
   if (file.find("/lib/python3") != std::string_view::npos &&
@@ -90,13 +57,6 @@ bool IsFrameOfTorch(std::string_view file) {
   return file.empty() || file.front() == '<' || file == "??";
 }
 
-// Files that Inductor generates: <cache>/<2 letters>/c<51 letters and digits>.py.
-bool IsGeneratedFile(std::string_view file) {
-  const std::string_view name = file.substr(file.rfind('/') + 1);
-  return name.size() == 55 && name.front() == 'c' && name.ends_with(".py") &&
-         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567") == 52;
-}
-
 class RankJoin {
  public:
   RankJoin(Database& database, std::optional<std::int64_t> process_id)
@@ -106,11 +66,9 @@ class RankJoin {
   Result<void> Run(const std::vector<std::int64_t>& profiles);
 
  private:
-  Result<void> LoadCode();
   Result<void> LoadEntries(std::int64_t profile_id);
   Result<const Link*> OfStack(const Entry& entry);
   Result<Link> ResolveStack(const Entry& entry);
-  const Code* CodeAt(const std::string& path, std::int64_t created_ns) const;
   void FindPeers();
   void JoinByOrder();
   Result<void> Write();
@@ -118,47 +76,12 @@ class RankJoin {
 
   Database& database_;
   std::optional<std::int64_t> process_id_;
-  std::map<std::string, std::vector<Code>> codes_;  // by path, in order of time
+  RecorderCode codes_;
   std::vector<Entry> entries_;
   std::vector<std::size_t> primary_;  // of an entry: the index of the one that stands for it
   std::vector<Link> links_;           // by entry; of primaries only
   std::unordered_map<std::int64_t, Link> stacks_;
 };
-
-Result<void> RankJoin::LoadCode() {
-  if (!process_id_) return {};
-  std::map<std::int64_t, std::pair<std::string, Code>> by_record;
-  ASSIGN_OR_RETURN(
-      Statement codes,
-      database_.Prepare(
-          "SELECT o.record_id, o.graph_id, o.path, r.time_us FROM process p "
-          "JOIN output_code o ON o.record_id BETWEEN p.first_record_id AND p.last_record_id "
-          "JOIN record r ON r.id = o.record_id "
-          "WHERE p.id = ?1 AND r.process_id = ?1 AND o.path IS NOT NULL"));
-  codes.Bind(1, *process_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, codes.Step());
-    if (!has_row) break;
-    by_record[codes.Int(0)] = {std::string(codes.Text(2)),
-                               Code{codes.Int(0), codes.Int(1), codes.Int(3), {}}};
-  }
-  ASSIGN_OR_RETURN(Statement collectives,
-                   database_.Prepare(
-                       "SELECT op, group_name, shape, arguments, code_line FROM collective "
-                       "WHERE record_id = ? AND source = 'code' AND is_wait = 0 ORDER BY ordinal"));
-  for (auto& [record_id, code] : by_record) {
-    collectives.Bind(1, record_id);
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, collectives.Step());
-      if (!has_row) break;
-      code.second.collectives.push_back(
-          {std::string(collectives.Text(0)), std::string(collectives.Text(1)),
-           std::string(collectives.Text(2)), std::string(collectives.Text(3)), collectives.Int(4)});
-    }
-    codes_[code.first].push_back(std::move(code.second));
-  }
-  return {};
-}
 
 // "[[8,16]]" → "[8, 16]", as the generated code is described; empty for several or none.
 std::string OnlyShape(std::string_view shapes) {
@@ -232,18 +155,6 @@ void RankJoin::FindPeers() {
   }
 }
 
-// The latest code at that path that was there when the collective was issued.
-const Code* RankJoin::CodeAt(const std::string& path, std::int64_t created_ns) const {
-  const auto found = codes_.find(path);
-  if (found == codes_.end()) return nullptr;
-  constexpr std::int64_t kSlackUs = 5000;  // the log's clock ticks in milliseconds
-  const Code* latest = nullptr;
-  for (const Code& code : found->second) {
-    if (latest == nullptr || code.time_us <= created_ns / 1000 + kSlackUs) latest = &code;
-  }
-  return latest;
-}
-
 Result<Link> RankJoin::ResolveStack(const Entry& entry) {
   Link link;
   ASSIGN_OR_RETURN(
@@ -257,13 +168,13 @@ Result<Link> RankJoin::ResolveStack(const Entry& entry) {
   frames->Reset();
   frames->Bind(1, entry.stack_id);
   std::string unknown_file;
-  const Code* code = nullptr;
+  const RecordedCode* code = nullptr;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, frames->Step());
     if (!has_row) break;
     const std::string file(frames->Text(0));
     if (code == nullptr && link.file.empty()) {
-      code = CodeAt(file, entry.created_ns);
+      code = codes_.At(file, entry.created_ns);
       if (code != nullptr) {
         link.key = "J1";
         link.graph_id = code->graph_id;
@@ -281,7 +192,7 @@ Result<Link> RankJoin::ResolveStack(const Entry& entry) {
     }
   }
   if (code != nullptr) {
-    for (const CodeCollective& collective : code->collectives) {
+    for (const RecordedCode::Collective& collective : code->collectives) {
       if (collective.line != link.code_line) continue;
       link.reduce_op = ReduceOp(collective.op, collective.arguments);
       if (!collective.group.empty() && collective.group != entry.group)
@@ -327,11 +238,11 @@ void RankJoin::JoinByOrder() {
                                    "collectives in this order"
                                  : MissingNote();
   for (std::size_t at = 0; at < order.size();) {
-    const Code* best = nullptr;
+    const RecordedCode* best = nullptr;
     bool is_ambiguous = false;
-    for (const auto& [path, codes] : codes_) {
-      for (const Code& code : codes) {
-        const std::vector<CodeCollective>& wanted = code.collectives;
+    for (const auto& [path, codes] : codes_.by_path()) {
+      for (const RecordedCode& code : codes) {
+        const std::vector<RecordedCode::Collective>& wanted = code.collectives;
         if (wanted.empty() || wanted.size() > order.size() - at) continue;
         if (best != nullptr && wanted.size() < best->collectives.size()) continue;
         bool fits = code.time_us <= entries_[order[at]].created_ns / 1000 + 5000;
@@ -353,7 +264,7 @@ void RankJoin::JoinByOrder() {
       ++at;
       continue;
     }
-    for (const CodeCollective& collective : best->collectives) {
+    for (const RecordedCode::Collective& collective : best->collectives) {
       Link& link = links_[order[at++]];
       link = {best->graph_id,
               collective.line,
@@ -418,7 +329,7 @@ Result<void> RankJoin::Write() {
 }
 
 Result<void> RankJoin::Run(const std::vector<std::int64_t>& profiles) {
-  RETURN_IF_ERROR(LoadCode());
+  RETURN_IF_ERROR(codes_.Load(database_, process_id_));
   for (const std::int64_t profile_id : profiles) RETURN_IF_ERROR(LoadEntries(profile_id));
   FindPeers();
   links_.resize(entries_.size());

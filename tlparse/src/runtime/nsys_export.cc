@@ -1,0 +1,56 @@
+#include "runtime/nsys_export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tlparse {
+
+Result<NsysExport> NsysExport::Open(const std::string& path) {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READONLY, nullptr);
+  NsysExport opened(handle);
+  if (code != SQLITE_OK)
+    return Fail(ErrorCode::kIo, fmt::format("cannot read '{}': {}", path, sqlite3_errstr(code)));
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  return opened;
+}
+
+std::string NsysExport::Column(const std::string& table, const std::string& column,
+                               const std::string& alias) {
+  return Columns(table).count(column) > 0 ? fmt::format("{}.\"{}\"", alias, column)
+                                          : std::string("NULL");
+}
+
+const std::set<std::string>& NsysExport::Columns(const std::string& table) {
+  const bool is_new = columns_.count(table) == 0;
+  std::set<std::string>& names = columns_[table];
+  if (is_new) {
+    // A view would be an export of somebody else's making.
+    const std::string sql = fmt::format(
+        "SELECT c.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type = 'table' "
+        "AND s.name = '{}'",
+        table);
+    static_cast<void>(Query(sql, [&](sqlite3_stmt* row) -> Result<void> {
+      names.insert(reinterpret_cast<const char*>(sqlite3_column_text(row, 0)));
+      return {};
+    }));
+  }
+  return names;
+}
+
+constexpr std::size_t kMostNameBytes = 4096;
+
+std::string_view TextAt(sqlite3_stmt* row, int column) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, column));
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(row, column));
+  return text == nullptr ? std::string_view()
+                         : std::string_view(text, std::min(size, kMostNameBytes));
+}
+std::optional<std::int64_t> IntAt(sqlite3_stmt* row, int column) {
+  if (sqlite3_column_type(row, column) == SQLITE_NULL) return std::nullopt;
+  return sqlite3_column_int64(row, column);
+}
+
+}  // namespace tlparse
