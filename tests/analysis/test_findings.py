@@ -333,8 +333,9 @@ class GraphBreaks(AnswerTest):
             file.write(record({"compilation_metrics": {"co_name": "opt_step", "co_filename": "/u/train.py", "co_firstlineno": 9}, **ids}))
         one = ask("findings", self.ingest(path))["findings"][0]
         self.assertEqual(one["place"], {"file": "/u/train.py", "line": 11, "code": None})
-        self.assertIn("The break itself is in code called from there, /usr/lib/python3/dist-packages/torch/optim/optimizer.py:78 "
-                      "(torch._dynamo.graph_break())", one["detail"])
+        self.assertIn(" in optimizer.py:78, called from train.py:11: ", one["title"])
+        self.assertIn("The break is in code of a library, /usr/lib/python3/dist-packages/torch/optim/optimizer.py:78 "
+                      "(torch._dynamo.graph_break()); the place named is the nearest line of the user's code.", one["detail"])
         self.assertIsNone(one["try"])
 
 

@@ -114,6 +114,66 @@ class OrderOfExecution(SentenceTest):
         self.assertTrue(answer["has_divergence"])
 
 
+class BreaksInLibraries(SentenceTest):
+    """A break in PyTorch's own code: both places are said, every function is named, and nothing is advised that is not the user's to do."""
+
+    FRAMES = ('  File "/u/train.py", line 29, in step\n    loss = model(x)\n'
+              '  File "/usr/lib/python3.14/logging/__init__.py", line 109, in __init__\n    self.gen = func(*args, **kwds)\n')
+    REASON = ("Encountered graph break when attempting to trace CALL: a function call, e.g. f(x, y):\n\nAttempted to call function marked as skipped\n"
+              "  Explanation: Dynamo developers have marked that `DDP._inside` should not be traced.\n"
+              "  Hint: Avoid calling the function `DDP._inside`.\n%s  Hint: Please file an issue to PyTorch.\n\n"
+              " For more details about this graph break, please visit: https://example.org/gb0007.html\n")
+
+    def log_of(self, name, functions, hint="", frames=FRAMES):
+        parts = []
+        for frame, function in enumerate(functions):
+            ids = {"frame_id": frame, "frame_compile_id": 0, "attempt": 0, "rank": 0}
+            at = re.findall(r'File "(.*?)", line (\d+)', frames)[-1]
+            text = f"Graph break in user code at {at[0]}:{at[1]}\nGraph Break Reason: {self.REASON % hint}\nUser code traceback:\n{frames}"
+            parts += [record({"dynamo_start": {"stack": []}, **ids}),
+                      record({"artifact": {"name": "dynamo_graph_break_reason", "encoding": "string"}, **ids}, text),
+                      record({"compilation_metrics": {"co_name": function, "co_filename": "/usr/lib/python3.14/contextlib.py", "co_firstlineno": 9}, **ids})]
+        return self.log(name, *parts)
+
+    def test_both_functions_and_both_places_are_named(self):
+        found = self.findings(self.ingest(self.log_of("a.log", ["helper", "__init__"])))
+        self.assertEqual(len(found), 1)
+        one = found[0]
+        self.assertEqual(one["title"], "helper and __init__ break the graph in logging/__init__.py:109, called from train.py:29: "
+                         "Attempted to call function marked as skipped")
+        self.assertEqual(one["place"]["file"], "/u/train.py")
+        self.assertIn("the place named is the nearest line of the user's code", one["detail"])
+        self.assertIn("PyTorch: Dynamo developers have marked that `DDP._inside` should not be traced.", one["detail"])
+        self.assertEqual(one["try"], "see https://example.org/gb0007.html")
+        three = self.findings(self.ingest(self.log_of("b.log", ["f", "g", "h", "i"]), name="four"))[0]
+        self.assertTrue(three["title"].startswith("f, g and 2 more break the graph in "), three["title"])
+
+    def test_an_option_is_advised_all_the_same(self):
+        one = self.findings(self.ingest(self.log_of("a.log", ["f"], "  Hint: Set `torch._dynamo.config.capture_scalar_outputs = True`.\n")))[0]
+        self.assertTrue(one["try"].startswith("Set `torch._dynamo.config.capture_scalar_outputs = True`."), one["try"])
+
+    def test_a_break_in_the_users_code_keeps_pytorchs_hint(self):
+        frames = self.FRAMES.split("\n")
+        one = self.findings(self.ingest(self.log_of("a.log", ["f"], frames="\n".join(frames[:2]) + "\n")))[0]
+        self.assertIn(" at train.py:29: ", one["title"])
+        self.assertEqual(one["place"]["code"], "loss = model(x)")
+        self.assertTrue(one["try"].startswith("Avoid calling the function `DDP._inside`."))
+
+    def test_a_break_on_one_rank_only_says_the_same(self):
+        with open(self.log_of("job/dedicated_log_torch_trace_rank_0_abcdefgh.log", ["f"])) as file:
+            text = file.read()
+        lines = text.split("\n")
+        start = next(i for i, line in enumerate(lines) if "dynamo_graph_break_reason" in line)
+        end = next(i for i, line in enumerate(lines) if "compilation_metrics" in line)
+        for rank in (1, 2):
+            other = "\n".join(lines[:start] + lines[end:]).replace('"rank": 0', f'"rank": {rank}')
+            self.log(f"job/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", other)
+        one = next(one for one in self.findings(self.ingest(os.path.join(self.scratch, "job"), name="job")) if one["kind"] == "graph_break_divergence")
+        self.assertTrue(one["title"].startswith("Only rank 0 breaks the graph of 0/0 f in logging/__init__.py:109, called from train.py:29: "), one["title"])
+        self.assertIn("The break is in code of a library", one["detail"])
+        self.assertEqual(one["try"], "see https://example.org/gb0007.html")
+
+
 class Times(SentenceTest):
     def test_what_two_layers_count_is_said(self):
         database = self.job("one_rank_cold")

@@ -116,6 +116,30 @@ std::string HintOf(std::string_view reason) {
   return hint;
 }
 
+std::string OptionHintOf(std::string_view reason) {
+  std::string hint;
+  ForEachLine(reason, [&](std::string_view line) {
+    if (!line.starts_with("Hint: ")) return true;
+    line.remove_prefix(6);
+    const bool is_option = line.find("torch._dynamo.config.") != std::string_view::npos ||
+                           line.find("export TORCH") != std::string_view::npos;
+    if (is_option) hint = line;
+    return !is_option;
+  });
+  return hint;
+}
+
+std::string ExplanationOf(std::string_view reason) {
+  constexpr std::string_view kExplanation = "Explanation: ";
+  std::string explanation;
+  ForEachLine(reason, [&](std::string_view line) {
+    if (!line.starts_with(kExplanation)) return true;
+    explanation = line.substr(kExplanation.size());
+    return false;
+  });
+  return explanation;
+}
+
 std::string LinkOf(std::string_view reason) {
   const std::size_t at = reason.find("please visit: http");
   if (at == std::string_view::npos) return {};
@@ -126,10 +150,6 @@ std::string LinkOf(std::string_view reason) {
 bool IsSkippedFunction(std::string_view reason) {
   return reason.starts_with("Failed to handle graph break gracefully. Skipping the function") ||
          reason.starts_with("Graph break: torch.compile cannot properly resume from this");
-}
-
-bool IsAboutExplicitBreak(std::string_view reason) {
-  return reason.find("torch._dynamo.graph_break()") != std::string_view::npos;
 }
 
 bool IsRecompileLimit(std::string_view type, std::string_view reason) {

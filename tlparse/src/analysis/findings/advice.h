@@ -19,13 +19,15 @@ std::string CauseOfException(std::string_view type, std::string_view reason);
 std::string CauseOfBreak(std::string_view reason);
 // Its first "Hint:" that tells what to do; empty: none.
 std::string HintOf(std::string_view reason);
+// The first of them that sets an option or an environment variable; empty: none.
+std::string OptionHintOf(std::string_view reason);
+// What the message explains; empty: nothing.
+std::string ExplanationOf(std::string_view reason);
 // The page that explains it; empty: none.
 std::string LinkOf(std::string_view reason);
 
 // Whether PyTorch says that it skipped the whole function after a break, and runs it eagerly.
 bool IsSkippedFunction(std::string_view reason);
-// Whether a hint is about a call of torch._dynamo.graph_break(), which only who wrote it can remove.
-bool IsAboutExplicitBreak(std::string_view reason);
 
 // Whether an exception says that a function was recompiled too often.
 bool IsRecompileLimit(std::string_view type, std::string_view reason);

@@ -179,7 +179,10 @@ std::string IdList(const std::vector<std::int64_t>& ids) {
 }
 
 std::string PlaceText(const FindingPlace& place) {
-  const std::string name = place.file.substr(place.file.rfind('/') + 1);
+  std::size_t slash = place.file.rfind('/');
+  // Of that name there are many: its folder tells which.
+  if (place.file.ends_with("/__init__.py") && slash > 0) slash = place.file.rfind('/', slash - 1);
+  const std::string name = place.file.substr(slash + 1);
   return place.line > 0 ? fmt::format("{}:{}", name, place.line) : name;
 }
 

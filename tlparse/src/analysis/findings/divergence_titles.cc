@@ -3,6 +3,7 @@
 
 #include "analysis/findings/advice.h"
 #include "analysis/findings/divergences.h"
+#include "analysis/findings/graph_breaks.h"
 #include "analysis/ranks/cause.h"
 
 namespace tlparse {
@@ -43,15 +44,15 @@ std::string DivergenceFinder::Pair(const RankClass& one, std::string_view of_one
 }
 
 std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspect& aspect,
-                                           const std::string& where,
+                                           const std::string& where, const std::string& at,
                                            const std::string& cause) const {
   const bool is_eager = IsSkippedFunction(aspect.reason);
   const auto breaks = [&](bool is_one, bool is_negated) {
     return fmt::format("{}{}{}", is_negated ? (is_one ? "does not " : "do not ") : "",
                        is_eager ? "run" : "break", is_one && !is_negated ? "s" : "");
   };
-  const std::string what = is_eager ? fmt::format("{} eagerly because of a graph break", where)
-                                    : "the graph of " + where;
+  const std::string what =
+      (is_eager ? where + " eagerly because of a graph break" : "the graph of " + where) + at;
   const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
   if (!answer_.has_majority) {
     const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
@@ -104,14 +105,12 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
   }
   if (area == "graph_breaks") {
     const std::string cause = CauseOfBreak(aspect.reason);
-    Difference difference = make(FindingKind::kGraphBreakDivergence, FindingSeverity::kWarning,
-                                 cause, TitleOfBreak(one, aspect, where, cause));
-    if (difference.finding.place)
-      difference.finding.title += " at " + PlaceText(*difference.finding.place);
-    difference.finding.suggestion = HintOf(aspect.reason);
-    if (const std::string link = LinkOf(aspect.reason); !link.empty())
-      difference.finding.suggestion +=
-          (difference.finding.suggestion.empty() ? "see " : "; see ") + link;
+    const FindingPlace site = SiteOfBreak(aspect.stack);
+    Difference difference =
+        make(FindingKind::kGraphBreakDivergence, FindingSeverity::kWarning, cause, {});
+    difference.finding.title =
+        TitleOfBreak(one, aspect, where, WhereOfBreak(difference.finding.place, site), cause);
+    AddBreakAdvice(difference.finding, aspect.reason, site);
     return difference;
   }
   if (area == "collectives" && aspect.is_state) {

@@ -35,7 +35,7 @@ class DivergenceFinder {
   std::string Pair(const RankClass& one, std::string_view of_one, std::string_view of_several,
                    std::string_view of_both, const std::string& what) const;
   std::string TitleOfBreak(const RankClass& one, const RankAspect& aspect, const std::string& where,
-                           const std::string& cause) const;
+                           const std::string& at, const std::string& cause) const;
   std::string TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                              const std::string& where, const std::string& reason) const;
   Difference Of(const RankClass& one, const RankAspect& aspect, FindingKind kind,

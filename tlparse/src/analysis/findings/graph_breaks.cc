@@ -1,4 +1,6 @@
 // Graph breaks by place and cause, and frames that run eagerly because of one.
+#include "analysis/findings/graph_breaks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +20,10 @@ struct Break {
   std::set<RankIndex> ranks;
   std::set<std::int32_t> slots;
   std::vector<std::int64_t> ids;
-  std::string reason, function;
-  FindingPlace site;  // the innermost frame; that of the key is the user's innermost
+  std::string reason;
+  std::vector<std::string>
+      functions;  // that were compiled, in order; "A frame" of one without name
+  FindingPlace site;
   std::size_t count = 0;
   std::optional<std::int64_t> since_us;
 };
@@ -29,22 +33,12 @@ struct BreakKey {
   std::int64_t line = 0;
   std::string cause;
   bool is_skipped = false;  // the frame runs eagerly as a whole
+  std::string site_file;    // the innermost frame; that above is the user's innermost
+  std::int64_t site_line = 0;
   auto operator<=>(const BreakKey&) const = default;
 };
 
 using Breaks = std::map<BreakKey, Break>;
-
-FindingPlace SiteOf(std::string_view stack) {
-  const std::optional<PythonFrame> frame = LastFrame(stack);
-  if (!frame) return {};
-  FindingPlace site{std::string(frame->file), frame->line, {}};
-  // The line below the last frame is its code.
-  const std::size_t at = stack.rfind("File \"");
-  std::string_view rest = stack.substr(std::min(at, stack.size()));
-  NextLine(rest);
-  site.code = FirstLine(NextLine(rest));
-  return site;
-}
 
 Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>& eager) {
   ASSIGN_OR_RETURN(
@@ -60,16 +54,20 @@ Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>&
     if (!has_row) return breaks;
     const JobCompile* compile = context.job.FindCompile(rows.Int(0));
     if (compile == nullptr) continue;
+    const FindingPlace site = SiteOfBreak(rows.Text(5));
     Break& one = breaks[{std::string(rows.Text(2)), rows.Int(3), CauseOfBreak(rows.Text(1)),
-                         eager.contains(compile->id)}];
+                         eager.contains(compile->id), site.file, site.line}];
     one.ranks.insert(compile->participant);
     if (compile->slot >= 0) one.slots.insert(compile->slot);
     one.ids.push_back(rows.Int(4));
     if (one.reason.empty()) {
       one.reason = rows.Text(1);
-      one.function = context.FunctionOf(*compile);
-      one.site = SiteOf(rows.Text(5));
+      one.site = site;
     }
+    std::string function = context.FunctionOf(*compile);
+    if (function.empty()) function = "A frame";
+    if (std::find(one.functions.begin(), one.functions.end(), function) == one.functions.end())
+      one.functions.push_back(std::move(function));
     ++one.count;
     if (compile->start_us != 0 && (!one.since_us || compile->start_us < *one.since_us))
       one.since_us = compile->start_us;
@@ -87,41 +85,78 @@ std::string CountText(const FindingContext& context, const Break& one) {
                             one.slots.size() == 1 ? "" : "s");
 }
 
+// "f", "f and g", "f, g and 3 more"
+std::string Functions(const std::vector<std::string>& names) {
+  if (names.size() < 2) return names.front();
+  if (names.size() == 2) return names[0] + " and " + names[1];
+  return fmt::format("{}, {} and {} more", names[0], names[1], names.size() - 2);
+}
+
 void Tell(FindingContext& context, const BreakKey& key, const Break& one) {
   const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
   Finding& finding = context.Add(FindingKind::kGraphBreak, FindingSeverity::kWarning);
   context.SetRanks(finding, who);
   context.SetCompiles(finding, std::vector<std::int32_t>(one.slots.begin(), one.slots.end()));
-  finding.function = one.function;
+  if (one.functions.front() != "A frame") finding.function = one.functions.front();
   finding.cause = key.cause;
   finding.since_us = one.since_us;
-  const std::string function = one.function.empty() ? "A frame" : one.function;
-  finding.title = function + (key.is_skipped ? " is not compiled, it runs eagerly: graph break"
-                                             : " breaks the graph");
-  if (!key.file.empty()) {
-    finding.place = FindingPlace{key.file, key.line, {}};
-    finding.title += " at " + PlaceText(*finding.place);
-  }
-  finding.title += ": " + Shorten(key.cause, 200);
+  const bool is_one = one.functions.size() == 1;
+  finding.title = Functions(one.functions);
+  finding.title += !key.is_skipped ? (is_one ? " breaks the graph" : " break the graph")
+                   : is_one        ? " is not compiled, it runs eagerly: graph break"
+                                   : " are not compiled, they run eagerly: graph break";
+  if (!key.file.empty()) finding.place = FindingPlace{key.file, key.line, {}};
+  finding.title += WhereOfBreak(finding.place, one.site) + ": " + Shorten(key.cause, 200);
   if (one.count > 1) finding.detail = CountText(context, one);
-  const bool is_elsewhere =
-      finding.place && one.site.line > 0 &&
-      (one.site.file != finding.place->file || one.site.line != finding.place->line);
-  if (is_elsewhere) {
-    finding.detail += fmt::format("{}The break itself is in code called from there, {}:{}{}.",
-                                  finding.detail.empty() ? "" : " ", one.site.file, one.site.line,
-                                  one.site.code.empty() ? "" : " (" + one.site.code + ")");
-  } else if (finding.place) {
-    finding.place->code = one.site.code;
-  }
-  // The library's own call is not the user's to remove.
-  if (!(is_elsewhere && IsAboutExplicitBreak(one.reason))) finding.suggestion = HintOf(one.reason);
-  if (const std::string link = LinkOf(one.reason); !link.empty())
-    finding.suggestion += (finding.suggestion.empty() ? "see " : "; see ") + link;
+  AddBreakAdvice(finding, one.reason, one.site);
   finding.query = fmt::format("SELECT * FROM graph_break WHERE record_id IN {}", IdList(one.ids));
 }
 
+bool IsInLibrary(const std::optional<FindingPlace>& place, const FindingPlace& site) {
+  return site.line > 0 && (!IsUserFile(site.file) ||
+                           (place && (site.file != place->file || site.line != place->line)));
+}
+
 }  // namespace
+
+FindingPlace SiteOfBreak(std::string_view stack) {
+  const std::optional<PythonFrame> frame = LastFrame(stack);
+  if (!frame) return {};
+  FindingPlace site{std::string(frame->file), frame->line, {}};
+  // The line below the last frame is its code.
+  const std::size_t at = stack.rfind("File \"");
+  std::string_view rest = stack.substr(std::min(at, stack.size()));
+  NextLine(rest);
+  site.code = FirstLine(NextLine(rest));
+  return site;
+}
+
+std::string WhereOfBreak(const std::optional<FindingPlace>& place, const FindingPlace& site) {
+  if (!place) return {};
+  const bool is_elsewhere = site.line > 0 && (site.file != place->file || site.line != place->line);
+  return is_elsewhere ? fmt::format(" in {}, called from {}", PlaceText(site), PlaceText(*place))
+                      : " at " + PlaceText(*place);
+}
+
+void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlace& site) {
+  const bool is_in_library = IsInLibrary(finding.place, site);
+  // A call in a library is not the user's to leave out; an option is.
+  finding.suggestion = is_in_library ? OptionHintOf(reason) : HintOf(reason);
+  if (const std::string link = LinkOf(reason); !link.empty())
+    finding.suggestion += (finding.suggestion.empty() ? "see " : "; see ") + link;
+  if (!is_in_library) {
+    if (finding.place) finding.place->code = site.code;
+    return;
+  }
+  const std::string explanation = ExplanationOf(reason);
+  finding.detail += fmt::format("{}The break is in code of a library, {}:{}{}{}.{}",
+                                finding.detail.empty() ? "" : " ", site.file, site.line,
+                                site.code.empty() ? "" : " (" + site.code + ")",
+                                finding.place && finding.place->file != site.file
+                                    ? "; the place named is the nearest line of the user's code"
+                                    : "",
+                                explanation.empty() ? "" : " PyTorch: " + explanation);
+}
 
 // Without fullgraph=True, which logs no break, an unsupported construct makes the frame run eagerly.
 Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context) {

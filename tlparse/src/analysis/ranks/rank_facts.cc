@@ -118,9 +118,9 @@ Result<void> RankFacts::LoadCodes(Database& database) {
 Result<void> RankFacts::LoadEvents(Database& database) {
   ASSIGN_OR_RETURN(Statement rows,
                    database.Prepare("SELECT compile_id, 0, kind_id, type_id, user_line, reason_id, "
-                                    "record_id FROM failure_row UNION ALL "
+                                    "record_id, NULL FROM failure_row UNION ALL "
                                     "SELECT compile_id, 1, user_file_id, NULL, user_line, "
-                                    "reason_id, record_id FROM graph_break_row "
+                                    "reason_id, record_id, user_stack_id FROM graph_break_row "
                                     "ORDER BY 7"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -128,7 +128,8 @@ Result<void> RankFacts::LoadEvents(Database& database) {
     const JobCompile* compile = job_->FindCompile(rows.Int(0));
     if (compile == nullptr) continue;
     events_[static_cast<std::size_t>(compile->participant)].push_back(
-        {compile->slot, rows.Int(1) != 0, rows.Int(2), rows.Int(3), rows.Int(4), rows.Int(5)});
+        {compile->slot, rows.Int(1) != 0, rows.Int(2), rows.Int(3), rows.Int(4), rows.Int(5),
+         rows.Int(7)});
   }
 }
 
@@ -227,6 +228,9 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
            reason});
       ASSIGN_OR_RETURN(aspects.back().file, TextOf(database, event.is_break ? event.kind_id : 0));
       aspects.back().line = event.line;
+      if (event.is_break) {
+        ASSIGN_OR_RETURN(aspects.back().stack, TextOf(database, event.stack_id));
+      }
     }
   }
   const std::vector<Code>& new_codes = codes_[static_cast<std::size_t>(rank)];

@@ -55,6 +55,7 @@ class RankFacts {
     bool is_break;
     std::int64_t kind_id, type_id, line;
     std::int64_t reason_id;  // not compared: reasons hold addresses and ranks
+    std::int64_t stack_id;   // of a break, not compared; 0: unknown
     bool operator==(const Event& other) const {
       return slot == other.slot && is_break == other.is_break && kind_id == other.kind_id &&
              type_id == other.type_id && line == other.line;

@@ -25,6 +25,7 @@ struct RankAspect {
   bool is_on_others = false;             // the others have it, this class has not
   bool is_state = false;    // follows from a compile that failed or did not finish on one side
   std::string reason = {};  // graph_breaks: the whole reason; execution: what else is to be said
+  std::string stack = {};   // graph_breaks: the user's frames
   std::string file = {};    // where in the user's code; empty: unknown
   std::int64_t line = 0;
 };
