@@ -88,7 +88,7 @@ Counts ReadLog() {
   tlparse::Window window;
   while (Value(reader.Next(window))) {
   }
-  return {reader.record_count(), reader.file().line_count(), reader.file().bytes_read()};
+  return {reader.record_count(), reader.line_count(), reader.file().bytes_read()};
 }
 
 // Lines that the records, their payloads and import_log's texts account for.

@@ -136,7 +136,7 @@ struct Load {
                                 finding.message, std::string(finding.text), finding.line_count});
       }
     }
-    log.line_count = reader.file().line_count();
+    log.line_count = reader.line_count();
     log.bytes_read = reader.file().bytes_read();
     return log;
   }

@@ -26,6 +26,7 @@ class WholeReader {
   }
   const RecordReader& file() const { return reader_; }
   std::int64_t record_count() const { return record_count_; }
+  std::int64_t line_count() const { return settler_.line_count(); }
 
  private:
   RecordReader reader_;

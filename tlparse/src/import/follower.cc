@@ -272,7 +272,7 @@ Result<void> Follower::TypeWindow(FollowStep& step) {
 
 FileResult Follower::ResultOf(const GrowingLog& log, bool is_whole) const {
   const RecordReader& reader = log.reader();
-  return {reader.bytes_read(), reader.line_count(), std::string(reader.input().compression()),
+  return {reader.bytes_read(), log.line_count(), std::string(reader.input().compression()),
           is_whole ? reader.ContentHash() : std::string()};
 }
 

@@ -70,6 +70,7 @@ class GrowingLog {
   void SetIngested();
 
   const RecordReader& reader() const { return *reader_; }
+  std::int64_t line_count() const { return settler_->line_count(); }  // of what was read
   FileInfo Info() const;
 
   std::unique_ptr<LogState> state;  // of the typing stage; null: not begun, or taken up

@@ -197,8 +197,8 @@ Result<void> Pipeline::Read(SlotPointer slot) {
   const bool has_window = reader_->Fill(slot->window);
   slot->bytes_done = bytes_before_ + reader_->input().compressed_bytes_read();
   if (!has_window || slot->window.ends_file) {
-    slot->result = FileResult{reader_->bytes_read(), reader_->line_count(),
-                              std::string(reader_->input().compression()), reader_->ContentHash()};
+    slot->result = FileResult{reader_->bytes_read(), 0, std::string(reader_->input().compression()),
+                              reader_->ContentHash()};
     bytes_before_ = slot->bytes_done;
     reader_.reset();
     ++next_file_;
@@ -220,6 +220,7 @@ Result<void> Pipeline::AfterReading() {
 
 Result<void> Pipeline::Type(SlotPointer slot) {
   RETURN_IF_ERROR(settler_.Settle(slot->window));
+  if (slot->result) slot->result->line_count = settler_.line_count();
   {
     const Lock lock(mutex_);
     ++settled_count_;

@@ -4,6 +4,7 @@
 
 #include "base/md5.h"
 #include "log/glog_prefix.h"
+#include "log/line_index.h"
 #include "log/payload_text.h"
 #include "log/record_reader.h"
 #include "log/window_cut.h"
@@ -35,7 +36,6 @@ bool RecordReader::FillWhole(Window& window, EnvelopeParser* whole) {
   window.Clear();
   if (is_done_) return false;
   window.file_offset = window_offset_;
-  window.first_line = window_line_;
   window.end = ReadRecords(window, {true, whole});
   NoteOdd(window);
   if (window.end == 0 && !is_at_end_) {
@@ -59,8 +59,7 @@ void RecordReader::NoteOdd(const Window& window) {
 // that those that stand together are one finding.
 std::size_t RecordReader::CutOfGrowing(const Window& window, EnvelopeParser* whole) const {
   const std::string_view bytes = window.bytes.view();
-  const std::size_t cut = FindCut(bytes, window.chunks);
-  const bool is_at_last = !window.chunks.empty() && cut == window.chunks.back().offset;
+  const auto [cut, is_at_last] = FindCut(bytes);
   if (whole != nullptr && is_at_last && IsWhole(bytes.substr(cut), *whole)) return bytes.size();
   const bool is_at_header = cut > 0 && ParseGlogPrefix(FirstLine(bytes.substr(cut))).has_value();
   return is_at_header || bytes.size() >= window_bytes_ ? cut : 0;

@@ -19,7 +19,7 @@ void Window::Clear() {
   records.clear();
   findings.clear();
   ends_file = false;
-  chunks.clear();
+  line_feeds = 0;
   input_error.reset();
   timeless_count = 0;
   last_time_us.reset();
@@ -45,7 +45,6 @@ bool RecordReader::Fill(Window& window) {
   window.Clear();
   if (is_done_) return false;
   window.file_offset = window_offset_;
-  window.first_line = window_line_;
   window.end = ReadRecords(window, {});
   NoteOdd(window);
   Take(window);
@@ -61,14 +60,11 @@ void RecordReader::Take(Window& window) {
     small.Append(carry_.view());
     carry_ = std::move(small);
   }
-  CountLines(window);
   window_offset_ += static_cast<std::int64_t>(window.end);
   is_done_ = window.ends_file = is_at_end_ && rest.empty();
   if (is_done_ && !input_error_.empty()) {
-    window.input_error = {.code = ImportCode::kDamagedInput,
-                          .line = line_count_,
-                          .byte_offset = window_offset_,
-                          .message = input_error_};
+    window.input_error = {
+        .code = ImportCode::kDamagedInput, .byte_offset = window_offset_, .message = input_error_};
   }
 }
 
@@ -95,16 +91,13 @@ std::size_t RecordReader::ReadRecords(Window& window, const Growth& growth) {
       bytes_read_ += static_cast<std::int64_t>(*read);
     }
     bytes.ZeroSlack();
-    window.chunks.clear();
-    FindChunks(bytes.view(), window.chunks);
     if (is_at_end_) return bytes.size();
     if (is_dry) return CutOfGrowing(window, growth.whole);
-    const std::size_t cut = FindCut(bytes.view(), window.chunks);
-    if (cut != 0) return cut;
+    if (const std::size_t cut = FindCut(bytes.view()).offset; cut != 0) return cut;
     if (bytes.size() >= max_record_bytes_) {
       window.findings.push_back(
           {.code = ImportCode::kLineTooLong,
-           .line = window_line_ + 1,
+           .line = 1,
            .byte_offset = window_offset_,
            .message =
                fmt::format("a record of more than {} bytes was cut here", max_record_bytes_)});
@@ -112,17 +105,6 @@ std::size_t RecordReader::ReadRecords(Window& window, const Growth& growth) {
     }
     target = std::min(max_record_bytes_, bytes.size() + bytes.size() / 2 + 1);
   }
-}
-
-void RecordReader::CountLines(const Window& window) {
-  const std::string_view bytes = window.bytes.view().substr(0, window.end);
-  // The next window begins with the first chunk that was left, or in the middle of one.
-  const auto next = std::lower_bound(
-      window.chunks.begin(), window.chunks.end(), window.end,
-      [](const ChunkStart& chunk, std::size_t offset) { return chunk.offset < offset; });
-  const bool is_at_chunk = next != window.chunks.end() && next->offset == window.end;
-  window_line_ += is_at_chunk ? next->line : std::count(bytes.begin(), bytes.end(), '\n');
-  line_count_ = window_line_ + (!bytes.empty() && bytes.back() != '\n' ? 1 : 0);
 }
 
 }  // namespace tlparse

@@ -45,7 +45,6 @@ class RecordReader {
 
   // Of the file so far.
   std::int64_t bytes_read() const { return bytes_read_; }
-  std::int64_t line_count() const { return line_count_; }
   std::string ContentHash() const;  // XXH3-128 of all bytes read, hex
   const InputStream& input() const { return *input_; }
 
@@ -62,7 +61,6 @@ class RecordReader {
   // What ReadRecords has found is the window; what is behind it is carried over.
   void Take(Window& window);
   void NoteOdd(const Window& window);
-  void CountLines(const Window& window);
 
   std::unique_ptr<InputStream> input_;
   const std::size_t window_bytes_;
@@ -74,9 +72,7 @@ class RecordReader {
 
   ByteBuffer carry_;                // the unfinished record of the window before
   std::int64_t window_offset_ = 0;  // of the window's first byte in the file
-  std::int64_t window_line_ = 0;    // 0-based line of the window's first byte
   std::int64_t bytes_read_ = 0;
-  std::int64_t line_count_ = 0;
   bool is_at_end_ = false;
   std::string input_error_;  // empty: none
   bool is_done_ = false;

@@ -14,7 +14,6 @@
 #include "log/envelope.h"
 #include "log/glog_prefix.h"
 #include "log/import_code.h"
-#include "log/line_index.h"
 
 namespace tlparse {
 
@@ -56,10 +55,10 @@ struct Window {
   void Clear();
 
   // From here on what one step of reading leaves for the next.
-  std::size_t end = 0;             // of the stretch; the next window begins with what is behind
-  std::int64_t file_offset = 0;    // of the first byte, in the file
-  std::int64_t first_line = 0;     // 0-based, of the first byte
-  std::vector<ChunkStart> chunks;  // of `bytes`
+  std::size_t end = 0;           // of the stretch; the next window begins with what is behind
+  std::int64_t file_offset = 0;  // of the first byte, in the file
+  std::int64_t line_feeds = 0;   // in the stretch. Until it is known how many are in front of it,
+                                 // lines of records and findings count from its first one
   std::optional<ImportFinding> input_error;  // with the last window
   std::size_t timeless_count = 0;  // records in front of the first one with a possible time
   std::optional<PrefixTimeUs> last_time_us;  // of the last record that has one

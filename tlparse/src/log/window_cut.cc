@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "log/glog_prefix.h"
+#include "log/line_index.h"
 
 namespace tlparse {
 
 namespace {
+
+constexpr std::size_t kFirstLook = 64 << 10;
 
 // The chunks of a window, one by one.
 struct Chunks {
@@ -61,16 +65,16 @@ std::size_t CutOfRanks(const Chunks& chunks, std::size_t first, std::size_t last
   return cut;
 }
 
-}  // namespace
-
-std::size_t FindCut(std::string_view bytes, const std::vector<ChunkStart>& starts) {
-  if (starts.empty()) return 0;
+// FindCut by the last chunks of `bytes`; nothing: those before them decide.
+std::optional<std::size_t> CutOf(std::string_view bytes, const std::vector<ChunkStart>& starts,
+                                 bool are_all) {
+  if (starts.empty()) return are_all ? std::optional<std::size_t>(0) : std::nullopt;
   const Chunks chunks{bytes, starts};
   const std::size_t last = starts.size() - 1;
-  const bool is_whole = chunks.Text(last).find('\n') != std::string_view::npos;
   std::optional<std::size_t> cut;  // in front of the last header
   std::size_t index = last + 1;
-  while (index > 0) {
+  bool is_decided = false;
+  while (index > 0 && !is_decided) {
     --index;
     // A line that is not all there yet is a header if it begins like one; else it may be foreign,
     // and the record before it is open.
@@ -81,12 +85,37 @@ std::size_t FindCut(std::string_view bytes, const std::vector<ChunkStart>& start
     }
     // From here to the end everything is foreign; a record's own payload lines do not count,
     // however long they are.
-    if (bytes.size() - chunks.Offset(index) >= kMaxTornBytes) break;
+    is_decided = bytes.size() - chunks.Offset(index) >= kMaxTornBytes;
   }
+  if (!is_decided && !are_all) return std::nullopt;
   if (cut) return CutOfRanks(chunks, index, last, *cut);
   // Only foreign lines for a while: nothing before the last one can still grow. TAB lines of no
   // record need not stay together.
+  const bool is_whole = chunks.Text(last).find('\n') != std::string_view::npos;
   return chunks.Offset(last) == 0 && is_whole ? bytes.rfind('\n') + 1 : chunks.Offset(last);
+}
+
+// The chunks that begin in the last `size` bytes, the first of these left out: it may be inside of
+// one.
+void FindLastChunks(std::string_view bytes, std::size_t size, std::vector<ChunkStart>& starts) {
+  const std::size_t from = bytes.size() - std::min(bytes.size(), size);
+  starts.clear();
+  FindChunks(bytes.substr(from), starts);
+  if (from == 0) return;
+  starts.erase(starts.begin());
+  for (ChunkStart& start : starts) start.offset += from;
+}
+
+}  // namespace
+
+Cut FindCut(std::string_view bytes) {
+  std::vector<ChunkStart> starts;
+  for (std::size_t size = kFirstLook;; size *= 4) {
+    FindLastChunks(bytes, size, starts);
+    const bool are_all = size >= bytes.size();
+    if (const std::optional<std::size_t> cut = CutOf(bytes, starts, are_all))
+      return {*cut, !starts.empty() && starts.back().offset == *cut};
+  }
 }
 
 }  // namespace tlparse

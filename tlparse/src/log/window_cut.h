@@ -3,9 +3,6 @@
 
 #include <cstddef>
 #include <string_view>
-#include <vector>
-
-#include "log/line_index.h"
 
 namespace tlparse {
 
@@ -13,10 +10,16 @@ namespace tlparse {
 // have followed it.
 inline constexpr std::size_t kMaxTornBytes = 4 << 20;
 
-// The offset in front of the last record of `bytes`, whose payload may go on behind them; in front
-// of an earlier one where an aggregator interleaves "[rankN]:" lines, so that every payload line is
-// on the same side as its record and a rank's latest record, which may still wait for its payload,
-// is behind. 0: nowhere yet. `chunks` are those of FindChunks(bytes).
-std::size_t FindCut(std::string_view bytes, const std::vector<ChunkStart>& chunks);
+struct Cut {
+  // In front of the last record, whose payload may go on behind the bytes; in front of an earlier
+  // one where an aggregator interleaves "[rankN]:" lines, so that every payload line is on the same
+  // side as its record and a rank's latest record, which may still wait for its payload, is behind.
+  // 0: nowhere yet.
+  std::size_t offset = 0;
+  bool is_at_last_chunk = false;  // no other chunk begins behind it
+};
+
+// Looks at the end of `bytes` first: in most logs the last 64 KiB decide.
+Cut FindCut(std::string_view bytes);
 
 }  // namespace tlparse

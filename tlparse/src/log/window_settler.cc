@@ -1,10 +1,37 @@
 #include "log/window_settler.h"
 
 #include <mutex>
+#include <string_view>
+#include <utility>
 
 namespace tlparse {
 
 Result<void> WindowSettler::Settle(Window& window) {
+  if (window.file_offset == 0) {
+    line_feeds_ = line_count_ = 0;
+    last_time_us_.reset();
+  }
+  SetLines(window);
+  SetTimes(window);
+  return SetIds(window);
+}
+
+void WindowSettler::SetLines(Window& window) {
+  if (line_feeds_ > 0) {
+    for (LogRecord& record : window.records) record.line += line_feeds_;
+    for (ImportFinding& finding : window.findings) finding.line += line_feeds_;
+  }
+  const std::string_view bytes = window.bytes.view().substr(0, window.end);
+  line_feeds_ += window.line_feeds;
+  line_count_ = line_feeds_ + (!bytes.empty() && bytes.back() != '\n' ? 1 : 0);
+  if (window.input_error) {
+    window.input_error->line = line_count_;
+    window.findings.push_back(std::move(*window.input_error));
+    window.input_error.reset();
+  }
+}
+
+void WindowSettler::SetTimes(Window& window) {
   const std::optional<PrefixTimeUs> neighbour = last_time_us_;
   for (std::size_t index = 0; index < window.timeless_count; ++index) {
     PrefixTimeUs& time_us = window.records[index].prefix.time_us;
@@ -15,9 +42,6 @@ Result<void> WindowSettler::Settle(Window& window) {
     }
   }
   if (window.last_time_us) last_time_us_ = window.last_time_us;
-  RETURN_IF_ERROR(SetIds(window));
-  if (window.ends_file) last_time_us_.reset();
-  return {};
 }
 
 Result<void> WindowSettler::SetIds(Window& window) {

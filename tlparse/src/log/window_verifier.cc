@@ -38,8 +38,6 @@ WindowVerifier::WindowVerifier(ReadShared& shared)
 
 void WindowVerifier::Verify(Window& window) {
   Split(window);
-  window.chunks.clear();
-  if (window.chunks.capacity() > kMostKeptChunks) window.chunks.shrink_to_fit();
   FindKnown(window);
   FindUnknown(window);
   digests_.resize(messages_.size());
@@ -49,19 +47,18 @@ void WindowVerifier::Verify(Window& window) {
   for (const Window::Repeat& repeat : window.repeats)
     window.records[repeat.record].payload_state = window.records[repeat.original].payload_state;
   AddPayloadFindings(window);
-  if (window.input_error) window.findings.push_back(std::move(*window.input_error));
 }
 
 void WindowVerifier::Split(Window& window) {
-  const std::vector<ChunkStart>& chunks = window.chunks;
-  const std::size_t end = window.end;
-  const std::string_view bytes = window.bytes.view().substr(0, end);
-  for (std::size_t index = 0; index < chunks.size() && chunks[index].offset < end; ++index) {
-    const std::size_t begin = chunks[index].offset;
-    const std::size_t stop =
-        index + 1 < chunks.size() ? std::min(chunks[index + 1].offset, end) : end;
+  const std::string_view bytes = window.bytes.view().substr(0, window.end);
+  chunks_.clear();
+  if (chunks_.capacity() > kMostKeptChunks) chunks_.shrink_to_fit();
+  window.line_feeds = FindChunks(bytes, chunks_);
+  for (std::size_t index = 0; index < chunks_.size(); ++index) {
+    const std::size_t begin = chunks_[index].offset;
+    const std::size_t stop = index + 1 < chunks_.size() ? chunks_[index + 1].offset : bytes.size();
     const std::string_view chunk = bytes.substr(begin, stop - begin);
-    const std::int64_t line = window.first_line + chunks[index].line + 1;
+    const std::int64_t line = chunks_[index].line + 1;
     if (const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(chunk))) {
       AddHeader(window, chunk, *prefix, line);
     } else {

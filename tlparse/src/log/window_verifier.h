@@ -9,6 +9,7 @@
 
 #include "base/md5.h"
 #include "log/envelope.h"
+#include "log/line_index.h"
 #include "log/payload_text.h"
 #include "log/read_shared.h"
 #include "log/window.h"
@@ -16,7 +17,8 @@
 namespace tlparse {
 
 // One for each thread: windows of any files may be verified at the same time and in any order. What
-// depends on the windows before (ids of payloads, times that are missing) is left to WindowSettler.
+// depends on the windows before (numbers of lines, ids of payloads, times that are missing) is left
+// to WindowSettler.
 class WindowVerifier {
  public:
   // `shared` outlives the verifier.
@@ -51,6 +53,7 @@ class WindowVerifier {
   std::unordered_map<std::int64_t, std::size_t> latest_of_rank_;
 
   // Scratch.
+  std::vector<ChunkStart> chunks_;
   std::vector<std::uint64_t> fingerprints_;  // by record of the window; 0: none
   std::vector<Unknown> unknown_;
   std::vector<std::string_view> messages_;
