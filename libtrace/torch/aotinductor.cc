@@ -12,7 +12,6 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <type_traits>
 #include <typeinfo>
@@ -22,6 +21,7 @@
 #include "libtrace/artifacts/provenance.h"
 #include "libtrace/cache/cache_key.h"
 #include "libtrace/compile.h"
+#include "libtrace/torch/native_code.h"
 #include "libtrace/torch/op_observer.h"
 #include "libtrace/torch/package.h"
 #include "libtrace/trace.h"
@@ -71,27 +71,36 @@ void EmitProvenance(const Package& package) {
   provenance.Emit();
 }
 
-// A file of its own for a package out of the cache; libtorch unpacks it while loading.
+// A path that ends as libtorch expects, for a package out of the cache: a file of its own, or a link
+// to the cache's. libtorch unpacks it while loading.
 class TemporaryPackage {
  public:
-  explicit TemporaryPackage(const std::string& content) {
-    path_ = (std::filesystem::temp_directory_path() / "libtrace_XXXXXX.pt2").string();
-    const int fd = mkstemps(path_.data(), 4);
-    if (fd < 0) throw std::runtime_error("cannot create " + path_);
-    close(fd);
-    std::ofstream file(path_, std::ios::binary);
-    file.write(content.data(), static_cast<std::streamsize>(content.size()));
-    if (!file.flush()) {
-      unlink(path_.c_str());
-      throw std::runtime_error("cannot write " + path_);
+  explicit TemporaryPackage(const CacheEntry& entry) {
+    path_ = (std::filesystem::temp_directory_path() / "libtrace_XXXXXX").string();
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot create " + path_);
+    if (entry.artifact_file != nullptr) {
+      std::error_code error;
+      std::filesystem::create_symlink(entry.artifact_file->path(), path(), error);
+      if (!error) return;
+    } else {
+      std::ofstream file(path(), std::ios::binary);
+      file.write(entry.artifact.data(), static_cast<std::streamsize>(entry.artifact.size()));
+      if (file.flush()) return;
     }
+    Remove();
+    throw std::runtime_error("cannot write " + path());
   }
-  ~TemporaryPackage() { unlink(path_.c_str()); }
+  ~TemporaryPackage() { Remove(); }
   TemporaryPackage(const TemporaryPackage&) = delete;
   TemporaryPackage& operator=(const TemporaryPackage&) = delete;
-  const std::string& path() const { return path_; }
+  std::string path() const { return path_ + "/package.pt2"; }
 
  private:
+  void Remove() const {
+    unlink(path().c_str());
+    rmdir(path_.c_str());
+  }
+
   std::string path_;
 };
 
@@ -192,16 +201,9 @@ CacheKey KeyOf(const AotiRequest& request, const AotiOptions& options) {
   CacheKeyBuilder builder("ai");
   builder.Add("name", options.name).Add("model_name", options.model_name);
   builder.AddContent("source", std::to_string(request.source.size()) + " bytes", request.source);
-  builder.Add("torch_version", TORCH_VERSION);
+  AddNativeCode(builder, request.compiler);
   for (const auto& [name, value] : request.options) builder.Add("options[" + name + "]", value);
   return builder.Build();
-}
-
-std::string ContentOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string content{std::istreambuf_iterator<char>(file), {}};
-  if (!file) throw std::runtime_error("cannot read " + path);
-  return content;
 }
 
 std::shared_ptr<LoadedPackage> LoadNow(CompileCache& cache, const CacheKey& key,
@@ -215,12 +217,15 @@ std::shared_ptr<LoadedPackage> LoadNow(CompileCache& cache, const CacheKey& key,
         key, [](std::string_view) { return true; },
         [&] {
           built = build();
-          return CompileOutput{.entry = {.artifact = ContentOf(*built)}};
+          CacheEntry entry;
+          const Status status = ArtifactFile::Open(*built, entry.artifact_file);
+          if (!status) throw std::runtime_error(status.message());
+          return CompileOutput{.entry = std::move(entry)};
         });
     package->time_taken_ns = result.entry.time_taken_ns;
     if (result.state == CacheState::kHit) {
       try {
-        const TemporaryPackage file(result.entry.artifact);
+        const TemporaryPackage file(result.entry);
         package->Load(compile, options, file.path(), "cache:" + key.text,
                       {.state = "cache_hit", .cache_key = key.text});
         package->state = CacheState::kHit;

@@ -1,6 +1,7 @@
 #include "libtrace/torch/torchscript.h"
 
 #include <c10/util/Type.h>
+#include <fcntl.h>
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/frontend/lexer.h>
 #include <torch/csrc/jit/frontend/parser.h>
@@ -8,10 +9,14 @@
 #include <torch/csrc/jit/frontend/sugared_value.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <sstream>
+#include <stdexcept>
 #include <typeinfo>
 
 #include "libtrace/artifacts/model_load.h"
@@ -263,21 +268,44 @@ struct LoadedModule {
   uint64_t archive_size_bytes = 0;
 };
 
+// The archive in a file without a name: it may be larger than memory has room for twice.
+std::shared_ptr<const ArtifactFile> SaveArchive(const torch::jit::Module& module) {
+  std::string path = (std::filesystem::temp_directory_path() / "libtrace_XXXXXX").string();
+  const int fd = mkostemp(path.data(), O_CLOEXEC);
+  if (fd < 0) throw std::runtime_error("cannot create " + path);
+  close(fd);
+  std::shared_ptr<const ArtifactFile> file;
+  Status status;
+  try {
+    module.save(path);
+    status = ArtifactFile::Open(path, file);
+  } catch (...) {
+    unlink(path.c_str());
+    throw;
+  }
+  unlink(path.c_str());
+  if (!status) throw std::runtime_error(status.message());
+  return file;
+}
+
+torch::jit::Module LoadArchive(const CacheEntry& entry) {
+  if (entry.artifact_file != nullptr) return torch::jit::load(entry.artifact_file->path());
+  std::istringstream archive(entry.artifact);
+  return torch::jit::load(archive);
+}
+
 LoadedModule LoadNow(CompileCache& cache, const CacheKey& key,
                      FunctionRef<torch::jit::Module()> build) {
   std::optional<torch::jit::Module> module;
   const auto compile = [&] {
     module = build();
-    std::ostringstream archive;
-    module->save(archive);
-    return CompileOutput{.entry = {.artifact = archive.str()}};
+    return CompileOutput{.entry = {.artifact_file = SaveArchive(*module)}};
   };
   CacheResult result = cache.GetOrCompile(
       key, [](std::string_view) { return true; }, compile);
   if (!module && result.state == CacheState::kHit) {
     try {
-      std::istringstream archive(result.entry.artifact);
-      module = torch::jit::load(archive);
+      module = LoadArchive(result.entry);
     } catch (const std::exception&) {  // of another libtorch, or damaged in a way that its checksum
                                        // does not show
       static_cast<void>(cache.RemoveLocal(key.text, result.content_hash));
@@ -285,8 +313,10 @@ LoadedModule LoadNow(CompileCache& cache, const CacheKey& key,
     }
   }
   if (!module) module = build();
-  return {std::move(*module), result.state, result.entry.time_taken_ns,
-          result.entry.artifact.size()};
+  const uint64_t size_bytes = result.entry.artifact_file != nullptr
+                                  ? result.entry.artifact_file->size_bytes()
+                                  : result.entry.artifact.size();
+  return {std::move(*module), result.state, result.entry.time_taken_ns, size_bytes};
 }
 
 }  // namespace

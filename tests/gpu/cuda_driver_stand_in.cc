@@ -34,8 +34,8 @@ int cuDeviceGetName(char* name, int size, int) {
   std::strncpy(name, "stand-in", static_cast<size_t>(size));
   return 0;
 }
-int cuDeviceGetAttribute(int* value, int, int) {
-  *value = 0;
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  *value = attribute == 75 ? 8 + device : 0;  // sm_80 and sm_90
   return 0;
 }
 int cuDevicePrimaryCtxRetain(void** context, int) {

@@ -174,6 +174,24 @@ TEST_CASE("loaded models: a TorchScript model is built once and loaded once") {
   CHECK(hits[1].find("\"answered_by\": \"local\"") != std::string::npos);
 }
 
+TEST_CASE("loaded models: an archive stays in a file where the cache keeps artifacts so") {
+  const TemporaryDirectory folder;
+  const ModelRequest request{.name = "net", .source = "1", .inputs = {at::ones({4, 4})}};
+  int build_count = 0;
+  const auto build = [&] {
+    ++build_count;
+    return MakeModule();
+  };
+  for (const bool as_files : {true, true, false}) {  // what one cache kept the other reads
+    CompileCache cache({.layer = "libtrace_torchscript",
+                        .directory = folder.string(),
+                        .artifacts_as_files = as_files});
+    CachedModel model = LoadOrBuild(cache, request, build);
+    CHECK(model.module.forward({at::ones({1, 4})}).toTensor().sum().item<double>() == 16);
+  }
+  CHECK(build_count == 1);
+}
+
 TEST_CASE("loaded models: a cache that is switched off builds every time") {
   CompileCache cache({.layer = "libtrace_torchscript", .enabled = false});
   LoadedModels loaded;

@@ -114,9 +114,13 @@ class AotiModel {
   std::unique_ptr<Impl> impl_;
 };
 
-// A package by what it is made of, for the cache's key.
+// A package by what it is made of, for the cache's key. The key also holds what native code depends
+// on (native_code.h).
 struct AotiRequest {
   std::string source{};  // text or bytes that define the model; hashed, not shown
+  // Of C++, where CXX does not say it: a host that has no compiler and is to be served from the
+  // cache names the one that the others have. "" = see AddNativeCode.
+  std::string compiler{};
   std::vector<std::pair<std::string, std::string>>
       options{};  // everything else that changes the result
 };
@@ -132,7 +136,8 @@ struct CachedAotiModel {
 // cache event of the cache's layer. A cached package that cannot be loaded is removed and built.
 // Throws what `build` and loading throw. With `loaded`, what this process has loaded already is the
 // answer, unless the cache is switched off: there is no compile then, and what it runs belongs to
-// the compile that loaded it.
+// the compile that loaded it. The package is read from its file in pieces; a hit passes through
+// memory unless CompileCacheOptions::artifacts_as_files is set.
 CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& request,
                                    const AotiOptions& options, FunctionRef<std::string()> build,
                                    LoadedModels* loaded = nullptr);

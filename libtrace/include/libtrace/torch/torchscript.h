@@ -130,7 +130,11 @@ struct CachedModel {
 // cache as a TorchScript archive. Emits the cache event of the cache's layer and
 // `libtrace_model_load`. Throws what `build` throws. An archive that cannot be loaded is removed
 // and the model built. With `loaded`, what this process has loaded already is the answer, unless
-// the cache is switched off; all who get it share one module: what one changes, all see.
+// the cache is switched off; all who get it share one module: what one changes, all see. The
+// archive is written to a temporary file and kept from there; a hit is loaded from the cache's file
+// if CompileCacheOptions::artifacts_as_files is set, else through memory. The key holds the version
+// of libtorch, not the machine: where `build` makes something for one kind of machine, add to
+// `options` what it depends on.
 CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
                         FunctionRef<torch::jit::Module()> build, LoadedModels* loaded = nullptr);
 
