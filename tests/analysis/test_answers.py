@@ -190,6 +190,69 @@ class ClosestKey(AnswerTest):
         self.assertEqual({cause["text"] for closest in found for cause in closest["causes"]}, {"inductor_config[max_fusion_size]: 64 → 13"})
 
 
+class Digests(AnswerTest):
+    """libtrace_run_digest of two runs: what differs is named, call by call."""
+
+    def trace(self, name, change=None, calls=3, ranks=(0, 1)):
+        folder = os.path.join(self.scratch, name)
+        os.makedirs(folder)
+        for rank in ranks:
+            lines = [f'V1121 08:30:01.000000 {40 + rank} m.cc:1] {{"dynamo_start": {{"stack": [{{"line": 1, "name": "forward", "filename": 0}}]}}, '
+                     f'"rank": {rank}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}}']
+            for call in range(calls):
+                parts = [["kernel", "fused_mm", None, "code"], ["choice", "mm", "tile_16", "tile_16"], ["output", "0", "float32[2]", f"{rank}.{call}"]]
+                for part in parts:
+                    if change:
+                        change(rank, call, part)
+                digest = {"graph": "forward", "call": call,
+                          "parts": [{"kind": kind, "name": part, "hash": hashed} | ({"text": text} if text else {}) for kind, part, text, hashed in parts]}
+                lines += [f'V1121 08:30:02.000000 {40 + rank} m.cc:1] {{"artifact": {{"name": "libtrace_run_digest", "encoding": "json"}}, '
+                          f'"rank": {rank}, "frame_id": 0, "frame_compile_id": 0, "attempt": 0, "has_payload": "0"}}', "\t" + json.dumps(digest)]
+            with open(os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_aaaaaaaa.log"), "w", encoding="utf-8") as log:
+                log.write("\n".join(lines) + "\n")
+        return folder
+
+    def test_runs_that_gave_the_same(self):
+        a, b = self.trace("a"), self.trace("b", calls=4)
+        answer = ask("diff", a, b)
+        self.assertTrue(answer["is_equal"])
+        self.assertEqual(answer["digests"], {"calls": 6, "kernels": 6, "choices": 6, "outputs": 6, "only_a_calls": 0, "only_b_calls": 2, "changes": []})
+        text = run("diff", a, b)
+        self.assertIn("6 graph runs hashed on both sides: 6 outputs, 6 kernels, 6 autotuning choices\n  all are equal\n", text)
+        self.assertIn("2 graph runs hashed in b only", text)
+        self.assertIsNone(ask("diff", a, answers.first_log("simple"))["digests"])
+
+    def test_what_differs_is_named(self):
+        def change(rank, call, part):
+            if part[0] == "choice" and rank == 1:
+                part[2] = part[3] = "tile_32"
+            if part[0] == "output" and rank == 1 and call > 0:
+                part[3] += " otherwise"
+        a, b = self.trace("a"), self.trace("b", change)
+        answer = ask("diff", a, b)
+        self.assertFalse(answer["is_equal"])
+        shared = {"label": "0/0", "function": "forward", "graph": "forward", "ranks": "1", "compared_calls": 6, "only_in": None}
+        self.assertEqual(answer["digests"]["changes"], [
+            {"kind": "choice", "name": "mm", "calls": 3, "first_call": 0, "a_value": "tile_16", "b_value": "tile_32"} | shared,
+            {"kind": "output", "name": "0", "calls": 2, "first_call": 1, "a_value": "float32[2]", "b_value": "float32[2]"} | shared])
+        text = " ".join(run("diff", a, b).split())
+        self.assertIn("choice mm of 0/0 forward, graph forward: differs in 3 of 6 calls, first in call 0; ranks 1: tile_16 → tile_32", text)
+        self.assertIn("output 0 of 0/0 forward, graph forward: differs in 2 of 6 calls, first in call 1; ranks 1: float32[2]", text)
+        self.assertIn("outputs differ, the code of the kernels does not", text)
+        # Of one rank alone, and of two ranks, whose data differ.
+        self.assertEqual(ask("diff", a, b, "--rank", "0")["digests"]["changes"], [])
+        self.assertEqual([one["kind"] for one in ask("diff", a, b, "--rank", "1")["digests"]["changes"]], ["choice", "output"])
+        self.assertEqual([one["name"] for one in ask("diff", a, "--rank", "0", "--rank", "1")["digests"]["changes"]], ["0"])
+
+    def test_a_kernel_that_one_side_lacks(self):
+        def change(rank, call, part):
+            if part[0] == "kernel":
+                part[1] = "fused_mm_relu"
+        changes = ask("diff", self.trace("a", ranks=(0,)), self.trace("b", change, ranks=(0,)))["digests"]["changes"]
+        self.assertEqual([(one["kind"], one["name"], one["only_in"], one["calls"]) for one in changes],
+                         [("kernel", "fused_mm", "a", 3), ("kernel", "fused_mm_relu", "b", 3)])
+
+
 class Diff(AnswerTest):
     def only_comparison(self, *arguments):
         answer = ask("diff", *arguments)

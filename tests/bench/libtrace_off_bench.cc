@@ -14,6 +14,7 @@
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/artifacts/package.h"
 #include "libtrace/artifacts/provenance.h"
+#include "libtrace/artifacts/run_digest.h"
 #include "libtrace/artifacts/runtime_and_tensor_meta.h"
 #include "libtrace/chromium_event.h"
 #include "libtrace/compile.h"
@@ -79,6 +80,7 @@ void RegisterCalls() {
   Off("EmitRuntimeAndTensorMeta", [](A& a) { EmitRuntimeAndTensorMeta(a.runtimes); });
   Off("EmitModelLoad", [](A& a) { EmitModelLoad(a.load); });
   Off("EmitPackage", [](A& a) { EmitPackage(a.package); });
+  Off("RunDigest", [](A&) { RunDigest("forward").Output("0", "float32[1]", "abcd").Emit(); });
   Off("Provenance::Emit", [](A& a) { a.provenance.Emit(); });
   Off("libtrace_emit", [](A&) { libtrace_emit(nullptr, "k", "{}", nullptr, 0); });
   Off("libtrace_emit_artifact", [](A&) { libtrace_emit_artifact(nullptr, "k", "json", "1", 1); });

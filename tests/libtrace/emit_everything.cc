@@ -18,6 +18,7 @@
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/artifacts/package.h"
 #include "libtrace/artifacts/provenance.h"
+#include "libtrace/artifacts/run_digest.h"
 #include "libtrace/artifacts/runtime_and_tensor_meta.h"
 #include "libtrace/cache/artifact_recorder.h"
 #include "libtrace/cache/layered_cache.h"
@@ -99,6 +100,9 @@ void EmitRunTime() {
   EmitMeasuredRuntime(std::vector<MeasuredOp>{{"op0", "add", 3, 300.5, 90, 120, 125.5},
                                               {"op1", {}, 0, 0, 0, 0, {}}},
                       "cpu");
+  RunDigest digest("forward", 2);
+  digest.Kernel("fused_mm", "kernel").Choice("mm", "triton_mm_4").Output("0", "float32[1]", "abcd");
+  digest.Emit();
   ModelLoad load;
   load.model = "resnet";
   load.kind = "torchscript";

@@ -56,6 +56,12 @@ class RoundTrip(unittest.TestCase):
         self.assertGreater(len(self.emitted), 25)
         self.check("SELECT DISTINCT payload_state FROM record WHERE envelope ->> 'has_payload' IS NOT NULL", ("ok",))
 
+    def test_digests(self):
+        self.check("SELECT graph, call, kind, name, value, length(hash) FROM run_digest",
+                   ("forward", 2, "kernel", "fused_mm", None, 51), ("forward", 2, "choice", "mm", "triton_mm_4", 51),
+                   ("forward", 2, "output", "0", "float32[1]", 51))
+        self.check("SELECT count(DISTINCT hash) FROM run_digest", (3,))
+
     def test_compiles(self):
         self.check("SELECT function, label, status FROM compile WHERE is_synthetic = 0 ORDER BY label",
                    ("forward", "0/0", "ok"), ("forward", "0/1", "failed"))

@@ -236,6 +236,8 @@ test('what libtrace measured is with its compile; what it issued with its proces
   assert.match(said, /Models loaded[\s\S]*regressor/);
   await visit(page, pageUrl(reportOf('libtrace_torchscript')), '#/compile/2?view=measured');
   assert.match(await page.locator('.artifact').innerText(), /Ops as libtrace measured them[\s\S]*aten::/);
+  await visit(page, pageUrl(reportOf('libtrace_aoti')), '#/compile/1?view=measured');
+  assert.match(await page.locator('.artifact').innerText(), /Packages\s[\s\S]*\.pt2[\s\S]*kernel\s+cpp_fused_\w+[\s\S]*weight\s[\s\S]*float32[\s\S]*file\s/);
   await visit(page, pageUrl(reportOf('libtrace_collectives')), '#/process/1');
   assert.match(await page.locator('main').innerText(), /Collectives issued, as libtrace logged them[\s\S]*all_?reduce/);
   assert.deepEqual(problems, []);

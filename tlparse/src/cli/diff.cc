@@ -8,6 +8,7 @@
 #include "cli/answer_input.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/diff_digests.h"
 #include "cli/rank_output.h"
 
 namespace tlparse {
@@ -319,8 +320,9 @@ JsonWriter ToJson(const RunComparison& answer) {
   json.Key("only_a_ranks")
       .OptionalString(NonEmpty(answer.only_a_ranks))
       .Key("only_b_ranks")
-      .OptionalString(NonEmpty(answer.only_b_ranks))
-      .EndObject();
+      .OptionalString(NonEmpty(answer.only_b_ranks));
+  WriteDigests(json, answer.digests);
+  json.EndObject();
   return json;
 }
 
@@ -344,6 +346,7 @@ void PrintAll(const RunComparison& answer, bool all) {
                  0, 2);
   if (!answer.only_a_ranks.empty()) PrintWrapped("ranks only in a: " + answer.only_a_ranks, 0, 2);
   if (!answer.only_b_ranks.empty()) PrintWrapped("ranks only in b: " + answer.only_b_ranks, 0, 2);
+  if (answer.digests) PrintDigests(*answer.digests, all);
 }
 
 }  // namespace
@@ -352,7 +355,7 @@ int RunDiff(std::span<const std::string> arguments) {
   Arguments app(
       "What changed between two runs: compile time by phase, recompiles, graph breaks, caches and "
       "why, guards, kernels, code; with profiles on both sides the lines and kernels that got "
-      "slower. "
+      "slower; with hashes of runs (libtrace_run_digest) whether they gave the same. "
       "Each side is a database, DB:run, an output directory, a log or a directory of logs.",
       "diff");
   std::vector<std::string> inputs, ranks, launches;

@@ -34,7 +34,7 @@ export function Ops({ chunk, compileId, graphName, route }: { chunk: Chunks['com
   );
 }
 
-type Tables = Pick<Chunks['process'], 'measured_op' | 'gpu_activity' | 'model_load'>;
+type Tables = Pick<Chunks['process'], 'measured_op' | 'gpu_activity' | 'model_load' | 'model_package' | 'package_part' | 'run_digest'>;
 
 function Rows({ titles, rows }: { titles: [string, boolean][]; rows: (string | number | null | preact.JSX.Element)[][] }) {
   const most = 500;
@@ -67,15 +67,33 @@ function Rows({ titles, rows }: { titles: [string, boolean][]; rows: (string | n
   );
 }
 
-export function measuredRows(tables: Tables, compileId: number | null): { ops: number[]; activities: number[]; loads: number[] } {
+export function measuredRows(tables: Tables, compileId: number | null): Record<'ops' | 'activities' | 'loads' | 'packages' | 'digests', number[]> {
   const own = (table: { rows: number; compile_id?: (number | null)[] }) => (compileId === null || !table.compile_id ? Array.from({ length: table.rows }, (_, i) => i) : rowsWhere(table.compile_id, compileId));
-  return { ops: own(tables.measured_op), activities: own(tables.gpu_activity), loads: own(tables.model_load) };
+  return { ops: own(tables.measured_op), activities: own(tables.gpu_activity), loads: own(tables.model_load), packages: own(tables.model_package), digests: own(tables.run_digest) };
+}
+
+// A package that a model was loaded from, and what is in it.
+function Package({ tables, row }: { tables: Tables; row: number }) {
+  const { model_package: m, package_part: p } = tables;
+  const weights = m.weight_size_bytes[row];
+  const facts = [m.kind[row], m.size_bytes[row] === null ? null : bytes(m.size_bytes[row]), weights ? `weights ${bytes(weights)}` : null];
+  return (
+    <>
+      <p>
+        <code>{shorten(m.path[row] ?? '', 300)}</code> <span class="quiet">{facts.filter(Boolean).join(' · ')}</span>
+      </p>
+      <Rows
+        titles={[['Part', false], ['Name', false], ['About', false], ['Bytes', true]]}
+        rows={rowsWhere(p.record_id, m.record_id[row]).map((part) => [p.what[part], <code>{shorten(p.name[part] ?? '', 200)}</code>, shorten(p.about[part] ?? '', 300), p.size_bytes[part] === null ? '' : bytes(p.size_bytes[part])])}
+      />
+    </>
+  );
 }
 
 // Of one compile; null: of what the chunk has.
 export function Measured({ tables, compileId }: { tables: Tables; compileId: number | null }) {
-  const { measured_op: o, gpu_activity: g, model_load: m } = tables;
-  const { ops, activities, loads } = measuredRows(tables, compileId);
+  const { measured_op: o, gpu_activity: g, model_load: m, run_digest: d } = tables;
+  const { ops, activities, loads, packages, digests } = measuredRows(tables, compileId);
   const size = (value: number | null) => (value === null ? unknown : bytes(value));
   const memory = (row: number) => {
     const [before, after] = [m.memory_before_bytes[row], m.memory_after_bytes[row]];
@@ -88,6 +106,21 @@ export function Measured({ tables, compileId }: { tables: Tables; compileId: num
           <Rows
             titles={[['Model', false], ['Kind', false], ['State', false], ['Took', true], ['Weights', true], ['Memory of the process', true]]}
             rows={loads.map((row) => [<code>{shorten(m.model[row] ?? '', 200)}</code>, m.kind[row], m.state[row], ns(m.duration_ns[row]), size(m.weight_size_bytes[row]), memory(row)])}
+          />
+        </Section>
+      )}
+      {packages.length > 0 && (
+        <Section title="Packages">
+          {packages.map((row) => (
+            <Package tables={tables} row={row} />
+          ))}
+        </Section>
+      )}
+      {digests.length > 0 && (
+        <Section title="Hashes of what runs used and gave">
+          <Rows
+            titles={[['Graph', false], ['Call', true], ['Kind', false], ['Name', false], ['Type or choice', false], ['Hash', false]]}
+            rows={digests.map((row) => [shorten(d.graph[row] ?? '', 100), d.call[row] === null ? unknown : count(d.call[row]), d.kind[row], <code>{shorten(d.name[row] ?? '', 100)}</code>, shorten(d.value[row] ?? '', 100), <code>{(d.hash[row] ?? '').slice(0, 12)}</code>])}
           />
         </Section>
       )}

@@ -76,9 +76,34 @@ std::string RanksWithoutPartner(const Job& job, const std::vector<RankIndex>& pa
   return job.FormatRanks(rest);
 }
 
+Result<std::optional<DigestDifference>> CompareDigestsOf(const DiffSide& a, const Job& a_job,
+                                                         const DiffSide& b, const Job& b_job,
+                                                         const Pairs& pairs) {
+  ASSIGN_OR_RETURN(const bool has_a, HasDigests(*a.database));
+  ASSIGN_OR_RETURN(const bool has_b, HasDigests(*b.database));
+  if (!has_a || !has_b) return std::optional<DigestDifference>();
+  return CompareDigests({a.database, &a_job}, {b.database, &b_job}, pairs);
+}
+
+// Of the two ranks that were compared.
+Result<std::optional<DigestDifference>> CompareDigestsOfRanks(const DiffSide& a, const DiffSide& b,
+                                                              const DiffAnswer& diff) {
+  ASSIGN_OR_RETURN(const Job a_job, Job::Load(*a.database, a.run, a.launch));
+  ASSIGN_OR_RETURN(const Job b_job, Job::Load(*b.database, b.run, b.launch));
+  const auto find = [](const Job& job, const std::string& name) {
+    RankIndex rank = 0;
+    while (job.participants()[static_cast<std::size_t>(rank)].name != name) ++rank;
+    return rank;
+  };
+  Pairs pairs;
+  pairs.emplace_back(find(a_job, diff.a_rank), find(b_job, diff.b_rank));
+  return CompareDigestsOf(a, a_job, b, b_job, pairs);
+}
+
 }  // namespace
 
 bool RunComparison::IsEqual() const {
+  if (digests && !digests->changes.empty()) return false;
   return only_a_ranks.empty() && only_b_ranks.empty() && left_out == 0 &&
          std::all_of(comparisons.begin(), comparisons.end(),
                      [](const RankComparison& one) { return one.diff.IsEqual(); });
@@ -93,6 +118,7 @@ Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
     one.count = 1;
     one.a_ranks = one.diff.a_rank;
     one.b_ranks = one.diff.b_rank;
+    ASSIGN_OR_RETURN(result.digests, CompareDigestsOfRanks(a, b, one.diff));
     result.comparisons.push_back(std::move(one));
     return result;
   }
@@ -103,6 +129,7 @@ Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
   const Pairs pairs = PairRanks(a_side.job, b_side.job);
   result.only_a_ranks = RanksWithoutPartner(a_side.job, RanksOf(pairs, true));
   result.only_b_ranks = RanksWithoutPartner(b_side.job, RanksOf(pairs, false));
+  ASSIGN_OR_RETURN(result.digests, CompareDigestsOf(a, a_side.job, b, b_side.job, pairs));
   std::map<std::pair<std::size_t, std::size_t>, Pairs> alike;
   for (const auto& pair : pairs) {
     alike[{a_side.class_of[static_cast<std::size_t>(pair.first)],

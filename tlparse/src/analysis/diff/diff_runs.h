@@ -2,10 +2,12 @@
 // pairs that are alike.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/diff/diff.h"
+#include "analysis/diff/digest_difference.h"
 #include "base/result.h"
 
 namespace tlparse {
@@ -22,7 +24,8 @@ struct RunComparison {
   std::vector<RankComparison> comparisons;  // most pairs first
   std::string only_a_ranks, only_b_ranks;   // ranks without a partner; empty: none
   std::size_t left_out = 0;                 // comparisons beyond the first 16
-  bool IsEqual() const;
+  std::optional<DigestDifference> digests;  // of all pairs; nothing: not both sides have any
+  bool IsEqual() const;                     // in everything but times
 };
 
 // Ranks are paired by number, logs without one by name; a side with one participant is paired with
