@@ -74,7 +74,7 @@ class Reporter {
   ReportContext ContextOf(Database& database, const Job& job) {
     const Participant& participant = participants_[job.index];
     const Directory& directory = participant.directory.empty() ? root_ : job.directory;
-    return ReportContext{database, root_, directory, participant, options_, shared_, failures_};
+    return ReportContext{database, root_, directory, participant, options_, shared_, budget_, failures_};
   }
 
   void AddStep(const std::shared_ptr<const Job>& job, Step step) {
@@ -90,7 +90,7 @@ class Reporter {
     if (!name.empty()) {
       ASSIGN_OR_RETURN(job->directory, MakeDirectory(root_, participants_[index]));
     }
-    ASSIGN_OR_RETURN(TreePlan plan, PlanTree(database, participants_[index], options_));
+    ASSIGN_OR_RETURN(TreePlan plan, PlanTree(database, participants_[index], options_, budget_));
     // Nobody reads the plan before the tasks below exist.
     job->plan = std::move(plan);
     facts_[index] = FactsOf(ContextOf(database, *job), job->plan);
@@ -123,6 +123,7 @@ class Reporter {
   std::vector<FailureRow> failures_;
   std::vector<AggregateFacts> facts_;
   SharedContent shared_;
+  MemoryBudget budget_;
   TaskPool pool_;
 };
 

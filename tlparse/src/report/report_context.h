@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "report/memory_budget.h"
 #include "report/output_directory.h"
 #include "report/participant.h"
 #include "report/report.h"
@@ -43,6 +44,7 @@ struct ReportContext {
   const Participant& participant;
   const ReportOptions& options;
   SharedContent& shared;
+  MemoryBudget& budget;
   const std::vector<FailureRow>& failures;  // of the run
 };
 

@@ -11,6 +11,7 @@
 #include "report/tree/record_page.h"
 #include "report/tree/record_scan.h"
 #include "store/database.h"
+#include "store/value_pieces.h"
 
 namespace tlparse {
 
@@ -30,7 +31,9 @@ void SharedContent::Add(std::int64_t payload_id, FileForm form, std::string path
 namespace {
 
 // A link costs about as much as a small file, and an entry in memory.
-constexpr std::size_t kMinLinkedBytes = 4096;
+constexpr std::int64_t kMinLinkedBytes = 4096;
+// Larger texts go to their file piece by piece.
+constexpr std::int64_t kMostCopiedBytes = 256 << 10;
 constexpr std::size_t kMaxOpenDirectories = 200;
 
 class ArtifactWriter {
@@ -39,7 +42,7 @@ class ArtifactWriter {
       : context_(context), plan_(plan) {}
 
   Result<void> Run(std::size_t first, std::size_t end) {
-    ASSIGN_OR_RETURN(payloads_, PayloadReader::Open(context_.database));
+    ASSIGN_OR_RETURN(payloads_, PayloadReader::Open(context_.database, &context_.budget));
     ASSIGN_OR_RETURN(pages_, RecordPages::Open(context_.database));
     for (std::size_t i = first; i < std::min(end, plan_.files.size()); ++i) {
       const PlannedFile& file = plan_.files[i];
@@ -74,14 +77,23 @@ class ArtifactWriter {
       const std::optional<std::string> twin = context_.shared.Find(file.payload_id, shared_form);
       if (twin && directory->Link(context_.root, *twin, file.name)) return {};
     }
-    std::string_view content;
+    std::int64_t size_bytes = 0;
     if (file.payload_id != 0) {
-      ASSIGN_OR_RETURN(content, payloads_.Content(file.payload_id));
+      ASSIGN_OR_RETURN(size_bytes, payloads_.SizeBytes(file.payload_id));
     }
     RETURN_IF_ERROR(out_.Open(*directory, file.name));
-    RETURN_IF_ERROR(Fill(file, content));
+    std::string_view content;
+    if (shared_form == FileForm::kText && size_bytes > kMostCopiedBytes) {
+      RETURN_IF_ERROR(ReadInPieces(context_.database, "payload_row", "content", file.payload_id,
+                                   [&](std::string_view piece) { out_.Append(piece); }));
+    } else {
+      if (file.payload_id != 0) {
+        ASSIGN_OR_RETURN(content, payloads_.Content(file.payload_id));
+      }
+      RETURN_IF_ERROR(Fill(file, content));
+    }
     RETURN_IF_ERROR(out_.Close());
-    if (is_shareable && content.size() >= kMinLinkedBytes) {
+    if (is_shareable && size_bytes >= kMinLinkedBytes) {
       const std::string& above = context_.participant.directory;
       context_.shared.Add(file.payload_id, shared_form,
                           (above.empty() ? above : above + "/") + plan_.Path(file));
@@ -91,6 +103,7 @@ class ArtifactWriter {
       AppendStackTracesPage(content, Title(file, "Kernel stack traces"), out_);
       RETURN_IF_ERROR(out_.Close());
     }
+    payloads_.Release();
     return {};
   }
 

@@ -20,6 +20,10 @@ struct StringSink {
   void Append(std::string_view bytes) { text += bytes; }
 };
 
+struct NullSink {
+  void Append(std::string_view) {}
+};
+
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
@@ -224,6 +228,11 @@ bool AppendJson(std::string_view json, JsonLayout layout, FileWriter& out) {
 bool AppendJson(std::string_view json, JsonLayout layout, std::string& out) {
   StringSink sink{out};
   return Formatter<StringSink>(json, layout, sink).Run();
+}
+
+bool IsJson(std::string_view json) {
+  NullSink sink;
+  return Formatter<NullSink>(json, JsonLayout::kCompact, sink).Run();
 }
 
 std::string JsonString(std::string_view text) {

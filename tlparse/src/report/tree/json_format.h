@@ -22,6 +22,9 @@ enum class JsonLayout {
 bool AppendJson(std::string_view json, JsonLayout layout, FileWriter& out);
 bool AppendJson(std::string_view json, JsonLayout layout, std::string& out);
 
+// Whether AppendJson would return true.
+bool IsJson(std::string_view json);
+
 // Any text as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD.
 std::string JsonString(std::string_view text);
 

@@ -23,13 +23,14 @@ Result<std::string_view> TextCache::Get(std::int64_t id) {
   return std::string_view(added.first->second);
 }
 
-Result<PayloadReader> PayloadReader::Open(Database& database) {
+Result<PayloadReader> PayloadReader::Open(Database& database, MemoryBudget* budget) {
   PayloadReader reader;
+  reader.budget_ = budget;
   // Two statements: the content of a large payload is only touched where it is needed.
   ASSIGN_OR_RETURN(reader.head_,
                    database.Prepare("SELECT hash, size_bytes FROM payload_row WHERE id = ?"));
   ASSIGN_OR_RETURN(reader.content_,
-                   database.Prepare("SELECT content FROM payload_row WHERE id = ?"));
+                   database.Prepare("SELECT size_bytes, content FROM payload_row WHERE id = ?"));
   return reader;
 }
 
@@ -54,8 +55,15 @@ Result<std::int64_t> PayloadReader::SizeBytes(std::int64_t id) {
 }
 
 Result<std::string_view> PayloadReader::Content(std::int64_t id) {
+  Release();
   RETURN_IF_ERROR(Seek(id, content_));
-  return content_.Text(0);
+  if (budget_ != nullptr) lease_ = budget_->Take(content_.Int(0));
+  return content_.Text(1);
+}
+
+void PayloadReader::Release() {
+  content_.Reset();
+  lease_.Release();
 }
 
 namespace {

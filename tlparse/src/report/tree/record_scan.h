@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/result.h"
+#include "report/memory_budget.h"
 #include "report/participant.h"
 #include "store/database.h"
 
@@ -25,16 +26,21 @@ class TextCache {
   std::unordered_map<std::int64_t, std::string> texts_;
 };
 
-// Payloads by id. Views live until the next call.
+// Payloads by id. Views live until the next call. `budget`, which outlives the reader, counts the
+// content that is held; null: nobody else holds any.
 class PayloadReader {
  public:
-  static Result<PayloadReader> Open(Database& database);
+  static Result<PayloadReader> Open(Database& database, MemoryBudget* budget = nullptr);
   Result<std::string> Hash(std::int64_t id);
   Result<std::int64_t> SizeBytes(std::int64_t id);
   Result<std::string_view> Content(std::int64_t id);
+  // Gives the memory of the content back.
+  void Release();
 
  private:
   Result<void> Seek(std::int64_t id, Statement& statement);
+  MemoryBudget* budget_ = nullptr;
+  MemoryBudget::Lease lease_;
   Statement head_;
   Statement content_;
 };

@@ -50,8 +50,8 @@ bool HasOwnRank(std::string_view envelope) {
 
 class Planner {
  public:
-  Planner(const Participant& participant, const ReportOptions& options)
-      : participant_(participant), options_(options), drafter_(options) {}
+  Planner(const Participant& participant, const ReportOptions& options, MemoryBudget& budget)
+      : participant_(participant), options_(options), budget_(budget), drafter_(options) {}
 
   Result<TreePlan> Run(Database& database);
 
@@ -71,6 +71,7 @@ class Planner {
 
   const Participant& participant_;
   const ReportOptions& options_;
+  MemoryBudget& budget_;
   TreePlan plan_;
   FileDrafter drafter_;
   std::optional<TextCache> texts_;
@@ -140,8 +141,9 @@ std::pair<std::uint32_t, std::uint32_t> Planner::Place(std::int64_t compile_id,
 Result<void> Planner::NumberStackTraces(PlannedFile& file, const std::string& stem) {
   if (file.payload_id == 0) return {};
   ASSIGN_OR_RETURN(const std::string_view json, payloads_->Content(file.payload_id));
-  std::string unused;
-  if (!AppendJson(json, JsonLayout::kCompact, unused)) return {};
+  const bool is_json = IsJson(json);
+  payloads_->Release();
+  if (!is_json) return {};
   // The page takes a number of its own, before the artifact is listed.
   file.readable_name = SafeFileName(stem, fmt::format("_{}_readable.html", count_));
   ++count_;
@@ -232,7 +234,7 @@ Result<void> Planner::PlanRecord(const Statement& row) {
 
 Result<TreePlan> Planner::Run(Database& database) {
   ASSIGN_OR_RETURN(texts_, TextCache::Open(database));
-  ASSIGN_OR_RETURN(payloads_, PayloadReader::Open(database));
+  ASSIGN_OR_RETURN(payloads_, PayloadReader::Open(database, &budget_));
   RETURN_IF_ERROR(LoadCompiles(database));
   ASSIGN_OR_RETURN(RecordScan scan,
                    RecordScan::Open(database, participant_,
@@ -251,8 +253,8 @@ Result<TreePlan> Planner::Run(Database& database) {
 }  // namespace
 
 Result<TreePlan> PlanTree(Database& database, const Participant& participant,
-                          const ReportOptions& options) {
-  return Planner(participant, options).Run(database);
+                          const ReportOptions& options, MemoryBudget& budget) {
+  return Planner(participant, options, budget).Run(database);
 }
 
 std::string_view CacheSuffix(std::string_view path) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "report/memory_budget.h"
 #include "report/participant.h"
 #include "report/report.h"
 
@@ -71,7 +72,7 @@ struct TreePlan {
 // in a log with ranks, artifacts without a name or encoding) are kept here; they come after all
 // others, so that the files that both write have the same names.
 Result<TreePlan> PlanTree(Database& database, const Participant& participant,
-                          const ReportOptions& options);
+                          const ReportOptions& options, MemoryBudget& budget);
 
 // ❌, ✅, ❓ or nothing, by the name of a cache artifact.
 std::string_view CacheSuffix(std::string_view path);

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "report/task_pool.h"
 #include "report/viewer/data.h"
 #include "store/text_pool.h"
+#include "store/value_pieces.h"
 
 namespace tlparse {
 namespace {
@@ -20,15 +22,36 @@ constexpr std::int64_t kBlockBytes = 512 << 10;
 constexpr std::int64_t kTextAloneBytes = 256 << 10;
 
 // Scripts that hand their document to the page: fetch() is refused on file://, <script src> is not.
-Result<void> WriteChunk(const Directory& data, FileWriter& file, std::string_view name,
-                        std::string_view json) {
+Result<void> OpenChunk(const Directory& data, FileWriter& file, std::string_view name) {
   std::string file_name(name);
   std::replace(file_name.begin(), file_name.end(), '/', '-');
   RETURN_IF_ERROR(file.Open(data, file_name + ".js"));
   file.Append(fmt::format("tlparse_chunk(\"{}\",", name));
-  file.Append(json);
+  return {};
+}
+
+Result<void> CloseChunk(FileWriter& file) {
   file.Append(");\n");
   return file.Close();
+}
+
+Result<void> WriteChunk(const Directory& data, FileWriter& file, std::string_view name,
+                        std::string_view json) {
+  RETURN_IF_ERROR(OpenChunk(data, file, name));
+  file.Append(json);
+  return CloseChunk(file);
+}
+
+void BeginTexts(ChunkWriter& writer) {
+  writer.BeginTable("text", {"size_bytes", "is_binary"}, {"hash", "content"});
+}
+
+// `row`: size, whether it is binary, hash.
+void AddText(const Statement& row, std::string_view content, ChunkWriter& writer) {
+  writer.AddNumber(row.Int(0));
+  writer.AddNumber(row.Int(1));
+  writer.AddNewText(row.Text(2));
+  writer.AddNewText(content);
 }
 
 // Cuts the rows (id, bytes) of `sql`, ordered by id, into blocks of about kBlockBytes.
@@ -115,6 +138,30 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
   return layout;
 }
 
+// The chunk of one large text, whose content is never in memory as a whole. `row`: size, whether it
+// is binary, hash.
+Result<void> WriteLargeText(Database& database, std::int64_t payload_id, const Statement& row,
+                            const Directory& data, FileWriter& file) {
+  const std::string name = "text/" + std::string(row.Text(2));
+  ChunkWriter writer;
+  BeginTexts(writer);
+  AddText(row, "", writer);
+  const std::string json = writer.Finish();
+  const std::size_t content = json.find("\"\"") + 1;
+  RETURN_IF_ERROR(OpenChunk(data, file, name));
+  file.Append(std::string_view(json).substr(0, content));
+  std::string escaped;
+  RETURN_IF_ERROR(ReadInPieces(database, "payload_row", "content", payload_id,
+                               [&](std::string_view piece) {
+                                 escaped.clear();
+                                 AppendJsonString(piece, escaped);
+                                 const std::string_view quoted = escaped;
+                                 file.Append(quoted.substr(1, quoted.size() - 2));
+                               }));
+  file.Append(std::string_view(json).substr(content));
+  return CloseChunk(file);
+}
+
 // The texts whose hashes begin with `prefix`: one file for all, and one for each large text.
 Result<void> WriteTexts(Database& database, const TextSet& texts, const Directory& data,
                         const std::string& prefix) {
@@ -132,13 +179,6 @@ Result<void> WriteTexts(Database& database, const TextSet& texts, const Director
   FileWriter file;
   ChunkWriter group;
   bool has_group = false;
-  const auto add = [&row](bool is_first, ChunkWriter& writer) {
-    if (is_first) writer.BeginTable("text", {"size_bytes", "is_binary"}, {"hash", "content"});
-    writer.AddNumber(row.Int(0));
-    writer.AddNumber(row.Int(1));
-    writer.AddNewText(row.Text(2));
-    writer.AddNewText(row.Text(3));
-  };
   while (true) {
     ASSIGN_OR_RETURN(const bool has_next, found.Step());
     if (!has_next) break;
@@ -148,12 +188,11 @@ Result<void> WriteTexts(Database& database, const TextSet& texts, const Director
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) continue;
     if (row.Int(0) < kTextAloneBytes) {
-      add(!has_group, group);
+      if (!has_group) BeginTexts(group);
+      AddText(row, row.Text(3), group);
       has_group = true;
     } else {
-      ChunkWriter alone;
-      add(true, alone);
-      RETURN_IF_ERROR(WriteChunk(data, file, "text/" + std::string(row.Text(2)), alone.Finish()));
+      RETURN_IF_ERROR(WriteLargeText(database, found.Int(0), row, data, file));
     }
   }
   return has_group ? WriteChunk(data, file, "text/" + prefix, group.Finish()) : Result<void>();
