@@ -62,8 +62,8 @@ class IngestContext {
   // before its lines are white space there. If it is no JSON, look at Payload.
   virtual std::string_view PayloadToParse() = 0;
   // The payload as JSON (repaired if need be). Valid until the next call of PayloadJson. kBadJson
-  // if it is not JSON, or larger than 32 MiB (an import_log row kPayloadTooLarge has been written
-  // then).
+  // if it is not JSON, or larger than 32 MiB or 1,000,000 values (an import_log row kPayloadTooLarge
+  // has been written then).
   virtual Result<simdjson::dom::element> PayloadJson() = 0;
   // The text of a payload seen earlier in this load, by id; empty if it is no longer at hand. Kept
   // for the code and provenance payloads of open graphs only: call KeepPayload when such a record

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/json_count.h"
 #include "base/json_repair.h"
 #include "base/rank.h"
 #include "base/utf8.h"
@@ -385,6 +386,12 @@ Result<simdjson::dom::element> TypingStage::PayloadJson() {
   if (text.size() > kMaxJsonBytes) {
     Log(ImportCode::kPayloadTooLarge, fmt::format("the payload has {} bytes", text.size()));
     return Fail(ErrorCode::kBadJson, "the payload is too large to be parsed");
+  }
+  if (HasTooManyJsonValues(text)) {
+    Log(ImportCode::kPayloadTooLarge,
+        fmt::format("the payload has {} bytes and more than {} values", text.size(),
+                    kMostJsonValues));
+    return Fail(ErrorCode::kBadJson, "the payload has too many values to be parsed");
   }
   simdjson::dom::element root;
   // Arena blocks and windows have readable bytes behind them, so the text is parsed in place.

@@ -74,7 +74,8 @@ class Reporter {
   ReportContext ContextOf(Database& database, const Job& job) {
     const Participant& participant = participants_[job.index];
     const Directory& directory = participant.directory.empty() ? root_ : job.directory;
-    return ReportContext{database, root_, directory, participant, options_, shared_, budget_, failures_};
+    return ReportContext{database, root_,   directory, participant,
+                         options_, shared_, budget_,   failures_};
   }
 
   void AddStep(const std::shared_ptr<const Job>& job, Step step) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/json_count.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
 #include "report/tree/entry_file.h"
@@ -26,6 +27,7 @@ struct Op {
 std::vector<Op> ReadOps(std::string_view payload, simdjson::dom::parser& parser) {
   std::vector<Op> ops;
   simdjson::dom::array list;
+  if (HasTooManyJsonValues(payload)) return ops;  // as in the database: import_log tells
   if (parser.parse(payload.data(), payload.size()).at_key("ops").get(list) != simdjson::SUCCESS) {
     return ops;
   }

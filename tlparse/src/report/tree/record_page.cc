@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_count.h"
 #include "report/output_directory.h"
 #include "report/tree/html.h"
 
@@ -100,7 +101,8 @@ void AppendGuardsPage(std::string_view payload, std::string_view title, FileWrit
   AppendPageStart(title, out);
   simdjson::dom::parser parser;
   simdjson::dom::array guards;
-  if (parser.parse(payload.data(), payload.size()).get(guards) == simdjson::SUCCESS) {
+  if (!HasTooManyJsonValues(payload) &&
+      parser.parse(payload.data(), payload.size()).get(guards) == simdjson::SUCCESS) {
     out.Append("<ul>\n");
     for (const simdjson::dom::element guard : guards) {
       simdjson::dom::element code;
@@ -120,7 +122,9 @@ void AppendStackTracesPage(std::string_view payload, std::string_view title, Fil
   AppendPageStart(title, out);
   simdjson::dom::parser parser;
   simdjson::dom::object kernels;
-  if (parser.parse(payload.data(), payload.size()).get(kernels) == simdjson::SUCCESS) {
+  if (HasTooManyJsonValues(payload)) {
+    out.Append("<p>There are too many to be shown here: see the file beside this page.</p>\n");
+  } else if (parser.parse(payload.data(), payload.size()).get(kernels) == simdjson::SUCCESS) {
     for (const auto kernel : kernels) {
       out.Append("<h2>");
       AppendHtmlText(kernel.key, out);

@@ -151,13 +151,13 @@ Result<void> WriteLargeText(Database& database, std::int64_t payload_id, const S
   RETURN_IF_ERROR(OpenChunk(data, file, name));
   file.Append(std::string_view(json).substr(0, content));
   std::string escaped;
-  RETURN_IF_ERROR(ReadInPieces(database, "payload_row", "content", payload_id,
-                               [&](std::string_view piece) {
-                                 escaped.clear();
-                                 AppendJsonString(piece, escaped);
-                                 const std::string_view quoted = escaped;
-                                 file.Append(quoted.substr(1, quoted.size() - 2));
-                               }));
+  RETURN_IF_ERROR(
+      ReadInPieces(database, "payload_row", "content", payload_id, [&](std::string_view piece) {
+        escaped.clear();
+        AppendJsonString(piece, escaped);
+        const std::string_view quoted = escaped;
+        file.Append(quoted.substr(1, quoted.size() - 2));
+      }));
   file.Append(std::string_view(json).substr(content));
   return CloseChunk(file);
 }
