@@ -174,6 +174,70 @@ class BreaksInLibraries(SentenceTest):
         self.assertEqual(one["try"], "see https://example.org/gb0007.html")
 
 
+class GuardsThatFailed(SentenceTest):
+    """A recompile names what each cache entry failed on, not the newest alone."""
+
+    REASONS = [[], ["0/0: tensor 'x' size mismatch at index 0. expected 8, actual 16"],
+               ["0/1: tensor 'w' dtype mismatch. expected Float, actual Double", "0/0: tensor 'x' dtype mismatch. expected Float, actual Double"],
+               ["0/2: tensor 'w' dtype mismatch. expected Double, actual Float", "0/1: tensor 'x' rank mismatch. expected 2, actual 3",
+                "0/0: tensor 'x' rank mismatch. expected 2, actual 3"]]
+
+    def job_of(self, reasons, refused=(), function="f", name="r.log", ranks=(None,)):
+        for rank in ranks:
+            parts = [record({"str": ["/u/m.py", 1]})]
+            for number, own in enumerate(reasons):
+                ids = {"frame_id": 0, "frame_compile_id": number, "attempt": 0, **({} if rank is None else {"rank": rank})}
+                if own:
+                    parts.append(record({"artifact": {"name": "recompile_reasons", "encoding": "json"}, **ids}, json.dumps(own)))
+                metrics = {"co_name": function, "co_filename": "/u/m.py", "co_firstlineno": 3}
+                if number in refused:
+                    metrics.update(fail_type="torch._dynamo.exc.RecompileLimitExceeded", fail_reason="recompile_limit reached")
+                parts += [record({"dynamo_start": {"stack": []}, **ids}), record({"compilation_metrics": metrics, **ids})]
+            path = self.log(name if rank is None else f"{name}/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", *parts)
+        return path if ranks == (None,) else os.path.join(self.scratch, name)
+
+    def test_every_reason_is_named(self):
+        database = self.ingest(self.job_of(self.REASONS))
+        one = next(one for one in self.findings(database) if one["kind"] == "recompiles")
+        self.assertEqual(one["title"], "f was recompiled 3 times (dtype of w: Float, Double; size 0 of x: 8, 16; dtype of x: Float, Double; and 1 more)")
+        self.assertIn("0/2 after 0/1: tensor 'w' dtype mismatch. expected Float, actual Double; after 0/0: tensor 'x' dtype mismatch. expected Float, "
+                      "actual Double; 0/3 after 0/2: tensor 'w' dtype mismatch. expected Double, actual Float; after 0/1,0/0: tensor 'x' rank mismatch. "
+                      "expected 2, actual 3.", one["detail"])
+        self.assertEqual(one["try"], "torch._dynamo.mark_dynamic(x, 0) before the call, if this size is meant to vary (1 of the 3 recompiles names it)")
+        guards = [row["failed_guards"] for row in json.loads(run("history", database, "--json"))["compiles"]]
+        self.assertEqual(guards[0], None)
+        self.assertEqual(guards[3], "after 0/2: tensor 'w' dtype mismatch. expected Double, actual Float; after 0/1: tensor 'x' rank mismatch. expected 2, "
+                         "actual 3; after 0/0: tensor 'x' rank mismatch. expected 2, actual 3")
+
+    def test_older_values_of_the_same_are_not_repeated(self):
+        one = self.findings(self.ingest(self.job_of([[], ["0/0: n == 1"], ["0/1: n == 2", "0/0: n == 1"]])))[0]
+        self.assertEqual(one["detail"], "Guards that failed: 0/1 after 0/0: n == 1; 0/2 after 0/1: n == 2.")
+
+    def test_advice_does_not_count_what_the_limit_refused(self):
+        size = "0/%d: tensor 'x' size mismatch at index 0. expected 8, actual 16"
+        reasons = [[], [size % 0], ["0/1: n == 1"], [size % 2], [size % 3]]
+        one = next(one for one in self.findings(self.ingest(self.job_of(reasons, refused={3, 4}))) if one["kind"] == "recompile_limit")
+        self.assertIn("f was recompiled twice", one["title"])
+        self.assertTrue(one["try"].endswith("(1 of the 2 recompiles names it)"), one["try"])
+
+    def test_a_compile_of_one_rank_only_names_all_of_them(self):
+        job = self.job_of(self.REASONS[:2], name="job", ranks=(0, 1))
+        self.job_of(self.REASONS[:3], name="job", ranks=(2,))
+        one = next(one for one in self.findings(self.ingest(job, name="job")) if one["kind"] == "extra_compile")
+        self.assertRegex(one["title"], "^Only rank 2 compiled 0/2 f, recompiled because 0/1: tensor 'w' dtype mismatch.*; 0/0: tensor 'x' dtype mismatch")
+
+
+class Checks(SentenceTest):
+    def test_the_launch_that_is_asked_for_is_compared(self):
+        """Launch 1 of the job has fewer misses than its last one."""
+        database = self.job("restart_elastic")
+        limits = {}
+        for launch in ("1", "3"):
+            rules = ask("check", database, "--launch", launch, "--against", self.job("simple_2_6"), code=1)["rules"]
+            limits[launch] = next(rule["actual"] for rule in rules if rule["name"] == "against: cache misses")
+        self.assertNotEqual(limits["1"].split()[0], limits["3"].split()[0])
+
+
 class Times(SentenceTest):
     def test_what_two_layers_count_is_said(self):
         database = self.job("one_rank_cold")

@@ -24,7 +24,7 @@ except ImportError:
 
 import chdb_server  # noqa: E402
 import clickhouse  # noqa: E402
-from harness import TLPARSE, EndToEnd, bundled, rows  # noqa: E402
+from harness import TLPARSE, EndToEnd, bundled, log_bytes, rows  # noqa: E402
 
 SCENARIOS = ["train_order", "cache_some_ranks", "diverge_config_2_6", "graph_breaks_2_6", "recompiles_2_6"]
 DAYS = 30  # of the planted history
@@ -175,6 +175,18 @@ class Answers(EndToEnd):
             self.assertEqual(actual, {rule["name"]: (rule["limit"], rule["is_ok"]) for rule in single["rules"]})
         done = self.tlparse("check", self.databases["train_order"], "--url", self.urls[0], "--against", week % "train_order", expect=2)
         self.assertIn("no other run of job", done.stderr)
+
+    def test_a_log_of_two_processes_is_checked_process_by_process(self):
+        """A fleet counts by process: so does what is compared with it."""
+        data = log_bytes(bundled("graph_breaks_2_6"))
+        log = self.path("two_processes.log")
+        with open(log, "wb") as file:
+            file.write(data + re.sub(rb"(?m)^(V\d{4} \S+ +)\d+ ", rb"\g<1>77 ", data))
+        database = self.path("two_processes.db")
+        self.tlparse(log, "--db-only", "--db", database)
+        self.assertEqual(rows(database, "SELECT count(*), count(DISTINCT log_file_id) FROM process"), [[2, 1]])
+        self.tlparse("check", database, "--url", self.urls[0], "--against", "fleet:job of graph_breaks_2_6~2026-01-01")
+        self.tlparse("check", database, "--against", self.databases["graph_breaks_2_6"], expect=1)
 
     def test_the_queries_of_the_documentation_run(self):
         with open(f"{ROOT}/docs/fleet.md", encoding="utf-8") as file:

@@ -13,20 +13,24 @@
 namespace tlparse {
 namespace {
 
-// Things that count against a budget, by participant.
+// Things that count against a budget, by participant or by process.
 struct Tally {
-  std::vector<std::vector<std::string>> rows;  // by participant
-  explicit Tally(std::size_t participants) : rows(participants) {}
+  struct Group {
+    RankIndex participant = 0;
+    std::vector<std::string> rows;
+  };
+  std::vector<Group> groups;
 
-  std::size_t Worst() const {
-    std::size_t worst = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i].size() > rows[worst].size()) worst = i;
-    }
-    return worst;
+  // The one that has most; nullptr: there is none.
+  const Group* Worst() const {
+    const auto worst = std::max_element(
+        groups.begin(), groups.end(),
+        [](const Group& a, const Group& b) { return a.rows.size() < b.rows.size(); });
+    return worst == groups.end() ? nullptr : &*worst;
   }
   std::int64_t WorstCount() const {
-    return rows.empty() ? 0 : static_cast<std::int64_t>(rows[Worst()].size());
+    const Group* const worst = Worst();
+    return worst == nullptr ? 0 : static_cast<std::int64_t>(worst->rows.size());
   }
 };
 
@@ -41,48 +45,58 @@ std::string CompileTitle(const Job& job, const JobCompile& compile) {
 }
 
 // Rows of `sql`: compile id, text.
-Result<Tally> Count(Database& database, const Job& job, const std::string& sql) {
-  Tally tally(job.participants().size());
-  ASSIGN_OR_RETURN(Statement rows, database.Prepare(sql));
+Result<Tally> Count(Database& database, const Job& job, CountedBy by, const std::string& sql) {
+  Tally tally;
+  tally.groups.resize(by == CountedBy::kParticipant ? job.participants().size() : 0);
+  for (std::size_t i = 0; i < tally.groups.size(); ++i)
+    tally.groups[i].participant = static_cast<RankIndex>(i);
+  std::map<std::int64_t, std::size_t> group_of_process;
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT x.compile_id, x.text, c.process_id FROM (" + sql +
+                       ") x JOIN compile c ON c.id = x.compile_id ORDER BY x.record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return tally;
     const JobCompile* compile = job.FindCompile(rows.Int(0));
     if (compile == nullptr) continue;
-    tally.rows[static_cast<std::size_t>(compile->participant)].push_back(
+    auto group = static_cast<std::size_t>(compile->participant);
+    if (by == CountedBy::kProcess) {
+      const auto [found, is_new] = group_of_process.try_emplace(rows.Int(2), tally.groups.size());
+      if (is_new) tally.groups.push_back({compile->participant, {}});
+      group = found->second;
+    }
+    tally.groups[group].rows.push_back(
         fmt::format("{}: {}", CompileTitle(job, *compile), Shorten(rows.Text(1), 300)));
   }
 }
 
-Result<Tally> CountRecompiles(Database& database, const Job& job) {
-  return Count(database, job,
-               "SELECT m.compile_id, r.text FROM recompile_row m LEFT JOIN text_row r ON r.id = "
-               "m.reason_id WHERE m.ordinal = 0 "
-               "ORDER BY m.record_id");
+Result<Tally> CountRecompiles(Database& database, const Job& job, CountedBy by) {
+  return Count(database, job, by,
+               "SELECT m.compile_id, r.text, m.record_id FROM recompile_row m LEFT JOIN text_row r "
+               "ON r.id = m.reason_id WHERE m.ordinal = 0");
 }
-Result<Tally> CountGraphBreaks(Database& database, const Job& job) {
-  return Count(database, job,
-               "SELECT g.compile_id, r.text FROM graph_break_row g LEFT JOIN text_row r ON r.id = "
-               "g.reason_id ORDER BY g.record_id");
+Result<Tally> CountGraphBreaks(Database& database, const Job& job, CountedBy by) {
+  return Count(database, job, by,
+               "SELECT g.compile_id, r.text, g.record_id FROM graph_break_row g LEFT JOIN text_row "
+               "r ON r.id = g.reason_id");
 }
-Result<Tally> CountCacheMisses(Database& database, const Job& job) {
+Result<Tally> CountCacheMisses(Database& database, const Job& job, CountedBy by) {
   return Count(
-      database, job,
+      database, job, by,
       "SELECT e.compile_id, l.text || ' ' || CASE e.state WHEN 1 THEN 'miss' WHEN 2 THEN 'guard "
       "miss' ELSE 'remote error' END || ' of ' || "
-      "coalesce(k.key, 'no key') FROM cache_event_row e LEFT JOIN text_row l ON l.id = e.layer_id "
-      "LEFT JOIN cache_key_row k ON k.id = e.key_id WHERE e.state IN (1, 2, 5) ORDER BY "
-      "e.record_id");
+      "coalesce(k.key, 'no key') AS text, e.record_id FROM cache_event_row e LEFT JOIN text_row l "
+      "ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id WHERE e.state IN (1, 2, "
+      "5)");
 }
 // A restart is no failure: the compile continues.
-Result<Tally> CountFailures(Database& database, const Job& job) {
-  return Count(
-      database, job,
-      "SELECT f.compile_id, k.text || ' ' || coalesce(t.text, '') || ': ' || "
-      "coalesce(r.text, '') FROM failure_row f "
-      "LEFT JOIN text_row k ON k.id = f.kind_id LEFT JOIN text_row t ON t.id = f.type_id LEFT "
-      "JOIN text_row r ON r.id = f.reason_id "
-      "WHERE k.text <> 'restart' ORDER BY f.record_id");
+Result<Tally> CountFailures(Database& database, const Job& job, CountedBy by) {
+  return Count(database, job, by,
+               "SELECT f.compile_id, k.text || ' ' || coalesce(t.text, '') || ': ' || "
+               "coalesce(r.text, '') AS text, f.record_id FROM failure_row f "
+               "LEFT JOIN text_row k ON k.id = f.kind_id LEFT JOIN text_row t ON t.id = f.type_id "
+               "LEFT JOIN text_row r ON r.id = f.reason_id WHERE k.text <> 'restart'");
 }
 
 constexpr std::size_t kMostRows = 50;
@@ -102,12 +116,14 @@ CheckRule MakeRule(std::string name, bool is_ok, std::string limit, std::string 
 }
 
 CheckRule MaximumRule(const char* name, const Job& job, const Tally& tally, std::int64_t limit) {
-  const std::size_t worst = tally.Worst();
+  const Tally::Group* const worst = tally.Worst();
   const std::int64_t count = tally.WorstCount();
   return MakeRule(
       name, count <= limit, std::to_string(limit),
-      job.HasSeveral() ? fmt::format("{} ({})", count, Who(job, worst)) : std::to_string(count),
-      tally.rows.empty() ? std::vector<std::string>() : tally.rows[worst]);
+      job.HasSeveral() && worst != nullptr
+          ? fmt::format("{} ({})", count, Who(job, static_cast<std::size_t>(worst->participant)))
+          : std::to_string(count),
+      worst == nullptr ? std::vector<std::string>() : worst->rows);
 }
 
 Result<CheckRule> HitRateRule(Database& database, const Job& job, double limit) {
@@ -219,15 +235,15 @@ Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget) {
   ASSIGN_OR_RETURN(const Job job, Job::Load(database, budget.run, budget.launch));
   answer.run = job.run_name();
   if (budget.max_recompiles) {
-    ASSIGN_OR_RETURN(const Tally tally, CountRecompiles(database, job));
+    ASSIGN_OR_RETURN(const Tally tally, CountRecompiles(database, job, CountedBy::kParticipant));
     answer.rules.push_back(MaximumRule("max-recompiles", job, tally, *budget.max_recompiles));
   }
   if (budget.max_graph_breaks) {
-    ASSIGN_OR_RETURN(const Tally tally, CountGraphBreaks(database, job));
+    ASSIGN_OR_RETURN(const Tally tally, CountGraphBreaks(database, job, CountedBy::kParticipant));
     answer.rules.push_back(MaximumRule("max-graph-breaks", job, tally, *budget.max_graph_breaks));
   }
   if (budget.max_cache_misses) {
-    ASSIGN_OR_RETURN(const Tally tally, CountCacheMisses(database, job));
+    ASSIGN_OR_RETURN(const Tally tally, CountCacheMisses(database, job, CountedBy::kParticipant));
     answer.rules.push_back(MaximumRule("max-cache-misses", job, tally, *budget.max_cache_misses));
   }
   if (budget.min_cache_hit_rate) {
@@ -244,7 +260,7 @@ Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget) {
 namespace {
 struct AgainstRule {
   const char* name;
-  Result<Tally> (*count)(Database&, const Job&);
+  Result<Tally> (*count)(Database&, const Job&, CountedBy);
   std::int64_t CheckCounts::*value;
 };
 constexpr AgainstRule kAgainstRules[] = {
@@ -258,18 +274,18 @@ Result<CheckCounts> CountForCheck(Database& database, const std::string& run) {
   ASSIGN_OR_RETURN(const Job job, Job::Load(database, run));
   CheckCounts counts;
   for (const AgainstRule& rule : kAgainstRules) {
-    ASSIGN_OR_RETURN(const Tally tally, rule.count(database, job));
+    ASSIGN_OR_RETURN(const Tally tally, rule.count(database, job, CountedBy::kParticipant));
     counts.*rule.value = tally.WorstCount();
   }
   return counts;
 }
 
-Result<std::vector<CheckRule>> CheckAgainst(Database& database, const std::string& run,
-                                            const CheckCounts& limits) {
-  ASSIGN_OR_RETURN(const Job job, Job::Load(database, run));
+Result<std::vector<CheckRule>> CheckAgainst(Database& database, const CheckBudget& budget,
+                                            const CheckCounts& limits, CountedBy by) {
+  ASSIGN_OR_RETURN(const Job job, Job::Load(database, budget.run, budget.launch));
   std::vector<CheckRule> rules;
   for (const AgainstRule& rule : kAgainstRules) {
-    ASSIGN_OR_RETURN(const Tally tally, rule.count(database, job));
+    ASSIGN_OR_RETURN(const Tally tally, rule.count(database, job, by));
     rules.push_back(MaximumRule(rule.name, job, tally, limits.*rule.value));
   }
   return rules;

@@ -14,9 +14,10 @@ namespace tlparse {
 // A limit that is not set is not checked. Counts are per participant (rank or log): the worst one
 // counts, so that a budget says the same for 8 ranks and for 10,000.
 struct CheckBudget {
-  std::string run;                             // empty: the latest
-  std::optional<std::int64_t> launch;          // ordinal; nothing: the latest
-  std::optional<std::int64_t> max_recompiles;  // compiles that a recompile reason was logged for
+  std::string run;                     // empty: the latest
+  std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
+  // Compiles that a recompile reason was logged for; those that the limit refused count.
+  std::optional<std::int64_t> max_recompiles;
   std::optional<std::int64_t> max_graph_breaks;
   std::optional<std::int64_t> max_cache_misses;  // of all layers; guard misses count
   std::optional<double> min_cache_hit_rate;      // hits / (hits + misses) over all participants and
@@ -55,9 +56,13 @@ struct CheckCounts {
 };
 Result<CheckCounts> CountForCheck(Database& database, const std::string& run);
 
-// The rules of `tlparse check --against`: no more recompiles, graph breaks, cache misses and
-// failures than these.
-Result<std::vector<CheckRule>> CheckAgainst(Database& database, const std::string& run,
-                                            const CheckCounts& limits);
+// What counts are of: a participant may hold several processes (forked children), which a fleet
+// counts one by one.
+enum class CountedBy : std::uint8_t { kParticipant, kProcess };
+
+// The rules of `tlparse check --against`, for the run and launch of the budget: no more recompiles,
+// graph breaks, cache misses and failures than these, which were counted in the same way.
+Result<std::vector<CheckRule>> CheckAgainst(Database& database, const CheckBudget& budget,
+                                            const CheckCounts& limits, CountedBy by);
 
 }  // namespace tlparse

@@ -120,4 +120,25 @@ void RunFilter::Add(Table& table, std::string run, std::vector<std::string> cell
   table.Add(std::move(cells));
 }
 
+int RunRowsAnswer(const RowsAnswer& answer, std::span<const std::string> arguments) {
+  Arguments app(answer.description, answer.name);
+  AnswerArguments common;
+  std::optional<std::int64_t> rank;
+  RunFilter run;
+  AddAnswerArguments(app, common);
+  app.Add("--rank", rank, "only this rank");
+  run.AddTo(app);
+  if (const std::optional<int> code = app.Parse(arguments)) return *code;
+  Result<Database> database = OpenAnswerDatabase(common.database);
+  if (!database) return ReportError(database.error());
+  Result<Statement> rows = database->Prepare(answer.sql);
+  if (!rows) return ReportError(rows.error());
+  rows->Bind(1, rank);
+  if (Result<void> bound = run.Bind(*database, 2, *rows); !bound) return ReportError(bound.error());
+  if (common.json) return PrintRowsAsJson(std::move(*rows), answer.member);
+  if (Result<void> printed = answer.print(*database, *rows, run); !printed)
+    return ReportError(printed.error());
+  return kExitDone;
+}
+
 }  // namespace tlparse

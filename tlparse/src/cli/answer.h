@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,5 +51,15 @@ class RunFilter {
   std::optional<std::int64_t> launch_;
   bool has_several_ = false;
 };
+
+// An answer that is the rows of one query, of one rank or all: --rank, --run, --launch, --json.
+struct RowsAnswer {
+  const char* name;         // of the command
+  const char* description;  // for --help
+  const char* sql;          // ?1 the rank, ?2 the run's id, ?3 the launch's ordinal; NULL: all
+  const char* member;       // of the JSON document that holds the rows
+  Result<void> (*print)(Database& database, Statement& rows, const RunFilter& runs);
+};
+int RunRowsAnswer(const RowsAnswer& answer, std::span<const std::string> arguments);
 
 }  // namespace tlparse

@@ -154,7 +154,8 @@ void PrintCheck(const CheckAnswer& answer) {
 }
 
 void AddBudgetArguments(Arguments& app, CheckBudget& budget) {
-  app.Add("--max-recompiles", budget.max_recompiles, "recompiles of a rank");
+  app.Add("--max-recompiles", budget.max_recompiles,
+          "recompiles of a rank; attempts that the recompile limit refused count");
   app.Add("--max-graph-breaks", budget.max_graph_breaks, "graph breaks of a rank");
   app.Add("--max-cache-misses", budget.max_cache_misses,
           "cache misses of a rank, in all layers; guard misses count");
@@ -209,12 +210,13 @@ int RunCheckCommand(std::span<const std::string> arguments) {
   Result<CheckAnswer> answer = RunCheck(*database, budget);
   if (!answer) return ReportError(answer.error());
   if (against) {
+    const bool is_fleet = against->starts_with(kFleetPrefix);
     const Result<CheckCounts> limits =
-        against->starts_with(kFleetPrefix)
-            ? CountsOfFleet(*database, budget.run, against->substr(kFleetPrefix.size()), fleet)
-            : CountsOfRun(*against);
+        is_fleet ? CountsOfFleet(*database, budget.run, against->substr(kFleetPrefix.size()), fleet)
+                 : CountsOfRun(*against);
     if (!limits) return ReportFleetError(limits.error());
-    Result<std::vector<CheckRule>> rules = CheckAgainst(*database, budget.run, *limits);
+    Result<std::vector<CheckRule>> rules = CheckAgainst(
+        *database, budget, *limits, is_fleet ? CountedBy::kProcess : CountedBy::kParticipant);
     if (!rules) return ReportError(rules.error());
     answer->rules.insert(answer->rules.end(), rules->begin(), rules->end());
   }

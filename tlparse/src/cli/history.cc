@@ -25,7 +25,10 @@ constexpr char kQuery[] =
     "SELECT r.name AS run, h.*, n.ordinal AS launch, CASE WHEN ran.calls IS NOT NULL OR (EXISTS "
     "(SELECT 1 FROM profile x WHERE x.process_id = h.process_id AND x.kind IN ('kineto', 'nsys') "
     "AND x.end_us >= h.start_time_us) AND EXISTS (SELECT 1 FROM graph g WHERE g.compile_id = "
-    "h.compile_id)) THEN coalesce(ran.calls, 0) END AS calls, ran.run_us, ran.device_us FROM "
+    "h.compile_id)) THEN coalesce(ran.calls, 0) END AS calls, ran.run_us, ran.device_us, "
+    "(SELECT group_concat(guard, '; ') FROM (SELECT 'after ' || coalesce(m.prior_label, '?') || "
+    "': ' || coalesce(m.guard, m.reason) AS guard FROM recompile m WHERE m.compile_id = "
+    "h.compile_id ORDER BY m.record_id, m.ordinal)) AS failed_guards FROM "
     "compile_history h LEFT JOIN ran ON ran.compile_id = h.compile_id "
     "JOIN run r ON r.id = h.run_id JOIN process p ON p.id = h.process_id "
     "LEFT JOIN launch n ON n.id = p.launch_id "
@@ -60,14 +63,18 @@ std::string Remarks(const Statement& row, const std::function<int(std::string_vi
   if (row.Int(at("graph_breaks")) > 0)
     add(fmt::format("{} graph break{}", row.Int(at("graph_breaks")),
                     row.Int(at("graph_breaks")) == 1 ? "" : "s"));
-  if (!row.IsNull(at("recompile_reason")))
-    add(fmt::format("recompiles {}", row.Text(at("recompile_reason"))));
+  if (!row.IsNull(at("failed_guards")))
+    add(fmt::format("recompiled {}", row.Text(at("failed_guards"))));
   if (!row.IsNull(at("calls")) && row.Int(at("calls")) < 2)
     add(row.Int(at("calls")) == 0 ? "no call in the profiles" : "one call in the profiles");
   return remarks;
 }
 
-Result<void> PrintHistory(Statement& row, const RunFilter& runs, bool has_profiles) {
+Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& runs) {
+  ASSIGN_OR_RETURN(
+      const std::int64_t has_profiles,
+      database.QueryInt(
+          "SELECT EXISTS (SELECT 1 FROM profile WHERE kind IN ('kineto', 'nsys', 'libtrace'))"));
   std::map<std::string, int, std::less<>> columns;
   for (int column = 0; column < row.column_count(); ++column)
     columns[std::string(row.ColumnName(column))] = column;
@@ -85,7 +92,7 @@ Result<void> PrintHistory(Statement& row, const RunFilter& runs, bool has_profil
                                          {"inductor", Align::kRight},
                                          {"backward", Align::kRight},
                                          {"graphs", Align::kRight}};
-  if (has_profiles) {
+  if (has_profiles != 0) {
     headings.push_back({"calls", Align::kRight});
     headings.push_back({"run time", Align::kRight});
   }
@@ -107,7 +114,7 @@ Result<void> PrintHistory(Statement& row, const RunFilter& runs, bool has_profil
                                       Duration(row, at("inductor_us")),
                                       Duration(row, at("backward_duration_us")),
                                       Cell(row, at("graphs"))};
-    if (has_profiles) {
+    if (has_profiles != 0) {
       cells.push_back(Cell(row, at("calls")));
       cells.push_back(Duration(row, at("run_us")));
     }
@@ -126,31 +133,12 @@ Result<void> PrintHistory(Statement& row, const RunFilter& runs, bool has_profil
 }  // namespace
 
 int RunHistory(std::span<const std::string> arguments) {
-  Arguments app(
-      "The compiles in order of time: when, how long by phase, status, graph breaks, recompiles "
-      "and why, caches; with profiles how often each was called, and how long it ran.",
-      "history");
-  AnswerArguments common;
-  std::optional<std::int64_t> rank;
-  RunFilter run;
-  AddAnswerArguments(app, common);
-  app.Add("--rank", rank, "only this rank");
-  run.AddTo(app);
-  if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  Result<Statement> statement = database->Prepare(kQuery);
-  if (!statement) return ReportError(statement.error());
-  statement->Bind(1, rank);
-  if (Result<void> bound = run.Bind(*database, 2, *statement); !bound)
-    return ReportError(bound.error());
-  if (common.json) return PrintRowsAsJson(std::move(*statement), "compiles");
-  const Result<std::int64_t> has_profiles = database->QueryInt(
-      "SELECT EXISTS (SELECT 1 FROM profile WHERE kind IN ('kineto', 'nsys', 'libtrace'))");
-  if (!has_profiles) return ReportError(has_profiles.error());
-  if (Result<void> printed = PrintHistory(*statement, run, *has_profiles != 0); !printed)
-    return ReportError(printed.error());
-  return kExitDone;
+  return RunRowsAnswer(
+      {"history",
+       "The compiles in order of time: when, how long by phase, status, graph breaks, recompiles "
+       "and why, caches; with profiles how often each was called, and how long it ran.",
+       kQuery, "compiles", &PrintHistory},
+      arguments);
 }
 
 }  // namespace tlparse

@@ -21,7 +21,7 @@ constexpr char kQuery[] =
     "ORDER BY f.run_id, c.rank, c.process_id, c.frame_id, c.frame_compile_id, m.record_id, "
     "m.ordinal";
 
-Result<void> PrintRecompiles(Statement& row, const RunFilter& runs) {
+Result<void> PrintRecompiles(Database&, Statement& row, const RunFilter& runs) {
   Table table = runs.MakeTable({{"rank"},
                                 {"compile"},
                                 {"function"},
@@ -48,28 +48,11 @@ Result<void> PrintRecompiles(Statement& row, const RunFilter& runs) {
 }  // namespace
 
 int RunRecompiles(std::span<const std::string> arguments) {
-  Arguments app(
-      "Why frames were compiled again: each earlier compile that was tried and the guard that "
-      "failed.",
-      "recompiles");
-  AnswerArguments common;
-  std::optional<std::int64_t> rank;
-  RunFilter run;
-  AddAnswerArguments(app, common);
-  app.Add("--rank", rank, "only this rank");
-  run.AddTo(app);
-  if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  Result<Database> database = OpenAnswerDatabase(common.database);
-  if (!database) return ReportError(database.error());
-  Result<Statement> statement = database->Prepare(kQuery);
-  if (!statement) return ReportError(statement.error());
-  statement->Bind(1, rank);
-  if (Result<void> bound = run.Bind(*database, 2, *statement); !bound)
-    return ReportError(bound.error());
-  if (common.json) return PrintRowsAsJson(std::move(*statement), "recompiles");
-  if (Result<void> printed = PrintRecompiles(*statement, run); !printed)
-    return ReportError(printed.error());
-  return kExitDone;
+  return RunRowsAnswer({"recompiles",
+                        "Why frames were compiled again: each earlier compile that was tried and "
+                        "the guard that failed.",
+                        kQuery, "recompiles", &PrintRecompiles},
+                       arguments);
 }
 
 }  // namespace tlparse

@@ -124,7 +124,9 @@ Result<void> ClassFinder::FindMissingCompiles() {
     ASSIGN_OR_RETURN(
         const std::string reason,
         database_.QueryText(
-            "SELECT reason FROM recompile WHERE compile_id = ? ORDER BY ordinal LIMIT 1",
+            "SELECT group_concat(text, '; ') FROM (SELECT CASE WHEN prior_label IS NULL OR guard "
+            "IS NULL THEN reason ELSE prior_label || ': ' || guard END AS text FROM recompile "
+            "WHERE compile_id = ? ORDER BY record_id, ordinal)",
             compile_id));
     finding.cause.text =
         few_have_it ? "compiled on these ranks only" : "not compiled on these ranks";

@@ -14,6 +14,17 @@
 namespace tlparse {
 namespace {
 
+// One recompile: what each cache entry that was tried failed on, the newest entry first.
+struct Recompile {
+  std::string label;
+  bool is_refused = false;  // by the limit
+  struct Entry {
+    std::string label;  // of the earlier compile; empty: unknown
+    RecompileReason reason;
+  };
+  std::vector<Entry> entries;
+};
+
 // The recompiles of one function.
 struct Function {
   std::string name, file;
@@ -23,8 +34,9 @@ struct Function {
   std::map<std::pair<RankIndex, std::string>, std::size_t> silent_of_frame;  // of those, by frame
   std::set<std::int32_t> slots;
   std::vector<std::int64_t> ids;
-  std::vector<RecompileReason> reasons;  // of the rank that recompiled most, in order
-  RankIndex shown = -1;
+  RankIndex shown = -1;               // the first rank that recompiled it
+  std::vector<Recompile> recompiles;  // of that rank, in order
+  std::vector<std::int64_t> shown_ids;
   FindingPlace place;
   std::optional<std::int64_t> since_us;
   bool is_hard_limit = false;
@@ -50,18 +62,42 @@ Function& Of(const FindingContext& context, const JobCompile& compile, Functions
   return function;
 }
 
+Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& refused,
+                         Function& function) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      context.database.Prepare(
+          "SELECT p.text, g.text, r.text, f.text, m.user_line FROM recompile_row m LEFT JOIN "
+          "text_row p ON p.id = m.prior_label_id LEFT JOIN text_row g ON g.id = m.guard_id LEFT "
+          "JOIN text_row r ON r.id = m.reason_id LEFT JOIN text_row f ON f.id = m.user_file_id "
+          "WHERE m.compile_id = ? ORDER BY m.record_id, m.ordinal"));
+  for (const std::int64_t id : function.shown_ids) {
+    Recompile& one = function.recompiles.emplace_back();
+    one.label = context.job.string(context.job.FindCompile(id)->label_id);
+    one.is_refused = refused.contains(id);
+    rows.Bind(1, id);
+    while (true) {
+      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+      if (!has_row) break;
+      one.entries.push_back({std::string(rows.Text(0)),
+                             ParseRecompileReason(rows.Text(1), rows.Text(2), rows.Int(4))});
+      if (one.entries.size() == 1 && function.place.file.empty() && !rows.IsNull(3))
+        function.place = {std::string(rows.Text(3)), rows.Int(4), one.entries.back().reason.code};
+    }
+    rows.Reset();
+  }
+  return {};
+}
+
 Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& refused,
                          Functions& functions) {
   ASSIGN_OR_RETURN(
       Statement rows,
       context.database.Prepare(
-          "SELECT m.compile_id, g.text, r.text, f.text, m.user_line FROM recompile_row m "
-          "LEFT JOIN text_row g ON g.id = m.guard_id LEFT JOIN text_row r ON r.id = m.reason_id "
-          "LEFT JOIN text_row f ON f.id = m.user_file_id WHERE m.ordinal = 0 ORDER BY "
-          "m.record_id"));
+          "SELECT compile_id FROM recompile_row WHERE ordinal = 0 ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
+    if (!has_row) break;
     const JobCompile* compile = context.job.FindCompile(rows.Int(0));
     if (compile == nullptr) continue;
     Function& function = Of(context, *compile, functions);
@@ -72,11 +108,11 @@ Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& 
     if (compile->start_us != 0 && (!function.since_us || compile->start_us < *function.since_us))
       function.since_us = compile->start_us;
     if (function.shown < 0) function.shown = compile->participant;
-    if (function.shown != compile->participant || function.reasons.size() >= 1000) continue;
-    function.reasons.push_back(ParseRecompileReason(rows.Text(1), rows.Text(2), rows.Int(4)));
-    if (function.place.file.empty() && !rows.IsNull(3))
-      function.place = {std::string(rows.Text(3)), rows.Int(4), function.reasons.back().code};
+    if (function.shown == compile->participant && function.shown_ids.size() < 1000)
+      function.shown_ids.push_back(compile->id);
   }
+  for (auto& [key, function] : functions) RETURN_IF_ERROR(LoadEntries(context, refused, function));
+  return {};
 }
 
 // Returns the compiles that the limit refused.
@@ -111,27 +147,36 @@ Result<std::set<std::int64_t>> LoadLimits(FindingContext& context, Functions& fu
   }
 }
 
-// "n: 1, 2, 3" of the reasons, most frequent subject first.
-std::string Varied(const std::vector<RecompileReason>& reasons) {
-  struct Subject {
-    std::string name;
-    std::vector<std::string> values;
-    std::size_t count = 0;
-  };
+const std::string& SubjectOf(const RecompileReason& reason) {
+  return reason.subject.empty() ? reason.guard : reason.subject;
+}
+
+// What the guards compared, with its values, and how many recompiles it had a part in.
+struct Subject {
+  std::string name;
+  std::vector<std::string> values;
+  std::size_t count = 0;
+  std::size_t last = SIZE_MAX;  // the recompile that was counted last
+
+  void Add(const std::string& value) {
+    if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end())
+      values.push_back(value);
+  }
+};
+
+// "n: 1, 2, 3" of the guards that failed, the subject of most recompiles first.
+std::string Varied(const std::vector<Recompile>& recompiles) {
   std::vector<Subject> subjects;
-  const auto add = [](Subject& subject, const std::string& value) {
-    if (!value.empty() &&
-        std::find(subject.values.begin(), subject.values.end(), value) == subject.values.end())
-      subject.values.push_back(value);
-  };
-  for (const RecompileReason& reason : reasons) {
-    const std::string& name = reason.subject.empty() ? reason.guard : reason.subject;
-    auto found = std::find_if(subjects.begin(), subjects.end(),
-                              [&](const Subject& one) { return one.name == name; });
-    if (found == subjects.end()) found = subjects.insert(subjects.end(), {name, {}, 0});
-    ++found->count;
-    add(*found, reason.value);
-    add(*found, reason.actual);
+  for (std::size_t i = 0; i < recompiles.size(); ++i) {
+    for (const Recompile::Entry& entry : recompiles[i].entries) {
+      const std::string& name = SubjectOf(entry.reason);
+      auto found = std::find_if(subjects.begin(), subjects.end(),
+                                [&](const Subject& one) { return one.name == name; });
+      if (found == subjects.end()) found = subjects.insert(subjects.end(), {name, {}, 0, SIZE_MAX});
+      if (found->last != i) ++found->count, found->last = i;
+      found->Add(entry.reason.value);
+      found->Add(entry.reason.actual);
+    }
   }
   std::stable_sort(subjects.begin(), subjects.end(),
                    [](const Subject& a, const Subject& b) { return a.count > b.count; });
@@ -149,23 +194,71 @@ std::string Varied(const std::vector<RecompileReason>& reasons) {
   return text;
 }
 
-// What to try against the subject that varied most often among those that advice is known for; with
-// how many of the recompiles it is about, if not all.
-std::string AdviceFor(const std::vector<RecompileReason>& reasons) {
-  std::map<std::string, std::size_t> counts;
-  for (const RecompileReason& reason : reasons) ++counts[reason.subject];
-  std::string best;
-  std::size_t most = 0;
-  for (const RecompileReason& reason : reasons) {
-    const std::size_t count = counts[reason.subject];
-    if (count <= most) continue;
-    std::string advice = AdviceForRecompiles(reason);
-    if (advice.empty()) continue;
-    best = std::move(advice);
-    most = count;
+// What to try against the subject of most recompiles among those that advice is known for; with how
+// many of the recompiles name it, if not all. What the limit refused is none.
+std::string AdviceFor(const std::vector<Recompile>& recompiles) {
+  struct Advice {
+    std::string text;
+    std::size_t all = 0, made = 0;
+  };
+  std::map<std::string, Advice> known;
+  std::vector<std::string> order;
+  std::size_t made = 0;
+  for (const Recompile& one : recompiles) {
+    if (!one.is_refused) ++made;
+    std::set<std::string> own;
+    for (const Recompile::Entry& entry : one.entries) {
+      if (!own.insert(SubjectOf(entry.reason)).second) continue;
+      const auto [found, is_new] = known.try_emplace(SubjectOf(entry.reason));
+      if (is_new) order.push_back(found->first);
+      if (found->second.text.empty()) found->second.text = AdviceForRecompiles(entry.reason);
+      ++found->second.all;
+      if (!one.is_refused) ++found->second.made;
+    }
   }
-  if (best.empty() || most == reasons.size()) return best;
-  return fmt::format("{} ({} of the {} recompiles)", best, most, reasons.size());
+  const Advice* best = nullptr;
+  for (const std::string& subject : order) {
+    const Advice& advice = known[subject];
+    if (!advice.text.empty() && (best == nullptr || advice.all > best->all)) best = &advice;
+  }
+  if (best == nullptr) return {};
+  if (best->all == recompiles.size() || made == 0) return best->text;
+  return fmt::format("{} ({} of the {} recompiles name{} it)", best->text, best->made, made,
+                     best->made == 1 ? "s" : "");
+}
+
+// "0/2 after 0/1: n == 2; after 0/0: dtype of x …; 0/3 …": the guards that failed. Where older
+// entries failed on the same as a newer one, with values of their own, the newer one is shown.
+std::string FailedGuards(const std::vector<Recompile>& recompiles) {
+  constexpr std::size_t kMost = 12;
+  std::string text;
+  std::size_t shown = 0, left_out = 0;
+  for (const Recompile& one : recompiles) {
+    std::vector<std::pair<std::string, std::string>> guards;  // guard, labels
+    std::set<std::string> subjects;
+    for (const Recompile::Entry& entry : one.entries) {
+      const std::string guard = Shorten(entry.reason.guard, 160);
+      auto found = std::find_if(guards.begin(), guards.end(),
+                                [&](const auto& known) { return known.first == guard; });
+      if (found == guards.end()) {
+        if (!subjects.insert(SubjectOf(entry.reason)).second) continue;
+        found = guards.insert(guards.end(), {guard, {}});
+      }
+      if (!entry.label.empty()) found->second += (found->second.empty() ? "" : ",") + entry.label;
+    }
+    for (std::size_t i = 0; i < guards.size(); ++i) {
+      if (++shown > kMost) {
+        ++left_out;
+        continue;
+      }
+      const auto& [guard, labels] = guards[i];
+      text += fmt::format("{}{}{}{}{}", text.empty() ? "" : "; ", i == 0 ? one.label : "",
+                          i == 0 && !labels.empty() ? " " : "",
+                          labels.empty() ? "" : "after " + labels, ": " + guard);
+    }
+  }
+  if (left_out > 0) text += fmt::format("; and {} more", left_out);
+  return text;
 }
 
 // A recompile on some ranks only is a divergence. If that is reported, the last finding becomes
@@ -255,7 +348,7 @@ std::string TitleOf(const FindingContext& context, const Function& function,
                : who.size() == context.job.participants().size()
                    ? fmt::format(" on each of the {} ranks", who.size())
                    : " on each of " + context.WhoInside(who);
-    if (const std::string varied = Varied(function.reasons); !varied.empty())
+    if (const std::string varied = Varied(function.recompiles); !varied.empty())
       title += fmt::format(" ({})", varied);
   }
   if (function.IsLimit()) title += LimitText(function, range.most > 0);
@@ -277,21 +370,14 @@ void Tell(FindingContext& context, const Function& function) {
   finding.function = function.name;
   finding.since_us = function.since_us;
   finding.title = TitleOf(context, function, who);
-  finding.cause = Varied(function.reasons);
+  finding.cause = Varied(function.recompiles);
   finding.place = PlaceOf(function);
   if (function.IsLimit())
     finding.detail = fmt::format("The first compile that was refused: {}.", function.limit_compile);
-  std::vector<std::string> guards;
-  finding.suggestion = AdviceFor(function.reasons);
-  for (const RecompileReason& reason : function.reasons) {
-    if (guards.size() < 8) guards.push_back(Shorten(reason.guard, 160));
-  }
-  if (!guards.empty()) {
-    finding.detail += finding.detail.empty() ? "Guards that failed: " : " Guards that failed: ";
-    for (std::size_t i = 0; i < guards.size(); ++i)
-      finding.detail += (i == 0 ? "" : "; ") + guards[i];
-    finding.detail += '.';
-  }
+  finding.suggestion = AdviceFor(function.recompiles);
+  if (const std::string guards = FailedGuards(function.recompiles); !guards.empty())
+    finding.detail +=
+        fmt::format("{}Guards that failed: {}.", finding.detail.empty() ? "" : " ", guards);
   finding.query = fmt::format("SELECT * FROM recompile WHERE compile_id IN {} ORDER BY record_id",
                               IdList(function.ids));
   FoldIntoDivergence(context);
