@@ -34,15 +34,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kLeastStep(300);  // between two looks at the files
-constexpr std::chrono::milliseconds kMostStep(1000);
-constexpr std::chrono::seconds kLeastSearch(2);       // between two looks for new files
-constexpr std::chrono::milliseconds kLeastView(500);  // between two looks at the database
+// Each step has costs of its own: few steps, but what is written is in the database within 2 s.
+constexpr std::chrono::milliseconds kStep(1000);  // between two looks at the files
+constexpr std::chrono::seconds kLeastSearch(1);   // between two looks for new files
+constexpr std::chrono::seconds kLeastView(2);     // between two looks at the database
 constexpr std::chrono::seconds kMostView(5);
 // Of the time that following itself took, so much may go into answers; and so much of the time that
 // has passed.
-constexpr double kViewShare = 0.25;
-constexpr double kIdleShare = 0.01;
+constexpr double kViewShare = 0.15;
+constexpr double kIdleShare = 0.005;
 
 std::atomic<bool> stop_asked = false;
 void AskToStop(int) { stop_asked = true; }
@@ -233,16 +233,16 @@ Result<void> Watch::Follow() {
     }
     if (IsIdle()) return {};
     if (feed_) {
-      ASSIGN_OR_RETURN(const bool has_more, feed_->Read(kLeastStep));
+      ASSIGN_OR_RETURN(const bool has_more, feed_->Read(kStep));
       if (has_more) continue;
       RETURN_IF_ERROR(Search());
       RETURN_IF_ERROR(follower_->Step());
       return {};
     }
     const auto began = Clock::now();
-    events_.Wait(kMostStep);
+    events_.Wait(kStep);
     // What is written at once is read at once.
-    const auto rest = kLeastStep - (Clock::now() - began);
+    const auto rest = kStep - (Clock::now() - began);
     if (rest > Clock::duration::zero() && !stop_asked)
       usleep(static_cast<useconds_t>(
           std::chrono::duration_cast<std::chrono::microseconds>(rest).count()));
@@ -256,16 +256,17 @@ Result<void> Watch::Follow() {
 Result<void> Watch::Complete() {
   RETURN_IF_ERROR(follower_->Finish());
   const bool has_rows = !Live().logs.empty();
+  FoundInputs found;
+  if (!feed_) {
+    if (Result<FoundInputs> inputs = FindInputs(options_.input); inputs) found = std::move(*inputs);
+  }
+  std::erase_if(found.logs, [&](const FoundLog& log) { return follower_->Holds(log); });
   reader_.reset();
   follower_.reset();
   ImportOptions import;
   import.database_path = database_path_;
   import.run_name = run_;
   import.append = import.ends_watch = true;
-  FoundInputs found;
-  if (!feed_) {
-    if (Result<FoundInputs> inputs = FindInputs(options_.input); inputs) found = std::move(*inputs);
-  }
   import.runtime_inputs = found.runtime;
   if (!has_rows && found.runtime.empty()) {
     std::fputs("tlparse: no log has come\n", stderr);
@@ -316,9 +317,6 @@ Result<int> Watch::Run() {
   if (options_.input == "-") feed_.emplace(DirectoryOf(database_path_));
   if (options_.once) {
     RETURN_IF_ERROR(Search());
-    RETURN_IF_ERROR(follower_->Step());
-    // A file that does not grow for a moment shows whether its last record is whole.
-    usleep(250'000);
     RETURN_IF_ERROR(follower_->Step());
   } else {
     RETURN_IF_ERROR(Follow());

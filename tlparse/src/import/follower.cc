@@ -342,6 +342,11 @@ Result<void> Follower::Finish() {
   return Commit();
 }
 
+bool Follower::Holds(const FoundLog& log) const {
+  const auto known = by_path_.find(log.path);
+  return known != by_path_.end() && known->second->IsUnchanged();
+}
+
 std::vector<LogGrowth> Follower::Growth() const {
   std::vector<LogGrowth> growth;
   for (const std::unique_ptr<GrowingLog>& log : logs_) {

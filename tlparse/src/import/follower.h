@@ -62,6 +62,9 @@ class Follower {
   // logs that nobody uses are removed; ImportLogs with `append` makes what is left to make of a run.
   Result<void> Finish();
 
+  // After Finish: whether the run holds the log as it is now.
+  bool Holds(const FoundLog& log) const;
+
   std::int64_t run_id() const { return run_id_; }
   std::vector<LogGrowth> Growth() const;
 

@@ -15,10 +15,10 @@ namespace {
 constexpr std::size_t kTailBytes = 64;
 // A file of so many bytes shows whether it is compressed.
 constexpr std::int64_t kLeastBytes = 4;
-// How long a file must not have grown before its last record is asked whether it is whole.
+// A large record that is written piece by piece is looked at when it has grown by a part of itself,
+// so that the bytes that are looked at stay in proportion to those that are written; or when the
+// file has not grown for so long.
 constexpr std::int64_t kQuietUs = 200'000;
-// A record that is written piece by piece is looked at when it has grown by a part of itself, so
-// that the bytes that are looked at stay in proportion to those that are written.
 constexpr std::int64_t kLargeRecordBytes = 1 << 20;
 
 std::int64_t MtimeNs(const struct ::stat& status) {
@@ -57,7 +57,6 @@ LogChange GrowingLog::Look(std::int64_t now_us) {
   const bool is_changed = status.st_size != seen_size_ || MtimeNs(status) != seen_mtime_ns_;
   if (is_changed) {
     changed_at_us_ = now_us;
-    may_be_whole_ = true;
     if (is_seen_ && status.st_size > seen_size_) {
       grown_at_us_ = std::chrono::duration_cast<std::chrono::microseconds>(
                          std::chrono::system_clock::now().time_since_epoch())
@@ -80,12 +79,10 @@ LogChange GrowingLog::Look(std::int64_t now_us) {
   suspected_.reset();
   if (is_changed && HasOtherBytes()) return LogChange::kRewritten;
   const bool is_quiet = now_us - changed_at_us_ >= kQuietUs;
-  takes_last_ = is_quiet;
   const std::int64_t added = status.st_size - read;
   const auto held = static_cast<std::int64_t>(reader_->held_bytes());
-  if (added > 0 && (is_quiet || held < kLargeRecordBytes || added >= held / 2))
-    return LogChange::kGrown;
-  return is_quiet && may_be_whole_ && held > 0 ? LogChange::kGrown : LogChange::kNone;
+  const bool is_due = is_quiet || held < kLargeRecordBytes || added >= held / 2;
+  return added > 0 && is_due ? LogChange::kGrown : LogChange::kNone;
 }
 
 // What may be an old view of a network file system counts when it lasts.
@@ -117,6 +114,15 @@ void GrowingLog::SetIngested() {
   is_ingested_ = has_rows = true;
 }
 
+bool GrowingLog::IsUnchanged() const {
+  struct ::stat status {};
+  if (::stat(found_.bytes_path().c_str(), &status) != 0 || status.st_size != seen_size_ ||
+      MtimeNs(status) != seen_mtime_ns_)
+    return false;
+  return is_ingested_ || (is_begun() && !IsOtherFile(status) && !reader_->is_odd() &&
+                          status.st_size == reader_->input().compressed_bytes_read());
+}
+
 Result<void> GrowingLog::Begin(ReadShared& shared) {
   struct ::stat status {};
   if (::stat(found_.bytes_path().c_str(), &status) == 0) {
@@ -131,11 +137,9 @@ Result<void> GrowingLog::Begin(ReadShared& shared) {
 }
 
 Result<bool> GrowingLog::Next(Window& window, Tools& tools) {
-  const bool has_records = is_growing_
-                               ? reader_->FillWhole(window, takes_last_ ? &tools.whole : nullptr)
-                               : reader_->Fill(window);
+  const bool has_records =
+      is_growing_ ? reader_->FillWhole(window, &tools.whole) : reader_->Fill(window);
   if (!has_records) {
-    if (is_growing_ && takes_last_) may_be_whole_ = false;
     if (is_growing_) NoteTail();
     return false;
   }
@@ -155,7 +159,6 @@ void GrowingLog::Restart() {
   tail_.clear();
   is_ended_ = false;
   seen_size_ = 0;
-  may_be_whole_ = takes_last_ = false;
   suspected_.reset();
 }
 

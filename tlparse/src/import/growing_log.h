@@ -24,7 +24,7 @@ namespace tlparse {
 // What a look at the file shows.
 enum class LogChange : std::uint8_t {
   kNone,
-  kGrown,      // there are bytes that were not read yet, or the last record may be whole
+  kGrown,      // there are bytes that were not read yet
   kRewritten,  // it was truncated or replaced, or its bytes are others: to be read anew
   kGone,       // there is no such file any more
 };
@@ -66,6 +66,8 @@ class GrowingLog {
   // The next look finds all of the file unread. The rows of what was read are to be removed first.
   void Restart();
   void MarkEnded() { is_ended_ = true; }
+  // Whether the file is as it was when all of it was read.
+  bool IsUnchanged() const;
   // The database holds its bytes as they are by now: it is read anew when it changes.
   void SetIngested();
 
@@ -98,8 +100,6 @@ class GrowingLog {
   std::int64_t seen_size_ = 0;  // at the latest look
   std::int64_t seen_mtime_ns_ = 0;
   std::int64_t changed_at_us_ = 0;  // when a look showed another size
-  bool may_be_whole_ = false;       // its last record was not asked since the file grew
-  bool takes_last_ = false;         // it has not grown for a while
   std::optional<LogChange> suspected_;
   std::int64_t suspected_at_us_ = 0;
   std::string tail_;  // the last bytes that were read of the file

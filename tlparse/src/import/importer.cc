@@ -73,7 +73,6 @@ class Load {
 
   Result<ImportSummary> Run(const std::vector<FoundLog>& logs,
                             const std::vector<SkippedFile>& skipped) {
-    ASSIGN_OR_RETURN(writer_, BatchWriter::Make(database_, tables_));
     ASSIGN_OR_RETURN(const bool run_exists, FindRun());
     // Rows of earlier states of these logs go before anything is taken over from the database.
     std::vector<PipelineFile> files;
@@ -103,6 +102,7 @@ class Load {
       RETURN_IF_ERROR(JoinInputs(database_, summary_.run_id));
       return Finish();
     }
+    ASSIGN_OR_RETURN(writer_, BatchWriter::Make(database_, tables_));
     RETURN_IF_ERROR(Prepare(run_exists));
     summary_.log_count = static_cast<std::int64_t>(files.size());
     Pipeline::Hooks hooks;
@@ -318,7 +318,8 @@ Result<ImportSummary> ImportIntoExisting(const std::vector<FoundLog>& logs,
                    Database::Open(options.database_path, Database::Mode::kAppend));
   RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   Result<ImportSummary> summary = [&]() -> Result<ImportSummary> {
-    RETURN_IF_ERROR(MigrateSchema(database));
+    // What was followed has the tables of this program.
+    RETURN_IF_ERROR(options.ends_watch ? CreateIndexes(database) : MigrateSchema(database));
     Load load(database, options, false, options.threads);
     return load.Run(logs, skipped);
   }();
