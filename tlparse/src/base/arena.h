@@ -8,7 +8,7 @@
 
 namespace tlparse {
 
-// Memory that is given back all at once. Views into it live as long as the arena.
+// Memory that is freed all at once. Views into it live as long as the arena.
 class Arena {
  public:
   std::string_view Copy(std::string_view text) {
@@ -29,7 +29,7 @@ class Arena {
     next_ -= size;
     left_ += size;
   }
-  // Forgets everything but keeps one ordinary block, so that memory circulates instead of growing.
+  // Frees everything but one ordinary block, so that memory is reused instead of growing.
   void Clear();
   std::size_t allocated_bytes() const { return allocated_bytes_; }
 

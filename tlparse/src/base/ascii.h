@@ -1,4 +1,4 @@
-// Kinds of characters, whatever the locale.
+// Character classes, independent of the locale.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// A finished file takes its place so that it is whole there whatever happens, a power cut included.
+// Renames a finished file so that it is complete under its new name even after a power failure.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace tlparse {
 
 // Writes the data of the file `from` to the disk, gives it the name `to` (which is replaced), and
-// writes the directories of both names to the disk. kIo, with the system's words: what was at `to`
-// is still there, or the new file is.
+// writes the directories of both names to the disk. kIo, with the system's message: `to` is then
+// either the old file or the new one.
 Result<void> RenameDurably(const std::string& from, const std::string& to);
 
 }  // namespace tlparse

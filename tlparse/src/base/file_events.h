@@ -1,4 +1,4 @@
-// Waits until something may have changed in directories.
+// Waits until a file in one of several directories may have changed.
 #pragma once
 
 #include <chrono>
@@ -7,8 +7,8 @@
 
 namespace tlparse {
 
-// By inotify where that works; otherwise each wait takes its full time. Changes that other machines
-// make to a network file system are not seen: look at the files after each wait in any case.
+// Uses inotify where it works; otherwise each wait takes its full time. Changes that other machines
+// make to a network file system are not seen: look at the files after every wait.
 class FileEvents {
  public:
   FileEvents();
@@ -16,9 +16,9 @@ class FileEvents {
   FileEvents(const FileEvents&) = delete;  // owns a descriptor
   FileEvents& operator=(const FileEvents&) = delete;
 
-  // From now on changes of the directory's files count. Adding it again does nothing.
+  // Watches the files of the directory from now on. Adding it again does nothing.
   void Add(const std::string& directory);
-  // Returns when something has changed, a signal has come, or the time is over.
+  // Returns when something has changed, a signal was received, or the time is over.
   void Wait(std::chrono::milliseconds longest);
 
  private:

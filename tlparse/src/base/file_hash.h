@@ -1,4 +1,4 @@
-// A file's bytes as a hash that tells whether it has changed.
+// A hash of a file's bytes, by which a change of the file is recognised.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ struct XXH3_state_s;
 
 namespace tlparse {
 
-// XXH3-128 over bytes that come piece by piece, as 32 hex digits.
+// XXH3-128 over bytes that are added piece by piece, as 32 hex digits.
 class ByteHash {
  public:
   ByteHash();
@@ -25,7 +25,7 @@ class ByteHash {
   XXH3_state_s* state_;
 };
 
-// Of the decompressed bytes of `path`. A damaged archive is hashed as far as it can be decoded.
+// Hash of the decompressed bytes of `path`. A damaged archive is hashed as far as it is decodable.
 // kNotFound or kIo if it cannot be opened.
 Result<std::string> HashFile(const std::string& path);
 

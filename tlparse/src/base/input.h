@@ -26,7 +26,7 @@ class InputStream {
   virtual std::int64_t compressed_bytes_read() const = 0;
   // Size of the file on disk (as it was when it was opened); -1 if unknown (pipes).
   virtual std::int64_t total_bytes() const = 0;
-  // Of OpenGrowingInput: from now on the end of the file is the end.
+  // For OpenGrowingInput: from now on the end of the file is the end of the input.
   virtual void EndGrowth() {}
 
   // "none", "gzip" or "zstd".
@@ -35,14 +35,14 @@ class InputStream {
 
 // Opens `path`; "-" is standard input (left open afterwards). gzip and zstd are recognised by
 // their first bytes, not by name; gzip members and zstd frames may follow one another.
-// kNotFound or kIo, with the system's words; a directory is kIo.
+// kNotFound or kIo, with the system's message; a directory is kIo.
 Result<std::unique_ptr<InputStream>> OpenInput(const std::string& path);
 
-// The same for a file that may still grow: at its present end Read returns 0, and goes on from there
-// when it is called again. The file is open only while it is read, and no large buffer is held
-// between the reads of a plain file. Where another file has taken its name, nothing more is read.
-// Zero bytes at the present end of a plain file are left for later: a network file system may show
-// a size before the bytes.
+// The same for a file that may still grow: at its current end Read returns 0, and the next call
+// continues there. The file is open only while it is read, and no large buffer is held between the
+// reads of a plain file. If another file has replaced it under its name, nothing more is read.
+// NUL bytes at the current end of a plain file are not returned yet: a network file system may show
+// a new size before the bytes.
 Result<std::unique_ptr<InputStream>> OpenGrowingInput(const std::string& path);
 
 }  // namespace tlparse

@@ -8,7 +8,7 @@
 
 namespace tlparse {
 
-// As UTF-8; the code point is taken as it is, a surrogate too.
+// Appends a code point as UTF-8; surrogates are not checked for.
 void AppendUtf8(std::uint32_t code_point, std::string& text);
 
 constexpr bool IsHighSurrogate(std::uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
@@ -17,10 +17,10 @@ constexpr std::uint32_t FromSurrogates(std::uint32_t high, std::uint32_t low) {
   return 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff));
 }
 
-// The four hex digits at the start of `text`; nothing if these are none.
+// The value of the four hex digits at the start of `text`; nothing if there are none.
 std::optional<std::uint32_t> HexUnit(std::string_view text);
 
-// The text that the inside of a valid JSON string means.
+// Decodes the inside of a valid JSON string.
 std::string UnescapeJson(std::string_view inside);
 
 }  // namespace tlparse

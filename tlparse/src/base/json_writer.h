@@ -26,7 +26,7 @@ class JsonWriter {
   JsonWriter& Real(double value);  // infinities and NaN become null
   JsonWriter& Bool(bool value);
   JsonWriter& Null();
-  JsonWriter& Raw(std::string_view json);  // JSON text as it is
+  JsonWriter& Raw(std::string_view json);  // JSON text, unchanged
   // nullopt becomes null.
   JsonWriter& OptionalString(const std::optional<std::string>& text) {
     return text ? String(*text) : Null();

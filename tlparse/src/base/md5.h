@@ -27,7 +27,7 @@ std::optional<Md5Digest> ParseMd5Hex(std::string_view text);
 // is refused by our own library context, so this is a broken installation or no memory).
 Md5Digest Md5(std::string_view bytes);
 
-// MD5 of a message that comes in pieces. Aborts as Md5 does.
+// MD5 of a message that is added in pieces. Aborts as Md5 does.
 class Md5Stream {
  public:
   Md5Stream();

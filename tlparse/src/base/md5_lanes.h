@@ -1,4 +1,4 @@
-// The vector part of Md5Many, open to its tests and benchmark.
+// The vector part of Md5Many; a header of its own for its tests and benchmark.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ inline constexpr std::size_t kMaxMd5Lanes = 16;
 struct Md5Kernel {
   std::string_view name;
   std::size_t lanes;
-  // Rough speed of all lanes together as a multiple of OpenSSL's: decides which messages are so
-  // long that they would keep one lane busy while the others have run dry.
+  // Approximate speed of all lanes together as a multiple of OpenSSL's. It decides which messages
+  // are so long that they would keep one lane busy while the others are idle.
   std::size_t speed_up;
   // `state[word * lanes + lane]` is word A…D of a lane; `blocks[lane]` points to block_count * 64
   // readable bytes.
@@ -25,7 +25,7 @@ struct Md5Kernel {
                    std::size_t block_count);
 };
 
-// Those that this processor can run, fastest first; empty where there is none.
+// Kernels that this processor can run, fastest first; may be empty.
 std::span<const Md5Kernel> SupportedMd5Kernels();
 
 // Md5Many with a given kernel.

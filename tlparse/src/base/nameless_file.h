@@ -1,4 +1,4 @@
-// Files that have no name: they are gone when the process is.
+// Temporary files without a name: they disappear when the process ends.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace tlparse {
 
 // A descriptor of a new, empty file on the file system of `directory`, for reading and writing; the
-// caller closes it. kIo with the system's words.
+// caller closes it. kIo with the system's message.
 Result<int> OpenNamelessFile(const std::string& directory);
 
 }  // namespace tlparse

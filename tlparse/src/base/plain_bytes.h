@@ -36,11 +36,11 @@ unsigned SpecialBytes(const char* bytes) {
 #endif
 }
 
-// What cannot stand in a JSON string as it is.
+// Characters that must be escaped in a JSON string.
 inline unsigned JsonSpecialBytes(const char* bytes) { return SpecialBytes<0x20, '"', '\\'>(bytes); }
 
-// Copies what comes before the next special byte, a block at most, and moves both places on. True:
-// `at` is at a special byte now. Needs room for a whole block at `to`.
+// Copies the bytes before the next special byte, at most one block, and advances both positions.
+// True: `at` is now at a special byte. Needs room for a whole block at `to`.
 template <unsigned (*kSpecialBytes)(const char*)>
 bool CopyPlain(const char*& at, const char* end, char*& to) {
   std::array<char, kBlockBytes> tail;

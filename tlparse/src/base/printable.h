@@ -1,4 +1,4 @@
-// Text of a log where a person reads it: nothing in it drives a terminal or turns a line around.
+// Makes text of a log safe to print: no terminal control, no reversed reading direction.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace tlparse {
 
-// Text of a log for a person: control characters (escape sequences, bidirectional overrides) become
-// visible escapes, so that a log cannot drive the terminal. Newlines become ⏎ unless
+// Control characters (escape sequences, bidirectional overrides) become visible escapes, so that a
+// log cannot control the terminal. Newlines become ⏎ unless
 // `keep_newlines`.
 std::string Printable(std::string_view text, bool keep_newlines = false);
 

@@ -1,4 +1,4 @@
-// A file that does not outlive its process where somebody ends it: Ctrl+C, SIGTERM, SIGHUP.
+// Deletes a temporary file when the process is ended by Ctrl+C, SIGTERM or SIGHUP.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace tlparse {
 
-// As long as it lives, one of these signals deletes the file `path`, if there is one, before the
-// process ends by it. A signal that is ignored (nohup) stays so. For a few files at once; what is
-// one too many is left behind.
+// While an object exists, one of these signals deletes the file `path`, if there is one, before the
+// process ends by it. A signal that is ignored (nohup) stays ignored. Works for a few files at a
+// time; a file beyond that limit is not deleted.
 class RemoveOnSignal {
  public:
   explicit RemoveOnSignal(std::string path);

@@ -14,11 +14,11 @@ enum class ErrorCode {
   kNotFound,      // a path, table or row that was named does not exist
   kIo,            // exists, but cannot be read or written (permissions, I/O, disk full)
   kUsage,         // the request makes no sense
-  kNotATrace,     // readable, but not what it should be
-  kDamagedInput,  // broke in the middle; what came before was delivered
+  kNotATrace,     // readable, but not of the expected kind
+  kDamagedInput,  // cut or damaged; what came before the damage was delivered
   kBadJson,
-  kDatabase,  // SQLite said no
-  kRefused,   // would destroy something that is not ours
+  kDatabase,  // an error of SQLite
+  kRefused,   // would destroy something that tlparse did not write
   kInternal,  // our bug
 };
 

@@ -1,5 +1,5 @@
-// CPU time of an ingest by stage, for --verbose and ./bench.sh: what one stage costs says how much
-// more cores can help.
+// CPU time of an ingest by stage, for --verbose and ./bench.sh: it shows how much more cores can
+// help.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 
 namespace tlparse {
 
-// Reading, typing and writing take one window at a time, verifying several; storing is what of
-// writing has a thread of its own (see WriteBehind); finishing is what
-// follows in the database (indexes, joins); the last two are tasks of the report.
+// Reading, typing and writing handle one window at a time, verifying several. Storing is the part
+// of writing that runs on a thread of its own (see WriteBehind). Finishing is the work in the
+// database after that (indexes, joins). The last two are tasks of the report.
 enum class Stage : std::uint8_t {
   kReading,
   kVerifying,
@@ -43,7 +43,7 @@ class StageTimes {
   Values longest_ns_{};
 };
 
-// Adds the CPU time that this thread takes while it lives. `times` may be null: nothing is measured.
+// Adds the CPU time of this thread during its lifetime. `times` may be null: nothing is measured.
 class StageTimer {
  public:
   StageTimer(StageTimes* times, Stage stage);

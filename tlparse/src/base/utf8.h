@@ -1,4 +1,4 @@
-// What may be stored as text.
+// Checks and replaces bytes that cannot be stored as SQLite TEXT.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Bytes that grow without being zeroed first, with readable slack behind them (simdjson reads past
-// the end).
+// A growing buffer that does not zero new bytes and has readable slack after them (simdjson reads
+// past the end).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The JSON object of a header line (reference 2): which record it is, whose, and what payload it
-// names.
+// The JSON object of a header line (reference 2): the kind of record, its rank and compile, and
+// the MD5 of its payload.
 #pragma once
 
 #include <simdjson.h>
@@ -14,28 +14,28 @@
 
 namespace tlparse {
 
-// Members that are not present, null, or of a wrong type are empty.
+// Members that are absent, null or of a wrong type are empty.
 struct Envelope {
   std::string_view kind;  // the record key; empty: none or several candidates
   std::string_view
-      name;  // metadata.name of an artifact; no data: it has none (a name may be empty)
-  std::optional<std::int64_t> rank;      // one that can be (base/rank.h)
-  std::optional<std::int64_t> bad_rank;  // one that cannot
+      name;  // metadata.name of an artifact; data() is null if absent (a name may be empty)
+  std::optional<std::int64_t> rank;      // in range (base/rank.h)
+  std::optional<std::int64_t> bad_rank;  // out of range
   std::optional<std::int64_t> compiled_autograd_id;
   std::optional<std::int64_t> frame_id;
   std::optional<std::int64_t> frame_compile_id;
   std::optional<std::int64_t> attempt;
   std::string_view subgraph_name;
   std::optional<Md5Digest> payload_hash;
-  bool names_payload = false;       // has_payload is there (payload_hash empty: it is no MD5)
+  bool names_payload = false;       // has_payload is present (payload_hash empty: not an MD5)
   bool has_stack = false;           // envelope member `stack`, a list
   bool has_metadata_stack = false;  // metadata.stack or metadata.user_stack
   bool has_several_keys = false;    // several candidates, and not exactly one of them is known
-  // Candidates beside the known one, ", " between them; cut after some. The only member that owns
-  // its text.
+  // The candidates other than the known one, separated by ", ", at most a few. The only member that
+  // owns its text.
   std::string unknown_members;
   bool is_trivial = false;  // the metadata is {}
-  // Not strict JSON as it stands (NaN, lone surrogate, duplicate member, …): `metadata` is the
+  // The header is not strict JSON (NaN, lone surrogate, duplicate member, …): `metadata` is the
   // strict form of the record key's value.
   bool was_repaired = false;
   std::string_view
@@ -46,12 +46,12 @@ struct Envelope {
 // Parses header JSON. Single-threaded; one instance per thread.
 class EnvelopeParser {
  public:
-  // Whether this is a record key; asked only where an envelope has several candidates.
+  // Whether this is a record key; called only for an envelope with several candidates.
   using IsRecordKey = bool (*)(std::string_view);
   explicit EnvelopeParser(IsRecordKey is_record_key = nullptr) : is_record_key_(is_record_key) {}
 
-  // `json` must be readable for SIMDJSON_PADDING bytes behind its end. The views of the result live
-  // until the next call. Nothing if the text is no JSON object even after repair.
+  // `json` must be readable for SIMDJSON_PADDING bytes after its end. The views of the result live
+  // until the next call. Nothing if the text is not a JSON object even after repair.
   const Envelope* Parse(std::string_view json);
 
  private:

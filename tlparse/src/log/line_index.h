@@ -1,5 +1,5 @@
-// Finds where chunks begin: a chunk is a line that does not start with a TAB, with the TAB lines
-// that follow it.
+// Finds the lines that do not start with a TAB. Such a line and the TAB lines after it are one
+// chunk.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct ChunkStart {
   std::int64_t line;   // 0-based line in the window
 };
 
-// Appends the chunk starts of `bytes` to `starts`; the first byte always starts a chunk. Returns
+// Appends the starts of chunks in `bytes` to `starts`; the first byte always starts one. Returns
 // the number of LFs. Only LF ends a line: payloads contain CR, NUL, U+2028 (reference 1.4).
 std::int64_t FindChunks(std::string_view bytes, std::vector<ChunkStart>& starts);
 

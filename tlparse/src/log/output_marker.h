@@ -7,8 +7,8 @@
 namespace tlparse {
 
 inline constexpr std::string_view kMarkerFileName = ".tlparse-output";
-// One of these stands in every directory that a tlparse wrote, ours or the Rust one; a search for
-// logs enters none of them.
+// One of these files is in every directory that a tlparse wrote, this one or the Rust one; a search
+// for logs does not enter such a directory.
 inline constexpr std::string_view kOutputFileNames[] = {kMarkerFileName, "compile_directory.json"};
 
 }  // namespace tlparse

@@ -1,5 +1,5 @@
-// The table of payloads already seen, so that a repeated payload costs a comparison instead of an
-// MD5 and an insert. Memory is bounded whatever the number of payloads: a full hash table is
+// The table of known payloads: a repeated payload costs a comparison instead of an MD5 and an
+// insert. Memory is bounded regardless of the number of payloads: a full hash table is
 // sorted, written to an unlinked temporary file and looked up there (a Bloom filter of 10 bits an
 // entry keeps most misses away from the file).
 #pragma once
@@ -16,12 +16,12 @@
 
 namespace tlparse {
 
-// Find may be called by several threads at once, while nobody calls another function.
+// Find may be called by several threads at once, as long as no thread calls another function.
 class PayloadIndex {
  public:
   struct Entry {
     Md5Digest md5;
-    // Keyed hash of the bytes as they stand in a log (a cheap first comparison); 0 = unknown.
+    // Keyed hash of the bytes as in the log, with TABs (a cheap first comparison); 0 = unknown.
     std::uint64_t fingerprint;
     // The payload's row in the database.
     std::uint32_t id;
@@ -29,7 +29,7 @@ class PayloadIndex {
 
   // Temporary files are made in `spill_directory`, only if needed, and vanish with the process.
   // The hash table takes 32 bytes a slot, at most 3 of 4 slots are taken, and it never takes more
-  // than `max_table_bytes` (at least 1 kB; while it doubles, the old half exists beside it).
+  // than `max_table_bytes` (at least 1 kB; while it doubles, the old half exists as well).
   // Of spilled runs the Bloom filters (1.25 bytes an entry) and the first 8 bytes of every 128th
   // entry stay in memory; 4 kB of the file are read where a filter lets an entry pass.
   explicit PayloadIndex(std::string spill_directory, std::size_t max_table_bytes = 16 << 20);
@@ -40,7 +40,7 @@ class PayloadIndex {
   // Nothing if unknown.
   std::optional<Entry> Find(const Md5Digest& md5) const;
 
-  // Requires that Find(entry.md5) is nothing (not checked). kIo if a temporary file cannot
+  // Requires that Find(entry.md5) returns nothing (not checked). kIo if a temporary file cannot
   // be written (disk full); the index then still holds everything inserted before.
   Result<void> Insert(const Entry& entry);
 
@@ -52,8 +52,8 @@ class PayloadIndex {
   // Number of entries, those of AddSortedRun included.
   std::size_t size() const;
 
-  // All entries that Insert added, ascending by md5 (memcmp order). Ends the index: call nothing
-  // else afterwards.
+  // All entries that Insert added, ascending by md5 (memcmp order). Call no other function
+  // afterwards.
   Result<void> ForEachSorted(const std::function<void(const Entry&)>& visit);
 
  private:

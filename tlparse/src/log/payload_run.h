@@ -1,5 +1,5 @@
-// What a PayloadIndex puts into files when its table is full: runs of slots, sorted, with a filter
-// in memory. Nobody else needs this.
+// Sorted runs of slots, which a PayloadIndex writes to files when its table is full, each with a
+// filter in memory. Internal to PayloadIndex.
 #pragma once
 
 #include <array>
@@ -54,8 +54,8 @@ inline Entry ToEntry(const Slot& slot) {
   return entry;
 }
 
-// Digests come from a log, so they may be chosen: without the seed nobody can choose them so that
-// they share a slot.
+// Digests come from a log and may be chosen by an attacker; the random seed keeps chosen digests
+// from sharing a slot.
 class Hasher {
  public:
   Hasher() {
@@ -122,7 +122,7 @@ class TemporaryFile {
   }
   Result<void> Flush();
   // Fills `slots` with those from the one numbered `first`, which must be flushed. False if the
-  // file cannot be read (LastError tells, called at once).
+  // file cannot be read (LastError returns why, if called at once).
   bool Read(std::size_t first, std::span<Slot> slots) const;
   Error LastError() const;
   // Number of slots.
@@ -144,9 +144,9 @@ class SortedRun {
   // `file` holds at least one slot and is flushed. `is_existing`: see PayloadIndex::AddSortedRun.
   static Result<SortedRun> Make(TemporaryFile file, const Hasher& hash, bool is_existing);
 
-  // Sets *found and returns true if there is such a key. A block that cannot be read is one without
-  // the key: what is in it then is stored once more, which the database refuses; nothing is lost
-  // silently.
+  // Sets *found and returns true if there is such a key. A block that cannot be read counts as one
+  // without the key: a payload in it is then stored again, which the database refuses; nothing is
+  // lost silently.
   bool Find(const Key& key, std::uint64_t hash, Slot* found) const;
 
   std::size_t size() const { return file_.size(); }
@@ -157,8 +157,8 @@ class SortedRun {
   class Reader {
    public:
     explicit Reader(const SortedRun& run) : run_(&run) {}
-    // nullptr behind the last one, and if the file cannot be read (is_at_end() tells). Valid until
-    // the next call.
+    // nullptr after the last one, and if the file cannot be read (is_at_end() is then false). Valid
+    // until the next call.
     const Slot* Next() {
       if (at_ == buffer_.size() && !Fill()) return nullptr;
       ++position_;

@@ -1,5 +1,5 @@
-// Payload lines and what they spell (reference 1.4): every line starts with one TAB, lines are
-// joined by LF.
+// Decodes payload lines (reference 1.4): every line starts with one TAB, lines are joined by LF.
+// Also joins the lines of payloads that were torn apart.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,24 @@ namespace tlparse {
 
 // The payload in `raw` (TAB lines, the first TAB included, the last LF not): what PyTorch hashed.
 // `remove_cr` drops one CR before every line end and the end. Returns the number of bytes written
-// to `to`, at most raw.size(); up to kRemoveTabsSlack bytes behind them are scratch. Reads up to 16
-// bytes behind the end of `raw` (windows and arenas have that slack).
+// to `to`, at most raw.size(); up to kRemoveTabsSlack bytes after them are overwritten. Reads up to
+// 16 bytes past the end of `raw` (windows and arenas have that slack).
 inline constexpr std::size_t kRemoveTabsSlack = 16;
 std::size_t RemoveTabs(std::string_view raw, bool remove_cr, char* to);
 
-// Whether every line of `raw` ends in CR: what a transport in text mode does to a file.
+// Whether every line of `raw` ends in CR, as after a transfer in text mode.
 bool EveryLineEndsInCr(std::string_view raw);
 
-// A payload whose lines do not stand together: foreign lines stand between them, or an aggregator
-// gave each one a prefix. All texts are TAB lines, the first TAB included, the last LF not, and
+// A payload whose lines are not contiguous: foreign lines are between them, or an aggregator gave
+// each one a prefix. All texts are TAB lines, the first TAB included, the last LF not, and must
 // outlive the object.
 class TornPayload {
  public:
-  // `lines` (empty: none) stand where they should; `claimed` tells when the payload is complete.
+  // `lines` (may be empty) directly follow the header; `claimed` is the MD5 of the whole payload.
   TornPayload(std::string_view lines, const Md5Digest& claimed);
-  // Takes lines that follow those it has; false: it is complete without them.
+  // Appends lines; false: the payload is complete without them.
   bool Add(std::string_view lines);
-  // All lines, as if nothing had torn them apart.
+  // All lines, joined.
   std::string_view Join(Arena& arena) const;
 
  private:

@@ -1,6 +1,6 @@
-// Names that PyTorch chooses and may change with any version, and the versions in which each was seen
-// in a log. What a log holds beside them is new: `tlparse import-log --unknown` lists it. (Record
-// keys and artifacts are named by the families that type them, in TLPARSE_ARTIFACT.)
+// Names that PyTorch may change with any version, and the versions in which each was seen in a log.
+// `tlparse import-log --unknown` lists the names of a log that are not here. (Record keys and names
+// of artifacts are declared by the families that type them, in TLPARSE_ARTIFACT.)
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ enum class PytorchNameKind : std::uint8_t {
 };
 
 struct PytorchName {
-  std::string_view name;     // a '*' stands for any text
+  std::string_view name;     // '*' matches any text
   std::string_view seen_in;  // versions of PyTorch, or "libtrace"
 };
 
 std::span<const PytorchName> KnownNames(PytorchNameKind kind);
-// nullptr: new.
+// nullptr: unknown.
 const PytorchName* FindKnownName(PytorchNameKind kind, std::string_view name);
 
 }  // namespace tlparse

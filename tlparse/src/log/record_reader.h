@@ -27,18 +27,18 @@ class RecordReader {
   explicit RecordReader(std::unique_ptr<InputStream> input, std::size_t window_bytes = kWindowBytes,
                         std::size_t max_record_bytes = kMaxRecordBytes);
 
-  // The first step of reading: fills `window` (cleared first) with the bytes of whole records.
-  // False: the file had ended before; window is empty. With the last window ends_file is true.
-  // Input errors are findings.
+  // The first step of reading: clears `window` and fills it with the bytes of whole records. False:
+  // the file has ended and the window is empty. In the last window ends_file is true. Input errors
+  // become findings.
   bool Fill(Window& window);
-  // The same of an input that may still grow (OpenGrowingInput): the records that nothing written
-  // later can change. With `whole`, which parses its envelope, the last one counts as such if it is
-  // whole by itself: its payload has the claimed MD5, or it names none. False: no more by now. What
-  // is read does not depend on where the file was cut by the calls unless is_odd().
+  // The same for an input that may still grow (OpenGrowingInput): returns the records that no later
+  // bytes can change. With `whole`, which parses the envelope, the last record is included if it is
+  // complete: its payload has the claimed MD5, or it claims none. False: nothing more yet. The
+  // records do not depend on how the calls divide the file, unless is_odd().
   bool FillWhole(Window& window, EnvelopeParser* whole);
-  // From now on Fill reads what is left.
+  // The file will not grow: from now on Fill reads the rest.
   void EndGrowth() { input_->EndGrowth(); }
-  // Payload lines followed a record that had been taken for whole: the file should be read anew.
+  // Payload lines followed a record that was taken for complete: the file should be read again.
   bool is_odd() const { return is_odd_; }
   // Bytes that were read and belong to no record yet.
   std::size_t held_bytes() const { return carry_.size(); }
@@ -49,16 +49,16 @@ class RecordReader {
   const InputStream& input() const { return *input_; }
 
  private:
-  // How far a file that may grow is taken.
+  // How much of a file that may grow is read.
   struct Growth {
     bool may_grow = false;
     EnvelopeParser* whole = nullptr;
   };
-  // Reads until the window holds a whole record; returns where the unfinished one begins. 0 of an
-  // input that may grow: nothing is whole yet.
+  // Reads until the window holds a whole record; returns where the unfinished one begins. 0 for an
+  // input that may grow: no record is complete yet.
   std::size_t ReadRecords(Window& window, const Growth& growth);
   std::size_t CutOfGrowing(const Window& window, EnvelopeParser* whole) const;
-  // What ReadRecords has found is the window; what is behind it is carried over.
+  // Ends the window there; the bytes after it are carried over to the next one.
   void Take(Window& window);
   void NoteOdd(const Window& window);
 

@@ -1,4 +1,4 @@
-// Logs that come by standard input, as `tail -f` of one or of several files writes them.
+// Logs read from standard input, in the format that `tail -f` writes for one or several files.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace tlparse {
 
-// Their bytes are kept in files without a name. A name of the input is never opened: its log has
-// the path "-/" + name, and "-" where no header came.
+// Their bytes are kept in files without a name. A file named in the input is never opened: its log
+// has the path "-/" + name, or "-" if there was no header.
 class StandardFeed {
  public:
   // `directory`: on whose file system the bytes are kept.
@@ -22,9 +22,9 @@ class StandardFeed {
   StandardFeed(const StandardFeed&) = delete;  // owns descriptors
   StandardFeed& operator=(const StandardFeed&) = delete;
 
-  // Takes what comes within the time; false: the input has ended. kUsage: too many files.
+  // Reads what arrives within the time; false: the input has ended. kUsage: too many files.
   Result<bool> Read(std::chrono::milliseconds longest);
-  // All logs by now, in the order in which they came.
+  // All logs so far, in the order in which they appeared.
   const std::vector<FoundLog>& logs() const { return logs_; }
 
  private:

@@ -1,4 +1,4 @@
-// What `tail -f` of several files writes, split by file.
+// Splits the output of `tail -f` of several files by file.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace tlparse {
 
 // A line "==> name <==" switches the file. The line feed before it is tail's, not the file's: it
 // comes before each header but the first, even within a line of the file. A file whose own line
-// looks like a header cannot be told from one.
+// looks like a header is taken for one.
 class TailSplitter {
  public:
-  // Bytes of the file of that name; none: its header came. Before the first header the name is
-  // empty.
+  // Bytes of the file of that name; no bytes: only its header was read. Before the first header the
+  // name is empty.
   using Sink = std::function<Result<void>(const std::string& name, std::string_view bytes)>;
   explicit TailSplitter(Sink sink) : sink_(std::move(sink)) {}
 
-  // The next bytes, cut anywhere. Those that may be part of a header are held back.
+  // The next bytes; they may end anywhere. Bytes that may be part of a header are held back.
   Result<void> Add(std::string_view bytes);
-  // Nothing has come for a while: a line feed at the end of a line that was held back is the file's.
+  // No input for a while: a line feed that was held back belongs to the file.
   Result<void> Pause();
-  // The end: what was held back is the file's.
+  // End of the input: what was held back belongs to the file.
   Result<void> End();
 
  private:

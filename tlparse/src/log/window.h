@@ -26,7 +26,7 @@ struct LogRecord {
   Envelope envelope;  // its views are valid
   PayloadState payload_state = PayloadState::kAbsent;
   std::int64_t payload_id = 0;  // 0: no payload
-  bool payload_is_new = false;  // first time in this database: must be stored
+  bool payload_is_new = false;  // not in the database yet: must be stored
   // The next three are set if the payload is new.
   bool payload_is_text = false;  // valid UTF-8 without NUL
   Md5Digest payload_md5{};       // true MD5 of the content
@@ -44,8 +44,8 @@ struct ImportFinding {
   std::int64_t line_count = 1;
 };
 
-// What one stretch of a file (about 2 MiB, or one record if that is larger) holds. Read in three
-// steps: RecordReader::Fill, WindowVerifier, WindowSettler.
+// One stretch of a file (about 2 MiB, or one record if that is larger). It is read in three steps:
+// RecordReader::Fill, WindowVerifier, WindowSettler.
 struct Window {
   ByteBuffer bytes;  // the stretch
   Arena arena;       // payloads without tabs, joined pieces, envelope strings
@@ -54,18 +54,18 @@ struct Window {
   bool ends_file = false;
   void Clear();
 
-  // From here on what one step of reading leaves for the next.
-  std::size_t end = 0;           // of the stretch; the next window begins with what is behind
+  // The members below pass data from one step of reading to the next.
+  std::size_t end = 0;           // of the stretch; the next window begins here
   std::int64_t file_offset = 0;  // of the first byte, in the file
-  std::int64_t line_feeds = 0;   // in the stretch. Until it is known how many are in front of it,
-                                 // lines of records and findings count from its first one
+  std::int64_t line_feeds = 0;   // in the stretch. Until the line number of its start is known,
+                                 // lines of records and findings count from its first line
   std::optional<ImportFinding> input_error;  // with the last window
-  std::size_t timeless_count = 0;  // records in front of the first one with a possible time
+  std::size_t timeless_count = 0;            // records before the first one with a valid time
   std::optional<PrefixTimeUs> last_time_us;  // of the last record that has one
   // Payloads that were unknown when the window was verified.
   struct Candidate {
     std::size_t record;
-    std::uint64_t fingerprint;  // 0: may not stand for the payload in later comparisons
+    std::uint64_t fingerprint;  // 0: must not be used for later comparisons
   };
   std::vector<Candidate> candidates;
   struct Repeat {

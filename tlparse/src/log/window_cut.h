@@ -1,4 +1,4 @@
-// Where a window of a log can end so that no record is torn apart.
+// Finds where a window of a log can end without dividing a record.
 #pragma once
 
 #include <cstddef>
@@ -6,17 +6,17 @@
 
 namespace tlparse {
 
-// A record stays open (for payload lines that foreign lines tore off) until so many foreign bytes
-// have followed it.
+// A record stays open (for payload lines that come after foreign lines) until this many foreign
+// bytes have followed it.
 inline constexpr std::size_t kMaxTornBytes = 4 << 20;
 
 struct Cut {
-  // In front of the last record, whose payload may go on behind the bytes; in front of an earlier
-  // one where an aggregator interleaves "[rankN]:" lines, so that every payload line is on the same
-  // side as its record and a rank's latest record, which may still wait for its payload, is behind.
-  // 0: nowhere yet.
+  // Before the last record, whose payload may continue after the bytes; before an earlier record if
+  // an aggregator interleaves "[rankN]:" lines, so that every payload line is on the same side as
+  // its record and a rank's latest record, whose payload may still follow, is after the cut.
+  // 0: no such place yet.
   std::size_t offset = 0;
-  bool is_at_last_chunk = false;  // no other chunk begins behind it
+  bool is_at_last_chunk = false;  // no other chunk begins after it
 };
 
 // Looks at the end of `bytes` first: in most logs the last 64 KiB decide.

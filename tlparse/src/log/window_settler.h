@@ -1,4 +1,4 @@
-// The last step of reading: what depends on the windows before.
+// The last step of reading: everything that depends on earlier windows.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace tlparse {
 
-// Takes the windows of all files in order, one at a time, so that ids do not depend on which thread
-// was faster.
+// Handles the windows of all files in order, one at a time, so that ids do not depend on the
+// timing of threads.
 class WindowSettler {
  public:
   // `shared` outlives the settler.
   explicit WindowSettler(ReadShared& shared) : shared_(shared) {}
 
-  // Gives the payloads of a verified window their ids, records and findings their lines in the
-  // file, and records without a possible time that of their neighbour. kIo only if the index cannot
-  // be extended (disk full).
+  // Assigns the payloads of a verified window their ids, records and findings their lines in the
+  // file, and records without a valid time that of their neighbour. kIo only if the index cannot be
+  // extended (disk full).
   Result<void> Settle(Window& window);
-  // Of the latest window's file, up to the window's end.
+  // In the latest window's file, up to the window's end.
   std::int64_t line_count() const { return line_count_; }
 
  private:

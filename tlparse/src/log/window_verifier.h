@@ -1,4 +1,4 @@
-// The second step of reading: bytes of a window become records, and their payloads are verified.
+// The second step of reading: finds the records of a window and verifies their payloads.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 namespace tlparse {
 
 // One for each thread: windows of any files may be verified at the same time and in any order. What
-// depends on the windows before (numbers of lines, ids of payloads, times that are missing) is left
-// to WindowSettler.
+// depends on earlier windows (line numbers, ids of payloads, missing times) is left to
+// WindowSettler.
 class WindowVerifier {
  public:
   // `shared` outlives the verifier.
   explicit WindowVerifier(ReadShared& shared);
 
-  // Cuts the filled window into records and findings; a payload that is unknown gets its true MD5.
+  // Divides the filled window into records and findings; computes the MD5 of unknown payloads.
   void Verify(Window& window);
 
  private:
@@ -48,7 +48,7 @@ class WindowVerifier {
   ReadShared& shared_;
   EnvelopeParser parser_;
   std::unordered_map<std::size_t, TornPayload> torn_;  // of the window, by record
-  std::optional<std::size_t> open_record_;  // of the window: whose payload torn lines belong to
+  std::optional<std::size_t> open_record_;  // in the window: payload lines without header go to it
   // the same among those with "[rankN]:"
   std::unordered_map<std::int64_t, std::size_t> latest_of_rank_;
 
