@@ -58,16 +58,16 @@ class IngestContext {
   // The payload without its tabs; empty if there is none. Valid until Ingest returns. For a
   // repeated payload this costs a copy: ask contents().OfPayload first.
   virtual std::string_view Payload() = 0;
-  // The same, to be parsed as JSON: a repeated payload is given as it stands in the log, since TABs
-  // before its lines are white space there. If it is no JSON, look at Payload.
+  // The same, for parsing as JSON: a repeated payload is returned with the TABs of the log, which
+  // are white space in JSON. If it is not JSON, call Payload.
   virtual std::string_view PayloadToParse() = 0;
   // The payload as JSON (repaired if need be). Valid until the next call of PayloadJson. kBadJson
   // if it is not JSON, or larger than 32 MiB or 1,000,000 values (an import_log row kPayloadTooLarge
   // has been written then).
   virtual Result<simdjson::dom::element> PayloadJson() = 0;
-  // The text of a payload seen earlier in this load, by id; empty if it is no longer at hand. Kept
-  // for the code and provenance payloads of open graphs only: call KeepPayload when such a record
-  // comes in.
+  // The text of a payload seen earlier in this load, by id; empty if it is not kept any more. Only
+  // code and provenance payloads of open graphs are kept: call KeepPayload when such a record is
+  // ingested.
   virtual std::string_view KeptPayload(std::int64_t payload_id) = 0;
   virtual void KeepPayload() = 0;
   virtual void ReleasePayload(std::int64_t payload_id) = 0;
@@ -94,10 +94,10 @@ class IngestContext {
     kLibtraceVersion
   };
   virtual void NoteTime(std::int64_t epoch_us, TimeBasis basis) = 0;
-  // time_us of the current record as far as it is known by now; nothing if uncalibrated.
+  // time_us of the current record as known so far; nothing if uncalibrated.
   virtual std::optional<std::int64_t> Time() const = 0;
 
-  // A row of `table` that ProcessPaused added for this record is not true any more.
+  // Withdraws a row of `table` that ProcessPaused added for this record.
   virtual void Withdraw(std::string_view table, std::int64_t record_id) = 0;
 
   // Adds an import_log row for the current record.
@@ -120,7 +120,7 @@ class IngestContext {
 class Ingestor {
  public:
   virtual ~Ingestor() = default;
-  // Names the types of its rows before the load starts: tables.Use<CacheEventRow>().
+  // Declares the types of its rows before the load starts: tables.Use<CacheEventRow>().
   virtual void Prepare(TableSet& tables) = 0;
   // Called once for an existing database before the load, to take over state (ids are handled by
   // NextId). `database` is open.
@@ -136,9 +136,9 @@ class Ingestor {
     (void)compile, (void)graph, (void)context;
     return {};
   }
-  // The process's log may go on, and what is known of it by now is about to be written: adds rows of
-  // what is under way. They are replaced by rows with the same key, or withdrawn. Not called where a
-  // log is read at once.
+  // The process's log may continue, and what is known so far is about to be written: adds rows for
+  // unfinished items. They are replaced later by rows with the same key, or withdrawn. Not called
+  // if a log is read in one go.
   virtual Result<void> ProcessPaused(ProcessState& process, IngestContext& context) {
     (void)process, (void)context;
     return {};
@@ -150,21 +150,21 @@ class Ingestor {
   }
 };
 
-// What a record says of the compile that it belongs to.
+// What the kind of a record implies for the compile that it belongs to.
 struct KeyTraits {
   // Belongs to no compile, although it may carry a stack. (An event does belong to the stretch of
-  // records without ids that it stands in.)
+  // records without ids around it.)
   bool stands_alone = false;
   // Only a compile writes it: without ids it opens a stretch, even where the log carries no stacks.
   bool opens_stretch = false;
-  // Is the first of a compile: after the start or metrics of one with the same ids, that begins
-  // again (torch._dynamo.reset()).
+  // Is the first record of a compile: after the start or metrics of a compile with the same ids, a
+  // new compile begins (torch._dynamo.reset()).
   bool begins_again = false;
 };
 
 // A key of a family: a record key, or "artifact/<name>". It may end or begin with '*'
-// ("artifact/*_cache_hit", "artifact/vllm_*"): patterns are asked only where no exact key matches,
-// the longest first, and have no traits. A key that is claimed twice is a configure error.
+// ("artifact/*_cache_hit", "artifact/vllm_*"): patterns are tried only if no exact key matches, the
+// longest first, and have no traits. A key that is claimed twice is a configure error.
 struct ArtifactKey {
   std::string_view text;
   KeyTraits traits;

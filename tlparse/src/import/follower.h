@@ -1,6 +1,6 @@
-// Ingests logs that grow: each step reads what was added and makes it part of the database, which
-// others may read at any moment. At the end the database holds what one ingest of the logs as they
-// are then would have made, but for ids and the times of the ingest.
+// Ingests logs that grow: each step reads what was added and writes it to the database, which
+// others may read at any time. At the end the database has the rows of one ingest of the finished
+// logs, except for ids and the times of the ingest.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@
 namespace tlparse {
 
 struct FollowOptions {
-  // Made if it is not there. Of one that holds the run already, logs that have changed are read
-  // anew.
+  // Created if it does not exist. If it has the run already, logs that have changed are read
+  // again.
   std::string database_path;
   std::string run_name;
 };
@@ -42,8 +42,8 @@ struct LogGrowth {
   bool is_removed = false;
 };
 
-// Not thread-safe. The database is sound whenever the process is killed: what the latest commit
-// wrote is there, the next load of the run reads anew what was not finished.
+// Not thread-safe. The database is consistent whenever the process is killed: it has what the
+// latest commit wrote, and the next load of the run reads unfinished logs again.
 class Follower {
  public:
   static Result<std::unique_ptr<Follower>> Open(const FollowOptions& options);
@@ -51,15 +51,14 @@ class Follower {
   Follower(const Follower&) = delete;  // its parts refer to one another
   Follower& operator=(const Follower&) = delete;
 
-  // A log that is to be followed; does nothing for one that is followed already, or that the run
-  // holds byte for byte.
+  // Follows a log; does nothing if it is followed already, or if the run has the same bytes of it.
   Result<void> Add(const FoundLog& log);
   // Reads what was added to the logs since the last step, and commits, at the latest every two
-  // seconds. A log that was truncated or replaced is read anew; of one that was removed the rows
+  // seconds. A log that was truncated or replaced is read again; the rows of one that was removed
   // stay.
   Result<FollowStep> Step();
-  // Takes all logs as they are for whole. No step may follow. Payloads and contents of rewritten
-  // logs that nobody uses are removed; ImportLogs with `append` makes what is left to make of a run.
+  // Treats all logs as complete. No step may follow. Unused payloads and contents of rewritten logs
+  // are removed; ImportLogs with `append` makes the rows that are still missing.
   Result<void> Finish();
 
   // After Finish: whether the run holds the log as it is now.

@@ -1,5 +1,5 @@
-// One log that may still grow: what was read of it, and whether the file is still the one that was
-// begun.
+// One log that may still grow: how much of it was read, and whether the file is still the same
+// one.
 #pragma once
 
 #include <algorithm>
@@ -21,16 +21,16 @@ struct stat;
 
 namespace tlparse {
 
-// What a look at the file shows.
+// The result of comparing the file with what was read of it.
 enum class LogChange : std::uint8_t {
   kNone,
   kGrown,      // there are bytes that were not read yet
-  kRewritten,  // it was truncated or replaced, or its bytes are others: to be read anew
-  kGone,       // there is no such file any more
+  kRewritten,  // it was truncated or replaced, or its bytes differ: to be read again
+  kGone,       // the file does not exist any more
 };
 
 // Not thread-safe. Between two looks it holds no file descriptor and only the bytes of the record
-// that is not whole yet.
+// that is not complete yet.
 class GrowingLog {
  public:
   // `is_new`: the file was not there at an earlier look at its directory.
@@ -40,18 +40,18 @@ class GrowingLog {
   bool is_begun() const { return reader_ != nullptr; }
   bool is_ended() const { return is_ended_; }
   bool is_ingested() const { return is_ingested_; }
-  // When the file last grew, microseconds since the epoch: as its file system says, and not before
-  // what was seen here.
+  // When the file last grew, microseconds since the epoch: by its modification time, but not
+  // earlier than growth seen here.
   std::int64_t grown_at_us() const { return std::max(mtime_us_, grown_at_us_); }
 
-  // While it was watched. Bytes that come by standard input may be old.
+  // While it was watched. Bytes from standard input may be old.
   bool has_grown() const { return found_.file.empty() && (is_new_ || grown_at_us_ > 0); }
 
   // Compares the file with what was read of it. A size below what was read counts only when two
   // looks a second apart show it: a network file system may show sizes late. The same holds for a
   // file that is gone.
   LogChange Look(std::int64_t now_us);
-  // What reading needs beside the file; shared by all logs.
+  // What reading needs in addition to the file; shared by all logs.
   struct Tools {
     ReadShared& shared;
     WindowVerifier verifier{shared};
@@ -59,16 +59,16 @@ class GrowingLog {
   };
   // Opens the file. Before the first Next.
   Result<void> Begin(ReadShared& shared);
-  // The next records that are whole; false: no more by now.
+  // The next complete records; false: none yet.
   Result<bool> Next(Window& window, Tools& tools);
-  // From now on Next takes the file as it is for whole.
+  // From now on Next treats the file as complete.
   void EndGrowth();
-  // The next look finds all of the file unread. The rows of what was read are to be removed first.
+  // Marks all of the file as unread. Remove the rows of what was read first.
   void Restart();
   void MarkEnded() { is_ended_ = true; }
-  // Whether the file is as it was when all of it was read.
+  // Whether the file is unchanged since all of it was read.
   bool IsUnchanged() const;
-  // The database holds its bytes as they are by now: it is read anew when it changes.
+  // The database already has its current bytes: it is read again when it changes.
   void SetIngested();
 
   const RecordReader& reader() const { return *reader_; }

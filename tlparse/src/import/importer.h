@@ -15,7 +15,7 @@
 namespace tlparse {
 
 struct ImportProgress {
-  std::int64_t bytes_done = 0;   // of the files as they are on disk
+  std::int64_t bytes_done = 0;   // of the files on disk, compressed
   std::int64_t bytes_total = 0;  // -1: unknown (standard input)
   std::int64_t records = 0;
   std::string_view path;  // being read
@@ -26,19 +26,19 @@ struct ImportOptions {
   // Row of `run`. One call makes one run; a run of that name that exists already gets the logs that
   // are new or have changed.
   std::string run_name;
-  // False: `database_path` is replaced when everything has succeeded. True: it is added to (made if
-  // it does not exist), in one transaction.
+  // False: `database_path` is replaced when everything has succeeded. True: rows are added to it
+  // (it is created if it does not exist), in one transaction.
   bool append = false;
-  // The logs were followed while they grew (Follower): whatever of them is unchanged, rows that only
-  // the end of a load makes are made.
+  // The logs were followed while they grew (Follower): the rows that only the end of a load makes
+  // are made even if no log has changed.
   bool ends_watch = false;
   // Profiles, recorder dumps and the like, read after the logs; they become rows of the same run.
   std::vector<RuntimeInput> runtime_inputs;
   RuntimeOptions runtime;
-  // Called now and then, by one thread at a time, not always by the caller's.
+  // Called from time to time, by one thread at a time, not always the caller's.
   std::function<void(const ImportProgress&)> on_progress;
-  // At most so many threads, the caller's among them; 0: one for each core. What comes out is the
-  // same.
+  // Maximum number of threads, including the caller's; 0: one for each core. The rows do not depend
+  // on it.
   int threads = 0;
   // CPU time by stage is added to it; may be null.
   StageTimes* times = nullptr;
@@ -47,7 +47,7 @@ struct ImportOptions {
 struct ImportSummary {
   std::int64_t run_id = 0;
   std::int64_t log_count = 0;        // read now
-  std::int64_t unchanged_count = 0;  // were in the run already, byte for byte
+  std::int64_t unchanged_count = 0;  // in the run already, with the same bytes
   std::int64_t profile_count = 0;    // of options.runtime_inputs, read now
   std::int64_t record_count = 0;
   std::int64_t size_bytes = 0;   // decompressed
@@ -56,9 +56,9 @@ struct ImportSummary {
   std::int64_t info_count = 0;
 };
 
-// Reads `logs` in their order. `skipped` become import_log rows. The database is complete or
-// untouched: a failure or a kill leaves either the old one or none. Damage in a log is a row of
-// import_log, never a failure. kNotFound, kIo: a log cannot be opened. kDatabase: writing failed
+// Reads `logs` in order. `skipped` become import_log rows. The database is complete or unchanged: a
+// failure or a kill leaves either the old one or none. Damage in a log is a row of import_log,
+// never a failure. kNotFound, kIo: a log cannot be opened. kDatabase: writing failed
 // (disk full).
 Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs,
                                  const std::vector<SkippedFile>& skipped,

@@ -20,8 +20,8 @@ struct LogLife {
 
 // The 1-based launch of each life. A rank's life that begins after its earlier one ended is of a
 // later launch; one that overlaps it is of the same. Ranks with as many lives as there are launches
-// tell when each launch was; the lives of other ranks, and of logs without rank, go where they fit
-// in time. Clocks of several hosts may differ by less than the pause between two launches. A pure
+// determine the time of each launch; other ranks and logs without rank are assigned by time.
+// Clocks of several hosts may differ by less than the pause between two launches. A pure
 // function.
 std::vector<std::int64_t> AssignLaunches(const std::vector<LogLife>& lives);
 

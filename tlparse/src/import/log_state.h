@@ -1,5 +1,5 @@
-// What the typing stage knows of one log while it is read. Logs that grow are read in turn, each
-// with a state of its own.
+// State of the typing stage for one log while it is read. Logs that grow are read in turn, each
+// with its own state.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tlparse {
 
-// What the load knows of a file before it is read.
+// What is known of a file before it is read.
 struct FileInfo {
   std::string path;
   std::optional<std::int64_t> name_rank;
@@ -24,11 +24,11 @@ struct FileInfo {
   bool has_mtime = false;
 };
 
-// Payloads of lookups that are not settled yet (IngestContext::KeepPayload). Bounded whatever the
-// log: of very many the oldest go.
+// Payloads of unfinished lookups (IngestContext::KeepPayload). Bounded for any log: the oldest are
+// dropped first.
 class KeptPayloads {
  public:
-  std::string_view Find(std::int64_t payload_id) const;  // empty: not at hand
+  std::string_view Find(std::int64_t payload_id) const;  // empty: not kept
   bool Has(std::int64_t payload_id) const { return texts_.contains(payload_id); }
   void Add(std::int64_t payload_id, std::string_view text);
   void Release(std::int64_t payload_id);

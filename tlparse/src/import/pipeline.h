@@ -1,8 +1,8 @@
-// Four stages over a fixed pool of windows: read → verify → type → write. Every stage but verifying
-// takes its windows in order, one at a time, on whichever thread is free (threads of their own leave
-// a core idle whenever the scheduler has put two of them on the other: an eighth of the time on two
-// cores). Windows are verified at the same time by all threads that have nothing else to do. What
-// comes out does not depend on the number of threads.
+// Four stages over a fixed pool of windows: read → verify → type → write. Every stage except
+// verifying handles its windows in order, one at a time, on any free thread (with one thread per
+// stage a core was idle an eighth of the time on two cores, whenever the scheduler put two of them
+// on the same core). Windows are verified in parallel by all threads that have nothing else to do.
+// The rows do not depend on the number of threads.
 #pragma once
 
 #include <condition_variable>
@@ -36,7 +36,7 @@ class Pipeline {
     std::string_view path;
   };
   struct Options {
-    int threads = 0;              // at most so many, the caller's among them; 0: one for each core
+    int threads = 0;              // maximum, including the caller's; 0: one for each core
     StageTimes* times = nullptr;  // CPU time by stage is added to it; may be null
   };
   // All outlive the pipeline. The writer's database must not be touched while Run runs.
@@ -45,9 +45,9 @@ class Pipeline {
 
   struct Hooks {
     std::function<void(const Progress&)> on_progress;  // by one thread at a time; may be empty
-    // When all is read and every payload has its id, while the last windows are still typed and written: rows that depend on
-    // reading alone. Calls `write` with what fills a batch, as often as it likes; false: stop,
-    // writing has failed.
+    // Adds the rows that depend on reading alone, when all is read and every payload has its id,
+    // while the last windows are still typed and written. Calls `write` with each full batch, any
+    // number of times; false: stop, writing has failed.
     std::function<Result<void>(
         const std::function<bool(const std::function<void(RowBatch&)>&)>& write)>
         after_reading;
@@ -75,7 +75,7 @@ class Pipeline {
   using Queue = std::deque<SlotPointer>;
   using Lock = std::unique_lock<std::mutex>;
 
-  // Until all is done or has failed: the stage nearest to the database that has something to do.
+  // Until all is done or has failed, runs the stage nearest to the database that has work.
   void Work();
   bool RunStage(Lock& lock, WindowVerifier& verifier);
   // One step of a stage; unlocked meanwhile.
@@ -84,8 +84,8 @@ class Pipeline {
   void RunType(Lock& lock);
   void RunWrite(Lock& lock);
   void RunAfterReading(Lock& lock);
-  // Runs one of the below without the lock; an error, or want of memory, ends the load. `file`: the
-  // one whose records it is about, or null.
+  // Runs one of the functions below without the lock; an error or a lack of memory ends the load.
+  // `file`: the one whose records it is about, or null.
   template <typename Step>
   void Unlocked(Lock& lock, Stage stage, const PipelineFile* file, Step step);
 
@@ -96,9 +96,9 @@ class Pipeline {
   // not handed over yet.
   Result<void> EndFile(SlotPointer& slot);
 
-  // Counts what the slot holds now, and what it held before no more. With the lock.
+  // Updates the count of what the slot holds. With the lock.
   void Count(Slot& slot);
-  // A slot whose rows are written: gives its memory back. With the lock.
+  // Frees the memory of a slot whose rows are written. With the lock.
   void Free(SlotPointer slot);
   // Whether another window may be read: what is between reading and the database takes little, or
   // nothing. So only one large record is in memory at a time.
@@ -107,7 +107,7 @@ class Pipeline {
   bool IsAllSettled() const { return is_all_read_ && settled_count_ == window_count_; }
   static SlotPointer Pop(Queue& queue);
   void Push(Queue& queue, SlotPointer slot);
-  // Waits for a slot of `queue`, and writes meanwhile if nobody else does. Null: the load has
+  // Waits for a slot of `queue`, and writes meanwhile if no other thread does. Null: the load has
   // failed.
   SlotPointer Await(Queue& queue);
 

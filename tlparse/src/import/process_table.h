@@ -18,8 +18,8 @@
 
 namespace tlparse {
 
-// How a process's prefix times become times since the epoch. Until an event tells, the year is
-// guessed from the file's time.
+// Converts the prefix times of a process to times since the epoch. The year is guessed from the
+// file's time until an event gives it.
 class ProcessClock {
  public:
   ProcessClock(PrefixTimeUs first, std::int64_t file_mtime_us, bool has_mtime);
@@ -69,11 +69,11 @@ class ProcessTable {
         mtime_us_(file_mtime_us),
         has_mtime_(has_mtime) {}
 
-  // The process that wrote the record. Sets *rank_conflict if the record's rank made a second
+  // The process that wrote the record. Sets *rank_conflict if the record's rank creates a second
   // process for its pid.
   Process& For(const LogRecord& record, std::int64_t record_id, bool* rank_conflict);
-  // The compile the record belongs to, made if need be; nullptr: none. Updates what the envelope
-  // alone tells.
+  // The compile the record belongs to, created if necessary; nullptr: none. Updates what follows
+  // from the envelope alone.
   CompileState* CompileFor(Process& process, const LogRecord& record, std::int64_t record_id);
   // A record without ids ended the open synthetic compile.
   static void EndSynthetic(Process& process) { process.synthetic = nullptr; }

@@ -1,4 +1,4 @@
-// Which ingestor a record goes to.
+// Finds the ingestor of a record.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class Router {
   explicit Router(TableSet& tables);
 
   // The owner of a record, by its kind and (for artifacts) its name; nullptr: unknown. `name_id`
-  // stands for the name in a cache.
+  // is the name's key in a cache.
   Ingestor* Find(std::string_view kind, std::string_view name, TextId name_id);
   const std::vector<std::unique_ptr<Ingestor>>& ingestors() const { return ingestors_; }
 

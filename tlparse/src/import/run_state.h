@@ -1,4 +1,4 @@
-// What every load of a run needs of a database: its row of `run`, and the payloads that are there.
+// What every load of a run needs from a database: its row of `run` and the known payloads.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The middle of the pipeline: records of a window become rows of every table. One thread at
-// a time, strictly in log order, so that ids and joins do not depend on the machine.
+// The third stage of the pipeline: makes rows of all tables of the records of a window. One thread
+// at a time, strictly in log order, so that ids and joins do not depend on the machine.
 #pragma once
 
 #include <cstdint>
@@ -46,14 +46,14 @@ class TypingStage final : public IngestContext {
 
   void BeginRun(std::int64_t run_id);
   std::int64_t BeginFile(const FileInfo& file);
-  // The log that was begun or taken up last is set aside, so that another one can be begun or taken
-  // up; none is current then. The record ids of a log that is to be set aside must be a range of
-  // its own: see ReserveRecordIds.
+  // Suspends the current log, so that another one can be begun or resumed; no log is current then.
+  // The record ids of a log that is to be suspended must be a range of its own: see
+  // ReserveRecordIds.
   std::unique_ptr<LogState> SetAside();
   void TakeUp(std::unique_ptr<LogState> log);
-  // The log that was taken up last is not read on, and its end is not written.
+  // Drops the current log: it is not read further, and its end is not written.
   void Abandon();
-  // The next log that is begun has record ids of its own, which no other log comes between.
+  // The next log that is begun has a contiguous range of record ids.
   void ReserveRecordIds();
   // Rows of one window; `window` and `rows` must live until the rows are written.
   Result<void> Type(Window& window, RowBatch& rows);
@@ -63,16 +63,16 @@ class TypingStage final : public IngestContext {
   // many where a file has many compiles, so they go into as many batches as they fill, `rows`
   // first.
   Result<void> EndFile(const FileResult& result, RowBatch& rows, const NextBatch& next_batch);
-  // For a log that may go on: rows of its processes and compiles as they are by now, of those that
-  // have changed, and the file's. They have the keys of the rows that EndFile makes; the writer
-  // replaces rows (BatchWriter::Replace). The file's content hash stays empty until EndFile.
+  // For a log that may continue: the current rows of the processes and compiles that have changed,
+  // and of the file. They have the keys of the rows that EndFile makes; the writer replaces rows
+  // (BatchWriter::Replace). The file's content hash stays empty until EndFile.
   Result<void> PauseFile(const FileResult& progress, RowBatch& rows, const NextBatch& next_batch);
-  // The rows of the log's records that are not true any more: table, record_id. To be removed before
-  // the rows of the next PauseFile are written.
+  // Withdrawn rows of the log's records: table, record_id. To be removed before the rows of the
+  // next PauseFile are written.
   std::vector<std::pair<std::string_view, std::int64_t>> TakeWithdrawn() {
     return std::exchange(withdrawn_, {});
   }
-  // Whether processes came or got another rank since the last call.
+  // Whether a process was added or its rank has changed since the last call.
   bool TakeProcessesChanged() { return std::exchange(processes_changed_, false); }
   void LogRemovedFile(std::int64_t bytes_read, std::string_view when, RowBatch& rows);
   void LogSkippedFile(const SkippedFile& file, RowBatch& rows);
@@ -162,7 +162,7 @@ class TypingStage final : public IngestContext {
   simdjson::dom::parser payload_parser_;
 };
 
-// Latest values of derived data of a compile that only its end tells.
+// Latest values of derived data of a compile that are known only at its end.
 std::string_view StatusOf(const CompileState& compile);
 
 }  // namespace tlparse

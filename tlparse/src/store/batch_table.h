@@ -1,8 +1,8 @@
 // Inserts a RowBatch with one statement per table: `INSERT INTO t(columns) SELECT … FROM batch_t`,
 // where batch_t is a virtual table over the batch's cells. Cheaper than binding and stepping every
-// row (SQLite runs one program over all of them, and text is not copied). Rows whose ids go on from
-// the last one are inserted without them: SQLite then gives the same ids and need not look where
-// they belong.
+// row (SQLite runs one program over all of them, and text is not copied). Rows whose ids continue
+// from the last one are inserted without ids: SQLite then assigns the same ids and need not search
+// for their place.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ class BatchWriter {
   // `database` has all tables of `tables`, each with the columns named there (kInternal
   // otherwise); it may have more. Both must outlive the writer.
   static Result<std::unique_ptr<BatchWriter>> Make(Database& database, const TableSet& tables);
-  // The same for rows that come out of order and may be removed meanwhile: ids are taken as they
-  // are. A row of one of `replaced` sets the columns of the row that has its primary key already,
-  // but for those where it is NULL.
+  // The same for rows that are not in order of their ids and may be removed meanwhile: ids are
+  // always given. A row for a table of `replaced` updates the row that has its primary key already,
+  // except for columns where it is NULL.
   static Result<std::unique_ptr<BatchWriter>> MakeReplacing(
       Database& database, const TableSet& tables, std::span<const std::string_view> replaced);
   ~BatchWriter();

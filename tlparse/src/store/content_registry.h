@@ -1,5 +1,5 @@
-// Derived content: what payloads say once addresses, timings and paths are removed, each distinct
-// one stored once.
+// Derived content: the normalised form of payloads (without addresses, timings and paths). Each
+// distinct one is stored once.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ class ContentRegistry {
   // The content of that kind and hash (of the normalised form).
   ContentId Intern(RowBatch& rows, ContentKind kind, const Hash128& hash, std::int64_t record_id);
 
-  // What an earlier record with this payload was found to be; saves parsing repeated payloads.
-  // payload_id 0 is never known.
+  // The content of an earlier record with this payload; saves parsing repeated payloads. payload_id
+  // 0 is never known.
   std::optional<std::int64_t> OfPayload(ContentKind kind, std::int64_t payload_id) const;
   void LinkPayload(RowBatch& rows, ContentKind kind, std::int64_t payload_id,
                    std::int64_t content_id);

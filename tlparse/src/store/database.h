@@ -33,7 +33,7 @@ class Statement {
     value ? Bind(index, *value) : BindNull(index);
   }
 
-  // True: a row is there. False: done; the statement is reset.
+  // True: there is a row. False: done; the statement is reset.
   Result<bool> Step();
   // Runs to the end and resets.
   Result<void> Run();
@@ -81,8 +81,8 @@ class Database {
   Database& operator=(Database&&) = default;
 
   Result<Statement> Prepare(std::string_view sql);
-  // The same, kept for the next time, reset and with its earlier bindings. Not to be used while an
-  // earlier use continues. Lives as long as the database.
+  // The same, cached: the statement is returned reset, with its earlier bindings. Not to be used
+  // while an earlier use continues. Lives as long as the database.
   Result<Statement*> PrepareKept(const std::string& sql);
   // One or several statements without parameters; rows are dropped.
   Result<void> Execute(std::string_view sql);

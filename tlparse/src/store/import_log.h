@@ -1,4 +1,4 @@
-// The rows of import_log; the findings themselves are named in log/import_code.h.
+// The rows of import_log; log/import_code.h lists the codes.
 #pragma once
 
 #include <cstdint>

@@ -27,8 +27,8 @@ struct Cell {
   Type type;
 };
 
-// Text that outlives the batch's arena users without being copied: the window's or arena's own
-// bytes, or a literal.
+// Text that lives at least as long as the batch and is not copied: bytes of the window or arena, or
+// a literal.
 struct StaticText {
   std::string_view text;
 };
@@ -59,7 +59,7 @@ template <typename T>
 class NotNull {
  public:
   NotNull(T value) : value_(value) {}
-  // Sizes and counts, which are unsigned, go into INTEGER columns as they are.
+  // Sizes and counts are unsigned; INTEGER columns accept them.
   template <std::unsigned_integral U>
   requires std::same_as<T, std::int64_t> NotNull(U value) : value_(static_cast<T>(value)) {}
   T value() const { return value_; }

@@ -1,5 +1,5 @@
-// Rows on their way into SQLite: collected by table while a window of the log is understood,
-// inserted by the writing stage with one statement per table.
+// Rows to be inserted into SQLite: collected by table while a window of the log is typed, inserted
+// by the writing stage with one statement per table.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class RowBatch;
 // A table that rows are added to; made once by TableSet::Use.
 using TableId = std::uint16_t;
 
-// A number of its own for every type of row that the program uses.
+// A distinct number for every type of row that the program uses.
 std::uint16_t NextRowTypeNumber();
 template <typename Row>
 inline const std::uint16_t kRowTypeNumber = NextRowTypeNumber();
@@ -87,7 +87,7 @@ class RowBatch {
     return tables_->Find<Row>();
   }
   const std::vector<Cell>& cells(TableId table) const { return rows_[table]; }
-  // Whether so many rows were added that the next ones had better go into another batch.
+  // Whether the batch is so large that the next rows should go into another one.
   bool IsFull() const { return row_count_ >= kMostRows; }
   Arena& arena() { return arena_; }
   std::size_t allocated_bytes() const {

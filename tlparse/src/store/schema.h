@@ -21,15 +21,15 @@ std::span<const char* const> SchemaScripts();
 // CREATE INDEX, for after the load.
 const char* IndexScript();
 
-// Brings a database of the same version that an earlier tlparse wrote up to date: adds tables,
-// columns (NULL in the rows it has), indexes, and rows of import_code and of lookup tables that it
-// lacks, and replaces views that differ. kNotATrace if a column that may not be NULL is missing.
+// Updates a database of the same version that an earlier tlparse wrote: adds the missing tables,
+// columns (NULL in existing rows), indexes, and rows of import_code and of lookup tables, and
+// replaces views that differ. kNotATrace if a column that may not be NULL is missing.
 Result<void> MigrateSchema(Database& database);
-// Makes all tables and views in an empty database, and fills import_code.
+// Creates all tables and views in an empty database, and fills import_code.
 Result<void> CreateSchema(Database& database);
 // The indexes of a new database.
 Result<void> CreateIndexes(Database& database);
-// kNotATrace unless the database is ours and of a version we know.
+// kNotATrace unless tlparse wrote the database, with a version that is known.
 Result<void> CheckSchema(Database& database);
 
 }  // namespace tlparse

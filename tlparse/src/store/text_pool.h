@@ -17,7 +17,7 @@ class Database;
 
 using TextId = std::int64_t;
 
-// Record keys with fixed ids, so that SQL can name them: ids 1 … 8 come by the thousand in a log
+// Record keys with fixed ids, so that SQL can name them: records with ids 1 … 8 are very frequent
 // and are left out of the table `compile_record_row`.
 enum FixedText : TextId {
   kTextChromiumEvent = 1,
@@ -34,8 +34,7 @@ enum FixedText : TextId {
 
 // Gives every distinct string an id. Remembers 128-bit hashes, not the strings: memory is about 40
 // bytes a string. Strings that are not valid UTF-8 are stored with U+FFFD instead (and share an id
-// if equal after that). A NUL inside a name stays: the name is what the log says, and SQL compares
-// all of it.
+// if equal after that). A NUL inside a name is kept: SQL compares the whole name.
 class TextPool {
  public:
   explicit TextPool(TableSet& tables);
@@ -58,7 +57,7 @@ class TextPool {
 
   TextId next_ = kFirstFreeText;
   std::unordered_map<Hash128, TextId, Hash128Hasher> ids_;
-  // Latest short strings: kinds, names and paths come again with every record.
+  // Recently used short strings: kinds, names and paths recur in every record.
   struct Recent {
     TextId id = 0;
     std::uint8_t size = 0;

@@ -1,4 +1,4 @@
-// Large values, piece by piece.
+// Reads large values piece by piece.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A file of SQLite whose pages a thread of its own hands to the system: of a bulk load, that takes
-// as long as all that SQLite does, and the system takes the pages of one file one at a time.
+// Writes the pages of an SQLite file on a separate thread: in a bulk load the system calls take as
+// long as everything else that SQLite does, and the system accepts the pages of a file one by one.
 #pragma once
 
 #include "base/result.h"
@@ -10,7 +10,7 @@ namespace tlparse {
 
 // From here on pages of `database` (opened with kBulkLoad) are written by another thread, a few MB
 // later. Reading, committing and closing wait for them; an error of the system becomes that of a
-// later statement, the COMMIT at the latest. Without a thread to be had all stays as it was.
+// later statement, the COMMIT at the latest. If no thread can be started nothing changes.
 // `times` may be null, and outlives the database.
 Result<void> WriteBehind(Database& database, StageTimes* times);
 

@@ -1,5 +1,5 @@
-// A quick look at a chromium event: most of a log's records are events, and a whole JSON parse of
-// each (numbers above all) costs more than everything else that is done with them.
+// A fast scan of a chromium event: most of a log's records are events, and a full JSON parse of
+// each (above all of its numbers) costs more than everything else that is done with them.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct ScannedEvent {
 };
 
 // Scans `text`, the payload of a chromium_event. Nothing unless it is one strict JSON object with
-// name, ts and ph, without repeated members among those and without escapes in the strings above:
-// then parse it as JSON to find out what it is. The text must be valid UTF-8.
+// name, ts and ph, without repeated members among those and without escapes in the strings above;
+// the caller then parses it as JSON. The text must be valid UTF-8.
 std::optional<ScannedEvent> ScanEvent(std::string_view text);
 
 }  // namespace tlparse

@@ -1,4 +1,4 @@
-// What a family keeps with a process, a compile or a graph while its records come in.
+// State that a family keeps with a process, a compile or a graph while its records are read.
 #pragma once
 
 #include <memory>
@@ -6,10 +6,11 @@
 
 namespace tlparse {
 
-// One object of each type. A copy shares the objects until one of the two changes them.
+// Holds at most one object of each type. A copy shares the objects until one of the two changes
+// them.
 class FamilyStates {
  public:
-  // nullptr: none yet.
+  // nullptr: not made yet.
   template <typename T>
   const T* Find() const {
     for (const Slot& slot : slots_)
@@ -35,7 +36,7 @@ class FamilyStates {
   void Clear() { slots_.clear(); }
 
  private:
-  // Its address stands for the type.
+  // Its address identifies the type.
   template <typename T>
   static inline const char kType = 0;
   struct Slot {

@@ -1,5 +1,5 @@
-// Members of a JSON object that may be missing, null or of another type than the kind of record
-// promises. Views live as long as the parsed document (see IngestContext::Metadata and
+// Members of a JSON object that may be missing, null or of another type than expected of the kind
+// of record. Views live as long as the parsed document (see IngestContext::Metadata and
 // PayloadJson).
 #pragma once
 
@@ -28,8 +28,8 @@ inline std::optional<std::int64_t> AsInt(const simdjson::dom::element& element) 
   return std::nullopt;
 }
 
-// Reads members by name. A member that is missing or null gives nothing; one of the wrong type
-// gives nothing and an import_log row, so that one odd member does not cost the others.
+// Reads members by name. Returns nothing for a member that is missing or null; for one of the wrong
+// type it returns nothing and adds an import_log row, and the other members are kept.
 class JsonMembers {
  public:
   // `code` is kBadMetadata or kBadPayload, depending on where the object came from.

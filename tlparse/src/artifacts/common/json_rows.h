@@ -32,8 +32,8 @@ class CellMembers : public JsonMembers {
   RowBatch* rows_;
 };
 
-// Calls `add(ordinal, members)` for every object of `list`. What is no object goes to import_log
-// and keeps its ordinal.
+// Calls `add(ordinal, members)` for every object of `list`. An element of another type becomes a
+// row of import_log and still has an ordinal.
 template <typename Add>
 void ForEachObject(const simdjson::dom::array& list, std::string_view what, IngestContext& context,
                    Add&& add) {

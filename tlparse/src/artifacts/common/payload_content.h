@@ -1,4 +1,4 @@
-// The content that a record's payload stands for.
+// The content (store/content_registry.h) that is derived from a record's payload.
 #pragma once
 
 #include <optional>

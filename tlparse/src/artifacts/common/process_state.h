@@ -1,4 +1,4 @@
-// What is known of one process of a log while it is read: its strings, compiles and open events.
+// State of one process while its log is read: its strings, compiles and open events.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct CompileIds {
   static std::optional<CompileIds> Parse(std::string_view label);
 };
 
-// One graph of a compile while its records come in (reference 7.3). Its row is written when the
-// process ends.
+// State of one graph of a compile while its records are read (reference 7.3). Its row is written
+// when the process ends.
 struct GraphState {
   std::int64_t id = 0;
   std::int64_t ordinal = 0;
@@ -44,12 +44,12 @@ struct GraphState {
   // The content that holds its kernels (provenance.cc); 0: none.
   std::int64_t provenance_content_id = 0;
   FamilyStates families;
-  // What is large: kept until the next graph opens or the compile ends, because an artifact may
-  // come after the event that closes the graph, and given up earlier where memory is short.
+  // Large: kept until the next graph opens or the compile ends, because an artifact may follow the
+  // event that closes the graph; freed earlier if memory is short.
   FamilyStates texts;
 };
 
-// One compile while its records come in. Its row is written at the end of the process.
+// State of one compile while its records are read. Its row is written at the end of the process.
 struct CompileState {
   std::int64_t id = 0;
   const struct ProcessState* process = nullptr;
@@ -64,7 +64,7 @@ struct CompileState {
   bool has_metrics = false;       // (forward) compilation_metrics
   bool has_output_graph = false;  // dynamo_output_graph, or any AOT/Inductor graph or code
   bool is_failed = false;
-  bool has_guarded_code = true;  // metrics say so; false: the frame was skipped
+  bool has_guarded_code = true;  // from the metrics; false: the frame was skipped
   std::int64_t max_attempt = 0;
   std::map<std::int64_t, std::string> restart_reasons;  // by attempt that followed
   std::optional<std::int64_t> start_time_us;
@@ -81,8 +81,8 @@ struct CompileState {
   std::vector<std::unique_ptr<GraphState>> graphs;  // by ordinal
   // by the subgraph name of their records
   std::map<std::string, GraphState*, std::less<>> latest_graphs;
-  // What the next graph begins with: its name where its records name no subgraph, its direction as
-  // far as it is known by then, and what the families keep with it.
+  // Initial state of the next graph: its name if its records name no subgraph, its direction if
+  // already known, and the state of the families.
   std::string next_graph_name;
   Direction next_direction = Direction::kUnknown;
   FamilyStates next_families;

@@ -22,10 +22,10 @@
 
 namespace tlparse {
 
-// A name like fx_graph_cache_miss taken apart.
+// The parts of a name like fx_graph_cache_miss.
 struct CacheEventName {
   std::string_view layer;           // fx_graph, aotautograd, … ; "autograd" is aotautograd
-  std::optional<CacheState> state;  // nothing for *_cache_hash, whose payload tells
+  std::optional<CacheState> state;  // nothing for *_cache_hash: its payload has the state
 };
 // Nothing if the name is not that of a cache lookup.
 std::optional<CacheEventName> ParseCacheEventName(std::string_view name);
@@ -56,7 +56,7 @@ struct CacheInfo {
   std::optional<std::int64_t> waited_ns;
 };
 
-// A row of cache_event_row under way.
+// An unfinished row of cache_event_row.
 struct CacheEvent {
   std::int64_t id = 0;
   std::int64_t record_id = 0;
@@ -80,7 +80,7 @@ struct CacheInstant {
 // An FX lookup whose AOTAutograd lookup is not known yet.
 struct PendingFxEvent {
   CacheEvent event;
-  std::string aot_number;   // "7" of the AOT id 7_forward; "" if the code does not tell
+  std::string aot_number;   // "7" of the AOT id 7_forward; "" if not in the code
   bool is_forward = false;  // of a graph that has a backward
   bool is_backward = false;
   bool is_written = false;  // its row is in the database, without parent
@@ -97,22 +97,22 @@ struct LookupScope {
   std::vector<PendingFxEvent> pending;
   std::map<std::string, std::int64_t, std::less<>> parent_by_aot_number;
   std::vector<std::int64_t> awaits_backward;      // AOT lookups with a forward, latest last
-  std::unordered_set<std::int64_t> has_backward;  // of those, the ones that have got theirs
+  std::unordered_set<std::int64_t> has_backward;  // those of them whose backward was seen
 };
 
 struct CacheLookups {
-  std::vector<CacheInstant> instants;    // whose artifact may still come; the latest few
+  std::vector<CacheInstant> instants;    // whose artifact may still follow; the latest few
   std::vector<CacheInstant> settled;     // that have none
   std::vector<CacheLookupId> artifacts;  // without instant so far; the latest few
   std::map<std::pair<const CompileState*, std::string>, LookupScope> scopes;
 };
 
-// To be called for every instant chromium event (ph "i"); does nothing unless it tells of a cache
+// To be called for every instant chromium event (ph "i"); does nothing unless it is of a cache
 // lookup. `args` is the event's member of that name.
 void NoteInstantCacheEvent(const Record& record, std::string_view name,
                            const simdjson::dom::object& args, IngestContext& context);
 
-// The artifact of a lookup has come: forgets its instant. True if there was one.
+// The artifact of a lookup was read: removes its instant. True if there was one.
 bool TakeInstant(ProcessState& process, const CacheLookupId& lookup, IngestContext& context);
 
 }  // namespace tlparse

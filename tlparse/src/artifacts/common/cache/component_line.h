@@ -1,4 +1,4 @@
-// A component of a cache key as the log tells it: `[<51 base32 characters>] <name>: <text>`
+// A component of a cache key as it is logged: `[<51 base32 characters>] <name>: <text>`
 // (FxGraphHashDetails.debug_lines in torch/_inductor/codecache.py); the text may span lines.
 #pragma once
 

@@ -1,15 +1,15 @@
-// Cache key components: what one lookup hashed into its key, stored as little as it differs from
-// earlier lookups.
+// Cache key components: what one lookup hashed into its key. Only the difference from earlier
+// lookups is stored.
 //
 // A set is cut into blocks: maximal runs of components whose names agree up to '[', of at most 64.
-// A block seen before is referenced where it lies; new blocks that follow each other become a new
-// list; references that follow each other in one list become one run. Order is kept exactly.
+// A block seen before is referenced where it is stored; consecutive new blocks become a new list;
+// references to consecutive blocks of one list become one run. Order is kept exactly.
 //
 // On GPUs every rank has its own device index, and so keys and hashes of its own in everything that
 // names it. Such a component is stored once, with a placeholder for the index (device_text.h), its
-// hash once for each index beside it; the set is then the same for all ranks, and a key is a set
-// and a device index. A set has one device index, that of the first component that names one; a
-// component that names another or several stays as it is.
+// hash once for each index; the set is then the same for all ranks, and a key is a set and a
+// device index. A set has one device index, that of the first component that names one; a
+// component that names another one, or several, is stored unchanged.
 #pragma once
 
 #include <cstdint>
@@ -38,23 +38,23 @@ class ComponentSets {
   Result<void> Load(Database& database);
 
   // The set; one not seen before becomes rows. `components` is not empty. Without a key to keep the
-  // device index, texts stay as they are.
+  // device index, texts are stored unchanged.
   KeySet Intern(RowBatch& rows, TextPool& texts, const std::vector<Component>& components,
                 bool has_key);
   // The id of a key; one not seen before becomes a row. Nothing for the empty key.
   std::optional<std::int64_t> KeyId(RowBatch& rows, std::string_view key);
-  // Notes that the key was made of the set (or of a part of what the log tells of it).
+  // Records that the key was made of the set (or that the set is the logged part of it).
   void LinkKey(RowBatch& rows, std::int64_t key_id, const KeySet& set);
 
  private:
   using Index = std::unordered_map<Hash128, std::int64_t, Hash128Hasher>;
   // Device index of a set so far.
   static constexpr std::int64_t kNone = -1;      // no component has named one
-  static constexpr std::int64_t kVerbatim = -2;  // none may be taken
+  static constexpr std::int64_t kVerbatim = -2;  // texts are stored unchanged
 
   struct Stored {
     std::int64_t id;
-    std::int64_t device;  // kNone: as it is
+    std::int64_t device;  // kNone: stored unchanged
   };
   struct Place {
     std::int64_t list_id;

@@ -32,8 +32,8 @@ struct CodeCollective {
   bool is_wait = false;
   std::string arguments;   // as in the code, without the first one
   std::string group_name;  // "" if the call names none
-  std::string shape;       // JSON list of the first argument's sizes; "" if the code does not tell
-  std::string dtype;       // without "torch."; "" if the code does not tell
+  std::string shape;       // JSON list of the first argument's sizes; "" if not in the code
+  std::string dtype;       // without "torch."; "" if not in the code
   std::int64_t line = 0;
 };
 
@@ -43,7 +43,7 @@ struct CodeSummary {
   // "# Source node to ATen node mapping:": (pre-grad node, post-grad node).
   std::vector<std::pair<std::string, std::string>> node_mapping;
   std::vector<CodeCollective> collectives;
-  // Calls stand inside something that times them (TORCH_COMPILE_DEBUG_EXTEND): not all are found.
+  // Calls are wrapped in code that times them (TORCH_COMPILE_DEBUG_EXTEND): not all are found.
   bool has_wrapped_calls = false;
   std::size_t size_bytes() const;  // roughly
 };
@@ -51,13 +51,13 @@ struct CodeSummary {
 // The AOT id in the first lines of a code text; "" if there is none.
 std::string_view AotIdOf(std::string_view code);
 
-// Any text; linear in its size.
+// Accepts any text; linear in its size.
 CodeSummary SummarizeCode(std::string_view code);
 
 // "name:7" → ("name", 7); a name without a handle stays whole.
 std::pair<std::string_view, std::optional<std::int64_t>> SplitDebugHandle(std::string_view kernel);
 
-// What the generated code of a graph says; with the graph's texts.
+// The summary of a graph's generated code, kept with the graph's texts.
 struct GraphCode {
   std::shared_ptr<const CodeSummary> summary;
 };

@@ -1,4 +1,4 @@
-// Shapes and types of the tensors in a generated Python wrapper, as far as its lines tell.
+// Shapes and types of the tensors in a generated Python wrapper, as far as its lines name them.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace tlparse {
 // position of that bracket (npos: never closed).
 std::vector<std::string_view> SplitArguments(std::string_view text, std::size_t* length = nullptr);
 
-// "(8, s0)" → `[8, "s0"]`; "" if it is no tuple or list.
+// "(8, s0)" → `[8, "s0"]`; "" if it is not a tuple or list.
 std::string ShapeJson(std::string_view tuple);
 
 // Views into the code.

@@ -36,10 +36,11 @@ struct ParsedGraph {
   std::vector<Node> nodes;
 };
 
-// Replaces what `graph` holds. Linear in the text's size; lines that are no statements are skipped.
+// Replaces the content of `graph`. Linear in the text's size; other lines than statements are
+// skipped.
 void ParseGraphNodes(std::string_view text, ParsedGraph& graph);
 
-// A line "# File: …" without the blanks in front; false if it is no such comment.
+// Parses a line "# File: …" without its leading blanks; false if it is not such a comment.
 bool ParseSourceComment(std::string_view line, SourceLine& source);
 
 // Source lines of a graph's nodes by name, as the database's text ids. Immutable once made.
@@ -54,7 +55,7 @@ class GraphNodes {
     bool operator==(const Source&) const = default;
   };
   static std::uint64_t HashOf(const SourceLine& source);
-  // Of several nodes of one name the first counts. Nodes without a source are left out.
+  // The first of several nodes of one name counts. Nodes without a source are left out.
   GraphNodes(const ParsedGraph& graph, const std::vector<Source>& sources);
   const Source* Find(std::string_view node) const;
   std::size_t size_bytes() const {
@@ -75,14 +76,14 @@ class GraphNodes {
   std::vector<Source> sources_;
 };
 
-// The nodes of the graphs used last, by content id: what kernels are joined with when their graph
-// closes. Bounded: a lazy backward may come so late that its graph is forgotten; its kernels then
-// have only the sources their artifacts give.
+// The nodes of the most recently used graphs, by content id: kernels are joined with them when
+// their graph closes. Bounded: the graph of a late lazy backward may have been dropped; its kernels
+// then have only the sources that their artifacts name.
 class GraphNodePool {
  public:
   explicit GraphNodePool(std::size_t max_bytes = 12 << 20) : max_bytes_(max_bytes) {}
   void Put(std::int64_t content_id, std::shared_ptr<const GraphNodes> nodes);
-  // nullptr if unknown or forgotten.
+  // nullptr if unknown or dropped.
   std::shared_ptr<const GraphNodes> Find(std::int64_t content_id);
 
  private:
@@ -97,8 +98,8 @@ class GraphNodePool {
 };
 
 // The contents of the graphs that were printed for a graph, for GraphTracker::nodes(); 0: none. With
-// a compile: those printed for its next graph. The AOTAutograd graphs stand in for the post-grad
-// graph where that is not logged (2.6, cache hit).
+// a compile: those printed for its next graph. The AOTAutograd graphs replace the post-grad graph
+// where that is not logged (2.6, cache hit).
 struct PrintedGraphs {
   std::int64_t pre_grad_content_id = 0;
   std::int64_t post_grad_content_id = 0;

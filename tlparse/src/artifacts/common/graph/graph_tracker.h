@@ -17,11 +17,11 @@
 
 namespace tlparse {
 
-// Graphs live as long as their compile. A record outside any compile gets a GraphState with id 0
-// that stands for no graph and is forgotten at the next such call.
+// Graphs live as long as their compile. A record outside any compile gets a GraphState with id 0,
+// which is not a graph and is valid until the next such call.
 class GraphTracker {
  public:
-  // The graphs of one log that are under way, or closed and not forgotten yet.
+  // The graphs of one log that are open, or closed and still kept.
   struct LogGraphs {
     std::deque<std::pair<CompileState*, GraphState*>> opened;  // oldest first; some are closed
     std::deque<GraphState*> remembered;                        // closed ones, oldest first
@@ -33,13 +33,13 @@ class GraphTracker {
   // The segment the record belongs to: the open one, else (with `or_last`) the latest closed one of
   // the same subgraph; nullptr if there is none or the record has no compile.
   GraphState* Current(const Record& record, bool or_last = false);
-  // The same with `or_last`, opened if the compile has none: what tells of a graph where no record
-  // opens one (other compilers than Inductor, AOTInductor packages that are loaded). nullptr only
-  // if the record has no compile.
+  // The same with `or_last`; opens one if the compile has none. For records that imply a graph
+  // where no record opens one (other compilers than Inductor, loaded AOTInductor packages). nullptr
+  // only if the record has no compile.
   GraphState* CurrentOrOpen(const Record& record, IngestContext& context);
-  // Open() unless a segment is open that has no output code yet, or this very code (it can be
-  // logged again): what inductor_output_code asks for. Notes the code's record, payload, AOT id and
-  // the direction that the id tells.
+  // For inductor_output_code: Open() unless a segment is open that has no output code yet, or has
+  // this same code (it can be logged twice). Stores the code's record, payload, AOT id and the
+  // direction given by that id.
   GraphState& ForOutputCode(const Record& record, std::string_view aot_id, IngestContext& context);
   // The segment that an fx_graph_cache_* artifact ends: the open one, else the latest one if it has
   // no such artifact yet (events may have closed it), else a new one. It is closed by this call.
@@ -51,11 +51,11 @@ class GraphTracker {
   // those of the oldest closed one (of another log, if this one has none). Whether it was open;
   // nothing: there is none.
   std::optional<bool> ForgetOldest(const GraphState& kept, IngestContext& context);
-  // inductor_compile's E event: tells the direction of the graph with that key, else of the latest
+  // inductor_compile's E event: sets the direction of the graph with that key, else of the latest
   // one.
   void SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward);
-  // A log begins; of the logs that were begun and not ended, one is taken up again; the states of a
-  // log's graphs are about to go.
+  // A log begins; an unfinished log is resumed; the states of a log's graphs are about to be
+  // destroyed.
   void BeginLog(LogGraphs& log);
   void TakeUp(LogGraphs& log) { log_ = &log; }
   void EndLog(LogGraphs& log);

@@ -1,5 +1,5 @@
-// Puts together which kernel computes which post-grad nodes, which pre-grad nodes those come from,
-// and which lines of the user's code: from the provenance artifacts of all generations
+// Determines which post-grad nodes each kernel computes, and from which pre-grad nodes and lines of
+// the user's code these come: from the provenance artifacts of all generations
 // (reference 4.5), the generated code's comments and the graphs' comments.
 #pragma once
 
@@ -45,7 +45,7 @@ struct Provenance {
 };
 
 // One use per graph: Add… in any order (the code first, if there is any), then Finish. All texts
-// are made fit for SQLite.
+// are made valid for SQLite.
 class ProvenanceBuilder {
  public:
   explicit ProvenanceBuilder(IngestContext& context) : context_(context) {}
@@ -67,7 +67,7 @@ class ProvenanceBuilder {
   // without stack traces.
   Provenance Finish(const GraphNodes* pre_grad, const GraphNodes* post_grad);
 
-  // Members left out because they have another type than the format says.
+  // Number of members left out because their type is not that of the format.
   std::int64_t odd_count() const { return odd_count_; }
 
  private:

@@ -14,7 +14,7 @@ namespace tlparse {
 // U+FFFC (object replacement character), char(65532) in SQL.
 inline constexpr std::string_view kDevicePlaceholder = "\xEF\xBF\xBC";
 
-// Where the next number of a device begins, at `from` or behind it: that of "cuda:3" (or another
+// Where the next number of a device begins, at `from` or after it: that of "cuda:3" (or another
 // type) or of "device(type='cuda', index=3)". npos if there is none.
 std::size_t FindDeviceIndex(std::string_view text, std::size_t from);
 
@@ -22,8 +22,8 @@ struct DeviceText {
   std::string text;  // with the placeholder for the index
   std::int64_t device_index;
 };
-// Nothing if `value` names no device, or several, or cannot be put together again from what would
-// be stored. `name` is the component's: default_cuda_device_index is nothing but the index.
+// Nothing if `value` names no device, or several, or could not be restored from what would be
+// stored. `name` is the component's: default_cuda_device_index is nothing but the index.
 std::optional<DeviceText> TakeDeviceIndex(std::string_view name, std::string_view value);
 // The inverse.
 std::string PutDeviceIndex(std::string_view text, std::int64_t device_index);

@@ -16,10 +16,10 @@ namespace tlparse {
 
 // Views into the text that was parsed.
 struct GuardLine {
-  std::size_t depth = 0;        // number of "| " in front
+  std::size_t depth = 0;        // number of "| " before it
   std::string_view kind;        // GuardManager, TYPE_MATCH, …
-  std::string_view expression;  // what stands behind the kind, without the comment; lines that
-                                // continue it included
+  std::string_view expression;  // the text after the kind, without the comment, with its
+                                // continuation lines
   std::string_view source;  // L['x']: of the line itself or the nearest manager above that names
                             // one; "" if there is none
   // The comment; empty where there is none.
@@ -30,7 +30,7 @@ struct GuardLine {
   std::string_view hint;
 };
 
-// Text that is no tree gives no lines. Linear in the size of the text.
+// Text that is not a tree has no lines. Linear in the size of the text.
 std::vector<GuardLine> ParseGuardTree(std::string_view text);
 
 // The comment of one guard, also of a recompile reason: "expression  # code  # file:line in

@@ -1,6 +1,6 @@
-// What is removed from a text before it is compared with that of another process: memory addresses,
-// counters and paths that say nothing about the compile. Two texts that differ only in those have
-// equal normal forms; the stored text stays as it was.
+// Normal forms of texts, for comparing those of several processes: memory addresses, counters and
+// paths that do not matter for the compile are removed. Two texts that differ only in those have
+// equal normal forms. The stored text is not changed.
 //
 // Each function returns the normal form as a view: of `text` itself where nothing had to be
 // removed, else of `buffer` (its earlier content is lost). The view lives as long as both are
@@ -9,8 +9,8 @@
 //
 // Replaced in every kind: addresses ("0x7f…" of nine to sixteen digits, or after " at ", become
 // "0x<addr>"), and the index of a device ("cuda:3", "device(type='cuda', index=3)") by its ordinal
-// of first appearance: a rank compiles for its own GPU, so code for cuda:3 alone says what code for
-// cuda:0 alone says.
+// of first appearance: a rank compiles for its own GPU, so code that names only cuda:3 is equal to
+// code that names only cuda:0.
 #pragma once
 
 #include <string>
@@ -19,17 +19,15 @@
 namespace tlparse {
 
 // A printed FX graph. Also: "# graph id: N" and the blank space around it at the end,
-// "<eval_with_key>.N", addresses in names
-// ("optimizer_140329873123456_c5").
+// "<eval_with_key>.N", addresses in names ("optimizer_140329873123456_c5").
 std::string_view NormalizeGraph(std::string_view text, std::string& buffer);
 
 // Generated code (torch/_inductor/codegen/wrapper.py). Also: the number in "# AOT ID", lines of
 // provenance handles, cache paths (…/ab/cab….py), stream numbers.
 std::string_view NormalizeCode(std::string_view text, std::string& buffer);
 
-// A guard tree or one expression of it (torch/csrc/dynamo/guards.cpp). Also: object ids, decimal as
-// they are in
-// ___check_type_id(…, 129836096), with the padding that depends on their length; addresses in
+// A guard tree or one expression of it (torch/csrc/dynamo/guards.cpp). Also: decimal object ids as
+// in ___check_type_id(…, 129836096), with the padding that depends on their length; addresses in
 // names; "Guard latency = …".
 std::string_view NormalizeGuards(std::string_view text, std::string& buffer);
 

@@ -12,10 +12,10 @@ namespace tlparse {
 struct PythonFrame {
   std::string_view file;
   std::int64_t line = 0;
-  std::string_view function;  // "" if the line does not tell
+  std::string_view function;  // "" if not in the line
 };
 
-// Reads one line of a stack; nothing if it is no such line. Leading white space is skipped.
+// Reads one line of a stack; nothing if it is another line. Leading white space is skipped.
 std::optional<PythonFrame> ParseFrameLine(std::string_view line);
 
 // The innermost (last) frame of a stack; with `user_only` the last one whose file is the user's.

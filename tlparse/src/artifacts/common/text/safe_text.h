@@ -1,4 +1,4 @@
-// Text for a column of its own (strings that go through TextPool need no care).
+// Text for a TEXT column that does not go through TextPool (which does the same).
 #pragma once
 
 #include <string_view>

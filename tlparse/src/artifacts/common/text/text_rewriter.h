@@ -1,5 +1,5 @@
-// Rewriting a text at places that two neighbouring bytes give away (normalize.cc): one pass at the
-// speed of memory where there are none, and nothing is copied before the first change.
+// Rewrites a text at places that are found by two neighbouring bytes (normalize.cc): one pass at
+// memory speed if there are none, and nothing is copied before the first change.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace tlparse {
 
-// Two neighbouring bytes worth a look. kAnyDigit as second stands for 0 … 9.
+// Two neighbouring bytes to look for. kAnyDigit as second means 0 … 9.
 struct BytePair {
   char first;
   char second;
@@ -34,8 +34,8 @@ bool IsHit(const std::array<BytePair, N>& pairs, char first, char second) {
   return false;
 }
 
-// Calls hit(position) for each place where one of `pairs` stands, in order; hit returns where to go
-// on (at least position + 1).
+// Calls hit(position) for each occurrence of one of `pairs`, in order; hit returns where to
+// continue (at least position + 1).
 template <std::size_t N, typename Hit>
 void ScanPairs(std::string_view text, const std::array<BytePair, N>& pairs, Hit&& hit) {
   std::size_t at = 0;
@@ -82,8 +82,8 @@ class TextRewriter {
     buffer_.clear();
   }
 
-  // Stretches come in ascending order and do not overlap (one that reaches back before the last is
-  // cut).
+  // Stretches are given in ascending order and do not overlap (one that begins before the end of
+  // the last is cut).
   void Replace(std::size_t begin, std::size_t end, std::string_view with) {
     begin = std::max(begin, copied_);
     if (end < begin) return;
@@ -107,7 +107,7 @@ class TextRewriter {
   bool is_changed_ = false;
 };
 
-// Where the digits end that begin at `at`.
+// The end of the digits that begin at `at`.
 inline std::size_t DigitsEnd(std::string_view text, std::size_t at) {
   while (at < text.size() && IsDigit(text[at])) ++at;
   return at;
