@@ -1,4 +1,4 @@
-// Budgets for CI: is a run within them? The answer of `tlparse check`.
+// Checks a run against budgets for CI. The answer of `tlparse check`.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tlparse {
 
-// A limit that is not set is not checked. Counts are per participant (rank or log): the worst one
-// counts, so that a budget says the same for 8 ranks and for 10,000.
+// A limit that is not set is not checked. Counts are per participant (rank or log), and the highest
+// is compared, so that a budget means the same for 8 ranks and for 10,000.
 struct CheckBudget {
   std::string run;                     // empty: the latest
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
-  // Compiles that a recompile reason was logged for; those that the limit refused count.
+  // Compiles with a logged recompile reason, including those that PyTorch's limit refused.
   std::optional<std::int64_t> max_recompiles;
   std::optional<std::int64_t> max_graph_breaks;
   std::optional<std::int64_t> max_cache_misses;  // of all layers; guard misses count
@@ -35,7 +35,7 @@ struct CheckRule {
   bool is_ok = true;
   std::string limit;  // as text
   std::string actual;
-  std::vector<std::string> rows;  // what offends: at most 50
+  std::vector<std::string> rows;  // those that violate the rule: at most 50
   std::size_t left_out = 0;
 };
 
@@ -47,7 +47,7 @@ struct CheckAnswer {
 // One rule per limit that is set. kNotFound: no such run.
 Result<CheckAnswer> RunCheck(Database& database, const CheckBudget& budget);
 
-// Counts of the participant that has most.
+// Counts of the participant with the highest counts.
 struct CheckCounts {
   std::int64_t recompiles = 0;
   std::int64_t graph_breaks = 0;
@@ -56,8 +56,8 @@ struct CheckCounts {
 };
 Result<CheckCounts> CountForCheck(Database& database, const std::string& run);
 
-// What counts are of: a participant may hold several processes (forked children), which a fleet
-// counts one by one.
+// The unit of counting: a participant may have several processes (forked children), which a fleet
+// counts separately.
 enum class CountedBy : std::uint8_t { kParticipant, kProcess };
 
 // The rules of `tlparse check --against`, for the run and launch of the budget: no more recompiles,

@@ -1,5 +1,5 @@
-// All that `tlparse diff` compares of one participant's compiles, in terms that hold across
-// databases: texts and hashes, no ids.
+// What `tlparse diff` compares of one participant's compiles, as texts and hashes, which are
+// comparable between databases (ids are not).
 #pragma once
 
 #include <cstdint>

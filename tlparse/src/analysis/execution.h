@@ -1,5 +1,5 @@
-// In which order ranks ran their compiled graphs, how far the estimated runtimes of one graph are
-// apart, and where output tensors differ. The answer of `tlparse execution`.
+// The order in which ranks ran their compiled graphs, how much the estimated runtimes of one graph
+// differ, and where output tensors differ. The answer of `tlparse execution`.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct ExecutionClass {
   std::vector<OrderDifference> differences;
   std::size_t left_out = 0;
   bool has_same_graphs = false;  // as the reference, equally often, in another order
-  // Of such: processes of several threads, which run graphs in no fixed order.
+  // With has_same_graphs: of processes with several threads, which run graphs in no fixed order.
   bool is_order_of_threads = false;
 };
 

@@ -1,4 +1,4 @@
-// Which of several classes the others are compared with.
+// Chooses the class with which the others are compared.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct Reference {
 };
 
 // `ranks_of(i)` are the ranks of class i of `count`, ascending. The class with more than half of
-// all ranks; where there is none, classes are equals and the one with the lowest rank is taken.
+// all ranks; if there is none, classes are equals and the one with the lowest rank is chosen.
 template <typename RanksOf>
 Reference FindReference(std::size_t count, const RanksOf& ranks_of) {
   std::size_t total = 0, largest = 0, lowest = 0;
@@ -28,7 +28,7 @@ Reference FindReference(std::size_t count, const RanksOf& ranks_of) {
   return {lowest, false};
 }
 
-// Brings the reference to the front and the others into order by size, then by lowest rank.
+// Moves the reference to the front and sorts the others by size, then by lowest rank.
 template <typename Class>
 bool OrderByReference(std::vector<Class>& classes) {
   if (classes.empty()) return true;

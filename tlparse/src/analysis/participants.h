@@ -1,5 +1,5 @@
-// Who took part in a run: ranks, or logs without rank, launch by launch. The one owner of that
-// question: answers and reports ask here.
+// The participants of a run: ranks, or logs without rank, by launch. All answers and reports get
+// them from here.
 #pragma once
 
 #include <cstdint>
@@ -53,11 +53,11 @@ struct Launch {
 };
 // Ascending. Empty: no log of the run has a record.
 Result<std::vector<Launch>> LoadLaunches(Database& database, std::int64_t run_id);
-// The ordinal asked for, or the latest. kNotFound with the launches there are.
+// The given ordinal, or the latest. kNotFound with the list of launches.
 Result<std::int64_t> FindLaunch(Database& database, std::int64_t run_id,
                                 const std::optional<std::int64_t>& ordinal);
 
-// The run to look at: the named one, or the latest. kNotFound with the names there are.
+// The named run, or the latest. kNotFound with the list of names.
 Result<std::int64_t> FindRun(Database& database, std::string_view run_name);
 
 // "a/trace.log.gz" → "trace": names lose their usual endings; "-" is "stdin".

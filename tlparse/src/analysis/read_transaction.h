@@ -1,4 +1,4 @@
-// One read transaction around the many queries of an answer: it sees one state of the database even
+// One read transaction around the queries of an answer: they see one state of the database even
 // while another run is ingested, and SQLite locks the file once instead of once per query.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Where each process of a launch stands at the end of its log: view rank_status as structs. The
+// The state of each process of a launch at the end of its log: view rank_status as structs. The
 // answer of `tlparse status`.
 #pragma once
 
@@ -17,7 +17,7 @@ enum class RankState : std::uint8_t { kCompiling, kBetweenCompiles, kFailed };
 // "compiling", "between_compiles", "failed".
 std::string_view Name(RankState state);
 
-// Strings are empty and ids 0 where there is nothing; times are microseconds since the epoch.
+// Unknown strings are empty and unknown ids 0; times are microseconds since the epoch.
 struct ProcessStatus {
   std::int64_t launch = 1;
   std::optional<std::int64_t> rank;

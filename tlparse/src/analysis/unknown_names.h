@@ -1,5 +1,5 @@
-// Names in a database that this program does not know: those of a newer PyTorch, or of another
-// writer.
+// Finds names in a database that this version does not know: those of a newer PyTorch, or of
+// another writer.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,8 @@ std::string PlainCollective(std::string_view name);
 // The backend or namespace before the colon: "nccl"; empty if there is none.
 std::string_view BackendOf(std::string_view profiling_name);
 
-// Whether the recorder may call a collective of generated code so: the same one, or all_reduce for
-// a reduce_scatter of Gloo, which is made of one.
+// Whether the recorder may use this name for a collective of generated code: the same name, or
+// all_reduce for Gloo's reduce_scatter, which is implemented by one.
 bool MayBeRecordedAs(std::string_view code_op, std::string_view profiling_name);
 
 }  // namespace tlparse

@@ -8,10 +8,10 @@
 
 namespace tlparse {
 
-// Sets peer_id of the collectives of a run's profiles to the entry that is the same collective: by
-// group and sequence number where the profile holds them, else by time (the entry was made while
-// the slice was open, and of several slices the innermost counts) and op. What the entry was joined
-// with (graph, lines, reduction) is taken over. Call after JoinRecorders; every entry is used once.
+// Sets peer_id of the collectives of a run's profiles to the entry of the same collective: by group
+// and sequence number if the profile has them, else by op and time (the entry was made while the
+// slice was open; of several slices the innermost counts). The joins of the entry (graph, lines,
+// reduction) are copied. Call after JoinRecorders; every entry is used once.
 Result<void> JoinCollectiveSlices(Database& database, std::int64_t run_id);
 
 }  // namespace tlparse

@@ -1,6 +1,6 @@
-// Cuts a Chrome trace into its parts while it is read: the members of the object, and the events of
-// `traceEvents` one by one, wherever that member stands. Memory is a window of the file, whatever
-// its size.
+// Splits a Chrome trace into its parts while it is read: the members of the object, and the events
+// of `traceEvents` one by one, wherever that member is. Memory is a window of the file, regardless
+// of its size.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class EventScanner {
       kEvent,     // of traceEvents (or of the list, if that is all there is): value
       kTooLarge,  // an event or member above kMostBytes was left out
       kCut,       // the file ends inside its value; nothing follows but kEnd
-      kDamaged,   // what stands at byte_offset cannot be JSON; nothing follows but kEnd
+      kDamaged,   // not JSON at byte_offset; nothing follows but kEnd
       kEnd,
     };
     Kind kind = Kind::kEnd;
@@ -47,11 +47,11 @@ class EventScanner {
 
   // Makes more bytes available; false: there are none.
   Result<bool> Fill();
-  // The next byte that is no white space, without taking it; '\0' at the end.
+  // The next byte that is not white space, without consuming it; '\0' at the end.
   Result<char> Peek();
   // Takes the value that begins at position_ into item.value.
   Result<void> TakeValue(Item& item, Item::Kind kind);
-  // Goes over a value that is too large for the buffer.
+  // Skips a value that is too large for the buffer.
   Result<void> SkipLarge(Item& item);
   Item End(Item::Kind kind);
   Item Damaged() { return End(Item::Kind::kDamaged); }

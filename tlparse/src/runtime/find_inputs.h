@@ -1,4 +1,4 @@
-// What a job left: its structured traces, and the profiles and dumps beside them.
+// Finds the files that a job wrote: structured traces, profiles and dumps.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tlparse {
 
-// A file that is no log and that a RuntimeReader can read.
+// A file other than a log that a RuntimeReader can read.
 struct RuntimeInput {
   std::string path;
   InputKind kind = InputKind::kUnknown;
@@ -24,9 +24,9 @@ struct FoundInputs {
   std::vector<SkippedFile> skipped;
 };
 
-// As FindLogs, and what it did not take for a log is looked at: profiles, recorder dumps and the
-// like are recognised by content, in directories and where they are named. A named file of no known
-// kind is a log, as ever.
+// As FindLogs, and also examines the other files: profiles, recorder dumps and the like are
+// recognised by content, in directories and when named. A named file of no known kind counts as a
+// log.
 Result<FoundInputs> FindInputs(const std::string& path);
 
 }  // namespace tlparse

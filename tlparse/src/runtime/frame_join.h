@@ -1,4 +1,4 @@
-// Joins by the line of the generated code (K6): Python frames of a profile say which line called.
+// Joins by the line of the generated code (K6): Python frames of a profile name the calling line.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Names by which Inductor's generated code is known.
+// Recognises names of Inductor's generated code.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace tlparse {
 bool IsCachePath(std::string_view path);
 
 // The kernel's name of a CPU slice: "graph_0_cpp_fused_add_0" and "cpp_fused_add_0" (PyTorch counts
-// graphs in front of it, differently in each process); nothing if the slice is no kernel.
+// graphs in a prefix, differently in each process); nothing if the slice is not a kernel.
 std::optional<std::string_view> CpuKernelName(std::string_view slice);
 
 // "# kernel path: <path>" above a definition in Inductor's Python wrapper: the file that holds the
@@ -22,7 +22,7 @@ std::unordered_map<std::string_view, std::string_view> KernelPaths(std::string_v
 // The last part of a path: of a generated file a hash of its content, the same in every process.
 std::string_view BaseName(std::string_view path);
 
-// Whether the slice is the wrapper around all of a graph: "graph_1_inductor_wrapper_call".
+// Whether the slice is the wrapper around a whole graph: "graph_1_inductor_wrapper_call".
 bool IsWrapperCall(std::string_view slice);
 
 }  // namespace tlparse

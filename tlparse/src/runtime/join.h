@@ -1,4 +1,4 @@
-// Joins what ran with what was compiled.
+// Joins measured calls and kernels with what was compiled.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace tlparse {
 
-// Makes all `_link_row` rows of a run's profiles anew from what the database holds: which process
-// each measured, which compile and graph each call belongs to, which kernel of the generated code
-// each kernel was (keys K1 … K7; see schemas/sql/runtime/profile.sql). To be called once all inputs
-// of a load are in; does nothing for a run without profiles. Memory: about 75 bytes for each op,
+// Rebuilds all `_link_row` rows of a run's profiles from the database: which process each profile
+// measured, which compile and graph each call belongs to, which kernel of the generated code each
+// kernel was (keys K1 … K7; see schemas/sql/runtime/profile.sql). Call after all inputs of a load
+// were read; does nothing for a run without profiles. Memory: about 75 bytes for each op,
 // CPU kernel and launch of the largest profile, and 50 more where it has device kernels.
 Result<void> JoinRun(Database& database, std::int64_t run_id);
 

@@ -1,5 +1,5 @@
-// What libtrace measured, and the joins of what is no profile: recorder dumps, packages, tritonparse logs and TORCH_LOGS; then,
-// with all kernels joined, how their time is divided among lines.
+// Joins inputs other than profiles: libtrace's measurements, recorder dumps, packages, tritonparse
+// logs and TORCH_LOGS. Then divides the time of all joined kernels among lines.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tlparse {
 
-// Makes them anew from what the database holds. To be called once all inputs of a load are in,
-// after JoinRun; does nothing for a run without such inputs.
+// Rebuilds them from the database. Call after JoinRun, when all inputs of a load were read; does
+// nothing for a run without such inputs.
 Result<void> JoinInputs(Database& database, std::int64_t run_id);
 
 }  // namespace tlparse

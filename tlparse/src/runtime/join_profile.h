@@ -14,7 +14,7 @@
 
 namespace tlparse {
 
-// What the logs of a run compiled, as the joins ask for it.
+// What the logs of a run compiled, indexed for the joins.
 class CompiledCode {
  public:
   struct Graph {
@@ -45,7 +45,7 @@ class CompiledCode {
   // one.
   Result<const std::vector<Kernel>*> KernelsOf(Database& database, const Graph& graph);
   // The names by which a graph's code calls the Triton kernels, by the base names of the files that
-  // it says their sources are in.
+  // the code gives for their sources.
   using KernelFiles = std::unordered_map<std::string, std::string>;
   Result<const KernelFiles*> KernelFilesOf(Database& database, const Graph& graph);
 

@@ -11,7 +11,7 @@
 
 namespace tlparse {
 
-// Names the tables that AddKernelInformation fills.
+// Declares the tables that AddKernelInformation fills.
 void UseKernelTables(TableSet& tables);
 
 // The object "kernel:handle" → {stack_traces, post_grad_nodes, …} as rows of kernel_row,
@@ -20,7 +20,7 @@ struct AddedKernels {
   std::int64_t content_id = 0;
   std::int64_t count = 0;
 };
-// Members that are no kernels are left out. Nothing if no kernel is left.
+// Members other than kernels are left out. Nothing if there is no kernel.
 Result<std::optional<AddedKernels>> AddKernelInformation(const PlainValue& root,
                                                          RuntimeContext& context);
 

@@ -1,4 +1,4 @@
-// How the time of the kernels that ran is divided among Python lines: table kernel_line_row.
+// Divides the time of kernel runs among Python lines: table kernel_line_row.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tlparse {
 
-// Makes the rows of every kernel that the profiles of a run name anew. Call after all joins.
+// Rebuilds the rows of every kernel that the profiles of a run name. Call after all joins.
 Result<void> DivideKernelsAmongLines(Database& database, std::int64_t run_id);
 
 }  // namespace tlparse

@@ -1,4 +1,4 @@
-// Which kernel of the generated code each slice inside a graph call was. Pure functions.
+// Finds the kernel of the generated code for each slice inside a graph call. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tlparse {
 
-// Whether a slice is a run of the kernel that the generated code calls so: "cpp_fused_add_0" and
+// Whether a slice is a run of the kernel with this name in the generated code: "cpp_fused_add_0" and
 // "graph_2_cpp_fused_add_0", "extern_kernels.addmm" and "aten::addmm", "torch.ops.aten.f.default"
 // and "aten::f"; Triton kernels and AOTInductor's functions by their own names.
 bool IsRunOf(std::string_view slice, std::string_view kernel);
@@ -20,8 +20,8 @@ bool IsRunOf(std::string_view slice, std::string_view kernel);
 std::optional<std::vector<std::optional<std::size_t>>> MatchInOrder(
     const std::vector<std::string_view>& slices, const std::vector<std::string_view>& kernels);
 
-// Where the order does not hold: by name, each name's runs in their order if there are as many as
-// the code calls; names that the code calls more or less often stay without a kernel.
+// If the order differs: by name, the runs of each name in their order if there are as many as calls
+// in the code; runs of other names get no kernel.
 std::vector<std::optional<std::size_t>> MatchByName(const std::vector<std::string_view>& slices,
                                                     const std::vector<std::string_view>& kernels);
 

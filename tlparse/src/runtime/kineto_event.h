@@ -1,4 +1,4 @@
-// One event of a Kineto/Chrome trace, as far as a row can be made of it.
+// The members of a Kineto/Chrome trace event that become columns.
 #pragma once
 
 #include <simdjson.h>
@@ -12,7 +12,7 @@
 
 namespace tlparse {
 
-// Views live until the next event is parsed. Empty text and nothing: not in the event.
+// Views live until the next event is parsed. Empty text and nullopt: not in the event.
 struct KinetoEvent {
   char phase = '\0';  // ph: X slice, i instant, s and f flow, M metadata
   std::string_view category;
@@ -46,12 +46,12 @@ struct KinetoEvent {
 };
 
 // Nanoseconds of a decimal number of microseconds, exact: "4517761456977.238" becomes
-// 4517761456977238. Nothing if it is no number, or beyond 64 bits.
+// 4517761456977238. Nothing if it is not a number or exceeds 64 bits.
 std::optional<std::int64_t> ParseMicroseconds(std::string_view text);
 
 class KinetoEventParser {
  public:
-  // `text`: the event's JSON, with simdjson's padding behind it. kBadJson if it is no object, or
+  // `text`: the event's JSON, followed by simdjson's padding. kBadJson if it is not an object, or
   // damaged before its end.
   Result<void> Parse(std::string_view text, KinetoEvent& event);
 

@@ -1,4 +1,4 @@
-// One Kineto/Chrome profile while it is read. Not for others: reader.h.
+// One Kineto/Chrome profile while it is read. Internal to the reader of profiles (see reader.h).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace tlparse::kineto {
 
 std::optional<std::int64_t> ToInt(std::string_view text);
-// So that no sum of a base, a time and a duration, nor of many durations, leaves 64 bits.
+// Limits times so that no sum of a base, a time and a duration, nor of many durations, overflows.
 bool IsInRange(std::int64_t start_ns, std::int64_t duration_ns);
 
 // One file being read.

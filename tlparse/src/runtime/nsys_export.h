@@ -15,14 +15,15 @@
 
 namespace tlparse {
 
-// A read-only connection to a database that nobody vouches for.
+// A read-only connection to an untrusted database.
 class NsysExport {
  public:
   static Result<NsysExport> Open(const std::string& path);
   bool Has(const std::string& table) { return !Columns(table).empty(); }
   // The column, or NULL where the table has none of that name.
   std::string Column(const std::string& table, const std::string& column, const std::string& alias);
-  // Calls `row` for each row until it fails; kNotATrace with SQLite's words if the file is damaged.
+  // Calls `row` for each row until it fails; kNotATrace with SQLite's message if the file is
+  // damaged.
   template <typename Row>
   Result<void> Query(const std::string& sql, const Row& row) {
     sqlite3_stmt* statement = nullptr;

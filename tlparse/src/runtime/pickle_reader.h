@@ -14,7 +14,7 @@ namespace tlparse {
 bool LooksLikePickle(std::string_view bytes);
 
 // Linear in time, no recursion; memory is bounded by PlainTree's limits, beyond which the reading
-// ends with a problem. What stands after STOP is not looked at.
+// ends with a problem. Bytes after STOP are ignored.
 PlainDocument ReadPickle(std::string_view bytes);
 
 }  // namespace tlparse

@@ -1,4 +1,4 @@
-// Reads a JSON text into plain values, as far as it goes: a file that is cut gives what is whole.
+// Reads a JSON text into plain values; of a file that is cut, the complete part is returned.
 // Also accepts what Python's json.dumps writes beyond the standard (NaN and Infinity become null).
 #pragma once
 

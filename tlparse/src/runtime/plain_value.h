@@ -1,6 +1,6 @@
-// Plain values as a file of a job holds them: null, true and false, numbers, text, lists (tuples
-// too) and dicts. A pickle and a JSON text become the same tree (pickle_reader.h, plain_json.h), so
-// that what reads a dump need not know which of the two it was.
+// Plain values of a file: null, true and false, numbers, text, lists (tuples too) and dicts. A
+// pickle and a JSON text become the same tree (pickle_reader.h, plain_json.h), so that readers of
+// dumps need not distinguish the two.
 //
 // A container may occur at several places of a tree, and a hostile pickle can make one contain
 // itself: walk a tree by fixed paths, or with a limit of depth (AppendJson does).
@@ -33,7 +33,7 @@ class PlainValue {
   // The file ended, or could not be read on, inside this list or dict.
   bool is_cut() const;
 
-  // Nothing if the value is of another type. A kBigInt (beyond 64 bits) is no Int.
+  // Nothing if the value is of another type. A kBigInt (beyond 64 bits) is not an Int.
   std::optional<bool> Bool() const;
   std::optional<std::int64_t> Int() const;
   std::optional<double> Real() const;  // an integer too
@@ -43,11 +43,11 @@ class PlainValue {
   std::size_t size() const;
   PlainValue At(std::size_t index) const;  // null beyond the end
   std::pair<PlainValue, PlainValue> Member(std::size_t index) const;
-  // The last member of that name; null if there is none or this is no dict. Linear.
+  // The last member of that name; null if there is none or this is not a dict. Linear.
   PlainValue operator[](std::string_view name) const;
   bool Has(std::string_view name) const;
 
-  // Appends strict JSON; keys that are no text are written as text. False if the value is nested
+  // Appends strict JSON; keys of other types are written as text. False if the value is nested
   // deeper than 32 levels or `out` grew beyond `most_bytes`: `out` is then incomplete.
   bool AppendJson(std::string& out, std::size_t most_bytes) const;
 
@@ -61,7 +61,7 @@ class PlainValue {
 // Owns the values. Movable; views made before a move stay valid only if the tree does not move.
 class PlainTree {
  public:
-  // What one tree may hold; a reader stops there (about 130 MB and the texts).
+  // Limits of one tree; a reader stops there (about 130 MB and the texts).
   static constexpr std::size_t kMostNodes = std::size_t{4} << 20;
   static constexpr std::size_t kMostChildren = std::size_t{8} << 20;
 
@@ -111,7 +111,7 @@ class PlainTree {
 struct PlainProblem {
   std::string message;  // one sentence
   std::int64_t byte_offset = 0;
-  bool is_cut = false;  // the bytes end too early; else they are not what they should be
+  bool is_cut = false;  // the bytes end too early; else they are invalid
 };
 
 // What was read: all of it, or what came before the problem, where open lists and dicts are marked

@@ -1,4 +1,4 @@
-// The join of one profile while it is made. Not for others: join_profile.h.
+// The join of one profile. Internal to join_profile.h.
 #pragma once
 
 #include <array>
@@ -64,12 +64,12 @@ struct Run {
   std::int64_t kernel_id = 0;
   std::int32_t name_id;  // text ids are counted from 1 and below 2^31
   std::int32_t call = kNone;
-  std::int32_t child = kNone;  // the direct child of the call that it is, or is in
+  std::int32_t child = kNone;  // itself or its ancestor: the direct child of the call
   bool is_op;
   bool has_device_work = false;
   KernelMatch match = KernelMatch::kUnmatched;  // how kernel_id was found
 };
-// Why the run of a kernel whose file is known has no kernel_id.
+// Why the run of a kernel with a known file has no kernel_id.
 inline std::string_view FileNoteOf(const Run& run) {
   return run.match == KernelMatch::kFileDiffers    ? kOtherFile
          : run.match == KernelMatch::kCountDiffers ? kOtherCount

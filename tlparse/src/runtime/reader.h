@@ -1,11 +1,11 @@
-// What a reader of profiles or recorder dumps implements, and what it gets to work with.
+// The interface of readers of profiles and recorder dumps, and the context that they are given.
 //
-// A reader goes through one file once, as a stream, and adds rows: what was measured, as it stands
-// in the file. Joins with the logs are made afterwards, from the database (join.h). Damage is a row
-// of import_log, never a failure; nothing that a file says is executed, and memory is bounded
-// whatever the file.
+// A reader reads one file once, as a stream, and adds rows with the measured values of the file.
+// Joins with the logs are made afterwards, from the database (join.h). Damage is a row of
+// import_log, never a failure; nothing in a file is executed, and memory is bounded for any
+// file.
 //
-// To add one: a file <kind>_reader.cc with a class, a function that makes it declared at the end
+// To add one: a file <kind>_reader.cc with a class, a function that makes it, declared at the end
 // of this header, and a line in readers.cc.
 #pragma once
 
@@ -27,9 +27,9 @@
 
 namespace tlparse {
 
-// Switches of a load that readers obey.
+// Options of a load for readers.
 struct RuntimeOptions {
-  bool keep_python_frames = false;  // of profiles: all, not only those that tell a generated line
+  bool keep_python_frames = false;  // of profiles: all, not only those of generated code
 };
 
 // The file's row of `profile`, filled in while it is read.
@@ -63,11 +63,12 @@ class RuntimeContext {
   // ends like a file that is cut, with a row of import_log.
   virtual Result<std::size_t> Read(char* buffer, std::size_t capacity) = 0;
 
-  // Rows go here; call Flush between rows now and then (cheap while the batch is not full). It may
-  // write the batch, after which text ids stay valid but text that was not copied must not be used.
+  // Add rows here; call Flush between rows from time to time (cheap unless the batch is full). It
+  // may write the batch, after which text ids stay valid but text that was not copied must not be
+  // used.
   virtual RowBatch& rows() = 0;
   virtual Result<void> Flush() = 0;
-  // Writes the batch, however small: what follows reads or changes rows in the database.
+  // Writes the batch even if it is small. Call before reading or changing rows in the database.
   virtual Result<void> Write() = 0;
   virtual std::int64_t NextId(TableId table) = 0;  // tables with an `id`
   template <typename Row>
@@ -75,7 +76,7 @@ class RuntimeContext {
     return NextId(rows().TableOf<Row>());
   }
   virtual TextPool& texts() = 0;
-  // What logs of this load or of earlier ones said; rows of this file may not be there yet.
+  // For queries of the logs of this and earlier loads; rows of this file may not be written yet.
   virtual Database& database() = 0;
 
   // A row of import_log about this file. `text`: the bytes concerned, shortened.
@@ -91,15 +92,15 @@ class RuntimeContext {
 class RuntimeReader {
  public:
   virtual ~RuntimeReader() = default;
-  // Names the types of its rows before the load starts: tables.Use<OpRunRow>().
+  // Declares the types of its rows before the load starts: tables.Use<OpRunRow>().
   virtual void Prepare(TableSet& tables) = 0;
-  // Reads the whole file. False: it is not what it was taken for (a Chrome trace that is no
-  // profile), no row was added; the file is then a skipped one, with context.facts().kind as the
-  // reason. Errors are the database's; what is wrong with the file is logged.
+  // Reads the whole file. False: it is of another kind (a Chrome trace that is not a profile) and
+  // no row was added; the file is then skipped, with context.facts().kind as the reason. Errors are
+  // the database's; problems of the file are logged.
   virtual Result<bool> Read(RuntimeContext& context) = 0;
 };
 
-// Whether this program reads such files.
+// Whether there is a reader for such files.
 bool HasRuntimeReader(InputKind kind);
 // nullptr: none.
 std::unique_ptr<RuntimeReader> MakeRuntimeReader(InputKind kind);

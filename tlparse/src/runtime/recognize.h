@@ -1,4 +1,4 @@
-// What a file is, by its first bytes, whatever its name.
+// Recognises the kind of a file by its first bytes, not by its name.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,13 @@ enum class InputKind : std::uint8_t {
   kOwnDatabase,        // a database that tlparse wrote
 };
 
-// Name of the kind as messages say it: "a profile", "a flight-recorder dump", …
+// Name of the kind for messages: "a profile", "a flight-recorder dump", …
 std::string_view Describe(InputKind kind);
 
-// How much of a file is enough to tell.
+// Number of bytes that suffice to recognise a file.
 inline constexpr std::size_t kRecognizeBytes = 64 << 10;
 
-// `head` is the first kRecognizeBytes (or all) of the file, decompressed. kUnknown: none of ours.
+// `head` is the first kRecognizeBytes (or all) of the file, decompressed. kUnknown: none of these.
 InputKind Recognize(std::string_view head);
 
 // The same for the file `path`, plain, gzip or zstd. What can be decoded of damaged data is enough.

@@ -1,4 +1,4 @@
-// The generated code of a process, as the joins of recorder dumps ask for it.
+// The generated code of a process, indexed for the joins of recorder dumps.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ struct RecordedCode {
 
 class RecorderCode {
  public:
-  // Nothing where the process is unknown.
+  // Nothing if the process is unknown.
   Result<void> Load(Database& database, std::optional<std::int64_t> process_id);
-  // The latest code at that path that was there when the collective was issued.
+  // The latest code at that path when the collective was issued.
   const RecordedCode* At(const std::string& path, std::int64_t created_ns) const;
   // By path, in order of time.
   const std::map<std::string, std::vector<RecordedCode>>& by_path() const { return by_path_; }

@@ -1,4 +1,4 @@
-// The rank that a dump's file name gives: a dump itself does not hold one.
+// The rank in a dump's file name: the dump itself has none.
 #pragma once
 
 #include <cstdint>

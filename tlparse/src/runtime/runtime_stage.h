@@ -1,4 +1,4 @@
-// The files of a load that are no logs: each through its reader into rows, one after the other.
+// Reads the files of a load other than logs, one after the other, each by its reader.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class RuntimeStage {
     std::int64_t run_id;
     RuntimeOptions options;
   };
-  // Reads `input` into rows of load.database. False: it was not what it was taken for, and is a
-  // skipped file of import_log. kNotFound or kIo if it cannot be opened; kDatabase.
+  // Reads `input` into rows of load.database. False: it was of another kind, and is a skipped file
+  // of import_log. kNotFound or kIo if it cannot be opened; kDatabase.
   // `on_progress` gets the bytes of the file (as on disk) that are done.
   Result<bool> Read(const RuntimeInput& input, Load& load,
                     const std::function<void(std::int64_t)>& on_progress);
@@ -48,9 +48,9 @@ class RuntimeStage {
 // Removes a profile with all that it owns.
 Result<void> RemoveProfile(Database& database, std::int64_t id);
 
-// True: the run holds a profile with this file's bytes (whatever its path) and nothing is to do.
-// False: it does not; the rows of an earlier state of the file under this path are gone. Reads the
-// file once to compare it.
+// True: the run has a profile with this file's bytes (under any path); nothing is to be done.
+// False: it has not; the rows of an earlier state of the file under this path were removed. Reads
+// the file once to compare it.
 Result<bool> ReplaceChangedProfile(Database& database, std::int64_t run_id,
                                    const std::string& path);
 

@@ -1,4 +1,4 @@
-// How large a database will be, before anything is loaded.
+// Estimates the size of a database before the load.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tlparse {
 
-// From this size on a load says beforehand how much it will take.
+// From this size on a load announces the estimate.
 inline constexpr std::int64_t kAnnouncedDatabaseBytes = 1'000'000'000;
 
 // What a file of `size_bytes` on disk adds to a database. `compression` is "none", "gzip" or "zstd".
@@ -17,9 +17,9 @@ inline constexpr std::int64_t kAnnouncedDatabaseBytes = 1'000'000'000;
 std::int64_t EstimateDatabaseBytes(InputKind kind, std::string_view compression,
                                    std::int64_t size_bytes);
 
-// The sum over all inputs whose size is known. Looks at the first bytes of the files, unless they
-// are too small for kAnnouncedDatabaseBytes however they are compressed; then it is the sum for
-// files that are not.
+// The sum over all inputs whose size is known. Reads the first bytes of the files to find the
+// compression, unless the files are too small to reach kAnnouncedDatabaseBytes in any case; then
+// they count as not compressed.
 std::int64_t EstimateDatabaseBytes(const FoundInputs& found);
 
 }  // namespace tlparse

@@ -1,4 +1,4 @@
-// Reads members of a zip archive that nobody vouches for: sizes, counts and names are bounded, and
+// Reads members of an untrusted zip archive: sizes, counts and names are bounded, and
 // nothing is ever written to disk.
 #pragma once
 
@@ -25,7 +25,7 @@ class ZipArchive {
   static constexpr std::int64_t kMostDirectoryBytes = std::int64_t{16} << 20;
   static constexpr std::size_t kMostMembers = 100'000;
 
-  // kNotATrace: no zip archive, or one that is cut (its directory stands at the end). kRefused: its
+  // kNotATrace: not a zip archive, or one that is cut (its directory is at the end). kRefused: its
   // directory is larger than the limits. kIo: cannot be read.
   static Result<ZipArchive> Open(const std::string& path);
   ~ZipArchive();
@@ -33,8 +33,8 @@ class ZipArchive {
   ZipArchive& operator=(ZipArchive&&) = delete;
 
   const std::vector<ZipMember>& members() const { return members_; }
-  // The unpacked bytes. kRefused: more than `most_bytes`, whatever the archive says (no more are
-  // unpacked). kDamagedInput: damaged, encrypted, or packed in a way that is not known.
+  // The unpacked bytes. kRefused: more than `most_bytes`, whatever size the archive claims (no more
+  // are unpacked). kDamagedInput: damaged, encrypted, or packed by an unknown method.
   Result<std::string> Read(std::size_t member, std::size_t most_bytes);
 
  private:

@@ -1,4 +1,4 @@
-// Why ranks differ in what their compile caches answered, and what the caches were worth. The
+// Why the results of cache lookups differ between ranks, and how much time the caches saved. The
 // answer of `tlparse cache`.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace tlparse {
 struct CacheClass {
   CacheState state = CacheState::kMiss;
   std::vector<RankIndex> ranks;
-  // More than one: expected differences, or for no reason that the log shows
+  // More than one: the keys have expected differences, or differ for a reason not in the log
   std::size_t distinct_keys = 0;
   std::string key;  // of the lowest rank; empty: none
   std::string bypass_reason;
@@ -31,7 +31,7 @@ struct CacheLookupAnswer {
   std::int32_t lookup_slot = 0;
   std::vector<CacheClass> classes;  // the reference first, then by size
   bool has_majority = true;  // false: classes are equals, compared with that of the lowest rank
-  std::vector<RankIndex> without_lookup;  // the compile is there, the lookup is not
+  std::vector<RankIndex> without_lookup;  // have the compile, but not the lookup
 };
 
 // One cause, reported once for all lookups where it sets the same ranks apart.
@@ -42,8 +42,8 @@ struct CacheFinding {
   bool has_majority = true;
   std::vector<std::int32_t> lookup_slots;
   std::vector<std::int32_t> compile_slots;
-  std::string state;          // what the ranks got: "miss"
-  std::string against_state;  // what the others got: "hit"
+  std::string state;          // of these ranks: "miss"
+  std::string against_state;  // of the others: "hit"
   // Where the components came from, if not from the lookups themselves (2.14 logs none for
   // AOTAutograd).
   std::string fallback;
@@ -60,25 +60,25 @@ struct SameKeyCode {
   std::string diff;  // unified, of the normalised codes; empty beyond the first hundred findings
 };
 
-// For a lookup that missed: the earlier key with the fewest differences. For one whose key was there
-// but whose guards did not hold: the earlier lookup of that key, and the guard.
+// For a lookup that missed: the earlier key with the fewest differences. For one whose key was
+// found but whose guards failed: the earlier lookup of that key, and the guard.
 struct ClosestKey {
   std::int32_t lookup = 0;    // index into LookupIndex::lookups
   std::string earlier_title;  // the lookup that had the key; empty: not in the database
   std::string earlier_run;    // empty: this run
   std::size_t difference_count = 0;
-  std::vector<Cause> causes;  // empty: the very key was there before (evicted, or another store)
+  std::vector<Cause> causes;  // empty: an earlier lookup had the same key (evicted, other store)
 };
 
 struct CacheEconomics {
   std::string layer;
   std::int64_t hits = 0, misses = 0, guard_misses = 0, remote_errors = 0, bypasses = 0,
                disabled = 0;
-  std::optional<std::int64_t> time_saved_ns;  // by hits; nothing: the log has no time of any
-  std::optional<std::int64_t> time_taken_ns;  // by misses; nothing: the log has no time of any
-  std::int64_t waited_ns = 0;                 // for others that compiled the same key
-  // Of these times: those of lookups that are parts of another layer's lookup, which has a time of
-  // its own for the same work.
+  std::optional<std::int64_t> time_saved_ns;  // by hits; nothing: not in the log
+  std::optional<std::int64_t> time_taken_ns;  // by misses; nothing: not in the log
+  std::int64_t waited_ns = 0;                 // for another compile of the same key
+  // The part of these times that is of lookups inside another layer's lookup, whose time includes
+  // the same work.
   struct Within {
     std::int64_t saved_ns = 0, taken_ns = 0;
   };
@@ -95,18 +95,18 @@ struct CacheAnswer {
   JobGraphs graphs;
   LookupIndex lookups;
   std::vector<CacheLookupAnswer> lookup_answers;  // in the order of lookups.order()
-  std::vector<CacheFinding> findings;  // divergences first, then notes; most telling first
+  std::vector<CacheFinding> findings;  // divergences first, then notes; most significant first
   std::vector<SameKeyCode> same_key_codes;
   std::vector<ClosestKey> closest_keys;
   std::vector<CacheEconomics> economics;
 
-  bool HasDivergence() const;  // a finding that is no note, or same_key_codes
+  bool HasDivergence() const;  // a finding that is not a note, or same_key_codes
 };
 
 struct CacheOptions {
   std::string run;                     // empty: the latest
   std::optional<std::int64_t> launch;  // ordinal; nothing: the latest
-  // closest earlier keys of this participant; default: where there is only one
+  // closest earlier keys of this participant; default: the only one
   std::optional<std::string> rank;
   bool with_closest_keys = true;
   bool with_code_check = true;

@@ -22,7 +22,7 @@ struct JobLookup {
   KeySet set;  // components of the lookup, else of another lookup with this key; set_id 0: unknown
   std::int64_t guard_id = 0;         // text id of the guard that failed; 0: none
   std::int64_t bypass_id = 0;        // text id of the reason; 0: none
-  std::int64_t remote_error_id = 0;  // text id of what a remote store said; 0: none
+  std::int64_t remote_error_id = 0;  // text id of a remote store's error; 0: none
   std::int64_t waited_ns = 0;        // for another one that compiled the key
   std::int64_t time_saved_ns = 0;    // 0: unknown
   std::int64_t time_taken_ns = 0;    // 0: unknown
@@ -53,7 +53,7 @@ class LookupIndex {
   // Slots in the order of the job's compiles; AOTAutograd before FX, forward before backward.
   const std::vector<std::int32_t>& order() const { return order_; }
   const std::string& LayerName(std::int64_t layer_id) const;
-  // Lookups that belong to no compile; they count in the economics and are compared with nothing.
+  // Lookups that belong to no compile: they count in the sums of times and are not compared.
   std::int64_t unplaced_count() const { return unplaced_count_; }
   // "0/0 forward fx_graph [backward 2]"
   std::string Title(const Job& job, std::int32_t lookup_slot) const;

@@ -45,13 +45,13 @@ class ComponentIndex {
  public:
   static Result<ComponentIndex> Load(Database& database);
 
-  // Hash of the set's (name, hash) pairs, those that name a device or a rank's path by their
-  // neutral text. Sets with one hash have expected differences only. Zero: no such set.
+  // Hash of the set's (name, hash) pairs; components that name a device or a rank's path count by
+  // their neutral text. Sets with equal hashes have expected differences only. Zero: no such set.
   Hash128 NeutralHash(std::int64_t set_id) const;
 
   // The components of a set, in order.
   Result<std::vector<KeyComponent>> Expand(std::int64_t set_id);
-  // As it is in a key of the device index.
+  // The component as in a key with this device index.
   ComponentOfKey In(const KeySet& set, std::int64_t component_id) const {
     const bool is_own =
         components_[static_cast<std::size_t>(component_id)].has_device && set.device_index;
@@ -62,7 +62,7 @@ class ComponentIndex {
     std::string hash;
     std::string value;
   };
-  // Lives as long as the index; components that differ are few and asked for often.
+  // Lives as long as the index; cached because few components differ and each is read often.
   Result<const Text*> Fetch(const ComponentOfKey& component);
 
  private:

@@ -1,5 +1,5 @@
-// What differs between two cache keys: their components, or what stands in for them where the log
-// has none.
+// The difference between two cache keys: that of their components, or of other logged inputs where
+// the log has no components.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace tlparse {
 
 struct KeyDifference {
   std::vector<ComponentDifference> differences;
-  // Said aloud where components are missing: what was compared instead. Empty: the components
-  // themselves.
+  // What was compared instead of missing components, for the answer. Empty: the components were
+  // compared.
   std::string fallback;
   bool has_evidence = true;  // false: nothing to compare was in the log
 };
@@ -26,11 +26,11 @@ struct KeyDifference {
 // The differing components of two stored sets, in the order of set a, then what only b has.
 Result<std::vector<ComponentDifference>> CompareSets(ComponentIndex& index, const KeySet& a_set,
                                                      const KeySet& b_set);
-// Only how many differ, of sets that are expanded already, whatever their device indexes.
+// The number of differing components of two expanded sets; device indexes do not count.
 std::size_t CountDifferences(const std::vector<KeyComponent>& a,
                              const std::vector<KeyComponent>& b);
 
-// Compares lookups of one job. Owns what several comparisons need.
+// Compares lookups of one job. Caches data that several comparisons need.
 class KeyComparer {
  public:
   static Result<KeyComparer> Make(Database& database, const Job& job, const LookupIndex& lookups);

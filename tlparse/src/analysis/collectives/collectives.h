@@ -2,7 +2,7 @@
 // collectives`.
 //
 // The collectives of a rank are those of its graphs in the order of the job's compiles, from the
-// generated code (which is there on a cache hit as well and tells sizes, dtypes and groups), else
+// generated code (logged on a cache hit as well, with sizes, dtypes and groups), else
 // from the scheduler's list (names only).
 #pragma once
 
@@ -25,13 +25,13 @@ struct CollectiveItem {
   std::string group;      // process group; empty: unknown
   std::string shape;      // "[8, 16]"; empty: unknown
   std::string dtype;      // empty: unknown
-  std::string arguments;  // beside tensor and group; empty: unknown or none
+  std::string arguments;  // other than tensor and group; empty: unknown or none
   std::int64_t code_line = 0;
   std::string Title() const;  // "all_reduce_ [8, 16] float32 'sum' group 1"
 };
 
-// In the terms of the flight recorder's analyzer (torch/distributed/flight_recorder), as far as a
-// trace knows.
+// Named as in the flight recorder's analyzer (torch/distributed/flight_recorder), as far as a trace
+// has the facts.
 enum class MismatchKind : std::uint8_t {
   kType,  // another collective
   kSize,  // another shape
@@ -40,24 +40,24 @@ enum class MismatchKind : std::uint8_t {
   kGroup,    // another process group
   kOrder,    // the same collective at another place
   kMissing,  // on one side only
-  kState,    // missing because the compile did not finish, or is not there
+  kState,    // missing because the compile did not finish or does not exist
 };
 std::string_view Name(MismatchKind kind);
 
 struct CollectiveMismatch {
   MismatchKind kind = MismatchKind::kMissing;
   std::int32_t graph_slot = 0;
-  std::int64_t ordinal = -1;          // of this side in the graph; -1: not there
+  std::int64_t ordinal = -1;          // of this side in the graph; -1: missing
   std::int64_t against_ordinal = -1;  // of the others
-  std::string item;                   // empty: not there
+  std::string item;                   // empty: missing
   std::string against_item;
-  // For kOrder: what this side has where the others have the collective, and the others where this
-  // side has it. Empty: nothing.
+  // For kOrder: what this side has at the place of the collective in the others, and what the
+  // others have at its place in this side. Empty: nothing.
   std::string instead;
   std::string against_instead;
   std::string reason;  // for kState
-  // One line, from the others to this side: "all_reduce_ [8] → all_reduce_ [9]"; for kOrder what
-  // stands in each other's place.
+  // One line, from the others to this side: "all_reduce_ [8] → all_reduce_ [9]"; for kOrder the
+  // collectives that are in each other's place.
   std::string Text() const;
 };
 
@@ -69,11 +69,11 @@ struct CollectiveClass {
   // Against the reference, in order; the first is the first divergence
   std::vector<CollectiveMismatch> mismatches;
   std::size_t left_out = 0;  // mismatches beyond the first 200
-  // By design: said, but no mismatch.
+  // Expected differences: shown, but not mismatches.
   std::vector<std::string> notes;
 };
 
-// Scheduler against generated code, and collectives nobody waits for, of one graph.
+// One graph: the scheduler's list against the generated code, and collectives without a wait.
 struct CollectiveParity {
   std::int32_t graph_slot = 0;
   std::vector<RankIndex> ranks;
@@ -90,10 +90,10 @@ struct CollectiveAnswer {
   JobGraphs graphs;
   std::vector<CollectiveClass> classes;  // the reference first
   bool has_majority = true;
-  std::vector<CollectiveParity> parity;  // only graphs where something is off
+  std::vector<CollectiveParity> parity;  // only graphs with a difference
   // ranks without schedules (cache hits, 2.6): compared through their code
   std::vector<RankIndex> from_code_only;
-  // What the ranks issued; empty without recorder dumps, profiles and libtrace's logs of it.
+  // Issued collectives; empty without recorder dumps, profiles and libtrace's logs of them.
   IssuedJob issued;
   std::vector<GraphProgress> progress;
   std::vector<CollectiveFinding> problems;
@@ -108,8 +108,8 @@ Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const Collective
 // The same for a job that is loaded already; `answer` has job and graphs.
 Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer);
 
-// How two sequences of one graph differ, in order. Groups are taken for equal where they are
-// renamed throughout; `renamed_groups` says so. A pure function; the ordinals are positions.
+// The differences of two sequences of one graph, in order. Groups count as equal if they are
+// renamed consistently; `renamed_groups` is then true. A pure function; the ordinals are positions.
 std::vector<CollectiveMismatch> CompareCollectives(const std::vector<CollectiveItem>& reference,
                                                    const std::vector<CollectiveItem>& other,
                                                    std::string& renamed_groups);

@@ -1,9 +1,9 @@
-// The collectives that ranks issued, as flight-recorder dumps, profiles and libtrace tell, group by
+// The collectives that ranks issued, from flight-recorder dumps, profiles and libtrace, by process
 // group: which rank did not reach one, issued another one, or was late.
 //
-// Collectives of one process group are matched by their sequence number, which counts alike on all
-// its ranks. What is not in the dumps is not claimed: a rank whose dump does not hold a number
-// because its ring had wrapped is unknown there, not missing.
+// Collectives of one process group are matched by their sequence number, which is the same on all
+// its ranks. Only what the dumps show is reported: a rank whose dump lacks a number because its
+// ring had wrapped is unknown at that number, not missing.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct IssuedCollective {
   std::string reduce_op;     // empty: unknown, or reduces nothing
   std::string state;         // scheduled, started, completed; empty: unknown
   bool is_done = false;      // completed, or its work object is gone
-  bool is_recorded = false;  // from a dump: is_done means something
+  bool is_recorded = false;  // from a dump: is_done is valid
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;      // 0: unknown
   std::int64_t timeout_ms = 0;  // 0: unknown
@@ -52,19 +52,19 @@ struct IssuingRank {
   std::string path;      // of its first dump
   std::string name;      // "3", or the file's name
   bool is_whole = true;  // the ring has not wrapped: the dump begins with the first collective
-  std::int64_t last_known_ns = 0;  // the latest moment that its files tell
+  std::int64_t last_known_ns = 0;  // the latest time in its files
 };
 
 // The collectives of one group, by rank.
 struct IssuedGroup {
   std::string name;
   std::string description;  // dp, default_pg; empty: unknown
-  // Ranks that belong to it as a dump says; empty: unknown (Gloo of 2.14 does not say), then those
-  // that issued something on it.
+  // Its ranks according to a dump; empty: unknown (Gloo of 2.14 does not log them), then those that
+  // issued something on it.
   std::vector<std::int64_t> members;
   std::vector<std::size_t> ranks;  // indices into IssuedJob::ranks, ascending
-  // By the position in `ranks`: ascending by sequence, of the last epoch (numbers begin anew when a
-  // group is reset). Several with one number were coalesced.
+  // By the position in `ranks`: ascending by sequence, of the last epoch (numbers start again when
+  // a group is reset). Several with one number were coalesced.
   std::vector<std::vector<IssuedCollective>> issued;
   std::string Title() const;  // "group dp (1)"
   // Those with that number of the rank at that position; empty if there is none.
@@ -78,13 +78,13 @@ struct IssuedJob {
   bool empty() const { return groups.empty(); }
 };
 
-// All of a run, or of one launch of it (an ordinal; dumps of which no log tells the launch count
-// for every one). Sends and receives are left out.
+// All of a run, or of one launch of it (an ordinal; dumps whose launch is unknown belong to every
+// launch). Sends and receives are left out.
 Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
                              const std::optional<std::int64_t>& launch);
 
-// How far one rank came in the last call of one graph: what the generated code schedules against
-// what was issued.
+// How far one rank came in the last call of one graph: the schedule of the generated code against
+// the issued collectives.
 struct GraphProgress {
   std::size_t rank = 0;  // index into IssuedJob::ranks
   std::string label;
@@ -95,10 +95,10 @@ struct GraphProgress {
   std::string next;  // the first that was not reached: "reduce_scatter_tensor group 2, line 159 of
                      // the generated code"
 };
-// Only graphs of which something was issued; by rank, then by label.
+// Only graphs with issued collectives; by rank, then by label.
 Result<std::vector<GraphProgress>> CompareWithSchedule(Database& database, const IssuedJob& job);
 
-// What is wrong, or worth knowing. Fields as `tlparse findings` has them.
+// A problem or a note. The fields are those of `tlparse findings`.
 struct CollectiveFinding {
   std::string kind;      // collective_not_reached, collective_divergence, stuck
   std::string severity;  // error, warning, note
@@ -116,7 +116,7 @@ struct CollectiveFinding {
   std::optional<std::int64_t> since_us;
 };
 
-// The most urgent first; of one group, what follows from an earlier difference is not said again.
+// The most urgent first; what follows from an earlier difference in a group is not reported again.
 Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database, const IssuedJob& job);
 
 }  // namespace tlparse

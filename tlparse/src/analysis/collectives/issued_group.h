@@ -1,4 +1,4 @@
-// Looks for what is wrong in one group of ranks; a part of FindIssuedProblems (issued.h).
+// Finds the first problem of one process group; a part of FindIssuedProblems (issued.h).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class GroupFinder {
               const std::set<std::size_t>& blocked, std::vector<CollectiveFinding>& findings)
       : database_(database), job_(job), group_(group), blocked_(blocked), findings_(findings) {}
 
-  // Adds at most one finding: what follows from the first one is no other cause.
+  // Adds at most one finding: later differences follow from the first one.
   Result<void> Run();
 
  private:
@@ -51,8 +51,8 @@ class GroupFinder {
   std::vector<CollectiveFinding>& findings_;
 };
 
-// Ranks that are themselves inside a collective that not every rank of its group has reached: they
-// lag in other groups because they wait.
+// Ranks that are inside a collective that not every rank of its group has reached: they are late in
+// other groups because they wait.
 std::set<std::size_t> WaitingRanks(const IssuedJob& job);
 
 // Collectives of two groups that two ranks issued in opposite orders, from one thread each.

@@ -1,4 +1,4 @@
-// The collectives of one group, number by number: which rank issued what, and who did not.
+// The collectives of one group by sequence number: which ranks issued what, and which did not.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ struct IssuedLine {
   std::vector<std::size_t> missing;  // did not reach it
   std::vector<std::size_t> unknown;  // its file begins with a later number
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
-  std::size_t last_rank = 0;    // who issued it last
+  std::size_t last_rank = 0;    // the rank that issued it last
   std::int64_t timeout_ns = 0;  // of the first; 0: unknown
   // An earlier collective of the group timed out: ranks whose call failed do not wait in later ones.
   bool is_after_timeout = false;
   // Whether WaitNs is known, of a group of several ranks.
   bool HasWait() const { return last_ns > INT64_MIN && !is_after_timeout; }
-  // The last one came when the first had given up.
+  // The last rank came after the timeout of the first.
   bool IsTimedOut() const { return timeout_ns > 0 && last_ns - first_ns > timeout_ns; }
-  // How long the first waited.
+  // How long the first rank waited.
   std::int64_t WaitNs() const { return IsTimedOut() ? timeout_ns : last_ns - first_ns; }
   bool IsOdd() const { return by_title.size() > 1 || !missing.empty(); }
 };

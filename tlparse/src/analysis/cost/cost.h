@@ -15,7 +15,7 @@ namespace tlparse {
 
 enum class CostBy : std::uint8_t { kLine, kKernel, kNode, kGraph, kOp };
 
-// Of what CostRow::share_us is a time.
+// What CostRow::share_us measures.
 enum class CostTime : std::uint8_t {
   kKernels,      // runs of kernels: lines, kernels, nodes
   kCallsOnCpu,   // calls of graphs on the CPU
@@ -32,13 +32,13 @@ struct CostOptions {
   std::optional<std::int64_t> last_step;
 };
 
-// One profile, as far as it is counted: its steps, or all of it if it marks none.
+// The counted part of one profile: its steps, or all of it if it marks none.
 struct CostProfile {
   struct Device {
     std::int64_t device = 0;
     std::int64_t kernels = 0;
     double busy_us = 0;  // some kernel or copy ran
-    double idle_us = 0;  // none did, between the window's ends
+    double idle_us = 0;  // none ran, between the window's ends
   };
   std::int64_t id = 0;
   std::string path;
@@ -50,7 +50,7 @@ struct CostProfile {
   std::int64_t end_ns = 0;
   double window_us = 0;
   double compiled_us = 0;  // some graph call was open on the CPU
-  double outside_us = 0;   // none was
+  double outside_us = 0;   // none was open
   // Sum of kernel runs, on all devices and threads; nothing: the profile recorded none.
   std::optional<double> kernel_us;
   double joined_kernel_us = 0;  // of those that belong to a kernel of a log or package
@@ -62,7 +62,7 @@ struct CostProfile {
   std::vector<Device> devices;
 };
 
-// Members that a question does not have stay empty.
+// Members that do not apply to a question stay empty.
 struct CostRow {
   std::string name;   // kernel, node, op; of a graph its function; of a line its code
   std::string label;  // compile
@@ -98,7 +98,7 @@ struct CostAnswer {
 
 // kNotFound: the run has no profile (of this rank, with these steps).
 Result<CostAnswer> Cost(Database& database, const CostOptions& options);
-// Several questions about the same profiles, one answer for each; `options.by` is not looked at.
+// Several questions about the same profiles, one answer for each; `options.by` is ignored.
 Result<std::vector<CostAnswer>> Costs(Database& database, const CostOptions& options,
                                       std::span<const CostBy> questions);
 

@@ -1,4 +1,4 @@
-// The SQL of cost.h. Not for others.
+// The SQL of cost.h. Internal to analysis/cost.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tlparse {
 
-// The windows as a common table expression `win`, and behind it the kernels that ran in them as
-// `cost`: what follows is a SELECT.
+// A WITH clause: the windows as the common table expression `win`, then the kernels that ran in
+// them as `cost`. Append a SELECT.
 std::string KernelCostSql(const std::vector<CostProfile>& profiles);
 
 // A whole statement; its columns are named like the members of CostRow.

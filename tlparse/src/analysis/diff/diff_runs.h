@@ -1,5 +1,5 @@
-// Two runs of several ranks each: which rank is compared with which, and one comparison for all
-// pairs that are alike.
+// Compares two runs of several ranks each: pairs up the ranks, and makes one comparison for all
+// equal pairs.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Whether two runs of a program gave the same: hashes of kernels, autotuning choices and outputs
-// (run_digest), compared call by call.
+// Whether two runs of a program had the same results: hashes of kernels, autotuning choices and
+// outputs (run_digest), compared call by call.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct DigestChange {
   std::string ranks;                                // of side a; those in which it differs
   std::int64_t call_count = 0, compared_count = 0;  // calls in which it differs; of how many
   std::optional<std::int64_t> first_call;           // in which it differs; nothing: not in the log
-  std::string a_value, b_value;  // there; empty: the log says none, or that side has no such part
-  bool is_only_a = false, is_only_b = false;  // there
+  std::string a_value, b_value;  // in that call; empty: not logged, or no such part on that side
+  bool is_only_a = false, is_only_b = false;  // in that call
 };
 
 struct DigestDifference {

@@ -1,4 +1,4 @@
-// Where two Dynamo graphs first differ, and the Python line that comes from.
+// Where two Dynamo graphs first differ, and the Python line of that node.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the profiles of two sides measured: which Python lines and kernels take longer.
+// Compares the profiles of two sides: which Python lines and kernels take longer.
 #pragma once
 
 #include <cstdint>

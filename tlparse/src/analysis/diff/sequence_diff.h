@@ -1,5 +1,5 @@
 // Alignment of two sequences: the shortest edit script (Myers' O(ND) algorithm), so that one
-// insertion is one difference and not a difference of everything behind it.
+// insertion is one difference and not a difference of everything after it.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ struct EditStep {
 
 // Aligns sequences of `a_size` and `b_size` items, of which `equal(i, j)` says whether they match.
 // Deletions come before the insertions of the same place. O((a_size + b_size) · D) time, D² memory
-// for D differences; beyond `max_differences` what is left between common beginning and end is
-// given as one block of deletions and insertions (the script stays valid).
+// for D differences; beyond `max_differences` the part between the common beginning and end is
+// returned as one block of deletions and insertions (the script stays valid).
 inline std::vector<EditStep> AlignSequences(
     std::size_t a_size, std::size_t b_size,
     const std::function<bool(std::size_t, std::size_t)>& equal,

@@ -1,4 +1,4 @@
-// What PyTorch's messages say about cause and remedy, without the words around it.
+// Extracts cause and remedy from PyTorch's messages.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ std::string FirstLine(std::string_view text);
 // x".
 std::string CauseOfException(std::string_view type, std::string_view reason);
 
-// What a graph break's or an unsupported construct's message says is the cause: its first line
-// without the announcement ("Encountered graph break when attempting to trace …").
+// The cause in the message of a graph break or an unsupported construct: its first line without the
+// introduction ("Encountered graph break when attempting to trace …").
 std::string CauseOfBreak(std::string_view reason);
-// Its first "Hint:" that tells what to do; empty: none.
+// Its first "Hint:" that is an instruction; empty: none.
 std::string HintOf(std::string_view reason);
 // The first of them that sets an option or an environment variable; empty: none.
 std::string OptionHintOf(std::string_view reason);
-// What the message explains; empty: nothing.
+// The explanation in the message; empty: none.
 std::string ExplanationOf(std::string_view reason);
 // The page that explains it; empty: none.
 std::string LinkOf(std::string_view reason);
@@ -43,7 +43,7 @@ struct RecompileReason {
   std::string hint;     // without "HINT:"
   std::string subject;  // what was compared: "n", "size of x at index 0", "dtype of x"
   std::string value;    // the value it had when compiled: "1", "Float"
-  std::string actual;   // the value that did not fit, where the message has it
+  std::string actual;   // the value that failed the guard, if in the message
 };
 // `line`: where the guard came from, 0 if unknown. A reason may name several origins; the code is
 // that of the origin in this line, empty if the reason has none for it.
@@ -54,8 +54,8 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
 // `whole` where it is the same file, else "…/" and the directories that are whole.
 std::string WholePath(std::string_view path, std::string_view whole);
 
-// What to try against recompiles for this reason, with the condition under which it helps; empty:
-// nothing is known.
+// Advice against recompiles for this reason, with the condition under which it helps; empty: none
+// is known.
 std::string AdviceForRecompiles(const RecompileReason& reason);
 
 }  // namespace tlparse

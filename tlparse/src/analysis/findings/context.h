@@ -1,5 +1,5 @@
-// What the families of findings share: the run as the answers about ranks see it, and words for who
-// and where. Internal to analysis/findings, except FindFindings of an answer that is there already.
+// Shared by the families of findings: the run, the answers about its ranks, and phrases for ranks
+// and places. Internal to analysis/findings, except FindFindings of an existing answer.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct FindingContext {
   const Job& job;
   std::vector<ProcessStatus> status;  // by participant; process_id 0: its log has no record
   std::vector<Launch> launches;       // of the run
-  // By participant: records of its log were lost or changed before its end. What sets it apart may
-  // be the damage.
+  // By participant: records of its log were lost or changed before its end. Its differences may be
+  // due to the damage.
   std::vector<char> is_damaged;
   std::vector<Finding> findings;
   const LiveJob* live = nullptr;  // not null: the job runs
@@ -47,7 +47,7 @@ struct FindingContext {
   // All participants but those; both ascending.
   std::vector<RankIndex> Others(const std::vector<RankIndex>& who) const;
   bool HasRanks() const { return has_ranks_; }
-  // Whether nothing can be said of a difference to these: all of them are damaged.
+  // Whether a difference to these proves nothing: the logs of all of them are damaged.
   bool AreDamaged(const std::vector<RankIndex>& who) const;
 
   // "process_id IN (…)": the rows of this launch.
@@ -84,10 +84,10 @@ using FindingFamily = Result<void> (*)(FindingContext&);
 Result<void> FindFailures(FindingContext& context);
 Result<void> FindEnds(FindingContext& context);  // FindFailures, and logs that end inside a compile
 Result<void> FindStuck(FindingContext& context);  // of a job that runs
-// Whether a finding of this kind stands whatever the ranks of a running job do next.
+// Whether a finding of this kind stays true however the ranks of a running job continue.
 bool IsSettledWhileRunning(FindingKind kind);
 Result<void> FindDivergences(FindingContext& context);
-Result<void> FindIssuedCollectives(FindingContext& context);  // what recorder dumps tell
+Result<void> FindIssuedCollectives(FindingContext& context);  // from recorder dumps
 Result<void> FindCacheCauses(FindingContext& context);
 Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);

@@ -1,4 +1,4 @@
-// Ranks that do not do what the others do, as findings. Internal to analysis/findings.
+// Findings about ranks that differ from the others. Internal to analysis/findings.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tlparse {
 
-// A difference as a finding, and how much it explains of others: the lower, the more.
+// A difference as a finding. Differences of lower priority explain those of higher priority.
 struct Difference {
   Finding finding;
   int priority = 0;
@@ -40,7 +40,7 @@ class DivergenceFinder {
                              const std::string& where, const std::string& reason) const;
   Difference Of(const RankClass& one, const RankAspect& aspect, FindingKind kind,
                 FindingSeverity severity) const;
-  // The end of one of these ranks, of which what they lack is a symptom; nullptr: none.
+  // The finding on the end of one of these ranks, which explains missing compiles; nullptr: none.
   Finding* EndOf(const std::vector<RankIndex>& ranks);
   bool IsUnfinished(const RankClass& one, const std::vector<std::int32_t>& slots) const;
 

@@ -1,10 +1,10 @@
 // What is wrong with a run and why: one list, most urgent first. The answer of `tlparse findings`,
-// and what every other answer and the page show of it.
+// which other answers and the page also use.
 //
-// A finding is one cause, said once; symptoms of a cause are its evidence. Findings are made from
-// rows of the database alone, one launch at a time; of earlier launches one line each says how they
-// ended. What a log cannot show is not claimed: no record and no dump names the end of a process,
-// and a log that ends inside a compile does not tell whether the process died there or hung.
+// A finding is one cause, reported once; symptoms of a cause are its evidence. Findings are made
+// from rows of the database alone, for one launch; each earlier launch has one line on how it
+// ended. Only what a log shows is claimed: a log that ends inside a compile, without a record or
+// dump that names the end of the process, does not show whether the process died there or hung.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ std::optional<FindingKind> FindingKindOf(std::string_view name);
 
 enum class FindingSeverity : std::uint8_t {
   kError,    // wrong or lost work
-  kWarning,  // costs time, or ranks do not do the same
+  kWarning,  // costs time, or ranks differ
   kNote,     // worth knowing
 };
 std::string_view Name(FindingSeverity severity);  // "error"
@@ -65,7 +65,7 @@ struct FindingPlace {
   std::string code;  // text of the line; empty: not in the log
 };
 
-// Strings are empty where there is nothing to say.
+// Strings may be empty.
 struct Finding {
   // Made from kind, function, file, line and the cause without numbers; the same cause in another
   // run has the same id.
@@ -86,7 +86,7 @@ struct Finding {
   std::string suggestion;  // what to try; "try" in JSON
   std::vector<Finding> evidence;
   std::string query;  // SQL that gives the rows behind it
-  // For the id, beside kind, place and cause.
+  // For the id, in addition to kind, place and cause.
   std::string function;
 };
 
@@ -96,8 +96,7 @@ struct FindingsOptions {
   std::optional<std::int64_t> world_size;  // how many ranks there should be
 };
 
-// Bounded in memory by the answers about ranks, whatever the number of ranks. kNotFound: no such
-// run or launch.
+// Memory is that of the answers about ranks. kNotFound: no such run or launch.
 Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options);
 
 }  // namespace tlparse

@@ -1,4 +1,4 @@
-// What is said of one graph break, wherever it is said. Internal to analysis/findings.
+// Text of a finding about one graph break. Internal to analysis/findings.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ FindingPlace SiteOfBreak(std::string_view user_stack);
 // `place` is the user's line nearest to the break. Empty without a place.
 std::string WhereOfBreak(const std::optional<FindingPlace>& place, const FindingPlace& site);
 
-// Sets what to try, and the code of the place; of a break in a library says so instead, with what
-// PyTorch explains.
+// Sets the suggestion and the code of the place; for a break in a library it names the library
+// instead, with PyTorch's explanation.
 void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlace& site);
 
 }  // namespace tlparse

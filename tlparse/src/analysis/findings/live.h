@@ -21,14 +21,14 @@ struct LiveJob {
   std::map<std::string, LiveLog> logs;  // by path
 };
 
-// A launch of which no log has grown for so long is taken for one that has ended.
+// A launch counts as ended if no log of it has grown for this long.
 inline constexpr std::int64_t kLongSilenceUs = std::int64_t{3600} * 1'000'000;
-// Whether a log of the launch has grown lately. Of a log that has not grown while it was watched,
-// its last record counts as well as the time of its file: a copy has a time of its own.
+// Whether a log of the launch has grown recently. For a log that has not grown while it was
+// watched, its last record counts as well as its file's time, because a copied file has a new time.
 bool IsRunning(const StatusAnswer& launch, const LiveJob& live);
 
-// As FindFindings. Ranks that are stuck are found as well, and nothing is said that only the end of
-// the logs can show: who stopped, who lacks compiles or came late.
+// As FindFindings. Also finds ranks that are stuck, and leaves out what only the end of the logs
+// can show: ranks that stopped, lack compiles or came late.
 Result<std::vector<Finding>> FindLiveFindings(Database& database, const FindingsOptions& options,
                                               const LiveJob& live);
 

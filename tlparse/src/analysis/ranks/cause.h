@@ -1,5 +1,5 @@
-// Why two cache keys differ, in words: differing components grouped under causes, most telling
-// first, and causes that follow from another one counted under it.
+// Explains why two cache keys differ: groups differing components by cause, the most significant
+// first; causes that follow from another one are counted under it.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace tlparse {
 
-// In the order in which they are reported: the earlier, the more it says about what to do.
+// In the order in which they are reported: the most helpful first.
 enum class CauseKind : std::uint8_t {
   kBuild,           // another torch, Python or CUDA
   kConfig,          // a compiler option
   kSetting,         // a setting of the process: default dtype, thread count, determinism, …
-  kComponent,       // a component of a cache that is none of PyTorch's
+  kComponent,       // a component of a cache that is not PyTorch's
   kProcessGroup,    // the graphs differ in the names of process groups only
   kGraph,           // the graphs differ
   kInputs,          // shape, stride, dtype, … of inputs
-  kGuardMiss,       // entries exist, none whose guards hold
+  kGuardMiss,       // entries exist, but the guards of all fail
   kRemoteError,     // the remote store gave no usable answer
-  kBypass,          // the cache was not asked
-  kUnstable,        // texts are equal, hashes are not: part of the value does not show
+  kBypass,          // the cache was bypassed
+  kUnstable,        // texts are equal, hashes are not: part of the value is not in the text
   kMissingCompile,  // no such compile on one side
-  kMissingLookup,   // the compile is there, the lookup is not
-  kUnknown,         // keys differ, and nothing that the log shows does
-  // By design of a job of several ranks, or of a cache: notes.
+  kMissingLookup,   // one side has the compile, but not the lookup
+  kUnknown,         // keys differ, nothing in the log does
+  // Expected differences of a job of several ranks, or of a cache: notes.
   kDevice,    // device index
   kRankPath,  // a path that holds the rank
   kStorage,   // same key, one side has no entry
-  kUnlogged,  // keys differ, no component that the log shows does (DTensor of 2.14): not a
+  kUnlogged,  // keys differ, no logged component does (DTensor of 2.14): not a
               // divergence of inputs
 };
 std::string_view Name(CauseKind kind);   // "build", "config", … in JSON and SQL
@@ -55,7 +55,7 @@ struct Cause {
   std::vector<ComponentDifference> explained;
 };
 
-// What is known about the two sides beside the components.
+// What is known about the two sides in addition to the components.
 struct CauseContext {
   std::string a_torch_version, b_torch_version;  // empty: unknown
   std::string a_python_version, b_python_version;
@@ -65,7 +65,7 @@ struct CauseContext {
 std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences,
                               const CauseContext& context);
 
-// What changed between two values of one component, short: "shape [8, 16] → [12, 16]", "64 → 13".
+// The change between two values of one component: "shape [8, 16] → [12, 16]", "64 → 13".
 std::string DescribeChange(const ComponentDifference& difference);
 
 // Two texts of torch._functorch.config as a difference of that name: the values are the lines that

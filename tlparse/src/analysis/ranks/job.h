@@ -1,10 +1,10 @@
-// The ranks of one run side by side: who took part, what each compiled, and which compiles of
-// different ranks are the same piece of work. Everything that compares ranks starts from here.
+// The ranks of one run: who took part, what each compiled, and which compiles of different ranks
+// correspond. Everything that compares ranks uses this.
 //
-// Ranks are compared by *slot*. A slot is one compile as the job's ranks see it: compiles of
-// different ranks are in one slot if their labels, functions and Dynamo graphs agree, else by
-// function and graph (labels shift where a rank compiled more or less), else by label and function,
-// function, or label alone. Ranks with equal compile sequences are aligned once.
+// Ranks are compared by *slot*. A slot is one compile of the job: compiles of different ranks are
+// in one slot if their labels, functions and Dynamo graphs agree, else by function and graph
+// (labels shift where a rank compiled more or less), else by label and function, function, or label
+// alone. Ranks with equal compile sequences are aligned once.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ namespace tlparse {
 // Index of a participant in Job::participants; small and dense.
 using RankIndex = std::int32_t;
 
-// Who took part: a rank, or one log of a job without ranks.
+// A participant: a rank, or one log of a job without ranks.
 struct JobParticipant {
   std::optional<std::int64_t> rank;
   std::string name;           // "3", "3#2" (a further log of rank 3), "log:<stem>"
   bool is_extra_log = false;  // not the first log of its rank in this launch
   std::string log_path;
   std::vector<std::int64_t> process_ids;
-  std::string torch_version;  // empty: the log does not say
+  std::string torch_version;  // empty: not in the log
   std::string python_version;
 };
 
@@ -80,7 +80,7 @@ class Job {
   const std::vector<std::int64_t>& ranks_without_records() const { return ranks_without_records_; }
   const std::vector<JobCompile>& compiles() const { return compiles_; }
   const std::vector<JobSlot>& slots() const { return slots_; }
-  // Slots in the order of the reference rank, others where they stand in theirs.
+  // Slots in the order of the reference rank; others at their place in the order of their rank.
   const std::vector<std::int32_t>& slot_order() const { return slot_order_; }
   // Position of a slot in slot_order().
   std::int32_t SlotPosition(std::int32_t slot) const {
@@ -103,7 +103,7 @@ class Job {
 
   // "0-3,6" for participants with ranks, names for others; in order, joined by commas.
   std::string FormatRanks(const std::vector<RankIndex>& participants) const;
-  // Whether it is a job of several: one participant has nobody to differ from.
+  // Whether there are several participants: a single one has none to differ from.
   bool HasSeveral() const { return participants_.size() > 1; }
 
  private:
@@ -123,7 +123,7 @@ class Job {
   std::vector<JobCompile> compiles_;
   std::vector<std::vector<std::int32_t>> compiles_of_participant_;
   std::vector<JobSlot> slots_;
-  std::vector<JobCompile> slot_keys_;  // what a compile of the slot looks like
+  std::vector<JobCompile> slot_keys_;  // an example of each slot's compiles
   std::vector<std::int32_t> slot_order_;
   std::vector<std::int32_t> slot_position_;
   std::vector<std::vector<RankIndex>> sequence_classes_;

@@ -1,5 +1,5 @@
-// The graphs of a job's compiles and which graphs of different ranks are the same one: slot,
-// direction, position.
+// The graphs of a job's compiles. Graphs of different ranks correspond by slot, direction and
+// position.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct JobGraph {
   Direction direction = Direction::kUnknown;
 };
 
-// One graph as the ranks of a job see it.
+// A graph of the job; each rank may have its own.
 struct GraphSlot {
   std::int32_t slot = 0;
   Direction direction = Direction::kUnknown;

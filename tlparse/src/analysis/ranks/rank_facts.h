@@ -1,5 +1,5 @@
-// What ranks are classified by besides cache, collectives and execution: graphs, generated codes,
-// outcomes, graph breaks, times.
+// Facts by which ranks are classified besides cache, collectives and execution: graphs, generated
+// codes, outcomes, graph breaks, times.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class RankFacts {
 
   // Equal for ranks with equal graphs, codes, outcomes and graph breaks in all slots.
   Hash128 Signature(RankIndex rank) const;
-  // What sets `rank` apart from `reference`, in those.
+  // The differences between `rank` and `reference` in these.
   Result<std::vector<RankAspect>> Compare(Database& database, RankIndex reference,
                                           RankIndex rank) const;
 

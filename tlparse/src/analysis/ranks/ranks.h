@@ -22,9 +22,9 @@ struct RankAspect {
   std::string text;
   std::vector<std::int32_t> slots = {};  // compiles where it shows
   std::optional<CauseKind> cause = {};   // of a cache finding
-  bool is_on_others = false;             // the others have it, this class has not
+  bool is_on_others = false;             // the others have it, this class does not
   bool is_state = false;    // follows from a compile that failed or did not finish on one side
-  std::string reason = {};  // graph_breaks: the whole reason; execution: what else is to be said
+  std::string reason = {};  // graph_breaks: the whole reason; execution: a remark
   std::string stack = {};   // graph_breaks: the user's frames
   std::string file = {};    // where in the user's code; empty: unknown
   std::int64_t line = 0;
@@ -44,7 +44,7 @@ struct SlowestRank {
   double median_s = 0;  // of all ranks
   std::string compile;  // the compile that adds most; empty: none adds anything
   double compile_excess_s = 0;
-  std::string reason;  // why, as far as the trace tells
+  std::string reason;  // why, if the trace shows it
 };
 
 struct RanksAnswer {
