@@ -1,4 +1,4 @@
-// Answers that are one query: the rows as a table for people or as JSON for programs.
+// Answers that are one query: prints the rows as a table, or as JSON.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@
 
 namespace tlparse {
 
-// Appends an array of objects, one per row, members named like the columns. Blobs become {"base64":
-// …}.
+// Appends an array of objects, one per row, with the columns as members. Blobs become
+// {"base64": …}.
 Result<void> RowsToJson(Statement& statement, JsonWriter& json);
 // The value of a column as a cell of a table; NULL is empty.
 std::string Cell(const Statement& statement, int column);
@@ -31,18 +31,18 @@ struct AnswerArguments {
 };
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments);
 
-// --run and --launch of answers that take all runs of a database, and all launches, together unless
-// one is named. Their tables then begin with a column "run".
+// --run and --launch of answers about all runs of a database, and all launches, unless one is
+// named. Their tables then begin with a column "run".
 class RunFilter {
  public:
   void AddTo(Arguments& app);
   // Binds parameter `index` to the run's id (NULL: all runs), and the next one to the launch's
-  // ordinal (NULL: all). kNotFound, with what there is, if there is no such run or launch.
+  // ordinal (NULL: all). kNotFound, with a list of those that exist, if there is none of that name.
   Result<void> Bind(Database& database, int index, Statement& statement);
   bool has_launch() const { return launch_.has_value(); }
   // The run's id; nothing: all runs.
   Result<std::optional<std::int64_t>> RunId(Database& database) const;
-  // After Bind: a table whose first column tells the run if there are several to tell apart.
+  // After Bind: a table whose first column is the run, if there are several runs.
   Table MakeTable(std::vector<Table::Column> columns) const;
   void Add(Table& table, std::string run, std::vector<std::string> cells) const;
 

@@ -19,7 +19,7 @@ struct AnswerInput {
   bool is_from_logs = false;
 };
 
-// kNotFound, kIo, kNotATrace with what is wrong and what would be right.
+// kNotFound, kIo, kNotATrace; the message says what is wrong and what is expected.
 Result<AnswerInput> OpenAnswerInput(const std::string& name);
 // The same of one input, or of several logs and directories as one run.
 Result<AnswerInput> OpenAnswerInputs(const std::vector<std::string>& names);

@@ -1,5 +1,5 @@
-// What a command takes on its command line. Only arguments.cc sees CLI11, which takes ten seconds
-// to compile wherever it is included.
+// The options and arguments of a command. Only arguments.cc includes CLI11, which adds ten seconds
+// to the compilation of every file that includes it.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ class Arguments {
     Option& Between(double least, double most);
     Option& Positive();
     Option& OneOf(std::vector<std::string> values);
-    // A positional argument that may be repeated, so often.
+    // A positional argument that may be repeated up to this number of times.
     Option& Times(int least, int most);
-    // Of a list: each mention takes one value, what follows it is another argument.
+    // For a list: the option takes one value each time it is given.
     Option& OneValueEach();
-    // The value of now is shown as the default.
+    // The current value is shown as the default.
     Option& ShowDefault();
     bool WasGiven() const;
 
@@ -54,7 +54,7 @@ class Arguments {
   void SetVersion(const std::string& names, const std::string& text);
   void SetFooter(const std::string& text);
 
-  // Nothing: go on. A code: exit with it (help or the version was printed, or one line of error).
+  // Nothing: continue. A code: exit with it (help, the version or one line of error was printed).
   std::optional<int> Parse(std::span<const std::string> arguments);
 
  private:

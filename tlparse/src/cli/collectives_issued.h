@@ -1,4 +1,4 @@
-// The part of `tlparse collectives` about what ranks issued.
+// The part of `tlparse collectives` about issued collectives.
 #pragma once
 
 #include "analysis/collectives/collectives.h"
@@ -6,8 +6,8 @@
 
 namespace tlparse {
 
-// Prints nothing if the run holds no recorder dump, profile or log that tells it. `all`: every
-// collective, not only the last and the odd ones of each group.
+// Prints nothing if the run has no recorder dump, profile or log with issued collectives. `all`:
+// every collective, not only the last and the divergent ones of each group.
 void PrintIssued(const CollectiveAnswer& answer, bool all);
 // An object, or null.
 void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer);

@@ -1,4 +1,4 @@
-// The subcommands of tlparse. Each has one file here; commands.cc holds the table of all.
+// The subcommands of tlparse. Each has one file in this folder; commands.cc has the table of all.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ inline constexpr int kExitNo = 1;     // the answer is "no" (check, --strict)
 inline constexpr int kExitUsage = 2;  // usage, or input that cannot be read
 inline constexpr int kExitInternal = 3;
 
-// A subcommand: `arguments` are what follows its name. Prints its answer and returns an exit code.
+// A subcommand: `arguments` are those after its name. Prints its answer and returns an exit code.
 struct Command {
   std::string_view name;
   std::string_view usage;    // "<db> [--json]"
@@ -26,10 +26,10 @@ struct Command {
 };
 std::span<const Command> Commands();
 
-// Ingest and report, the main job: everything that is no subcommand.
+// Ingest and report, the main task: called if there is no subcommand.
 int RunIngest(std::span<const std::string> arguments);
 
-// Prints "tlparse: <message>" and gives the exit code of the error.
+// Prints "tlparse: <message>" and returns the exit code of the error.
 int ReportError(const Error& error);
 
 // Opens the database of an answer: a database file, or an output directory that holds trace.db.

@@ -1,4 +1,4 @@
-// The part of `tlparse diff` that says whether two runs gave the same.
+// The part of `tlparse diff` that compares the results of two runs.
 #pragma once
 
 #include <optional>

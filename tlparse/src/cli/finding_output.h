@@ -12,7 +12,7 @@ namespace tlparse {
 // An array of findings, design of schemas/json/answers/finding.schema.json.
 void WriteFindings(JsonWriter& json, const std::vector<Finding>& findings);
 
-// The findings for a person: severity, sentence, then place, detail, what to try, evidence.
+// Prints the findings: severity, title, then place, detail, suggestion, evidence.
 // `with_launch`: the launch is printed for those that are not of launch `launch`.
 void PrintFindings(const std::vector<Finding>& findings);
 

@@ -1,4 +1,4 @@
-// What every command that talks to a fleet's servers takes: where they are, and who is asking.
+// Options of every command that uses a fleet's servers: their addresses and the account.
 #pragma once
 
 #include <string>
@@ -22,11 +22,11 @@ struct FleetArguments {
   Result<std::vector<ClickHouseOptions>> Servers() const;
 };
 
-// 1 where a server refuses, else the exit code of the error; prints it.
+// Prints the error; returns 1 if a server refuses, else the exit code of the error.
 int ReportFleetError(const Error& error);
 
-// Seconds since 1970 of the begin of "30d", "12h", "2026-11-01": now less the time, or that day.
-// Nothing if it is none of them.
+// Seconds since 1970 of "30d" or "12h" (that long ago) or "2026-11-01" (the start of that day).
+// Nothing for any other text.
 std::optional<std::int64_t> ParseSince(const std::string& text);
 
 }  // namespace tlparse

@@ -1,4 +1,4 @@
-// The line that long work shows on a terminal: bytes, rate, time left. Silent in a pipe.
+// A line of progress on a terminal: bytes, rate, time left. Prints nothing in a pipe.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What the commands that answer about the ranks of one run do alike: --run, --launch, --all,
-// --json, the database; then ask, and print.
+// Shared by the commands that answer about the ranks of one run: --run, --launch, --all, --json,
+// the database; then the call of the analysis, and the output.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the answers about several ranks print alike.
+// Output shared by the answers about several ranks.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ namespace tlparse {
 std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks);
 // {"count": 5, "ranks": "0-3,6"}
 void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& ranks);
-// An object with name, hashes and values; values of more than 4,096 bytes are cut and "is_cut" says
-// so.
+// An object with name, hashes and values; values of more than 4,096 bytes are cut, and "is_cut" is
+// then true.
 void WriteDifference(JsonWriter& json, const ComponentDifference& difference);
 // Members cause, title, note, text, differences, explained_count, explained of an object that is
 // open.

@@ -1,4 +1,4 @@
-// How answers look on a terminal and in a pipe. The only stage that prints.
+// Formats answers for a terminal and for a pipe.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ enum class Style { kNone, kBold, kDim, kRed, kGreen, kYellow, kCyan };
 // `text` in the style if standard output has colours.
 std::string Styled(std::string_view text, Style style);
 
-// A table with a heading line. Columns are as wide as needed; on a terminal that is too narrow the
-// widest give way, ending in "…".
+// A table with a heading line. Columns are as wide as needed; on a narrow terminal the widest are
+// cut and end in "…".
 class Table {
  public:
   enum class Align { kLeft, kRight };
@@ -35,7 +35,7 @@ class Table {
     Align align = Align::kLeft;
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  // As many cells as columns; any text (made printable here).
+  // One cell for each column, of any text (it is made printable here).
   void Add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
   // To standard output.
@@ -46,7 +46,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Columns a text takes on a terminal: wide characters take two, combining ones none.
+// Width of a text on a terminal in columns: wide characters take two, combining ones none.
 int DisplayWidth(std::string_view text);
 
 // 1.2 s, 340 ms, 12 µs; 3.4 MB.

@@ -1,4 +1,4 @@
-// tlparse watch.
+// The command `tlparse watch`.
 #pragma once
 
 #include <span>
@@ -6,7 +6,7 @@
 
 namespace tlparse {
 
-// The exit code of the command.
+// Returns the exit code of the command.
 int RunWatch(std::span<const std::string> arguments);
 
 }  // namespace tlparse

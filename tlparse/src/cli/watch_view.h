@@ -1,4 +1,4 @@
-// What `tlparse watch` shows: where the ranks stand, and the findings as they come and go.
+// The output of `tlparse watch`: the state of the ranks, and new and resolved findings.
 #pragma once
 
 #include <chrono>
@@ -34,9 +34,9 @@ class WatchView {
  public:
   WatchView(WatchViewOptions options, std::vector<WatchAlert> alerts, std::string command);
 
-  // Looks at the job as the database shows it by now.
+  // Reads the current state of the job from the database.
   Result<void> Look(Database& database, const LiveJob& live);
-  // Prints what has changed since the last call: on a terminal the screen anew, else lines.
+  // Prints the changes since the last call as lines; on a terminal redraws the screen.
   void Show(bool is_last);
   // The `{"event": "end", …}` of --json.
   void ShowEnd(const std::string& database);
@@ -72,7 +72,7 @@ class WatchView {
   std::map<std::string, Standing> standing_;   // findings by id
   std::vector<std::string> order_;             // their ids, the most urgent first
   std::vector<Finding> opened_, settled_;      // since the last Show
-  std::map<std::int64_t, std::string> shown_;  // by process: what --json said last
+  std::map<std::int64_t, std::string> shown_;  // by process: the last output of --json
   std::vector<std::string> shown_lines_;
   std::size_t screen_height_ = 0;
 };

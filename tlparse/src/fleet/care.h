@@ -1,4 +1,4 @@
-// What keeps a fleet's tables small: removing runs, old days, and what killed pushes left behind.
+// Removes runs, old days and the remains of killed pushes from a fleet's tables.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tlparse {
 
 struct RemovedLoads {
   std::vector<std::uint64_t> loads;
-  std::size_t table_count = 0;  // tables that had rows of them
+  std::size_t table_count = 0;  // tables that had rows of these loads
 };
 
 // Hides the run at once, then has its facts deleted (the server does that in the background).
@@ -21,7 +21,7 @@ Result<RemovedLoads> DeleteRun(ClickHouseClient& client, const std::string& run_
 
 struct GcOptions {
   std::int64_t older_than_days = 0;  // 0: days are kept
-  // What is younger may still be under way.
+  // Younger loads may still be running.
   std::int64_t min_age_s = 86'400;
   bool dry_run = false;
 };

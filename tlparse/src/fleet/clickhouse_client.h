@@ -1,7 +1,8 @@
-// One ClickHouse server over HTTP or HTTPS: queries, answers as a stream, inserts, retries.
+// A client of one ClickHouse server over HTTP or HTTPS: queries, streamed answers, inserts,
+// retries.
 //
-// What a server sends is not trusted: answers have a limit, and nothing of them is executed,
-// followed or printed as it is. Credentials travel in headers only.
+// Data from a server is not trusted: answers have a size limit and are not executed, no redirect is
+// followed, and text is escaped before it is printed. Credentials are sent in headers only.
 #pragma once
 
 #include <chrono>
@@ -23,15 +24,15 @@ struct ClickHouseOptions {
   bool allow_insecure = false;  // plain http beyond this machine
   std::string user = "default";
   std::string password;
-  std::chrono::milliseconds patience{600'000};  // for all tries of one request together
+  std::chrono::milliseconds patience{600'000};  // for all attempts of one request together
 };
 
 // User and password: from `file` (lines "user=…", "password=…"; only its owner may read it: mode
 // 0600), else from TLPARSE_CLICKHOUSE_USER and TLPARSE_CLICKHOUSE_PASSWORD, else "default" without
-// a password. kNotFound, kIo, kRefused: the file is not there, not readable, or others may read it.
+// a password. kNotFound, kIo, kRefused: the file is missing, unreadable, or readable by others.
 Result<void> ReadCredentials(const std::string& file, ClickHouseOptions& options);
 
-// What a failed request means for the next step.
+// Whether a failed request should be repeated.
 enum class Retry {
   kNever,  // the same request would fail again
   kLater,  // the server is busy or was not reached
@@ -42,8 +43,8 @@ Retry RetryOf(int code, int status);
 int ExceptionCode(std::string_view answer);
 // The message for a person: one line, at most 400 bytes.
 std::string ExceptionText(std::string_view answer);
-// How long to wait before try number `attempt` (1: the second try): a random time up to 0.2 s, 0.4
-// s, … 20 s. `random` is uniform in [0, 1).
+// How long to wait before attempt number `attempt` (1: the second): a random time up to 0.2 s,
+// 0.4 s, … 20 s. `random` is uniform in [0, 1).
 std::chrono::milliseconds Backoff(int attempt, double random);
 
 struct ClickHouseError {
@@ -57,24 +58,25 @@ using ServerResult = tl::expected<T, ClickHouseError>;
 // Not thread-safe; one connection, opened when needed and kept.
 class ClickHouseClient {
  public:
-  // kUsage: the URL is none, holds credentials, or is plain http beyond this machine.
+  // kUsage: the URL is invalid, has credentials, or is plain http to another machine.
   static Result<ClickHouseClient> Make(const ClickHouseOptions& options);
   ClickHouseClient(ClickHouseClient&&) noexcept;
   ClickHouseClient& operator=(ClickHouseClient&&) noexcept;
   ~ClickHouseClient();
 
-  // The whole answer of a query, retried. kIo: the server is not reached; kRefused: it says no.
+  // The whole answer of a query, with retries. kIo: the server is not reached; kRefused: it
+  // refuses.
   Result<std::string> Query(std::string_view sql);
-  // The same, read while it comes, tried once: `receive` gets pieces of the answer and returns
-  // false to end it (kIo). A query that fails after its first row ends as text within the answer:
-  // the caller must check what it got.
+  // The same as a stream, without retries: `receive` gets pieces of the answer and returns false to
+  // stop (kIo). The error of a query that fails after its first row is text within the answer: the
+  // caller must check the data.
   Result<void> Stream(std::string_view sql, const std::function<bool(std::string_view)>& receive);
-  // One try of INSERT with a gzip body. The same body may be sent again.
+  // One attempt of an INSERT with a gzip body. The same body may be sent again.
   ServerResult<void> TryInsert(const std::string& sql, const std::string& gzip);
-  // One try of a statement.
+  // One attempt of a statement.
   ServerResult<std::string> TryQuery(std::string_view sql);
 
-  // Waits before another try; false: patience is at its end. `attempt` counts from 1.
+  // Waits before another attempt; false: `patience` is used up. `attempt` counts from 1.
   bool WaitToRetry(int attempt, std::chrono::steady_clock::time_point began);
   Error ToError(const ClickHouseError& error) const;
 

@@ -19,7 +19,7 @@ struct FleetColumnOfAnswer {
   std::string name;
   Kind kind = Kind::kText;
 };
-// Rows as the server wrote them: text, or digits; nothing: NULL.
+// Rows as the server wrote them: text or digits; nullopt: NULL.
 struct FleetSection {
   std::string name;  // key in JSON, heading for people
   std::vector<FleetColumnOfAnswer> columns;
@@ -27,7 +27,7 @@ struct FleetSection {
 };
 struct FleetAnswer {
   std::vector<FleetSection> sections;
-  std::vector<std::string> notes;  // sentences: what was found, what is not known
+  std::vector<std::string> notes;  // sentences about the result and about unknowns
 };
 
 struct FleetQuestion {
@@ -42,10 +42,10 @@ struct FleetQuestion {
   std::function<void(std::size_t done, std::size_t count)> on_progress;  // may be empty
 };
 
-// A connection on which questions are asked: of one server, or of the shards behind its "<table>_all".
+// A connection for questions to one server, or to the shards behind its "<table>_all".
 class FleetReader {
  public:
-  // kUsage: several servers that know nothing of each other.
+  // kUsage: several servers that are not shards of one cluster.
   static Result<FleetReader> Make(const std::vector<ClickHouseOptions>& servers);
 
   // The name of a table, for FROM.
@@ -53,7 +53,7 @@ class FleetReader {
   // "job … AND day … AND load_id IN (live loads)" of the question, or of one run.
   std::string Live(const FleetQuestion& question) const;
   std::string LiveRun(const std::string& run_id) const;
-  // Runs a query whose columns are those of the section.
+  // Runs a query with the columns of the section.
   Result<FleetSection> Read(std::string name, std::vector<FleetColumnOfAnswer> columns,
                             const std::string& sql);
   Result<std::vector<std::vector<std::string>>> Rows(const std::string& sql, std::size_t columns);
@@ -67,14 +67,14 @@ class FleetReader {
 
 // Runs, the latest first.
 Result<FleetAnswer> FleetJobs(FleetReader& reader, const FleetQuestion& question);
-// With a function: its compile time run by run, where it jumped, and what changed there. Without: the
-// functions that took longest.
+// With a function: its compile time in each run, where it changed, and what else changed there.
+// Without: the functions that took longest.
 Result<FleetAnswer> FleetTime(FleetReader& reader, const FleetQuestion& question);
 // Lookups by job, day and layer; components that change most often.
 Result<FleetAnswer> FleetCache(FleetReader& reader, const FleetQuestion& question);
-// One run: lookups, collectives and compiles that are not alike on all ranks; the slowest ranks.
+// One run: lookups, collectives and compiles that differ between ranks; the slowest ranks.
 Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& question);
-// Graph breaks and recompiles by what they cost.
+// Graph breaks and recompiles by cost.
 Result<FleetAnswer> FleetBreaks(FleetReader& reader, const FleetQuestion& question);
 Result<FleetAnswer> FleetRecompiles(FleetReader& reader, const FleetQuestion& question);
 // Generated code that differs between versions of torch.
@@ -82,8 +82,8 @@ Result<FleetAnswer> FleetCode(FleetReader& reader, const FleetQuestion& question
 // Where a kernel was compiled, and from which lines.
 Result<FleetAnswer> FleetKernel(FleetReader& reader, const FleetQuestion& question);
 
-// Findings of all runs, those that only the latest run of a job has marked as new. A run that nobody
-// asked about since its last load was pushed is pulled into a temporary database, where its findings
+// Findings of all runs; those that only the latest run of a job has are marked as new. A run
+// without stored findings of its last load is pulled into a temporary database, where its findings
 // are derived as for any database; table `finding` keeps them for the next question.
 Result<FleetAnswer> FleetFindings(FleetReader& reader, const FleetQuestion& question);
 
@@ -92,8 +92,8 @@ struct FleetCounts {
   std::int64_t run_count = 0;
   CheckCounts counts;
 };
-// Leaves out what was pushed from the run with this run.uuid ("": nothing is left out): the run that
-// is compared may have been pushed already.
+// Leaves out the loads of the run with this run.uuid ("": none): the run that is compared may have
+// been pushed already.
 Result<FleetCounts> FleetWorstCounts(FleetReader& reader, const FleetQuestion& question,
                                      const std::string& without_source);
 

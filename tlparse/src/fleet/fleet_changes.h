@@ -1,4 +1,4 @@
-// What changed between two runs, as far as the servers know.
+// What changed between two runs, from the servers' tables.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace tlparse {
 
-// The run at which a series of medians changed for good: by a tenth at least, comparing up to five runs
-// on each side. Nothing: it did not. The index is that of the first run after.
+// The run at which a series of medians changed permanently: by at least a tenth, comparing up to
+// five runs on each side. Nothing: none. The index is that of the first run after the change.
 std::optional<std::size_t> FindJump(const std::vector<double>& medians);
 
 // An empty section for AddChanges.

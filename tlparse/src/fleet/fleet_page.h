@@ -19,7 +19,7 @@ struct FleetJob {
 };
 std::string JobsPage(const std::vector<FleetJob>& jobs);
 
-// A dot a run in each chart, which opens that run; below, the functions that took longest.
+// Charts with one dot per run, which links to that run; below, the functions that took longest.
 std::string JobPage(const std::string& job, const std::vector<TrendRun>& runs,
                     const FleetAnswer& functions);
 

@@ -1,7 +1,8 @@
-// The tables of a fleet, made from the tables of the database: what a new artifact adds to
-// schemas/sql comes along by itself.
+// The tables of a fleet, derived from the tables of the database: tables that a new artifact adds
+// to schemas/sql are included automatically.
 //
-//   facts     one row per row of the database, keyed by job, day, run, load; strings stand in them,
+//   facts     one row per row of the database, keyed by job, day, run, load; strings are in the
+// row,
 //             ids are those of the database the load was pushed from
 //   contents  rows below `content`, by the 128-bit hash of that content, once for all runs
 //   others    payloads, cache components and sets by hash, `push`: schemas/clickhouse/fleet.sql
@@ -18,15 +19,15 @@
 
 namespace tlparse {
 
-// What the id in a column is an id of, so far as it needs translation.
+// What the id in a column refers to, if it needs translation.
 enum class ColumnReference {
   kNone,
-  kText,     // string in place
-  kContent,  // beside it the hash
+  kText,     // the string is in the row
+  kContent,  // followed by the hash
   kPayload,
   kComponentSet,
   kKey,    // cache_key
-  kOwned,  // row below a content, by its number within that content; beside it the content's hash
+  kOwned,  // row of a content, by its number within it; followed by the content's hash
   kFact,   // row of another table of facts
 };
 
@@ -91,7 +92,7 @@ std::string_view PublicName(std::string_view table);
 Result<FleetSchema> MakeFleetSchema();
 
 // Columns that end in "_id" and are neither declared as references nor known otherwise, as
-// "table.column": a new one has to be declared, else pulling several loads would mix ids up.
+// "table.column": a new one must be declared, else a pull of several loads would mix up ids.
 Result<std::vector<std::string>> UnexplainedIds();
 
 // Key columns that precede a fact's or a content's own.
@@ -100,7 +101,7 @@ inline constexpr std::string_view kFactKey[] = {"job", "day", "run_id", "load_id
 // Type of a column in ClickHouse.
 std::string ClickHouseType(const FleetColumn& column);
 
-// How far a server goes beyond what all versions know.
+// Features of a server that not all versions have.
 struct ServerFeatures {
   int year = 18;  // of its version
   bool HasCodecs() const { return year >= 20; }
@@ -112,7 +113,7 @@ struct TableDefinition {
   std::vector<std::pair<std::string, std::string>> columns;
   std::string engine;  // ENGINE … ORDER BY …
 };
-// Everything that `fleet init` makes. `retention_days` 0: kept until deleted.
+// Everything that `fleet init` creates. `retention_days` 0: kept until deleted.
 Result<std::vector<TableDefinition>> TableDefinitions(const FleetSchema& schema,
                                                       const ServerFeatures& features,
                                                       int retention_days);

@@ -1,12 +1,13 @@
-// A fleet's history over HTTP: trends with a dot a run; a dot pulls its run and opens its page.
+// Serves a fleet's history over HTTP: trends with one dot per run; a dot pulls its run and opens
+// its page.
 //
 //   GET /                       the jobs
 //   GET /job?name=J             charts of its runs, the functions that took longest
-//   GET /function?job=J&name=F  compile time of a function run by run, where it jumped, and why
+//   GET /function?job=J&name=F  compile time of a function in each run, where it changed, and why
 //   GET /run/UUID               redirects to the page of that run, on a port of its own
 //
-// Reads only, and answers only requests whose Host is this server (IsOwnHost). Questions are asked
-// with the account of the user who started it: everyone who can reach the port reads with it.
+// It only reads, and answers only requests whose Host is this server (IsOwnHost). Queries use the
+// account of the user who started it: everyone who can reach the port reads with that account.
 #pragma once
 
 #include <memory>
@@ -27,13 +28,13 @@ struct FleetServerOptions {
 
 class FleetServer {
  public:
-  // Asks the servers once and binds the port. kIo: they are not reached, or the port is taken.
+  // Queries the servers once and binds the port. kIo: they are not reached, or the port is in use.
   static Result<std::unique_ptr<FleetServer>> Create(const FleetServerOptions& options);
   ~FleetServer();
 
   std::string url() const;
-  // Serves until Stop, which another thread may call. Pulled runs are removed at the end; the eight
-  // that were opened last are kept meanwhile.
+  // Serves until Stop, which another thread may call. The eight pulled runs that were opened last
+  // are kept; all are removed at the end.
   void Run();
   void Stop();
 

@@ -1,4 +1,4 @@
-// How the runs of a job developed: the figures of the page of `tlparse serve --url`.
+// The runs of a job over time: the data of the pages of `tlparse serve --url`.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct TrendRun {
   std::optional<double> hit_rate;  // of all processes and layers, 0 to 1; nothing: no lookups
 };
 
-// Runs of the question, the earliest first; of more than `question.limit` the latest.
+// Runs of the question, the earliest first; only the latest `question.limit` of them.
 Result<std::vector<TrendRun>> ReadTrend(FleetReader& reader, const FleetQuestion& question);
 
 }  // namespace tlparse

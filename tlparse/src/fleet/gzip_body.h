@@ -1,5 +1,5 @@
-// A request's body as gzip, compressed while it grows. A body that is cut off ends in the middle of
-// a gzip stream, which the server refuses; of a plain one it would keep what came.
+// A request's body as gzip, compressed while it grows. The server refuses a body that is cut off,
+// because its gzip stream is incomplete; of a plain body it would insert the part that arrived.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class GzipBody {
   // What was appended since the last Take, as a complete gzip stream.
   std::string Take();
   std::uint64_t plain_bytes() const { return plain_bytes_; }
-  // Compressed so far; a little is still inside.
+  // Compressed size so far, without a small part that is still buffered.
   std::size_t size() const { return out_.size(); }
 
  private:

@@ -1,4 +1,4 @@
-// A run of a fleet as a database of its own, on which every answer prints what it printed on the
+// Copies a run of a fleet to a database of its own. Every answer prints the same for it as for the
 // pushed one.
 #pragma once
 
@@ -35,14 +35,14 @@ struct PullSummary {
   std::size_t load_count = 0;
   std::uint64_t rows = 0;
   std::uint64_t received_bytes = 0;
-  bool has_text = true;  // false: hashes stand where texts were
+  bool has_text = true;  // false: hashes replace texts
   bool is_newer_schema =
-      false;  // a later tlparse pushed it: what this one does not know was left out
+      false;  // a later tlparse pushed it: data that this one does not know was left out
 };
 
-// Writes `database_path` when everything has arrived; until then, and after a failure, it is as it
-// was. kNotFound: no such run. kIo: the server is not reached, or the disk is full. kRefused: the
-// server says no, or sends what cannot be.
+// Writes `database_path` when everything has arrived; until then, and after a failure, it is
+// unchanged. kNotFound: no such run. kIo: the server is not reached, or the disk is full. kRefused:
+// the server refuses, or sends invalid data.
 Result<PullSummary> Pull(const PullOptions& options);
 
 }  // namespace tlparse

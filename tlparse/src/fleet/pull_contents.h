@@ -1,4 +1,4 @@
-// What runs share, on its way into a pulled database: contents, payloads, cache components and
+// Writes rows that runs share into a pulled database: contents, payloads, cache components and
 // sets.
 #pragma once
 

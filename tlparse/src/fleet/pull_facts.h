@@ -1,4 +1,4 @@
-// Facts and pools of a load on their way into a pulled database.
+// Writes the facts and pools of a load into a pulled database.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ std::string OfLoad(const PushRow& load);
 // The ranks, as a condition on process_rank; empty: all.
 std::string OfRanks(const RankRanges& ranks);
 
-// What the parts of a pull share.
+// Shared by the parts of a pull.
 struct PulledRun {
   Database& database;
   ClickHouseClient& client;

@@ -1,4 +1,4 @@
-// Ids of a pulled database: those of the pushed one, so far as they are free.
+// Ids of a pulled database: those of the pushed one if they are free.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tlparse {
 
-// Rows known by hash: an id that is free is kept, another one becomes the next free one.
+// Rows known by hash: a free id is kept, any other one is replaced by the next free id.
 class IdsByHash {
  public:
   // `is_new`: the row is to be written.
@@ -30,7 +30,7 @@ class IdsByHash {
   std::int64_t last_ = 0;
 };
 
-// Strings of table `text_row`; fixed ones are there already.
+// Strings of table `text_row`; those with fixed ids exist already.
 class PulledTexts {
  public:
   static Result<PulledTexts> Make(Database& database);

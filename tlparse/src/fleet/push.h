@@ -1,4 +1,5 @@
-// One run of a database, or a part of it, into a fleet's tables: visible all or nothing.
+// Copies one run of a database, or a part of it, to a fleet's tables: all of it becomes visible at
+// once.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +20,17 @@ namespace tlparse {
 struct PushOptions {
   // One of them takes the whole run, chosen by the run's id.
   std::vector<ClickHouseOptions> servers;
-  std::string run;  // name in the database; empty: the latest
-  std::string job;  // empty: the last part of the run's name
-  std::string
-      job_key;  // what all hosts of one run agree on; empty: the run is this database's alone
+  std::string run;      // name in the database; empty: the latest
+  std::string job;      // empty: the last part of the run's name
+  std::string job_key;  // the same on all hosts of one run; empty: the run is only in this database
   std::int64_t day = -1;  // since 1970; -1: of the run's first compile, UTC
   std::vector<std::pair<std::string, std::string>> tags;
   RankRanges ranks;
   RowOptions rows;
   double spread_s =
-      0;  // waits a random time up to this, so that a thousand hosts do not come at once
+      0;  // waits a random time up to this, so that a thousand hosts do not connect at once
   bool dry_run = false;
-  // Rows read so far, of about so many; and what is being sent.
+  // Rows read so far, their estimated number, and the table that is being sent.
   std::function<void(std::uint64_t done, std::uint64_t total, std::string_view table)> on_progress;
 };
 
@@ -48,13 +48,13 @@ struct PushSummary {
 };
 
 // kNotFound: no such run or ranks. kUsage: another load holds a part of these logs. kIo: the server
-// is not reached. kRefused: it says no. Whatever fails or is killed on the way leaves what was
+// is not reached. kRefused: it refuses. A push that fails or is killed does not change what is
 // visible.
 Result<PushSummary> Push(Database& database, const PushOptions& options);
 
-// The id of the run that a job key stands for; the same on every host.
+// The run's id derived from a job key; the same on every host.
 Uuid RunIdOfKey(const std::string& job_key);
-// Version of what contents are made of: rows of different versions lie side by side.
+// Version of the form of contents: rows of different versions coexist.
 Result<std::uint64_t> ContentVersion(const FleetSchema& schema);
 
 }  // namespace tlparse

@@ -1,4 +1,4 @@
-// What runs share, by hash: contents with their rows, payloads, cache components and sets.
+// Sends rows that runs share, by hash: contents with their rows, payloads, cache components, sets.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace tlparse {
 
-// Sends what the context notes as used and the server does not have yet. A null client sends
-// nothing.
+// Sends the rows that the context has recorded as used and that the server does not have yet. A
+// null client sends nothing.
 class ContentPusher {
  public:
   ContentPusher(ClickHouseClient* client, PushContext& context, const FleetSchema& schema,
@@ -27,7 +27,7 @@ class ContentPusher {
         content_version_(content_version),
         counters_(counters) {}
 
-  // Rows below contents first, then the row that says they are there.
+  // First the rows of contents, then the row that marks them as complete.
   Result<void> PushContents();
   Result<void> PushPayloads();
   Result<void> PushComponents();
@@ -36,7 +36,7 @@ class ContentPusher {
 
  private:
   using Hashes = std::vector<Hash128>;
-  // Those of `hashes` for which `sql` (ending in "IN ") gives a row.
+  // Those of `hashes` for which `sql` (ending in "IN ") returns a row.
   Result<std::vector<Hash128>> Known(const std::string& sql, const Hashes& hashes);
   Result<void> PushComponentRows(const IdSet& components);
   Result<void> PushComponentHashes(const IdSet& components);

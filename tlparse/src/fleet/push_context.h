@@ -1,5 +1,5 @@
-// What the rows of a push need to know of the database: strings, hashes, and to which process,
-// compile and graph a row belongs. Notes what the rows referred to.
+// Data of the database that the rows of a push need: strings, hashes, and the process, compile and
+// graph of a row. Records what the rows refer to.
 #pragma once
 
 #include <cstdint>
@@ -66,11 +66,11 @@ class PushContext {
   // Zero: no such content or payload.
   Hash128 ContentHash(std::int64_t content) const;
   Result<Hash128> PayloadHash(std::int64_t payload);
-  // Of the payload's content of the smallest id: what makes payloads that say nearly the same lie
-  // side by side.
+  // Of the payload's content with the smallest id: by this order similar payloads are stored next
+  // to each other.
   Hash128 PayloadContent(std::int64_t payload) const;
-  // Key of the set over what its components are, whichever rank was read first (the set's own hash
-  // is that of the first key seen).
+  // A key of the set that depends on its components only (the set's own hash is that of the first
+  // key seen, so it depends on which rank was read first).
   Hash128 SetKey(std::int64_t set) const;
   const std::map<std::int64_t, std::vector<std::int64_t>>& sets() const { return sets_; }
   Hash128 ComponentKey(std::int64_t component) const;

@@ -1,7 +1,7 @@
-// Table `push`: which loads of a run are there, which of them count, and how that is decided.
+// Table `push`: the loads of a run, and which of them are live.
 //
-// A load is one attempt of a push. Its rows count from the moment its row of `push` is there, all
-// at once. A load is live if its latest row says so (state 1) and no live row `replaces` it.
+// A load is one attempt of a push. Its rows become visible all at once, when its row of `push` is
+// inserted. A load is live if its latest row has state 1 and no live row `replaces` it.
 #pragma once
 
 #include <cstdint>
@@ -50,14 +50,14 @@ struct PushRow {
 Result<std::vector<PushRow>> ReadPushRows(ClickHouseClient& client, const std::string& condition);
 // The latest row of each live load, by load.
 std::vector<PushRow> LiveLoads(const std::vector<PushRow>& rows);
-// Writes the row. Done once, however often the answer gets lost.
+// Writes the row. It is written once even if the request is repeated.
 Result<void> WritePushRow(ClickHouseClient& client, const PushRow& row);
 
 // "SELECT load_id …" of all live loads, for IN (…). `where` narrows the rows of `push` to runs or
 // jobs, never to single loads. `table`: push, or push_all.
 std::string LiveLoadsSql(const std::string& table, const std::string& where);
 
-// What a push finds of its logs among the live loads of its run.
+// How the logs of a push relate to the live loads of its run.
 struct Overlap {
   bool is_there = false;  // one live load holds exactly these logs
   std::vector<std::uint64_t>

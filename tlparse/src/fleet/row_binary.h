@@ -1,5 +1,4 @@
-// ClickHouse's format RowBinary: rows one after the other, each value without a name or a
-// separator.
+// ClickHouse's format RowBinary: rows of values without names or separators.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,8 @@ struct Uuid {
 std::string ToText(const Uuid& uuid);
 std::optional<Uuid> ParseUuid(std::string_view text);
 
-// Appends values to a buffer of the caller's. Integers are little endian, as the machines are.
+// Appends values to a buffer of the caller. Integers are little endian, as on the machines
+// supported.
 class RowBinaryWriter {
  public:
   explicit RowBinaryWriter(std::string& out) : out_(out) {}
@@ -42,7 +42,7 @@ class RowBinaryWriter {
     Length(text.size());
     out_.append(text);
   }
-  // Before the value of a Nullable column; of a NULL nothing follows.
+  // Before the value of a Nullable column; after a NULL no value follows.
   void NullFlag(bool is_null) { UInt8(is_null ? 1 : 0); }
   // FixedString(16), in the order of the digits.
   void Hash(const Hash128& hash);
@@ -61,15 +61,15 @@ class RowBinaryWriter {
   std::string& out_;
 };
 
-// Reads values from bytes that are not owned. What is read past the end is zero or empty, and
-// `is_short` says so: the row is to be read again once more bytes are there.
+// Reads values from bytes that are not owned. Values past the end are zero or empty, and `is_short`
+// is then true: the row is to be read again when more bytes have arrived.
 class RowBinaryReader {
  public:
   explicit RowBinaryReader(std::string_view bytes) : bytes_(bytes) {}
 
   bool at_end() const { return bytes_.empty(); }
   bool is_short() const { return is_short_; }
-  // A length that no server sends: over a GiB, or not a number.
+  // An invalid length: over a GiB, or not a number.
   bool is_damaged() const { return is_damaged_; }
   std::size_t left() const { return bytes_.size(); }
 

@@ -1,4 +1,4 @@
-// Which rows of a table a push takes.
+// Selects the rows of a table that are pushed.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace tlparse {
 
-// SQL condition of the rows `r` that answers read, empty: all. These are all but events and records of the kinds that come by the thousand; of
-// those events that never ended and the last records, which tell where a process stopped.
+// SQL condition of the rows `r` that answers read; empty: all. Left out are most events and records
+// of the frequent kinds; events that never ended and the last records are kept: they show where a
+// process stopped.
 std::string RowsThatAnswersRead(const FleetTable& table, const RowOptions& options);
 
-// Which rows of a pool or of the run's own tables are wanted, by columns of the row.
+// Selects rows of a pool or of the run's own tables by their columns.
 class RowFilter {
  public:
   RowFilter(PushContext& context, const FleetTable& table)

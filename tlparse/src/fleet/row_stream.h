@@ -11,13 +11,13 @@
 
 namespace tlparse {
 
-// How much a pull may take: what was announced when it was pushed, with room, and what the disk
-// has.
+// How much data a pull may take: the announced size of the push, with a margin, and the free disk
+// space.
 class PullLimit {
  public:
   PullLimit(std::string directory, std::uint64_t most_bytes)
       : directory_(std::move(directory)), most_bytes_(most_bytes) {}
-  // False: enough.
+  // False: the limit is reached.
   bool Take(std::size_t bytes);
   const std::string& why() const { return why_; }
   std::uint64_t taken() const { return taken_; }
@@ -30,10 +30,10 @@ class PullLimit {
   std::string why_;
 };
 
-// Runs `sql` (without FORMAT) and calls `read` for each row, with a reader at its begin. `read` is
-// called again for a row that had not arrived whole: it must look at is_short() after its last
-// value and do nothing then. Views of the reader live until it returns. kRefused: the answer is not
-// such rows.
+// Runs `sql` (without FORMAT) and calls `read` for each row, with a reader at its start. `read` is
+// called again for a row that was incomplete: it must check is_short() after its last value and do
+// nothing if it is true. Views of the reader live until `read` returns. kRefused: the answer does
+// not have such rows.
 Result<std::uint64_t> StreamRows(ClickHouseClient& client, const std::string& sql, PullLimit& limit,
                                  const std::function<Result<void>(RowBinaryReader&)>& read);
 

@@ -1,4 +1,4 @@
-// What of a database is pushed: one run, or the processes of some ranks of it.
+// The part of a database that is pushed: one run, or the processes of some of its ranks.
 #pragma once
 
 #include <cstdint>

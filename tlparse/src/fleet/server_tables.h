@@ -1,4 +1,4 @@
-// What a server has: its version, its tables, and how they come to be.
+// The version and tables of a server; creates and checks the tables.
 #pragma once
 
 #include <map>
@@ -25,17 +25,17 @@ struct InitSummary {
   std::vector<std::string> added_columns;  // "table.column"
   std::size_t table_count = 0;
 };
-// Makes the database and the tables that are not there, and adds columns that are not there;
-// changes nothing else, so it may be repeated. `options.database` of the client need not exist yet.
+// Creates the database and the tables that are missing, and adds missing columns; changes nothing
+// else, so it may be repeated. `options.database` of the client need not exist yet.
 Result<InitSummary> InitServer(const ClickHouseOptions& client_options, const InitOptions& options);
 
-// kRefused, with what to do, unless the server has every table and column this program writes.
+// kRefused, with advice, unless the server has every table and column that this program writes.
 Result<void> CheckServerTables(ClickHouseClient& client, const FleetSchema& schema);
 
-// Whether answers are to ask the tables "<name>_all" (all shards).
+// Whether answers must use the tables "<name>_all" (all shards).
 Result<bool> HasDistributedTables(ClickHouseClient& client);
 
-// Lines of an answer in TabSeparated, unescaped. Bad rows are an error.
+// Lines of an answer in TabSeparated, unescaped. Invalid rows are an error.
 Result<std::vector<std::vector<std::string>>> ParseTabSeparated(std::string_view answer,
                                                                 std::size_t columns);
 

@@ -1,4 +1,4 @@
-// What a push without text shows.
+// Which texts a push with --without-text still sends.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace tlparse {
 
-// Whether the texts of a column are sent as they are: names, places, states and versions.
+// Whether the texts of a column are sent: names, places, states and versions.
 bool IsShown(const FleetTable& table, std::string_view column);
 
-// What stands for a text that is not to be shown: its XXH3-128, hexadecimal.
+// The replacement of a text that is not sent: its XXH3-128, hexadecimal.
 std::string HiddenText(std::string_view text);
 
 }  // namespace tlparse

@@ -1,4 +1,4 @@
-// The only place where a value becomes a part of a query for ClickHouse.
+// Quotes values for queries to ClickHouse; nothing else puts values into queries.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace tlparse {
 
-// 'text' with its quotes: any bytes, NUL and invalid UTF-8 included, mean themselves and end
-// nothing.
+// 'text' with its quotes. Any bytes, NUL and invalid UTF-8 included, are kept and cannot end the
+// literal.
 std::string QuoteText(std::string_view text);
 // `name` with its quotes, for databases, tables and columns.
 std::string QuoteName(std::string_view name);
 // unhex('0123…'), a FixedString(16).
 std::string QuoteHash(const Hash128& hash);
-// (1, 2, 3); (NULL) for none, which nothing is in.
+// (1, 2, 3); (NULL) for an empty list: no value is IN it.
 std::string QuoteList(std::span<const std::uint64_t> numbers);
 // Whether `text` is a UUID as 8-4-4-4-12 hexadecimal digits, of either case.
 bool IsUuid(std::string_view text);

@@ -1,4 +1,4 @@
-// Rows on their way into one table of a server: gathered, compressed, sent, sent again.
+// Inserts rows into one table of a server: buffers, compresses, sends and retries.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ struct PushCounters {
 // Not thread-safe; one at a time for a client.
 class TableInsert {
  public:
-  // `columns`: names, in the order in which values are written. `count_sql`: gives the number of
-  // rows of this load in the table, to find out whether a request whose answer was lost was done;
-  // empty: rows may be there twice. A null client sends nothing (--dry-run).
+  // `columns`: names, in the order in which values are written. `count_sql` returns the number of
+  // rows of this load in the table, to check whether a request whose answer was lost succeeded;
+  // empty: rows may be inserted twice. A null client sends nothing (--dry-run).
   TableInsert(ClickHouseClient* client, const std::string& table,
               const std::vector<std::string>& columns, std::string count_sql,
               PushCounters& counters);
 
-  // The row under way: values are appended by the caller.
+  // The current row: the caller appends its values.
   std::string& row() { return row_; }
-  // The row is whole. Sends what was gathered when that is enough for a request.
+  // Ends the row. Sends the buffered rows if they are enough for a request.
   Result<void> EndRow() {
     ++rows_;
     if (row_.size() < kBuffer && rows_ < kMostRows) return {};
@@ -43,7 +43,7 @@ class TableInsert {
   Result<void> Finish();
 
   std::uint64_t row_count() const { return done_ + rows_; }
-  // After an error: part of the rows may be there, and only another load can tell them apart.
+  // After an error: a part of the rows may be in the table; only a new load id distinguishes them.
   bool needs_new_load() const { return needs_new_load_; }
 
  private:

@@ -1,4 +1,4 @@
-// The place of a pulled run that nobody keeps.
+// A place for a pulled run that is removed after use.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What becomes of one record in the tree of files: which files, in which form, under which stem.
+// The files that one record becomes in the tree: their form and the stem of their names.
 #pragma once
 
 #include <simdjson.h>
@@ -14,7 +14,7 @@
 
 namespace tlparse {
 
-// What a record key becomes; kOther: only a file in payloads/, if it has a payload.
+// Kinds of record keys by their files; kOther: only a file in payloads/, if it has a payload.
 enum class FileRule : std::uint8_t {
   kOther,
   kText,
@@ -32,7 +32,7 @@ enum class FileRule : std::uint8_t {
 
 FileRule RuleOfKind(std::string_view kind, const ReportOptions& options);
 
-// Where a file stands.
+// The directory of a file.
 enum class FilePlace : std::uint8_t { kCompile, kDumps, kPayloads };
 
 // A file whose number is not known yet.
@@ -56,7 +56,7 @@ class FileDrafter {
  public:
   explicit FileDrafter(const ReportOptions& options) : plain_text_(options.plain_text) {}
 
-  // Valid until the next call. A kPayload file is asked for whether or not the payload is empty.
+  // Valid until the next call. A kPayload file is included even if the payload is empty.
   RecordDrafts& Draft(FileRule rule, std::string_view kind, std::string_view envelope,
                       std::int64_t payload_id);
 

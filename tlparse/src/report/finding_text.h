@@ -15,10 +15,10 @@ namespace tlparse {
 std::string FindingsHeading(std::string_view run_name, std::int64_t launch,
                             std::size_t launch_count, std::size_t finding_count);
 
-// "a.py:12  x = f(y)", as far as it is known.
+// "a.py:12  x = f(y)", or the known part of it.
 std::string PlaceLine(const FindingPlace& place);
 
-// For a chat or an issue; ends with a newline. Text of the log in it is never markup.
+// Markdown for a chat or an issue; ends with a newline. Text of the log is escaped.
 std::string FindingsMarkdown(const std::vector<Finding>& findings, const std::string& heading);
 
 }  // namespace tlparse

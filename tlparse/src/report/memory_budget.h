@@ -1,4 +1,4 @@
-// What the report's threads hold of large texts at once.
+// Limits the memory for large texts of all threads of a report.
 #pragma once
 
 #include <condition_variable>
@@ -33,8 +33,8 @@ class MemoryBudget {
     std::int64_t bytes_ = 0;
   };
 
-  // Waits until all that is held stays below 32 MB with these bytes, or nothing else is held: a
-  // larger text is worked on alone. Texts below 1 MB need not wait.
+  // Waits until the total with these bytes is below 32 MB, or nothing else is held: a larger text
+  // is held alone. Texts below 1 MB need not wait.
   Lease Take(std::int64_t bytes) {
     if (bytes < kMinBytes) return {};
     std::unique_lock lock(mutex_);

@@ -1,4 +1,4 @@
-// Where a report goes: a directory that is marked as ours, and files that never leave it.
+// The output directory: it has our marker, and all files are created inside it.
 #pragma once
 
 #include <cstddef>
@@ -36,11 +36,11 @@ class Directory {
   Directory(FileDescriptor descriptor, std::string path)
       : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
 
-  // The directory `name`, made if it is not there.
+  // The directory `name`, created if it does not exist.
   Result<Directory> Child(std::string_view name) const;
-  // A new file. kIo if it cannot be made; kInternal if the name is taken (names must be unique).
+  // A new file. kIo if it cannot be created; kInternal if the name is used (names must be unique).
   Result<FileDescriptor> CreateFile(std::string_view name) const;
-  // A second name for a finished file: `from` relative to `root`. False if the file system cannot.
+  // A hard link to a finished file: `from` relative to `root`. False if the file system refuses.
   bool Link(const Directory& root, const std::string& from, const std::string& name) const;
 
   // For messages.
@@ -51,17 +51,17 @@ class Directory {
   std::string path_;
 };
 
-// Makes the directory `path` (parents too) and marks it as ours. If something is there already:
-// without `overwrite` kRefused; with it, a directory that carries the marker, or is empty, is
-// emptied (symbolic links in it are removed, not followed), anything else is kRefused and
-// untouched.
+// Creates the directory `path` (parents too) and puts our marker into it. If it exists already:
+// without `overwrite` kRefused; with it, a directory that has the marker, or is empty, is emptied
+// (symbolic links in it are removed, not followed), anything else is kRefused and not
+// changed.
 Result<Directory> CreateOutputDirectory(const std::string& path, bool overwrite);
 
-// Whether CreateOutputDirectory would take the path, without touching anything: asked before long
+// Whether CreateOutputDirectory would accept the path; changes nothing. Call it before long
 // work.
 Result<void> CheckOutputDirectory(const std::string& path, bool overwrite);
 
-// The directory `path`, which must carry the marker (kRefused otherwise).
+// The directory `path`, which must have the marker (kRefused otherwise).
 Result<Directory> OpenOutputDirectory(const std::string& path);
 
 // Writes one file after another through one buffer. Not thread-safe.
@@ -86,8 +86,8 @@ class FileWriter {
 
   // Drops what was appended to this file so far.
   void Restart();
-  // The first error since Open, if any (kIo, with the system's words). The descriptor is closed in
-  // any case.
+  // The first error since Open, if any (kIo, with the system's message). The descriptor is closed
+  // in any case.
   Result<void> Close();
 
  private:

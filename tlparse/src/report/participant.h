@@ -1,4 +1,4 @@
-// Which logs of a run get which directory of a report.
+// Assigns the directories of a report to the logs of a run.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct Participant : RunParticipant {
 
 // The participants of a run in the order of LoadParticipants. Several participants have directories
 // of their own: rank_<N>, a further log of a rank rank_<N>_<n>, without rank log_<stem>; those of a
-// later launch stand in launch_<M>/. A single one stands in the root unless `force_directories`.
+// later launch are in launch_<M>/. A single one is in the root unless `force_directories`.
 Result<std::vector<Participant>> FindParticipants(Database& database, std::int64_t run_id,
                                                   bool force_directories);
 
-// The participant's directory below `root`, made if it is not there. Not for the root itself.
+// The participant's directory below `root`, created if it does not exist. Not for the root itself.
 Result<Directory> MakeDirectory(const Directory& root, const Participant& participant);
 
 }  // namespace tlparse

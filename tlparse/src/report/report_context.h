@@ -1,4 +1,4 @@
-// What the reports of one participant share.
+// Shared by the reports of one participant.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ namespace tlparse {
 
 class Database;
 
-// Files of the output directory by what stands in them, so that equal ones become links.
+// Files of the output directory by content, so that equal ones become links.
 // Thread-safe.
 class SharedContent {
  public:
   // Where a payload has been written in this form: a path relative to the output directory.
   std::optional<std::string> Find(std::int64_t payload_id, FileForm form) const;
-  // Call when the file is complete. Forgotten beyond some number, to bound the memory.
+  // Call when the file is complete. Only a limited number of files is kept, to bound the memory.
   void Add(std::int64_t payload_id, FileForm form, std::string path);
 
  private:
@@ -59,9 +59,9 @@ Result<void> WriteFailures(const ReportContext& context, const TreePlan& plan);
 Result<void> WriteProvenancePages(const ReportContext& context, const TreePlan& plan);
 Result<void> WriteIndexPage(const ReportContext& context, const TreePlan& plan);
 
-// <participant>/chromium_events.json: array of the events, one a line, in log order. What is not
-// JSON is left out (import_log tells). With `all` in one file in the root too, with the rank as
-// `pid`. With `with_profile` what the profiles of its processes measured follows the events.
+// <participant>/chromium_events.json: array of the events, one a line, in log order. Events that
+// are not JSON are left out (import_log has them). With `all` also in one file in the root, with
+// the rank as `pid`. With `with_profile` the measurements of its processes' profiles follow.
 Result<void> WriteChromiumEvents(Database& database, const Directory& root,
                                  const std::vector<Participant>& participants, bool all,
                                  bool with_profile);

@@ -1,16 +1,16 @@
-// The viewer over HTTP, with the database behind it.
+// Serves the viewer over HTTP, with the data of a database.
 //
 //   GET  /                          the page
-//   GET  /api/chunk/<name>[?run=N]  one chunk of data, the same document as in a static page
-//   (report/viewer/data.h) GET  /api/chromium_events.json  the events of all ranks, for Perfetto
-//   POST /api/sql                   {"sql": "SELECT …"}; answer:
-//   schemas/json/viewer/sql_answer.schema.json
+//   GET  /api/chunk/<name>[?run=N]  one chunk of data, as in a static page (report/viewer/data.h)
+//   GET  /api/chromium_events.json  the events of all ranks, for Perfetto
+//   POST /api/sql                   {"sql": "SELECT …"};
+//                                   answer: schemas/json/viewer/sql_answer.schema.json
 //
-// Nothing else is served: no path of a request ever becomes the path of a file. The server only
-// reads. What it refuses: requests whose Host is not this server (a page elsewhere that rebinds its
-// name to 127.0.0.1), whose Origin is another page, and in the SQL console everything that is not a
-// query, takes too long or answers too much; with 503 a query while four are under way, so that
-// slow ones do not stop the page.
+// Nothing else is served: a path of a request is never used as the path of a file. The server only
+// reads. It refuses requests whose Host is not this server (another page that rebinds its name to
+// 127.0.0.1) or whose Origin is another page, and in the SQL console everything that is not a
+// query, takes too long or returns too much. While four queries run, another one gets status 503,
+// so that slow queries do not stop the page.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 namespace tlparse {
 
 struct ServerOptions {
-  std::string host = "127.0.0.1";  // address to listen on; loopback unless somebody asks otherwise
+  std::string host = "127.0.0.1";  // address to listen on
   int port = 0;                    // 0: any that is free
   std::int64_t sql_row_limit = 20000;
   std::int64_t sql_byte_limit = std::int64_t{32} << 20;
@@ -51,9 +51,9 @@ class ViewerServer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether a request with this Host header was meant for a server that listens on `host`:`port`.
-// Names are accepted only if they cannot be made to point here by somebody else: localhost,
-// addresses, and `host` itself.
+// Whether a request with this Host header is for a server that listens on `host`:`port`. Only names
+// that others cannot make to point here are accepted: localhost, addresses, and `host`
+// itself.
 bool IsOwnHost(std::string_view host_header, std::string_view host, int port);
 
 }  // namespace tlparse

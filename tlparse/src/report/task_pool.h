@@ -17,8 +17,8 @@ namespace tlparse {
 
 class Database;
 
-// A task may add tasks. The one that was added last is taken first, so that what a task prepared is
-// used up before the next one prepares more.
+// A task may add tasks. The one that was added last is run first, so that the data prepared by one
+// task is used before another task prepares more.
 class TaskPool {
  public:
   using Task = std::function<Result<void>(Database&)>;
@@ -28,7 +28,7 @@ class TaskPool {
 
   // May be called by tasks, and before Run.
   void Add(Stage stage, Task task);
-  // The same for a task that waits until no other is left. Such are taken in order.
+  // The same for a task that runs after all others. Several of them run in order.
   void AddForLater(Stage stage, Task task);
 
   // Runs all tasks, those added meanwhile too, on `threads` threads, the caller's among them; 0: one

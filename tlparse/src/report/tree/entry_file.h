@@ -11,7 +11,8 @@
 
 namespace tlparse {
 
-// The file is made with its first entry: without one there is none. `root` must outlive it.
+// The file is created with its first entry: without entries there is no file. `root` must outlive
+// it.
 class EntryFile {
  public:
   EntryFile(const Directory& root, std::string name) : root_(root), name_(std::move(name)) {}

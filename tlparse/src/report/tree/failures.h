@@ -23,7 +23,7 @@ struct FailureRow {
   std::int64_t user_line = 0;
 };
 
-// All of the run, read once: the table has no index by record.
+// All failures of the run, read once: the table has no index by record.
 Result<std::vector<FailureRow>> ReadFailures(Database& database, std::int64_t run_id);
 
 // Those of one participant.

@@ -1,4 +1,4 @@
-// File names from text that anybody may have written: artifact names, dumped files, log names.
+// File names made of untrusted text: artifact names, dumped files, log names.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 
 namespace tlparse {
 
-// Bytes of the longest name we make; every usual file system takes 255.
+// Length of the longest name in bytes; all usual file systems accept 255.
 inline constexpr std::size_t kMaxFileNameBytes = 200;
 
-// `stem` + `suffix` as one path component that is safe everywhere. `suffix` is ours ("_12.json")
-// and kept as it is. In `stem`, path separators, control characters, bytes that are not UTF-8 and
+// `stem` + `suffix` as one path component that is safe everywhere. `suffix` is trusted ("_12.json")
+// and not changed. In `stem`, path separators, control characters, bytes that are not UTF-8 and
 // what Windows reserves (\ : * ? " < > |) become '_'; a stem too long is cut and ends in '~' and 8
-// hex digits of its MD5. The result is never empty, "." or "..", is no device name of Windows, is
-// valid UTF-8 and has at most kMaxFileNameBytes. Different stems may give the same name: use
-// UniqueNames where `suffix` does not tell them apart.
+// hex digits of its MD5. The result is never empty, "." or "..", is not a device name of Windows,
+// is valid UTF-8 and has at most kMaxFileNameBytes. Different stems may give the same name: use
+// UniqueNames if `suffix` does not make names unique.
 std::string SafeFileName(std::string_view stem, std::string_view suffix);
 
-// Keeps the names of one directory apart, also on file systems that ignore the case of ASCII.
+// Makes the names of one directory unique, also on file systems that ignore the case of ASCII.
 class UniqueNames {
  public:
   // `stem` + `suffix` through SafeFileName; a name that was given before becomes `stem~2`,

@@ -9,14 +9,14 @@ namespace tlparse {
 class FileWriter;
 
 // Bytes that are not UTF-8 are kept by both (browsers show U+FFFD); NUL becomes U+FFFD.
-// `text` with & < > escaped: to stand between tags, never in an attribute.
+// `text` with & < > escaped: for text between tags, not for attributes.
 void AppendHtmlText(std::string_view text, FileWriter& out);
 // With & < > " ' escaped: for quoted attribute values too.
 std::string Html(std::string_view text);
 
 // <!DOCTYPE html> … <body>, with our style and the title as heading. `title` is plain text.
 void AppendPageStart(std::string_view title, FileWriter& out);
-// The same with `header_html`, which the user gave and answers for, above the heading.
+// The same with `header_html`, which the user supplied and must trust, above the heading.
 void AppendPageStart(std::string_view title, std::string_view header_html, FileWriter& out);
 void AppendPageEnd(FileWriter& out);
 

@@ -1,4 +1,4 @@
-// JSON text in another layout.
+// Changes the layout of JSON text.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ enum class JsonLayout {
 };
 
 // Appends `json` in `layout` and returns true; values, escapes, order and repetition of members
-// stay as they are. Returns false if `json` is not valid JSON or nested deeper than 128 (something
-// may have been appended by then). Linear time, no recursion. Below level 32 the pretty layout is
+// are not changed. Returns false if `json` is not valid JSON or nested deeper than 128 (a part may
+// have been appended). Linear time, no recursion. Below level 32 the pretty layout is
 // compact, so that the text grows by a bounded factor.
-// Bytes above 0x7f in strings are taken as they are: give it valid UTF-8.
+// Bytes above 0x7f in strings are copied: `json` must be valid UTF-8.
 bool AppendJson(std::string_view json, JsonLayout layout, FileWriter& out);
 bool AppendJson(std::string_view json, JsonLayout layout, std::string& out);
 

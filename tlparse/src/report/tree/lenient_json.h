@@ -1,5 +1,5 @@
-// JSON of logs for simdjson's DOM: with NaN, lone surrogates, duplicate members, integers of any
-// size.
+// Parses JSON of logs with simdjson's DOM: accepts NaN, lone surrogates, duplicate members and
+// integers of any size.
 #pragma once
 
 #include <simdjson.h>
@@ -12,12 +12,12 @@ namespace tlparse {
 // Not thread-safe.
 class LenientParser {
  public:
-  // False if `json` is not JSON even so. Otherwise root() and strict_text() live until the next
+  // False if `json` is still not JSON. Otherwise root() and strict_text() live until the next
   // call (strict_text() may be `json` itself). Numbers that do not fit 64 bits are strings in
   // the DOM.
   bool Parse(std::string_view json);
   simdjson::dom::element root() const { return root_; }
-  // Strict JSON that says the same as `json`.
+  // `json` as strict JSON.
   std::string_view strict_text() const { return strict_text_; }
 
  private:

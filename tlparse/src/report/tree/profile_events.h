@@ -1,4 +1,5 @@
-// What profiles measured, as events of a Chrome trace, on the axis of the compiler's own events.
+// Writes the measurements of profiles as events of a Chrome trace, with the time base of the
+// compiler's events.
 #pragma once
 
 #include <cstdint>

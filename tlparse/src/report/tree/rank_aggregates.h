@@ -1,4 +1,4 @@
-// What stands above the directories of several logs.
+// The aggregates in the root of a report of several logs.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ArtifactOfGraph {
   std::string graph;  // compile directory
 };
 
-// What one participant gives to the aggregates.
+// The data of one participant for the aggregates.
 struct AggregateFacts {
   std::vector<ArtifactOfGraph> schedules;  // inductor_collective_schedule
   std::vector<ArtifactOfGraph> estimates;  // inductor_runtime_and_tensor_meta
@@ -29,10 +29,10 @@ struct AggregateFacts {
 AggregateFacts FactsOf(const ReportContext& context, const TreePlan& plan);
 
 // <participant>/collectives_parity.json: collectives that the scheduler planned and the generated
-// code does not have (or the other way round), and collectives nobody waits for.
+// code does not have (or the reverse), and collectives without a wait.
 Result<void> WriteCollectivesParity(const ReportContext& context, const TreePlan& plan);
 
-// In the root; only those that have something to say. `facts` belongs to `participants`.
+// In the root; files without content are not written. `facts` belongs to `participants`.
 Result<void> WriteCollectiveSchedules(Database& database, const Directory& root,
                                       const std::vector<Participant>& participants,
                                       const std::vector<AggregateFacts>& facts);

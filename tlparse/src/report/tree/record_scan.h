@@ -1,4 +1,4 @@
-// Reading the records of one participant in log order.
+// Reads the records of one participant in log order.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ class TextCache {
 };
 
 // Payloads by id. Views live until the next call. `budget`, which outlives the reader, counts the
-// content that is held; null: nobody else holds any.
+// content that is held; null: it is not counted.
 class PayloadReader {
  public:
   static Result<PayloadReader> Open(Database& database, MemoryBudget* budget = nullptr);
   Result<std::string> Hash(std::int64_t id);
   Result<std::int64_t> SizeBytes(std::int64_t id);
   Result<std::string_view> Content(std::int64_t id);
-  // Gives the memory of the content back.
+  // Frees the memory of the content.
   void Release();
 
  private:
@@ -54,14 +54,14 @@ class RecordScan {
                                  std::string_view condition = {});
   RecordScan() = default;
 
-  // True: a row is there.
+  // True: there is a row.
   Result<bool> Step();
   const Statement& row() const { return row_; }
 
   struct Range {
     std::int64_t first_id;
     std::int64_t last_id;
-    std::int64_t process_id;  // 0: of all processes, the statement tells which
+    std::int64_t process_id;  // 0: all processes; the statement returns which
   };
 
  private:

@@ -1,4 +1,4 @@
-// Stacks from table stack_frame.
+// Reads stacks from table stack_frame and writes them as text.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which files the records of one participant become, and how they are named and numbered.
+// The files that the records of one participant become, with their names and numbers.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace tlparse {
 
 class Database;
 
-// What stands in a file.
+// The content of a file.
 enum class FileForm : std::uint8_t {
-  kText,          // the payload as it is
-  kJson,          // the payload, laid out; as it is if it is not JSON
-  kStackTraces,   // kJson, and beside it a page <stem>_readable.html
+  kText,          // the payload, unchanged
+  kJson,          // the payload, formatted; unchanged if it is not JSON
+  kStackTraces,   // kJson, and a page <stem>_readable.html
   kCodePage,      // page: generated code
   kDumpPage,      // page: a dumped source file
   kGuardsPage,    // page: dynamo_guards
@@ -41,10 +41,10 @@ struct PlannedFile {
   FileForm form = FileForm::kText;
   bool is_artifact_of_record = false;  // its path is the record's payload_filename in raw.jsonl
   std::string name;                    // of the file; of the link
-  std::string readable_name;           // kStackTraces: the page beside it, "" if not JSON
+  std::string readable_name;           // kStackTraces: the page, "" if not JSON
 };
 
-// A compile id with its attempt as people write it, e.g. "[0/0]", "[!1/2/0_1]", "[-/-]" (no ids).
+// A compile id with its attempt as PyTorch prints it: "[0/0]", "[!1/2/0_1]", "[-/-]" (no ids).
 struct PlannedKey {
   std::string key;
   std::vector<std::uint32_t> files;  // indices in TreePlan::files, in order of their numbers
@@ -55,7 +55,7 @@ struct TreePlan {
       directories;                 // below the participant's: "-_0_0_0", "dump_file", "payloads"
   std::vector<PlannedFile> files;  // by record, but what the peer drops comes last
   std::vector<PlannedKey> keys;    // in order of first appearance
-  // Rows of `compile` that each directory stands for, where provenance pages are wanted.
+  // Rows of `compile` of each directory, if provenance pages are written.
   std::vector<std::vector<std::int64_t>> compiles;
   std::vector<std::string> link_urls;  // of kLink files: PlannedFile::payload_id is the index
 

@@ -2,11 +2,11 @@
 // needs it, from a file (data/<name>.js) or over HTTP (/api/chunk/<name>): the document is the
 // same. Its shape is schemas/json/viewer/*.schema.json.
 //
-//   {"strings": ["a", …], "tables": {"compile": {"rows": 2, "numbers": {"id": [1, 2]}, "texts":
-//   {"label": [0, null]}}}}
+//   {"strings": ["a", …], "tables": {"compile": {
+//     "rows": 2, "numbers": {"id": [1, 2]}, "texts": {"label": [0, null]}}}}
 //
-// Columns, not rows: names are written once, and what repeats is a small number. Texts are indexes
-// into "strings".
+// Columns, not rows: names are written once, and a repeated text is a small number, its index in
+// "strings".
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class ChunkWriter {
   ChunkWriter() = default;
 
   // Runs the query and adds its rows as a table. Columns before the one named | are numbers, those
-  // behind it texts; a text column named "x@text" becomes the column x and holds ids of `text_row`.
+  // after it texts; a text column named "x@text" becomes the column x and holds ids of `text_row`.
   // Parameters that the SQL does not use are ignored.
   Result<void> AddTable(Database& database, std::string_view name, const std::string& sql,
                         const ViewerParameters& parameters);
@@ -45,13 +45,13 @@ class ChunkWriter {
   // outer ones included: id, parent_id, line, file, function, code, by id.
   Result<void> AddFrames(Database& database, std::string_view name);
 
-  // By hand: all columns first, then cell by cell in that order, row by row.
+  // Without a query: declare all columns first, then add cell by cell in that order, row by row.
   void BeginTable(std::string_view name, const std::vector<std::string_view>& numbers,
                   const std::vector<std::string_view>& texts);
   void AddNumber(std::optional<std::int64_t> value);
   void AddReal(double value);  // NaN and infinities become null: JSON has none
   void AddText(std::optional<std::string_view> text);
-  // The same for a text that is not worth looking for among those before it.
+  // The same for a text that is unlikely to repeat: earlier texts are not searched for it.
   void AddNewText(std::string_view text);
 
   // The document. The writer is empty afterwards.
@@ -76,7 +76,7 @@ class ChunkWriter {
   Result<void> AddTextOfId(Database& database, std::int64_t text_id);
 
   std::vector<Table> tables_;
-  std::string strings_ = kStart;  // the document as far as it is known
+  std::string strings_ = kStart;  // the document so far
   std::size_t string_count_ = 0;
   std::unordered_map<Hash128, std::size_t, Hash128Hasher> string_ids_;
   std::unordered_map<std::int64_t, std::size_t> string_ids_of_texts_;  // by id in `text_row`

@@ -1,5 +1,5 @@
 // The chunk collectives: what ranks issued, rank by sequence number, as `tlparse collectives`
-// compares it. Bounded: where ranks are alike, only the latest numbers of each group are in it.
+// compares it. Bounded: where ranks are equal, only the latest numbers of each group are included.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The chunk cost/<profile>: where the time that one profile measured went, as `tlparse cost` counts
-// it. Bounded: of each table the rows that cost most, and what was left out is counted.
+// The chunk cost/<profile>: the time measured by one profile, divided as by `tlparse cost`.
+// Bounded: each table has the rows that cost most, and the number of rows left out.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The viewer's data, read from the SQL views. A chunk is one document that the page loads when it
-// needs it; its name says what it holds, and the same name gives the same document whether it lies
-// in tl_out/data/ or comes from `tlparse serve`:
+// needs it; its name identifies it, and the document is the same in tl_out/data/ and from
+// `tlparse serve`:
 //
 //   index              the run, its files and processes, counts, where the other chunks begin
 //   compiles           one row per compile, and the stacks they were called from
@@ -22,7 +22,7 @@
 //   cost/<id>          where the time that one profile measured went
 //   slices/<id>        what one profile saw in time
 //   export             what export and draft export recorded
-//   text/<prefix>      payloads whose hash begins so
+//   text/<prefix>      payloads whose hash has this prefix
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@
 
 namespace tlparse {
 
-// How chunks of variable size are cut. A served page asks for single compiles and texts; files on
-// disk are groups.
+// How chunks of variable size are divided. A served page loads single compiles and texts; a file on
+// disk has a group of them.
 struct ViewerLayout {
   struct Block {
     std::string kind;  // compile, guards, provenance
@@ -49,7 +49,7 @@ struct ViewerLayout {
     std::int64_t last_id = 0;
   };
   std::vector<Block> blocks;          // empty: every item is its own chunk
-  int text_prefix_digits = 32;        // texts whose hashes begin alike share a chunk
+  int text_prefix_digits = 32;        // texts whose hashes have the same prefix share a chunk
   std::int64_t text_alone_bytes = 0;  // from this size on a text is its own chunk
 };
 
@@ -95,7 +95,7 @@ class ViewerData {
   std::int64_t run_id_;
   std::int64_t origin_us_ = 0;  // times in chunks count from here
   std::shared_ptr<const ViewerLayout> layout_;
-  // Processes between whose records lie none of others, by id. Those that came later are not known.
+  // Processes whose records are contiguous, by id. Those that were added later are not included.
   std::shared_ptr<const std::unordered_set<std::int64_t>> lone_processes_;
 };
 

@@ -1,4 +1,4 @@
-// The Chromium trace of a run, written piece by piece from SQL: what Perfetto opens.
+// The Chromium trace of a run for Perfetto, written piece by piece from SQL.
 #pragma once
 
 #include <cstdint>

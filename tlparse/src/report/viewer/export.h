@@ -13,16 +13,16 @@
 
 namespace tlparse {
 
-// The page, as it was bundled when tlparse was built; empty if it was built without
+// The page, as bundled when tlparse was built; empty if it was built without
 // (TRACEKIT_BUILD_VIEWER=OFF, or no node). Data is not part of it.
 std::string_view ViewerPage();
 
-// Name of the plain index of the report where index.html is the viewer; the viewer links to it.
+// Name of the plain index of the report if index.html is the viewer; the viewer links to it.
 inline constexpr const char* kPlainIndexName = "files.html";
 
-// Writes index.html, with `header_html` as it is at the top of its body, and adds tasks that write
-// data/, for a run of `database`. The page's policy lets neither scripts nor styles of
-// `header_html` act. `directory` must outlive the pool's run. kNotFound if ViewerPage() is empty or
+// Writes index.html, with `header_html` unescaped at the top of its body, and adds tasks that write
+// data/, for a run of `database`. The page's policy disables scripts and styles of
+// `header_html`. `directory` must outlive the pool's run. kNotFound if ViewerPage() is empty or
 // there is no such run.
 Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory& directory,
                             std::int64_t run_id, std::string_view header_html);

@@ -1,5 +1,5 @@
-// The viewer's chunk `findings`: the findings of the latest launch as `tlparse findings` tells them,
-// and what the page of ranks shows of the answers of `tlparse ranks`.
+// The viewer's chunk `findings`: the findings of the latest launch as in `tlparse findings`, and
+// the part of `tlparse ranks` that the page of ranks shows.
 #pragma once
 
 #include <cstdint>

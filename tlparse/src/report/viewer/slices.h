@@ -1,6 +1,6 @@
-// The chunk slices/<profile>: what one profile saw in time, for the timeline. Bounded: the longest
-// slices one by one; of the others, how many began in each short stretch of time and for how long
-// they ran.
+// The chunk slices/<profile>: the slices of one profile for the timeline. Bounded: the longest
+// slices one by one; of the others, how many began in each short interval of time and how long they
+// ran.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Queries of people who look at the page: read-only, bounded in time, rows and bytes.
+// The SQL console of the page: queries are read-only and bounded in time, rows and bytes.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace tlparse {
 
 class SqlConsole {
  public:
-  // `database` is opened read-only, used by nobody else, and outlives the console.
+  // `database` is opened read-only, used by nothing else, and outlives the console.
   SqlConsole(Database& database, const ServerOptions& options);
 
-  // The answer as JSON (schemas/json/viewer/sql_answer.schema.json). kUsage: the query is wrong, is
-  // no query, or takes too long; the message says which.
+  // The answer as JSON (schemas/json/viewer/sql_answer.schema.json). kUsage: the query is invalid,
+  // is not a query, or takes too long; the message says which.
   Result<std::string> Run(std::string_view sql);
 
  private:

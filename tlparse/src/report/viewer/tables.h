@@ -1,14 +1,14 @@
 // The SQL behind each chunk of the viewer: schemas/sql/viewer/<chunk>.sql, embedded at build time.
 //
 // A file holds one query per table, each below a line "-- table: <name>". Columns before the one
-// named | are numbers, those behind it texts. Before each query stands common.sql. A table without
-// a query holds the frames of the stacks that the tables above it name. Queries may use
+// named | are numbers, those after it texts. common.sql is put before each query. A table without a
+// query holds the frames of the stacks that the tables above it name. Queries may use
 //   :run            the run that is shown        run_process   its processes (a column of ids)
 //   :origin         its earliest time, µs        run_compile   their compiles
 //                                                shown_record  records
-//   :first, :last   ids that the chunk's name stands for
-//   :first_record, :last_record   the records of compiles or process :first … :last lie between
-//   :is_mixed       0: and no records of processes other than :first; 1: perhaps
+//   :first, :last   ids that the chunk's name gives
+//   :first_record, :last_record   range of the records of the compiles or process :first … :last
+//   :is_mixed       0: the range has records of process :first only; 1: maybe of others too
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@
 
 namespace tlparse {
 
-// How the part of a chunk's name behind the slash becomes :first and :last.
+// How the part of a chunk's name after the slash becomes :first and :last.
 enum class ChunkRange {
   kNone,      // no such part
   kItem,      // an id; :first = :last = id, or the block of the layout that begins there
