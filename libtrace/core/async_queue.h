@@ -1,8 +1,8 @@
 // AsyncQueue: records waiting for the thread that writes them. Bounded in bytes.
 //
 // Made for a cheap Push: a record is copied into a chunk of memory that is reused, under a short
-// lock, and the writer is woken only if it has gone to sleep; between bursts it looks again every
-// millisecond for a while.
+// lock, and the writer is woken only if it sleeps; after a burst it polls every millisecond for a
+// while.
 #pragma once
 
 #include <atomic>
@@ -26,13 +26,13 @@ class AsyncQueue {
     uint64_t size_bytes;
     AsyncMode mode;  // kBlock or kDrop
     std::chrono::milliseconds
-        max_block;  // of one Push, once; then nobody waits until there is progress
+        max_block;  // of one Push, once; later ones do not wait until there is progress
   };
   AsyncQueue(Limits limits, RecordWriter& writer, LossLedger& ledger);
   ~AsyncQueue() = delete;  // lives as long as the process: its thread may hang in a write
 
   enum class PushResult { kQueued, kFull, kClosed };
-  // Takes the payload, leaves everything else. Starts the thread at the first call.
+  // Moves the payload out of the record. Starts the thread at the first call.
   PushResult Push(PendingRecord& record);
   // Waits until all that was pushed before is written.
   bool Flush(std::chrono::milliseconds timeout) noexcept;
@@ -75,7 +75,7 @@ class AsyncQueue {
   uint64_t written_count_ = 0;
   bool is_started_ = false;
   bool is_asleep_ = false;
-  bool is_stalled_ = false;  // a Push waited in vain and nothing has been written since
+  bool is_stalled_ = false;  // a Push timed out and nothing has been written since
   bool is_closed_ = false;
   bool is_done_ = false;
   std::thread::id thread_id_;

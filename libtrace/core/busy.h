@@ -1,5 +1,5 @@
-// Whether this thread holds one of our locks: what emits meanwhile (a signal handler, a sink) must
-// not wait for it.
+// Whether this thread holds one of libtrace's locks: a signal handler or a sink that emits
+// meanwhile must not wait for it.
 #pragma once
 
 #include <cerrno>
@@ -16,7 +16,7 @@ class BusyScope {
   BusyScope& operator=(const BusyScope&) = delete;
 };
 
-// The host's errno survives whatever is done meanwhile.
+// Restores the host's errno at the end of the scope.
 class ErrnoScope {
  public:
   ErrnoScope() : saved_(errno) {}

@@ -14,12 +14,12 @@ inline int64_t NowUs() noexcept { return NowNs() / 1000; }
 int64_t SteadyNs() noexcept;  // for durations
 
 // Seconds to add to UTC for local time at `unix_s`. The C library computes it under a lock that a
-// fork can leave locked for ever in the child. So it is asked at the start of a trace, before every
-// fork, and once per quarter of an hour (zones change on quarters); a child forked from a process
-// with threads never asks and keeps the offset that its parent had.
+// fork can leave locked for ever in the child. So it is called at the start of a trace, before
+// every fork, and once per quarter of an hour (zones change on quarters); a child forked from a
+// process with threads never calls it and keeps the offset of its parent.
 int32_t UtcOffsetS(int64_t unix_s) noexcept;
 
-// Asks again, if this process may: the zone may have been changed.
+// Calls it again, if this process may: the zone may have been changed.
 void RefreshUtcOffset() noexcept;
 
 // For pthread_atfork: before the fork, and in the child.

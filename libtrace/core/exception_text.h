@@ -1,4 +1,4 @@
-// What the exception that is being handled is called, and what it says.
+// Type and message of the exception that is being handled.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Counts what could not be written, tells the host once per kind, and the log as soon as it can.
+// Counts records that could not be written; reports them to the host once per kind, and to the log.
 #pragma once
 
 #include <atomic>
@@ -19,16 +19,16 @@ class LossLedger {
   using Callback = std::function<void(LossKind, const std::string&)>;
   explicit LossLedger(Callback on_error) : on_error_(std::move(on_error)) {}
 
-  // `record` names what was lost: its key, or the name of an artifact. Takes a short lock, calls
-  // nobody.
+  // `record` names the lost record: its key, or the name of an artifact. Takes a short lock, makes
+  // no callback.
   void Lost(LossKind kind, std::string_view record, std::string_view message,
             uint64_t count = 1) noexcept;
   // From a signal handler or a sink: counts and nothing else.
   void LostReentrant() noexcept;
-  // Something to say that is not a loss.
+  // A problem that is not a loss.
   void Warn(LossKind kind, std::string_view message) noexcept;
 
-  // Calls the host about kinds it has not heard of. Hold no lock.
+  // Reports kinds that were not reported yet to the host. Hold no lock.
   void Report() noexcept {
     if (unreported_.load(std::memory_order_relaxed) != 0) ReportNow();
   }

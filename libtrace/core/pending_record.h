@@ -1,4 +1,4 @@
-// A record on its way from the thread that emitted it to the sink.
+// A record between its emission and the sink.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct PendingRecord {
   Payload payload;
 };
 
-// Bytes of a record with room in front for a header that grows by its interned ids.
+// Bytes of a record, with free space before them for a header that grows by its interned ids.
 class FramedRecord {
  public:
   // Spells the time, hashes the payload and lays its lines out; broken UTF-8 is replaced. May throw

@@ -1,4 +1,5 @@
-// What readers of PyTorch's records need, so that none of ours makes them fail.
+// The members that readers of PyTorch's records require: a record without them would make them
+// fail.
 #pragma once
 
 #include <string_view>

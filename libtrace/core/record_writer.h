@@ -1,5 +1,6 @@
-// RecordWriter: the one way to the sink. Gives interned names their ids, writes `str` records
-// before their first use, the identification as second record of a file, and what was lost.
+// RecordWriter: all records reach the sink through it. Assigns ids to interned names and writes
+// `str` records before their first use; also writes the identification as second record of a file,
+// and losses.
 #pragma once
 
 #include <atomic>
@@ -25,7 +26,7 @@ struct WriteCounters {
   std::atomic<uint64_t> file_count{0};
 };
 
-// Thread-safe, noexcept. Every failure ends in the ledger.
+// Thread-safe, noexcept. Every failure is counted in the ledger.
 class RecordWriter {
  public:
   RecordWriter(std::shared_ptr<Sink> sink, std::string pid_text, LossLedger& ledger);
@@ -41,12 +42,12 @@ class RecordWriter {
   std::string path() noexcept;
 
   const WriteCounters& counters() const { return counters_; }
-  // For a forked child, without touching the lock. Null for sinks that do not know how.
+  // For a forked child, without using the lock. Null for sinks that do not support it.
   TraceSink* trace_sink() const { return trace_sink_; }
   const Sink* sink() const { return sink_.get(); }
 
  private:
-  // Not held if it could not be had within 2 s.
+  // Not held if it could not be taken within 2 s.
   std::unique_lock<std::mutex> LockSoon() noexcept;
   void WriteLocked(const PendingRecord& record, FramedRecord& framed);
   void BeginRecord(uint64_t size_bytes);

@@ -1,4 +1,4 @@
-// Keeps a signal that a failing write raises in this very thread from killing the process.
+// Keeps a signal that a failing write raises in this thread from killing the process.
 #pragma once
 
 #include <pthread.h>

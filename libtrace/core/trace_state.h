@@ -17,8 +17,8 @@ namespace libtrace::detail {
 struct Trace {
   Trace(Options options_in, std::shared_ptr<Sink> sink);
 
-  // Hands the record on, to the queue or to the sink. False if this trace has ended meanwhile and
-  // nothing was done with the record.
+  // Passes the record to the queue or to the sink. False if this trace has ended; the record is
+  // then unchanged.
   bool Submit(PendingRecord& record, FramedRecord& framed) noexcept;
 
   const Options options;

@@ -1,4 +1,4 @@
-// UTF-8: where it is broken, and how to mend it.
+// Finds and replaces invalid UTF-8.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What CUPTI reported, and which op launched each activity, in memory with a limit.
+// The activities that CUPTI reported, and the op that launched each, in bounded memory.
 //
 // CUPTI ties an activity to an op in two steps: the activity has a correlation id, as every call of
 // CUDA's interface; an external-correlation record says which external id was pushed during that

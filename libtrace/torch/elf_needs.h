@@ -1,4 +1,4 @@
-// What a shared object was built for and which libraries it needs, from its ELF headers.
+// The machine that a shared object was built for and the libraries it needs, from its ELF headers.
 #pragma once
 
 #include <optional>

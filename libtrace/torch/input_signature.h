@@ -64,7 +64,7 @@ inline std::string ToText(const InputFacts& facts) {
   return text + "] " + facts.device + (facts.requires_grad ? " requires_grad" : "");
 }
 
-// The first thing in which `now` is not as `then`, in the words that PyTorch's guards use; "" if
+// The first difference of `now` from `then`, worded as PyTorch's guards; "" if
 // equal.
 inline std::string FirstDifference(const InputSignature& then, const InputSignature& now) {
   if (then.size() != now.size()) {

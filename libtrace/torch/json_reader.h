@@ -8,8 +8,8 @@
 
 namespace libtrace {
 
-// Reads from the front. Every function says whether the text was as expected; after a false nothing
-// more can be read.
+// Reads from the front. Every function returns whether the text was as expected; after false
+// nothing more can be read.
 class JsonReader {
  public:
   explicit JsonReader(std::string_view text) : rest_(text) {}

@@ -9,7 +9,7 @@
 namespace libtrace {
 
 // The tensor expressions of the kernel, and its assembly where libtorch was built with LLVM.
-// Generates the kernel anew: some milliseconds. "" if it cannot.
+// Generates the kernel again: some milliseconds. "" if it cannot.
 std::string KernelCode(const std::shared_ptr<torch::jit::Graph>& group);
 
 }  // namespace libtrace

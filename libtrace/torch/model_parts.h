@@ -25,7 +25,7 @@ inline int64_t NowNs() {
       .count();
 }
 
-// Resident memory of this process; empty where the system does not tell.
+// Resident memory of this process; empty if unknown.
 inline std::optional<int64_t> ResidentBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

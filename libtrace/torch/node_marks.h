@@ -1,4 +1,4 @@
-// Marks in an optimised TorchScript graph, which say while it runs which of its nodes does.
+// Marks in an optimised TorchScript graph, which record the node that is being run.
 #pragma once
 
 #include <torch/csrc/jit/ir/ir.h>

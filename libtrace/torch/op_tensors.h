@@ -1,5 +1,5 @@
-// The tensors of an op's inputs and outputs, as OpObserver keeps them: what is known already is
-// hashed and not stored.
+// The tensors of an op's inputs and outputs for OpObserver: those that are already known are hashed
+// and not stored.
 #pragma once
 
 #include <ATen/core/Tensor.h>

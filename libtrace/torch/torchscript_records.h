@@ -1,4 +1,4 @@
-// What a TorchScript compile emits, for the wrapper and the observer alike.
+// Emits the records of a TorchScript compile, for the wrapper and the observer.
 #pragma once
 
 #include <torch/csrc/jit/ir/ir.h>

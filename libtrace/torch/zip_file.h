@@ -1,4 +1,4 @@
-// Zip archives as PyTorch writes them: members are stored as they are, large archives are Zip64.
+// Zip archives as PyTorch writes them: members are not compressed, large archives are Zip64.
 #pragma once
 
 #include <cstdint>

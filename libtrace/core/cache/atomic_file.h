@@ -1,4 +1,4 @@
-// Whole files: read, and replaced in one step.
+// Reads whole files, and replaces them atomically.
 #pragma once
 
 #include <string>
@@ -20,8 +20,9 @@ Status ReadChunks(int fd, ChunkSink sink, uint64_t offset = 0, uint64_t size_byt
 // A file without a name, in `directory` ("" = where temporary files go), filled by `source`.
 Status WriteUnnamedFile(const std::string& directory, ArtifactSource source, int& fd);
 
-// Readers see the old file or the new one. Written beside (a name with a leading dot) and renamed.
-// Not synced: after a power cut the file can be damaged, which the checksums of its readers find.
+// Readers see the old file or the new one: it is written under a name with a leading dot and
+// renamed. Not synced: after a power failure the file can be damaged, which its readers find by
+// checksums.
 Status WriteFileAtomically(const std::string& path, std::string_view bytes);
 Status WriteFileAtomically(const std::string& path, ArtifactSource source);
 

@@ -24,9 +24,9 @@ struct CompileCache::Impl {
     ++(counters.*counter);
   }
 
-  // All stores once. True: the lookup is a hit. May throw what guards throw.
+  // Searches all stores once. True: the lookup is a hit. May throw what guards throw.
   bool Search(Lookup& lookup, GuardCheck check_guard, Accept accept);
-  // After a miss: waits for another one that compiles the key, or becomes the one. True: a hit.
+  // After a miss: waits for another compile of the key, or claims it. True: a hit.
   bool WaitOrClaim(Lookup& lookup, GuardCheck check_guard, Accept accept);
   // Counts the lookup once, however often it searched.
   void CountOutcome(const Lookup& lookup, bool is_hit);

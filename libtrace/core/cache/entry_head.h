@@ -1,4 +1,4 @@
-// What is known of a cache entry without its artifact, and its bytes in stores.
+// A cache entry without its artifact, and its encoding in stores.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ StoredEntry EncodeHead(const CacheEntry& entry, uint64_t artifact_size_bytes,
 // Not ok: damaged, or not what `stored` calls it.
 Status DecodeHead(const StoredEntry& stored, EntryHead& head);
 
-// The same for an entry that is at hand. Not ok: its file cannot be read.
+// The same for a complete entry. Not ok: its file cannot be read.
 Status EncodeHeadOf(const CacheEntry& entry, StoredEntry& stored);
 
 // The artifact of an entry in pieces, from memory or its file.

@@ -23,7 +23,7 @@ struct RespReply {
   std::vector<RespReply> list{};
 };
 
-// Not thread-safe. After an error the connection is of no use.
+// Not thread-safe. After an error the connection is unusable.
 class RespConnection {
  public:
   RespConnection() = default;

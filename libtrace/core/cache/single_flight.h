@@ -1,5 +1,5 @@
-// Single flight: of those who miss the same key at the same time one compiles, the others wait for
-// it; in this process by a table, between processes by the claims of the stores.
+// Single flight: if several lookups miss the same key at the same time, one compiles and the others
+// wait for it; in this process by a table, between processes by the claims of the stores.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 namespace libtrace {
 namespace detail LIBTRACE_EXPORT {
 
-// What a lookup that compiles holds until it has stored; may be empty.
+// Held by a lookup that compiles, until it has stored the entry; may be empty.
 class Flight {
  public:
   Flight() = default;
@@ -28,22 +28,22 @@ class Flight {
 
  private:
   friend class FlightPlan;
-  std::string name_;  // in the table of this process; "" = not there
+  std::string name_;  // in the table of this process; "" = not in it
   int pid_ = 0;
   bool has_compiled_ = false;
   std::unique_ptr<CacheClaim> local_, remote_;
 };
 
-// One lookup's way to the right to compile.
+// How one lookup gets the right to compile.
 class FlightPlan {
  public:
   // `name` is the same for all lookups of the same entries. Either store may be null.
   FlightPlan(std::string name, std::string_view key, LocalStore* local, CacheStore* remote,
              std::chrono::milliseconds max_wait);
 
-  // Waits while another one compiles the key, and asks `look_again` from time to time. Returns true
-  // once that has found the entry; false: compile, and keep `flight` until the entry is stored.
-  // Waits for one other compile at most, and not for a compile that waits for this thread.
+  // Waits while another lookup compiles the key, and calls `look_again` from time to time. Returns
+  // true when that has found the entry; false: compile, and keep `flight` until the entry is
+  // stored. Waits for one other compile at most, and not for a compile that waits for this thread.
   bool WaitOrClaim(FunctionRef<bool()> look_again, std::shared_ptr<Flight>& flight);
 
   int64_t waited_ns() const { return waited_ns_; }

@@ -1,4 +1,4 @@
-// ArrayView: a run of elements that somebody else owns. std::span for programs in C++17.
+// ArrayView: a view of elements that it does not own. std::span for programs in C++17.
 #pragma once
 
 #include <cstddef>

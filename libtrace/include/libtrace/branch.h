@@ -1,4 +1,4 @@
-// Which way a branch usually goes, for compilers of C++17.
+// Hints for the usual direction of a branch, for compilers of C++17.
 #pragma once
 
 #define LIBTRACE_LIKELY(condition) __builtin_expect(static_cast<bool>(condition), 1)

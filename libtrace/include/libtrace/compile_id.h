@@ -37,7 +37,7 @@ struct CompileId {
   friend constexpr bool operator!=(const CompileId& a, const CompileId& b) { return !(a == b); }
 };
 
-// What chromium events say where there is no compile.
+// The compile id in chromium events outside a compile.
 inline constexpr std::string_view kNoCompileIdText = "None";
 
 // `F/C`, `!A`, `!A/F/C`, or `None` for an empty id.

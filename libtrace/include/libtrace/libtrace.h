@@ -177,7 +177,7 @@ void libtrace_emit_output_code(const libtrace_site* site, const char* file_path,
                                size_t code_size);
 
 /* ---- Provenance (since version 2): from kernels to nodes and source lines. Not thread-safe. ----
- * `debug_handle` tells the calls of one kernel apart: 1, 2, … per graph. */
+ * `debug_handle` numbers the calls of one kernel: 1, 2, … per graph. */
 
 typedef struct libtrace_provenance libtrace_provenance;
 libtrace_provenance* libtrace_provenance_new(void); /* NULL: no memory */

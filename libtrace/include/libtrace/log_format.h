@@ -30,7 +30,7 @@ inline constexpr std::string_view kLevels = "VIWEC";  // DEBUG INFO WARNING ERRO
 inline constexpr std::string_view kPrefixEnd = "] ";  // between the line number and the envelope
 inline constexpr int kDateDigits = 4;                 // MMDD
 inline constexpr int kFractionDigits = 6;             // microseconds
-// Log collectors put this and a rank and "]:" in front of a line of several merged ranks.
+// Log collectors that merge ranks put this, a rank and "]:" before each line.
 inline constexpr std::string_view kMergedRankPrefix = "[rank";
 
 // Prefix values above this are thread ids of logs of early 2024, not process ids (Linux's PID_MAX).
@@ -47,8 +47,8 @@ inline constexpr std::string_view kSubgraphName = "subgraph_name";
 inline constexpr std::string_view kStack = "stack";
 inline constexpr std::string_view kHasPayload = "has_payload";
 
-// Members beside the record key, in the order in which they are written. Readers must not rely on
-// it.
+// Members other than the record key, in the order in which they are written. Readers must not rely
+// on it.
 inline constexpr std::string_view kEnvelopeFields[] = {
     kRank,    kCompiledAutogradId, kFrameId,    kFrameCompileId, kStack,
     kAttempt, kSubgraphName,       kHasPayload,

@@ -1,4 +1,4 @@
-// What could not be written, and why. libtrace never fails its host; it counts.
+// Records that could not be written, and why. libtrace never fails its host; it counts losses.
 //
 // Each kind is reported once per process through Options::on_error, and in the log itself: as soon
 // as records can be written again, an artifact `libtrace_loss`
@@ -33,7 +33,7 @@ inline constexpr int kLossKindCount = 10;
 // As in the log: `queue_full`, `write_failed`, …
 std::string_view ToString(LossKind kind) noexcept;
 
-// Counters of the running trace, or of the last one if none runs (a forked child begins anew).
+// Counters of the running trace, or of the last one if none runs (a forked child starts at 0).
 // Reading them never waits.
 struct Stats {
   uint64_t record_count =

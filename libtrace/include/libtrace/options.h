@@ -5,7 +5,7 @@
 //   TORCH_DTRACE=<dir>       the same, with detail records; wins over TORCH_TRACE       off
 //   LIBTRACE_DIR=<dir>       trace this library only; wins over both                    off
 //   LIBTRACE_DETAIL=1        detail records, whichever directory is used                0
-//   LIBTRACE_DISABLE=1       never trace, whatever else is set                          0
+//   LIBTRACE_DISABLE=1       never trace, regardless of other variables                 0
 //   RANK=<n>                 rank of this process until SetRank() says otherwise        none
 //   LIBTRACE_ASYNC=block|drop|off  write from a thread of our own; what to do when the  off
 //                            queue is full
@@ -18,8 +18,8 @@
 //   LIBTRACE_PROVENANCE=off|default|full  how much libtrace::torch records about where  default
 //                            kernels and nodes come from
 //   LIBTRACE_SOURCE_ROOT=<dir>  prefix cut off the file names of prefixes               none
-//   LIBTRACE_CUPTI=<file>    the CUPTI that libtrace::cuda opens                        as
-//   installed
+//   LIBTRACE_CUPTI=<file>    the CUPTI that libtrace::cuda opens instead of the         none
+//                            installed one
 //
 // Sizes take a suffix K, M or G (powers of 1024). A value that cannot be read is reported once
 // (on_error); the default is used. The caches have no variables: their options are arguments.
@@ -50,8 +50,8 @@ enum class StackMode { kOff, kCallSite, kBacktrace };
 enum class ProvenanceLevel { kOff, kDefault, kFull };
 
 struct Options {
-  // Files `dedicated_log_torch_trace_[rank_<N>_]<8 random>.log`, mode 0600, go here. Made with its
-  // parents when the first record is written; a program that emits nothing leaves nothing behind.
+  // Directory of the files `dedicated_log_torch_trace_[rank_<N>_]<8 random>.log`, mode 0600. It is
+  // created with its parents when the first record is written, not by a program that emits nothing.
   std::string directory{};
   // Instead of files, see libtrace/sink.h.
   std::shared_ptr<Sink> sink{};

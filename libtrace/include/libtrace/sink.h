@@ -21,7 +21,7 @@ namespace libtrace LIBTRACE_EXPORT {
 class Sink {
  public:
   virtual ~Sink() = default;
-  // One whole record with its payload lines and its last LF, to be written as it is.
+  // One whole record with its payload lines and its last LF, to be written unchanged.
   virtual void Write(std::string_view record) = 0;
   // Called once, after the last record.
   virtual void Flush() {}

@@ -1,6 +1,6 @@
 // The trace of this process: switching it on, and emitting records.
 //
-// One trace per process. It starts by itself at the first emission if the environment says so
+// One trace per process. It starts at the first emission if the environment requests it
 // (libtrace/options.h), or by Start(). All functions may be called from any thread at any time,
 // are noexcept, and never fail their caller: what cannot be written is counted (libtrace/loss.h).
 // No function is async-signal-safe: call none from a signal handler.
@@ -54,7 +54,7 @@ inline bool IsDetailEnabled() noexcept { return IsEnabled() && detail::g_level.l
 
 // Begins to trace with `options`; ends a trace that runs. False (and off) if neither a directory
 // nor a sink is given. An unusable directory is not noticed here but at the first record.
-// options.rank, if set, replaces what SetRank said.
+// options.rank, if set, replaces the rank of SetRank.
 bool Start(Options options) noexcept;
 // Writes what is queued, closes the file and switches tracing off, for good unless Start() is
 // called. Gives up after Options::max_exit_delay (and 2 s for a synchronous write): one call of a
@@ -100,7 +100,7 @@ class Payload {
     is_set_ = true;
     return text_;
   }
-  // Text of the caller's that stays as it is until Emit() returns: saves a copy of a large payload.
+  // Text of the caller that does not change until Emit() returns: saves a copy of a large payload.
   void Borrow(std::string_view text) {
     is_set_ = true;
     borrowed_ = text;

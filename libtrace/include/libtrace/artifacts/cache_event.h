@@ -1,6 +1,5 @@
-// cache events: `<layer>_cache_hit`, `_miss`, `_bypass` (JSON payload, one line) and the instant
-// event
-// `<layer>_cache_disabled`.
+// Cache events: `<layer>_cache_hit`, `_miss`, `_bypass` (JSON payload, one line)
+// and the instant event `<layer>_cache_disabled`.
 //
 // The payload is PyTorch's cache_info (torch/_inductor/codecache.py, FxGraphCache.load_with_key;
 // torch/_functorch/_aot_autograd/autograd_cache.py, AOTAutogradCache.try_load), the union of both.
@@ -44,7 +43,7 @@ struct CacheInfo {
   std::optional<int64_t>
       ephemeral_timeout_increase_s{};         // written without the unit, as PyTorch does
   std::optional<std::string> answered_by{};   // ours: local, remote, memory
-  std::optional<std::string> remote_error{};  // ours: what the remote store said, or did not
+  std::optional<std::string> remote_error{};  // ours: the error of the remote store
   std::optional<int64_t> waited_ns{};         // ours: for another one that compiled the key
   std::optional<std::string> compile_id{};
 };

@@ -1,4 +1,4 @@
-// libtrace_collective_log: the collectives that this rank really issued, in order, with what was
+// libtrace_collective_log: the collectives that this rank issued, in order, with the arguments
 // given to the process group. Compare it across ranks, or with inductor_collective_schedule.
 // Schemas: libtrace_collective_log.schema.json, libtrace_collective_state.schema.json.
 #pragma once
@@ -35,8 +35,8 @@ struct IssuedCollective {
   std::optional<uint64_t> p2p_seq_id{};
 };
 
-// libtrace_collective_state: what became of a collective that was written when it was issued, or how
-// many were not written.
+// libtrace_collective_state: the completion of a collective that was written when it was issued, or
+// the number of those that were not written.
 struct CollectiveState {
   std::string process_group{};
   uint64_t sequence_number = 0;

@@ -23,7 +23,7 @@ class GraphExecutionOrder {
  public:
   struct Options {
     bool per_execution = false;
-    uint32_t max_size = 1'000'000;  // then Emit() is called by itself
+    uint32_t max_size = 1'000'000;  // then Emit() is called automatically
   };
   // `location` becomes the prefix of the list that the destructor emits, and of a full one.
   explicit GraphExecutionOrder(CallSite location = CallSite::Current());
@@ -33,12 +33,12 @@ class GraphExecutionOrder {
   GraphExecutionOrder& operator=(const GraphExecutionOrder&) = delete;
 
   // A graph begins to run. No compile id = a graph whose compile is unknown (from a cache). `label`
-  // tells graphs of one compile apart (`forward`, `backward`, a name) in the per-execution record.
-  // Does nothing when tracing is off.
+  // distinguishes graphs of one compile (`forward`, `backward`, a name) in the per-execution
+  // record. Does nothing when tracing is off.
   void Executed(const std::optional<CompileId>& compile_id, std::string_view label = {},
                 std::optional<int64_t> duration_ns = {},
                 CallSite location = CallSite::Current()) noexcept;
-  // Emits what has been collected, if anything, and begins anew.
+  // Emits the collected executions, if any, and starts with an empty list.
   void Emit(CallSite location = CallSite::Current()) noexcept;
 
  private:

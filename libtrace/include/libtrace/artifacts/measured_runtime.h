@@ -1,4 +1,4 @@
-// libtrace_measured_runtime: how long the ops of one graph (or of the process) really took.
+// libtrace_measured_runtime: the measured run times of the ops of one graph (or of the process).
 // Schema: libtrace_measured_runtime.schema.json.
 #pragma once
 

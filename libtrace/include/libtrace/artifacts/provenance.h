@@ -17,7 +17,7 @@ namespace libtrace LIBTRACE_EXPORT {
 
 class Provenance {
  public:
-  // `<name>:<debug handle>`: the handle tells the calls of one kernel apart, 1, 2, … per graph.
+  // `<name>:<debug handle>`: the handle numbers the calls of one kernel, 1, 2, … per graph.
   static std::string KernelCall(std::string_view kernel, uint32_t debug_handle);
 
   // Edges; both directions are written. Repeated edges count once.
@@ -30,7 +30,7 @@ class Provenance {
 
   bool empty() const { return pre_to_post_.empty() && kernel_to_post_.empty() && stacks_.empty(); }
   void Clear();
-  // Emits both records, each only if there is something to say.
+  // Emits both records, each only if it is not empty.
   void Emit(CallSite location = CallSite::Current()) const noexcept;
 
  private:

@@ -1,6 +1,6 @@
-// libtrace_run_digest: what one run of a graph used and gave, as hashes: the code of its kernels,
-// what autotuning chose, its outputs. `tlparse diff` of two runs of a program says which of them
-// differ: a program that is deterministic has none. Schema: libtrace_run_digest.schema.json.
+// libtrace_run_digest: hashes of one run of a graph: the code of its kernels, the choices of
+// autotuning, its outputs. `tlparse diff` of two runs of a program reports those that differ: a
+// deterministic program has none. Schema: libtrace_run_digest.schema.json.
 //
 //   libtrace::RunDigest digest("forward", call);
 //   digest.Kernel("fused_mm", code).Choice("mm(64, 64)", "triton_mm_4");
@@ -21,20 +21,20 @@ namespace libtrace LIBTRACE_EXPORT {
 // Not thread-safe. Hashing costs about 2 ns a byte; when tracing is off nothing is hashed or kept.
 class RunDigest {
  public:
-  // `graph` tells the graphs of one compile apart (`forward`, `backward`, a name). `call` counts the
+  // `graph` distinguishes graphs of one compile (`forward`, `backward`, a name). `call` counts the
   // runs of the graph from 0; those that are not hashed count too, so that equal numbers of two runs
   // are the same call.
   explicit RunDigest(std::string_view graph, uint64_t call = 0) noexcept;
 
-  // Of a graph's outputs `name` is the position, `type` what it is, and `bytes` all that must be
-  // equal. Of one kind a name is given once.
+  // For an output `name` is its position, `type` its type and shape, and `bytes` its content, which
+  // must be equal. Names of one kind are unique.
   RunDigest& Output(std::string_view name, std::string_view type, std::string_view bytes) noexcept;
   RunDigest& Kernel(std::string_view name, std::string_view code) noexcept;
-  // `choice` is kept as it is.
+  // `choice` is kept as text, not hashed.
   RunDigest& Choice(std::string_view name, std::string_view choice) noexcept;
 
   bool empty() const { return parts_.empty(); }
-  // Emits what was added, if anything, under the thread's compile.
+  // Emits the added items, if any, under the thread's compile.
   void Emit(CallSite location = CallSite::Current()) const noexcept;
 
  private:

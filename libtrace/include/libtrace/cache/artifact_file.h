@@ -10,8 +10,8 @@
 
 namespace libtrace LIBTRACE_EXPORT {
 
-// An open file. It can be read as long as the object lives, also where the cache evicts the entry
-// meanwhile. Thread-safe.
+// An open file. It can be read as long as the object lives, even if the cache evicts the entry.
+// Thread-safe.
 class ArtifactFile {
  public:
   static Status Open(const std::string& path, std::shared_ptr<const ArtifactFile>& file);

@@ -1,4 +1,4 @@
-// ArtifactRecorder: takes the cache entries of one run along to another machine, as PyTorch's
+// ArtifactRecorder: copies the cache entries of one run to another machine, as PyTorch's
 // torch.compiler.save_cache_artifacts / load_cache_artifacts (torch/compiler/_cache.py).
 //
 //   auto recorder = std::make_shared<libtrace::ArtifactRecorder>();
@@ -42,17 +42,17 @@ class ArtifactRecorder {
   ArtifactRecorder(const ArtifactRecorder&) = delete;
   ArtifactRecorder& operator=(const ArtifactRecorder&) = delete;
 
-  // Keeps a copy, or the open file of an artifact that is one. The same content under the same layer
-  // and key counts once, whatever it took to compile; the same artifact is kept once altogether.
+  // Keeps a copy, or the open file of an artifact in a file. The same content under the same layer
+  // and key counts once, regardless of its compile time; the same artifact is kept once in all.
   void Record(std::string_view layer, std::string_view key, const CacheEntry& entry);
   // The bundle: deterministic, with a checksum. In memory; "" if an artifact's file cannot be read.
   std::string Serialize(CacheBundleInfo* info = nullptr,
                         CallSite location = CallSite::Current()) const;
-  // Serializes into a file, written beside and renamed; artifacts pass through memory in pieces.
+  // Serializes into a temporary file and renames it; artifacts pass through memory in pieces.
   Status Save(const std::string& path, CallSite location = CallSite::Current()) const;
   // From now on, Save(path) after each compile that added an entry; if it fails, the next one tries
   // again.
-  // "" = no more.
+  // "" = never.
   void SetAutoSave(std::string path);
   void Clear();
   CacheBundleInfo info() const;

@@ -1,4 +1,4 @@
-// Cache keys: SHA-256 over named components, so that two keys that differ can say in what.
+// Cache keys: SHA-256 over named components, so that the difference of two keys can be named.
 #pragma once
 
 #include <string>

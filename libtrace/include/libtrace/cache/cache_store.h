@@ -19,8 +19,8 @@
 namespace libtrace LIBTRACE_EXPORT {
 
 struct StoredEntry {
-  // 51 base32 characters: of guard, properties and artifact. What was measured, such as the time
-  // that compiling took, is no part of it: equal contents are one entry.
+  // 51 base32 characters: of guard, properties and artifact. Measurements, such as the time of
+  // compiling, are not part of it: equal contents are one entry.
   std::string content_hash{};
   std::string head{};  // at most kMaxHeadBytes
   uint64_t artifact_size_bytes = 0;
@@ -35,19 +35,19 @@ using ChunkSink = FunctionRef<bool(std::string_view chunk)>;
 // Gives an artifact to the sink, from its beginning each time.
 using ArtifactSource = FunctionRef<Status(ChunkSink sink)>;
 
-// The right to be the one that compiles a key. Its end gives it back; the store takes it back if
-// the process ends before.
+// The right to compile a key. The destructor releases it; the store releases it if the process ends
+// earlier.
 class CacheClaim {
  public:
   virtual ~CacheClaim() = default;
-  // The key was compiled, whatever came of it: those who wait need not take turns.
+  // The key was compiled, with any result: those who wait need not compile one after the other.
   virtual void Finish() noexcept = 0;
 };
 
 enum class ClaimState {
-  kGranted,      // look once more (another one may just have finished), then compile
+  kGranted,      // look again (another process may just have finished), then compile
   kHeld,         // another process compiles the key now
-  kFinished,     // another one finished a moment ago: look once more, then compile without a claim
+  kFinished,     // another process has just finished: look again, then compile without a claim
   kUnavailable,  // the store has no claims, or does not answer
 };
 
@@ -80,9 +80,10 @@ struct LocalStoreStats {
 };
 
 // Files `<directory>/<2 characters>/<key>/<content hash>` (the artifact) and `<content hash>.head`,
-// written beside and renamed, the head last. When the sum of all files exceeds `max_size_bytes` the
-// least recently used entries go until 90 % of it is left; an entry larger than that is refused.
-// 0 = unlimited. A claim is a lock on `.claim` beside the entries: it ends with its process.
+// written to a temporary name and renamed, the head last. When all files exceed `max_size_bytes`
+// the least recently used entries go until 90 % of it is left; an entry larger than that is
+// refused. 0 = unlimited. A claim is a lock on `.claim` in the same folder: it ends with its
+// process.
 class LocalStore : public CacheStore {
  public:
   LocalStore(std::string directory, uint64_t max_size_bytes);

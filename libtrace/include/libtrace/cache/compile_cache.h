@@ -1,5 +1,5 @@
-// CompileCache: a cache of compiled artifacts of any kind, which tells the trace what it did and
-// why.
+// CompileCache: a cache of compiled artifacts of any kind, which emits the result of every lookup
+// and its reason.
 //
 // Modelled on PyTorch's FxGraphCache (torch/_inductor/codecache.py): a key over named components
 // finds entries, of which the first whose guards hold is a hit. Every lookup gives one cache event
@@ -14,11 +14,11 @@
 // Works the same when tracing is off. Thread-safe; no lock is held while callbacks run. A store that
 // fails costs the cached entry, never the compile, and no entry is removed but one that is damaged.
 //
-// Single flight: of those who miss one key at the same time, threads and processes that share a
-// store, one compiles and the others wait until it has stored the entry; the event of one that
-// waited has waited_ns. If the process that compiles ends, a waiting one takes over (with Redis,
-// after RedisOptions::claim_lease). Nobody waits for more than one compile: where the entry is not
-// there after it (uncacheable, other guards), those who waited compile side by side.
+// Single flight: if threads and processes that share a store miss one key at the same time, one
+// compiles and the others wait until it has stored the entry; the events of those have waited_ns.
+// If the process that compiles ends, a waiting one takes over (with Redis, after
+// RedisOptions::claim_lease). A lookup waits for at most one compile: if the entry is not stored
+// after it (uncacheable, other guards), those that waited compile concurrently.
 #pragma once
 
 #include <chrono>
@@ -51,18 +51,18 @@ struct CacheEntry {
   std::string guard{};
   int64_t time_taken_ns = 0;           // what compiling took; filled in by GetOrCompile
   int64_t backward_time_taken_ns = 0;  // outer layers: the part of it for the backward graph
-  // Whatever belongs to the artifact: names of kernels, keys of inner entries.
+  // Any data that belongs to the artifact: names of kernels, keys of inner entries.
   std::vector<std::pair<std::string, std::string>> properties{};
-  // The artifact where it is too large for a string. What compiling returns may have either;
-  // of a hit it is set if CompileCacheOptions::artifacts_as_files is.
+  // The artifact, if it is too large for a string. The result of compiling may have either; for a
+  // hit it is set if CompileCacheOptions::artifacts_as_files is.
   std::shared_ptr<const ArtifactFile> artifact_file{};
   // Measurements and remarks. Like the times they are kept with the entry, and are no part of its
   // identity: entries that differ in nothing else are one entry, with the notes of the first.
   std::vector<std::pair<std::string, std::string>> notes{};
 };
 
-// Whether `guard` holds now. Asked before the artifact is read, and again after waiting for another
-// one's compile; not asked for "". If it throws, the lookup is a bypass.
+// Whether `guard` holds now. Called before the artifact is read, and again after waiting for
+// another compile; not called for "". If it throws, the lookup is a bypass.
 using GuardCheck = FunctionRef<bool(std::string_view guard)>;
 
 struct BypassReason {
@@ -119,7 +119,7 @@ struct CompileCacheOptions {
   // Hits have their artifact as CacheEntry::artifact_file, not in memory.
   bool artifacts_as_files = false;
   bool single_flight = true;
-  std::chrono::milliseconds max_wait{600'000};  // for another one's compile; then compile here too
+  std::chrono::milliseconds max_wait{600'000};  // for another compile; then compile here too
 };
 
 class CompileCache {
@@ -129,8 +129,9 @@ class CompileCache {
   CompileCache(const CompileCache&) = delete;
   CompileCache& operator=(const CompileCache&) = delete;
 
-  // Looks up, compiles and stores if need be, emits the event: a hit before it returns, a miss or a
-  // bypass after `compile` has run; before it runs, the instant `<layer>_cache_miss`. What `compile` throws is passed on, after a miss event.
+  // Looks up, compiles and stores if necessary, emits the event: a hit before it returns, a miss or
+  // a bypass after `compile` has run; before it runs, the instant `<layer>_cache_miss`. Exceptions
+  // of `compile` are passed on, after a miss event.
   CacheResult GetOrCompile(const CacheKey& key, GuardCheck check_guard,
                            FunctionRef<CompileOutput()> compile,
                            CallSite location = CallSite::Current());
@@ -175,30 +176,30 @@ class CompileCache {
     int64_t start_ns_ = 0;
     bool is_emitted_ = false;
     std::string content_hash_;                // of a hit, or of what Finish stored
-    std::vector<std::string> rejected_;       // content hashes that are not looked at again
+    std::vector<std::string> rejected_;       // content hashes that are not tried again
     std::optional<std::string> entry_error_;  // of the remote store's entries that failed
     std::shared_ptr<detail::Flight> flight_;  // others wait while it is held
   };
   Lookup Find(const CacheKey& key, GuardCheck check_guard, CallSite location = CallSite::Current());
 
-  // As Find, but an entry whose guards hold is a hit only if `accept` takes it, artifact and all;
-  // `accept` may complete `info`. An entry that is not taken is a miss with the cache_status_detailed that
-  // `accept` left there.
+  // As Find, but an entry whose guards hold is a hit only if `accept` returns true for it with its
+  // artifact; `accept` may complete `info`. A refused entry is a miss with the
+  // cache_status_detailed that `accept` has set.
   using Accept = FunctionRef<bool(const CacheEntry& entry, CacheInfo& info)>;
   Lookup Find(const CacheKey& key, GuardCheck check_guard, Accept accept,
               CallSite location = CallSite::Current());
 
-  // Something that cannot be cached, known before a key could be made: counts, emits the event. In
-  // strict mode the status is an error; otherwise go on and compile.
+  // For code that cannot be cached, known before a key could be made: counts, emits the event. In
+  // strict mode the status is an error; otherwise the caller compiles.
   Status Bypass(const BypassReason& reason, CallSite location = CallSite::Current());
 
   // Stores without a lookup and without an event. PutStored keeps an entry of another store, locally
   // only if there is a local store.
   Status Put(std::string_view key, const CacheEntry& entry);
   Status PutStored(std::string_view key, const StoredEntry& entry, ArtifactSource artifact);
-  // Forgets every entry of the key, in all stores.
+  // Removes every entry of the key, in all stores.
   Status Remove(std::string_view key);
-  // Forgets one entry in the local store only, e.g. one that this machine cannot use.
+  // Removes one entry in the local store only, e.g. one that this machine cannot use.
   Status RemoveLocal(std::string_view key, const std::string& content_hash);
 
   // What a bypass for `reason` means to the caller: an error in strict mode. Emits nothing.

@@ -9,8 +9,8 @@
 //   all cached       inner hit per graph, outer hit
 //   nothing cached   outer miss, then inner miss (or hit) per graph as it is compiled
 //   a graph is gone  inner miss, outer miss, then inner events of compiling
-//   bundled          outer events only; on a hit `<inner layer>_bundled_cache_hit` per graph before
-//   them a graph bypasses its bypass, and after the outer miss a bypass of the outer layer
+//   bundled          outer events only; before a hit `<inner layer>_bundled_cache_hit` per graph
+//   graph bypasses   its bypass, and after the outer miss a bypass of the outer layer
 #pragma once
 
 #include <memory>
@@ -38,8 +38,8 @@ struct LayeredResult {
 
 class LayeredCompileCache {
  public:
-  // Given to the callback that compiles: compiles graphs through the inner cache and notes their
-  // keys.
+  // Passed to the callback that compiles: compiles graphs through the inner cache and collects
+  // their keys.
   class GraphCompiler {
    public:
     // Returns the graph's entry, from the inner cache or from `compile`. If the inner layer
@@ -65,8 +65,8 @@ class LayeredCompileCache {
   explicit LayeredCompileCache(LayeredCacheOptions options);
   ~LayeredCompileCache();
 
-  // `compile` compiles every graph through the GraphCompiler and returns the outer part. The guards
-  // of outer and inner entries are both asked of `check_guard`.
+  // `compile` compiles every graph through the GraphCompiler and returns the outer part.
+  // `check_guard` is called for guards of outer and inner entries.
   LayeredResult GetOrCompile(const CacheKey& key, GuardCheck check_guard,
                              FunctionRef<CompileOutput(GraphCompiler&)> compile,
                              CallSite location = CallSite::Current());

@@ -10,7 +10,7 @@
 //   libtrace::AotiObserver::Call call(observer);   // until the end of the block
 //   outputs = loader.run({x});
 //
-// Loading emits, beside what libtrace::Compile does: `libtrace_package`, `libtrace_model_load`, the
+// Loading emits, in addition to libtrace::Compile: `libtrace_package`, `libtrace_model_load`, the
 // package's generated code (`graph_dump`), and both provenance records if the package has
 // kernel information (see package.h). The first run emits what OpObserver does; kernels are seen by
 // name if the package was compiled with TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1, the ops it calls
@@ -114,8 +114,7 @@ class AotiModel {
   std::unique_ptr<Impl> impl_;
 };
 
-// A package by what it is made of, for the cache's key. The key also holds what native code depends
-// on (native_code.h).
+// The inputs of a package, for the cache's key. The key also has the components of native_code.h.
 struct AotiRequest {
   std::string source{};  // text or bytes that define the model; hashed, not shown
   // Of C++, where CXX does not say it: a host that has no compiler and is to be served from the
@@ -134,10 +133,10 @@ struct CachedAotiModel {
 // The package from the cache, or else the file whose path `build` gives (compiled now, or from
 // elsewhere), which is then kept in the cache; loaded either way, all in one compile. Emits the
 // cache event of the cache's layer. A cached package that cannot be loaded is removed and built.
-// Throws what `build` and loading throw. With `loaded`, what this process has loaded already is the
-// answer, unless the cache is switched off: there is no compile then, and what it runs belongs to
-// the compile that loaded it. The package is read from its file in pieces; a hit passes through
-// memory unless CompileCacheOptions::artifacts_as_files is set.
+// Throws what `build` and loading throw. With `loaded`, a model that this process has already
+// loaded is returned, unless the cache is switched off: there is then no compile, and its runs
+// belong to the compile that loaded it. The package is read from its file in pieces; a hit passes
+// through memory unless CompileCacheOptions::artifacts_as_files is set.
 CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& request,
                                    const AotiOptions& options, FunctionRef<std::string()> build,
                                    LoadedModels* loaded = nullptr);

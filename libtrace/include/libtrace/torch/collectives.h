@@ -1,8 +1,8 @@
-// What a rank's process groups really issue: an observer of a process group, and a decorator around
-// a c10d backend.
+// Logs the collectives that a rank's process groups issue: an observer of a process group, and a
+// decorator around a c10d backend.
 //
 //   auto log = std::make_shared<libtrace::CollectiveLog>();
-//   libtrace::CollectiveObserver observer(group, "data_parallel", log);  // the group stays as it is
+//   libtrace::CollectiveObserver observer(group, "data_parallel", log);  // the group is unchanged
 //   group->allreduce(tensors)->wait();        // as before
 //
 //   auto traced = libtrace::TraceCollectives(gloo, "data_parallel", log);

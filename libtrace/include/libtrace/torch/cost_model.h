@@ -1,4 +1,5 @@
-// How long an op should take: its FLOPs and bytes against what this machine can do (a roofline).
+// The expected time of an op, from its FLOPs and bytes and the measured speed of the machine (a
+// roofline).
 //
 // The formulas are our own and need no libtorch. FLOPs count a multiply-add as two. Bytes are what
 // the op must move if caches help nothing: every input read and every output written once; a view
@@ -34,17 +35,17 @@ OpCost CostOf(std::string_view op, std::span<const OpTensor> inputs,
 struct Roofline {
   double flops_per_s = 0;     // float32 matrix product
   double bytes_per_s = 0;     // copy, read and written bytes
-  double op_overhead_ns = 0;  // of calling an op that does nothing to speak of
+  double op_overhead_ns = 0;  // of calling an op that does almost nothing
 
   double EstimateNs(const OpCost& cost) const noexcept;
 };
 
 // Measured once per process and kind of device, at the first call (about 50 ms on an idle core);
 // thread-safe. The models of libtrace::torch call it while they load, so that no request waits for
-// it; a program that uses OpObserver by itself calls it before it serves. The ops it runs are not
+// it; a program that uses OpObserver alone calls it before it serves. The ops it runs are not
 // observed. Defined in libtrace::torch, as it runs libtorch's ops.
 const Roofline& MeasuredRoofline();  // of the CPU
-// `device` as in TensorMeta: `cpu`, `cuda:0` (one measurement stands for all of its kind). Null:
+// `device` as in TensorMeta: `cpu`, `cuda:0` (one measurement is used for all of its kind). Null:
 // libtorch cannot use it, or it is of a kind that is not measured (neither cpu nor cuda).
 const Roofline* MeasuredRoofline(std::string_view device);
 

@@ -1,5 +1,5 @@
-// The models that this process holds loaded. Give one object to LoadOrBuild or LoadOrBuildPackage
-// again and again: what was loaded or built for a request is then there for the next like it.
+// The models that this process keeps loaded. Pass the same object to every call of LoadOrBuild or
+// LoadOrBuildPackage: a model that was loaded or built for a request is reused for equal ones.
 //
 //   libtrace::LoadedModels loaded(uint64_t{2} << 30);
 //   libtrace::CachedModel model = libtrace::LoadOrBuild(cache, request, build, &loaded);
@@ -29,24 +29,24 @@ struct LoadedModelsStats {
 class LoadedModels {
  public:
   // Holds models of at most this size together. A TorchScript model counts as its weights or its
-  // archive, whichever is larger, a package as its file. The one that was not asked for longest
-  // goes first; who still uses it keeps it.
+  // archive, whichever is larger, a package as its file. The least recently used one is dropped
+  // first; those who still use it keep it.
   explicit LoadedModels(uint64_t max_size_bytes = uint64_t{4} << 30);
   ~LoadedModels();
   LoadedModels(const LoadedModels&) = delete;
   LoadedModels& operator=(const LoadedModels&) = delete;
 
   LoadedModelsStats stats() const;
-  // Holds nothing any more.
+  // Drops all models.
   void Clear();
 
   struct Model {
     std::shared_ptr<void> object{};
     uint64_t size_bytes = 0;
   };
-  // What the two functions call. The object of the key, or else what `load` gives; sets *is_hit.
-  // Throws what `load` throws; another thread that waited for it then loads by itself. A `load`
-  // that asks for its own key gets it loaded once more, and that is not held.
+  // Called by the two functions. Returns the object of the key, or else the result of `load`; sets
+  // *is_hit. Throws what `load` throws; another thread that waited for it then loads itself. A
+  // `load` that requests its own key loads it again, and that object is not kept.
   std::shared_ptr<void> GetOrLoad(std::string_view key, FunctionRef<Model()> load, bool* is_hit);
 
  private:

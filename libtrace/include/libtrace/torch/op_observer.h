@@ -1,4 +1,4 @@
-// OpObserver: what the ops that libtorch runs make, and how long they take.
+// OpObserver: the outputs of the ops that libtorch runs, and how long they take.
 //
 //   {
 //     libtrace::OpObserver observer;        // watches the ops of this thread
@@ -7,12 +7,12 @@
 //
 // Emits `inductor_runtime_and_tensor_meta` (every op once: estimated runtime, shape, stride, dtype
 // and device of its outputs) and `libtrace_measured_runtime` (count, total, least and most of each
-// op), which join by name. An op is what was called with the same name, tensors and graph node; a
-// name that stands for several gets `_1`, `_2`, … from the second on, as FX names nodes; kernels of
-// AOTInductor are called as in their code (`cpp_fused_…` for `graph_0_cpp_fused_…`). An op of which
-// no tensor is known, neither given nor from OpObserverOptions::fused_ops, has no estimate and is in
-// the measured runtimes only. A CudaActivity that watches meanwhile attributes kernels to an op. Built on at::RecordFunction; when
-// tracing is off nothing is registered.
+// op), which join by name. Calls with the same name, tensors and graph node are one op; several ops
+// of one name get `_1`, `_2`, … from the second on, as FX names nodes; kernels of AOTInductor are
+// named as in their code (`cpp_fused_…` for `graph_0_cpp_fused_…`). An op without known tensors
+// (neither passed nor in OpObserverOptions::fused_ops) has no estimate and is in the measured
+// runtimes only. A CudaActivity that is active meanwhile attributes kernels to an op. Built on
+// at::RecordFunction; when tracing is off nothing is registered.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@
 
 namespace libtrace LIBTRACE_EXPORT {
 
-// What a fused group or kernel computes, for libtorch tells no tensors of it when it runs.
+// What a fused group or kernel computes: libtorch does not pass its tensors when it runs.
 struct FusedOp {
   std::vector<TensorMeta> outputs{};
   OpCost cost{};
@@ -61,12 +61,12 @@ class OpObserver {
   OpObserver(const OpObserver&) = delete;
   OpObserver& operator=(const OpObserver&) = delete;
 
-  // Stops watching, and emits what was seen. The observer is spent: a second call does nothing.
+  // Stops observing, and emits the records. A second call does nothing.
   void Emit() noexcept;
-  // Stops watching without emitting.
+  // Stops observing without emitting.
   void Stop() noexcept;
 
-  // What was seen; of a stopped observer. The estimates need MeasuredRoofline().
+  // The observed ops, of a stopped observer. The estimates need MeasuredRoofline().
   // Runtimes() leaves out ops without an estimate.
   std::vector<OpRuntime> Runtimes() const;
   std::vector<MeasuredOp> Measured() const;

@@ -6,10 +6,9 @@
 //   libtrace::DefineMethods(module, source, "net.py", 1);
 //   libtrace::TorchScriptModel model(module, {.name = "net"});
 //   at::Tensor y = model.Run({x}).toTensor();          // 0/0: new inputs, compiled and run
-//   model.Run({wider_x});                              // 0/1: recompile_reasons says which size
-//   changed
+//   model.Run({wider_x});   // 0/1: recompile_reasons names the size that changed
 //
-// A compile emits, beside what libtrace::Compile does: graph dumps `libtrace_torchscript_graph`
+// A compile emits, in addition to libtrace::Compile: graph dumps `libtrace_torchscript_graph`
 // (inlined, before the passes) and `libtrace_torchscript_optimized`, the artifact
 // `libtrace_torchscript_signature` (type, shape, stride, device of inputs and outputs), both
 // provenance records, and for the first run of the optimised graph what OpObserver emits. With
@@ -17,7 +16,7 @@
 // `libtrace_torchscript_kernels`), and the node of every observed op: each node of the optimised
 // graph then costs about 60 ns more. When tracing is off the module's own method runs.
 //
-// A program that runs its module by itself attaches an observer instead:
+// A program that runs its module itself attaches an observer instead:
 //
 //   libtrace::ModuleObserver observer(module, {.name = "net"});
 //   libtrace::ModuleObserver::Call call(observer, {x});   // until the end of the block
@@ -67,7 +66,7 @@ class TorchScriptModel {
   TorchScriptModel& operator=(const TorchScriptModel&) = delete;
 
   // `inputs` without self; missing ones take their defaults. Throws what the model throws; a
-  // compile that fails so is recorded as failed, and tried anew by the next call with such inputs.
+  // compile that fails so is recorded as failed, and tried again by the next call with such inputs.
   c10::IValue Run(std::vector<c10::IValue> inputs);
 
   torch::jit::Module& module();
@@ -111,7 +110,7 @@ class ModuleObserver {
   std::shared_ptr<Impl> impl_;
 };
 
-// A model by what it is made of, for the cache's key.
+// The inputs of a model, for the cache's key.
 struct ModelRequest {
   std::string name{};
   std::string source{};               // text or bytes that define the model; hashed, not shown
@@ -129,8 +128,8 @@ struct CachedModel {
 // The module from the cache, or else from `build` (parse, freeze, optimise …) and then kept in the
 // cache as a TorchScript archive. Emits the cache event of the cache's layer and
 // `libtrace_model_load`. Throws what `build` throws. An archive that cannot be loaded is removed
-// and the model built. With `loaded`, what this process has loaded already is the answer, unless
-// the cache is switched off; all who get it share one module: what one changes, all see. The
+// and the model built. With `loaded`, a module that this process has already loaded is returned,
+// unless the cache is switched off; it is shared: a change of it is visible to all users. The
 // archive is written to a temporary file and kept from there; a hit is loaded from the cache's file
 // if CompileCacheOptions::artifacts_as_files is set, else through memory. The key holds the version
 // of libtorch, not the machine: where `build` makes something for one kind of machine, add to
