@@ -109,6 +109,16 @@ class Memory(harness.EndToEnd):
                 self.path("out", "trace.db"), "SELECT code FROM import_log")}
             self.assertEqual("memory_limit" in codes, not is_shared)
 
+    def test_many_logs_that_grow(self):
+        """1,024 logs followed at once hold no buffer each."""
+        log = harness.log_bytes(harness.bundled("simple_2_6"))
+        os.mkdir(self.path("logs"))
+        for rank in range(1024):
+            with open(self.path("logs", f"dedicated_log_torch_trace_rank_{rank}_{rank:08d}.log"), "wb") as file:
+                file.write(log)
+        peak = self.peak_bytes("watch", "logs", "--once", "--db", "w.db")
+        self.assertLessEqual(peak / MB, 256)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,8 +5,11 @@ import gzip
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -210,25 +213,49 @@ class Watch(Watching):
         self.assert_fresh()
 
     def test_killed(self):
+        """Killed at random moments, mostly while logs grow: what is left is sound, and gone on with it equals a fresh ingest."""
         logs = self.ranks(3)
         done = dict.fromkeys(logs, 0)
         for _ in range(KILLS):
+            if all(done[name] == len(data) for name, data in logs.items()):  # from the beginning
+                self.remove_all()
+                done = dict.fromkeys(logs, 0)
             process = self.start("--db", "w.db")
-            until = time.monotonic() + self.random.uniform(0.02, 1.5)
+            until = time.monotonic() + self.random.uniform(0.02, 2.5)
             while time.monotonic() < until:
                 for name, data in logs.items():
-                    size = self.random.randrange(1 + len(data) // 20)
+                    size = self.random.randrange(1 + len(data) // 100)
                     self.append(name, data[done[name]:done[name] + size])
-                    done[name] += size
+                    done[name] = min(done[name] + size, len(data))
                 time.sleep(0.05)
             process.kill()
             process.wait()
             if os.path.exists(self.path("w.db")):
-                connection = harness.sqlite3.connect(self.path("w.db"))
-                self.assertEqual(list(connection.execute("PRAGMA integrity_check")), [("ok",)])
-                connection.close()
+                self.assert_sound_and_fresh_when_continued()
+        for name in os.listdir(self.folder):  # of one that was killed before the database was there
+            if name.startswith("w.db.") and name.endswith(".tmp"):
+                os.remove(self.path(name))
         self.tlparse("watch", "logs", "--once", "--db", "w.db")
         self.assert_fresh()
+
+    def remove_all(self):
+        for name in os.listdir(self.path("logs")):
+            os.remove(self.path("logs", name))
+        for name in os.listdir(self.folder):
+            if name.startswith("w.db"):
+                os.remove(self.path(name))
+
+    def assert_sound_and_fresh_when_continued(self):
+        """Of copies of the database, so that w.db stays as it was left."""
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            if os.path.exists(self.path("w.db" + suffix)):
+                shutil.copy(self.path("w.db" + suffix), self.path("copy.db" + suffix))
+        connection = harness.sqlite3.connect(self.path("copy.db"))
+        self.assertEqual(list(connection.execute("PRAGMA integrity_check")), [("ok",)])
+        connection.close()
+        self.tlparse("watch", "logs", "--once", "--db", "copy.db")
+        self.assert_fresh("copy.db")
+        os.remove(self.path("copy.db"))
 
     def test_killed_and_ingested(self):
         """What a killed watch left, `tlparse --db` goes on with."""
@@ -404,6 +431,14 @@ class Ends(Watching):
                 finding.validate(json.loads(text)["finding"])
 
 
+def timed_records(data):
+    """(seconds within its day, bytes) of each record."""
+    starts = [0] + [match.start() + 1 for match in re.finditer(rb"\nV\d{4} ", data)]
+    for begin, end in zip(starts, starts[1:] + [len(data)]):
+        hours, minutes, seconds = data[begin + 6:begin + 21].split(b":")
+        yield 3600 * int(hours) + 60 * int(minutes) + float(seconds), data[begin:end]
+
+
 class Recorded(Watching):
     """Recorded jobs, where they are."""
 
@@ -457,6 +492,29 @@ class Recorded(Watching):
         with open(self.path("heard.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["id"], stuck[0]["id"])
         self.assertEqual(len(self.findings("stopped_first")), len(self.findings("stopped_first", "settled")))
+
+    def test_hang_replayed(self):
+        """hang_in_compile, each record written at its time: nobody is called stuck while ranks compile, then only the one that hangs."""
+        records = sorted(((when, name, record) for name, data in self.job("hang_in_compile").items()
+                          for when, record in timed_records(data)), key=lambda one: one[0])
+        process = self.start("--db", "w.db", "--json")
+        self.wait_for("the database", lambda: harness.rows(self.path("w.db"), "SELECT count(*) FROM run") == [[1]])
+        began = time.monotonic()
+        for when, name, record in records:
+            time.sleep(max(0, when - records[0][0] - (time.monotonic() - began)))
+            self.append(name, record)
+        quiet_since = time.monotonic()
+        self.assertEqual(self.findings("stuck"), [])
+        self.wait_for("the finding", lambda: self.findings("stuck"))
+        print(f"named {time.monotonic() - quiet_since:.1f} s after the last record: {self.findings('stuck')[0]['title']}",
+              file=sys.stderr)
+        self.end(process)
+        stuck = self.findings("stuck")
+        self.assertEqual([finding["ranks"] for finding in stuck], [[2]])
+        self.assertEqual(stuck[0]["compiles"], ["1/0"])
+        self.assertRegex(stuck[0]["title"], r"^Rank 2 has been inside 1/0 grad_sync, in pass\.post_grad_passes\.post_grad_custom_post_"
+                         r"pass for [\d.]+ s; ranks 0,1,3 finished that compile in [\d.]+ s at most$")
+        self.assertIn("does not show whether the process hangs, is slow, or has died", stuck[0]["detail"])
 
     def test_ended_long_ago(self):
         """Old records in files that do not grow: shown as ended, until one grows."""

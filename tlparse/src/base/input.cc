@@ -53,7 +53,7 @@ class RawFile {
   // An empty buffer gives its memory back.
   void ReleaseBuffer() {
     if (is_reopened_ && begin_ == end_) {
-      buffer_ = {};
+      std::vector<char>().swap(buffer_);
       begin_ = end_ = 0;
     }
   }

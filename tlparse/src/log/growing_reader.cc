@@ -47,6 +47,7 @@ bool RecordReader::FillWhole(Window& window, EnvelopeParser* whole) {
   }
   took_last_ = window.end == window.bytes.size() && !is_at_end_;
   Take(window);
+  if (carry_.size() == 0) carry_.Release();  // there may be a thousand readers
   return true;
 }
 
