@@ -203,7 +203,7 @@ class GuardsThatFailed(SentenceTest):
         self.assertIn("0/2 after 0/1: tensor 'w' dtype mismatch. expected Float, actual Double; after 0/0: tensor 'x' dtype mismatch. expected Float, "
                       "actual Double; 0/3 after 0/2: tensor 'w' dtype mismatch. expected Double, actual Float; after 0/1,0/0: tensor 'x' rank mismatch. "
                       "expected 2, actual 3.", one["detail"])
-        self.assertEqual(one["try"], "torch._dynamo.mark_dynamic(x, 0) before the call, if this size is meant to vary (1 of the 3 recompiles names it)")
+        self.assertEqual(one["try"], "torch._dynamo.mark_dynamic(x, 0) before the call, if this size is meant to vary (1 of the 3 recompiles)")
         guards = [row["failed_guards"] for row in json.loads(run("history", database, "--json"))["compiles"]]
         self.assertEqual(guards[0], None)
         self.assertEqual(guards[3], "after 0/2: tensor 'w' dtype mismatch. expected Double, actual Float; after 0/1: tensor 'x' rank mismatch. expected 2, "
@@ -218,7 +218,7 @@ class GuardsThatFailed(SentenceTest):
         reasons = [[], [size % 0], ["0/1: n == 1"], [size % 2], [size % 3]]
         one = next(one for one in self.findings(self.ingest(self.job_of(reasons, refused={3, 4}))) if one["kind"] == "recompile_limit")
         self.assertIn("f was recompiled twice", one["title"])
-        self.assertTrue(one["try"].endswith("(1 of the 2 recompiles names it)"), one["try"])
+        self.assertTrue(one["try"].endswith("(1 of the 2 recompiles)"), one["try"])
 
     def test_a_compile_of_one_rank_only_names_all_of_them(self):
         job = self.job_of(self.REASONS[:2], name="job", ranks=(0, 1))
@@ -227,7 +227,49 @@ class GuardsThatFailed(SentenceTest):
         self.assertRegex(one["title"], "^Only rank 2 compiled 0/2 f, recompiled because 0/1: tensor 'w' dtype mismatch.*; 0/0: tensor 'x' dtype mismatch")
 
 
+class RanksAnswer(SentenceTest):
+    def test_one_log_is_not_compared_with_itself(self):
+        text = run("ranks", self.job("mlp_train"))
+        self.assertNotIn("the same thing", text)
+        self.assertNotIn("median", text)
+
+    def test_logs_are_not_called_ranks(self):
+        ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+        def compiled(function, frame):
+            own = {**ids, "frame_id": frame}
+            return record({"dynamo_start": {"stack": []}, **own}) + record({"compilation_metrics": {"co_name": function, "co_filename": "/u/m.py"}, **own})
+        database = self.ingest(self.log("a.log", compiled("f", 0)), self.log("b.log", compiled("f", 0), compiled("g", 1)))
+        text = " ".join(run("ranks", database).split())
+        self.assertIn("log:a (1 log, compared with as the first log: there is no majority)", text)
+        self.assertIn("log:b (1 log)", text)
+        self.assertIn("compiles: 1/0 g: compiled here only", text)
+        self.assertNotIn("on the others", text)
+
+    def test_expected_differences_have_no_odd_side(self):
+        """Names of process groups differ between the two halves of a healthy job."""
+        database = self.two_halves()
+        for one in self.findings(database):
+            self.assertEqual((one["severity"], "no majority" in (one["detail"] or "")), ("note", False), one["title"])
+
+    def two_halves(self):
+        folder = os.path.join(os.path.dirname(ROOT), "shared", "runs", "fr_healthy")
+        if not os.path.isdir(folder):
+            self.skipTest("the recordings are not beside this checkout")
+        return self.ingest(folder, name="halves")
+
+
+class OneException(SentenceTest):
+    def test_ranks_names_it_once(self):
+        aspects = [one for one in self.aspects(self.job("crash_in_compile"))["1"] if one.startswith("failures: ")]
+        self.assertEqual(aspects, ["failures: 1/0 grad_sync: ok → failed",
+                                   "failures: 1/0 grad_sync: InductorError: RuntimeError: ScalePass: node mul has no meta['val'] (planted)"])
+
+
 class Checks(SentenceTest):
+    def test_nobody_is_named_for_nothing(self):
+        rules = {rule["name"]: rule["actual"] for rule in ask("check", self.job("one_rank_cold"), "--max-recompiles", "0", "--max-cache-misses", "9")["rules"]}
+        self.assertEqual(rules, {"max-recompiles": "0", "max-cache-misses": "6 (rank 2)"})
+
     def test_the_launch_that_is_asked_for_is_compared(self):
         """Launch 1 of the job has fewer misses than its last one."""
         database = self.job("restart_elastic")

@@ -120,7 +120,7 @@ CheckRule MaximumRule(const char* name, const Job& job, const Tally& tally, std:
   const std::int64_t count = tally.WorstCount();
   return MakeRule(
       name, count <= limit, std::to_string(limit),
-      job.HasSeveral() && worst != nullptr
+      job.HasSeveral() && count > 0
           ? fmt::format("{} ({})", count, Who(job, static_cast<std::size_t>(worst->participant)))
           : std::to_string(count),
       worst == nullptr ? std::vector<std::string>() : worst->rows);

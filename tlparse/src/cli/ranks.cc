@@ -24,32 +24,37 @@ void PrintAspects(const RankClass& one, bool all) {
 }
 
 // A log without times says nothing of them.
-std::string CompileTime(double median_s) {
-  return median_s > 0 ? fmt::format("compile time {} (lower median)", HumanDuration(median_s))
-                      : std::string("compile time unknown");
+std::string CompileTime(const RankClass& one) {
+  if (one.median_compile_s <= 0) return "compile time unknown";
+  return fmt::format("compile time {}{}", HumanDuration(one.median_compile_s),
+                     one.ranks.size() > 1 ? " (lower median)" : "");
 }
 
 void PrintClasses(const RanksAnswer& answer, bool all) {
   const Job& job = answer.job();
   constexpr std::size_t kMostClasses = 12;
   if (answer.classes.size() == 1) {
-    PrintWrapped(
-        fmt::format("{} compiled the same thing; {}", RanksText(job, answer.classes[0].ranks),
-                    CompileTime(answer.classes[0].median_compile_s)),
-        0, 2);
+    const RankClass& all_ranks = answer.classes.front();
+    PrintWrapped(fmt::format("{}{}{}", RanksText(job, all_ranks.ranks),
+                             all_ranks.ranks.size() > 1 ? " compiled the same thing; " : ": ",
+                             CompileTime(all_ranks)),
+                 0, 2);
     return;
   }
   const std::size_t most =
       all ? answer.classes.size() : std::min(answer.classes.size(), kMostClasses);
+  const bool has_ranks =
+      std::any_of(job.participants().begin(), job.participants().end(),
+                  [](const JobParticipant& one) { return one.rank.has_value(); });
   for (std::size_t i = 0; i < most; ++i) {
     const RankClass& one = answer.classes[i];
-    const char* role = i > 0 ? ""
-                       : answer.has_majority
-                           ? ", the majority"
-                           : ", compared with as the lowest rank: there is no majority";
+    const char* role = i > 0                 ? ""
+                       : answer.has_majority ? ", the majority"
+                       : has_ranks ? ", compared with as the lowest rank: there is no majority"
+                                   : ", compared with as the first log: there is no majority";
     PrintWrapped(
-        fmt::format("{} ({}{}): {}", RanksText(job, one.ranks), Count(one.ranks.size(), "rank"),
-                    role, CompileTime(one.median_compile_s)),
+        fmt::format("{} ({}{}): {}", RanksText(job, one.ranks),
+                    Count(one.ranks.size(), has_ranks ? "rank" : "log"), role, CompileTime(one)),
         0, 2);
     PrintAspects(one, all);
   }

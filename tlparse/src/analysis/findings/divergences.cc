@@ -221,7 +221,8 @@ void DivergenceFinder::Examine(const RankClass& one) {
   TakeInSameBuild(finding, own);
   for (const Difference& other : own)
     finding.severity = std::min(finding.severity, other.finding.severity);
-  if (!answer_.has_majority)
+  const bool is_expected = finding.ranks.empty() && finding.severity == FindingSeverity::kNote;
+  if (!answer_.has_majority && !is_expected)
     finding.detail += fmt::format("{}There is no majority: which side is the odd one is not known.",
                                   finding.detail.empty() ? "" : " ");
   // A graph that follows from an order of collectives tells where that was written.

@@ -194,8 +194,9 @@ std::string Varied(const std::vector<Recompile>& recompiles) {
   return text;
 }
 
-// What to try against the subject of most recompiles among those that advice is known for; with how
-// many of the recompiles name it, if not all. What the limit refused is none.
+// What to try against the subject on which the newest entry failed in most recompiles, among those
+// that advice is known for; with how many they are, if not all. What the limit refused is none. An
+// older entry may have failed on what the newest one has made dynamic since.
 std::string AdviceFor(const std::vector<Recompile>& recompiles) {
   struct Advice {
     std::string text;
@@ -205,16 +206,15 @@ std::string AdviceFor(const std::vector<Recompile>& recompiles) {
   std::vector<std::string> order;
   std::size_t made = 0;
   for (const Recompile& one : recompiles) {
-    if (!one.is_refused) ++made;
-    std::set<std::string> own;
-    for (const Recompile::Entry& entry : one.entries) {
-      if (!own.insert(SubjectOf(entry.reason)).second) continue;
-      const auto [found, is_new] = known.try_emplace(SubjectOf(entry.reason));
-      if (is_new) order.push_back(found->first);
-      if (found->second.text.empty()) found->second.text = AdviceForRecompiles(entry.reason);
-      ++found->second.all;
-      if (!one.is_refused) ++found->second.made;
-    }
+    if (one.entries.empty()) continue;
+    const RecompileReason& reason = one.entries.front().reason;
+    const auto [found, is_new] = known.try_emplace(SubjectOf(reason));
+    if (is_new) order.push_back(found->first);
+    if (found->second.text.empty()) found->second.text = AdviceForRecompiles(reason);
+    ++found->second.all;
+    if (one.is_refused) continue;
+    ++found->second.made;
+    ++made;
   }
   const Advice* best = nullptr;
   for (const std::string& subject : order) {
@@ -222,9 +222,8 @@ std::string AdviceFor(const std::vector<Recompile>& recompiles) {
     if (!advice.text.empty() && (best == nullptr || advice.all > best->all)) best = &advice;
   }
   if (best == nullptr) return {};
-  if (best->all == recompiles.size() || made == 0) return best->text;
-  return fmt::format("{} ({} of the {} recompiles name{} it)", best->text, best->made, made,
-                     best->made == 1 ? "s" : "");
+  if (best->all == recompiles.size() || made == 0 || best->made == 0) return best->text;
+  return fmt::format("{} ({} of the {} recompiles)", best->text, best->made, made);
 }
 
 // "0/2 after 0/1: n == 2; after 0/0: dtype of x …; 0/3 …": the guards that failed. Where older

@@ -7,6 +7,7 @@
 
 #include "analysis/diff/graph_difference.h"
 #include "analysis/diff/text_diff.h"
+#include "analysis/findings/advice.h"
 #include "artifacts/common/text/normalize.h"
 
 namespace tlparse {
@@ -217,15 +218,25 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       const std::vector<Event>& others = here ? old_events : new_events;
       if (std::count(others.begin(), others.end(), event) != 0) continue;
       ASSIGN_OR_RETURN(const std::string reason, TextOf(database, event.reason_id));
-      aspects.push_back(
-          {event.is_break ? "graph_breaks" : "failures",
-           fmt::format("{}: {}{}", job_->slots()[static_cast<std::size_t>(event.slot)].Title(),
-                       here ? "" : "not here: ", Shorten(reason, 200)),
-           {event.slot},
-           std::nullopt,
-           !here,
-           !event.is_break,
-           reason});
+      std::string what = reason;
+      if (!event.is_break) {
+        ASSIGN_OR_RETURN(const std::string type, TextOf(database, event.type_id));
+        what = CauseOfException(type, reason);
+      }
+      std::string text =
+          fmt::format("{}: {}{}", job_->slots()[static_cast<std::size_t>(event.slot)].Title(),
+                      here ? "" : "not here: ", Shorten(what, 200));
+      // Several records may tell of one exception.
+      if (!event.is_break && std::any_of(aspects.begin(), aspects.end(),
+                                         [&](const auto& known) { return known.text == text; }))
+        continue;
+      aspects.push_back({event.is_break ? "graph_breaks" : "failures",
+                         std::move(text),
+                         {event.slot},
+                         std::nullopt,
+                         !here,
+                         !event.is_break,
+                         reason});
       ASSIGN_OR_RETURN(aspects.back().file, TextOf(database, event.is_break ? event.kind_id : 0));
       aspects.back().line = event.line;
       if (event.is_break) {
@@ -271,8 +282,8 @@ std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank
       if (one.state == CacheState::kHit) hits += one.ranks.size();
     }
     if (own != nullptr && own->state != CacheState::kHit && hits > 0) {
-      return fmt::format("{} {} where {} ranks hit", cache.lookups.LayerName(place.layer_id),
-                         Name(own->state), hits);
+      return fmt::format("{} {} where {} other{} hit", cache.lookups.LayerName(place.layer_id),
+                         Name(own->state), hits, hits == 1 ? "" : "s");
     }
   }
   return {};

@@ -132,10 +132,13 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
     if (finding.compile_slots.size() > 3)
       where += fmt::format(" and {} more", finding.compile_slots.size() - 3);
     if (finding.cause.kind == CauseKind::kMissingCompile) {
+      const bool is_on_others = there != (finding.state == "absent");
+      const std::size_t because = finding.cause.text.find(", recompiled because ");
       one.aspects.push_back(
           {"compiles",
-           fmt::format("{}: {}{}", where, there ? "on the others: " : "", finding.cause.text),
-           finding.compile_slots, finding.cause.kind, there != (finding.state == "absent")});
+           fmt::format("{}: {}{}", where, is_on_others ? "not compiled here" : "compiled here only",
+                       because == std::string::npos ? "" : finding.cause.text.substr(because)),
+           finding.compile_slots, finding.cause.kind, is_on_others});
       continue;
     }
     std::string text = fmt::format("{}{}: {} (in {})", there ? "on the others: " : "",
