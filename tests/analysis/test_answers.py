@@ -65,7 +65,7 @@ class Ranks(AnswerTest):
         slowest = ask("ranks", self.job("cache_some_ranks"))["slowest"]
         self.assertIn(slowest["rank"], ("2", "3"))
         self.assertGreater(slowest["compile_s"], 2 * slowest["median_s"])
-        self.assertRegex(slowest["reason"], "miss where 2 ranks hit")
+        self.assertRegex(slowest["reason"], "miss where 2 others hit")
 
     def test_missing_ranks_and_further_logs(self):
         logs = sorted(glob.glob(os.path.join(LOGS, "fsdp2", "*")))

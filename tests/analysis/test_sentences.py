@@ -227,6 +227,54 @@ class GuardsThatFailed(SentenceTest):
         self.assertRegex(one["title"], "^Only rank 2 compiled 0/2 f, recompiled because 0/1: tensor 'w' dtype mismatch.*; 0/0: tensor 'x' dtype mismatch")
 
 
+class EditedJobs(SentenceTest):
+    """Recorded jobs with a log removed or cut: what is said stays within what is left."""
+
+    def edited(self, scenario, change, name="edited"):
+        """`change(rank, data)` gives the log, None: no log."""
+        for file, data in self.logs(scenario):
+            data = change(int(re.search(r"_rank_(\d+)_", file)[1]), data)
+            if data is not None:
+                self.log(f"{name}/{file}", data)
+        return self.ingest(os.path.join(self.scratch, name), name=name)
+
+    @staticmethod
+    def until(data, label, number):
+        """Up to the record of that number of a compile."""
+        frame, compile_ = label.split("/")
+        starts = [match.start() for match in re.finditer(rb'(?m)^V\d{4} .*"frame_id": %s, "frame_compile_id": %s' % (frame.encode(), compile_.encode()), data)]
+        return data[:starts[number]]
+
+    def test_how_many_ranks_there_were_is_not_guessed(self):
+        found = self.findings(self.edited("crash_in_compile", lambda rank, data: data if rank == 1 else None))
+        missing = next(one for one in found if one["kind"] == "missing_rank")
+        self.assertEqual((missing["title"], missing["ranks"]), ("No log from rank 0", [0]))
+        self.assertIn("how many ranks there were is not in the logs", missing["detail"])
+        self.assertNotIn("compiled it", found[0]["detail"])
+        missing = next(one for one in self.findings(self.job("rank_missing")) if one["kind"] == "missing_rank")
+        self.assertEqual(missing["title"], "No log from rank 2 (3 of 4 ranks have one)")
+        self.assertIn("names a group of 4 ranks", missing["detail"])
+
+    def test_several_that_end_inside_one_compile(self):
+        """Of ranks that end in several phases none is named for all."""
+        cuts = {0: 20, 1: 40, 2: 40}
+        database = self.edited("straggler_late", lambda rank, data: self.until(data, "2/0", cuts[rank]) if rank in cuts else data)
+        one = self.findings(database)[0]
+        self.assertRegex(one["title"], "^The logs of ranks 0-2 end inside 2/0 update; rank 3 finished that compile$")
+        self.assertEqual(len({row["phase"] for row in ask("status", database)["rows"][:3]}), 2)
+        self.assertRegex(one["detail"], r"^The logs do not show whether the processes died there, were ended, or hung\. Their last records are of \S+ UTC to \S+ UTC, "
+                         r"the first of them \S+ s before the last of all logs\.")
+
+    def test_a_log_that_is_cut_before_a_compile(self):
+        one = self.findings(self.edited("straggler_late", lambda rank, data: self.until(data, "2/0", 0) if rank == 1 else data))[0]
+        self.assertRegex(one["title"], "^Rank 1's log ends after 1/0 grad_sync; ranks 0,2,3 went on to 2/0 update$")
+
+    def test_both_launches_are_named(self):
+        text = run("diff", self.job("restart_manual_other_config"), "--launch", "1", "2")
+        self.assertIn(", launch 1, rank 0", text)
+        self.assertIn(", launch 2, rank 0", text)
+
+
 class RanksAnswer(SentenceTest):
     def test_one_log_is_not_compared_with_itself(self):
         text = run("ranks", self.job("mlp_train"))

@@ -113,9 +113,12 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
                                               RankIndex participant) {
   const JobParticipant& who = job.participants()[static_cast<std::size_t>(participant)];
   ParticipantFacts result;
-  result.title = job.HasSeveral()
-                     ? fmt::format("{}, {}{}", job.run_name(), who.rank ? "rank " : "", who.name)
-                     : job.run_name();
+  ASSIGN_OR_RETURN(const std::int64_t launches,
+                   database.QueryInt(
+                       fmt::format("SELECT count(*) FROM launch WHERE run_id = {}", job.run_id())));
+  result.title = job.run_name();
+  if (launches > 1) result.title += fmt::format(", launch {}", job.launch());
+  if (job.HasSeveral()) result.title += fmt::format(", {}{}", who.rank ? "rank " : "", who.name);
   result.torch_version = who.torch_version;
   result.python_version = who.python_version;
   Questions questions(database);

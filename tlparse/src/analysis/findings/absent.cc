@@ -58,23 +58,29 @@ Result<void> AddMissing(FindingContext& context) {
   std::vector<std::int64_t> missing = context.ranks.missing_ranks;
   std::int64_t world_size = context.ranks.world_size;
   ASSIGN_OR_RETURN(const std::int64_t group, LargestGroup(context));
-  const bool is_by_group = !context.options.world_size && group > world_size && world_size > 0;
+  const bool is_by_group = !context.options.world_size && group >= world_size && world_size > 0;
   for (; is_by_group && world_size < group; ++world_size) missing.push_back(world_size);
   if (missing.empty()) return {};
   Finding& finding = context.Add(FindingKind::kMissingRank, FindingSeverity::kWarning);
   finding.ranks = missing;
   finding.rank_count = missing.size();
   const std::string list = FormatRankRanges(missing);
-  finding.title = fmt::format("No log from {} {} ({} of {} ranks have one)",
-                              missing.size() == 1 ? "rank" : "ranks",
-                              list.size() > 80 ? list.substr(0, list.rfind(',', 80)) + ",…" : list,
-                              world_size - static_cast<std::int64_t>(missing.size()), world_size);
+  finding.title = fmt::format("No log from {} {}", missing.size() == 1 ? "rank" : "ranks",
+                              list.size() > 80 ? list.substr(0, list.rfind(',', 80)) + ",…" : list);
   finding.cause = "no log";
+  const bool knows_size = context.options.world_size || is_by_group;
+  if (knows_size)
+    finding.title +=
+        fmt::format(" ({} of {} ranks have one)",
+                    world_size - static_cast<std::int64_t>(missing.size()), world_size);
   finding.detail =
       context.options.world_size ? "The number of ranks is as given with --world-size."
       : is_by_group
           ? fmt::format("A collective in the generated code names a group of {} ranks.", group)
-          : fmt::format("The highest rank with a log is {}.", world_size - 1);
+          : fmt::format(
+                "The highest rank with a log is {}; how many ranks there were is not in the "
+                "logs.",
+                world_size - 1);
   finding.suggestion = "look at what that process printed, and whether TORCH_TRACE was set for it";
   finding.query = fmt::format(
       "SELECT DISTINCT p.rank FROM process p JOIN launch n ON n.id = p.launch_id WHERE n.run_id = "

@@ -53,7 +53,9 @@ class StopFinder {
   void FindBehind();
   void Tell();
   void Describe(Finding& finding, const std::vector<Stop>& group, const std::vector<Stop>& later);
-  std::string Inside(const Stop& stop) const;
+  std::string Inside(const std::vector<Stop>& group) const;
+  std::string PhaseOf(const std::vector<Stop>& group) const;
+  std::string LastRecords(const std::vector<Stop>& group) const;
   std::int64_t LatestRecord() const;
   bool IsRank(RankIndex one) const {
     const JobParticipant& participant = job_.participants()[static_cast<std::size_t>(one)];
@@ -125,12 +127,41 @@ std::int64_t StopFinder::LatestRecord() const {
   return latest;
 }
 
-std::string StopFinder::Inside(const Stop& stop) const {
-  const ProcessStatus& status = context_.StatusOf(stop.rank);
-  const JobCompile* compile = context_.LastCompile(stop.rank);
-  std::string text = context_.Title(*compile);
-  if (!status.phase.empty()) text += ", in " + status.phase;
-  return text;
+// With the phase, if it is that of all.
+std::string StopFinder::Inside(const std::vector<Stop>& group) const {
+  std::string text = context_.Title(*context_.LastCompile(group.front().rank));
+  const std::string phase = PhaseOf(group);
+  return phase.empty() ? text : text + ", in " + phase;
+}
+
+std::string StopFinder::PhaseOf(const std::vector<Stop>& group) const {
+  const std::string& phase = context_.StatusOf(group.front().rank).phase;
+  const bool is_common = std::all_of(group.begin(), group.end(), [&](const Stop& stop) {
+    return context_.StatusOf(stop.rank).phase == phase;
+  });
+  return is_common ? phase : std::string();
+}
+
+// When the last records were written, against the last of all logs.
+std::string StopFinder::LastRecords(const std::vector<Stop>& group) const {
+  std::int64_t first_us = INT64_MAX, last_us = 0;
+  for (const Stop& stop : group) {
+    const std::optional<std::int64_t> own_us = context_.StatusOf(stop.rank).last_record_us;
+    if (!own_us) return {};
+    first_us = std::min(first_us, *own_us);
+    last_us = std::max(last_us, *own_us);
+  }
+  std::string text =
+      first_us == last_us
+          ? fmt::format("{} last record is of {}", group.size() == 1 ? "Its" : "Their",
+                        Clock(last_us))
+          : fmt::format("Their last records are of {} to {}", Clock(first_us), Clock(last_us));
+  if (!context_.HasRanks() || job_.participants().size() < 2) return text + ".";
+  const std::int64_t latest_us = LatestRecord();
+  return text + (latest_us > first_us ? fmt::format(", {}{} before the last of all logs.",
+                                                    first_us == last_us ? "" : "the first of them ",
+                                                    SecondsText(latest_us - first_us))
+                                      : ", the last of all logs.");
 }
 
 void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
@@ -169,18 +200,21 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
       finished.push_back(other);
   }
   if (first.is_inside) {
-    finding.cause =
-        "the log ends inside " + (status.phase.empty() ? std::string("the compile") : status.phase);
-    finding.title = fmt::format("{} {} inside {}", subject, ends, Inside(first));
+    const std::string phase = PhaseOf(group);
+    finding.cause = "the log ends inside " + (phase.empty() ? std::string("the compile") : phase);
+    finding.title = fmt::format("{} {} inside {}", subject, ends, Inside(group));
     if (context_.HasRanks() && !finished.empty()) {
       finding.title += fmt::format("; {} finished that compile", context_.WhoInside(finished));
     } else if (!later.empty()) {
-      finding.title = fmt::format("{} {} first, inside {}", subject, ends, Inside(first));
+      finding.title = fmt::format("{} {} first, inside {}", subject, ends, Inside(group));
       if (later.front().last_us > first.last_us && later.front().last_us != INT64_MAX)
         finding.title +=
             fmt::format(", {} before the next", SecondsText(later.front().last_us - first.last_us));
     }
-    finding.detail = "The log does not show whether the process died there, was ended, or hung. ";
+    finding.detail =
+        group.size() == 1
+            ? "The log does not show whether the process died there, was ended, or hung. "
+            : "The logs do not show whether the processes died there, were ended, or hung. ";
   } else {
     const JobSlot& next = job_.slots()[static_cast<std::size_t>(first.next_slot)];
     std::vector<RankIndex> went_on;
@@ -192,16 +226,7 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
     finding.title = fmt::format("{} {} after {}; {} went on to {}", subject, ends,
                                 context_.Title(compile), context_.WhoInside(went_on), next.Title());
   }
-  if (status.last_record_us && context_.HasRanks() && job_.participants().size() > 1) {
-    const std::int64_t latest = LatestRecord();
-    finding.detail += fmt::format("Its last record is of {}", Clock(*status.last_record_us));
-    finding.detail += latest > *status.last_record_us
-                          ? fmt::format(", {} before the last of all logs.",
-                                        SecondsText(latest - *status.last_record_us))
-                          : ", the last of all logs.";
-  } else if (status.last_record_us) {
-    finding.detail += fmt::format("Its last record is of {}.", Clock(*status.last_record_us));
-  }
+  finding.detail += LastRecords(group);
 }
 
 void StopFinder::Tell() {
