@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "artifacts/common/process_state.h"
+#include "artifacts/prepared_record.h"
 #include "base/result.h"
 #include "enums/core.h"
 #include "store/content_registry.h"
@@ -71,6 +72,8 @@ class IngestContext {
   virtual std::string_view KeptPayload(std::int64_t payload_id) = 0;
   virtual void KeepPayload() = 0;
   virtual void ReleasePayload(std::int64_t payload_id) = 0;
+  // What PrepareRecord of the family has found out about the current record.
+  virtual const PreparedRecord& prepared() const = 0;
 
   virtual RowBatch& rows() = 0;
   virtual TextPool& texts() = 0;
@@ -115,7 +118,8 @@ class IngestContext {
   virtual std::int64_t NextId(TableId table) = 0;
 };
 
-// Turns the records of one family into rows. An error becomes an import_log row (kBadMetadata or
+// Turns the records of one family into rows. A family may find out about a record beforehand, on
+// any thread: `static void PrepareRecord` of the type PrepareFunction. An error becomes an import_log row (kBadMetadata or
 // kBadPayload) and the record itself is kept in any case: return the error, don't log it as well.
 class Ingestor {
  public:
@@ -188,18 +192,28 @@ struct Artifact {
   std::string_view stem;
   std::unique_ptr<Ingestor> (*create)();
   std::span<const ArtifactKey> keys;
+  PrepareFunction prepare;  // nullptr: none
 };
+
+template <typename Type>
+constexpr PrepareFunction PrepareFunctionOf() {
+  if constexpr (requires { &Type::PrepareRecord; }) {
+    return &Type::PrepareRecord;
+  } else {
+    return nullptr;
+  }
+}
 
 // At the end of <stem>.cc, inside namespace tlparse: the keys, with their traits as in
 // StandsAlone("link").
-#define TLPARSE_ARTIFACT(stem, type, ...)                                        \
-  namespace artifacts {                                                          \
-  namespace {                                                                    \
-  constexpr ArtifactKey stem##_keys[] = {__VA_ARGS__};                           \
-  std::unique_ptr<Ingestor> stem##_create() { return std::make_unique<type>(); } \
-  }                                                                              \
-  extern const Artifact stem;                                                    \
-  constinit const Artifact stem{#stem, &stem##_create, stem##_keys};             \
+#define TLPARSE_ARTIFACT(stem, type, ...)                                                       \
+  namespace artifacts {                                                                         \
+  namespace {                                                                                   \
+  constexpr ArtifactKey stem##_keys[] = {__VA_ARGS__};                                          \
+  std::unique_ptr<Ingestor> stem##_create() { return std::make_unique<type>(); }                \
+  }                                                                                             \
+  extern const Artifact stem;                                                                   \
+  constinit const Artifact stem{#stem, &stem##_create, stem##_keys, PrepareFunctionOf<type>()}; \
   }
 
 // All families, in alphabetical order of their stems (generated).

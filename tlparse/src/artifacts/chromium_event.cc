@@ -54,6 +54,10 @@ struct Event {
 
 class ChromiumEvent final : public Ingestor {
  public:
+  static void PrepareRecord(const RecordToPrepare& record, std::string&, PreparedRecord& prepared) {
+    prepared.event = ScanEvent(record.payload_to_parse);
+  }
+
   void Prepare(TableSet& tables) override { tables.Use<ChromiumEventRow>(); }
 
   Result<void> Ingest(const Record& record, IngestContext& context) override {
@@ -140,10 +144,11 @@ class ChromiumEvent final : public Ingestor {
 
   Result<Event> Parse(IngestContext& context, std::string& repaired_args) {
     const std::string_view text = context.PayloadToParse();
+    std::optional<ScannedEvent> scanned = context.prepared().event;
+    if (!scanned) scanned = ScanEvent(text);
     // Instants and inductor_compile are asked for their arguments; of everything else the few
     // members below are all that is needed.
-    if (const std::optional<ScannedEvent> scanned = ScanEvent(text);
-        scanned && (scanned->phase == 'B' || scanned->phase == 'E') &&
+    if (scanned && (scanned->phase == 'B' || scanned->phase == 'E') &&
         scanned->name != "inductor_compile") {
       Event event;
       event.name = scanned->name;

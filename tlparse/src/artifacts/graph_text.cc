@@ -39,8 +39,16 @@ Stage StageOf(std::string_view name) {
   return stage;
 }
 
+bool IsRunnable(std::string_view name) { return name == "fx_graph_runnable"; }
+
 class GraphTexts final : public Ingestor {
  public:
+  static void PrepareRecord(const RecordToPrepare& record, std::string& buffer,
+                            PreparedRecord& prepared) {
+    const bool is_runnable = IsRunnable(record.kind == "artifact" ? record.name : record.kind);
+    PrepareContent(is_runnable ? &NormalizeRunnable : &NormalizeGraph, record, buffer, prepared);
+  }
+
   void Prepare(TableSet& tables) override {
     tables.Use<GraphTextRow>();
     tables.Use<GraphNodeRow>();
@@ -60,7 +68,7 @@ class GraphTexts final : public Ingestor {
     const std::string_view name = record.kind == "artifact" ? record.name : record.kind;
     GraphState* graph = nullptr;
     std::optional<std::int64_t> content_id;
-    if (name == "fx_graph_runnable") {
+    if (IsRunnable(name)) {
       graph = &context.graphs().Open(record, context);
       content_id = PayloadContent(ContentKind::kText, &NormalizeRunnable, record, context, buffer_);
     } else {

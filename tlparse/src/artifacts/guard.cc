@@ -5,6 +5,7 @@
 
 #include "artifacts/artifact.h"
 #include "artifacts/common/json_members.h"
+#include "artifacts/common/payload_content.h"
 #include "artifacts/common/text/guard_tree.h"
 #include "artifacts/common/text/normalize.h"
 #include "artifacts/common/text/safe_text.h"
@@ -14,6 +15,12 @@ namespace {
 
 class Guards final : public Ingestor {
  public:
+  static void PrepareRecord(const RecordToPrepare& record, std::string& buffer,
+                            PreparedRecord& prepared) {
+    if (record.kind == "dynamo_cpp_guards_str")
+      PrepareContent(&NormalizeGuards, record, buffer, prepared);
+  }
+
   void Prepare(TableSet& tables) override {
     tables.Use<GuardRow>();
     tables.Use<GuardUseRow>();
@@ -26,9 +33,9 @@ class Guards final : public Ingestor {
         context.contents().OfPayload(ContentKind::kGuardTree, record.payload_id);
     if (!content_id) {
       const std::string_view text = context.Payload();
+      const Hash128 hash = PayloadHash(&NormalizeGuards, context, buffer_);
       const ContentId content =
-          context.contents().Intern(context.rows(), ContentKind::kGuardTree,
-                                    HashBytes(NormalizeGuards(text, buffer_)), record.id);
+          context.contents().Intern(context.rows(), ContentKind::kGuardTree, hash, record.id);
       if (content.is_new) AddTree(content.id, text, context);
       context.contents().LinkPayload(context.rows(), ContentKind::kGuardTree, record.payload_id,
                                      content.id);

@@ -49,6 +49,15 @@ class SummaryCache {
 
 class OutputCode final : public Ingestor {
  public:
+  // Not what graph_dump holds: which text that is, its metadata tell.
+  static void PrepareRecord(const RecordToPrepare& record, std::string& buffer,
+                            PreparedRecord& prepared) {
+    if (record.kind == "graph_dump" || record.payload.empty()) return;
+    PrepareContent(&NormalizeCode, record, buffer, prepared);
+    if (record.kind == "inductor_output_code")
+      prepared.code = std::make_shared<const CodeSummary>(SummarizeCode(record.payload));
+  }
+
   void Prepare(TableSet& tables) override {
     tables.Use<OutputCodeRow>();
     tables.Use<GraphTextRow>();
@@ -139,7 +148,9 @@ class OutputCode final : public Ingestor {
   std::shared_ptr<const CodeSummary> Summary(const Record& record, IngestContext& context) {
     std::shared_ptr<const CodeSummary> summary = summaries_.Find(record.payload_id);
     if (summary == nullptr) {
-      summary = std::make_shared<const CodeSummary>(SummarizeCode(context.Payload()));
+      summary = context.prepared().code;
+      if (summary == nullptr)
+        summary = std::make_shared<const CodeSummary>(SummarizeCode(context.Payload()));
       summaries_.Put(record.payload_id, summary);
     }
     return summary;

@@ -21,6 +21,7 @@ namespace tlparse {
 namespace {
 
 constexpr std::size_t kBufferBytes = 256 << 10;
+constexpr std::size_t kFirstBufferBytes = 4 << 10;  // of bytes that may be copied once more
 
 std::string SystemMessage(int error) { return std::generic_category().message(error); }
 
@@ -80,7 +81,8 @@ class RawFile {
 
   // At least `count` bytes in the buffer, fewer at the end of the file.
   Result<void> Fill(std::size_t count) {
-    if (buffer_.empty()) buffer_.resize(kBufferBytes);
+    if (buffer_.size() < kBufferBytes)
+      buffer_.resize(buffer_.empty() ? kFirstBufferBytes : kBufferBytes);
     if (end_ - begin_ >= count) return {};
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;

@@ -249,7 +249,7 @@ Result<void> Follower::Read(GrowingLog& log, FollowStep& step) {
 }
 
 Result<void> Follower::TypeWindow(FollowStep& step) {
-  RETURN_IF_ERROR(typing_->Type(window_, *rows_));
+  RETURN_IF_ERROR(typing_->Type(window_, {}, *rows_));
   for (const LogRecord& record : window_.records) {
     if (record.payload_is_new)
       new_payloads_.emplace_back(ToHex(record.payload_md5), record.payload_id);

@@ -50,10 +50,10 @@ Result<void> Pipeline::Run(std::vector<PipelineFile> files, const Hooks& hooks) 
 }
 
 void Pipeline::Work() {
-  WindowVerifier verifier(shared_);
+  Tools tools(shared_);
   Lock lock(mutex_);
   while (!error_) {
-    if (RunStage(lock, verifier)) continue;
+    if (RunStage(lock, tools)) continue;
     const bool is_idle = !is_reading_ && !is_typing_ && !is_writing_;
     if (is_idle && is_all_added_) break;
     changed_.wait(lock);
@@ -62,13 +62,13 @@ void Pipeline::Work() {
   freed_.notify_all();
 }
 
-bool Pipeline::RunStage(Lock& lock, WindowVerifier& verifier) {
+bool Pipeline::RunStage(Lock& lock, Tools& tools) {
   if (!is_writing_ && !typed_.empty()) {
     RunWrite(lock);
   } else if (IsReadyToType()) {
     RunType(lock);
   } else if (!read_.empty()) {
-    RunVerify(lock, verifier);
+    RunVerify(lock, tools);
   } else if (!is_reading_ && !is_all_read_ && !free_.empty() && HasRoom()) {
     RunRead(lock);
   } else if (!is_reading_ && !is_all_added_ && IsAllSettled()) {
@@ -114,10 +114,11 @@ void Pipeline::RunRead(Lock& lock) {
   changed_.notify_one();
 }
 
-void Pipeline::RunVerify(Lock& lock, WindowVerifier& verifier) {
+void Pipeline::RunVerify(Lock& lock, Tools& tools) {
   SlotPointer slot = Pop(read_);
   Unlocked(lock, Stage::kVerifying, &files_[slot->file], [&]() -> Result<void> {
-    verifier.Verify(slot->window);
+    tools.verifier.Verify(slot->window);
+    tools.preparer.Prepare(slot->window, slot->prepared);
     return {};
   });
   Count(*slot);
@@ -143,6 +144,7 @@ void Pipeline::RunWrite(Lock& lock) {
     const Result<void> inserted = writer_.Insert(slot->rows);
     slot->rows.Clear();
     slot->window.Clear();
+    slot->prepared.clear();
     return inserted;
   });
   is_writing_ = false;
@@ -231,7 +233,7 @@ Result<void> Pipeline::Type(SlotPointer slot) {
     typing_.BeginFile(file);
     typed_file_ = slot->file;
   }
-  RETURN_IF_ERROR(typing_.Type(slot->window, slot->rows));
+  RETURN_IF_ERROR(typing_.Type(slot->window, slot->prepared, slot->rows));
   const std::int64_t bytes_done = slot->bytes_done;
   if (slot->result) RETURN_IF_ERROR(EndFile(slot));
   if (hooks_->on_progress) hooks_->on_progress({bytes_done, typing_.record_count(), file.path});

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "base/stage_times.h"
+#include "import/record_preparer.h"
 #include "import/typing_stage.h"
 #include "log/record_reader.h"
 #include "log/window_settler.h"
@@ -62,6 +63,7 @@ class Pipeline {
     Slot(const TableSet& tables, bool is_of_spare) : is_spare(is_of_spare), rows(tables) {}
     const bool is_spare;  // for rows alone
     Window window;
+    std::vector<PreparedRecord> prepared;  // of the window's records
     RowBatch rows;
     std::uint64_t number = 0;  // of the window, over all files
     std::size_t file = 0;
@@ -75,12 +77,19 @@ class Pipeline {
   using Queue = std::deque<SlotPointer>;
   using Lock = std::unique_lock<std::mutex>;
 
+  // What each thread has of its own.
+  struct Tools {
+    explicit Tools(ReadShared& shared) : verifier(shared) {}
+    WindowVerifier verifier;
+    RecordPreparer preparer;
+  };
+
   // Until all is done or has failed, runs the stage nearest to the database that has work.
   void Work();
-  bool RunStage(Lock& lock, WindowVerifier& verifier);
+  bool RunStage(Lock& lock, Tools& tools);
   // One step of a stage; unlocked meanwhile.
   void RunRead(Lock& lock);
-  void RunVerify(Lock& lock, WindowVerifier& verifier);
+  void RunVerify(Lock& lock, Tools& tools);
   void RunType(Lock& lock);
   void RunWrite(Lock& lock);
   void RunAfterReading(Lock& lock);

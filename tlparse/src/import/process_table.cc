@@ -167,10 +167,11 @@ CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record
     // Events and context-free records inside the stretch belong to it as well.
     if (!traits.stands_alone || envelope.kind == "chromium_event") compile = process.synthetic;
   } else {
-    const std::string label = ids.Label();
-    compile = process.state.FindCompile(label);
+    const bool is_latest = process.latest != nullptr && process.latest->ids == ids;
+    compile = is_latest ? process.latest : process.state.FindCompile(ids.Label());
     if (compile == nullptr || IsFirstAgain(*compile, record))
-      compile = &MakeCompile(process, ids, label, record_id);
+      compile = &MakeCompile(process, ids, ids.Label(), record_id);
+    process.latest = compile;
   }
   if (compile == nullptr) return nullptr;
   compile->last_record_id = record_id;

@@ -54,6 +54,7 @@ struct Process {
   std::int64_t first_record_id = 0;
   std::int64_t last_record_id = 0;
   CompileState* synthetic = nullptr;  // open stretch of records without ids
+  CompileState* latest = nullptr;     // of the latest record with ids
   // As of the latest pause (TypingStage::PauseFile).
   std::int64_t paused_record_id = 0;
   std::optional<std::int64_t> paused_rank = {};

@@ -13,20 +13,18 @@ bool Matches(std::string_view key, std::string_view prefix, std::string_view suf
 }
 }  // namespace
 
-Router::Router(TableSet& tables) {
-  for (const Artifact* artifact : AllArtifacts()) {
-    ingestors_.push_back(artifact->create());
-    Ingestor* ingestor = ingestors_.back().get();
-    ingestor->Prepare(tables);
-    for (const ArtifactKey& declared : artifact->keys) {
+FamilyFinder::FamilyFinder() {
+  const std::span<const Artifact* const> families = AllArtifacts();
+  for (std::size_t family = 0; family < families.size(); ++family) {
+    for (const ArtifactKey& declared : families[family]->keys) {
       std::string_view key = declared.text;
       const bool is_artifact = key.starts_with(kArtifactPrefix);
       if (is_artifact) key.remove_prefix(kArtifactPrefix.size());
       if (const std::size_t star = key.find('*'); star != std::string_view::npos) {
         (is_artifact ? artifact_patterns_ : kind_patterns_)
-            .push_back({key.substr(0, star), key.substr(star + 1), ingestor});
+            .push_back({key.substr(0, star), key.substr(star + 1), family});
       } else {
-        (is_artifact ? artifacts_ : kinds_).emplace(key, ingestor);
+        (is_artifact ? artifacts_ : kinds_).emplace(key, family);
       }
     }
   }
@@ -37,29 +35,38 @@ Router::Router(TableSet& tables) {
   std::stable_sort(kind_patterns_.begin(), kind_patterns_.end(), longer);
 }
 
-Ingestor* Router::FindArtifact(std::string_view name) const {
-  if (auto found = artifacts_.find(name); found != artifacts_.end()) return found->second;
-  for (const Pattern& pattern : artifact_patterns_) {
-    if (name.size() >= pattern.prefix.size() + pattern.suffix.size() &&
-        name.starts_with(pattern.prefix) && name.ends_with(pattern.suffix)) {
-      return pattern.ingestor;
-    }
+std::optional<std::size_t> FamilyFinder::Find(const Keys& keys,
+                                              const std::vector<Pattern>& patterns,
+                                              std::string_view key) {
+  if (const auto found = keys.find(key); found != keys.end()) return found->second;
+  for (const Pattern& pattern : patterns)
+    if (Matches(key, pattern.prefix, pattern.suffix)) return pattern.family;
+  return std::nullopt;
+}
+
+std::optional<std::size_t> FamilyFinder::Find(std::string_view kind, std::string_view name) const {
+  if (kind != "artifact") return Find(kinds_, kind_patterns_, kind);
+  if (name.empty()) return std::nullopt;
+  return Find(artifacts_, artifact_patterns_, name);
+}
+
+Router::Router(TableSet& tables) {
+  for (const Artifact* artifact : AllArtifacts()) {
+    ingestors_.push_back(artifact->create());
+    ingestors_.back()->Prepare(tables);
   }
-  return nullptr;
+}
+
+Ingestor* Router::Find(std::string_view kind, std::string_view name) const {
+  const std::optional<std::size_t> family = finder_.Find(kind, name);
+  return family ? ingestors_[*family].get() : nullptr;
 }
 
 Ingestor* Router::Find(std::string_view kind, std::string_view name, TextId name_id) {
-  if (kind == "artifact") {
-    if (name.empty()) return nullptr;
-    const auto [entry, is_new] = by_name_.try_emplace(name_id, nullptr);
-    if (is_new) entry->second = FindArtifact(name);
-    return entry->second;
-  }
-  if (auto found = kinds_.find(kind); found != kinds_.end()) return found->second;
-  for (const Pattern& pattern : kind_patterns_) {
-    if (kind.starts_with(pattern.prefix) && kind.ends_with(pattern.suffix)) return pattern.ingestor;
-  }
-  return nullptr;
+  if (kind != "artifact" || name.empty()) return Find(kind, name);
+  const auto [entry, is_new] = by_name_.try_emplace(name_id, nullptr);
+  if (is_new) entry->second = Find(kind, name);
+  return entry->second;
 }
 
 bool IsKnownRecordKey(std::string_view key) {

@@ -1,7 +1,9 @@
 // Finds the ingestor of a record.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,6 +12,29 @@
 #include "artifacts/artifact.h"
 
 namespace tlparse {
+
+// Which family a record belongs to. Any thread.
+class FamilyFinder {
+ public:
+  FamilyFinder();
+  // Its place in AllArtifacts(); nothing: unknown.
+  std::optional<std::size_t> Find(std::string_view kind, std::string_view name) const;
+
+ private:
+  struct Pattern {
+    std::string_view prefix;  // at most one of them is empty
+    std::string_view suffix;
+    std::size_t family;
+  };
+  using Keys = std::unordered_map<std::string_view, std::size_t>;
+  static std::optional<std::size_t> Find(const Keys& keys, const std::vector<Pattern>& patterns,
+                                         std::string_view key);
+
+  Keys kinds_;
+  Keys artifacts_;
+  std::vector<Pattern> kind_patterns_;  // longest first
+  std::vector<Pattern> artifact_patterns_;
+};
 
 class Router {
  public:
@@ -21,18 +46,10 @@ class Router {
   const std::vector<std::unique_ptr<Ingestor>>& ingestors() const { return ingestors_; }
 
  private:
-  struct Pattern {
-    std::string_view prefix;  // at most one of them is empty
-    std::string_view suffix;
-    Ingestor* ingestor;
-  };
-  Ingestor* FindArtifact(std::string_view name) const;
+  Ingestor* Find(std::string_view kind, std::string_view name) const;
 
-  std::vector<std::unique_ptr<Ingestor>> ingestors_;
-  std::unordered_map<std::string_view, Ingestor*> kinds_;
-  std::unordered_map<std::string_view, Ingestor*> artifacts_;
-  std::vector<Pattern> artifact_patterns_;  // longest first
-  std::vector<Pattern> kind_patterns_;
+  FamilyFinder finder_;
+  std::vector<std::unique_ptr<Ingestor>> ingestors_;  // as AllArtifacts()
   std::unordered_map<TextId, Ingestor*> by_name_;
 };
 

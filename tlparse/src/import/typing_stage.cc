@@ -22,6 +22,8 @@ constexpr std::int64_t kRecordIdsOfLog = std::int64_t{1} << 32;
 constexpr int kMostRowsOfRecord = 100;  // in import_log
 }  // namespace
 
+const PreparedRecord TypingStage::kUnprepared{};
+
 TypingStage::TypingStage(TableSet& tables)
     : tables_(tables),
       texts_(tables),
@@ -113,10 +115,15 @@ void TypingStage::ReserveRecordIds() {
   next_record_id_ = next_range_ * kRecordIdsOfLog;
 }
 
-Result<void> TypingStage::Type(Window& window, RowBatch& rows) {
+Result<void> TypingStage::Type(Window& window, std::span<const PreparedRecord> prepared,
+                               RowBatch& rows) {
   rows_ = &rows;
   const std::int64_t first_record_id = next_record_id_;
-  for (const LogRecord& record : window.records) TypeRecord(record);
+  for (std::size_t index = 0; index < window.records.size(); ++index) {
+    prepared_ = index < prepared.size() ? &prepared[index] : &kUnprepared;
+    TypeRecord(window.records[index]);
+  }
+  prepared_ = &kUnprepared;
   AddFindings(window, first_record_id);
   return {};
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,8 +56,9 @@ class TypingStage final : public IngestContext {
   void Abandon();
   // The next log that is begun has a contiguous range of record ids.
   void ReserveRecordIds();
-  // Rows of one window; `window` and `rows` must live until the rows are written.
-  Result<void> Type(Window& window, RowBatch& rows);
+  // Rows of one window; `window` and `rows` must live until the rows are written. `prepared`: of
+  // its records, or empty.
+  Result<void> Type(Window& window, std::span<const PreparedRecord> prepared, RowBatch& rows);
   // Hands the full batch over to be written, and gives the next one; nullptr: writing has failed.
   using NextBatch = std::function<RowBatch*()>;
   // Rows known only at the end of a file: processes, compiles, graphs, the file itself. They are
@@ -88,6 +90,7 @@ class TypingStage final : public IngestContext {
   std::string_view KeptPayload(std::int64_t payload_id) override;
   void KeepPayload() override;
   void ReleasePayload(std::int64_t payload_id) override;
+  const PreparedRecord& prepared() const override { return *prepared_; }
   RowBatch& rows() override { return *rows_; }
   TextPool& texts() override { return texts_; }
   ContentRegistry& contents() override { return contents_; }
@@ -126,6 +129,8 @@ class TypingStage final : public IngestContext {
   void AddFileRow(const FileResult& result);
   std::optional<std::int64_t> RankOf(const ProcessState& process) const;
 
+  static const PreparedRecord kUnprepared;
+
   TableSet& tables_;
   TextPool texts_;
   ContentRegistry contents_;
@@ -150,6 +155,7 @@ class TypingStage final : public IngestContext {
   RowBatch* rows_ = nullptr;
   Record record_;
   const LogRecord* log_record_ = nullptr;
+  const PreparedRecord* prepared_ = &kUnprepared;
   Process* process_ = nullptr;
   std::int64_t local_us_ = 0;
   int logged_count_ = 0;  // rows of import_log
