@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the release and runs the benchmarks (tests/bench/bench_*.py), which print their tables.
 # usage: ./bench.sh [NAME] [options of the benchmark]     e.g. ./bench.sh ingest --quick
-# Without NAME all of them; --quick: small inputs. Needs about 6 GB in /dev/shm, with --quick 1 GB.
+# Without NAME it runs all of them; --quick: small inputs. Needs about 6 GB in /dev/shm, with --quick 1 GB.
 set -eu
 root=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in -h | --help) sed -n '2,4s/^# //p' "$0"; exit 0 ;; esac

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what is missing, builds build/bin/tlparse, and makes a report of the given logs
-# (a file, a directory, - for standard input) in tl_out/. Without arguments: of a bundled real trace.
+# Installs missing packages, builds build/bin/tlparse, and writes a report of the given logs
+# (a file, a directory, - for standard input) to tl_out/. Without arguments: of a bundled real trace.
 # TRACEKIT_OUT names another output directory.
 set -eu
 root=$(cd "$(dirname "$0")" && pwd)

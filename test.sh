@@ -1,13 +1,13 @@
 #!/bin/sh
-# Installs what is missing, builds everything and runs every test:
+# Installs missing packages, builds everything and runs every test:
 #   asan     the reader, its tests and the fuzz corpora under AddressSanitizer and UBSan (clang)
 #   dev      the library, the reader, the page and all tests, warnings are errors (g++)
 #   threads  the tests with the label threads, of reader and library, under ThreadSanitizer (clang; only their targets are built)
 #   tsan     all tests of reader and library under ThreadSanitizer
-#   long     the counts that a release is held to (label long; the other steps run short forms)
+#   long     the full counts that a release must pass (label long; the other steps run short forms)
 #   gpu      the check of libtrace::cuda on a machine with a GPU: installs nothing, exit code 77 without one (scripts/gpu-check.sh --help)
 # usage: ./test.sh [asan|dev|threads|tsan|long …] | gpu      (default: asan, dev, threads)
-# What fails is run once more, one test at a time, to show more about it. A test that passes then has still failed the run, unless
+# Failed tests are run again, one at a time, to show more about them. A test that passes then still fails the run, unless
 # tests/may_pass_on_rerun.txt names it with a reason.
 set -eu
 root=$(cd "$(dirname "$0")" && pwd)

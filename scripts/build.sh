@@ -1,7 +1,7 @@
 #!/bin/sh
-# Configures and builds one CMake preset (release, dev, asan, tsan, fuzz), with ccache where it is.
+# Configures and builds one CMake preset (release, dev, asan, tsan, fuzz), with ccache if it is installed.
 # usage: scripts/build.sh PRESET [cmake cache options…]
-# BUILD_TARGETS names what to build; without it everything is built.
+# BUILD_TARGETS names the targets to build; without it everything is built.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 preset=${1:?usage: scripts/build.sh PRESET [-DNAME=VALUE…]}

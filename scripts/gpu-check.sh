@@ -1,13 +1,13 @@
 #!/bin/sh
 # Runs the check of libtrace::cuda on a machine with an NVIDIA GPU and prints a page to keep (./test.sh gpu calls it).
 #
-#   scripts/gpu-check.sh                  builds the check with what is installed (nothing is installed by it), runs it
+#   scripts/gpu-check.sh                  builds the check with the installed packages (it installs nothing) and runs it
 #   scripts/gpu-check.sh --carry FOLDER   builds it so that it needs nothing but the C library, into FOLDER: copy that to the
 #                                         machine with the GPU and run FOLDER/gpu-check.sh there
 #
 # Building needs cmake, ninja or make, a C++20 compiler, pkg-config and OpenSSL's headers; no nvcc, no libtorch, no network. Running needs the
-# driver (libcuda.so.1) and CUPTI (libcupti.so; LIBTRACE_CUPTI=<file> if it lies in no usual place).
-# Exit code: 0 all is as it should be, 1 something is not, 2 it could not be built, 77 there is no GPU here.
+# driver (libcuda.so.1) and CUPTI (libcupti.so; LIBTRACE_CUPTI=<file> if it is in an unusual place).
+# Exit code: 0 success, 1 a check failed, 2 the build failed, 77 there is no GPU on this machine.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 program=$here/libtrace_gpu_check
@@ -60,7 +60,7 @@ trace=$(mktemp -d)
 trap 'rm -rf "$trace" ${log:+"$log"}' EXIT
 code=0
 TORCH_TRACE=$trace/log "$program" || code=$?
-# The second part, where tlparse is there: what was written reads back, with the kernels on the common clock.
+# The second part, if tlparse is available: reads the trace back, with the kernels on the common clock.
 if [ "$code" = 0 ] && "$reader" --version >/dev/null 2>&1; then
   printf '\n## Read back\n\n'
   "$reader" --strict "$trace/log" -o "$trace/out" >"$trace/said" 2>&1 || { cat "$trace/said"; exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that building (minimal) or building and testing everything (full) needs.
-# Looks first and installs only what is missing; a second run changes nothing. Debian 12 and newer.
+# Installs only missing packages; a second run changes nothing. Debian 12 and newer.
 set -eu
 
 usage() {
@@ -22,14 +22,14 @@ command -v dpkg-query >/dev/null || {
 root=$(cd "$(dirname "$0")/.." && pwd)
 missing=""
 
-# A library or other package that only the package manager can know of.
+# A library or other package that only the package manager can check.
 need_package() {
   for package; do
     state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing="$missing $package"
   done
 }
-# A tool: any way of having it is good, a version from elsewhere is never replaced.
+# A tool: it may be installed in any way; a version from elsewhere is never replaced.
 need_command() {
   command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
 }
@@ -46,7 +46,7 @@ if [ -e "$root/viewer/package.json" ]; then
   need_package ca-certificates
 fi
 
-# The compiler runtime (sanitizers, libFuzzer) is named after the version that "clang" stands for.
+# The compiler runtime (sanitizers, libFuzzer) is named after the version that "clang" refers to.
 clang_runtime() {
   version=$(clang++ -dumpversion 2>/dev/null | cut -d. -f1)
   [ -n "$version" ] || version=$(apt-cache depends clang 2>/dev/null |
@@ -112,7 +112,7 @@ if [ "$set_name" = full ]; then # needs to know the clang that was just installe
   [ -z "$runtime" ] || need_package "$runtime"
   install_missing
 fi
-# Not every release has a ClickHouse server; the tests that want one are skipped without it. It must not
+# Not every release has a ClickHouse server; the tests that need one are skipped without it. It must not
 # start as a service: the tests start their own.
 install_clickhouse() {
   [ -x /usr/sbin/clickhouse-server ] || command -v clickhouse-server >/dev/null 2>&1 && return 0

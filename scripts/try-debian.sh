@@ -3,9 +3,9 @@
 # usage: scripts/try-debian.sh SUITE FOLDER [cmake cache options…]
 #        e.g. sudo scripts/try-debian.sh trixie /var/tmp/trixie      (libtorch 2.6)
 #             sudo scripts/try-debian.sh sid /var/tmp/sid            (2.14)
-# Needs root, debootstrap, 7 GB in FOLDER. What is committed is built. A second run reuses the folder. Packages come
+# Needs root, debootstrap, 7 GB in FOLDER. It builds the committed state. A second run reuses the folder. Packages come
 # from the mirror of this machine's own apt (MIRROR=<address> for another). Writes FOLDER and FOLDER.log only.
-# CMAKE_BUILD_PARALLEL_LEVEL=1 leaves the other cores to others.
+# CMAKE_BUILD_PARALLEL_LEVEL=1 keeps the other cores free.
 # shellcheck disable=SC2016  # formats of apt and dpkg, not of the shell
 set -eu
 suite=${1:?usage: scripts/try-debian.sh SUITE FOLDER [cmake cache options…]}

@@ -1,4 +1,4 @@
-"""Writes docs/findings.md: what `tlparse findings` says first of every recorded job, beside what was planted, and screens.
+"""Writes docs/findings.md: the first finding of every recorded job with the planted fault, and screens.
 
 findings_page.py TLPARSE SHARED > docs/findings.md        SHARED: the folder with jobs/ and traces/
 """
@@ -36,9 +36,9 @@ JOBS = {
 }
 SCREENS = {"A crash": "jobs/crash_in_compile/logs", "A hang": "jobs/hang_in_compile/logs", "A restart": "jobs/restart_elastic/logs",
            "A cold rank": "jobs/one_rank_cold/logs"}
-BEGIN = """# What is said of recorded jobs
+BEGIN = """# Findings of recorded jobs
 
-`tests/analysis/findings_page.py` writes this page. The first finding of each job stands beside what was planted in it. "nothing above a note" leaves out the kinds
+`tests/analysis/findings_page.py` writes this page. The table has the first finding of each job and the fault that was planted in it. "nothing above a note" leaves out the kinds
 that a healthy job may have (`recompiles`, `graph_break`, `cache_bypassed`, `import_errors`).
 
 | recording | planted | first finding |

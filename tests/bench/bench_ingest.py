@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How fast tlparse ingests, each figure beside the machine's floor measured in the same run.
+"""Measures the ingest rate of tlparse, and the machine's floor in the same run.
 
 Builds logs of the given size from the bundled real traces: 1 and 64 files, all payloads distinct
-or the same ones again and again. The floor is one core reading the files in blocks of 1 MiB and
+or repeated. The floor is one core reading the files in blocks of 1 MiB and
 computing one MD5 over all their bytes (floor.cc), just before and just after each ingest. Input
-and output lie in memory (/dev/shm). Prints the tables, and what the project aims at. On a machine
-that does other work as well, rates vary; the CPU seconds of an ingest vary less.
+and output are in memory (/dev/shm). Prints the tables and the project's targets. On a machine
+with other load rates vary; the CPU seconds of an ingest vary less.
 """
 
 import argparse

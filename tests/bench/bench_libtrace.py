@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What emitting costs the program that is traced, each figure beside its baseline of the same run.
+"""Measures the cost of emitting for the traced program, with baselines of the same run.
 
 Runs libtrace_bench and, where it was built, libtrace_torch_bench (Google Benchmark), repetitions interleaved at
 random. Times are CPU times of the calling thread, kernel included, the minimum of the repetitions each: other programs
-on the machine can only add. Rates of several threads are by the clock on the wall. Files lie in memory (/dev/shm).
+on the machine can only add. Rates of several threads are by wall-clock time. Files are in memory (/dev/shm).
 """
 
 import argparse

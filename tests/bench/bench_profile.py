@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Profiles: into the database, and the question what lines cost, beside what `json.load` alone takes for the same file in the same run.
+"""Measures the ingest of profiles and `tlparse cost`, and `json.load` alone for the same file in the same run.
 
 usage: bench_profile.py [--megabytes N] [--of frames|ops] [--no-baseline]
 
-The profile is made of a recording, repeated with times and ids that go on: of fixtures/runs/p_graph_breaks, nearly all Python frames, or of
-p_mlp_train, nearly all ops, each of which becomes a row. TLPARSE names the program. Prints CPU seconds (user and system) and the greatest
-memory; judges nothing.
+The profile is made of a recording, repeated with increasing times and ids: of fixtures/runs/p_graph_breaks, nearly all Python frames, or of
+p_mlp_train, nearly all ops, each of which becomes a row. TLPARSE names the program. Prints CPU seconds (user and system) and the maximum
+memory; asserts nothing.
 """
 
 import argparse

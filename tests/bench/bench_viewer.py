@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long people wait for the report's page, in headless Chromium: a table of first view, interactions and scrolling.
+"""Measures waiting times of the report's page in headless Chromium: a table of first view, interactions and scrolling.
 
 Reports of a log of 200 MB, of a job of 64 ranks (tests/tools), and of a log whose lists have 100,000 rows; each opened from file://
 and from `tlparse serve`. The times are the browser's own (tests/viewer/bench.mjs).

@@ -8,7 +8,7 @@ run by `tlparse --run job --db DATABASE`, and removed; then the records and payl
 that the database stays small. Everything else is what the importer wrote.
 
 --verify compares the database, table by table and row by row, with one that the same logs were ingested into at once.
-DATABASE.plan.json tells what was planted where.
+DATABASE.plan.json lists the planted divergences.
 """
 import argparse
 import collections

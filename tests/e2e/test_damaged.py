@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What only whole, large or compressed logs show of damage; the kinds of damage themselves are in fixtures/corrupt."""
+"""Damage that needs whole, large or compressed logs; the kinds of damage themselves are in fixtures/corrupt."""
 
 import hashlib
 import subprocess

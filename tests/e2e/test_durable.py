@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a power cut leaves: data reaches the disk before a name points to it, and the name after it.
+"""Power failures: data reaches the disk before a name points to it, and the name after it.
 
 Environment: TRACE_SYNCS_LIBRARY is the library of trace_syncs.cc.
 """

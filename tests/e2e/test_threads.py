@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--threads: the same database and the same report whatever the number of threads."""
+"""--threads: the same database and the same report for any number of threads."""
 
 import glob
 import gzip

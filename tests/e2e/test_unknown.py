@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""import-log --unknown: a log of a PyTorch that nobody has seen, and the bundled logs, whose names are all known."""
+"""import-log --unknown: a log of a made-up PyTorch, and the bundled logs, whose names are all known."""
 
 import hashlib
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tlparse watch: logs that grow, are rewritten or go; whatever happened, the database equals a fresh ingest."""
+"""tlparse watch: logs that grow, are rewritten or removed; in every case the database equals a fresh ingest."""
 
 import gzip
 import json

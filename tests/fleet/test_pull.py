@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tlparse pull from real servers: what comes back is what was pushed, or nothing."""
+"""tlparse pull from real servers: the result is what was pushed, or nothing."""
 
 import http.server
 import os

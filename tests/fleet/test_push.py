@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tlparse push into real servers: whole or nothing, once however often."""
+"""tlparse push to real servers: all or nothing is visible, and a repeated push changes nothing."""
 
 import os
 import shutil

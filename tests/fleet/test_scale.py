@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Histories, hosts and kills in numbers, on a real server. Short forms by default.
 
-TRACEKIT_LONG=1: the counts that a release is held to: 20 million lookups of 1,080 runs, 1,000 hosts at once, 100 kills of client and
+TRACEKIT_LONG=1: the counts that a release must pass: 20 million lookups of 1,080 runs, 1,000 hosts at once, 100 kills of client and
 server. The times of the answers are printed, not asserted.
 """
 

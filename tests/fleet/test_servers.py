@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Accounts, TLS, full disks and dead shards: what is refused is said, and no half run is ever visible."""
+"""Accounts, TLS, full disks and dead shards: refusals are reported, and a part of a run is never visible."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The GPU check itself, where there is no GPU: against stand-ins of the driver and of CUPTI it finds everything right, without a driver it is
-skipped, and it finds what is wrong.
+"""The GPU check itself, where there is no GPU: against stand-ins of the driver and of CUPTI it succeeds, without a driver it is
+skipped, and it reports errors.
 
 usage: test_gpu_check.py PROGRAM STAND_IN SOURCE_DIRECTORY
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Holds every record of the given logs against the JSON Schemas of what libtrace emits.
+"""Validates every record of the given logs against the JSON Schemas of what libtrace emits.
 
 usage: check_schemas.py SCHEMA_DIRECTORY LOG_DIRECTORY [--all]
 
 Exit status 1 if a record has no schema or does not fit it; with --all also if a schema was not used. A
-record key with the prefix `user_` or `detail_` belongs to somebody else.
+record key with the prefix `user_` or `detail_` is of another program.
 """
 import json
 import pathlib

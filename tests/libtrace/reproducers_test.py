@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles the programs that once showed a defect, unchanged, runs them, and looks for what was wrong.
+"""Compiles the programs that once showed a defect, unchanged, runs them, and checks for the defect.
 
 usage: reproducers_test.py BUILD_DIRECTORY SOURCE_DIRECTORY
 
-The programs lie beside the repository (../shared/defects/libtrace); without them the test is skipped (77).
+The programs are next to the repository (../shared/defects/libtrace); without them the test is skipped (77).
 """
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Everything that libtrace can emit, read back by tlparse --strict: the rows are what emit_everything.cc put in, and
-the only complaint is of the record that it lost on purpose.
+the only warning is about the record that it lost on purpose.
 
 usage: test_round_trip.py EMIT_EVERYTHING TLPARSE [unittest arguments]
 """

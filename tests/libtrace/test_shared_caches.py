@@ -1,4 +1,4 @@
-"""What tlparse says of caches that processes share: a race for one key whose first process is killed, and a remote
+"""Output of tlparse for caches that processes share: a race for one key whose first process is killed, and a remote
 store that does not answer. test_shared_caches.py REDIS_TEST TLPARSE; skipped where no redis-server is installed."""
 import json
 import os

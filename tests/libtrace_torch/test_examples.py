@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example programs, from their run to the answers: what they plant must be found, and nothing else be odd.
+"""The example programs, from their run to the answers: the planted problems must be found, and nothing else.
 
 usage: test_examples.py SOURCE_DIRECTORY TLPARSE FOLDER_OF_EXAMPLES [unittest arguments]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the tree promises about itself: the direction of includes, headers that stand alone, a
-schema that explains its columns, no places of one machine, three files for every artifact family.
+"""Rules of the source tree: the direction of includes, headers that compile alone, a
+schema that describes its columns, no paths of one machine, three files for every artifact family.
 
 usage: test_structure.py [--compiler CXX]     without a compiler the headers are not compiled
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes, from the bundled real traces, the traces of which there is no real sample.
+"""Derives traces for which there is no real sample from the bundled real traces.
 
 Writes OUT/<name>.log and OUT/<name>.expected.json: counts by construction, and queries with the
 rows they must answer on a database of that log. Covers several processes in one file, merged job

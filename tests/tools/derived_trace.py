@@ -1,4 +1,4 @@
-"""What derive_traces.py writes with: one derived trace, and what it must be read as.
+"""Used by derive_traces.py: one derived trace, and the expected result of reading it.
 
 Counts are kept while lines are written, so that they follow from the construction and not from
 reading the result.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Builds large logs for benchmarks from the bundled real traces.
 
-repeated: the traces of two multi-rank jobs and a training run, again and again, as a job of many
+repeated: the traces of two multi-rank jobs and a training run, repeated as a job of many
           equal ranks writes them: own pid, rank and microseconds, the same payloads.
-distinct: all bundled traces, every payload changed and hashed anew so that no two are equal:
+distinct: all bundled traces, every payload changed and hashed again so that no two are equal:
           times of events, sources of guards, components of cache keys; at least a comment (text)
           or white space at the end (JSON). What has to agree within a log does: cache keys (of a
           lookup's event and artifact), names of kernels, the code of one key.

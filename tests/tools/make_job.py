@@ -12,11 +12,11 @@ Planted on ranks spread over the job, one kind each (the default: as many as lea
   collective  one collective more in one graph, in schedule and generated code
   graph       one compile missing
   build       another torch build: version, torch_version component, six config values
-  order       two graphs executed the other way round
+  order       two graphs executed in reverse order
   no_log      no log at all
 
 --slim leaves out records that no answer reads (chromium events, interned strings, guards), for large N.
-DIRECTORY/plan.json tells kind, rank and what an answer has to name.
+DIRECTORY/plan.json has kind, rank and what an answer must name.
 """
 import argparse
 import base64

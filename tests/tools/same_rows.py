@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """same_rows.py A.db B.db: whether two databases hold the same rows, ids and times of the ingest aside.
 
-Ids are compared by what they refer to: a column that REFERENCES a table stands for the row there, whose own ids are resolved likewise.
+Ids are compared by what they refer to: a column that REFERENCES a table is replaced by the row there, whose own ids are resolved likewise.
 Left out: what names the ingest itself (run), which of several records content was first derived from (and so the addresses in its
 guards and components), and how component sets are stored (differences from an earlier one: the view cache_component is compared instead). Exit code 1 with the first differences.
 """

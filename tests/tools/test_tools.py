@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The test tools tested: counting agrees with construction, derived bytes are reproducible."""
+"""Tests of the test tools: counting agrees with construction, derived bytes are reproducible."""
 
 import glob
 import hashlib

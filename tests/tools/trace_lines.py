@@ -6,8 +6,8 @@ compared. A log is split at LF and nowhere else. A header is a line of the form
     V1121 08:30:01.124000 4242 torch/_x.py:28] {"str": ["a.py", 0]}
 
 and its payload is the run of lines that start with TAB right below it, without that TAB, joined
-with LF. Foreign lines may stand between them as long as the payload's hash is not reached. Payload
-lines that follow anything else belong to nobody.
+with LF. Foreign lines may be between them as long as the payload's hash is not reached. Payload
+lines that follow anything else belong to no record.
 """
 
 import gzip

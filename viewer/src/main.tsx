@@ -87,8 +87,8 @@ function prepareRoute({ path, query }: Route): Promise<unknown> | undefined {
   return text && !loadedText(text) ? loadText(text) : undefined;
 }
 
-// Draws what is likely to be asked for where nobody sees it, a view in each idle moment: of code that runs for the first time the browser
-// has more to do than run it, and on busy cores that takes longer than the view itself.
+// Draws likely next views invisibly, one in each idle moment: the browser must compile code that runs for the first time,
+// and on busy cores that takes longer than the view itself.
 async function drawAhead(model: Model): Promise<void> {
   const first = model.compiles[0];
   if (first) await loadBlock('compile', first.id).catch(() => undefined);

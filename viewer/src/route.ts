@@ -1,5 +1,5 @@
-// Every view is a location.hash (#/path?name=value): it works the same from file:// and over HTTP, can be pasted to a colleague, and
-// back and forward walk through it.
+// Every view is a location.hash (#/path?name=value): it works the same from file:// and over HTTP, can be shared, and back and
+// forward work.
 import { useEffect, useState } from 'preact/hooks';
 
 export interface Route {
@@ -30,7 +30,7 @@ export function href(path: (string | number)[], query: Query = {}): string {
 
 let askedFor = 0; // views, of which the last counts
 
-// Shows a view at once: the browser tells of its own changes of the address a task and often a frame later.
+// Shows a view at once: the browser reports its own changes of the address a task and often a frame later.
 function show(target: string): void {
   askedFor++;
   document.querySelector('main')?.removeAttribute('aria-busy');
@@ -41,7 +41,7 @@ function show(target: string): void {
 type Prepare = (route: Route) => Promise<unknown> | undefined;
 let prepare: Prepare | undefined;
 
-// Shows a view with its data, if they are not long in coming: the view of before is drawn over once, not by a half empty one first.
+// Shows a view with its data, if they load quickly, so that a half empty view is not drawn first.
 export function go(target: string): void {
   const ready = prepare?.(parseRoute(target));
   if (!ready) return show(target);
@@ -58,8 +58,8 @@ export function go(target: string): void {
   void Promise.race([ready.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, 80))]).then(showIfStillAsked);
 }
 
-// Follows links as far as they are followed in this window. `prepareRoute` loads what a view needs, from when the mouse goes down on it;
-// it tells nothing if all is there.
+// Handles links that open in this window. `prepareRoute` loads the data of a view as soon as the mouse button is pressed on its link;
+// it returns nothing if all is loaded.
 export function followLinks(prepareRoute: Prepare): void {
   prepare = prepareRoute;
   const targetOf = (event: MouseEvent): string | undefined => {

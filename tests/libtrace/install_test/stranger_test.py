@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What somebody does who has never seen this repository: installs libtrace into an empty folder, static and
+"""The steps of a new user: installs libtrace into an empty folder, static and
 shared, and builds its examples against it with pkg-config and CMake, from C, C++17, C++20 and Python.
 
 usage: stranger_test.py BUILD_DIRECTORY SOURCE_DIRECTORY

@@ -1,4 +1,4 @@
-// Records of a compile as the artifacts people know them by.
+// Records of a compile under the names of their artifacts.
 import { memberText } from '../lib/json';
 import type { Chunks } from './chunks';
 import { loadBlock, type Compile, type TextRef } from './model';
@@ -27,7 +27,7 @@ export interface Artifact {
 type RecordTable = Chunks['compile']['record'] | Chunks['process']['record'];
 type MetadataTable = Pick<RecordTable, 'kind' | 'envelope' | 'metadata'>;
 
-// What stands under the record key, as in the log; where that is not strict JSON, as the database repaired it.
+// The value of the record key, as in the log; if that is not strict JSON, as repaired in the database.
 export function metadataText(table: MetadataTable, i: number): string | null {
   const [repaired, envelope, kind] = [table.metadata[i], table.envelope[i], table.kind[i]];
   if (repaired !== null) return repaired;

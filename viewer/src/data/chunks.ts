@@ -120,7 +120,7 @@ export function load<S extends Stem>(stem: S, part?: string | number): Promise<C
   return entry.promise as Promise<Chunks[S]>;
 }
 
-// What is already here, without waiting.
+// Returns what is already loaded, without waiting.
 export function loaded<S extends Stem>(stem: S, part?: string | number): Chunks[S] | undefined {
   return entries.get(part === undefined ? stem : `${stem}/${part}`)?.value as Chunks[S] | undefined;
 }

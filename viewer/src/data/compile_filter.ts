@@ -1,9 +1,9 @@
-// Which compiles a typed filter matches.
+// Finds the compiles that match a filter.
 import { parseFilter } from '../lib/filter';
 import { cacheStates, type Compile } from './model';
 
 const searchTexts = new WeakMap<Compile, string>();
-// What the words of a filter are looked for in.
+// The texts in which the words of a filter are searched.
 export function searchText(compile: Compile): string {
   let text = searchTexts.get(compile);
   if (text === undefined) {

@@ -1,4 +1,4 @@
-// What export and draft export recorded, taken out of the records' metadata.
+// Records of export and draft export, from the metadata of the records.
 import { members, textOf } from '../lib/json';
 import { metadataText } from './artifact';
 import type { Chunks } from './chunks';

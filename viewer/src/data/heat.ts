@@ -1,9 +1,9 @@
-// Measured time of one graph, by what its texts show: kernels (lines of the generated code), post-grad nodes, Python lines.
+// Measured time of one graph, by the lines of its texts: kernels (lines of the generated code), post-grad nodes, Python lines.
 import { load, type Chunks } from './chunks';
 import { rowsWhere, type Compile, type Model } from './model';
 import { measuredProfiles, type Profile } from './profiles';
 
-// The time of all kernels that the profile counts is `totalUs`: what shares are of.
+// `totalUs` is the time of all kernels that the profile counts; shares are parts of it.
 export interface Heat {
   profile: Profile;
   cost: Chunks['cost'];

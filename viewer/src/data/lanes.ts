@@ -1,5 +1,5 @@
-// What the timeline draws: a lane per process with its Chromium events, and lanes of what a profile saw of it. Slices that are open at
-// once stand below each other.
+// The lanes of the timeline: one per process with its Chromium events, and lanes of its profiles. Slices that are open at the same time
+// are drawn below each other.
 import { useEffect, useState } from 'preact/hooks';
 import { load, type Chunks } from './chunks';
 import type { Model, Process } from './model';
@@ -55,7 +55,7 @@ function colorOf(name: string): number {
 }
 
 export function layOut(rows: Row[], of: Pick<Lane, 'title' | 'about' | 'process' | 'profile'>): Lane {
-  // By start, what contains others first.
+  // By start; a slice that contains others comes first.
   rows.sort((a, b) => a.start - b.start || b.length - a.length);
   const n = rows.length;
   const lane: Lane = { ...of, names: rows.map((row) => row.name), start: new Float64Array(n), length: new Float64Array(n), depth: new Uint8Array(n), color: new Uint8Array(n), id: Int32Array.from(rows, (row) => row.id), compileId: rows.map((row) => row.compileId), phase: rows.map((row) => row.phase), depths: 1, longest: new Float64Array(maxDepth), byDepth: [] };
@@ -110,7 +110,7 @@ export interface Wanted {
   profile: number | null;
 }
 
-// The lanes of all processes, or of one, as far as they are loaded.
+// The loaded lanes of all processes, or of one.
 export function useLanes(model: Model, { process: only, profile: onlyProfile }: Wanted): Lanes {
   const [state, setState] = useState<Lanes>({ lanes: [], loaded: 0, total: 1, profiles: [], others: 0 });
   useEffect(() => {

@@ -1,4 +1,4 @@
-// The run as objects: what the pages ask for, joined from the chunks index and compiles.
+// The run as objects for the pages, joined from the chunks index and compiles.
 import { whenIdle } from '../lib/schedule';
 import type { Profile } from './profiles';
 import { load, loaded, useAsync, type Chunks, type Pending, type Stem } from './chunks';
@@ -227,7 +227,7 @@ export async function loadModel(): Promise<Model> {
   return (model ??= build(index, compiles));
 }
 
-// Loads what most pages ask for while nobody waits; not of a run so large that it would hold up what is asked for. Tells whether it did.
+// Loads the data of most pages in idle time, unless the run is so large that this would delay requested data. Returns whether it did.
 export async function loadAhead(model: Model): Promise<boolean> {
   if (model.compiles.length > 20_000) return false;
   for (const stem of ['findings', 'problems', 'cache', 'graphs', 'kernels', 'schedules'] as Stem[]) {
@@ -300,7 +300,7 @@ export async function loadText(ref: TextRef): Promise<LoadedText> {
   return findText(await load('text', textPart(index, ref)), ref.hash);
 }
 
-// What is already here, without waiting.
+// Returns what is already loaded, without waiting.
 export function loadedText(ref: TextRef): LoadedText | undefined {
   const index = loaded('index');
   const chunk = index && loaded('text', textPart(index, ref));

@@ -1,4 +1,4 @@
-// Profiles and recorder dumps of the run: what each measured, and how well.
+// Profiles and recorder dumps of the run: what each measured, and its problems.
 import { loaded, type Chunks } from './chunks';
 import { plural, duration, baseName } from '../lib/format';
 import type { Model, Process } from './model';
@@ -95,7 +95,7 @@ export function windowText(cost: Chunks['cost']): string {
   return steps > 0 ? `${plural(steps, 'step')}${which}, ${duration(w.window_us[0])}` : `the whole profile, ${duration(w.window_us[0])}: it marks no steps`;
 }
 
-// What one has to know before trusting its numbers; nothing if there is nothing.
+// Caveats about its numbers; empty if there are none.
 export function caveatsOf(profile: Profile): string[] {
   const caveats: string[] = [];
   if (profile.problems > 0) caveats.push(`The file is damaged or incomplete (${plural(profile.problems, 'entry', 'entries')} in the import log, the first: ${profile.problem}). What is lost is not counted.`);

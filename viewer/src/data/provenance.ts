@@ -1,4 +1,4 @@
-// What belongs together, from a Python line to a kernel: source line ↔ pre-grad node ↔ post-grad node ↔ kernel, many to many.
+// Links from a Python line to a kernel: source line ↔ pre-grad node ↔ post-grad node ↔ kernel, many to many.
 import type { Artifact } from './artifact';
 import type { Chunks } from './chunks';
 import { rowsWhere } from './model';
@@ -107,8 +107,8 @@ export function buildLinks(chunk: Chunks['provenance'], contentId: number, pre: 
   return links;
 }
 
-// Everything that belongs to an entity: from it towards the kernels, and from it towards the source, never back again (a fused kernel
-// would otherwise light up every line that it shares nothing with).
+// Everything linked to an entity: from it towards the kernels, and from it towards the source, never back again (a fused kernel
+// would otherwise mark unrelated lines).
 export function related(links: Links, entity: string): Set<string> {
   const found = new Set<string>([entity]);
   for (const direction of [links.left, links.right]) {
@@ -137,7 +137,7 @@ export interface Panes {
   code: Artifact | null;
 }
 
-// The texts that a graph's provenance speaks of.
+// The texts that a graph's provenance links.
 export function panesOf(artifacts: Artifact[], graphId: number, codeRecordId: number | null): Panes {
   const code = artifacts.find((artifact) => artifact.recordId === codeRecordId) ?? artifacts.find((artifact) => artifact.graphId === graphId && artifact.kind === 'inductor_output_code') ?? null;
   const limit = code?.recordId ?? Infinity;

@@ -1,11 +1,11 @@
-// Ranks side by side: which compiles are the same piece of work, and which ranks did the same.
+// Comparison of ranks: which compiles correspond, and which ranks are equal.
 import type { Chunks } from './chunks';
 import { remember } from '../lib/remember';
 import { whenIdle } from '../lib/schedule';
 import { load } from './chunks';
 import type { CacheState, Compile, Model, Process } from './model';
 
-// One compile as the ranks of the job see it.
+// One compile of the job; each rank has its own.
 export interface Slot {
   key: string;
   title: string;
@@ -104,7 +104,7 @@ export interface KeyComparison {
   differences: ComponentDifference[];
 }
 
-// A component that names a device is stored once for all: without a hash, and with this in the place of the index.
+// A component that names a device is stored once for all ranks: without a hash, and with this instead of the index.
 const deviceMark = '\uFFFC';
 
 async function loadComponents(ids: Iterable<number>) {
@@ -113,7 +113,7 @@ async function loadComponents(ids: Iterable<number>) {
   return Promise.all([...blocks].map((block) => load('components', block)));
 }
 
-// Loads what compareKeys needs, if it is not much, while nobody waits.
+// Loads the data of compareKeys in idle time, if it is not much.
 export function loadKeysAhead(): void {
   whenIdle(async () => {
     const sets = await load('sets').catch(() => undefined);
@@ -190,7 +190,7 @@ export function collectiveSequences(model: Model, chunk: Chunks['schedules'], wi
     else ops.set(content!, [i]);
   });
   const t = chunk.schedule_use;
-  // What a graph's code calls, which is there on a cache hit too and tells sizes and groups; else the scheduler's list of names.
+  // The calls in a graph's code, which is logged on a cache hit too and has sizes and groups; else the scheduler's list of names.
   const fromCode = new Set<number>();
   t.graph_id.forEach((graph, i) => graph !== null && t.is_code[i] === 1 && fromCode.add(graph));
   const sequences = new Map<Process, Sequence>();

@@ -1,4 +1,4 @@
-// What a profile saw, as lanes of the timeline below those of its process.
+// The slices of a profile, as lanes of the timeline below those of its process.
 import { load, type Chunks } from './chunks';
 import { layOut, type Lane, type Row } from './lanes';
 import type { Model } from './model';
@@ -16,7 +16,7 @@ function titleOf(t: Table, track: number): string {
   return t.track.tid[track] === null ? kind : `${kind} ${t.track.tid[track]}`;
 }
 
-// Graphs are called by their compile; the profile names them by the key of a cache.
+// Graphs are named by their compile; the profile names them by a cache key.
 function graphNames(model: Model, graphs: Chunks['graphs']): Map<number, string> {
   const g = graphs.graph;
   return new Map(g.id.map((id, i) => [id!, [model.compileById.get(g.compile_id[i]!)?.title, g.direction[i]].filter(Boolean).join(' ')]));

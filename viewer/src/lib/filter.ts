@@ -1,4 +1,4 @@
-// Filters as people type them: words that must all occur; key:value asks one column, -word excludes.
+// Filters of search fields: words that must all occur; key:value asks one column, -word excludes.
 
 export interface Filter {
   matches: (texts: string, column: (key: string) => string | undefined) => boolean;

@@ -4,7 +4,7 @@ export function duration(us: number | null | undefined, isOffset = false): strin
   const sign = us < 0 ? '−' : isOffset ? '+' : '';
   const value = Math.abs(us);
   const digits = (number: number) => (number >= 99.95 ? number.toFixed(0) : number >= 9.995 ? number.toFixed(1) : number.toFixed(2));
-  // What would be rounded up to 1000 is one of the next unit.
+  // A value that would be rounded up to 1000 is one of the next unit.
   if (value >= 59.95e6) {
     const seconds = Math.round(value / 1e6);
     return `${sign}${Math.floor(seconds / 60)} min ${seconds % 60} s`;
@@ -15,7 +15,7 @@ export function duration(us: number | null | undefined, isOffset = false): strin
   return `${sign}${Number.isInteger(value) || value >= 99.95 ? Math.round(value) : digits(value)} µs`;
 }
 
-// A moment of an axis whose marks are `stepUs` apart: as many digits as tell two marks from each other.
+// A time on an axis whose marks are `stepUs` apart, with enough digits to distinguish two marks.
 export function mark(us: number, stepUs: number): string {
   const value = Math.abs(us);
   if (value < stepUs / 1000) return '0';
@@ -42,7 +42,7 @@ export function count(value: number | null | undefined): string {
   return value === null || value === undefined ? '' : grouped.format(value);
 }
 
-// 0.1234 is "12.3 %"; what is not nothing is never "0 %".
+// 0.1234 is "12.3 %"; only zero is "0 %".
 export function percent(share: number): string {
   const value = share * 100;
   return value > 0 && value < 0.05 ? '< 0.1 %' : `${value.toFixed(1)} %`;
@@ -88,14 +88,14 @@ export function shorten(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
-// What a reason of several lines says first: its first line, and the next one where the first only announces it.
+// The start of a reason of several lines: its first line, and the next one if the first only introduces it.
 export function headline(text: string | null): string {
   const [first, ...rest] = (text ?? '').split('\n');
   const next = first.endsWith(':') ? rest.find((line) => line.trim() !== '') : undefined;
   return next === undefined ? first : `${first} ${next.trim()}`;
 }
 
-// The cause of a graph break: what its reason says behind the sentence with which Dynamo announces every one of them.
+// The cause of a graph break: its reason after the sentence with which Dynamo introduces every one.
 export function causeOf(reason: string | null): string {
   const lines = (reason ?? '').split('\n').map((line) => line.trim());
   const announced = lines.findIndex((line) => /^Graph Break Reason:|^Encountered graph break when attempting to trace/i.test(line));
@@ -104,7 +104,7 @@ export function causeOf(reason: string | null): string {
   return own || lines.slice(announced + 1).find((line) => line !== '') || headline(reason);
 }
 
-// JSON with line breaks; anything else as it is.
+// JSON with line breaks; any other text unchanged.
 export function prettyJson(text: string): string {
   const start = text.trimStart()[0];
   if (start !== '{' && start !== '[') return text;

@@ -1,4 +1,4 @@
-// JSON text without a full parse: numbers keep all their digits, and what is not asked for is skipped.
+// JSON text without a full parse: numbers keep all their digits, and members that are not requested are skipped.
 
 // The texts of the members of the object that `json` is, by name (of several of one name, the last); empty if it is no object. Of a
 // text that is cut off, the members before the cut; the last of them is as long as the text is.
@@ -22,7 +22,7 @@ export function memberText(json: string, name: string): string | null {
   return members(json).get(name) ?? null;
 }
 
-// A value as text: strings without their quotes, null and what is missing as null, all else as it stands.
+// A value as text: strings without their quotes, null and missing values as null, all others as in the text.
 export function textOf(value: string | undefined): string | null {
   if (value === undefined || value === 'null') return null;
   if (value[0] !== '"') return value;
@@ -38,7 +38,7 @@ function skipSpace(json: string, at: number): number {
   return at;
 }
 
-// The place behind the value that begins at `at`: the comma or bracket that ends it, or the end of the text.
+// The place after the value that begins at `at`: the comma or bracket that ends it, or the end of the text.
 function skipValue(json: string, at: number): number {
   let depth = 0;
   for (; at < json.length; ++at) {

@@ -1,4 +1,4 @@
-// What `make` makes of a chunk is made once and kept as long as the chunk; the other arguments must not change meanwhile.
+// Caches the result of `make` for a chunk as long as the chunk exists; the other arguments must not change meanwhile.
 export function remember<Chunk extends object, Rest extends unknown[], Made>(make: (chunk: Chunk, ...rest: Rest) => Made): (chunk: Chunk, ...rest: Rest) => Made {
   const known = new WeakMap<Chunk, { made: Made }>();
   return (chunk, ...rest) => {

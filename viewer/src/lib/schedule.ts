@@ -1,4 +1,4 @@
-// When work is done.
+// Schedules work for later frames and idle time.
 import { useEffect, useState } from 'preact/hooks';
 
 // Safari has no requestIdleCallback.
@@ -11,14 +11,14 @@ export function whenIdle(act: () => void): () => void {
   return () => clearTimeout(id);
 }
 
-// How many of a list are drawn: a few with what `key` is new for, all of them behind that frame.
+// How many items of a list are drawn: a few when `key` has changed, all of them after that frame.
 export function useSteps(key: unknown, few: number, all: number): number {
   const [settled, settle] = useState<unknown>(undefined);
   useEffect(() => settle(key), [key]);
   return settled === key ? all : few;
 }
 
-// Behind the next frame, once for calls in a row, with what the last of them said.
+// Runs after the next frame, once for several calls in a row, with the argument of the last one.
 export function behindFrame<T>(act: (value: T) => void): { run: (value: T) => void; cancel: () => void } {
   let frame = 0;
   let timer = 0;

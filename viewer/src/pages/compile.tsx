@@ -189,7 +189,7 @@ function Body({ context }: { context: Context }) {
 export function CompilePage({ model, route, id }: { model: Model; route: Route; id: number }) {
   const compile = model.compileById.get(id);
   const chunk = useBlock('compile', compile ? id : null);
-  // What the summary waits for, at the same time.
+  // The data of the summary, loaded at the same time.
   useLayoutEffect(() => (['problems', 'cache', 'graphs'] as const).forEach((stem) => void load(stem)), []);
   const artifacts = useMemo(() => (chunk.value ? compileArtifacts(chunk.value, id) : []), [chunk.value, id]);
   if (!compile) {

@@ -1,4 +1,4 @@
-// What a compile's ops were expected to take and what they produce, and what libtrace measured.
+// Estimated runtimes and outputs of a compile's ops, and libtrace's measurements.
 import type { Chunks } from '../data/chunks';
 import { rowsWhere } from '../data/model';
 import { bytes, count, duration, shorten } from '../lib/format';
@@ -72,7 +72,7 @@ export function measuredRows(tables: Tables, compileId: number | null): Record<'
   return { ops: own(tables.measured_op), activities: own(tables.gpu_activity), loads: own(tables.model_load), packages: own(tables.model_package), digests: own(tables.run_digest) };
 }
 
-// A package that a model was loaded from, and what is in it.
+// A package that a model was loaded from, and its content.
 function Package({ tables, row }: { tables: Tables; row: number }) {
   const { model_package: m, package_part: p } = tables;
   const weights = m.weight_size_bytes[row];

@@ -1,4 +1,4 @@
-// Where the measured time went: kernels, Python lines, graphs, ops of one profile.
+// Measured time of one profile by kernel, Python line, graph and op.
 import { useMemo } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import type { Model } from '../data/model';
@@ -91,7 +91,7 @@ function kernelView(context: Context): View {
     { key: 'graph', title: 'Graph', width: '110px', cell: (row) => <GraphCell context={context} graphId={t.graph_id[row]} label={t.label[row]} direction={t.direction[row]} note={t.join_note[row]} />, sort: (row) => `${t.label[row] ?? ''} ${t.direction[row] ?? ''}` },
     { key: 'lines', title: 'Python lines', width: 'minmax(120px, 2fr)', about: (row) => t.lines[row] ?? t.join_note[row] ?? '', cell: (row) => (t.lines[row] === null ? <span class="quiet">{shorten(t.join_note[row] ?? 'none known', 200)}</span> : <span class="mono">{shortLines(t.lines[row]!)}</span>), sort: (row) => t.lines[row] },
   ];
-  // Columns of which no row has anything only take room.
+  // Columns without any value are left out.
   const absent = (column: (string | number | null)[]) => column.every((cell) => cell === null);
   const empty: Record<string, boolean> = { estimate: absent(t.estimated_us), grid: absent(t.grid), block: absent(t.block) };
   return { columns: columns.filter((column) => !empty[column.key]), text: (row) => `${name(row)} ${t.lines[row] ?? ''} ${t.label[row] ?? ''} ${t.direction[row] ?? ''}`, totalUs, rows: t.rows, unit: 'kernel' };

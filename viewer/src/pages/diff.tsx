@@ -25,7 +25,7 @@ async function loadSide(model: Model, reference: string): Promise<Side> {
   return { compile, artifact, text: prettyJson((await loadText(artifact.text)).content) };
 }
 
-// Addresses, temporary paths and process ids differ without meaning anything.
+// Differences of addresses, temporary paths and process ids have no meaning.
 function normalize(line: string): string {
   return line
     .replace(/0x[0-9a-f]{6,}/g, '0x…')

@@ -8,7 +8,7 @@ import { ArtifactView } from '../ui/artifact_view';
 import { RecordList } from '../ui/record_list';
 import { IssuedCollectives, Measured } from './compile_measured';
 
-// What a process logged outside any compile: versions, execution order, artifacts of libraries that know no compile.
+// Records of a process outside any compile: versions, execution order, artifacts of libraries without compiles.
 export function ProcessPage({ model, route, id }: { model: Model; route: Route; id: number }) {
   const process = model.processById.get(id);
   const chunk = useChunk(process ? 'process' : null, id);

@@ -35,7 +35,7 @@ async function loadGraph(compile: Compile, graphId: number, contentId: number, c
   return { chunk, contentId, links: buildLinks(chunk, contentId, preGraph, postGraph), pre, post, code, preGraph, postGraph, panes };
 }
 
-// ---- which lines of each pane stand for which entities
+// ---- which lines of each pane show which entities
 
 interface PaneLines {
   entityOfLine: Map<number, string>;
@@ -85,7 +85,7 @@ function linesOfSources(links: Links): PaneLines {
   return lines;
 }
 
-// Lines of a pane with measured time. Where a line stands for several entities (calls of one kernel), their sum.
+// Lines of a pane with measured time. If a line shows several entities (calls of one kernel), their sum.
 type LineHeat = Map<number, { share: number; title: string }>;
 
 function heatOfLines(heat: Heat | null, lines: PaneLines): LineHeat | undefined {
@@ -101,7 +101,7 @@ function hottestOf(heat: LineHeat): number | null {
   return line;
 }
 
-// What the margins show, of what total.
+// The times in the margins, and their total.
 function HeatLegend({ heat, profiles, graphs }: { heat: Heat; profiles: Profile[]; graphs: string }) {
   return (
     <p class="heat-legend">

@@ -75,7 +75,7 @@ function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cac
   );
 }
 
-// The groups of ranks that did the same, and how the others differ from the largest.
+// The groups of equal ranks, and how the others differ from the largest.
 function Apart({ model, findings }: { model: Model; findings: Chunks['findings'] }) {
   const classes = findings.rank_class;
   const aspects = findings.aspect;

@@ -1,4 +1,4 @@
-// Ranks × compiles: what the caches answered, and what differs between two keys.
+// Ranks × compiles: results of cache lookups, and the differences between two keys.
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { JSX } from 'preact';
 import { useAsync, type Chunks } from '../data/chunks';
@@ -11,7 +11,7 @@ import { CacheTag, CompileLink, Empty, Waiting, cacheNames, cacheSigns } from '.
 import { FilterBox } from '../ui/filter_box';
 import { memo, useWindow } from '../ui/virtual';
 
-// Why the key of a compile differs from those of most ranks: the first cause that is no expected difference.
+// Why the key of a compile differs from those of most ranks: the first cause that is not an expected difference.
 function causesOf(findings: Chunks['findings']): Map<number, string> {
   const causes = new Map<number, string>();
   const t = findings.key_cause_compile;
@@ -55,7 +55,7 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
   }, [model, lookups, layer, processes, findings]);
   const rows = useMemo(() => all.filter((row) => (!onlyMixed || row.isMixed) && `${row.slot.title} ${row.slot.function ?? ''}`.toLowerCase().includes(query)), [all, onlyMixed, query]);
   const mixed = useMemo(() => all.filter((row) => row.isMixed).length, [all]);
-  // A compile in the address stands for its worst lookup that has components.
+  // A compile in the address selects its worst lookup that has components.
   const compileId = Number(route.query.get('compile'));
   const ofCompile = compileId ? (lookups.get(compileId) ?? []) : [];
   const worstOfCompile = ofCompile.find((lookup) => lookup.state === worstState(ofCompile) && lookup.setId !== null) ?? ofCompile[0];

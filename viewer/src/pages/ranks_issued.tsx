@@ -1,4 +1,4 @@
-// What ranks issued: rank by sequence number of each process group, as `tlparse collectives` compares it.
+// Issued collectives: ranks × sequence numbers of each process group, as `tlparse collectives` compares them.
 import type { JSX } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';

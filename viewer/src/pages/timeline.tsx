@@ -17,7 +17,7 @@ interface Mover {
   pan: (share: number) => void;
 }
 
-// The view moves without going through the router on every frame; the address follows when the hand rests.
+// The view moves without the router on every frame; the address is updated when the movement ends.
 function useMover(view: View | null, redraw: () => void): Mover {
   const live = useRef<View | null>(null);
   live.current = live.current ?? view;
@@ -261,7 +261,7 @@ function ProcessChoice({ model, only, onlyProfile, onChoose }: { model: Model; o
   );
 }
 
-// What of a profile is drawn, and what one has to know of its times.
+// The drawn part of a profile, and caveats about its times.
 function ProfileNote({ own: { profile, span } }: { own: ProfileLanes }) {
   return (
     <p class="quiet small">

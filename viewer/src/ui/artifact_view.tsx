@@ -1,4 +1,4 @@
-// One record: where it stands in the log, what it says, its text.
+// One record: its place in the log, its members, its text.
 import { useMemo, useState } from 'preact/hooks';
 import type { Artifact } from '../data/artifact';
 import { useText, type Frame } from '../data/model';

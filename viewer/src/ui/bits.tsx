@@ -98,7 +98,7 @@ export function Place({ file, line }: { file: string | null; line: number | null
   );
 }
 
-// What a recompile's reason holds beside the guard: the code it comes from, and PyTorch's advice.
+// The parts of a recompile's reason other than the guard: the code it comes from, and PyTorch's advice.
 export function GuardHint({ reason }: { reason: string }) {
   const [first] = reason.split('\n'); // a stack may follow
   const hint = /\(HINT:\s*(.*)\)\s*$/.exec(first)?.[1];

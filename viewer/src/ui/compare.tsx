@@ -4,7 +4,7 @@ import { loadArtifacts, type Artifact } from '../data/artifact';
 import type { Compile, Model } from '../data/model';
 import { go, href } from '../route';
 
-// Pairs that belong together by name: what a pass was given and what it made of it.
+// Pairs that belong together by name: the input and output of a pass.
 const partners: Record<string, string> = {
   before_pre_grad_graph: 'after_pre_grad_graph',
   before_joint_graph: 'after_joint_graph',
@@ -19,7 +19,7 @@ function isPartner(artifact: Artifact, other: Artifact): boolean {
   return other.title === (partners[artifact.title] ?? artifact.title.replace('before', 'after')) && other.graphId === artifact.graphId;
 }
 
-// The record of another compile that is to it what `artifact` is to its own.
+// The record of another compile that corresponds to `artifact`.
 export function sameArtifact(mine: Artifact[], artifact: Artifact, others: Artifact[]): Artifact | undefined {
   const key = (other: Artifact) => other.title === artifact.title && other.kind === artifact.kind;
   const ordinal = mine.filter(key).indexOf(artifact);

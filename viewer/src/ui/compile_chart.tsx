@@ -29,7 +29,7 @@ function barsOf(model: Model, lanes: Map<number, number>): Bar[] {
       bars.push({ compile, lane, from: compile.backwardStartUs, to: compile.backwardStartUs + compile.backwardUs, isBackward: true, end: '' });
     }
   }
-  // What began and has no end in the log: open as far as the log goes.
+  // Events without an end in the log: open until the end of the log.
   for (const process of model.processes) {
     const lane = lanes.get(process.id);
     const compile = process.end?.compileId ? model.compileById.get(process.end.compileId) : undefined;
@@ -164,7 +164,7 @@ export function tickStep(spanUs: number, most: number): number {
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= raw) ?? 10 * power;
 }
 
-// Hatched, without an end, and with a word on what the log ends inside of.
+// Hatched, without an end, with the event inside which the log ends.
 function drawOpenBar(context: CanvasRenderingContext2D, bar: Bar, x: number, y: number, wide: number, high: number, color: string, width: number): void {
   context.save();
   context.beginPath();
@@ -228,7 +228,7 @@ function drawChart(canvas: HTMLCanvasElement, layout: Layout): void {
     context.fillStyle = bar.isBackward ? colors[3] : colors[0];
     context.fillRect(x, y, total, barHeight);
     if (!bar.isBackward && bar.to > bar.from) {
-      // The phases follow each other only roughly (a restart repeats them): their shares are what the metrics tell.
+      // The phases follow each other only roughly (a restart repeats them): their shares are from the metrics.
       const span = bar.to - bar.from;
       const aot = (bar.compile.aotUs / span) * total;
       const inductor = (bar.compile.inductorUs / span) * total;

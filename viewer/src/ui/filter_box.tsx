@@ -1,4 +1,4 @@
-// A field that narrows what is below it.
+// A field that filters the list below it.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { behindFrame } from '../lib/schedule';
 
@@ -9,7 +9,7 @@ interface FilterBoxProps {
   onFilter: (text: string) => void;
 }
 
-// A letter is seen before what it leaves: the page is told behind the next frame, and of letters in a row only of the last.
+// A letter is shown before its result: the page is notified after the next frame, and of several letters only once.
 export function FilterBox({ label, placeholder, value, onFilter }: FilterBoxProps) {
   const [typed, setTyped] = useState(value);
   const told = useRef(value);
@@ -19,7 +19,7 @@ export function FilterBox({ label, placeholder, value, onFilter }: FilterBoxProp
     told.current = text;
     tell.current(text);
   })).current;
-  // A text that was not typed here: of "back", or of a link.
+  // A text that was not typed here: from "back", or from a link.
   useEffect(() => {
     if (value === told.current) return;
     later.cancel();

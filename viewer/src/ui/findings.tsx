@@ -1,4 +1,4 @@
-// The findings of tlparse, as `tlparse findings` prints them: what, where, what to try, and what else shows it.
+// The findings, as `tlparse findings` prints them: title, place, suggestion, evidence.
 import { useMemo, useState } from 'preact/hooks';
 import type { Chunks } from '../data/chunks';
 import type { Compile, Model } from '../data/model';
@@ -86,7 +86,7 @@ function Finding({ model, t, row, evidence }: { model: Model; t: Table; row: num
   );
 }
 
-// Copies a text; without the right to do so (a page from file:// may lack it) the text is shown to be copied by hand.
+// Copies a text; without the permission (a page from file:// may lack it) the text is shown to be copied by hand.
 export function CopyButton({ title, text }: { title: string; text: string }) {
   const [state, setState] = useState<'' | 'copied' | 'shown'>('');
   return (

@@ -1,4 +1,4 @@
-// The list of records at the left of a page. Of a long one only what is seen is in the document.
+// The list of records at the left of a page. Only the visible part of a long one is in the document.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useWindow } from './virtual';
 

@@ -9,7 +9,7 @@ const stripHeight = 9;
 export const leftWidth = 112;
 export const axisHeight = 22;
 
-// What is seen of the time axis.
+// The visible part of the time axis.
 export interface View {
   from: number;
   to: number;
@@ -69,7 +69,7 @@ interface Pen {
   letter: number; // width of a letter, about
 }
 
-// Fits the canvas to its box and the screen's pixels, and wipes it.
+// Fits the canvas to its box and the screen's pixels, and clears it.
 function penOf(canvas: HTMLCanvasElement, view: View): Pen {
   const width = canvas.clientWidth;
   const height = canvas.clientHeight;

@@ -1,4 +1,4 @@
-// Lists that draw only what is seen: a list of 100,000 rows costs as much as one of fifty.
+// Lists that draw only visible rows: a list of 100,000 rows costs as much as one of fifty.
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { whenIdle } from '../lib/schedule';
@@ -57,8 +57,8 @@ export function useWindow(box: { current: HTMLElement | null }, rowHeight: numbe
 const margin = 8; // rows
 const aboveLists = 100; // pixels that the bar of the page and the tools of a list take at least
 
-// The rows that a list shows where its rows have become others: the first `few` of those that are seen at once, the rest of them a frame
-// later, those around when nobody waits; until then what was there.
+// The rows that a list shows after its rows have changed: the first `few` visible ones at once, the other visible ones a frame later,
+// those around them in idle time; until then the old rows.
 function useTurn<Row>(rows: Row[], few: number): (i: number, seen: Window) => Row | undefined {
   const [turn, setTurn] = useState({ rows, step: 2 });
   const before = useRef(rows);
@@ -72,7 +72,7 @@ function useTurn<Row>(rows: Row[], few: number): (i: number, seen: Window) => Ro
   return (i, seen) => (step === 2 || (i >= seen.first && i < (step === 1 ? seen.last : seen.first + few)) ? rows[i] : before.current[i]);
 }
 
-// A component that is drawn again only if one of its properties has become another.
+// A component that is drawn again only if one of its properties has changed.
 export function memo<Props extends object>(draw: (props: Props) => ComponentChildren) {
   return class extends Component<Props> {
     shouldComponentUpdate(next: Props) {
@@ -93,7 +93,7 @@ export interface Column<Row> {
   class?: string; // of its cells
   cell: (row: Row) => ComponentChildren;
   about?: (row: Row) => string; // what pointing at the cell tells
-  // What the column is sorted by; without it, it cannot be.
+  // The value by which the column is sorted; without it the column cannot be sorted.
   sort?: (row: Row) => number | string | null;
 }
 
