@@ -1,4 +1,4 @@
--- Core tables: what every log has, whatever its records say. One file per artifact family stands in artifacts/.
+-- Core tables, which every log fills. artifacts/ has one file per artifact family.
 --
 -- How the database is shaped
 --   * Rows that repeat per rank are narrow: strings are ids into `text_row`, payloads are ids into `payload_row`.
@@ -9,7 +9,7 @@
 --   * Times are microseconds since the epoch, UTC, unless the column says otherwise. JSON is JSON text.
 --   * Foreign keys are declared for readers and checked by the tests; ingest does not enforce them row by row.
 
--- What the tables, views and columns of this schema hold: the comments of schemas/sql. Columns whose names say it have no row.
+-- Descriptions of the tables, views and columns of this schema: the comments of schemas/sql. Columns with self-explanatory names have no row.
 CREATE TABLE schema_doc (
   name TEXT NOT NULL,     -- of the table or view
   column TEXT NOT NULL,   -- empty: the table or view itself
@@ -23,7 +23,7 @@ CREATE TABLE run (
   name TEXT NOT NULL UNIQUE,    -- --run NAME, else the input's path
   created_at TEXT NOT NULL,     -- ISO 8601, UTC
   tool_version TEXT NOT NULL,   -- version of the tlparse that wrote the rows
-  uuid TEXT                     -- names the run wherever its rows are; NULL: an earlier tlparse wrote it
+  uuid TEXT                     -- identifies the run in all databases and fleets; NULL: an earlier tlparse wrote it
 ) STRICT;
 
 -- One input file of a run.
@@ -35,8 +35,8 @@ CREATE TABLE log_file (
   record_count INTEGER NOT NULL, -- rows of `record` that came from this file
   line_count INTEGER NOT NULL,   -- lines, terminated by LF or by the end of the file
   compression TEXT NOT NULL,     -- none, gzip, zstd
-  content_hash TEXT NOT NULL,    -- XXH3-128 over the decompressed bytes, hex: tells whether a file has changed
-  name_rank INTEGER,             -- rank that the file's name gives
+  content_hash TEXT NOT NULL,    -- XXH3-128 over the decompressed bytes, hex: shows whether a file has changed
+  name_rank INTEGER,             -- rank in the file's name
   first_record_id INTEGER,       -- the file's records have the ids first_record_id … last_record_id
   last_record_id INTEGER,
   first_content_id INTEGER,      -- derived content that appeared first in this file has the ids first_content_id … last_content_id
@@ -52,22 +52,22 @@ CREATE TABLE process (
   pid INTEGER NOT NULL,             -- number in the record prefix
   rank INTEGER,                     -- NULL: unknown
   rank_source TEXT,                 -- record, prefix ("[rankN]:"), file_name, or NULL
-  is_thread_id INTEGER NOT NULL,    -- 1: `pid` is a thread id (early logs, above 4,194,304); the process stands for the file (and rank)
+  is_thread_id INTEGER NOT NULL,    -- 1: `pid` is a thread id (early logs, above 4,194,304); the row is of the whole file (and rank)
   torch_version TEXT,               -- from the torch_version artifact or compilation metrics
   python_version TEXT,              -- from compilation metrics (2.14)
   utc_offset_s INTEGER,             -- zone of the prefix times, seconds east of UTC; NULL: unknown
   time_basis TEXT NOT NULL,         -- how the year and zone were found: chromium_event, cache_event_time, compilation_metrics, libtrace_version, file_mtime, none
   time_shift_us INTEGER,            -- add to record_row.local_us to get time_us; NULL: uncalibrated
   first_record_id INTEGER NOT NULL, -- the process's records have ids from first_record_id to last_record_id;
-  last_record_id INTEGER NOT NULL,  --   those of others lie between them where processes share a file
+  last_record_id INTEGER NOT NULL,  --   those of other processes in the file may be among them
   first_record_us INTEGER,          -- when its first and its last record were written, since the epoch, UTC; NULL: uncalibrated
   last_record_us INTEGER,
   launch_id INTEGER REFERENCES launch(id)
 ) STRICT;
 
 -- One start of the job: the processes of one run that lived at the same time, at most one per rank. A rank's log that begins after
--- its earlier one ended begins a later launch; one that overlaps it is an extra process of the same launch. Logs without rank form
--- no launches: they belong to the one in whose time they began. Computed at the end of each load.
+-- its earlier one ended begins a later launch; one that overlaps it is an extra process of the same launch. Logs without rank do not
+-- begin launches: they belong to the launch during which they began. Computed at the end of each load.
 CREATE TABLE launch (
   id INTEGER PRIMARY KEY,
   run_id INTEGER NOT NULL REFERENCES run(id),
@@ -110,7 +110,7 @@ CREATE TABLE payload_hash_row (
 CREATE VIEW payload AS
   SELECT p.id, h.hash, p.size_bytes, p.content FROM payload_hash_row h CROSS JOIN payload_row p ON p.id = h.id;
 
--- What is known of a record's payload: unhashed stands in the log without an MD5.
+-- State of a record's payload; unhashed: the log has no MD5 of it.
 CREATE TABLE payload_state (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL
@@ -136,10 +136,10 @@ CREATE TABLE record_row (
   stack_id INTEGER REFERENCES stack_frame(id),      -- innermost frame of the envelope's stack, else of metadata.stack
   user_stack_id INTEGER REFERENCES stack_frame(id), -- innermost frame of metadata.user_stack
   envelope TEXT NOT NULL,        -- the header's JSON exactly as in the log
-  metadata TEXT                  -- strict JSON; NULL: what the envelope holds under the record key is already strict
+  metadata TEXT                  -- strict JSON; NULL: the value of the record key in the envelope is already strict
 ) STRICT;
 
--- The records of each compile, without the kinds that come by the thousand (text ids 1 … 8: chromium_event, str, describe_*,
+-- The records of each compile, without the most frequent kinds (text ids 1 … 8: chromium_event, str, describe_*,
 -- expression_created, create_symbol, create_unbacked_symbol). An index over record_row would have to read all of it.
 CREATE TABLE compile_record_row (
   compile_id INTEGER NOT NULL REFERENCES compile(id),
@@ -195,7 +195,7 @@ CREATE TABLE attempt (
   PRIMARY KEY (compile_id, attempt)
 ) STRICT, WITHOUT ROWID;
 
--- One graph of a compile: forward, backward, DDP splits, subgraphs. Opened and closed as the reference's section 7.3 says.
+-- One graph of a compile: forward, backward, DDP splits, subgraphs. Opened and closed as described in section 7.3 of the reference.
 CREATE TABLE graph (
   id INTEGER PRIMARY KEY,
   compile_id INTEGER NOT NULL REFERENCES compile(id),
@@ -214,10 +214,10 @@ CREATE TABLE content_row (
   id INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,              -- graph, code, guard_tree, schedule, op_list, op_estimate, provenance, execution_order, …
   hash TEXT NOT NULL,              -- XXH3-128 of the normalised content, hex
-  record_id INTEGER                -- the record it was first derived from, of the logs that are still there
+  record_id INTEGER                -- the first record it was derived from, among existing logs
 ) STRICT;
 
--- What a payload is after normalisation: payloads with one content_id say the same.
+-- The content of a payload after normalisation: payloads with equal content_id have equal content.
 CREATE TABLE payload_content_row (
   payload_id INTEGER NOT NULL REFERENCES payload_row(id),
   content_id INTEGER NOT NULL REFERENCES content_row(id),
@@ -243,7 +243,7 @@ CREATE TABLE import_log_row (
   message TEXT NOT NULL,
   text ANY,                -- the bytes concerned, where no record keeps them; TEXT if valid UTF-8 without NUL, else a BLOB
   line_count INTEGER NOT NULL,
-  profile_id INTEGER REFERENCES profile(id) -- a file that is no log: profile, recorder dump
+  profile_id INTEGER REFERENCES profile(id) -- a file other than a log: profile, recorder dump
 ) STRICT;
 
 -- What was dropped, odd or damaged: one row for each place, with the advice of its code.

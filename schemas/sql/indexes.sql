@@ -1,7 +1,7 @@
--- Indexes, made after the load. Few: each costs as much as the rows themselves.
+-- Indexes, created after the load. There are few: each costs as much as the rows themselves.
 CREATE INDEX IF NOT EXISTS compile_by_label ON compile(process_id, label);
 CREATE INDEX IF NOT EXISTS graph_by_compile ON graph(compile_id);
--- The typed rows of one compile. These tables have few rows beside `record_row`.
+-- The typed rows of one compile. These tables have few rows compared with `record_row`.
 CREATE INDEX IF NOT EXISTS cache_event_by_compile ON cache_event_row(compile_id);
 CREATE INDEX IF NOT EXISTS collective_by_compile ON collective_use_row(compile_id);
 CREATE INDEX IF NOT EXISTS failure_by_compile ON failure_row(compile_id);
@@ -12,19 +12,19 @@ CREATE INDEX IF NOT EXISTS metric_by_compile ON compilation_metric_row(compile_i
 CREATE INDEX IF NOT EXISTS op_list_by_compile ON op_list_use_row(compile_id);
 CREATE INDEX IF NOT EXISTS output_code_by_compile ON output_code_row(compile_id);
 CREATE INDEX IF NOT EXISTS recompile_by_compile ON recompile_row(compile_id);
--- Events that were never closed: what was going on where a log ends. Few rows.
+-- Events that were never closed: those that were running at the end of a log. Few rows.
 CREATE INDEX IF NOT EXISTS chromium_event_open ON chromium_event_row(compile_id) WHERE phase = 66;
 -- Rows of a rank: the views find its processes by rank, and their rows by the range of record ids that each process has.
 CREATE INDEX IF NOT EXISTS process_by_rank ON process(rank);
 CREATE INDEX IF NOT EXISTS compile_by_rank ON compile(rank);
 CREATE INDEX IF NOT EXISTS cache_event_by_record ON cache_event_row(record_id);
--- Records of a kind, of an artifact's name, of a payload: as in compile_record, without the kinds that come by the thousand, whose
+-- Records of a kind, of an artifact's name, of a payload: as in compile_record, without the most frequent kinds, whose
 -- entries would cost 7 % of the ingest. The components of a key.
 CREATE INDEX IF NOT EXISTS text_by_text ON text_row(text);
 CREATE INDEX IF NOT EXISTS record_by_kind ON record_row(kind_id, name_id) WHERE kind_id > 8;
 CREATE INDEX IF NOT EXISTS record_by_payload ON record_row(payload_id) WHERE kind_id > 8;
 CREATE INDEX IF NOT EXISTS cache_key_by_key ON cache_key_row(key);
--- What one profile measured: a job has one profile for each rank.
+-- The rows of one profile: a job has one profile for each rank.
 CREATE INDEX IF NOT EXISTS annotation_by_profile ON annotation_row(profile_id);
 CREATE INDEX IF NOT EXISTS compiled_slice_by_profile ON compiled_slice_row(profile_id);
 CREATE INDEX IF NOT EXISTS device_copy_by_profile ON device_copy_row(profile_id);

@@ -1,4 +1,4 @@
--- How a lookup ended. guard_miss: the entry was there, its guards refused it;
+-- Result of a lookup. guard_miss: there was an entry, but its guards failed;
 -- remote_error: a remote store that may have had it gave no usable answer (libtrace).
 CREATE TABLE cache_state (
   id INTEGER PRIMARY KEY,
@@ -6,7 +6,7 @@ CREATE TABLE cache_state (
 ) STRICT;
 INSERT INTO cache_state VALUES (0, 'hit'), (1, 'miss'), (2, 'guard_miss'), (3, 'bypass'), (4, 'disabled'), (5, 'remote_error');
 
--- What is known of a key's components.
+-- Whether the components of a key are known.
 CREATE TABLE components_state (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL
@@ -32,8 +32,8 @@ CREATE TABLE cache_event_row (
   detail_id INTEGER REFERENCES text_row(id),           -- cache_status_detailed: hit, full_miss, guard_miss, remote_error
   guard_expression_id INTEGER REFERENCES text_row(id), -- the guard that failed, on a guard miss
   bypass_reason_id INTEGER REFERENCES text_row(id),
-  remote_error_id INTEGER REFERENCES text_row(id),     -- libtrace: what a remote store said that gave no usable answer
-  waited_ns INTEGER                                    -- libtrace: for another thread or process that compiled the key
+  remote_error_id INTEGER REFERENCES text_row(id),     -- libtrace: error of a remote store that gave no usable answer
+  waited_ns INTEGER                                    -- libtrace: time waited for another compile of the key
 ) STRICT;
 
 CREATE VIEW cache_event AS
@@ -54,13 +54,13 @@ CREATE VIEW cache_event AS
   LEFT JOIN text_row re ON re.id = e.remote_error_id
   LEFT JOIN cache_key_set_row s ON s.key_id = e.key_id AND s.component_set_id = e.component_set_id;
 
--- One distinct component: name and hash. `value` is the text of the first one seen: hashes are what a key is made of, texts may hold
--- addresses. One that names a device is stored once for all device indexes: `hash` is NULL, U+FFFC (char(65532)) stands in `value`
--- for the index, and component_hash_row has the hash for each index.
+-- One distinct component: name and hash. `value` is the text of the first one seen: a key is made of hashes, texts may hold
+-- addresses. One that names a device is stored once for all device indexes: `hash` is NULL, U+FFFC (char(65532)) replaces the index
+-- in `value`, and component_hash_row has the hash for each index.
 CREATE TABLE component_row (
   id INTEGER PRIMARY KEY,
   name_id INTEGER NOT NULL REFERENCES text_row(id),
-  hash TEXT,                -- 51 base32 characters; of the text itself where the log gives none
+  hash TEXT,                -- 51 base32 characters; of the text itself if the log has none
   value TEXT NOT NULL
 ) STRICT;
 CREATE TABLE component_hash_row (
@@ -91,21 +91,21 @@ CREATE TABLE component_run_row (
   list_ordinal INTEGER NOT NULL,  -- of the run's first component in the list
   PRIMARY KEY (set_id, ordinal)
 ) STRICT, WITHOUT ROWID;
--- Keys of lookups. On GPUs every rank has its own, so they are no strings that rows share.
+-- Keys of lookups. On GPUs every rank has its own, so they are not in `text_row`.
 CREATE TABLE cache_key_row (
   id INTEGER PRIMARY KEY,
   key TEXT NOT NULL         -- as in the log
 ) STRICT;
 
--- What each key was made of.
+-- The component set of each key.
 CREATE TABLE cache_key_set_row (
   key_id INTEGER NOT NULL REFERENCES cache_key_row(id),
   component_set_id INTEGER NOT NULL REFERENCES component_set_row(id),
-  device_index INTEGER,     -- that its components name; NULL: none does (or they name several, and were stored as they are)
+  device_index INTEGER,     -- that its components name; NULL: none does (or they name several, and were stored unchanged)
   PRIMARY KEY (key_id, component_set_id)
 ) STRICT, WITHOUT ROWID;
 
--- The components of a set, in order. `hash` is NULL and U+FFFC stands in `value` where they depend on the device index: cache_component
+-- The components of a set, in order. `hash` is NULL and U+FFFC is in `value` where they depend on the device index: cache_component
 -- has those of each key.
 CREATE VIEW component_set_member AS
   SELECT r.set_id AS component_set_id, r.ordinal + l.ordinal - r.list_ordinal AS ordinal, n.text AS name, c.hash, c.value,

@@ -1,4 +1,4 @@
--- Collectives of a graph: from inductor_collective_schedule, and from the generated code (which is there on a cache hit as well).
+-- Collectives of a graph: from inductor_collective_schedule, and from the generated code (which is logged on a cache hit as well).
 CREATE TABLE collective_row (
   content_id INTEGER NOT NULL REFERENCES content_row(id),
   ordinal INTEGER NOT NULL,
@@ -6,13 +6,13 @@ CREATE TABLE collective_row (
   is_wait INTEGER NOT NULL,
   arguments TEXT,         -- as in the code, without the first tensor
   group_name TEXT,        -- process group
-  shape TEXT,             -- JSON list, of the tensor it works on, where the code tells
+  shape TEXT,             -- JSON list, of its tensor; NULL: not in the code
   dtype TEXT,             -- without "torch."
   code_line INTEGER,
   PRIMARY KEY (content_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
--- Where a collective stands: in inductor_collective_schedule, or in the generated code.
+-- Where a collective was found: in inductor_collective_schedule, or in the generated code.
 CREATE TABLE collective_source (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL

@@ -1,5 +1,5 @@
 -- compilation_metrics, bwd_compilation_metrics, their _runtime variants, aot_autograd_backward_compilation_metrics.
--- The fields people sort by are columns; `metrics` is the whole record.
+-- The most used fields are columns; `metrics` is the whole record.
 CREATE TABLE compilation_metric_row (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   compile_id INTEGER REFERENCES compile(id),
@@ -15,7 +15,7 @@ CREATE TABLE compilation_metric_row (
   code_gen_us INTEGER,
   triton_us INTEGER,
   backward_us INTEGER,         -- backward_cumulative_compile_time_us
-  before_restart_us INTEGER,   -- spent in attempts that were thrown away
+  before_restart_us INTEGER,   -- spent in attempts that were discarded
   gc_us INTEGER,
   graph_op_count INTEGER,
   graph_node_count INTEGER,

@@ -1,5 +1,5 @@
 -- Failed compiles and restarts: dynamo_error, eager_compile_backwards_failure, make_fx_fail_partial, fx_interpreter_error,
--- and what compilation_metrics says (fail_type, restart_reasons).
+-- and compilation_metrics (fail_type, restart_reasons).
 CREATE TABLE failure_row (
   id INTEGER PRIMARY KEY,
   record_id INTEGER NOT NULL REFERENCES record_row(id),

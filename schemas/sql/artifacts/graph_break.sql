@@ -5,9 +5,9 @@ CREATE TABLE graph_break_row (
   attempt INTEGER,
   reason_id INTEGER NOT NULL REFERENCES text_row(id),     -- the exception's message, without the traceback
   user_stack_id INTEGER REFERENCES text_row(id),          -- the user's stack as text, innermost last
-  user_file_id INTEGER REFERENCES text_row(id),           -- innermost frame of it that is in no library, if there is one
+  user_file_id INTEGER REFERENCES text_row(id),           -- its innermost frame outside libraries, if there is one
   user_line INTEGER,
-  cause_id INTEGER NOT NULL REFERENCES text_row(id)       -- first line of the reason that says more than what was traced
+  cause_id INTEGER NOT NULL REFERENCES text_row(id)       -- first line of the reason after the introduction of what was traced
 ) STRICT;
 
 CREATE VIEW graph_break AS

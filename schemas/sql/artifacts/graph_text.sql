@@ -4,7 +4,7 @@ CREATE TABLE graph_text_row (
   graph_id INTEGER REFERENCES graph(id),      -- NULL before the compile is split into graphs
   compile_id INTEGER REFERENCES compile(id),
   stage_id INTEGER NOT NULL REFERENCES text_row(id),
-  content_id INTEGER REFERENCES content_row(id)   -- the text without what differs by process; NULL: no payload
+  content_id INTEGER REFERENCES content_row(id)   -- the normalised text; NULL: no payload
 ) STRICT;
 
 CREATE VIEW graph_text AS

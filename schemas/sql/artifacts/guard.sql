@@ -13,7 +13,7 @@ CREATE TABLE guard_row (
   user_line INTEGER,
   user_code TEXT,                  -- the text of that line
   user_function_id INTEGER REFERENCES text_row(id),
-  hint TEXT,                       -- what PyTorch says about the check (2.14): "type MLP"
+  hint TEXT,                       -- PyTorch's hint about the check (2.14): "type MLP"
   PRIMARY KEY (content_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 

@@ -1,4 +1,4 @@
--- What ran, measured by libtrace: libtrace_collective_log, libtrace_collective_state, libtrace_graph_execution, libtrace_measured_runtime, libtrace_cuda_activity.
+-- Measurements of libtrace: libtrace_collective_log, libtrace_collective_state, libtrace_graph_execution, libtrace_measured_runtime, libtrace_cuda_activity.
 -- NULL: not in the log.
 CREATE TABLE issued_collective_row (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
@@ -12,7 +12,7 @@ CREATE TABLE issued_collective_row (
   input_shapes TEXT,        -- JSON list of lists
   output_shapes TEXT,       -- JSON list of lists
   dtype TEXT,
-  reduce_op TEXT,           -- sum, …; NULL: it reduces nothing
+  reduce_op TEXT,           -- sum, …; NULL: no reduction
   root_rank INTEGER,        -- within the group; NULL: it has no root
   start_us INTEGER,
   duration_ns REAL,         -- where the log was written after its end; see collective_state
@@ -20,20 +20,20 @@ CREATE TABLE issued_collective_row (
   p2p_seq_id INTEGER,       -- of a send or receive, as in recorder_entry
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
--- What became of a collective that was written when it was issued.
+-- The completion of a collective that was written when it was issued.
 CREATE TABLE collective_state (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   group_name TEXT,          -- process group
   sequence_number INTEGER,  -- within the group
   duration_ns REAL,         -- until it was complete
-  unwritten_count INTEGER   -- not NULL: so many collectives of the process were issued and not written
+  unwritten_count INTEGER   -- not NULL: number of collectives of the process that were issued and not written
 ) STRICT;
 CREATE INDEX collective_state_by_number ON collective_state(group_name, sequence_number);
 CREATE TABLE graph_run_row (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   ordinal INTEGER,
   label TEXT,               -- compile id as logged
-  graph TEXT,               -- what the program calls the graph
+  graph TEXT,               -- the program's name of the graph
   start_us INTEGER,
   duration_ns INTEGER
 ) STRICT;
@@ -67,16 +67,16 @@ CREATE TABLE gpu_activity_row (
   size_bytes INTEGER,
   source_device INTEGER,    -- of a copy between two GPUs
   target_device INTEGER,    -- of a copy between two GPUs
-  cuda_graph_id INTEGER,    -- CUDA graph that it was part of; NULL: launched by itself
+  cuda_graph_id INTEGER,    -- CUDA graph that it was part of; NULL: none
   cuda_graph_node_id INTEGER, -- its node in that graph
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
--- What CUPTI says of one list of gpu_activity rows.
+-- Facts of CUPTI about one list of gpu_activity rows.
 CREATE TABLE gpu_activity_log (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   cupti TEXT,               -- file of the CUPTI library
-  cupti_version INTEGER,    -- as cuptiGetVersion tells it
-  lost_count INTEGER,       -- not listed: beyond the limit, or dropped by CUPTI
+  cupti_version INTEGER,    -- as returned by cuptiGetVersion
+  lost_count INTEGER,       -- number of activities not listed: beyond the limit, or dropped by CUPTI
   unlabelled_count INTEGER, -- activities and ops whose relation may have been lost
   clock_error_ns INTEGER    -- start_us is off by at most this, where the clocks were read
 ) STRICT;

@@ -6,7 +6,7 @@ CREATE TABLE model_load (
   model TEXT,               -- what the program calls it
   kind TEXT,                -- torchscript, aotinductor
   state TEXT,               -- loaded, compiled, memory_hit (the process had it), cache_hit
-  cache_key TEXT,           -- as in cache_event; NULL: no cache was asked
+  cache_key TEXT,           -- as in cache_event; NULL: no cache lookup
   duration_ns INTEGER,
   memory_before_bytes INTEGER,
   memory_after_bytes INTEGER,
@@ -28,7 +28,7 @@ CREATE TABLE package_file (
   ordinal INTEGER NOT NULL,
   name TEXT,
   size_bytes INTEGER,
-  crc32 INTEGER,            -- of the file, as the package says
+  crc32 INTEGER,            -- of the file, from the package
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 -- One op that the generated code of a package calls by its index (libtrace).
@@ -41,7 +41,7 @@ CREATE TABLE package_extern_kernel (
   op TEXT,                  -- torch.ops.acme.twice.default
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
--- What the code of one model of a package was built for and linked with (libtrace).
+-- The machine and libraries that the code of one model of a package was built for and linked with (libtrace).
 CREATE TABLE package_code (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   ordinal INTEGER NOT NULL,
@@ -49,7 +49,7 @@ CREATE TABLE package_code (
   linkage TEXT,             -- shared, static, sources (nothing is compiled yet)
   is_cpp_only INTEGER,      -- 1: sources and a CMake project instead of a shared object
   machine TEXT,             -- x86_64, aarch64; NULL: no shared object, or it was not read
-  libraries TEXT,           -- JSON list: what the shared object needs
+  libraries TEXT,           -- JSON list: libraries that the shared object needs
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 -- One kernel in a model_package.
@@ -71,7 +71,7 @@ CREATE TABLE model_weight (
   dtype TEXT,
   device TEXT,              -- cpu, cuda:0, …
   size_bytes INTEGER,
-  storage_id INTEGER,       -- weights of a record with the same one share their memory
+  storage_id INTEGER,       -- weights of a record with equal storage_id share their memory
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
@@ -88,11 +88,11 @@ CREATE TABLE graph_value (
   device TEXT,              -- cpu, cuda:0, …
   shape TEXT,               -- JSON list
   stride TEXT,              -- JSON list, in elements
-  requires_grad INTEGER,    -- 0 or 1; NULL: no tensor
+  requires_grad INTEGER,    -- 0 or 1; NULL: not a tensor
   PRIMARY KEY (record_id, role, ordinal)
 ) STRICT, WITHOUT ROWID;
 
--- Cache entries that libtrace saved or put back together.
+-- Cache entries that libtrace saved or restored in one bundle.
 CREATE TABLE cache_bundle (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   compile_id INTEGER REFERENCES compile(id),

@@ -28,7 +28,7 @@ CREATE TABLE op_list_use_row (
   graph_id INTEGER REFERENCES graph(id),
   content_id INTEGER NOT NULL REFERENCES content_row(id),        -- op_row, op_output_row
   estimate_content_id INTEGER REFERENCES content_row(id),        -- op_estimate_row
-  unit TEXT NOT NULL        -- what the log's numbers were taken for: ns, or ms (2.14 writes milliseconds under a name that says ns)
+  unit TEXT NOT NULL        -- assumed unit of the log's numbers: ns, or ms (2.14 writes milliseconds in a member whose name ends in _ns)
 ) STRICT;
 
 -- Where a log has estimates and tensors in two artifacts (mid 2025), only the one with estimates counts here.

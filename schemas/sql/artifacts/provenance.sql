@@ -35,7 +35,7 @@ CREATE TABLE node_mapping_row (
   PRIMARY KEY (content_id, post_grad_node, pre_grad_node)
 ) STRICT, WITHOUT ROWID;
 
--- What gave a kernel's lines: the artifact kernel_stack_traces; node mappings with the graphs' comments; comments of the generated code.
+-- The source of a kernel's lines: the artifact kernel_stack_traces; node mappings with the graphs' comments; comments of the generated code.
 CREATE TABLE kernel_source_basis (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL

@@ -1,4 +1,4 @@
--- Which PyTorch wrote the log: artifact torch_version, the second record of a file (2.14). The version is also process.torch_version.
+-- The version of PyTorch that wrote the log: artifact torch_version, the second record of a file (2.14). The version is also process.torch_version.
 CREATE VIEW torch_version AS
   SELECT r.id AS record_id, r.process_id, r.rank, p.content ->> '$.pytorch_version' AS pytorch_version,
     p.content ->> '$.commit' AS commit_hash, p.content ->> '$.oss' AS is_open_source

@@ -1,4 +1,4 @@
--- Who wrote a log, and what it could not write: libtrace_version, libtrace_loss. NULL: not in the log.
+-- The writer of a log, and its losses: libtrace_version, libtrace_loss. NULL: not in the log.
 CREATE TABLE trace_writer (
   record_id INTEGER PRIMARY KEY REFERENCES record_row(id),
   libtrace_version TEXT,
@@ -20,7 +20,7 @@ CREATE TABLE trace_loss (
   last_us INTEGER,
   PRIMARY KEY (record_id, ordinal)
 ) STRICT, WITHOUT ROWID;
--- How many records of one name were lost (libtrace).
+-- The number of lost records of one name (libtrace).
 CREATE TABLE lost_record (
   record_id INTEGER NOT NULL REFERENCES record_row(id),
   ordinal INTEGER NOT NULL,

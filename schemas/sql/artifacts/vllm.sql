@@ -13,7 +13,7 @@ CREATE VIEW vllm_piece AS
     content ->> '$.is_cudagraph_capture_size' AS is_cudagraph_size
   FROM start;
 
--- How vLLM compiles a model: artifact vllm_compilation_config. event: what vllm_compile_event said before it (fresh_compile,
+-- How vLLM compiles a model: artifact vllm_compilation_config. event: the vllm_compile_event before it (fresh_compile,
 -- aot_cache_hit), or NULL. compile_ranges: where ranges of sizes end, under either of its names.
 CREATE VIEW vllm_config AS
   SELECT c.record_id, c.process_id, c.rank, c.compile_id,

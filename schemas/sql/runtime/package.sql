@@ -1,7 +1,7 @@
--- AOTInductor packages (.pt2) and kernel_information.json among the inputs. What libtrace says about a package that a program loaded
--- stands in model_package; these are the files themselves. Nothing of a package is executed or written to disk.
+-- AOTInductor packages (.pt2) and kernel_information.json among the inputs. Records of libtrace about a package that a program loaded
+-- are in model_package; these tables are of the files themselves. Nothing in a package is executed or written to disk.
 
--- One model of a package, or the one that a kernel_information.json beside no package describes.
+-- One model of a package, or of a kernel_information.json without a package.
 CREATE TABLE package_model_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
@@ -20,14 +20,14 @@ CREATE TABLE package_model_row (
 CREATE TABLE package_member_row (
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   ordinal INTEGER NOT NULL,
-  name TEXT NOT NULL,             -- as in the package, U+FFFD for what is no UTF-8
-  size_bytes INTEGER,             -- unpacked, as the package says
+  name TEXT NOT NULL,             -- as in the package, U+FFFD for invalid UTF-8
+  size_bytes INTEGER,             -- unpacked, from the package
   stored_bytes INTEGER,
   crc32 INTEGER,                  -- as the package says
   PRIMARY KEY (profile_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
--- What kernel_information.json says of a kernel beyond name, nodes and stacks.
+-- Facts of kernel_information.json about a kernel other than name, nodes and stacks.
 CREATE TABLE package_kernel_fact_row (
   kernel_id INTEGER PRIMARY KEY REFERENCES kernel_row(id),
   semantic_key TEXT,              -- of an extern kernel: what it does (linear)
@@ -47,7 +47,7 @@ CREATE VIEW package_member AS
   SELECT m.profile_id, p.path, m.ordinal, m.name, m.size_bytes, m.stored_bytes, m.crc32
   FROM package_member_row m JOIN profile p ON p.id = m.profile_id;
 
--- Kernels of packages, with the Python line that each comes from (the innermost of the user's; kernel_source has the whole stacks).
+-- Kernels of packages, with the Python line that each comes from (the innermost frame outside libraries; kernel_source has the whole stacks).
 CREATE VIEW package_model_kernel AS
   SELECT m.id AS model_id, m.profile_id, m.name AS model, k.id AS kernel_id, k.ordinal, k.name, k.debug_handle, f.semantic_key,
     f.input_shapes, f.input_dtypes, f.output_shape, f.output_dtype, f.pre_grad_nodes,

@@ -1,9 +1,9 @@
--- What ran: profiles and recorder dumps, one row per thing that was measured. Every row says from which file it comes (`profile`).
+-- Profiles and recorder dumps: one row per measured item. Every row names its file (`profile_id`).
 --
 -- How these tables are shaped
---   * What was measured never changes: the `_row` tables. What it was joined with can: a log may come later than a profile, or be
---     replaced. So joins stand in `_link_row` tables, which are made anew at the end of every load (tlparse/src/runtime/join.h).
---   * Times are nanoseconds since the epoch, UTC, in storage: a double would round microseconds of today to quarters. The views have
+--   * Measurements never change: the `_row` tables. Their joins can: a log may be loaded later than a profile, or be replaced. So
+--     joins are in `_link_row` tables, which are rebuilt at the end of every load (tlparse/src/runtime/join.h).
+--   * Times are nanoseconds since the epoch, UTC, in storage: a double rounds current times to quarters of a microsecond. The views have
 --     `start_us` and `duration_us` (REAL) and `start_ns` (exact).
 --   * `join_key` names the key of the join: K1 … K9 (profiles), J1 … J4 (recorder dumps). NULL: not joined; `join_note` says why not.
 --       K1 graph cache key in the event's name    K5 i-th kernel of a graph call = i-th kernel of the generated code
@@ -20,23 +20,23 @@ CREATE TABLE profile (
   path TEXT NOT NULL,             -- as given on the command line or found in a directory
   kind TEXT NOT NULL,             -- kineto, nsys, flight_recorder, kernel_information, tritonparse, torch_logs, libtrace
   process_id INTEGER REFERENCES process(id), -- the process of a log that it measured; NULL: none found, process_note says why
-  rank INTEGER,                   -- the file's own word, else its process's; NULL: unknown
+  rank INTEGER,                   -- of the file, else of its process; NULL: unknown
   pid INTEGER,                    -- of the process that was measured; NULL: unknown
   start_us INTEGER,               -- first and last moment measured
   end_us INTEGER,
   event_count INTEGER NOT NULL,   -- events (entries, lines) of the file
   kept_count INTEGER NOT NULL,    -- those that became rows
-  clock_offset_us INTEGER NOT NULL, -- was added to the file's times to bring them onto the log's axis
+  clock_offset_us INTEGER NOT NULL, -- added to the file's times to convert them to the log's clock
   process_note TEXT,              -- how process_id was found, or why it was not
-  overlaps_id INTEGER REFERENCES profile(id), -- an earlier profile of the same process that measured the same time
+  overlaps_id INTEGER REFERENCES profile(id), -- an earlier profile of the same process that covers the same time
   own_rank INTEGER,               -- rank that the file itself names
-  world_size INTEGER,             -- ranks of the job, as the file says
-  host TEXT,                      -- name of the machine, as the file says
-  format_version TEXT,            -- of the file's format, as the file says
+  world_size INTEGER,             -- number of ranks of the job, from the file
+  host TEXT,                      -- name of the machine, from the file
+  format_version TEXT,            -- of the file's format, from the file
   size_bytes INTEGER NOT NULL,    -- decompressed
   compression TEXT NOT NULL,      -- none, gzip, zstd
-  content_hash TEXT NOT NULL,     -- XXH3-128 over the decompressed bytes, hex: tells whether a file has changed
-  metadata TEXT,                  -- JSON: what else the file says about itself
+  content_hash TEXT NOT NULL,     -- XXH3-128 over the decompressed bytes, hex: shows whether a file has changed
+  metadata TEXT,                  -- JSON: other metadata of the file
   UNIQUE (run_id, path)
 ) STRICT;
 
@@ -49,7 +49,7 @@ CREATE TABLE profile_thread (
   name TEXT                       -- NULL: the file has none
 ) STRICT;
 
--- What a slice of compiled code is: graph_call "## Call CompiledFxGraph <key> ##"; region "Torch-Compiled Region: <label>"; function
+-- Kinds of slices of compiled code: graph_call "## Call CompiledFxGraph <key> ##"; region "Torch-Compiled Region: <label>"; function
 -- CompiledFunction; backward CompiledFunctionBackward; wrapper "graph_<n>_inductor_wrapper_call"; device a graph call on a device row;
 -- libtrace a call as libtrace measured it; model a run of an AOTInductor model, made by the join: from its first kernel to the end of its
 -- last.
@@ -59,7 +59,7 @@ CREATE TABLE compiled_slice_kind (
 ) STRICT;
 INSERT INTO compiled_slice_kind VALUES (0, 'graph_call'), (1, 'region'), (2, 'function'), (3, 'backward'), (4, 'wrapper'), (5, 'device'), (6, 'libtrace'), (7, 'model');
 
--- Slices that hold compiled code: calls of Inductor's graphs, regions, and the functions of autograd around them.
+-- Slices of compiled code: calls of Inductor's graphs, regions, and the functions of autograd around them.
 CREATE TABLE compiled_slice_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
@@ -91,7 +91,7 @@ CREATE TABLE kernel_run_row (
   grid_id INTEGER REFERENCES text_row(id),  -- JSON list of 3
   block_id INTEGER REFERENCES text_row(id), -- JSON list of 3
   op_run_id INTEGER REFERENCES op_run_row(id), -- made by the join: an op on the CPU that ran as a kernel of the graph (extern kernel)
-  frame_id INTEGER REFERENCES python_frame_row(id) -- made by the join: a Python frame that called a CPU kernel of which no event was recorded
+  frame_id INTEGER REFERENCES python_frame_row(id) -- made by the join: a Python frame that called a CPU kernel without a recorded event
 ) STRICT;
 
 -- One copy or memset on a device.
@@ -147,7 +147,7 @@ CREATE TABLE annotation_row (
   step INTEGER                    -- the n of ProfilerStep#n
 ) STRICT;
 
--- A Python frame that tells which line of generated code ran (all frames with --keep-python-frames).
+-- A Python frame with a line of generated code (all frames with --keep-python-frames).
 CREATE TABLE python_frame_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
@@ -174,15 +174,15 @@ CREATE TABLE collective_run_row (
   input_shapes TEXT,              -- JSON list of lists
   output_shapes TEXT,             -- JSON list of lists
   dtype_id INTEGER REFERENCES text_row(id),  -- of the first input
-  reduce_op TEXT,                 -- as the file says
-  state TEXT,                     -- scheduled, started, completed; NULL: the file does not say
+  reduce_op TEXT,                 -- as in the file
+  state TEXT,                     -- scheduled, started, completed; NULL: not in the file
   start_ns INTEGER,               -- issued
   end_ns INTEGER,                 -- completed; NULL: unknown, or not completed
   device INTEGER,                 -- index of the device, for a collective kernel
   correlation INTEGER             -- of the device kernel
 ) STRICT;
 
--- The joins. One row per slice; join_note is NULL where nothing is to be said.
+-- The joins. One row per slice; join_note is NULL if there is no remark.
 CREATE TABLE compiled_slice_link_row (
   slice_id INTEGER PRIMARY KEY REFERENCES compiled_slice_row(id),
   is_call INTEGER NOT NULL,       -- 1: counts as one call of a graph (of a region and the graph call in it, the inner one does)
@@ -216,14 +216,14 @@ CREATE TABLE collective_run_link_row (
   code_line INTEGER,              -- line of the generated code that holds the call
   file_id INTEGER REFERENCES text_row(id),   -- the user's line
   line INTEGER,
-  reduce_op TEXT,                 -- as the generated code says
+  reduce_op TEXT,                 -- from the generated code
   peer_id INTEGER REFERENCES collective_run_row(id), -- the same collective in another file of this rank (K8, J3)
   join_key TEXT,                  -- K8, J1, J2, J4
   note_id INTEGER REFERENCES text_row(id) -- join_note
 ) STRICT;
 
--- What a kernel's time was divided by: the post-grad nodes that each line contributed; its stacks, where nodes and lines do not cover
--- each other.
+-- What a kernel's time was divided by: the post-grad nodes that each line contributed; or its stacks, if the lines of some nodes are
+-- unknown.
 CREATE TABLE kernel_line_basis (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL

@@ -1,4 +1,4 @@
--- One entry of a flight-recorder dump (c10d), as it stands there.
+-- One entry of a flight-recorder dump (c10d), with its original values.
 CREATE TABLE recorder_entry_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
@@ -26,7 +26,7 @@ CREATE TABLE recorder_entry_row (
   thread_id TEXT,                 -- 2.8 and later
   thread_name TEXT,               -- 2.8 and later
   stack_id INTEGER REFERENCES stack_frame(id), -- innermost frame; JSON dumps have none
-  extra TEXT                      -- JSON: members that are not known
+  extra TEXT                      -- JSON: unknown members
 ) STRICT;
 
 CREATE VIEW recorder_entry AS

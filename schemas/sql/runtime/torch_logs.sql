@@ -1,19 +1,19 @@
--- Text of TORCH_LOGS: one row per line that names its artifact. Most artifacts repeat records of the structured trace; where that is
--- silent they tell more: fusion (why two nodes were not fused), perf_hints, cudagraphs (why a graph was not captured).
+-- Text of TORCH_LOGS: one row per line that names its artifact. Most artifacts repeat records of the structured trace; some have
+-- more: fusion (why two nodes were not fused), perf_hints, cudagraphs (why a graph was not captured).
 CREATE TABLE torch_log_line_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),
   line INTEGER NOT NULL,          -- 1-based, in the file
   level TEXT NOT NULL,            -- V, I, W, E, C, D
-  local_time TEXT NOT NULL,       -- as written: month, day and time of day of the process's zone, 1122 19:30:29.099000
-  pid INTEGER NOT NULL,           -- as written: process, or thread
+  local_time TEXT NOT NULL,       -- as in the text: month, day and time of day of the process's zone, 1122 19:30:29.099000
+  pid INTEGER NOT NULL,           -- as in the text: process, or thread
   rank INTEGER,                   -- of a "[rankN]:" that torchrun put before the line
   source_file_id INTEGER NOT NULL REFERENCES text_row(id),
   source_line INTEGER NOT NULL,
-  label_id INTEGER REFERENCES text_row(id),    -- compile as written: 0/0, !1/0/0; NULL: the line names none
+  label_id INTEGER REFERENCES text_row(id),    -- compile as in the text: 0/0, !1/0/0; NULL: the line names none
   attempt INTEGER,                -- the 1 of [0/0_1]; NULL: the line names no compile
   artifact_id INTEGER NOT NULL REFERENCES text_row(id), -- fusion, perf_hints, cudagraphs, output_code, …
-  text TEXT NOT NULL              -- what follows
+  text TEXT NOT NULL              -- the rest of the line
 ) STRICT;
 
 -- compile_id: the latest compile of that label in the process that wrote the text; NULL: no log of that process, or no such label.

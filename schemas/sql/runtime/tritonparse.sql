@@ -5,7 +5,7 @@ CREATE TABLE triton_compilation_row (
   line INTEGER NOT NULL,          -- 1-based, in the file
   pid INTEGER,                    -- of the process that compiled
   name_id INTEGER REFERENCES text_row(id), -- of the kernel
-  hash TEXT,                      -- Triton's; ties launches to it
+  hash TEXT,                      -- Triton's; launches refer to it
   label TEXT,                     -- compile that it belongs to, from pt_info: 0/0; NULL: not compiled by PyTorch
   attempt INTEGER,                -- of that compile
   num_warps INTEGER,              -- how it was compiled
@@ -18,7 +18,7 @@ CREATE TABLE triton_compilation_row (
   file_id INTEGER REFERENCES text_row(id), -- Python source of the kernel; of Inductor's kernels the generated file
   start_line INTEGER,
   end_line INTEGER,
-  user_file_id INTEGER REFERENCES text_row(id), -- innermost line of the user's in the stack that led to it
+  user_file_id INTEGER REFERENCES text_row(id), -- innermost line outside libraries in the stack of the compilation
   user_line INTEGER,
   ir TEXT,                        -- JSON: bytes of each IR (ttir, ttgir, llir, ptx, …)
   times TEXT                      -- JSON: as logged

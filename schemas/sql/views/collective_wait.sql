@@ -1,10 +1,10 @@
--- Time that each rank waited in each collective for the last one to come: one row per collective, rank and group. Collectives of a group
--- are matched by their sequence number (and by how often the numbers began anew: reset_count). `wait_us` is the time from this rank's
--- issue to the last rank's, under the names of the cost views too; with clocks of several hosts it is as good as their agreement. A rank waits
--- no longer than its group's timeout, nor beyond the end of the collective, where the files say these: is_timed_out is 1 where the last rank
--- came after the timeout of this one, for which the collective had failed by then. Later collectives of such a group are left out: ranks whose
--- call failed do not wait in them. Ranks whose files do not hold the collective are not
--- counted: rank_count says how many do.
+-- Time that each rank waited in each collective for the last rank: one row per collective, rank and group. Collectives of a group
+-- are matched by their sequence number (and by how often the numbers started again: reset_count). `wait_us` is the time from this rank's
+-- issue to the last rank's, under the names of the cost views too; with clocks of several hosts it is as exact as their agreement. A rank waits
+-- no longer than its group's timeout, nor beyond the end of the collective, if the files have these: is_timed_out is 1 if the last rank
+-- came after the timeout of this one, for which the collective had failed before. Later collectives of such a group are left out: ranks
+-- whose call failed do not wait in them. Ranks whose files do not have the collective are not counted: rank_count is the number of
+-- those that have it.
 CREATE VIEW collective_wait AS
   WITH issued AS (
     SELECT coalesce(p.run_id, f.run_id) AS run_id, n.ordinal AS launch, c.process_id, c.rank, coalesce(c.process_id, -c.profile_id) AS who,

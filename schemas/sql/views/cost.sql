@@ -1,13 +1,13 @@
--- What ran, and what it cost. Profiles that overlap an earlier one of the same process (profile.overlaps_id) are not counted.
--- All of a profile is counted: `tlparse cost` looks at its steps only.
+-- Measured time by kernel, line, node and graph. Profiles that overlap an earlier one of the same process (profile.overlaps_id) are not counted.
+-- All of a profile is counted; `tlparse cost` counts its steps only.
 --
 -- Rule of the shares: a kernel may fuse several lines. `inclusive_us` gives all of its time to each line; `share_us` divides it by the
 -- post-grad nodes that each line contributed (a node of several lines counts for each of them in equal parts), so that the shares of all lines
--- add up to the kernels' time. Where the log does not tell the line of every node (backward graphs), the kernel's stacks, one per origin, count
--- in place of the nodes: kernel_line.basis says which. Time of kernels that no line is known for stands in rows whose file is NULL. Nodes
--- share a kernel's time alike.
+-- add up to the kernels' time. If the log does not have the line of every node (backward graphs), the kernel's stacks, one per origin, are
+-- used instead of the nodes: kernel_line.basis names which. Time of kernels without a known line is in rows whose file is NULL. Nodes
+-- share a kernel's time equally.
 
--- Kernels: one row per kernel of a graph and process; kernels that are not joined stand by name, with kernel_id NULL.
+-- Kernels: one row per kernel of a graph and process; kernels that are not joined are listed by name, with kernel_id NULL.
 CREATE VIEW kernel_cost AS
   SELECT p.run_id, p.process_id, p.rank, s.compile_id, s.graph_id, c.label, g.direction, l.kernel_id, coalesce(k.name, t.text) AS name,
     k.debug_handle, k.code_line, r.device, count(*) AS calls, sum(r.duration_ns) / 1e3 AS inclusive_us, sum(r.duration_ns) / 1e3 AS share_us,
@@ -27,7 +27,7 @@ CREATE VIEW line_cost AS
   LEFT JOIN text_row f ON f.id = line.file_id LEFT JOIN text_row u ON u.id = line.function_id LEFT JOIN text_row c ON c.id = line.code_id
   GROUP BY k.run_id, k.process_id, k.rank, line.file_id, line.line;
 
--- Nodes of the post-grad graphs; kernels without nodes stand in rows whose node is NULL.
+-- Nodes of the post-grad graphs; the time of kernels without nodes is in rows whose node is NULL.
 CREATE VIEW node_cost AS
   SELECT k.run_id, k.process_id, k.rank, k.compile_id, k.graph_id, k.label, k.direction, n.post_grad_node, count(*) AS kernels,
     sum(k.calls) AS calls, sum(k.inclusive_us) AS inclusive_us,
@@ -35,11 +35,11 @@ CREATE VIEW node_cost AS
   FROM kernel_cost k LEFT JOIN kernel_node_row n ON n.kernel_id = k.kernel_id
   GROUP BY k.run_id, k.process_id, k.rank, k.graph_id, n.post_grad_node;
 
--- Graphs of the log: what each cost to compile and what its measured calls took. Graphs that no profile saw have calls 0. A compile makes
+-- Graphs of the log: the compile time of each and the time of its measured calls. Graphs without measured calls have calls 0. A compile makes
 -- several graphs (forward and backward, the pieces of DDP) and its log has one time for all of them, or one for those of the forward and one
--- for those of the backward: compile_us stands in the row of the first of these graphs, is NULL in the others, and adds up over the rows.
--- What calls would have cost without the compiler is in no log; compile_time_in_calls says how many of the calls that were measured, of all
--- these graphs, the compile took as long as.
+-- for those of the backward: compile_us is in the row of the first of these graphs, NULL in the others, and adds up over the rows.
+-- No log has the time of calls without the compiler; compile_time_in_calls is the compile time as a number of measured calls of all these
+-- graphs.
 CREATE VIEW graph_cost AS
   WITH call AS MATERIALIZED (
     SELECT l.graph_id, count(*) AS calls, sum(s.duration_ns) / 1e3 AS inclusive_us, sum(l.device_ns) / 1e3 AS device_us,

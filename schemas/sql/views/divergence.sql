@@ -1,7 +1,7 @@
--- Where ranks of one run differ, as rows to go on from. The answers of `tlparse cache|collectives|execution|ranks` name causes as well;
+-- Where ranks of one run differ, as rows for further queries. The answers of `tlparse cache|collectives|execution|ranks` name causes as well;
 -- these views pair ranks by compile label only.
 
--- Cache lookups that did not go alike on all ranks: one row per lookup, state and component set (a lookup without components: and key).
+-- Cache lookups that differ between ranks: one row per lookup, state and component set (a lookup without components: and key).
 -- Keys of one set differ by the device index only; `key` is the first of them.
 CREATE VIEW cache_divergence AS
   WITH lookup AS (
@@ -23,8 +23,8 @@ CREATE VIEW cache_divergence AS
   LEFT JOIN cache_key_row t ON t.id = x.key_id LEFT JOIN launch n ON n.id = x.launch_id
   WHERE x.classes > 1;
 
--- Graphs whose collectives are not the same on all ranks: one row per graph, source and content. Empty where the ranks issue the same
--- collectives in the same order, whatever graphs they stand in.
+-- Graphs whose collectives are not the same on all ranks: one row per graph, source and content. Empty if the ranks issue the same
+-- collectives in the same order, in any graphs.
 CREATE VIEW collective_divergence AS
   WITH used AS (
     SELECT f.run_id, coalesce(p.launch_id, 0) AS launch_id, p.id AS process_id, u.record_id, c.label, c.generation, g.direction,
@@ -54,7 +54,7 @@ CREATE VIEW collective_divergence AS
   LEFT JOIN launch n ON n.id = x.launch_id
   WHERE x.classes > 1;
 
--- Orders of execution, where not all ranks have the same: one row per order. `process_id` is the first process that has this order:
+-- Orders of execution, if they differ between ranks: one row per order. `process_id` is the first process that has this order:
 -- its rows of graph_execution are the order.
 CREATE VIEW execution_divergence AS
   WITH per_process AS (
@@ -72,7 +72,7 @@ CREATE VIEW execution_divergence AS
   LEFT JOIN launch n ON n.id = x.launch_id
   WHERE x.classes > 1;
 
--- One row per process: what it compiled and how that went.
+-- One row per process: a summary of its compiles.
 CREATE VIEW rank_summary AS
   WITH compiles AS (
       SELECT process_id, count(*) AS compiles, sum(status = 'failed') AS failed, sum(status = 'unfinished') AS unfinished,

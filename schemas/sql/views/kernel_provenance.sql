@@ -13,8 +13,8 @@ CREATE VIEW kernel_provenance AS
   LEFT JOIN kernel_source s ON s.kernel_id = k.id AND s.frame_ordinal =
     (SELECT max(z.frame_ordinal) FROM kernel_source_row z WHERE z.kernel_id = k.id AND z.stack_ordinal = s.stack_ordinal);
 
--- The records of a compile in log order, without the kinds that come by the thousand (see compile_record_row); answers by
--- index when asked by compile_id, by kind (and name), or by payload_id.
+-- The records of a compile in log order, without the most frequent kinds (see compile_record_row); indexed by
+-- compile_id, by kind (and name), and by payload_id.
 CREATE VIEW compile_record AS
   SELECT r.id, m.compile_id, r.attempt, r.line, k.text AS kind, n.text AS name, s.text AS subgraph_name, r.payload_id,
     p.hash AS payload_hash, p.size_bytes AS payload_size_bytes, r.local_us + q.time_shift_us AS time_us, r.process_id

@@ -1,12 +1,12 @@
--- Where each process stands at the end of its log: one row per process. `state`:
+-- The state of each process at the end of its log: one row per process. `state`:
 --   compiling         the log ends inside a compile: an event of it is open, or (logs without events) it has no metrics. torch.export
 --                     writes no metrics; its events are closed
 --   failed            the last compile failed, and no other followed
 --   between_compiles  the last compile is done
--- No state says that the process ended: neither PyTorch nor libtrace writes a record of it.
+-- There is no state for the end of the process: neither PyTorch nor libtrace writes a record of it.
 -- An open event inside one that ended has lost its end to damage: the log does not end inside it.
 -- `since_us`: when the innermost open event began (compiling), else when the last compile's last record was written.
--- Compiles without frame id (compiled autograd alone, stretches of records without ids) say nothing about where a process stands.
+-- Compiles without frame id (compiled autograd alone, stretches of records without ids) do not count.
 CREATE VIEW rank_status AS
   WITH last_compile AS (
     SELECT p.id AS process_id, p.log_file_id, p.launch_id, p.rank, p.pid, p.time_shift_us, p.first_record_us, p.last_record_us,
