@@ -65,44 +65,63 @@ constexpr PytorchName kPhases[] = {
     {"*_cache_miss", "2.6, 2.14"},
 };
 
-// Without what stands in brackets: inductor_config[max_fusion_size].
+// Without what stands in brackets: inductor_config[max_fusion_size]. Some appear in a log only where a
+// program uses them; they are in the sources of the versions named.
 constexpr PytorchName kComponents[] = {
-    {"_custom_partitioner_fn", "2.14"},
-    {"_fuse_ddp_communication_passes", "2.14"},
-    {"_post_fusion_custom_pass", "2.14"},
-    {"_pre_fusion_custom_pass", "2.14"},
-    {"aot_config", "2.6"},
-    {"autograd_config", "2.6"},
-    {"cache_key_tag", "2.6, 2.14"},
-    {"compile_on_one_rank", "2.14"},
-    {"cpp_runtime_thread_count", "2.14"},
-    {"cuda_matmul_settings", "2.6, 2.14"},
-    {"custom_backend_passes", "2.14"},
-    {"default_dtype", "2.14"},
-    {"deterministic_algorithms", "2.6"},
-    {"deterministic_algorithms_settings", "2.6, 2.14"},
-    {"disable_amp", "2.6"},
-    {"example_inputs", "2.6, 2.14"},
-    {"fx_kwargs", "2.6, 2.14"},
-    {"gm", "2.6, 2.14"},
-    {"grad_enabled", "2.6"},
-    {"inductor_config", "2.6, 2.14"},
-    {"inductor_config_comms", "2.14"},
-    {"joint_custom_post_pass", "2.14"},
-    {"joint_custom_pre_pass", "2.14"},
-    {"nested_inductor_config_patches", "2.14"},
-    {"post_grad_custom_post_pass", "2.6, 2.14"},
-    {"post_grad_custom_pre_pass", "2.6, 2.14"},
-    {"pre_grad_custom_pass", "2.14"},
-    {"precompile_enabled", "2.14"},
-    {"provenance_tracking_level", "2.14"},
-    {"provenance_tracking_to_timeline", "2.14"},
-    {"system_info", "2.6, 2.14"},
-    {"torch_version", "2.6, 2.14"},
+    {"_custom_partitioner_fn", "2.14", ComponentSubject::kConfig},
+    {"_fuse_ddp_communication_passes", "2.14", ComponentSubject::kConfig},
+    {"_post_fusion_custom_pass", "2.14", ComponentSubject::kConfig},
+    {"_pre_fusion_custom_pass", "2.14", ComponentSubject::kConfig},
+    {"act_input_paths", "2.14"},
+    {"aot_config", "2.6", ComponentSubject::kConfig},
+    {"autocast_state", "2.14", ComponentSubject::kSetting},
+    {"autograd_config", "2.6", ComponentSubject::kConfig},
+    {"cache_key_tag", "2.6, 2.14", ComponentSubject::kSetting},
+    {"compile_on_one_rank", "2.14", ComponentSubject::kConfig},
+    {"cpp_runtime_thread_count", "2.14", ComponentSubject::kSetting},
+    {"cuda_matmul_settings", "2.6, 2.14", ComponentSubject::kSetting},
+    {"cudagraph_override", "2.14", ComponentSubject::kConfig},
+    {"custom_backend_codegen_configs", "2.14", ComponentSubject::kConfig},
+    {"custom_backend_passes", "2.14", ComponentSubject::kConfig},
+    {"custom_estimator_solver_uuids", "2.14"},
+    {"default_dtype", "2.14", ComponentSubject::kSetting},
+    {"deterministic_algorithms", "2.6", ComponentSubject::kSetting},
+    {"deterministic_algorithms_settings", "2.6, 2.14", ComponentSubject::kSetting},
+    {"disable_amp", "2.6", ComponentSubject::kSetting},
+    {"example_inputs", "2.6, 2.14", ComponentSubject::kInputs},
+    {"fx_kwargs", "2.6, 2.14", ComponentSubject::kConfig},
+    {"gm", "2.6, 2.14", ComponentSubject::kGraph},
+    {"grad_enabled", "2.6", ComponentSubject::kSetting},
+    {"inductor_config", "2.6, 2.14", ComponentSubject::kConfig},
+    {"inductor_config_comms", "2.14", ComponentSubject::kConfig},
+    {"inputs_to_check", "2.6, 2.14", ComponentSubject::kInputs},
+    {"joint_custom_post_pass", "2.14", ComponentSubject::kConfig},
+    {"joint_custom_pre_pass", "2.14", ComponentSubject::kConfig},
+    {"nested_inductor_config_patches", "2.14", ComponentSubject::kConfig},
+    {"post_grad_custom_post_pass", "2.6, 2.14", ComponentSubject::kConfig},
+    {"post_grad_custom_pre_pass", "2.6, 2.14", ComponentSubject::kConfig},
+    {"pre_grad_custom_pass", "2.14", ComponentSubject::kConfig},
+    {"precompile_enabled", "2.14", ComponentSubject::kConfig},
+    {"provenance_tracking_level", "2.14", ComponentSubject::kConfig},
+    {"provenance_tracking_to_timeline", "2.14", ComponentSubject::kConfig},
+    {"region_activation_memory_budget", "2.14"},
+    {"sac_context_fn_hashes", "2.14"},
+    {"saved_tensors_hooks_fx_wrap_cache_hashes", "2.14", ComponentSubject::kSetting},
+    {"system_info", "2.6, 2.14", ComponentSubject::kBuild},
+    {"torch_version", "2.6, 2.14", ComponentSubject::kBuild},
+    {"triton_kernel_source_codes", "2.14", ComponentSubject::kGraph},
+    {"user_defined_triton_source", "2.6, 2.14", ComponentSubject::kGraph},
+    {"var_to_hint_override", "2.14", ComponentSubject::kInputs},
+    {"var_to_hint_overrides", "2.14", ComponentSubject::kInputs},
+    {"compiler", "libtrace", ComponentSubject::kBuild},
+    {"cpu_capability", "libtrace", ComponentSubject::kBuild},
+    {"cpu_features", "libtrace", ComponentSubject::kBuild},
+    {"gpu_architectures", "libtrace", ComponentSubject::kBuild},
     {"inputs", "libtrace"},
+    {"libtorch_build", "libtrace", ComponentSubject::kBuild},
     {"model_name", "libtrace"},
     {"name", "libtrace"},
-    {"options", "libtrace"},
+    {"options", "libtrace", ComponentSubject::kConfig},
     {"source", "libtrace"},
 };
 
@@ -236,6 +255,17 @@ const PytorchName* FindKnownName(PytorchNameKind kind, std::string_view name) {
     return Matches(known.name, name);
   });
   return found == names.end() ? nullptr : &*found;
+}
+
+ComponentSubject SubjectOfComponent(std::string_view name) {
+  using enum ComponentSubject;
+  if (name.starts_with("fx_kwargs[static_input_idxs]")) return kInputs;
+  const std::string_view base = name.substr(0, name.find('['));
+  if (const PytorchName* known = FindKnownName(PytorchNameKind::kComponent, base))
+    return known->subject;
+  for (const std::string_view end : {"_custom_pre_pass", "_custom_post_pass", "config", "options"})
+    if (base.ends_with(end)) return kConfig;
+  return kOther;
 }
 
 }  // namespace tlparse

@@ -15,13 +15,27 @@ enum class PytorchNameKind : std::uint8_t {
   kMetric,     // member of compilation_metrics
 };
 
+// What a component of a cache key describes.
+enum class ComponentSubject : std::uint8_t {
+  kOther,
+  kBuild,    // the build of PyTorch, the device
+  kConfig,   // configuration of the compiler, custom passes
+  kGraph,    // the graph and the source of kernels in it
+  kInputs,   // shapes, strides and kinds of the inputs
+  kSetting,  // a setting of the process
+};
+
 struct PytorchName {
-  std::string_view name;     // '*' matches any text
-  std::string_view seen_in;  // versions of PyTorch, or "libtrace"
+  std::string_view name;                                // '*' matches any text
+  std::string_view seen_in;                             // versions of PyTorch, or "libtrace"
+  ComponentSubject subject = ComponentSubject::kOther;  // of a component
 };
 
 std::span<const PytorchName> KnownNames(PytorchNameKind kind);
 // nullptr: unknown.
 const PytorchName* FindKnownName(PytorchNameKind kind, std::string_view name);
+// `name` with or without a member in brackets, known or not: names of a newer PyTorch are judged by
+// their ends.
+ComponentSubject SubjectOfComponent(std::string_view name);
 
 }  // namespace tlparse

@@ -9,6 +9,7 @@
 #include "analysis/cache/component_index.h"
 #include "analysis/diff/text_diff.h"
 #include "base/ascii.h"
+#include "log/pytorch_names.h"
 #include "store/hash128.h"
 
 namespace tlparse {
@@ -41,30 +42,6 @@ constexpr std::array<KindText, 18> kKinds = {{
 
 bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool IsConfigName(std::string_view name) {
-  const std::string_view base = name.substr(0, name.find('['));
-  return IsOneOf(base, {"inductor_config", "inductor_config_comms", "autograd_config", "aot_config",
-                        "nested_inductor_config_patches", "torch._functorch.config",
-                        "_fuse_ddp_communication_passes", "custom_backend_passes",
-                        "custom_backend_codegen_configs", "_custom_partitioner_fn",
-                        "_pre_fusion_custom_pass", "_post_fusion_custom_pass",
-                        "provenance_tracking_level", "provenance_tracking_to_timeline",
-                        "precompile_enabled", "compile_on_one_rank", "cudagraph_override",
-                        "fx_kwargs"}) ||
-         base.ends_with("_custom_pre_pass") || base.ends_with("_custom_post_pass") ||
-         base == "pre_grad_custom_pass" || base.ends_with("config") || base.ends_with("options");
-}
-
-// Of the keys of FxGraphCache and AOTAutogradCache.
-bool IsSettingName(std::string_view name) {
-  return IsOneOf(
-      name.substr(0, name.find('[')),
-      {"cache_key_tag", "cpp_runtime_thread_count", "cuda_matmul_settings", "default_dtype",
-       "deterministic_algorithms", "deterministic_algorithms_settings", "disable_amp",
-       "grad_enabled", "autocast", "saved_tensors_hooks_fx_wrap_cache_hashes", "extern_libs_key",
-       "allow_tf32", "matmul_precision"});
 }
 
 // Every number made 0: two graphs that differ in sizes only have equal forms.
@@ -115,7 +92,8 @@ CauseKind KindOf(const ComponentDifference& difference) {
     if (a.text == b.text && (a.has_device || b.has_device)) return CauseKind::kDevice;
     if (a.text == b.text && (a.has_rank_path || b.has_rank_path)) return CauseKind::kRankPath;
   }
-  if (name == "torch_version" || name.starts_with("system_info")) return CauseKind::kBuild;
+  const ComponentSubject subject = SubjectOfComponent(name);
+  if (subject == ComponentSubject::kBuild) return CauseKind::kBuild;
   if (name == "dynamo_output_graph") return CauseKind::kGraph;
   if (name == "gm") {
     if (has_both && *difference.a_value == *difference.b_value) return CauseKind::kUnstable;
@@ -123,20 +101,14 @@ CauseKind KindOf(const ComponentDifference& difference) {
       return CauseKind::kProcessGroup;
     return CauseKind::kGraph;
   }
-  if (name.starts_with("example_inputs[") || IsOneOf(name, {"inputs_to_check", "example_inputs"}) ||
-      name.starts_with("fx_kwargs[static_input_idxs]") ||
-      name.starts_with("var_to_hint_override")) {
-    return CauseKind::kInputs;
-  }
-  if (name.starts_with("user_defined_triton_source") ||
-      name.starts_with("triton_kernel_source_codes"))
-    return CauseKind::kGraph;
+  if (subject == ComponentSubject::kInputs) return CauseKind::kInputs;
+  if (subject == ComponentSubject::kGraph) return CauseKind::kGraph;
   if (has_both && *difference.a_value == *difference.b_value &&
       difference.a_value->find("<bytes>") == std::string::npos) {
     return CauseKind::kUnstable;
   }
-  if (IsConfigName(name)) return CauseKind::kConfig;
-  return IsSettingName(name) ? CauseKind::kSetting : CauseKind::kComponent;
+  if (subject == ComponentSubject::kConfig) return CauseKind::kConfig;
+  return subject == ComponentSubject::kSetting ? CauseKind::kSetting : CauseKind::kComponent;
 }
 
 // Hashes differ although the texts are equal, in plain constants: the two processes pickle
