@@ -1,4 +1,4 @@
-// The C interface: settings, compiles, spans and stacks. What it emits stands in c_api_emit.cc.
+// The C interface: settings, compiles, spans and stacks. What it emits is in c_api_emit.cc.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

@@ -57,7 +57,7 @@ bool RecordWriter::Write(const PendingRecord& record, FramedRecord& framed) noex
     const BusyScope busy;
     const std::lock_guard lock(mutex_);
     if (only_thread_ != std::thread::id() && only_thread_ != std::this_thread::get_id()) {
-      // Not reported from here: the host's callback may be gone by now.
+      // Not reported from here: the host's callback may be gone already.
       ledger_.Lost(LossKind::kNotWrittenAtExit, record.name,
                    "the process ends; records of its other threads are lost");
       return true;

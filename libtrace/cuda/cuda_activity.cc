@@ -16,7 +16,7 @@ std::atomic<bool> detail::is_watching_cuda = false;
 
 namespace {
 
-// CUPTI makes external-correlation records only beside a record of a runtime or driver call.
+// CUPTI makes external-correlation records only with a record of a runtime or driver call.
 constexpr int32_t kKinds[] = {cupti::kDriver,          cupti::kRuntime, cupti::kMemcpy,
                               cupti::kPeerMemcpy,      cupti::kMemset,  cupti::kExternalCorrelation,
                               cupti::kConcurrentKernel};

@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
     return 1;
   }
-  // The processes are started anew; libtorch's threads do not survive a fork.
+  // The processes are new programs; libtorch's threads do not survive a fork.
   return Run({"/proc/self/exe", directory, package, "1"}) &&
                  Run({"/proc/self/exe", directory, package, "2"})
              ? 0

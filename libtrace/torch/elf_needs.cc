@@ -20,7 +20,7 @@ std::string MachineName(uint16_t machine) {
   return "machine " + std::to_string(machine);
 }
 
-// The segments say where an address lies in the file.
+// The segments map an address to a place in the file.
 class Segments {
  public:
   Segments(std::string_view file, const Elf64_Ehdr& header) : file_(file), header_(header) {}

@@ -50,7 +50,7 @@ void LoadedModels::Impl::Hold(std::string_view key, Model model, std::list<Held>
   by_key[held.front().key] = held.begin();
 }
 
-// `key` is in `loading` and is taken out whatever happens.
+// `key` is in `loading` and is removed in every case.
 LoadedModels::Model LoadedModels::Impl::LoadAlone(std::string_view key, FunctionRef<Model()> load) {
   std::list<Held> dropped;
   std::optional<Model> model;

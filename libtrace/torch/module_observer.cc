@@ -1,4 +1,4 @@
-// Observes a TorchScript module that the program runs by itself.
+// Observes a TorchScript module that the program runs itself.
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 

@@ -53,7 +53,7 @@ Status CheckName(std::string_view key, std::string_view content_hash = "none") {
   return {};
 }
 
-// Whatever vanishes meanwhile (another process evicts too) is left out.
+// Files that disappear meanwhile (another process evicts too) are left out.
 std::vector<FoundFile> ListFiles(const fs::path& directory, bool is_recursive) {
   std::vector<FoundFile> files;
   const auto add = [&](const fs::directory_entry& entry) {

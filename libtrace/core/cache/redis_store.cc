@@ -266,7 +266,7 @@ class RedisStore : public CacheStore {
         .append(std::to_string(index));
   }
   static uint64_t ChunkCount(const StoredEntry& entry) {
-    // A size that nobody checked yet.
+    // A size that was not checked yet.
     constexpr uint64_t kMaxCount = 1 << 20;
     const uint64_t count = entry.artifact_size_bytes / kArtifactChunkBytes +
                            (entry.artifact_size_bytes % kArtifactChunkBytes != 0 ? 1 : 0);

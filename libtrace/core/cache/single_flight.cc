@@ -100,7 +100,7 @@ ClaimState FlightPlan::ClaimIn(CacheStore* store, std::unique_ptr<CacheClaim>& c
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, kLongestPause);
     waited_ns_ += SteadyNs() - std::exchange(start_ns, SteadyNs());
-    // The entry may come from one whose claim was never given back.
+    // The entry may be of a process whose claim was never released.
     is_found = pause == kLongestPause && look_again();
     state = is_found ? ClaimState::kFinished : store->Claim(key_, claim);
   }

@@ -64,7 +64,7 @@ Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
   return result;
 }
 
-// A launch of 0: the log has no record that tells.
+// A launch of 0: no record of the log shows it.
 std::vector<RunParticipant> Split(const Log& log) {
   std::map<std::optional<std::int64_t>, RunParticipant> by_rank;
   std::set<std::int64_t> ranks;

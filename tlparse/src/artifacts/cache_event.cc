@@ -261,7 +261,7 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
     } else if (!name->state) {
       return tl::unexpected<Error>(std::move(payload).error());
     } else {
-      // The name alone tells that there was a lookup, and how it ended.
+      // The name alone shows that there was a lookup, and its result.
       event.info.state = *name->state;
       event.info.components_state = ComponentsState::kUnparsed;
       outcome = tl::unexpected<Error>(std::move(payload).error());

@@ -31,7 +31,7 @@ struct OpenEvent {
   double start_us;
   CompileState* compile;
   std::int64_t thread;        // tid; 0 in PyTorch's logs
-  std::string compile_label;  // args.compile_id: tells threads apart where tids do not
+  std::string compile_label;  // args.compile_id: distinguishes threads where tids do not
   bool is_written = false;    // its row is in the database for now
 };
 

@@ -41,7 +41,7 @@ class Collectives final : public Ingestor {
     if (payload.get(names) != simdjson::SUCCESS)
       return Fail(ErrorCode::kBadJson, "the payload is not a list");
     SequenceHash hash;
-    hash.Add("schedule");  // tells schedules from what was read out of code
+    hash.Add("schedule");  // distinguishes schedules from collectives of code
     for (const simdjson::dom::element& element : names) {
       std::string_view name;
       hash.Add(static_cast<std::int64_t>(element.get(name) == simdjson::SUCCESS));

@@ -1,5 +1,5 @@
 // compilation_metrics and its variants: what PyTorch measured of a compile (CompilationMetrics in
-// torch/_dynamo/utils.py), all in the metadata. It is also what tells whether a compile failed, and
+// torch/_dynamo/utils.py), all in the metadata. It also shows whether a compile failed, and
 // why it was restarted.
 #include "rows/compilation_metrics.h"
 

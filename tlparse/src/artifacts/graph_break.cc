@@ -43,7 +43,7 @@ std::string_view WithoutBlankLines(std::string_view text) {
   return TrimEnd(text);
 }
 
-// "a.py:7" or "a.py line 7": the number at the end and what stands before `separator`.
+// "a.py:7" or "a.py line 7": the number at the end and the text before `separator`.
 void SplitPosition(std::string_view text, std::string_view separator, GraphBreak& graph_break) {
   const std::size_t at = text.rfind(separator);
   if (at == std::string_view::npos) return;

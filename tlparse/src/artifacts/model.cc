@@ -1,4 +1,4 @@
-// What a C++ program compiled, loaded and shipped, as libtrace tells it: libtrace_model_load (one
+// What a C++ program compiled, loaded and shipped, as logged by libtrace: libtrace_model_load (one
 // model that was loaded or compiled), libtrace_package (the contents of a .pt2),
 // libtrace_torchscript_signature (what a specialised graph takes and gives) and
 // libtrace_cache_bundle (cache entries saved or put back together). Shapes:

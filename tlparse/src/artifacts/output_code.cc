@@ -163,7 +163,7 @@ class OutputCode final : public Ingestor {
         context.contents().OfPayload(ContentKind::kSchedule, record.payload_id);
     if (!content_id) {
       SequenceHash hash;
-      hash.Add("code");  // tells it from inductor_collective_schedule (collective.cc)
+      hash.Add("code");  // distinguishes it from inductor_collective_schedule (collective.cc)
       for (const CodeCollective& collective : summary.collectives) {
         for (const std::string_view part :
              {std::string_view(collective.op), std::string_view(collective.arguments),

@@ -96,7 +96,7 @@ class RawFile {
   }
 
  private:
-  // The next bytes of a file that may grow; 0: none by now.
+  // The next bytes of a file that may grow; 0: none yet.
   Result<std::size_t> ReadAgain(char* buffer, std::size_t capacity) {
     if (descriptor_ < 0 && !Reopen()) return 0;
     ssize_t count = -1;

@@ -89,7 +89,7 @@ class Repairer {
     do {
       SkipSpace();
       if (!Value()) return false;
-      // Close what ends here; stop in front of the next value or at the end of the document.
+      // Close what ends here; stop before the next value or at the end of the document.
       while (!levels_.empty()) {
         SkipSpace();
         const bool is_object = levels_.back().is_object;

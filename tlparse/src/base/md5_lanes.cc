@@ -281,7 +281,7 @@ class LaneRun {
         step_blocks = std::min(step_blocks, blocks_left_[lane]);
         readable = position_[lane];
       }
-      // A lane without a message computes something nobody looks at, over another lane's bytes.
+      // A lane without a message computes an unused digest over another lane's bytes.
       for (std::size_t lane = 0; lane < kernel_.lanes; ++lane) {
         if (blocks_left_[lane] == 0) position_[lane] = readable;
       }

@@ -145,7 +145,7 @@ Result<FoundInputs> InputsOf(const Options& options) {
   return found;
 }
 
-// Where the database is made: beside the output directory until everything is known to have worked.
+// Where the database is created: next to the output directory until everything has succeeded.
 std::string TemporaryDatabase(const Options& options) {
   std::string base = options.output;
   while (base.size() > 1 && base.back() == '/') base.pop_back();
@@ -261,7 +261,7 @@ Result<void> Report(const Options& options, const Directory& directory, Database
   report.rank_directories = options.all_ranks_html;
   report.custom_header_html = options.custom_header_html;
   report.run_id = run_id;
-  // With the viewer, the page that opens is its own, and the plain list of files stands beside it.
+  // With the viewer, its page is index.html, and the plain list of files is another file.
   report.viewer = !ViewerPage().empty();
   if (report.viewer) report.root_index_name = kPlainIndexName;
   ASSIGN_OR_RETURN(const ReportSummary summary, WriteReport(database, directory, report));

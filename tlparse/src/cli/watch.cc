@@ -147,7 +147,7 @@ Result<void> Watch::PrepareDatabase() {
   return {};
 }
 
-// New files. What is no log by now may become one.
+// New files. A file that is not a log yet may become one.
 Result<void> Watch::Search() {
   if (feed_) {
     for (const FoundLog& log : feed_->logs()) RETURN_IF_ERROR(follower_->Add(log));

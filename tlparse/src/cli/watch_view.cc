@@ -129,7 +129,7 @@ Result<void> WatchView::Look(Database& database, const LiveJob& live) {
   return {};
 }
 
-// What is new, and what stood before and does not any more.
+// New findings, and findings that are no longer there.
 void WatchView::Compare(std::vector<Finding> findings) {
   const auto now = std::chrono::steady_clock::now();
   std::map<std::string, Standing> standing;
@@ -173,7 +173,7 @@ std::int64_t WatchView::ElapsedUs(const ProcessStatus& row) const {
          (log == live_.logs.end() ? 0 : log->second.quiet_us);
 }
 
-// Ranks that stand at the same place.
+// Ranks in the same state.
 struct WatchView::Class {
   std::vector<std::int64_t> ranks;
   std::size_t logs = 0;  // processes without rank

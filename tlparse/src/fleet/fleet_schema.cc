@@ -15,7 +15,7 @@ namespace {
 using Source = FleetColumn::Source;
 using Type = FleetColumn::Type;
 
-// Made anew by a pull, constant, or in tables of their own (schemas/clickhouse/fleet.sql).
+// Rebuilt by a pull, constant, or in tables of their own (schemas/clickhouse/fleet.sql).
 constexpr std::array<std::string_view, 11> kNotDerived = {
     "schema_doc",     "kernel_line",    "payload",      "payload_hash",
     "compile_record", "import_code",    "component",    "component_set",
@@ -342,7 +342,7 @@ Result<FleetSchema> MakeFleetSchema() {
       column.reference = ReferenceTo(column.referenced, owned);
     for (std::size_t i = 0; i < table.sqlite_columns.size(); ++i) {
       AddColumn(table, static_cast<int>(i), raw.types[i]);
-      // A value of any type: beside it which one.
+      // A value of any type: followed by its type.
       if (raw.types[i] == Type::kAny)
         table.columns.push_back({table.sqlite_columns[i].name + "_is_blob", Type::kInt,
                                  Source::kIsBlob, false, static_cast<int>(i)});

@@ -131,7 +131,7 @@ Result<void> PushContext::LoadComponents() {
                             SequenceHash hash;
                             hash.Add(read.Text(1));
                             // A component without a hash is identified by its text, in which
-                            // U+FFFC stands for the device index.
+                            // U+FFFC replaces the device index.
                             hash.Add(std::int64_t{read.IsNull(2)});
                             hash.Add(read.IsNull(2) ? read.Text(3) : read.Text(2));
                             At(component_keys_, read.Int(0)) = hash.Digest();

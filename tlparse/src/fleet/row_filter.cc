@@ -10,7 +10,7 @@ std::string RowsThatAnswersRead(const FleetTable& table, const RowOptions& optio
   if (options.with_records) return {};
   constexpr std::string_view kUnpaired =
       "SELECT record_id FROM chromium_event_row WHERE phase IN (66, 69)";
-  // That an unfinished compile has events at all tells whether its log ends inside of it.
+  // Whether an unfinished compile has events shows whether its log ends inside it.
   if (table.name == "chromium_event")
     return "(r.phase IN (66, 69) OR r.compile_id IN (SELECT id FROM compile WHERE status = "
            "'unfinished'))";

@@ -1,4 +1,4 @@
-// What only the end of a file tells: its processes and compiles become rows.
+// The end of a file: its processes and compiles become rows.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -135,8 +135,8 @@ Result<void> Follower::Prepare(bool is_new) {
   return Commit();
 }
 
-// Logs of the run that an earlier watch did not finish are read anew. So are those of an ingest, if
-// they have changed (Add).
+// Logs of the run that an earlier watch did not finish are read again. So are those of an ingest,
+// if they have changed (Add).
 Result<void> Follower::RemoveUnfinished() {
   std::vector<std::string> paths;
   {
@@ -297,7 +297,7 @@ Result<void> Follower::End(GrowingLog& log, const std::string& removed_at) {
     if (!has_records) break;
     RETURN_IF_ERROR(TypeWindow(step));
   }
-  // Without a hash the log counts as changed, and the next load of the run reads it anew.
+  // Without a hash the log counts as changed, and the next load of the run reads it again.
   const FileResult result = ResultOf(log, !log.reader().is_odd());
   if (!removed_at.empty()) typing_->LogRemovedFile(result.size_bytes, removed_at, *rows_);
   RETURN_IF_ERROR(typing_->EndFile(

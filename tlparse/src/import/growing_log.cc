@@ -13,7 +13,7 @@ namespace tlparse {
 namespace {
 
 constexpr std::size_t kTailBytes = 64;
-// A file of so many bytes shows whether it is compressed.
+// This many bytes of a file show whether it is compressed.
 constexpr std::int64_t kLeastBytes = 4;
 // A large record that is written piece by piece is looked at when it has grown by a part of itself,
 // so that the bytes that are looked at stay in proportion to those that are written; or when the
@@ -99,7 +99,7 @@ bool GrowingLog::IsOtherFile(const struct ::stat& status) const {
          static_cast<std::uint64_t>(status.st_ino) != inode_;
 }
 
-// Written anew with at least as many bytes, in the same file.
+// Rewritten with at least as many bytes, in the same file.
 bool GrowingLog::HasOtherBytes() const {
   return !tail_.empty() &&
          BytesBefore(found_.bytes_path(), reader_->input().compressed_bytes_read()) != tail_;

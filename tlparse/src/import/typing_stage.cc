@@ -241,7 +241,7 @@ void TypingStage::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
   }
   const std::optional<StaticText> metadata =
       envelope.metadata.empty() ? std::nullopt : std::optional(StaticText{envelope.metadata});
-  // Bytes that are not text cannot stand in a TEXT column; the finding kRepairedJson says that the
+  // Bytes that are not text cannot be in a TEXT column; the finding kRepairedJson says that the
   // envelope is not as in the log.
   std::string_view envelope_text = record.envelope_json;
   if (envelope.was_repaired && !IsTextSafe(envelope_text))

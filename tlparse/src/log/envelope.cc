@@ -50,7 +50,7 @@ std::size_t SkipValue(std::string_view text, std::size_t at) {
   return at;
 }
 
-// What stands between the quotes of a member's name, and what it means.
+// The text between the quotes of a member's name, and its decoded form.
 bool IsName(std::string_view raw, std::string_view name) {
   if (raw.find('\\') == std::string_view::npos) return raw == name;
   simdjson::dom::parser parser;

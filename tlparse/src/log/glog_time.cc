@@ -10,7 +10,7 @@ constexpr std::int64_t kSecondUs = 1'000'000;
 constexpr std::int64_t kDayUs = 86'400 * kSecondUs;
 constexpr std::int64_t kOffsetStepUs = 15 * 60 * kSecondUs;
 constexpr std::int64_t kMaxOffsetUs = 14 * 3600 * kSecondUs;
-// About the years -1199 to 5138: what lies outside comes from a damaged log.
+// About the years -1199 to 5138: times outside are from a damaged log.
 constexpr std::int64_t kMaxEpochUs = 100'000'000'000 * kSecondUs;
 constexpr std::int64_t kLeapDayUs = 59 * kDayUs;  // 29 February
 

@@ -56,8 +56,8 @@ void RecordReader::NoteOdd(const Window& window) {
   if (window.bytes.size() > 0) took_last_ = false;
 }
 
-// Where what is there by now can be cut. Foreign lines are taken with the record behind them, so
-// that those that stand together are one finding.
+// Where the current bytes can be cut. Foreign lines are read with the record after them, so that
+// contiguous ones are one finding.
 std::size_t RecordReader::CutOfGrowing(const Window& window, EnvelopeParser* whole) const {
   const std::string_view bytes = window.bytes.view();
   const auto [cut, is_at_last] = FindCut(bytes);

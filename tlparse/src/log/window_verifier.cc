@@ -15,7 +15,7 @@ namespace {
 
 // Foreign lines that follow one another share an import_log row up to this size.
 constexpr std::size_t kMaxForeignBytes = 64 << 10;
-// Chunks of an ordinary window; a vector for more is given back.
+// Chunks of an ordinary window; the memory of a larger vector is freed.
 constexpr std::size_t kMostKeptChunks = 1 << 16;
 
 std::int64_t CountLines(std::string_view text) {

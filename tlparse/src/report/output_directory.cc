@@ -40,7 +40,7 @@ Result<Directory> OpenDirectory(const std::string& path) {
   return Directory(FileDescriptor(descriptor), path);
 }
 
-// Empties a directory of ours.
+// Empties a directory that has our marker.
 Result<void> EmptyDirectory(const std::string& path) {
   std::error_code error;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end;

@@ -51,7 +51,7 @@ std::optional<std::string> Text(const PlainValue& value) {
   return text ? std::optional(SanitizeUtf8(*text)) : std::nullopt;
 }
 
-// Frames stand outermost first in the text, each with its code on the next line.
+// Frames are listed outermost first in the text, each with its code on the next line.
 void AddStack(std::string_view text, std::int64_t kernel_id, std::int64_t stack,
               RuntimeContext& context) {
   struct Line {

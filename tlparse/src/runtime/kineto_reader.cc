@@ -183,7 +183,7 @@ void KinetoFile::TakeMember(const EventScanner::Item& item) {
   metadata_ += fmt::format("{}\"{}\": {}", metadata_.empty() ? "" : ", ", item.key, item.value);
 }
 
-// The file said what its times count from after its events, or not at all.
+// The file has the base of its times after its events, or not at all.
 Result<void> KinetoFile::ShiftTimes() {
   ProfileFacts& facts = context_.facts();
   const std::int64_t base_ns = base_ns_.value_or(0);

@@ -196,7 +196,7 @@ Result<bool> PackageReader::Read(RuntimeContext& context) {
   return true;
 }
 
-// A kernel_information.json beside no package.
+// A kernel_information.json without a package.
 class KernelInformationReader final : public RuntimeReader {
  public:
   void Prepare(TableSet& tables) override {

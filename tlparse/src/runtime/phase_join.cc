@@ -77,7 +77,7 @@ Result<void> JoinPhases(Database& database, const CompiledCode& code, std::int64
                                     "WHERE op_run_id = ?1"));
   for (const Named& named : names) {
     const std::vector<Phase>& all = phases.at({named.phase, named.thread_id});
-    // The annotation stands right behind the start: the latest phase that is open there.
+    // The annotation is right after the start: the latest phase that is open there.
     auto phase = std::upper_bound(
         all.begin(), all.end(), named.start_ns,
         [](std::int64_t time_ns, const Phase& one) { return time_ns < one.start_ns; });

@@ -369,7 +369,7 @@ void Reader::Step(unsigned char op) {
       if (const std::uint64_t protocol = TakeNumber(1); !problem_ && protocol > 5)
         Stop(fmt::format("protocol {} is not known", protocol));
       return;
-    case 0x95:  // FRAME: its length tells nothing that the opcodes do not
+    case 0x95:  // FRAME: its length is redundant
       Take(8);
       return;
     case '.':

@@ -69,7 +69,7 @@ class Reader {
     tree_.Append(open_.back().container, node);
   }
   bool Key();
-  // After a value: closes containers, or stands before the next value.
+  // After a value: closes containers, or stops before the next value.
   void AfterValue();
   std::optional<NodeId> Scalar();
   std::optional<std::string> String();
@@ -97,7 +97,7 @@ std::optional<std::uint32_t> Reader::Hex4() {
   return value;
 }
 
-// Stands behind the opening quote.
+// Called after the opening quote.
 std::optional<std::string> Reader::String() {
   std::string out;
   while (true) {

@@ -29,7 +29,7 @@ struct Match {
   std::string note;
 };
 
-// Of several the one whose log lies nearest in time; nothing if that does not tell them apart.
+// Of several the one whose log is nearest in time; nothing if two are equally near.
 std::optional<std::size_t> Nearest(const std::vector<Candidate>& candidates, const Dump& dump) {
   if (candidates.size() == 1) return 0;
   if (!dump.start_us || !dump.end_us) return std::nullopt;

@@ -32,7 +32,7 @@ struct ObjectHead {
 ObjectHead ReadObjectHead(std::string_view text) {
   ObjectHead head;
   int depth = 0;
-  bool is_key = false;  // the next string is a key, if it stands in an object
+  bool is_key = false;  // the next string is a key, if it is in an object
   std::string in_array(1, '\0');
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];

@@ -78,7 +78,7 @@ class RankJoin {
   std::optional<std::int64_t> process_id_;
   RecorderCode codes_;
   std::vector<Entry> entries_;
-  std::vector<std::size_t> primary_;  // of an entry: the index of the one that stands for it
+  std::vector<std::size_t> primary_;  // of an entry: the index of the one that represents it
   std::vector<Link> links_;           // by entry; of primaries only
   std::unordered_map<std::int64_t, Link> stacks_;
 };
@@ -212,8 +212,8 @@ Result<Link> RankJoin::ResolveStack(const Entry& entry) {
 
 std::string_view RankJoin::MissingNote() const { return "no log of this process is in the run"; }
 
-// A stack stands for one place of the program: the same for every entry, except that code may have
-// been generated anew at the same path.
+// A stack identifies one place of the program: the same for every entry, except that code may have
+// been generated again at the same path.
 Result<const Link*> RankJoin::OfStack(const Entry& entry) {
   const auto known = stacks_.find(entry.stack_id);
   if (known != stacks_.end() && known->second.graph_id == 0) return &known->second;
@@ -333,7 +333,7 @@ Result<void> RankJoin::Run(const std::vector<std::int64_t>& profiles) {
   for (const std::int64_t profile_id : profiles) RETURN_IF_ERROR(LoadEntries(profile_id));
   FindPeers();
   links_.resize(entries_.size());
-  // Of the rows of one collective, whichever has frames tells where it was issued.
+  // Of the rows of one collective, the one with frames shows where it was issued.
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Link& link = links_[primary_[i]];
     if (entries_[i].stack_id == 0 || !link.key.empty()) continue;
@@ -362,7 +362,7 @@ Result<void> JoinRecorders(Database& database, std::int64_t run_id) {
     ASSIGN_OR_RETURN(const bool has_row, dumps.Step());
     if (!has_row) break;
     const std::int64_t id = dumps.Int(0);
-    // Without process and rank a dump stands alone.
+    // A dump without process and rank is treated alone.
     by_rank[{!dumps.IsNull(1), !dumps.IsNull(1)   ? dumps.Int(1)
                                : !dumps.IsNull(2) ? dumps.Int(2)
                                                   : -id}]

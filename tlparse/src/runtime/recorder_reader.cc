@@ -27,7 +27,7 @@ constexpr std::size_t kMostFileBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostFieldBytes = std::size_t{1} << 20;  // of a JSON column
 constexpr std::size_t kMostFrames = 1024;                      // of one entry
 
-// The columns that a field of an entry goes to as it stands.
+// The columns that a field of an entry is copied to.
 constexpr std::array<std::string_view, 22> kKnownFields = {"record_id",
                                                            "pg_id",
                                                            "process_group",
@@ -106,7 +106,7 @@ std::optional<std::int64_t> Number(const PlainValue& value) {
   return number;
 }
 
-// A time; 0 stands for none in JSON dumps.
+// A time; 0 means none in JSON dumps.
 std::optional<std::int64_t> Time(const PlainValue& value) {
   const std::optional<std::int64_t> time = Number(value);
   return time && *time > 0 ? time : std::nullopt;
@@ -123,7 +123,7 @@ std::optional<std::string> Text(const PlainValue& value) {
   return std::nullopt;
 }
 
-// What the dump says beside its entries.
+// Members of the dump other than its entries.
 std::string Metadata(const PlainValue& root, bool is_pickle) {
   JsonWriter json;
   json.BeginObject().Key("form").String(is_pickle ? "pickle" : "json");

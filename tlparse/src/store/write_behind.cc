@@ -128,7 +128,7 @@ class PageQueue {
   std::thread thread_;
 };
 
-// What SQLite holds of an open file; the system's own file stands behind it in the same memory.
+// SQLite's object of an open file; the system's own object follows it in the same memory.
 struct File : sqlite3_file {
   sqlite3_file* real;
   PageQueue* queue;  // null: written at once

@@ -30,7 +30,7 @@ class FindingCollector {
 
   void Add(CacheFinding finding, std::int32_t lookup_slot, std::int32_t compile_slot) {
     // Options are compared by name, so other options are another finding; of graphs and inputs the
-    // first example stands for all.
+    // first example represents all.
     const CauseKind kind = finding.cause.kind;
     const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting ||
                          kind == CauseKind::kComponent || kind == CauseKind::kBuild ||

@@ -32,7 +32,7 @@ struct IdPair {
 };
 
 // Pairs the components of two sets by name: in the order of set a, then what only b has. Most sets
-// have the same names in the same order at both ends, so only what lies between is looked up; names
+// have the same names in the same order at both ends, so only those between are looked up; names
 // may repeat, and are paired in order there.
 std::vector<IdPair> PairByName(const std::vector<KeyComponent>& a,
                                const std::vector<KeyComponent>& b) {

@@ -40,7 +40,7 @@ CollectiveMismatch Pair(MismatchKind kind, const std::vector<CollectiveItem>& re
   return mismatch;
 }
 
-// The same collective at two places: with what stands in each other's place.
+// The same collective at two places, with the collectives that are in each other's place.
 CollectiveMismatch Moved(const std::vector<CollectiveItem>& reference, std::size_t a,
                          const std::vector<CollectiveItem>& other, std::size_t b) {
   CollectiveMismatch mismatch = Pair(MismatchKind::kOrder, reference, static_cast<std::int64_t>(a),

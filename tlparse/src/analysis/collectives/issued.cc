@@ -103,7 +103,7 @@ void DropUnrecorded(Loaded& loaded) {
   }
 }
 
-// Numbers begin anew when a group is reset: only what came after the last time is comparable.
+// Numbers start again when a group is reset: only those after the last reset are comparable.
 void KeepLastEpoch(std::vector<IssuedCollective>& issued) {
   std::size_t begin = 0;
   for (std::size_t i = 1; i < issued.size(); ++i) {

@@ -54,7 +54,7 @@ std::string Signature(const std::vector<const IssuedCollective*>& all) {
   return signature;
 }
 
-// What tells one call of the program from another: op, line, function and reduction.
+// What distinguishes calls of the program: op, line, function and reduction.
 std::string Identity(const IssuedCollective& one) {
   return fmt::format("{}|{}|{}|{}", one.plain_op, one.Place(), one.function, one.reduce_op);
 }

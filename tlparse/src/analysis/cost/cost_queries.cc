@@ -62,7 +62,7 @@ constexpr char kByNode[] =
     "ORDER BY share_us DESC, name";
 
 // A compile has one time for all its graphs, or one for those of the forward and one for those of
-// the backward: it stands in one row.
+// the backward: it is in one row.
 constexpr char kByGraph[] =
     ", call AS (SELECT coalesce(c.function, CASE WHEN s.kind = 7 THEN t.text END) AS name, w.rank, "
     "coalesce(c.label, CASE WHEN s.kind = 1 THEN "

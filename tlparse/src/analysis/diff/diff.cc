@@ -156,7 +156,7 @@ std::vector<std::pair<int, int>> Differ::Match() const {
   pass([](const CompileFacts& c) { return Texts{c.function, c.graph_hash}; });
   pass([](const CompileFacts& c) { return Texts{c.function, c.label}; });
   // Frame ids move where more or fewer functions were compiled; a function's compiles keep their
-  // order. Without a name nothing tells that two compiles are the same.
+  // order. Without a name nothing shows that two compiles are the same.
   pass([](const CompileFacts& c) {
     const bool has_name = !c.function.empty();
     return Texts{c.function, has_name ? c.label.substr(c.label.rfind('/') + 1) : c.label};

@@ -24,7 +24,7 @@ struct OpOutputs {
   std::string text;
 };
 
-// An op that stands elsewhere with the same outputs is no other tensor.
+// An op at another place with the same outputs is not a different tensor.
 void DropMoved(TensorDivergence& divergence) {
   using Op = TensorDivergence::Op;
   for (auto op = divergence.ops.begin(); op != divergence.ops.end();) {

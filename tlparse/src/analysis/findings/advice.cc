@@ -9,7 +9,7 @@
 namespace tlparse {
 namespace {
 
-// What stands between `begin` and `end`; empty if either is missing.
+// The text between `begin` and `end`; empty if either is missing.
 std::string_view Between(std::string_view text, std::string_view begin, std::string_view end) {
   const std::size_t at = text.find(begin);
   if (at == std::string_view::npos) return {};

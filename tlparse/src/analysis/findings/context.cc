@@ -17,7 +17,7 @@ Result<FindingContext> FindingContext::Make(Database& database, const FindingsOp
   for (ProcessStatus& row : status.rows) {
     const RankIndex participant = job.ParticipantOfProcess(row.process_id);
     if (participant < 0) continue;
-    // Of several processes in one log the one that compiled most stands for it, not a child.
+    // Of several processes in one log the one that compiled most represents it, not a child.
     ProcessStatus& known = context.status[static_cast<std::size_t>(participant)];
     const auto compiles = [](const ProcessStatus& one) {
       return one.compiles_done + (one.compile_id != 0 ? 1 : 0);
@@ -180,7 +180,7 @@ std::string IdList(const std::vector<std::int64_t>& ids) {
 
 std::string PlaceText(const FindingPlace& place) {
   std::size_t slash = place.file.rfind('/');
-  // Of that name there are many: its folder tells which.
+  // There are many of that name: its folder shows which.
   if (place.file.ends_with("/__init__.py") && slash > 0) slash = place.file.rfind('/', slash - 1);
   const std::string name = place.file.substr(slash + 1);
   return place.line > 0 ? fmt::format("{}:{}", name, place.line) : name;

@@ -1,4 +1,4 @@
-// What is said of a difference between ranks.
+// Titles of findings about a difference between ranks.
 #include <fmt/format.h>
 
 #include "analysis/findings/advice.h"

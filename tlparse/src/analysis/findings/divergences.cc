@@ -189,7 +189,7 @@ void DivergenceFinder::Examine(const RankClass& one) {
   Finding* const reference_end = end != nullptr ? end : EndOf(answer_.classes.front().ranks);
   std::vector<Difference> own, symptoms;
   for (const RankAspect& aspect : one.aspects) {
-    // What a failed or unfinished compile lacks is said by its end.
+    // The finding on its end reports what a failed or unfinished compile lacks.
     const bool is_symptom =
         aspect.is_state ||
         (reference_end != nullptr && aspect.area != "build" && aspect.cause != CauseKind::kConfig &&
@@ -225,7 +225,7 @@ void DivergenceFinder::Examine(const RankClass& one) {
   if (!answer_.has_majority && !is_expected)
     finding.detail += fmt::format("{}There is no majority: which side is the odd one is not known.",
                                   finding.detail.empty() ? "" : " ");
-  // A graph that follows from an order of collectives tells where that was written.
+  // A graph that follows from an order of collectives shows where that was written.
   for (const Difference& other : own) {
     if (finding.place) break;
     if (other.finding.place) finding.place = other.finding.place;

@@ -50,7 +50,7 @@ using Functions = std::map<std::tuple<std::string, std::string, std::int64_t>, F
 
 Function& Of(const FindingContext& context, const JobCompile& compile, Functions& functions) {
   const std::string& name = context.FunctionOf(compile);
-  // Without a name the label's frame tells functions apart.
+  // Without a name the label's frame distinguishes functions.
   const std::string& label = context.job.string(compile.label_id);
   const std::string file =
       compile.file_id < 0 ? std::string() : context.job.string(compile.file_id);

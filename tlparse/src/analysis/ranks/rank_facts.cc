@@ -148,7 +148,7 @@ Hash128 RankFacts::Signature(RankIndex rank) const {
       continue;
     }
     const JobCompile& compile = job_->compiles()[static_cast<std::size_t>(index)];
-    // A compile that was served from a cache may log no graph: that tells nothing of it.
+    // A compile that was served from a cache may log no graph: its graph is then unknown.
     hash.Add(compile.graph_content == 0 ? common_graph_[slot] : compile.graph_content);
     hash.Add(IsOutcome(compile) ? compile.status_id : std::int32_t{-1});
     hash.Add(compile.function_id);
@@ -269,7 +269,7 @@ double RankFacts::MedianCompileSeconds(const std::vector<RankIndex>& ranks) cons
   return Median(std::move(values));
 }
 
-// The cache first: a miss among hits is slow by itself.
+// The cache first: a miss among hits alone makes a rank slow.
 std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank,
                                         std::int32_t slot) const {
   for (const CacheLookupAnswer& lookup : cache.lookup_answers) {

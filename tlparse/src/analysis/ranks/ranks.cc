@@ -251,7 +251,7 @@ void FindAbsent(RanksAnswer& answer, const std::optional<std::int64_t>& world_si
     if (has_compile[i] == 0) answer.without_compiles.push_back(static_cast<RankIndex>(i));
   }
   if (present.empty()) return;
-  // A rank beyond all sense (a damaged or hostile envelope) tells no size of the job.
+  // A rank out of range (a damaged or hostile envelope) does not count for the size of the job.
   constexpr std::int64_t kMostMissing = 100'000;
   const std::int64_t highest = *present.rbegin();
   if (!world_size && highest >= kMostMissing + static_cast<std::int64_t>(present.size())) return;

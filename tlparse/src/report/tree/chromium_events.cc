@@ -15,7 +15,7 @@
 namespace tlparse {
 namespace {
 
-// Where the number of the last top-level member "pid" stands in a compact JSON object; empty if
+// Where the number of the last top-level member "pid" is in a compact JSON object; empty if
 // that is not plain to see.
 std::string_view FindPid(std::string_view event) {
   constexpr std::string_view kPid = "\"pid\":";

@@ -32,7 +32,7 @@ const char* SkipSpace(const char* at, const char* end) {
   return at;
 }
 
-// `at` stands behind the opening quote; returns the place behind the closing one, or nullptr.
+// `at` is after the opening quote; returns the place after the closing one, or nullptr.
 const char* SkipString(const char* at, const char* end) {
   while (true) {
     while (end - at >= static_cast<std::ptrdiff_t>(kBlockBytes)) {

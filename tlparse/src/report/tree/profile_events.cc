@@ -33,7 +33,7 @@ constexpr Kind kKinds[] = {
     {"user_annotation",
      "SELECT t.text, a.thread_id, a.device, a.stream, a.start_ns, a.duration_ns FROM "
      "annotation_row a JOIN text_row t ON t.id = a.name_id WHERE a.profile_id = ?"},
-    // Ops and frames that ran as kernels stand there as what they are.
+    // Ops and frames that ran as kernels are listed as ops and frames.
     {"kernel",
      "SELECT t.text, k.thread_id, k.device, k.stream, k.start_ns, k.duration_ns FROM "
      "kernel_run_row k JOIN text_row t ON t.id = k.name_id WHERE k.profile_id = ? AND k.op_run_id "

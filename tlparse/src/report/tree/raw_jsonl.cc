@@ -77,7 +77,7 @@ Result<std::map<std::int64_t, Strings>> ReadStrings(const ReportContext& context
 
 // One table, as ids are per process and most logs have one; where several processes wrote, what the
 // first one did not define comes from the others (forked children share their parent's ids), and
-// what they define otherwise stands in string_tables by pid.
+// what they define otherwise is in string_tables by pid.
 std::string StringTableLine(const Participant& participant,
                             const std::map<std::int64_t, Strings>& by_process) {
   Strings merged;

@@ -25,7 +25,7 @@ std::string WithLineBreaks(std::string text) {
   return text;
 }
 
-// Members that are null say nothing and there are many of them; stacks stand below the table.
+// Members that are null are left out, as there are many; stacks are below the table.
 void AppendMembers(const simdjson::dom::object& object, FileWriter& out) {
   constexpr std::size_t kFoldedBytes = 400;
   out.Append("<table>\n");

@@ -12,7 +12,7 @@ namespace {
 // Artifacts that came before their instant are forgotten after this many others: no known version
 // writes them in that order, so what piles up are lookups without any instant.
 constexpr std::size_t kMaxEarlyArtifacts = 16;
-// The artifact follows its instant at once; an instant that so many others have followed has none.
+// The artifact follows its instant at once; an instant followed by this many others has none.
 // Its payload is given up.
 constexpr std::size_t kMaxOpenInstants = 64;
 

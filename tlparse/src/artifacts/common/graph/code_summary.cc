@@ -36,7 +36,7 @@ bool IsCollective(std::string_view op) {
   return false;
 }
 
-// Reads a code text line by line. Kernel sources stand in triple-quoted strings and are skipped.
+// Reads a code text line by line. Kernel sources are in triple-quoted strings and are skipped.
 class Summarizer {
  public:
   explicit Summarizer(std::string_view code) : code_(code) {
@@ -161,7 +161,7 @@ class Summarizer {
   }
 
   void Statement(std::string_view line) {
-    // Stands between the comment and the call, and names the kernel too.
+    // Is between the comment and the call, and names the kernel too.
     if (line.starts_with("RAIIAtenRecordFunctionHandle ")) return;
     // "buf2 = torch.ops.…(…)": the call is what counts.
     std::string_view call = line;

@@ -46,7 +46,7 @@ bool ParseStatement(std::string_view line, ParsedGraph::Node& node) {
 }  // namespace
 
 bool ParseSourceComment(std::string_view line, SourceLine& source) {
-  // Annotations may stand between "#" and "File:" (2.9 and later).
+  // Annotations may be between "#" and "File:" (2.9 and later).
   if (!line.starts_with("# ")) return false;
   const std::size_t file = line.find(" File: ");
   if (file == std::string_view::npos) return false;

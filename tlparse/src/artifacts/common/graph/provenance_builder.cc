@@ -10,7 +10,7 @@ namespace tlparse {
 
 namespace {
 
-// Limits against hostile input, far above what a graph has: without a handle a name stands for all
+// Limits against hostile input, far above what a graph has: without a handle a name means all
 // calls of the kernel, and a kernel's nodes and their sources multiply.
 constexpr std::size_t kMaxCallsOfName = 256;
 constexpr std::size_t kMaxStacks = 1024;

@@ -39,7 +39,7 @@ class DeviceOrdinals {
   int count_ = 0;
 };
 
-// The rewriters below look at one hit of ScanPairs each and return where to go on.
+// The rewriters below examine one hit of ScanPairs each and return where to continue.
 
 constexpr BytePair kAddress{'0', 'x'};
 std::size_t RewriteAddress(std::string_view text, std::size_t at, TextRewriter& rewriter) {
@@ -170,7 +170,7 @@ std::size_t RewriteObjectId(std::string_view text, std::size_t at, TextRewriter&
   if (end - at - 1 < kFewestDigits || end == text.size() || text[end] != ')' || at == 0 ||
       text[at - 1] != ',')
     return end;
-  // The guard's name stands before it on the line; looking back has a limit, so that hostile text
+  // The guard's name is before it on the line; looking back has a limit, so that hostile text
   // cannot make this quadratic.
   const std::size_t window = at > 2048 ? at - 2048 : 0;
   std::string_view before = text.substr(window, at - window);
@@ -249,7 +249,7 @@ std::size_t RewriteRunnable(std::string_view text, std::size_t at, TextRewriter&
   return at + 1;
 }
 
-// Rewrites what stands at each of `pairs`: addresses and paths of caches here, the others by
+// Rewrites the text at each of `pairs`: addresses and paths of caches here, the others by
 // other(position, devices), which returns where to continue.
 template <std::size_t N, typename Other>
 std::string_view RewritePairs(std::string_view text, const std::array<BytePair, N>& pairs,
