@@ -36,10 +36,10 @@ class Watching(harness.EndToEnd):
                 process.kill()
                 process.wait()
 
-    def start(self, *arguments):
+    def start(self, *arguments, prefix=()):
         output = open(self.path("watch.out"), "ab")
         self.addCleanup(output.close)
-        process = subprocess.Popen([harness.TLPARSE, "watch", "logs", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen([*prefix, harness.TLPARSE, "watch", "logs", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
                                    stdout=output, stderr=subprocess.STDOUT)
         self.running.append(process)
         return process
@@ -123,6 +123,21 @@ class Watch(Watching):
         events = self.events()
         self.assertEqual({event["rank"] for event in events if event["event"] == "status"}, set(range(3)))
         self.assertIn('{"event":"end"', self.output())
+
+    def test_without_inotify(self):
+        """The kernel gives no inotify: the files are looked at again and again."""
+        none = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_inotify_instances && exec "$0" "$@"')
+        if not shutil.which("unshare") or subprocess.run([*none, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("no user namespaces here")
+        (one, first), (two, second) = self.ranks(2).items()
+        process = self.start("--db", "w.db", prefix=none)
+        self.append(one, first[:len(first) // 2])
+        self.wait_for("some rows", lambda: harness.rows(self.path("w.db"), "SELECT record_count > 0 FROM log_file") == [[1]])
+        self.append(one, first[len(first) // 2:])
+        self.append(two, second)
+        self.wait_for_records(self.records(first) + self.records(second))
+        self.end(process)
+        self.assert_fresh()
 
     def test_once(self):
         logs = self.ranks(2)

@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "base/file_events.h"
+#include "base/file_system.h"
 #include "cli/arguments.h"
 #include "cli/budget.h"
 #include "cli/command.h"
@@ -313,7 +314,8 @@ Result<int> Watch::Run() {
     return Fail(ErrorCode::kNotFound,
                 fmt::format("'{}': there is no such directory", options_.input));
   RETURN_IF_ERROR(PrepareDatabase());
-  ASSIGN_OR_RETURN(follower_, Follower::Open({database_path_, run_}));
+  ASSIGN_OR_RETURN(
+      follower_, Follower::Open({database_path_, run_, IsOnNetwork(DirectoryOf(database_path_))}));
   if (options_.input == "-") feed_.emplace(DirectoryOf(database_path_));
   if (options_.once) {
     RETURN_IF_ERROR(Search());

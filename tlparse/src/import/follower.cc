@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,29 +31,6 @@ std::int64_t NowUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-// File systems of other machines, on which the shared memory of a write-ahead log does not work.
-bool IsOnNetwork(const std::string& path) {
-  constexpr std::array<std::uint32_t, 13> kTypes = {
-      0x6969,      // NFS
-      0xff534d42,  // CIFS
-      0xfe534d42,  // SMB2
-      0x517b,      // SMB
-      0x65735546,  // FUSE: sshfs and others
-      0x5346414f,  // AFS
-      0x01021997,  // 9P
-      0x0bd00bd0,  // Lustre
-      0x47504653,  // GPFS
-      0x00c36400,  // Ceph
-      0x19830326,  // BeeGFS
-      0x7461636f,  // OCFS2
-      0x01161970,  // GFS2
-  };
-  struct statfs status {};
-  if (statfs(DirectoryOf(path).c_str(), &status) != 0) return false;
-  const auto type = static_cast<std::uint32_t>(status.f_type);
-  return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
 }
 
 }  // namespace
@@ -96,7 +72,7 @@ Result<std::unique_ptr<Follower>> Follower::Open(const FollowOptions& options) {
     RETURN_IF_ERROR(CreateDatabase(options.database_path));
   ASSIGN_OR_RETURN(Database database,
                    Database::Open(options.database_path, Database::Mode::kAppend));
-  if (!IsOnNetwork(options.database_path)) {
+  if (!options.is_on_network) {
     RETURN_IF_ERROR(database.Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"));
   }
   ASSIGN_OR_RETURN(const std::int64_t runs, database.QueryInt("SELECT count(*) FROM run"));

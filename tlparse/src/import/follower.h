@@ -26,6 +26,8 @@ struct FollowOptions {
   // again.
   std::string database_path;
   std::string run_name;
+  // The database is on a network file system: it gets a rollback journal, not a write-ahead log.
+  bool is_on_network = false;
 };
 
 struct FollowStep {
