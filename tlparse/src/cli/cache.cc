@@ -379,12 +379,13 @@ JsonWriter ToJson(const CacheAnswer& answer, const std::vector<Finding>& finding
 
 int RunCache(std::span<const std::string> arguments) {
   Arguments app(
-      "What the compile caches answered, in which components the keys of ranks differ and why, and "
-      "what the caches were worth.",
+      "Hits and misses of the compile caches, the components in which the keys of ranks differ and "
+      "why, and the time that the caches saved.",
       "cache");
   CacheOptions options;
   app.Add("--rank", options.rank,
-          "closest earlier keys of this rank's lookups (default: where there is one participant)");
+          "show the closest earlier keys of this rank's lookups (default: the only participant, if "
+          "there is one)");
   return RunSubjectAnswer(
       app, arguments, "every lookup and every component, also those that another cause explains",
       options, kSubject, AnalyzeCache, ToJson, Print);

@@ -177,8 +177,8 @@ bool HasLimit(const CheckBudget& budget) {
 
 int RunCheckCommand(std::span<const std::string> arguments) {
   Arguments app(
-      "Budgets for CI: exits with 1 and names what offends if the run is not within them. Counts "
-      "are those of the worst rank.",
+      "Checks budgets for CI: exits with 1 and names the violations if the run exceeds them. "
+      "Counts are those of the worst rank.",
       "check");
   AnswerArguments common;
   CheckBudget budget;

@@ -181,8 +181,9 @@ JsonWriter ToJson(const CollectiveAnswer& answer, const std::vector<Finding>& fi
 
 int RunCollectives(std::span<const std::string> arguments) {
   Arguments app(
-      "Which rank schedules its collectives differently, where, and how; scheduler against "
-      "generated code; and what each rank really issued, as recorder dumps tell.",
+      "Which rank schedules its collectives differently, where, and how; the scheduler's list "
+      "against generated code; and the collectives that each rank issued, from recorder dumps, "
+      "profiles or libtrace's logs.",
       "collectives");
   CollectiveOptions options;
   return RunSubjectAnswer(app, arguments, "every mismatch", options, kSubject, AnalyzeCollectives,

@@ -297,8 +297,9 @@ int RunCost(std::span<const std::string> arguments) {
       .OneOf({"line", "kernel", "node", "graph", "op"})
       .ShowDefault();
   app.Add("--rank", options.rank, "only this rank");
-  app.Add("--steps", steps, "only these steps of the profiler, like 3-5 (default: all it marks)");
-  app.Add("--top", top, "so many rows").Positive().ShowDefault();
+  app.Add("--steps", steps,
+          "only these steps of the profiler, like 3-5 (default: all marked ones)");
+  app.Add("--top", top, "maximum number of rows").Positive().ShowDefault();
   app.Add("--run", run, "the run of this name (default: the latest)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   for (const auto& [name, question] : kQuestions) {

@@ -355,16 +355,16 @@ int RunDiff(std::span<const std::string> arguments) {
   Arguments app(
       "What changed between two runs: compile time by phase, recompiles, graph breaks, caches and "
       "why, guards, kernels, code; with profiles on both sides the lines and kernels that got "
-      "slower; with hashes of runs (libtrace_run_digest) whether they gave the same. "
-      "Each side is a database, DB:run, an output directory, a log or a directory of logs.",
+      "slower; with hashes of runs (libtrace_run_digest) whether the results are equal. Each side "
+      "is a database, DB:run, an output directory, a log or a directory of logs.",
       "diff");
   std::vector<std::string> inputs, ranks, launches;
   DiffOptions options;
   bool as_json = false, all = false;
   app.Add("inputs", inputs, "the two sides; one, if two --rank name them").Required().Times(1, 2);
   app.Add("--rank", ranks,
-          "the rank of each side (default: one of each class of ranks that did the same); twice "
-          "for two ranks of one run")
+          "the rank of each side (default: one of each class of equal ranks); twice for two ranks "
+          "of one run")
       .OneValueEach();
   app.Add(
       "--launch", launches,

@@ -216,7 +216,7 @@ JsonWriter ToJson(const ExecutionAnswer& answer, const std::vector<Finding>& fin
 
 int RunExecution(std::span<const std::string> arguments) {
   Arguments app(
-      "In which order ranks ran their graphs, how far estimated runtimes are apart, where output "
+      "The order in which ranks ran their graphs, how much estimated runtimes differ, where output "
       "tensors differ.",
       "execution");
   ExecutionOptions options;

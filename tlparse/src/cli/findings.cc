@@ -87,8 +87,7 @@ Result<Run> Identify(Database& database, const FindingsOptions& options) {
 int RunFindings(std::span<const std::string> arguments) {
   Arguments app(
       "What is wrong with a run and why, the most urgent first: compiles that failed, logs that "
-      "end "
-      "inside a compile, ranks that do not do what the others do, cold caches, recompiles, graph "
+      "end inside a compile, ranks that differ from the others, cold caches, recompiles, graph "
       "breaks.",
       "findings");
   AnswerArguments common;
@@ -102,9 +101,9 @@ int RunFindings(std::span<const std::string> arguments) {
   app.Add("--severity", filter.severity, "this severity and above: error, warning or note")
       .OneOf({"error", "warning", "note"});
   app.Add("--kind", filter.kind, "only these kinds, separated by commas");
-  app.Add("--limit", filter.limit, "at most so many").Positive();
+  app.Add("--limit", filter.limit, "maximum number of findings").Positive();
   app.Add("--world-size", options.world_size,
-          "how many ranks there should be (default: the highest rank + 1)")
+          "expected number of ranks (default: the highest rank + 1)")
       .Positive();
   app.Flag("--markdown", markdown, "Markdown, to be pasted into a chat or an issue");
   app.SetFooter(KindList());

@@ -17,15 +17,15 @@ using Given = std::span<const std::string>;
 
 int RunInit(Given given) {
   Arguments app(
-      "Make the fleet's database and tables on every --url, and add what is missing; once, by an "
-      "administrator. May be repeated.",
+      "Create the fleet's database and tables on every --url, and add what is missing. To be run "
+      "once by an administrator; may be repeated.",
       "fleet init");
   FleetArguments fleet;
   InitOptions options;
   std::string retention;
   bool print = false;
   fleet.AddTo(app);
-  app.Add("--retention", retention, "delete what is older, like 400d (servers of 20.x and later)");
+  app.Add("--retention", retention, "delete older runs, like 400d (servers of 20.x and later)");
   app.Add(
       "--cluster", options.cluster,
       "name of the cluster in the servers' configuration: adds tables <name>_all over its shards");
@@ -86,18 +86,16 @@ int RunDelete(Given given) {
 }
 
 int RunGc(Given given) {
-  Arguments app(
-      "Remove what killed pushes left behind, what later pushes replaced, and days that are too "
-      "old.",
-      "fleet gc");
+  Arguments app("Remove the rows of killed and of replaced pushes, and of days that are too old.",
+                "fleet gc");
   FleetArguments fleet;
   GcOptions options;
   std::string older_than;
   int min_age_hours = 24;
   fleet.AddTo(app);
-  app.Add("--older-than", older_than, "also runs of days before that, like 400d");
+  app.Add("--older-than", older_than, "also remove runs that are older, like 400d");
   app.Add("--min-age-hours", min_age_hours,
-          "a push without an end is left alone for so long: it may be under way")
+          "keep unfinished pushes for this long: they may still be running")
       .ShowDefault();
   app.Flag("--dry-run", options.dry_run, "say what would be removed");
   if (const std::optional<int> code = app.Parse(given)) return *code;
@@ -131,23 +129,23 @@ struct Subcommand {
   int (*run)(Given arguments);  // nullptr: an answer
 };
 constexpr Subcommand kSubcommands[] = {
-    {"init", "[--retention 400d] [--cluster C]", "make the tables, or add what is missing",
+    {"init", "[--retention 400d] [--cluster C]", "create the tables, or add what is missing",
      &RunInit},
     {"jobs", "[--job J] [--since 30d]", "runs that were pushed", nullptr},
-    {"time", "[--job J] [--function F]", "compile time, where it jumped, and why", nullptr},
+    {"time", "[--job J] [--function F]", "compile time, where it changed, and why", nullptr},
     {"cache", "[--job J]", "hit rates, and components that change most often", nullptr},
-    {"ranks", "[--job J | --run-id UUID]", "one run: what is not alike on all ranks", nullptr},
-    {"breaks", "[--job J]", "graph breaks by what they cost", nullptr},
-    {"recompiles", "[--job J]", "recompiles by what they cost", nullptr},
+    {"ranks", "[--job J | --run-id UUID]", "one run: what differs between its ranks", nullptr},
+    {"breaks", "[--job J]", "graph breaks by cost", nullptr},
+    {"recompiles", "[--job J]", "recompiles by cost", nullptr},
     {"code", "[--job J]", "generated code that differs between versions of torch", nullptr},
     {"kernel", "NAME [--job J]", "runs and lines of a kernel", nullptr},
     {"findings", "[--job J]", "findings of all runs, new ones marked", nullptr},
-    {"gc", "[--older-than 400d]", "remove what was left behind, replaced or is too old", &RunGc},
+    {"gc", "[--older-than 400d]", "remove rows that are unfinished, replaced or too old", &RunGc},
     {"delete", "--run-id UUID", "remove a run", &RunDelete},
 };
 
 void PrintHelp() {
-  std::puts("Questions over all runs that were pushed, and the care of their tables.\n");
+  std::puts("Questions about all pushed runs, and maintenance of their tables.\n");
   std::puts("Usage: tlparse fleet <command> --url https://host:8443 [options]\n");
   for (const Subcommand& one : kSubcommands)
     std::printf("  %-44s %s\n", fmt::format("{} {}", one.name, one.usage).c_str(),

@@ -101,12 +101,12 @@ struct FleetAnswerCommand {
 constexpr FleetAnswerCommand kAnswers[] = {
     {"jobs", "Runs that were pushed, the latest first.", &FleetJobs},
     {"time",
-     "Compile time: of one function run by run, with the run at which it jumped and what changed "
-     "there; without --function those that took longest.",
+     "Compile time of one function in each run, with the run at which it changed and what else "
+     "changed there; without --function the functions that took longest.",
      &FleetTime},
     {"cache", "Hit rates by job, day and layer; components of keys that change most often.",
      &FleetCache},
-    {"ranks", "One run: what is not alike on all of its ranks, and why.", &FleetRanks},
+    {"ranks", "One run: what differs between its ranks, and why.", &FleetRanks},
     {"breaks", "Graph breaks, the costliest first.", &FleetBreaks},
     {"recompiles", "Recompiles, the costliest first.", &FleetRecompiles},
     {"code", "Generated code that differs between versions of torch.", &FleetCode},

@@ -9,8 +9,9 @@
 namespace tlparse {
 
 void FleetArguments::AddTo(Arguments& app) {
-  app.Add("--url", urls,
-          "a ClickHouse server, like https://host:8443; may be repeated: a run lies on one of them")
+  app.Add(
+         "--url", urls,
+         "a ClickHouse server, like https://host:8443; may be repeated: each run is on one of them")
       .OneValueEach();
   app.Add("--database", database, "the database of the fleet's tables").ShowDefault();
   app.Add(
@@ -19,7 +20,7 @@ void FleetArguments::AddTo(Arguments& app) {
       "TLPARSE_CLICKHOUSE_USER and TLPARSE_CLICKHOUSE_PASSWORD, else 'default' without password)");
   app.Add("--ca", ca_file, "file of the authority that signed the server's certificate (PEM)");
   app.Flag("--insecure", is_insecure, "plain http to another machine: others can read everything");
-  app.Add("--timeout", timeout_s, "seconds to go on trying while a server is busy or away")
+  app.Add("--timeout", timeout_s, "seconds to retry while a server is busy or not reachable")
       .ShowDefault();
 }
 

@@ -106,8 +106,8 @@ int RunImportLog(std::span<const std::string> arguments) {
       .OneOf({"error", "warning", "info"});
   app.Flag(
       "--unknown", is_unknown,
-      "the names that this tlparse does not know, as of a newer PyTorch: record keys, artifacts, "
-      "phases of a compile, components of cache keys, members of compilation_metrics");
+      "names that this tlparse does not know, for example those of a newer PyTorch: record keys, "
+      "artifacts, phases of a compile, components of cache keys, members of compilation_metrics");
   run.AddTo(app);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   Result<Database> database = OpenAnswerDatabase(common.database);

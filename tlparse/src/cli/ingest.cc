@@ -70,23 +70,24 @@ void Describe(Arguments& app, Options& options) {
           "logs: leave profiles and recorder dumps out; profiles: leave the logs out")
       .OneOf({"logs", "profiles"});
   app.Flag("--keep-python-frames", options.keep_python_frames,
-           "of profiles keep all Python frames, not only those that tell a line of generated code");
-  app.Flag("--latest", options.latest, "of each directory only the log that was written last");
-  app.Flag("--strict", options.strict, "exit with 1 if the import log holds an error or a warning");
+           "keep all Python frames of profiles, not only those of generated code");
+  app.Flag("--latest", options.latest, "only the log of each directory that was written last");
+  app.Flag("--strict", options.strict, "exit with 1 if the import log has an error or a warning");
   app.Flag("--strict-compile-id", options.strict_compile_id,
            "exit with 1 if a record that belongs to a compile has no compile id");
   app.Flag("--with-profile", options.with_profile,
-           "put what profiles measured into chromium_events.json too");
+           "also write the measurements of profiles to chromium_events.json");
   app.Flag("-p,--plain-text", options.plain_text, "generated code as .txt instead of HTML");
   app.Flag("-e,--export", options.export_report,
-           "report on a torch.export: what stood in the way, guards, expressions");
+           "report on a torch.export: problems, guards, expressions");
   app.Flag("-i,--inductor-provenance", options.inductor_provenance,
            "pages that join graphs, generated code and source lines");
   app.Flag("--all-ranks-html", options.all_ranks_html, "a directory per rank even for one log");
   app.Add("--custom-header-html", options.custom_header_html,
           "HTML put at the top of the index pages");
-  app.Add("--threads", options.threads,
-          "threads at most (default: one for each core); what comes out is the same")
+  app.Add(
+         "--threads", options.threads,
+         "maximum number of threads (default: one for each core); the output does not depend on it")
       .Between(1, 1024);
   app.Flag("-v,--verbose", options.verbose, "say what was ingested and how fast");
   app.Flag("--browser", options.browser, "open the report in a browser");

@@ -48,10 +48,9 @@ void Print(const PullSummary& summary, const std::string& path) {
               static_cast<unsigned long long>(summary.rows),
               HumanBytes(static_cast<std::int64_t>(summary.received_bytes)).c_str());
   if (!summary.has_text)
-    std::puts(
-        "It was pushed without texts: hashes stand where source code, values or messages were.");
+    std::puts("It was pushed without texts: hashes replace source code, values and messages.");
   if (summary.is_newer_schema)
-    std::puts("A later tlparse pushed it: what this one does not know was left out.");
+    std::puts("A later tlparse pushed it: data that this one does not know was left out.");
 }
 
 JsonWriter ToJson(const PullSummary& summary, const std::string& path) {
@@ -71,9 +70,8 @@ JsonWriter ToJson(const PullSummary& summary, const std::string& path) {
 
 int RunPull(std::span<const std::string> given) {
   Arguments app(
-      "Fetch a run from a fleet's ClickHouse as a database, on which every answer prints what it "
-      "printed "
-      "on the pushed one.",
+      "Copy a run of a fleet's ClickHouse to a database. Every answer prints the same for it as "
+      "for the pushed one.",
       "pull");
   PullArguments arguments;
   PullOptions& options = arguments.options;
@@ -84,7 +82,7 @@ int RunPull(std::span<const std::string> given) {
   app.Add("--day", arguments.day, "of --job: the last run of this day, like 2026-11-22");
   app.Add("--ranks", arguments.ranks, "only these ranks, like 0-63,128");
   app.Add("-o,--output", options.database_path, "the database to write").Required();
-  app.Flag("--overwrite", arguments.overwrite, "replace the database if it is there");
+  app.Flag("--overwrite", arguments.overwrite, "replace the database if it exists");
   app.Flag("--json", arguments.json, "JSON instead of text");
   if (const std::optional<int> code = app.Parse(given)) return *code;
   if (Result<void> completed = Complete(arguments); !completed)

@@ -32,11 +32,13 @@ void Describe(Arguments& app, PushArguments& arguments) {
           "database, DB:run, output directory, logs or directories of logs");
   arguments.fleet.AddTo(app);
   app.Add("--run", options.run, "the run of this name in the database (default: the latest)");
-  app.Add("--job", options.job,
-          "what runs of the same work have in common (default: the last part of the run's name)");
-  app.Add("--job-key", options.job_key,
-          "what all hosts of one run agree on, and no other run has (default: the environment's "
-          "TORCHELASTIC_RUN_ID, else SLURM_JOB_ID, for logs; databases know their run)");
+  app.Add(
+      "--job", options.job,
+      "name of the job, which its runs have in common (default: the last part of the run's name)");
+  app.Add(
+      "--job-key", options.job_key,
+      "a text that is the same on all hosts of one run, and different for other runs (default: the "
+      "environment's TORCHELASTIC_RUN_ID, else SLURM_JOB_ID, for logs; databases know their run)");
   app.Add("--day", arguments.day,
           "day of the run, like 2026-11-22 (default: of its first compile)");
   app.Add("--tag", arguments.tags, "KEY=VALUE, kept with the run; may be repeated").OneValueEach();
@@ -44,9 +46,9 @@ void Describe(Arguments& app, PushArguments& arguments) {
   app.Flag("--with-records", options.rows.with_records,
            "also records, payloads and events that no answer reads");
   app.Flag("--without-text", arguments.without_text,
-           "hashes where source code, its values or messages stand");
+           "send hashes instead of source code, its values and messages");
   app.Add("--spread", arguments.spread_s,
-          "wait a random time of up to so many seconds first: for a thousand hosts at once");
+          "first wait a random time of up to this number of seconds: for a thousand hosts at once");
   app.Flag("--dry-run", options.dry_run, "count what would be sent, send nothing");
   app.Flag("--json", arguments.json, "JSON instead of text");
 }
@@ -153,9 +155,8 @@ JsonWriter ToJson(const PushSummary& summary, bool is_dry) {
 
 int RunPush(std::span<const std::string> given) {
   Arguments app(
-      "Push a run, or a host's part of it, into a fleet's ClickHouse. Visible all or nothing; "
-      "twice is "
-      "once. 'tlparse fleet init' makes the tables.",
+      "Copy a run, or a host's part of it, to a fleet's ClickHouse. It becomes visible as a whole; "
+      "a repeated push changes nothing. 'tlparse fleet init' creates the tables.",
       "push");
   PushArguments arguments;
   Describe(app, arguments);

@@ -97,8 +97,8 @@ int ServeFleet(const FleetArguments& fleet, const std::string& since, const Serv
 
 int RunServe(std::span<const std::string> arguments) {
   Arguments app(
-      "Serve the report as a page, with the database behind it and an SQL console; with --url the "
-      "history of a fleet, a dot a run that opens that run. Reads only.",
+      "Serve the report as a page, with an SQL console; with --url the history of a fleet, with "
+      "one dot per run that opens it. Databases are only read.",
       "serve");
   std::string path;
   std::string since = "90d";

@@ -86,10 +86,9 @@ JsonWriter ToJson(const StatusAnswer& answer) {
 
 int RunStatus(std::span<const std::string> arguments) {
   Arguments app(
-      "Where each rank stands at the end of its log: in which compile and step, since when, and "
-      "how "
-      "long before the last record of all. A log does not show why it ends: that of a process that "
-      "hangs looks like that of one that was killed.",
+      "The state of each rank at the end of its log: in which compile and step, since when, and "
+      "how long before the last record of all. A log does not show why it ends: that of a process "
+      "that hangs looks like that of one that was killed.",
       "status");
   AnswerArguments common;
   StatusOptions options;

@@ -20,7 +20,7 @@ constexpr ImportCodeInfo kInfos[] = {
      "The record names a payload, but no payload lines follow it: the log was cut off or "
      "filtered."},
     {C::kPayloadWithoutRecord, kE, "payload_without_record",
-     "Payload lines stand where no record is open: their record was lost. The text is kept here."},
+     "Payload lines follow no record: their record was lost. The text is kept here."},
     {C::kPayloadTruncated, kE, "payload_truncated",
      "The log ends inside this payload: the disk was full, or the file was copied while the job "
      "ran. Copy it again."},
@@ -35,16 +35,16 @@ constexpr ImportCodeInfo kInfos[] = {
      "The envelope has several members that could name its kind, and none or several of them are "
      "known; it is kept with kind NULL."},
     {C::kBadEnvelopeMember, kW, "bad_envelope_member",
-     "A member of the envelope has a type it should not have; its value is in record.envelope."},
+     "A member of the envelope has a wrong type; its value is in record.envelope."},
     {C::kUnknownRecordKind, kI, "unknown_record_kind",
      "This tlparse does not know the kind; it is kept whole and can be queried by record.kind."},
     {C::kUnknownArtifact, kI, "unknown_artifact",
      "This tlparse does not know the artifact; it is kept whole and can be queried by "
      "record.name."},
     {C::kBadMetadata, kW, "bad_metadata",
-     "The record's metadata is not what its kind promises; no typed row was made from it."},
+     "The record's metadata does not have the form of its kind; no typed row was made from it."},
     {C::kBadPayload, kW, "bad_payload",
-     "The payload is not what its kind promises; it is kept, but typed rows are missing or "
+     "The payload does not have the form of its kind; it is kept, but typed rows are missing or "
      "incomplete."},
     {C::kPayloadTooLarge, kW, "payload_too_large",
      "The JSON payload is larger than 32 MiB or has more than a million values; it is kept, but no "
@@ -66,16 +66,15 @@ constexpr ImportCodeInfo kInfos[] = {
      "kept here."},
     {C::kSkippedFile, kI, "skipped_file", "The file is not a structured trace and was left out."},
     {C::kUncalibratedTime, kW, "uncalibrated_time",
-     "Nothing tells the year and zone of the prefix times; record.time_us is NULL for this "
-     "process."},
+     "The year and zone of the prefix times are unknown; record.time_us is NULL for this process."},
     {C::kTimeFromFile, kI, "time_from_file",
-     "No record tells the year or zone: the year was taken from the file's modification time and "
-     "the zone to be UTC."},
+     "No record gives the year or zone: the year was taken from the file's modification time, and "
+     "the zone was assumed to be UTC."},
     {C::kUnnamedArtifact, kI, "unnamed_artifact",
      "An artifact without a name (PyTorch 2.6's partitioner writes such); kept with name NULL."},
     {C::kCrRemoved, kI, "cr_removed",
-     "Line ends of this file were changed to CR LF on the way; payloads are right once the CR is "
-     "removed."},
+     "Line ends of this file were changed to CR LF on the way; payloads are correct without the "
+     "CR."},
     {C::kRepairedJson, kI, "repaired_json",
      "The JSON held NaN, Infinity, lone surrogates or repeated members; record.metadata has the "
      "strict form, record.envelope the original."},
@@ -84,7 +83,8 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kRankConflict, kW, "rank_conflict",
      "Records of one process name different ranks; each rank got a process row of its own."},
     {C::kAssumedUnit, kI, "assumed_unit",
-     "The log does not say its unit reliably; op_runtime.assumed_unit says what was taken."},
+     "The log does not say its unit reliably; op_runtime.assumed_unit is the unit that was "
+     "assumed."},
     {C::kBadPayloadHash, kW, "bad_payload_hash",
      "has_payload is not an MD5; the payload is kept but cannot be verified."},
     {C::kImpossibleTime, kW, "impossible_time",
@@ -110,8 +110,8 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kUnknownProfileEvent, kI, "unknown_profile_event",
      "This tlparse does not know the category; its events were counted and left out."},
     {C::kProfileEventsLeftOut, kI, "profile_events_left_out",
-     "These events say nothing about compiled code, or repeat others; they were counted and left "
-     "out. --keep-python-frames keeps Python frames."},
+     "These events are not about compiled code, or repeat others; they were counted and left out. "
+     "--keep-python-frames keeps Python frames."},
     {C::kAssumedClock, kI, "assumed_clock",
      "The profile does not say when its clock began (before mid-2024): its times were taken for "
      "microseconds since the epoch."},
@@ -121,26 +121,25 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kOverlappingProfiles, kI, "overlapping_profiles",
      "Two profiles of one process measured the same time; 'tlparse cost' counts the first only."},
     {C::kUnknownEnvelopeMember, kI, "unknown_envelope_member",
-     "The envelope has a member beside its record key that this version does not know; its value "
-     "is "
-     "in record.envelope."},
+     "The envelope has a member other than its record key that this version does not know; its "
+     "value is in record.envelope."},
     {C::kBadRank, kW, "bad_rank",
      "The record names a rank that no job has (below 0 or above 1,048,575): it counts as a record "
      "without a rank. What it named is in record.envelope."},
     {C::kMemoryLimit, kW, "memory_limit",
-     "More was open at once than memory is given to: what was oldest is taken as complete. The "
+     "Too much was open at once for the memory limit: the oldest was treated as complete. The "
      "records are kept; rows derived from them may be incomplete."},
     {C::kLeftoverKernels, kI, "leftover_kernels",
      "PyTorch 2.14 repeats kernels of earlier graphs among the stack traces of a later one, whose "
      "code does not call them: they are in leftover_kernel, not in kernel."},
     {C::kBadRuntimeFile, kE, "bad_runtime_file",
-     "The dump, package or export is damaged, or not what its kind promises; what could be read of "
-     "it was kept. Compare with the original file."},
+     "The dump, package or export is damaged, or does not have the form of its kind; the readable "
+     "part was kept. Compare with the original file."},
     {C::kRefusedPickle, kE, "refused_pickle",
      "The pickle holds more than plain values. Nothing of it was executed; what came before was "
      "read. Do not unpickle the file by other means unless you trust its source."},
     {C::kUnknownRank, kI, "unknown_rank",
-     "Nothing tells which rank wrote the file. Give it a name that ends in _rank_<N>."},
+     "The rank that wrote the file is unknown. Give it a name that ends in _rank_<N>."},
     {C::kAssumedFormat, kI, "assumed_format",
      "The file names a version of its format that this tlparse does not know; it was read like the "
      "nearest known one."},
