@@ -47,9 +47,9 @@ constexpr char kReferencesTo[] =
     "SELECT s.name, f.\"from\" FROM sqlite_schema s JOIN pragma_foreign_key_list(s.name) f "
     "WHERE s.type = 'table' AND f.\"table\" = '{}' AND {}";
 
-// Content that was first derived from records that are gone: what others use gets one of their
-// records, all else goes, so that it is derived again from the log as it is now. `range`: the ids
-// of the records that are gone.
+// Content that was first derived from removed records: if other records use it, it gets one of
+// these as its record; else it is removed and derived again from the current log. `range`: the
+// ids of the removed records.
 Result<void> SettleContents(Database& database, const std::string& range) {
   constexpr char kOfRecord[] =
       "EXISTS (SELECT 1 FROM pragma_foreign_key_list(s.name) r WHERE r.\"table\" = 'record_row' "

@@ -14,7 +14,7 @@ namespace tlparse {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
-// Beyond so many times what the others took, and a while for what a busy machine adds.
+// A rank is stuck beyond these multiples of earlier durations, plus a margin for a busy machine.
 constexpr std::int64_t kTimesOthers = 3;
 constexpr std::int64_t kTimesOwn = 10;
 constexpr std::int64_t kTimesSilence = 2;

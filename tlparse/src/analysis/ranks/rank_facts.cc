@@ -22,8 +22,8 @@ std::string MostFrequent(const std::map<std::string, std::size_t>& counts) {
   return best;
 }
 
-// The lower one of two: where half of the ranks are slow, they are compared with the others.
-// The lower median: half of the values are not above it.
+// The lower median: half of the values are not above it. If half of the ranks are slow, they are
+// compared with the others.
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -226,7 +226,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
       std::string text =
           fmt::format("{}: {}{}", job_->slots()[static_cast<std::size_t>(event.slot)].Title(),
                       here ? "" : "not here: ", Shorten(what, 200));
-      // Several records may tell of one exception.
+      // Several records may report one exception.
       if (!event.is_break && std::any_of(aspects.begin(), aspects.end(),
                                          [&](const auto& known) { return known.text == text; }))
         continue;
