@@ -92,6 +92,32 @@ TEST_CASE("A rank that fell silent does not hold the windows up", "[interleaved_
   CHECK(log.findings[1].text == "[rank0]:\tnever comes\n");  // too late, but kept
 }
 
+TEST_CASE("A record waits for payload lines that come long after it, whatever stands between",
+          "[interleaved_ranks]") {
+  std::string others;  // many times what is looked at first for the end of a window
+  const std::string payload(1000, 'x');
+  for (int number = 0; number < 300; ++number) {
+    others += Header(HasPayload(payload), "[rank1]:") + "\n";
+    others += TabLines(payload, "\n", "[rank1]:");
+  }
+  const std::string text = Header(HasPayload("a0\nb0"), "[rank0]:") + "\n[rank0]:\ta0\n" + others +
+                           "[rank0]:\tb0\n" + Header(HasPayload("c0"), "[rank0]:") +
+                           "\n[rank0]:\tc0\n" + others;
+  for (const std::size_t window : {std::size_t{1} << 10, std::size_t{100} << 10,
+                                   std::size_t{300} << 10, RecordReader::kWindowBytes}) {
+    Load load;
+    const ReadLog log = load.Read(text, window);
+    CAPTURE(window);
+    REQUIRE(log.records.size() == 602);
+    CHECK(log.findings.empty());
+    CHECK(log.records[0].payload == "a0\nb0");
+    CHECK(log.records[0].state == PayloadState::kOk);
+    CHECK(log.records[301].payload == "c0");
+    CHECK(log.records[301].line == 604);
+    CHECK(log.line_count == 1205);
+  }
+}
+
 TEST_CASE("A payload torn into very many lines takes no more than its size",
           "[interleaved_ranks]") {
   std::string payload;
