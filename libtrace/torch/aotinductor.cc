@@ -153,12 +153,13 @@ std::vector<ModelWeight> LoadedPackage::Weights() const {
 void LoadedPackage::EmitLoaded(const std::string& path, const std::string& shown_path,
                                ModelLoad load) const {
   load.memory_after_bytes = ResidentBytes();
+  load.device_peak_after_bytes = DevicePeakBytes();
   load.weights = Weights();
   EmitModelLoad(load);
   Package package;
   if (!DescribePackage(path, package)) return;
   package.path = shown_path;
-  package.weights = load.weights;
+  if (package.weights.empty()) package.weights = load.weights;
   EmitPackage(package);
   EmitGeneratedCode(path);
   EmitProvenance(package);
@@ -170,6 +171,7 @@ void LoadedPackage::Load(Compile& compile, const AotiOptions& options, const std
   load.model = options.name;
   load.kind = "aotinductor";
   load.memory_before_bytes = ResidentBytes();
+  load.device_peak_before_bytes = DevicePeakBytes();
   const int64_t start_ns = NowNs();
   owned_loader = MakeLoader(path, options);
   loader = owned_loader.get();

@@ -20,6 +20,13 @@
 #define LIBTRACE_AOTI_CONSTANTS 0
 #endif
 
+// Allocators of every kind of device tell what they gave out.
+#if LIBTRACE_TORCH >= 209
+#define LIBTRACE_DEVICE_ALLOCATORS 1
+#else
+#define LIBTRACE_DEVICE_ALLOCATORS 0
+#endif
+
 namespace torch::jit {
 // Exported, but declared in a header that Debian does not install.
 bool canFuseOnCPU();

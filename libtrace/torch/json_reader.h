@@ -1,9 +1,11 @@
 // Just enough of a JSON parser for the small files inside a model package.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace libtrace {
@@ -41,6 +43,13 @@ class JsonReader {
       }
     }
     return false;
+  }
+  bool Int(int64_t& value) {
+    SkipSpace();
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc()) return false;
+    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    return true;
   }
   // Any value.
   bool Skip() {

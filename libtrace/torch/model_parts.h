@@ -3,9 +3,16 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "torch/compat.h"
+#if LIBTRACE_DEVICE_ALLOCATORS
+#include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#endif
+
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -32,6 +39,30 @@ inline std::optional<int64_t> ResidentBytes() {
     if (line.starts_with("VmRSS:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
   }
   return {};
+}
+
+// What libtorch's allocator gave out on all GPUs at most. Empty: libtorch has no GPU, or is older than
+// 2.9.
+inline std::optional<int64_t> DevicePeakBytes() {
+#if LIBTRACE_DEVICE_ALLOCATORS
+  try {
+    if (!at::hasCUDA()) return {};
+    auto* const allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(at::kCUDA));
+    if (allocator == nullptr) return {};
+    if (!allocator->initialized()) return 0;
+    constexpr auto kAll = static_cast<size_t>(c10::CachingDeviceAllocator::StatType::AGGREGATE);
+    int64_t sum = 0;
+    for (size_t device = 0; device < at::getNumGPUs(); ++device) {
+      const auto index = static_cast<c10::DeviceIndex>(device);
+      sum += allocator->getDeviceStats(index).allocated_bytes[kAll].peak;
+    }
+    return sum;
+  } catch (const std::exception&) {  // an allocator that keeps no statistics
+    return {};
+  }
+#else
+  return {};
+#endif
 }
 
 inline ModelWeight WeightOf(const std::string& name, const at::Tensor& tensor) {

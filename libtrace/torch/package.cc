@@ -2,9 +2,11 @@
 
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "torch/elf_needs.h"
 #include "torch/json_reader.h"
+#include "torch/package_weights.h"
 #include "torch/zip_file.h"
 
 namespace libtrace {
@@ -101,6 +103,7 @@ Status DescribePackage(const std::string& path, Package& package) {
   if (Status status = zip.Open(path); !status) return status;
   package = Package{.path = path, .kind = "torchscript", .size_bytes = zip.size_bytes()};
   std::map<std::string, CodeFiles> models;
+  std::vector<WeightsConfig> weights;
   for (const ZipFile::Member& member : zip.members()) {
     package.files.push_back({member.name, member.size_bytes, member.crc32});
     const std::string_view name = member.name;
@@ -116,6 +119,8 @@ Status DescribePackage(const std::string& path, Package& package) {
     files.has_archive |= name.ends_with(".a");
     if (name.ends_with("kernel_information.json")) {
       if (const auto text = zip.Read(member, kMaxTextSize)) ReadKernels(*text, package.kernels);
+    } else if (name.ends_with("/weights_config.json")) {
+      if (auto text = zip.Read(member, kMaxTextSize)) weights.push_back({model, std::move(*text)});
     } else if (name.ends_with("_metadata.json")) {
       if (const auto text = zip.Read(member, kMaxTextSize)) ReadMetadata(*text, package.metadata);
     } else if (name.ends_with(".json")) {
@@ -127,6 +132,7 @@ Status DescribePackage(const std::string& path, Package& package) {
     if (files.shared_object != nullptr || files.has_archive || files.has_sources)
       package.code.push_back(CodeOf(zip, model, files));
   }
+  package.weights = ReadPackageWeights(zip, weights);
   return {};
 }
 

@@ -326,6 +326,7 @@ CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
   const int64_t start_ns = NowNs();
   ModelLoad load{.model = request.name, .kind = "torchscript"};
   load.memory_before_bytes = ResidentBytes();
+  load.device_peak_before_bytes = DevicePeakBytes();
   const CacheKey key = KeyOf(request);
   const auto load_now = [&] {
     auto made = std::make_shared<LoadedModule>(LoadNow(cache, key, build));
@@ -344,6 +345,7 @@ CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
   load.duration_ns = NowNs() - start_ns;
   if (IsEnabled()) {
     load.memory_after_bytes = ResidentBytes();
+    load.device_peak_after_bytes = DevicePeakBytes();
     load.weights = WeightsOf(found->module);
     EmitModelLoad(load);
   }

@@ -46,22 +46,40 @@ std::string ZipFile::ReadAt(uint64_t offset, uint64_t size_bytes) {
   if (offset > size_bytes_ || size_bytes > size_bytes_ - offset) return {};
   std::string bytes(size_bytes, '\0');
   file_.clear();
-  file_.seekg(static_cast<std::streamoff>(offset));
+  file_.seekg(static_cast<std::streamoff>(start_ + offset));
   if (!file_.read(bytes.data(), static_cast<std::streamsize>(size_bytes))) return {};
   return bytes;
 }
 
 Status ZipFile::Open(const std::string& path) {
-  members_.clear();
+  path_ = path;
   file_.open(path, std::ios::binary | std::ios::ate);
   if (!file_) return Status::Error("cannot read " + path);
   size_bytes_ = static_cast<uint64_t>(file_.tellg());
+  return ReadDirectory();
+}
+
+Status ZipFile::OpenWithin(ZipFile& outer, const Member& member) {
+  const std::optional<uint64_t> start = outer.StartOf(member);
+  if (!start || !member.is_stored || *start > outer.size_bytes_ ||
+      member.size_bytes > outer.size_bytes_ - *start)
+    return Status::Error(member.name + " cannot be read");
+  path_ = member.name;
+  file_.open(outer.path_, std::ios::binary);
+  if (!file_) return Status::Error("cannot read " + outer.path_);
+  start_ = outer.start_ + *start;
+  size_bytes_ = member.size_bytes;
+  return ReadDirectory();
+}
+
+Status ZipFile::ReadDirectory() {
+  members_.clear();
   const uint64_t tail_size =
       std::min<uint64_t>(size_bytes_, kEndSize + 0xffff);  // a comment may follow the end record
   const std::string tail = ReadAt(size_bytes_ - tail_size, tail_size);
   const size_t end = tail.rfind("PK\5\6");
   if (end == std::string::npos || end + kEndSize > tail.size())
-    return Status::Error(path + " is no zip archive, or cut off");
+    return Status::Error(path_ + " is no zip archive, or cut off");
   uint64_t count = At<uint16_t>(tail, end + 10);
   uint64_t directory_size = At<uint32_t>(tail, end + 12);
   uint64_t directory_offset = At<uint32_t>(tail, end + 16);
@@ -72,7 +90,7 @@ Status ZipFile::Open(const std::string& path) {
     directory_offset = At<uint64_t>(end64, 48);
   }
   if (directory_size > kMaxDirectorySize)
-    return Status::Error(path + ": the directory of the archive is damaged");
+    return Status::Error(path_ + ": the directory of the archive is damaged");
   const std::string directory = ReadAt(directory_offset, directory_size);
   std::string_view rest = directory;
   for (; count > 0 && rest.size() >= kEntrySize && rest.starts_with("PK\1\2"); --count) {
@@ -90,17 +108,21 @@ Status ZipFile::Open(const std::string& path) {
     members_.push_back(std::move(member));
     rest.remove_prefix(entry_size);
   }
-  if (count > 0) return Status::Error(path + ": the directory of the archive is damaged");
+  if (count > 0) return Status::Error(path_ + ": the directory of the archive is damaged");
   return {};
+}
+
+std::optional<uint64_t> ZipFile::StartOf(const Member& member) {
+  const std::string header = ReadAt(member.header_offset, kHeaderSize);
+  if (!header.starts_with("PK\3\4")) return {};
+  return member.header_offset + kHeaderSize + At<uint16_t>(header, 26) + At<uint16_t>(header, 28);
 }
 
 std::optional<std::string> ZipFile::Read(const Member& member, uint64_t max_size_bytes) {
   if (!member.is_stored || member.size_bytes > max_size_bytes) return {};
-  const std::string header = ReadAt(member.header_offset, kHeaderSize);
-  if (!header.starts_with("PK\3\4")) return {};
-  const uint64_t start =
-      member.header_offset + kHeaderSize + At<uint16_t>(header, 26) + At<uint16_t>(header, 28);
-  std::string bytes = ReadAt(start, member.size_bytes);
+  const std::optional<uint64_t> start = StartOf(member);
+  if (!start) return {};
+  std::string bytes = ReadAt(*start, member.size_bytes);
   if (bytes.size() != member.size_bytes) return {};
   return bytes;
 }

@@ -23,6 +23,8 @@ class ZipFile {
 
   // Members are what the directory at the end of the file names; nothing of them is read yet.
   Status Open(const std::string& path);
+  // An archive that is a stored member of another one.
+  Status OpenWithin(ZipFile& outer, const Member& member);
   const std::vector<Member>& members() const { return members_; }
   uint64_t size_bytes() const { return size_bytes_; }
   // Empty if the member is compressed, larger than `max_size_bytes`, or not where the directory
@@ -30,9 +32,14 @@ class ZipFile {
   std::optional<std::string> Read(const Member& member, uint64_t max_size_bytes);
 
  private:
+  Status ReadDirectory();
   std::string ReadAt(uint64_t offset, uint64_t size_bytes);
+  // Where the content of a member begins; empty: not where the directory says.
+  std::optional<uint64_t> StartOf(const Member& member);
 
+  std::string path_;
   std::ifstream file_;
+  uint64_t start_ = 0;  // of the archive within the file
   uint64_t size_bytes_ = 0;
   std::vector<Member> members_;
 };

@@ -110,6 +110,8 @@ void EmitRunTime() {
   load.duration_ns = 1'000'000;
   load.memory_before_bytes = 1000;
   load.memory_after_bytes = 2000;
+  load.device_peak_before_bytes = 100;
+  load.device_peak_after_bytes = 500;
   load.weights = {{"a", {2, 2}, "float32", "cpu", 16, 0x7F0000000040},
                   {"b", {4}, "float32", "cpu", 16, 0x7F0000000040},
                   {"c", {}, "int64", "cuda:0", 8, 0x7F0000000080}};

@@ -110,6 +110,76 @@ TEST_CASE("package: ops that the code calls by index, what it was built for and 
   CHECK_FALSE(package.code[1].machine);
 }
 
+// What torch.save writes of one tensor, as far as it matters here.
+std::string Saved(const std::string& storage_class, const std::string& device, size_t size_bytes) {
+  std::string pickle =
+      "\x80\x02"
+      "ctorch._utils\n_rebuild_tensor_v2\n((X\x07" +
+      std::string(3, '\0') + "storagectorch\n" + storage_class + "\nX\x01" + std::string(3, '\0') +
+      "0X";
+  pickle += static_cast<char>(device.size()) + std::string(3, '\0') + device + "K\x04tQ.";
+  return Zip({{"archive/data.pkl", pickle},
+              {"archive/data/0", std::string(size_bytes, 'w')},
+              {"archive/version", "3"}});
+}
+
+TEST_CASE("package: weights that are files of it, each storage once") {
+  auto members = kPackage;
+  members.emplace_back(kModel + "weights_config.json",
+                       R"({"a": ["weight_0", [2, 3], [3, 1], 0], "b": ["weight_0", [6], [1], 0],)"
+                       R"( "c": ["weight_1", [], [], 0], "d": ["weight_9", [4], [1], 0]})");
+  members.emplace_back("model/data/weights/weight_0", Saved("FloatStorage", "cpu", 32));
+  members.emplace_back("model/data/weights/weight_1", Saved("BFloat16Storage", "cuda:1", 2));
+  const auto describe = [](const auto& all) {
+    const File file(Zip(all));
+    libtrace::Package package;
+    REQUIRE(libtrace::DescribePackage(file.path(), package).message() == "");
+    return package.weights;
+  };
+  const auto weights = describe(members);
+  REQUIRE(weights.size() == 4);
+  CHECK(weights[0].name == "a");
+  CHECK(weights[0].shape == std::vector<int64_t>{2, 3});
+  CHECK(weights[0].dtype == "float32");
+  CHECK(weights[0].device == "cpu");
+  CHECK(weights[0].size_bytes == 24);
+  CHECK(weights[0].storage_size_bytes == 32);
+  CHECK(weights[1].storage_id == weights[0].storage_id);
+  CHECK(weights[2].storage_id == 2);
+  CHECK(weights[2].dtype == "bfloat16");
+  CHECK(weights[2].device == "cuda:1");
+  CHECK(weights[2].size_bytes == 2);
+  CHECK(weights[3].size_bytes == 0);  // its file is not there
+  CHECK(libtrace::SizeOfWeights(weights) == 34);
+
+  members.emplace_back("model/data/aotinductor/second/weights_config.json",
+                       R"({"a": ["weight_1", [], [], 0]})");
+  const auto of_two = describe(members);
+  REQUIRE(of_two.size() == 5);
+  CHECK(of_two[0].name == "model/a");
+  CHECK(of_two[4].name == "second/a");
+  CHECK(of_two[4].storage_id == 2);
+}
+
+TEST_CASE("package: a damaged list or file of weights tells nothing and does no harm") {
+  const std::string config = R"({"a": ["weight_0", [2, 3], [3, 1], 0]})";
+  const std::string saved = Saved("FloatStorage", "cpu", 24);
+  const auto count = [](const std::string& list, const std::string& content) {
+    const File file(
+        Zip({{kModel + "weights_config.json", list}, {"data/weights/weight_0", content}}));
+    libtrace::Package package;
+    CHECK(libtrace::DescribePackage(file.path(), package).ok());
+    return package.weights.size();
+  };
+  for (size_t size = 0; size < saved.size(); ++size)
+    CHECK(count(config, saved.substr(0, size)) == 1);
+  for (size_t size = 0; size < config.size(); ++size)
+    CHECK(count(config.substr(0, size), saved) == 0);
+  for (const char* other :
+       {"[]", R"({"a": {"path_name": "weight_0"}})", R"({"a": ["weight_0", [1.5]]})"})
+    CHECK(count(other, saved) == 0);
+}
+
 TEST_CASE("package: a damaged shared object tells nothing and does no harm") {
   const std::string whole = ThisProgram();
   for (const size_t size : {size_t{0}, size_t{10}, size_t{64}, size_t{600}, whole.size() / 2}) {

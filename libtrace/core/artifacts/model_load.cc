@@ -61,7 +61,9 @@ void EmitModelLoad(const ModelLoad& load, CallSite location) noexcept {
             .OptionalField("cache_key", load.cache_key)
             .Field("duration_ns", load.duration_ns)
             .OptionalField("memory_before_bytes", load.memory_before_bytes)
-            .OptionalField("memory_after_bytes", load.memory_after_bytes);
+            .OptionalField("memory_after_bytes", load.memory_after_bytes)
+            .OptionalField("device_peak_before_bytes", load.device_peak_before_bytes)
+            .OptionalField("device_peak_after_bytes", load.device_peak_after_bytes);
         detail::WriteWeights(json, load.weights);
         json.EndObject();
       },

@@ -8,9 +8,11 @@ CREATE TABLE model_load (
   state TEXT,               -- loaded, compiled, memory_hit (the process had it), cache_hit
   cache_key TEXT,           -- as in cache_event; NULL: no cache lookup
   duration_ns INTEGER,
-  memory_before_bytes INTEGER,
+  memory_before_bytes INTEGER, -- resident, of the process
   memory_after_bytes INTEGER,
-  weight_size_bytes INTEGER -- every storage counted once
+  weight_size_bytes INTEGER, -- every storage counted once
+  device_peak_before_bytes INTEGER, -- the most that was allocated on GPUs at one time so far, summed over them
+  device_peak_after_bytes INTEGER
 ) STRICT;
 -- One package that a model was loaded from (libtrace).
 CREATE TABLE model_package (

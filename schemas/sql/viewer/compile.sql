@@ -86,6 +86,7 @@ ORDER BY compile_id, total_ns DESC, name, op;
 
 -- table: model_load
 SELECT compile_id, record_id, duration_ns, memory_before_bytes, memory_after_bytes, weight_size_bytes,
+  device_peak_before_bytes, device_peak_after_bytes,
   0 AS "|",
   model, kind, state, cache_key
 FROM model_load

@@ -36,6 +36,7 @@ LIMIT 2000;
 
 -- table: model_load
 SELECT m.record_id, m.duration_ns, m.memory_before_bytes, m.memory_after_bytes, m.weight_size_bytes,
+  m.device_peak_before_bytes, m.device_peak_after_bytes,
   0 AS "|",
   m.model, m.kind, m.state, m.cache_key
 FROM model_load m

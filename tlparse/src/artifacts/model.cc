@@ -43,16 +43,19 @@ class Models final : public Ingestor {
 
  private:
   void AddLoad(const Record& record, const CellMembers& load, IngestContext& context) {
-    context.rows().Add(ModelLoadRow{.record_id = record.id,
-                                    .compile_id = record.compile_row_id(),
-                                    .model = load.Text("model"),
-                                    .kind = load.Text("kind"),
-                                    .state = load.Text("state"),
-                                    .cache_key = load.Text("cache_key"),
-                                    .duration_ns = load.Int("duration_ns"),
-                                    .memory_before_bytes = load.Int("memory_before_bytes"),
-                                    .memory_after_bytes = load.Int("memory_after_bytes"),
-                                    .weight_size_bytes = load.Int("weight_size_bytes")});
+    context.rows().Add(
+        ModelLoadRow{.record_id = record.id,
+                     .compile_id = record.compile_row_id(),
+                     .model = load.Text("model"),
+                     .kind = load.Text("kind"),
+                     .state = load.Text("state"),
+                     .cache_key = load.Text("cache_key"),
+                     .duration_ns = load.Int("duration_ns"),
+                     .memory_before_bytes = load.Int("memory_before_bytes"),
+                     .memory_after_bytes = load.Int("memory_after_bytes"),
+                     .weight_size_bytes = load.Int("weight_size_bytes"),
+                     .device_peak_before_bytes = load.Int("device_peak_before_bytes"),
+                     .device_peak_after_bytes = load.Int("device_peak_after_bytes")});
     AddWeights(record, load, context);
   }
 

@@ -95,17 +95,15 @@ export function Measured({ tables, compileId }: { tables: Tables; compileId: num
   const { measured_op: o, gpu_activity: g, model_load: m, run_digest: d } = tables;
   const { ops, activities, loads, packages, digests } = measuredRows(tables, compileId);
   const size = (value: number | null) => (value === null ? unknown : bytes(value));
-  const memory = (row: number) => {
-    const [before, after] = [m.memory_before_bytes[row], m.memory_after_bytes[row]];
-    return before === null || after === null ? unknown : `${after < before ? '−' : '+'}${bytes(Math.abs(after - before))}`;
-  };
+  const change = (before: number | null, after: number | null) => (before === null || after === null ? unknown : `${after < before ? '−' : '+'}${bytes(Math.abs(after - before))}`);
+  const hasDevices = loads.some((row) => m.device_peak_after_bytes[row] !== null);
   return (
     <>
       {loads.length > 0 && (
         <Section title="Models loaded">
           <Rows
-            titles={[['Model', false], ['Kind', false], ['State', false], ['Took', true], ['Weights', true], ['Memory of the process', true]]}
-            rows={loads.map((row) => [<code>{shorten(m.model[row] ?? '', 200)}</code>, m.kind[row], m.state[row], ns(m.duration_ns[row]), size(m.weight_size_bytes[row]), memory(row)])}
+            titles={[['Model', false], ['Kind', false], ['State', false], ['Took', true], ['Weights', true], ['Memory of the process', true], ...(hasDevices ? [['GPU peak', true] as [string, boolean]] : [])]}
+            rows={loads.map((row) => [<code>{shorten(m.model[row] ?? '', 200)}</code>, m.kind[row], m.state[row], ns(m.duration_ns[row]), size(m.weight_size_bytes[row]), change(m.memory_before_bytes[row], m.memory_after_bytes[row]), ...(hasDevices ? [change(m.device_peak_before_bytes[row], m.device_peak_after_bytes[row])] : [])])}
           />
         </Section>
       )}

@@ -32,6 +32,10 @@ struct ModelLoad {
   int64_t duration_ns = 0;
   std::optional<int64_t> memory_before_bytes{};  // resident, of the process
   std::optional<int64_t> memory_after_bytes{};
+  // The most that was allocated on the GPUs of the process at one time so far, as
+  // torch.cuda.max_memory_allocated, summed over them.
+  std::optional<int64_t> device_peak_before_bytes{};
+  std::optional<int64_t> device_peak_after_bytes{};
   std::vector<ModelWeight> weights{};
 };
 
