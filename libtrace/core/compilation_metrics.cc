@@ -205,7 +205,9 @@ void WriteTimes(MemberWriter& json, const CompilationMetrics& m) {
   WriteNulls(json, {"remote_fx_graph_cache_get_time_us", "remote_fx_graph_cache_put_time_us",
                     "backward_cumulative_compile_time_us"});
   json.Field("end_time_us", m.end_time_us);
-  WriteNulls(json, {"pre_grad_pass_time_us", "post_grad_pass_time_us", "joint_graph_pass_time_us"});
+  json.Field("pre_grad_pass_time_us", m.pre_grad_pass_time_us);
+  json.Field("post_grad_pass_time_us", m.post_grad_pass_time_us);
+  json.Field("joint_graph_pass_time_us", m.joint_graph_pass_time_us);
   json.Field("log_format_version", kLogFormatVersion);
   json.Field("inductor_config", m.inductor_config).Null("remote_cache_version");
 }

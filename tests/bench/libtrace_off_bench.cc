@@ -73,6 +73,7 @@ void RegisterCalls() {
   Off("EmitCollectiveLog", [](A& a) { EmitCollectiveLog(a.collectives); });
   Off("EmitCollectiveSchedule", [](A& a) { EmitCollectiveSchedule(a.ops); });
   Off("EmitGraphDump", [](A&) { EmitGraphDump("n", "cpp", "", "text"); });
+  Off("EmitBeforeJointGraph", [](A&) { EmitBeforeJointGraph("text"); });
   Off("EmitOutputGraph", [](A& a) { EmitOutputGraph(a.sizes, "text"); });
   Off("EmitOutputCode", [](A&) { EmitOutputCode("", "code"); });
   Off("GraphExecutionOrder::Executed", [](A& a) { a.order.Executed(a.id, "forward"); });

@@ -41,9 +41,14 @@ void EmitCompiles() {
     compile.metrics().graph_op_count = 3;
     compile.metrics().feature_usage["libtrace_cache"] = true;
     compile.metrics().guard_latency_us = 1.5;
+    compile.metrics().pre_grad_pass_time_us = 10;
+    compile.metrics().joint_graph_pass_time_us = 20;
+    compile.metrics().post_grad_pass_time_us = 30;
     compile.Arg("nodes", 3);
     const SubgraphScope subgraph("body_0");
     EmitOutputGraph({{"x", {"2", "3"}}, {"y", {"s0", "3"}}}, "graph(x, y):\n  return x + y\n");
+    EmitBeforeJointGraph("graph(x, y):\n  return x + y * 1\n");
+    EmitAfterJointGraph("graph(x, y):\n  return x + y\n");
     EmitGraphDump("libtrace_torchscript_optimized", "torchscript", "", "graph():\n");
     EmitOutputCode("/tmp/code.cc", "int main() {}\n");
     EmitOutputCode("", "");

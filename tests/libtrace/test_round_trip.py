@@ -62,6 +62,13 @@ class RoundTrip(unittest.TestCase):
                    ("forward", 2, "output", "0", "float32[1]", 51))
         self.check("SELECT count(DISTINCT hash) FROM run_digest", (3,))
 
+    def test_joint_graph_passes(self):
+        self.check("SELECT pre_grad_pass_us, joint_graph_pass_us, post_grad_pass_us FROM compilation_metric"
+                   " WHERE joint_graph_pass_us IS NOT NULL", (10, 20, 30))
+        self.check("SELECT t.stage, p.content FROM graph_text t JOIN payload p ON p.hash = t.payload_hash"
+                   " WHERE t.stage LIKE '%joint_graph' ORDER BY t.stage DESC",
+                   ("before_joint_graph", "graph(x, y):\n  return x + y * 1\n"), ("after_joint_graph", "graph(x, y):\n  return x + y\n"))
+
     def test_compiles(self):
         self.check("SELECT function, label, status FROM compile WHERE is_synthetic = 0 ORDER BY label",
                    ("forward", "0/0", "ok"), ("forward", "0/1", "failed"))
@@ -111,6 +118,7 @@ class RoundTrip(unittest.TestCase):
     def test_models(self):
         self.check("SELECT model, kind, state, duration_ns, memory_after_bytes, weight_size_bytes FROM model_load",
                    ("resnet", "torchscript", "loaded", 1000000, 2000, 24))
+        self.check("SELECT device_peak_before_bytes, device_peak_after_bytes FROM model_load", (100, 500))
         self.check("SELECT kind, path, weight_size_bytes, metadata FROM model_package",
                    ("aotinductor", "model.pt2", 24, '{"AOTI_DEVICE_KEY":"cpu"}'))
         self.check("SELECT name, crc32 FROM package_file ORDER BY ordinal", ("data/model.so", 0xDEADBEEF), ("version", None))

@@ -29,6 +29,18 @@ void EmitGraphDump(std::string_view name, std::string_view type, std::string_vie
       [&](Payload& payload) { payload.Borrow(text); }, {}, location);
 }
 
+void EmitBeforeJointGraph(std::string_view text, CallSite location) noexcept {
+  EmitArtifact(
+      "before_joint_graph", format::kEncodingString,
+      [&](Payload& payload) { payload.Borrow(text); }, {}, location);
+}
+
+void EmitAfterJointGraph(std::string_view text, CallSite location) noexcept {
+  EmitArtifact(
+      "after_joint_graph", format::kEncodingString, [&](Payload& payload) { payload.Borrow(text); },
+      {}, location);
+}
+
 void EmitOutputGraph(const GraphSizes& sizes, std::string_view text, CallSite location) noexcept {
   Emit(
       format::kDynamoOutputGraph,

@@ -48,6 +48,9 @@ struct CompilationMetrics {
   std::optional<int64_t> inductor_cumulative_compile_time_us{};
   std::optional<int64_t> inductor_code_gen_cumulative_compile_time_us{};
   std::optional<int64_t> runtime_triton_autotune_time_us{};
+  std::optional<int64_t> pre_grad_pass_time_us{};  // passes over graphs, by their stage
+  std::optional<int64_t> joint_graph_pass_time_us{};
+  std::optional<int64_t> post_grad_pass_time_us{};
   std::optional<int64_t> structured_logging_overhead_us{};
   std::map<std::string, bool> feature_usage{};
   std::optional<std::string> recompile_reason{};
@@ -72,9 +75,9 @@ struct CompilationMetrics {
   // Set() and SetJson(), which check the name.
   std::map<std::string, std::string, std::less<>> by_name{};
 
-  // Sets any of the 99 members (also those without a field here: `triton_version`,
-  // `joint_graph_pass_time_us`, …) to a number, text, list, … False, and nothing set, if PyTorch
-  // has no such member, or if there is no memory.
+  // Sets any of the 99 members (also those without a field here: `triton_version`, `gc_time_us`, …) to
+  // a number, text, list, … False, and nothing set, if PyTorch has no such member, or if there is
+  // no memory.
   template <class T>
   bool Set(std::string_view name, const T& value) noexcept {
     try {

@@ -1,9 +1,9 @@
 /* libtrace for C, and for every language that can call C.
  *
  * The ABI is stable: functions and struct members are only ever added, structs begin with their own
- * size, and handles are opaque. All functions may be called from any thread, never fail, throw,
- * abort or keep pointers to what they are given unless said otherwise. What cannot be written is
- * counted (libtrace_get_stats). Texts are UTF-8 and end with NUL; broken UTF-8 is replaced, NULL is
+ * size, and handles are opaque. All functions may be called from any thread. None throws, aborts or
+ * keeps pointers to what it is given, unless said otherwise. A record that cannot be written is
+ * counted (libtrace_get_stats), and its function returns as always. Texts are UTF-8 and end with NUL; broken UTF-8 is replaced, NULL is
  * "".
  *
  * Tracing starts by itself if the environment says so (TORCH_TRACE=<directory>; all variables are

@@ -22,8 +22,8 @@ enum class LossKind {
   kReentrant,         // emitted by a sink in the middle of an emission
   kBadRecordKey,      // reserved or empty record key, or not the members that readers of PyTorch's
                       // record of that name need
-  kNotWrittenAtExit,  // queue not empty when its time was over; of other threads, after the
-                      // destructors of static objects
+  kNotWrittenAtExit,  // still queued when Options::max_exit_delay was over, or emitted by another
+                      // thread after the destructors of static objects
   kBadOption,         // not a loss: an option or variable was not understood
   kBadEncoding,       // not a loss: an artifact's encoding was neither json nor string, or its
                       // payload was not JSON; written as string

@@ -28,13 +28,16 @@ CREATE TABLE compilation_metric_row (
   fail_type_id INTEGER REFERENCES text_row(id),
   fail_reason_id INTEGER REFERENCES text_row(id),
   recompile_reason_id INTEGER REFERENCES text_row(id),
-  cudagraph_skip_reason_id INTEGER REFERENCES text_row(id)
+  cudagraph_skip_reason_id INTEGER REFERENCES text_row(id),
+  pre_grad_pass_us INTEGER,    -- passes over graphs, by their stage
+  joint_graph_pass_us INTEGER,
+  post_grad_pass_us INTEGER
 ) STRICT;
 
 CREATE VIEW compilation_metric AS
   SELECT m.record_id, m.compile_id, p.rank, k.text AS kind, cn.text AS co_name,
     cf.text AS co_filename, m.co_firstlineno, m.start_time_us, m.duration_us, m.dynamo_us, m.aot_autograd_us,
-    m.inductor_us, m.code_gen_us, m.triton_us, m.backward_us, m.before_restart_us, m.gc_us, m.graph_op_count,
+    m.inductor_us, m.code_gen_us, m.triton_us, m.backward_us, m.before_restart_us, m.gc_us, m.pre_grad_pass_us, m.joint_graph_pass_us, m.post_grad_pass_us, m.graph_op_count,
     m.graph_node_count, m.graph_input_count, m.guard_count, m.num_graph_breaks, m.cache_size, m.accumulated_cache_size,
     m.has_guarded_code, ft.text AS fail_type, fr.text AS fail_reason, rr.text AS recompile_reason,
     cs.text AS cudagraph_skip_reason, coalesce(r.metadata, r.envelope -> ('$."' || k.text || '"')) AS metrics

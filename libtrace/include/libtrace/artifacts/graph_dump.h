@@ -1,8 +1,7 @@
-// Graph texts and generated code. `graph_dump` and `inductor_output_code` have PyTorch's shapes
-// (torch/_inductor/codecache.py, torch/_inductor/graph.py). Own graphs have own names:
-// `libtrace_<what>`, e.g. `libtrace_torchscript_optimized`.
-// Schemas: graph_dump.schema.json, inductor_output_code.schema.json,
-// dynamo_output_graph.schema.json.
+// Graph texts and generated code. `graph_dump`, `inductor_output_code`, `before_joint_graph` and
+// `after_joint_graph` have PyTorch's shapes (torch/_inductor/codecache.py, graph.py, compile_fx.py).
+// Graphs of your own need names of your own: `libtrace_<what>` are libtrace's, e.g.
+// `libtrace_torchscript_optimized`. Schemas: those names, and dynamo_output_graph.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +24,12 @@ void EmitGraphDump(std::string_view name, std::string_view type, std::string_vie
 using GraphSizes = std::map<std::string, std::vector<std::string>, std::less<>>;
 void EmitOutputGraph(const GraphSizes& sizes, std::string_view text,
                      CallSite location = CallSite::Current()) noexcept;
+
+// The graph that the passes over the joint graph (forward and backward together; of inference the
+// only one) are given, and what they make of it. How long they took goes into
+// CompilationMetrics::joint_graph_pass_time_us.
+void EmitBeforeJointGraph(std::string_view text, CallSite location = CallSite::Current()) noexcept;
+void EmitAfterJointGraph(std::string_view text, CallSite location = CallSite::Current()) noexcept;
 
 // Generated code of one graph; `file_path` empty = it is in no file.
 void EmitOutputCode(std::string_view file_path, std::string_view code,
