@@ -266,6 +266,12 @@ Result<void> Report(const Options& options, const Directory& directory, Database
   report.viewer = !ViewerPage().empty();
   if (report.viewer) report.root_index_name = kPlainIndexName;
   ASSIGN_OR_RETURN(const ReportSummary summary, WriteReport(database, directory, report));
+  if (summary.left_out > 0) {
+    std::fprintf(stderr,
+                 "tlparse: %lld more ranks, of logs with more than 1024 ranks, have no files of "
+                 "their own; their records are in the database and on the page\n",
+                 static_cast<long long>(summary.left_out));
+  }
   if (options.verbose) {
     std::fprintf(stderr, "%lld files in %lld directories\n", static_cast<long long>(summary.files),
                  static_cast<long long>(summary.logs));

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <unordered_map>
 
 #include "report/report_context.h"
 #include "report/task_pool.h"
@@ -26,6 +28,20 @@ Result<std::int64_t> FindRun(Database& database, const ReportOptions& options) {
   return run.Int(0);
 }
 
+// A job writes a log for each rank, and each directory takes six files: where one log holds very
+// many ranks, only the first have files. Returns how many were left out.
+std::int64_t LeaveOutRanks(std::vector<Participant>& participants) {
+  constexpr std::int64_t kMostDirectoriesOfLog = 1024;
+  std::unordered_map<std::string, std::int64_t> seen;  // by log
+  const auto is_left_out = [&](const Participant& participant) {
+    return ++seen[participant.log_path] > kMostDirectoriesOfLog;
+  };
+  const auto end = std::remove_if(participants.begin(), participants.end(), is_left_out);
+  const std::int64_t count = participants.end() - end;
+  participants.erase(end, participants.end());
+  return count;
+}
+
 class Reporter {
  public:
   Reporter(Database& database, const Directory& root, const ReportOptions& options)
@@ -34,6 +50,7 @@ class Reporter {
   Result<ReportSummary> Run() {
     ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database_, options_));
     ASSIGN_OR_RETURN(participants_, FindParticipants(database_, run_id, options_.rank_directories));
+    const std::int64_t left_out = LeaveOutRanks(participants_);
     ASSIGN_OR_RETURN(failures_, ReadFailures(database_, run_id));
     facts_.resize(participants_.size());
     const bool has_aggregates = participants_.empty() || !participants_.front().directory.empty();
@@ -54,9 +71,10 @@ class Reporter {
     RETURN_IF_ERROR(pool_.Run(database_.path(), options_.threads));
     if (has_aggregates) {
       const StageTimer timer(options_.times, Stage::kTree);
-      RETURN_IF_ERROR(WriteAggregates());
+      RETURN_IF_ERROR(WriteAggregates(left_out));
     }
     ReportSummary summary;
+    summary.left_out = left_out;
     summary.logs = static_cast<std::int64_t>(participants_.size());
     for (const AggregateFacts& facts : facts_) summary.files += facts.files;
     return summary;
@@ -111,10 +129,10 @@ class Reporter {
     return {};
   }
 
-  Result<void> WriteAggregates() {
+  Result<void> WriteAggregates(std::int64_t left_out) {
     RETURN_IF_ERROR(WriteCollectiveSchedules(database_, root_, participants_, facts_));
     RETURN_IF_ERROR(WriteRuntimeEstimates(database_, root_, participants_, facts_));
-    return WriteRunIndex(root_, options_, participants_, facts_);
+    return WriteRunIndex(root_, options_, participants_, facts_, left_out);
   }
 
   Database& database_;

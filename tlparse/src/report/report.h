@@ -47,6 +47,8 @@ struct ReportOptions {
 struct ReportSummary {
   std::int64_t logs = 0;   // directories of logs or ranks
   std::int64_t files = 0;  // listed in the compile directories
+  // Ranks without files of their own, since one log holds so many. The page has them.
+  std::int64_t left_out = 0;
 };
 
 // Writes everything into `directory`, which is empty but for trace.db and the marker.

@@ -2,7 +2,7 @@
 // are drawn below each other.
 import { useEffect, useState } from 'preact/hooks';
 import { load, type Chunks } from './chunks';
-import type { Model, Process } from './model';
+import { chunkOfProcess, type Model, type Process } from './model';
 import { measuredProfiles, type Profile } from './profiles';
 import { loadProfileLanes, type ProfileLanes } from './slices';
 
@@ -126,7 +126,7 @@ export function useLanes(model: Model, { process: only, profile: onlyProfile }: 
       let shown = performance.now();
       const show = () => current && setState({ lanes: lanes.slice(), loaded, total, profiles: profiles.slice(), others: all.length - own.length });
       for (const process of wanted) {
-        const lane = eventsOf(process, await load('events', process.id));
+        const lane = eventsOf(process, await load('events', chunkOfProcess(model.index, 'events', process.id)));
         if (!current) return;
         if (lane.start.length > 0 || own.length === 0) lanes.push(lane);
         loaded++;

@@ -250,6 +250,17 @@ export function blockOf(index: Chunks['index'], kind: string, id: number): numbe
   return first ?? id;
 }
 
+// The chunk of a process: 0, which is empty, if it has none of its own.
+const chunksOfProcesses = new Map<string, Set<number>>();
+export function chunkOfProcess(index: Chunks['index'], kind: 'process' | 'events', id: number): number {
+  let own = chunksOfProcesses.get(kind);
+  if (!own) {
+    own = new Set(index.block.first_id.filter((_, i) => index.block.kind[i] === kind) as number[]);
+    chunksOfProcesses.set(kind, own);
+  }
+  return own.size === 0 || own.has(id) ? id : 0;
+}
+
 export async function loadBlock<S extends 'compile' | 'guards' | 'provenance'>(kind: S, id: number): Promise<Chunks[S]> {
   return load(kind, blockOf(await load('index'), kind, id));
 }

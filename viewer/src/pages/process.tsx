@@ -1,6 +1,6 @@
 import { useChunk } from '../data/chunks';
 import { processArtifacts } from '../data/artifact';
-import type { Model } from '../data/model';
+import { chunkOfProcess, type Model } from '../data/model';
 import { bytes, plural } from '../lib/format';
 import { href, type Route } from '../route';
 import { Empty, Waiting } from '../ui/bits';
@@ -11,7 +11,7 @@ import { IssuedCollectives, Measured } from './compile_measured';
 // Records of a process outside any compile: versions, execution order, artifacts of libraries without compiles.
 export function ProcessPage({ model, route, id }: { model: Model; route: Route; id: number }) {
   const process = model.processById.get(id);
-  const chunk = useChunk(process ? 'process' : null, id);
+  const chunk = useChunk(process ? 'process' : null, chunkOfProcess(model.index, 'process', id));
   if (!process) return <Empty>There is no process {id} in this run.</Empty>;
   const recordId = Number(route.query.get('record'));
   const facts = [`pid ${process.pid}`, process.torchVersion && `PyTorch ${process.torchVersion}`, process.pythonVersion && `Python ${process.pythonVersion}`, process.file];

@@ -41,6 +41,6 @@ Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
                                    const std::vector<AggregateFacts>& facts);
 Result<void> WriteRunIndex(const Directory& root, const ReportOptions& options,
                            const std::vector<Participant>& participants,
-                           const std::vector<AggregateFacts>& facts);
+                           const std::vector<AggregateFacts>& facts, std::int64_t left_out);
 
 }  // namespace tlparse

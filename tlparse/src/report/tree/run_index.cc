@@ -40,11 +40,16 @@ void AppendAggregates(const std::vector<AggregateFacts>& facts, FileWriter& out)
 
 Result<void> WriteRunIndex(const Directory& root, const ReportOptions& options,
                            const std::vector<Participant>& participants,
-                           const std::vector<AggregateFacts>& facts) {
+                           const std::vector<AggregateFacts>& facts, std::int64_t left_out) {
   FileWriter out;
   RETURN_IF_ERROR(out.Open(root, options.root_index_name));
   AppendPageStart(fmt::format("PyTorch compile report: {} logs", participants.size()),
                   options.custom_header_html, out);
+  if (left_out > 0)
+    out.Append(
+        fmt::format("<p>{} more ranks, of logs with more than 1024 ranks, have no files here; "
+                    "their records are in trace.db.</p>\n",
+                    left_out));
   AppendAggregates(facts, out);
   out.Append(
       "<table>\n<tr><th>Log</th><th>Compile directories</th><th>Files</th>"

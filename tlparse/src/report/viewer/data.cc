@@ -142,7 +142,9 @@ Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
     first = id * width;
     last = first + width - 1;
   }
+  // Those of processes are one process each, and may be many.
   for (const ViewerLayout::Block& block : layout_->blocks) {
+    if (spec.range == ChunkRange::kProcess) break;
     if (block.kind == spec.name && block.first_id == id) last = block.last_id;
   }
   ViewerParameters parameters = {
@@ -249,11 +251,6 @@ Result<std::vector<std::string>> ViewerData::ChunkNames() {
   }
   for (const ViewerLayout::Block& block : layout_->blocks)
     names.push_back(fmt::format("{}/{}", block.kind, block.first_id));
-  const std::string processes = fmt::format(
-      "SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {}",
-      run_id_);
-  RETURN_IF_ERROR(add_ids("process", processes));
-  RETURN_IF_ERROR(add_ids("events", processes));
   RETURN_IF_ERROR(add_ids("cost", fmt::format(kMeasuredProfiles, run_id_)));
   RETURN_IF_ERROR(add_ids("slices", fmt::format(kMeasuredProfiles, run_id_)));
   RETURN_IF_ERROR(add_ids("components", "SELECT DISTINCT id / 4096 FROM component_row"));

@@ -9,13 +9,13 @@
 //                      their compiles are the same
 //   graphs, kernels    one row per graph; names of kernels, for the search
 //   compile/<id>       records, graphs' texts, metrics, … of compiles <id> and following (see `block`)
-//   process/<id>       records of one process that belong to no compile
+//   process/<id>       records of one process that belong to no compile; none if <id> is 0
 //   guards/<id>        guard trees, by content
 //   provenance/<id>    kernels, nodes and source lines, by content
 //   cache, sets        cache lookups; which components make up a key
 //   components/<n>     components n·4096 … n·4096+4095: name, hash, value
 //   schedules          collective schedules and execution orders of all ranks
-//   events/<id>        Chromium events of one process
+//   events/<id>        Chromium events of one process; none if <id> is 0
 //   args/<n>           arguments of the events whose record is n·1024 … n·1024+1023
 //   import_log/<n>     rows n·4096 … n·4096+4095 of the import log
 //   collectives        what ranks issued, rank by sequence number
@@ -44,7 +44,7 @@ namespace tlparse {
 // disk has a group of them.
 struct ViewerLayout {
   struct Block {
-    std::string kind;  // compile, guards, provenance
+    std::string kind;  // compile, guards, provenance; process, events: one process each
     std::int64_t first_id = 0;
     std::int64_t last_id = 0;
   };

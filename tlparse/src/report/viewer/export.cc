@@ -72,6 +72,19 @@ Result<void> AddBlocks(Database& database, std::string_view kind, std::string_vi
   }
 }
 
+// Blocks of the kind's chunks that hold something: `sql` gives the processes of those. Block 0 is
+// that of all others.
+Result<void> AddProcessBlocks(Database& database, std::string_view kind, const std::string& sql,
+                              ViewerLayout& layout) {
+  layout.blocks.push_back({std::string(kind), 0, 0});
+  ASSIGN_OR_RETURN(Statement statement, database.Prepare(sql));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, statement.Step());
+    if (!has_row) return {};
+    layout.blocks.push_back({std::string(kind), statement.Int(0), statement.Int(0)});
+  }
+}
+
 std::string ProcessesOf(std::int64_t run_id) {
   return fmt::format(
       "(SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {})",
@@ -131,6 +144,24 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
                 " WHERE g.id IN (SELECT min(id) FROM graph WHERE provenance_content_id IS NOT NULL"
                 " GROUP BY provenance_content_id) GROUP BY 1 ORDER BY 1",
                 layout));
+  RETURN_IF_ERROR(AddProcessBlocks(
+      database, "events",
+      fmt::format("SELECT p.id FROM process p WHERE p.id IN {} AND EXISTS (SELECT 1 FROM "
+                  "chromium_event_row WHERE record_id BETWEEN p.first_record_id AND "
+                  "p.last_record_id) ORDER BY p.id",
+                  ProcessesOf(run_id)),
+      layout));
+  // Where processes are mixed, a look at all records between for each would take long.
+  RETURN_IF_ERROR(AddProcessBlocks(
+      database, "process",
+      fmt::format("SELECT p.id FROM process p WHERE p.id IN {} AND (p.last_record_id - "
+                  "p.first_record_id > 1000 OR EXISTS (SELECT 1 FROM record_row r WHERE r.id "
+                  "BETWEEN p.first_record_id AND p.last_record_id AND r.compile_id IS NULL AND "
+                  "r.kind_id IS NOT {} AND r.kind_id IS NOT {}) OR EXISTS (SELECT 1 FROM "
+                  "issued_collective_row i WHERE i.record_id BETWEEN p.first_record_id AND "
+                  "p.last_record_id)) ORDER BY p.id",
+                  ProcessesOf(run_id), int{kTextStr}, int{kTextChromiumEvent}),
+      layout));
   layout.text_prefix_digits = 1;
   for (std::int64_t group = texts.small_bytes / 16; group > kBlockBytes; group /= 16)
     ++layout.text_prefix_digits;
