@@ -46,6 +46,8 @@ Result<void> Joiner::LoadSlices() {
     slice.sequence = rows.OptionalInt(6);
     slice.external_id = rows.OptionalInt(7);
     slice.parent = slice.call = kNone;
+    if (slice.kind == kFunction && slice.sequence)
+      functions_of_[*slice.sequence].push_back(static_cast<std::int32_t>(slices_.size()));
     if (slice.kind != kDevice && slice.external_id)
       slice_of_.emplace(*slice.external_id, static_cast<std::uint32_t>(slices_.size()));
     slices_.push_back(std::move(slice));

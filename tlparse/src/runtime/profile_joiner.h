@@ -166,6 +166,8 @@ class Joiner {
   std::unordered_map<std::int64_t, std::uint32_t> launch_of_;    // by correlation
   std::unordered_map<std::int64_t, std::uint32_t> op_of_;        // by external id
   std::unordered_map<std::int64_t, std::uint32_t> slice_of_;     // by external id
+  // Functions of autograd, by sequence number, in the order of slices_.
+  std::unordered_map<std::int64_t, std::vector<std::int32_t>> functions_of_;
   std::map<std::int32_t, std::vector<std::uint32_t>> children_;  // of each call, in order
   std::unordered_map<std::int64_t, std::string> names_;
   std::map<std::string_view, std::int64_t> notes_;

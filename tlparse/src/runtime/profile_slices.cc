@@ -33,11 +33,13 @@ std::int32_t Joiner::RegionOf(std::int32_t index) const {
   const std::optional<std::int64_t> sequence = slices_[static_cast<std::size_t>(backward)].sequence;
   if (!sequence) return kNone;
   // The forward is the latest function of that number before it, on whichever thread.
+  const auto functions = functions_of_.find(*sequence);
+  if (functions == functions_of_.end()) return kNone;
   std::int32_t forward = kNone;
   const std::int64_t before = slices_[static_cast<std::size_t>(backward)].start;
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(slices_.size()); ++i) {
+  for (const std::int32_t i : functions->second) {
     const Slice& slice = slices_[static_cast<std::size_t>(i)];
-    if (slice.kind == kFunction && slice.sequence == sequence && slice.start < before &&
+    if (slice.start < before &&
         (forward == kNone || slice.start > slices_[static_cast<std::size_t>(forward)].start)) {
       forward = i;
     }
