@@ -53,9 +53,8 @@ struct OpObserverOptions {
 
 class OpObserver {
  public:
-  // `max_shape_dimensions` and tensors per op are bounded so that watching an op allocates nothing:
-  // of an op's inputs and outputs the first 6 tensors each, of tensors of more dimensions than 8
-  // the first 8.
+  // Watching an op allocates nothing, so what is kept of it is bounded: the first 6 tensors of its
+  // inputs and of its outputs, the first 8 dimensions of a tensor.
   explicit OpObserver(OpObserverOptions options = {});
   ~OpObserver();  // Emit()
   OpObserver(const OpObserver&) = delete;
