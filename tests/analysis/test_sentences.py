@@ -313,6 +313,18 @@ class OneException(SentenceTest):
                                    "failures: 1/0 grad_sync: InductorError: RuntimeError: ScalePass: node mul has no meta['val'] (planted)"])
 
 
+class TwoRanks(SentenceTest):
+    def test_a_compile_of_one_of_them(self):
+        """Neither is the odd one; that it was recompiled follows from it."""
+        job = GuardsThatFailed.job_of(self, GuardsThatFailed.REASONS[:1], name="job", ranks=(0,))
+        GuardsThatFailed.job_of(self, GuardsThatFailed.REASONS[:2], name="job", ranks=(1,))
+        found = [one for one in self.findings(self.ingest(job, name="job")) if one["kind"] != "missing_rank"]
+        self.assertEqual([one["title"] for one in found], ["Rank 1 compiled 0/1 f, rank 0 did not; it was recompiled because "
+                                                           "0/0: tensor 'x' size mismatch at index 0. expected 8, actual 16"])
+        self.assertEqual([one["kind"] for one in found[0]["evidence"]], ["recompiles"])
+        self.assertIn("mark_dynamic(x, 0)", found[0]["try"])
+
+
 class Checks(SentenceTest):
     def test_nobody_is_named_for_nothing(self):
         rules = {rule["name"]: rule["actual"] for rule in ask("check", self.job("one_rank_cold"), "--max-recompiles", "0", "--max-cache-misses", "9")["rules"]}

@@ -71,18 +71,18 @@ std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspec
 std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                                              const std::string& where,
                                              const std::string& reason) const {
-  const std::string because = reason.empty() ? "" : ", recompiled because " + Shorten(reason, 160);
-  const std::string reference = context_.WhoInside(answer_.classes.front().ranks);
-  if (aspect.is_on_others)
-    return answer_.has_majority ? fmt::format("{} did not compile {}, the others did",
-                                              context_.Who(one.ranks), where)
-                                : fmt::format("{} compiled {}{}, {} did not",
-                                              context_.Who(answer_.classes.front().ranks), where,
-                                              because, context_.WhoInside(one.ranks));
-  return answer_.has_majority
-             ? fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks), where, because)
-             : fmt::format("{} compiled {}{}, {} did not", context_.Who(one.ranks), where, because,
-                           reference);
+  const std::string because = reason.empty() ? "" : "recompiled because " + Shorten(reason, 160);
+  const std::string after_comma = because.empty() ? "" : ", " + because;
+  if (answer_.has_majority)
+    return aspect.is_on_others ? fmt::format("{} did not compile {}, the others did",
+                                             context_.Who(one.ranks), where)
+                               : fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks),
+                                             where, after_comma);
+  const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
+  const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
+  const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
+  return fmt::format("{} compiled {}, {} did not{}", context_.Who(with), where,
+                     context_.WhoInside(without), because.empty() ? "" : "; it was " + because);
 }
 
 std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,

@@ -265,10 +265,17 @@ std::string FailedGuards(const std::vector<Recompile>& recompiles) {
 void FoldIntoDivergence(FindingContext& context) {
   Finding& own = context.findings.back();
   if (own.ranks.empty()) return;
+  // Where there is no majority, the divergence names both sides.
   const auto is_same = [&](const Finding& other) {
+    const bool is_of_ranks =
+        other.ranks == own.ranks ||
+        (!context.ranks.has_majority &&
+         std::find_first_of(other.compiles.begin(), other.compiles.end(), own.compiles.begin(),
+                            own.compiles.end()) != other.compiles.end());
     return (other.kind == FindingKind::kExtraCompile ||
+            other.kind == FindingKind::kMissingCompile ||
             other.kind == FindingKind::kInputDivergence) &&
-           other.ranks == own.ranks && other.function == own.function;
+           is_of_ranks && other.function == own.function;
   };
   for (Finding& other : context.findings) {
     if (&other == &own) continue;
