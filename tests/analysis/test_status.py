@@ -31,6 +31,14 @@ class Status(AnswerTest):
             with self.subTest(scenario):
                 self.assertNotIn("compiling", {state[1] for state in self.states(scenario)})
 
+    def test_compiles_of_a_log_without_frames_are_counted(self):
+        database = self.job("aoti_2_6")
+        connection = sqlite3.connect(database)
+        self.addCleanup(connection.close)
+        graphs = connection.execute("SELECT count(DISTINCT compile_id) FROM graph").fetchone()[0]
+        self.assertGreater(graphs, 0)
+        self.assertEqual([state[5] for state in self.states("aoti_2_6")], [graphs])
+
     def test_times_are_those_of_the_first_and_last_record(self):
         database = self.job("restart_elastic")
         connection = sqlite3.connect(database)

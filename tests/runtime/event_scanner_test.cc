@@ -57,6 +57,45 @@ using Items = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("Damage is left behind at the next event", "[event_scanner]") {
+  const auto scan = [](std::string_view text, std::size_t step) {
+    EventScanner scanner([&](char* buffer, std::size_t capacity) -> Result<std::size_t> {
+      const std::size_t count = std::min({step, capacity, text.size()});
+      std::memcpy(buffer, text.data(), count);
+      text.remove_prefix(count);
+      return count;
+    });
+    Items items;
+    while (true) {
+      const auto item = scanner.Next();
+      REQUIRE(item);
+      if (item->kind == Kind::kEnd) return items;
+      const bool is_event = item->kind == Kind::kEvent && item->value.ends_with("1}");
+      if (is_event || item->kind == Kind::kMember) {
+        items.emplace_back(item->value);
+        continue;
+      }
+      const auto goes_on = scanner.Recover();
+      REQUIRE(goes_on);
+      items.push_back(*goes_on ? "damage" : "end");
+    }
+  };
+  const std::string_view lost_quote =
+      R"({"traceEvents": [{"ph": 1}, {"ph": "x, "a": 0}, {"ph": 2, "b": 1}], "c": 4})";
+  const std::string_view lost_bracket =
+      R"({"traceEvents": [{"ph": 1}, {"ph": 5, "a": {"b": 0}, { "ph": 2, "b": 1}], "c": 4})";
+  const std::string_view early_end =
+      R"({"traceEvents": [{"ph": 1}, {"ph": 5} "a": 0}}, {"ph": 2, "b": 1}], "c": 4})";
+  const std::string_view nothing_more = R"({"traceEvents": [{"ph": 1}, {"ph": "x, "a": 0}]})";
+  for (const std::size_t step : {1U, 7U, 1000U}) {
+    CHECK(scan(lost_quote, step) == Items{R"({"ph": 1})", "damage", R"({"ph": 2, "b": 1})", "4"});
+    CHECK(scan(lost_bracket, step).back() == "4");
+    CHECK(scan(lost_bracket, step)[2].ends_with(R"("b": 1})"));
+    CHECK(scan(early_end, step).back() == "4");
+    CHECK(scan(nothing_more, step) == Items{R"({"ph": 1})", "end"});
+  }
+}
+
 TEST_CASE("Members before and after traceEvents, events one by one", "[event_scanner]") {
   CHECK(
       Scan(

@@ -236,6 +236,40 @@ class Cost(harness.EndToEnd):
             with open(self.path("dedicated_log_torch_trace_rank_1_abcdefgh.log"), "a", encoding="utf-8") as log:
                 log.write('V1121 08:30:02.000000 4242 a.cc:1] {"str": ["x", 7], "rank": 1}\n')
 
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_how_much_of_the_time_was_compiling(self):
+        self.tlparse(profiles.recorded("p_cache_hit"), "--db", "x.db", "--db-only")
+        found = {os.path.join(*profile["path"].split(os.sep)[-2:]): profile for profile in self.ask()["profiles"]}
+        self.assertEqual(len(found), 4)
+        for name in ("cold/first_call", "warm/first_call"):
+            profile = found[name + ".pt.trace.json.zst"]
+            # The phases that the profile itself holds say the same, to the accuracy of two clocks.
+            events = profiles.trace(profiles.recorded("p_cache_hit", name + ".pt.trace.json.zst"))["traceEvents"]
+            spans = sorted((event["ts"], event["ts"] + event["dur"]) for event in profiles.slices(events, "cpu_op", "user_annotation")
+                           if event["name"] in ("entire_frame_compile", "entire_backward_compile"))
+            self.assertTrue(spans)
+            self.assertAlmostEqual(profile["compile_us"], sum(end - start for start, end in spans), delta=0.02 * profile["window_us"])
+        for name in ("cold/steps", "warm/steps"):
+            self.assertEqual(found[name + ".pt.trace.json.zst"]["compile_us"], 0)
+        text = self.tlparse("cost", "x.db").stdout
+        self.assertRegex(text, r"(?m)^cold/first_call\.pt\.trace\.json\.zst: .* in all")
+        self.assertRegex(text, r"compiles were under way for 1\d\.\d+ s \(9\d\.\d %\) of it")
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_what_is_not_there_is_named(self):
+        self.tlparse(profiles.recorded("p_ddp"), "--db", "x.db", "--db-only")
+        self.assertIn("no profile is of rank 7; there are profiles of rank 0, 1", self.tlparse("cost", "x.db", "--rank", "7", expect=2).stderr)
+        self.assertIn("no profile of rank 1 holds step 7-9; their steps are 1-3",
+                      self.tlparse("cost", "x.db", "--rank", "1", "--steps", "7-9", expect=2).stderr)
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_history_counts_inductor_of_forward_and_backward(self):
+        self.tlparse(profiles.recorded("p_mlp_train"), "--db", "x.db", "--db-only")
+        row, = json.loads(self.tlparse("history", "x.db", "--json").stdout)["compiles"]
+        own = harness.rows(self.path("x.db"), "SELECT kind, inductor_us FROM compilation_metric ORDER BY record_id")
+        self.assertEqual([kind for kind, _ in own], ["compilation_metrics", "bwd_compilation_metrics"])
+        self.assertEqual([row["inductor_us"], row["backward_inductor_us"]], [us for _, us in own])
+
     def test_errors(self):
         self.write("p.json", json.dumps(self.gpu_trace()).encode())
         self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Profiles into rows: counted by another program, in every form and with every damage."""
 
+import gzip
 import json
 import os
 import re
@@ -195,6 +196,42 @@ class Reading(harness.EndToEnd):
         self.assertEqual(self.rows("SELECT count(*) FROM kernel_run WHERE name = 'k'"), [[1]])
         self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'bad_profile_event' AND text IS NOT NULL"),
                          [[len(bad)]])
+
+    def test_a_flipped_byte_costs_one_event(self):
+        data = profiles.data(profiles.recorded("p_mlp_train", "steps.pt.trace.json.zst"))
+        events = json.loads(data)["traceEvents"]
+        begins = [match.start() for match in re.finditer(rb'\{\s*"ph"', data)]
+        self.assertEqual(len(begins), len(events))
+        for what, flipped in ((b'"name"', b"#name\""), (b'"cat": "', b'"cat": #'), (b'"args": {', b'"args": y'), (b',\n    "pid"', b'}\n    "pid"'), (b'"ph"', b'"\x01h"')):
+            slices = [i for i, event in enumerate(events) if event["ph"] == "X" and "args" in event and i + 1 < len(events)]
+            for index in (slices[0], slices[len(slices) // 2], slices[-2]):
+                with self.subTest(what=what, index=index):
+                    at = data.index(what, begins[index])
+                    self.assertLess(at, begins[index + 1])
+                    self.write("flip.json", data[:at] + flipped + data[at + len(what):])
+                    if os.path.exists(self.path("x.db")):
+                        os.unlink(self.path("x.db"))
+                    done = self.tlparse(self.path("flip.json"), "--db", "x.db", "--db-only")
+                    self.assertIn("1 event was left out in all", done.stderr)
+                    self.assertEqual(self.rows("SELECT event_count FROM profile"), [[len(events)]])
+                    self.assertEqual(self.rows("SELECT byte_offset FROM import_log WHERE code = 'bad_profile_event' AND byte_offset IS NOT NULL"), [[begins[index]]])
+                    self.assertIn(f"flip.json, byte {begins[index]}", self.tlparse("import-log", "x.db").stdout)
+
+    def test_damage_of_the_compressed_data_is_called_that(self):
+        data = bytearray(gzip.compress(profiles.data(profiles.recorded("p_mlp_train", "steps.pt.trace.json.zst"))))
+        data[len(data) // 2] ^= 8
+        self.write("flip.json.gz", bytes(data))
+        done = self.tlparse(self.path("flip.json.gz"), "--db", "x.db", "--db-only")
+        self.assertIn("damaged data", done.stderr)
+        self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE message GLOB '*JSON*'"), [[0]])
+        self.assertEqual(self.rows("SELECT count(*) > 1 FROM import_log WHERE code = 'damaged_input'"), [[1]])
+
+    def test_many_damaged_events_do_not_cost_the_square(self):
+        # Each of them opens a bracket that nothing closes: what follows is looked at again and again, up to a limit.
+        self.write("open.json", b'{"schemaVersion": 1, "traceEvents": [' + b'{"ph" ' * 500_000)
+        self.tlparse(self.path("open.json"), "--db", "x.db", "--db-only")
+        self.assertLess(self.rows("SELECT event_count FROM profile")[0][0], 500_000)
+        self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE code = 'cut_profile'"), [[1]])
 
     def test_events_of_unknown_categories_are_counted(self):
         trace = self.small()

@@ -239,6 +239,12 @@ class Findings(RecorderTest):
         group, = [group for group in self.issued(database)["groups"] if group["name"] == "1"]
         self.assertEqual([(3, True, 25e6)], [(one["sequence_number"], one["is_timed_out"], one["wait_us"]) for one in group["collectives"]
                                              if one["is_timed_out"]])
+        # Gloo retires failed calls too: neither the timed out one nor what followed is called done.
+        states = {one["sequence_number"]: tuple(one[state]["ranks"] for state in ("done", "timed_out", "ended")) for one in group["collectives"]}
+        self.assertEqual({1: ("0-3", "", ""), 2: ("0-3", "", ""), 3: ("", "0-2", "3"), 4: ("", "", "0-3")}, states)
+        text = subprocess.run([TLPARSE, "collectives", database], capture_output=True, text=True, check=True).stdout
+        self.assertIn("TIMED OUT 0-2, ended 3", text)
+        self.assertIn("does not tell", text)
 
     def planted(self, change, ranks=4):
         """Dumps made from the healthy ones by `change(rank, dump)`: planted."""

@@ -148,7 +148,7 @@ test('collectives: an entry leads to its graph and the line of its code', async 
 test('collectives: who came late is marked', async () => {
   const { page } = await openPage(browser, 'file:');
   await visit(page, pageUrl(runOf('fr_late')), '#/ranks?tab=collectives');
-  assert.deepEqual(await signsOf(page, /group dp/), ['✓✓✓✓', '✓✓✓✓', '✓✓✓✓', '✓✓!✓']);
+  assert.deepEqual(await signsOf(page, /group dp/), ['✓✓T~', '✓✓T~', '✓✓T~', '✓✓!~']);
   await page.locator('.issued a.odd').click();
   await settle(page);
   assert.match(await page.locator('.detail').innerText(), /the first rank waited 25\.0 s and gave up, the last to come was rank 3/);

@@ -15,7 +15,10 @@ CREATE VIEW compile_history AS
         FROM cache_event_row e JOIN text_row l ON l.id = e.layer_id WHERE e.compile_id = c.id GROUP BY 1, 2 ORDER BY 1, 2)) AS caches,
     (SELECT count(*) FROM graph g WHERE g.compile_id = c.id) AS graphs,
     m.graph_op_count, m.guard_count,
-    ft.text AS fail_type, fr.text AS fail_reason
+    ft.text AS fail_type, fr.text AS fail_reason,
+    (SELECT sum(x.inductor_us) FROM compilation_metric_row x JOIN text_row k ON k.id = x.kind_id WHERE x.compile_id = c.id
+      AND x.record_id IS NOT m.record_id AND k.text IN ('bwd_compilation_metrics', 'aot_autograd_backward_compilation_metrics'))
+      AS backward_inductor_us
   FROM compile c
   JOIN process p ON p.id = c.process_id
   JOIN log_file f ON f.id = p.log_file_id

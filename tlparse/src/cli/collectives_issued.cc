@@ -42,9 +42,11 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
                {"waited", Table::Align::kRight},
                {"last"}});
   std::size_t left_out = 0;
+  bool has_ended = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const IssuedLine& line = lines[i];
-    if (!all && !line.IsOdd() && line.waiting.empty() && i + kLast < lines.size()) {
+    if (!all && !line.IsOdd() && line.waiting.empty() && line.timed_out.empty() &&
+        i + kLast < lines.size()) {
       ++left_out;
       continue;
     }
@@ -53,26 +55,35 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
       if (!ranks.empty())
         state += fmt::format("{}{} {}", state.empty() ? "" : ", ", what, RanksOf(job, ranks));
     };
-    if (line.waiting.empty() && line.missing.empty()) {
+    has_ended |= !line.ended.empty();
+    if (line.waiting.empty() && line.missing.empty() && line.timed_out.empty() &&
+        line.ended.empty()) {
       state = "done";
     } else {
       add("done", line.done);
+      add("TIMED OUT", line.timed_out);
+      add("ended", line.ended);
       add("in it", line.waiting);
       add("NOT REACHED", line.missing);
     }
     const bool has_span = group.ranks.size() > 1 && line.HasWait();
     bool is_first = true;
     for (const auto& [title, ranks] : line.by_title) {
-      table.Add({is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
-                 is_first ? state : "",
-                 is_first && has_span ? HumanDuration(static_cast<double>(line.WaitNs()) / 1e9) +
-                                            (line.IsTimedOut() ? ", timed out" : "")
-                                      : "",
-                 is_first && has_span ? job.ranks[line.last_rank].name : ""});
+      table.Add(
+          {is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
+           is_first ? state : "",
+           is_first && has_span ? HumanDuration(static_cast<double>(line.WaitNs()) / 1e9) : "",
+           is_first && has_span ? job.ranks[line.last_rank].name : ""});
       is_first = false;
     }
   }
   table.Print();
+  if (has_ended) {
+    PrintWrapped(
+        "ended: of a call in or after one that timed out the dump does not tell whether it "
+        "completed",
+        4, 6);
+  }
   if (left_out > 0)
     PrintWrapped(fmt::format("and {} more, alike on all ranks (--all)", left_out), 4, 6);
 }
@@ -133,6 +144,10 @@ void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
       }
       json.EndArray().Key("done");
       write_ranks(line.done);
+      json.Key("timed_out");
+      write_ranks(line.timed_out);
+      json.Key("ended");
+      write_ranks(line.ended);
       json.Key("waiting");
       write_ranks(line.waiting);
       json.Key("not_reached");

@@ -73,6 +73,7 @@ std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t to
     json.Key("start_us").Real(static_cast<double>(profile.start_ns) / 1e3);
     json.Key("window_us").Real(profile.window_us).Key("compiled_us").Real(profile.compiled_us);
     json.Key("outside_us").Real(profile.outside_us);
+    json.Key("compile_us").OptionalReal(profile.compile_us);
     json.Key("kernel_us").OptionalReal(profile.kernel_us);
     const auto if_devices = [&](double us) {
       return profile.devices.empty() ? std::nullopt : std::optional(us);
@@ -129,7 +130,7 @@ void PrintKernels(const CostProfile& profile) {
             : "  kernels: none in what could be read of the file");
   } else {
     std::puts(fmt::format("  kernels {}, {}", Us(*profile.kernel_us),
-                          !profile.has_log && profile.joined_kernel_us == 0
+                          !profile.process_id && profile.joined_kernel_us == 0
                               ? std::string("and no log of this process to say where they are from")
                               : fmt::format("of which {} belong to a kernel of a log or package",
                                             Us(profile.joined_kernel_us)))
@@ -154,9 +155,34 @@ void PrintKernels(const CostProfile& profile) {
   }
 }
 
+// What the paths have in common up to a '/' is left out.
+std::size_t CommonDirectory(const std::vector<CostProfile>& profiles) {
+  std::string_view common = profiles.front().path;
+  for (const CostProfile& profile : profiles) {
+    const auto end =
+        std::mismatch(common.begin(), common.end(), profile.path.begin(), profile.path.end()).first;
+    common = common.substr(0, static_cast<std::size_t>(end - common.begin()));
+  }
+  return common.rfind('/') + 1;
+}
+
+void PrintCompileTime(const CostProfile& profile) {
+  const double compile_us = profile.compile_us.value_or(0);
+  if (compile_us <= 0) return;
+  const double share = compile_us / std::max(profile.window_us, 1e-9);
+  std::puts(fmt::format(
+                "  compiles were under way for {} ({}) of it, as the log tells{}", Us(compile_us),
+                Percent(share),
+                share > 0.1 ? ": what a step costs without them, profiles of later steps show" : "")
+                .c_str());
+}
+
 void PrintProfiles(const CostAnswer& answer) {
+  const std::size_t common = CommonDirectory(answer.profiles);
   for (const CostProfile& profile : answer.profiles) {
-    std::string line = profile.rank ? fmt::format("rank {}: ", *profile.rank) : std::string();
+    std::string line =
+        answer.profiles.size() > 1 ? Printable(profile.path.substr(common)) + ": " : std::string();
+    if (profile.rank) line += fmt::format("rank {}: ", *profile.rank);
     line += fmt::format(
         "{}{}", Us(profile.window_us),
         profile.steps > 0
@@ -167,6 +193,7 @@ void PrintProfiles(const CostAnswer& answer) {
         Us(profile.compiled_us), Percent(profile.compiled_us / std::max(profile.window_us, 1e-9)),
         Us(profile.outside_us), Percent(profile.outside_us / std::max(profile.window_us, 1e-9)));
     std::puts(line.c_str());
+    PrintCompileTime(profile);
     PrintKernels(profile);
     for (const std::string& problem : profile.problems)
       std::puts(

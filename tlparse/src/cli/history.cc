@@ -47,7 +47,7 @@ std::string Duration(const Statement& row, int column) {
   return row.IsNull(column) ? "" : HumanDuration(static_cast<double>(row.Int(column)) / 1e6);
 }
 
-// A compile and its lazy backward.
+// Of a compile and its lazy backward.
 std::string Total(const Statement& row, int duration, int backward) {
   if (row.IsNull(duration) && row.IsNull(backward)) return "";
   return HumanDuration(static_cast<double>(row.Int(duration) + row.Int(backward)) / 1e6);
@@ -111,7 +111,7 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
                                       Cell(row, at("status")),
                                       Total(row, at("duration_us"), at("backward_duration_us")),
                                       Duration(row, at("dynamo_us")),
-                                      Duration(row, at("inductor_us")),
+                                      Total(row, at("inductor_us"), at("backward_inductor_us")),
                                       Duration(row, at("backward_duration_us")),
                                       Cell(row, at("graphs"))};
     if (has_profiles != 0) {

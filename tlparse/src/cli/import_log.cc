@@ -34,7 +34,11 @@ Result<void> PrintRows(Statement& row, const RunFilter& runs) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
     std::string where = Cell(row, 2);
-    if (!row.IsNull(3)) where += fmt::format(":{}", row.Int(3));
+    if (!row.IsNull(3)) {
+      where += fmt::format(":{}", row.Int(3));
+    } else if (!row.IsNull(4)) {
+      where += fmt::format(", byte {}", row.Int(4));
+    }
     runs.Add(
         table, Cell(row, 1),
         {Cell(row, 5), Cell(row, 6), where, row.Int(9) == 1 ? "" : Cell(row, 9), Cell(row, 7)});

@@ -279,6 +279,30 @@ Result<void> Report(const Options& options, const Directory& directory, Database
   return {};
 }
 
+// What could not be read whole of profiles and dumps: answers count only what was read.
+Result<void> TellDamage(Database& database, const ImportSummary& summary) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT p.path, i.message, count(*) OVER () FROM import_log i JOIN profile "
+                       "p ON p.id = i.profile_id WHERE i.run_id = ? AND i.severity = 'error' "
+                       "GROUP BY p.id HAVING i.id = max(i.id) ORDER BY p.id LIMIT 3"));
+  rows.Bind(1, summary.run_id);
+  std::int64_t shown = 0, all = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    ++shown;
+    all = rows.Int(2);
+    std::fprintf(stderr, "tlparse: not all of %s was read: %s\n", Printable(rows.Text(0)).c_str(),
+                 Printable(rows.Text(1)).c_str());
+  }
+  if (shown == 0) return {};
+  std::fprintf(stderr, "tlparse: %ssee 'tlparse import-log %s'\n",
+               all > shown ? fmt::format("and {} more files; ", all - shown).c_str() : "",
+               Printable(database.path()).c_str());
+  return {};
+}
+
 // The five that matter most, for who looks at the terminal.
 Result<void> TellFindings(Database& database, const ImportSummary& summary, const Options& options,
                           const std::string& path) {
@@ -328,6 +352,7 @@ Result<int> Run(const Options& options) {
   const std::string page = options.output + "/index.html";
   std::puts(Printable(options.db_only ? final_path : page).c_str());
   std::fflush(stdout);
+  RETURN_IF_ERROR(TellDamage(database, summary));
   if (Terminal::Err().is_terminal)
     RETURN_IF_ERROR(TellFindings(database, summary, options, final_path));
   if (options.browser && !options.db_only) OpenBrowser(page);

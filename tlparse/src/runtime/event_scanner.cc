@@ -101,6 +101,8 @@ Result<char> EventScanner::Peek() {
 
 EventScanner::Item EventScanner::End(Item::Kind kind) {
   state_ = State::kDone;
+  latest_ = position_;
+  latest_kind_ = kind;
   Item item;
   item.kind = kind;
   item.byte_offset = buffer_offset_ + static_cast<std::int64_t>(position_);
@@ -150,6 +152,8 @@ Result<void> EventScanner::TakeValue(Item& item, Item::Kind kind) {
   while (true) {
     const char* const begin = buffer_.data() + position_;
     const char* const end = EndOfValue(begin, buffer_.data() + size_, is_at_end_);
+    latest_ = position_;
+    latest_kind_ = kind;
     if (end != nullptr) {
       item.value = {begin, static_cast<std::size_t>(end - begin)};
       position_ += item.value.size();
@@ -159,12 +163,60 @@ Result<void> EventScanner::TakeValue(Item& item, Item::Kind kind) {
       }
       return {};
     }
-    if (size_ - position_ > kMostBytes) return SkipLarge(item);
+    if (size_ - position_ > kMostBytes) {
+      // A quote or bracket that is missing makes the rest of the file one event.
+      const std::size_t next = kind == Item::Kind::kEvent ? FindEvent(position_ + 1) : size_;
+      if (next == size_) return SkipLarge(item);
+      item.value = {begin, next - position_};
+      recovered_bytes_ += size_ - position_;
+      position_ = next;
+      return {};
+    }
     ASSIGN_OR_RETURN(const bool has_more, Fill());
     if (!has_more) {
       item = End(Item::Kind::kCut);
       return {};
     }
+  }
+}
+
+std::size_t EventScanner::FindEvent(std::size_t from) const {
+  constexpr std::string_view kFirst = "\"ph\"";
+  const std::string_view text(buffer_.data(), size_);
+  for (std::size_t at = text.find(kFirst, from); at != text.npos; at = text.find(kFirst, at + 1)) {
+    std::size_t open = at;
+    while (open > from && IsSpace(text[open - 1])) --open;
+    if (open > from && text[open - 1] == '{') return open - 1;
+  }
+  return size_;
+}
+
+Result<bool> EventScanner::Recover() {
+  constexpr std::size_t kMostRecovered = std::size_t{1} << 30;
+  const bool is_event = latest_kind_ == Item::Kind::kEvent;
+  recovered_bytes_ += (is_event ? position_ : size_) - latest_;
+  if (!has_list_ || recovered_bytes_ > kMostRecovered) {
+    state_ = State::kDone;
+    return false;
+  }
+  if (is_event) {
+    const std::size_t next = FindEvent(latest_ + 1);
+    if (next < position_) position_ = next;
+    return true;
+  }
+  position_ = std::min(latest_ + 1, size_);
+  while (true) {
+    const std::size_t next = FindEvent(position_);
+    if (next < size_) {
+      position_ = next;
+      state_ = State::kInEvents;
+      return true;
+    }
+    // The beginning of an event may stand at the end of the buffer.
+    constexpr std::size_t kKept = 256;
+    if (size_ - position_ > kKept) position_ = size_ - kKept;
+    ASSIGN_OR_RETURN(const bool has_more, Fill());
+    if (!has_more) return false;
   }
 }
 
@@ -187,6 +239,7 @@ Result<EventScanner::Item> EventScanner::Next() {
     ASSIGN_OR_RETURN(const char c, Peek());
     if (c == '\0') return End(Item::Kind::kCut);
     if (c == ',') {
+      item.follows_comma = true;
       ++position_;
       continue;
     }

@@ -33,12 +33,18 @@ class EventScanner {
     std::string_view key;    // without quotes, as in the file (escapes and all)
     std::string_view value;  // as in the file; kPadding readable bytes follow it
     std::int64_t byte_offset = 0;
+    bool follows_comma = false;
   };
   static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
   static constexpr std::size_t kPadding = 64;
 
   // The next part; its views live until the next call.
   Result<Item> Next();
+  // What Next gave last is damaged (kEvent, kCut or kDamaged): goes on with the next event that
+  // begins behind its first byte, known by its first member, "ph" as profilers write it. Of a kEvent
+  // only its own text is looked at: without one in it, what follows it is next. False: the rest
+  // holds no event, or damage has cost too much already; nothing but kEnd follows.
+  Result<bool> Recover();
   // Whether a list of events has begun so far.
   bool has_list() const { return has_list_; }
 
@@ -55,6 +61,8 @@ class EventScanner {
   Result<void> SkipLarge(Item& item);
   Item End(Item::Kind kind);
   Item Damaged() { return End(Item::Kind::kDamaged); }
+  // The next event that begins in the buffer from there on; size_: none.
+  std::size_t FindEvent(std::size_t from) const;
 
   Source source_;
   std::vector<char> buffer_;
@@ -66,6 +74,10 @@ class EventScanner {
   bool is_list_ = false;  // the events are the whole file
   bool has_list_ = false;
   std::string key_;  // of the latest member
+  // The latest part, until the next one: where it begins in buffer_, and what it is.
+  std::size_t latest_ = 0;
+  Item::Kind latest_kind_ = Item::Kind::kEnd;
+  std::size_t recovered_bytes_ = 0;  // that were read again
 };
 
 }  // namespace tlparse

@@ -39,7 +39,9 @@ class KinetoFile {
     std::string shapes, dtype;
   };
 
-  Result<void> Take(const EventScanner::Item& item);
+  Result<void> Take(const EventScanner::Item& item, EventScanner& scanner);
+  // The file ends, or goes on with what cannot be an event.
+  Result<void> TakeDamage(const EventScanner::Item& item, EventScanner& scanner);
   void TakeEvent(const EventScanner::Item& item);
   void TakeMember(const EventScanner::Item& item);
   void TakeSlice(const KinetoEvent& event, const EventScanner::Item& item);
@@ -59,7 +61,11 @@ class KinetoFile {
   // The profile measured from its first slice to the end of its last, kept or not.
   void Measured(std::int64_t start_ns, std::int64_t duration_ns);
   void MeasuredUnkept(std::string_view event);
-  void BadEvent(const EventScanner::Item& item, std::string_view problem);
+  // `text` and `byte_offset`: of the event.
+  void BadEvent(std::int64_t byte_offset, std::string_view text, std::string_view problem);
+  void BadEvent(const EventScanner::Item& item, std::string_view problem) {
+    BadEvent(item.byte_offset, item.value, problem);
+  }
   void Kept() { ++context_.facts().kept_count; }
   void Count(std::map<std::string, std::int64_t>& counts, std::string_view what);
   std::optional<std::int64_t> ThreadId(const KinetoEvent& event);
@@ -87,6 +93,8 @@ class KinetoFile {
   bool has_named_collectives_ = false;
   bool has_events_ = false;
   std::int64_t bad_count_ = 0;
+  bool is_in_damage_ = false;  // the latest event was bad
+  bool is_event_text_ = true;  // the latest event could be parsed
   std::map<std::string, std::int64_t> left_out_;
   std::map<std::string, std::int64_t> unknown_;
   std::unordered_map<std::string, Thread> threads_;

@@ -32,7 +32,7 @@ Result<bool> KinetoFile::Read() {
   while (true) {
     ASSIGN_OR_RETURN(const EventScanner::Item item, scanner.Next());
     if (item.kind == EventScanner::Item::Kind::kEnd) break;
-    RETURN_IF_ERROR(Take(item));
+    RETURN_IF_ERROR(Take(item, scanner));
   }
   // A profile that is cut may end before its events begin.
   const bool has_version = has_schema_version_ && (scanner.has_list() || is_cut_);
@@ -54,13 +54,17 @@ Result<bool> KinetoFile::Read() {
   return true;
 }
 
-Result<void> KinetoFile::Take(const EventScanner::Item& item) {
+Result<void> KinetoFile::Take(const EventScanner::Item& item, EventScanner& scanner) {
   using Kind = EventScanner::Item::Kind;
   ImportPlace place;
   place.byte_offset = item.byte_offset;
   switch (item.kind) {
     case Kind::kEvent:
       TakeEvent(item);
+      if (!is_event_text_) {
+        // False is told by what follows.
+        ASSIGN_OR_RETURN([[maybe_unused]] const bool goes_on, scanner.Recover());
+      }
       break;
     case Kind::kMember:
       TakeMember(item);
@@ -69,19 +73,43 @@ Result<void> KinetoFile::Take(const EventScanner::Item& item) {
       context_.Log(ImportCode::kProfileEventTooLarge, "an event or member was left out", place);
       break;
     case Kind::kCut:
-      is_cut_ = true;
-      context_.Log(ImportCode::kCutProfile,
-                   fmt::format("the file ends after {} events", context_.facts().event_count),
-                   place, item.value);
-      break;
     case Kind::kDamaged:
-      context_.Log(ImportCode::kBadProfileEvent,
-                   "what follows is no JSON; the rest of the file was not read", place, item.value);
+      RETURN_IF_ERROR(TakeDamage(item, scanner));
       break;
     case Kind::kEnd:
       break;
   }
   return context_.Flush();
+}
+
+Result<void> KinetoFile::TakeDamage(const EventScanner::Item& item, EventScanner& scanner) {
+  const bool is_cut = item.kind == EventScanner::Item::Kind::kCut;
+  const std::string text(item.value);
+  ImportPlace place;
+  place.byte_offset = item.byte_offset;
+  ASSIGN_OR_RETURN(const bool goes_on, scanner.Recover());
+  if (goes_on) {
+    if (is_in_damage_) return {};
+    ++context_.facts().event_count;
+    BadEvent(item.byte_offset, text, "it is damaged");
+    return {};
+  }
+  is_cut_ = is_cut;
+  const std::int64_t events = context_.facts().event_count;
+  if (context_.is_damaged()) {
+    context_.Log(ImportCode::kDamagedInput,
+                 fmt::format("what could be decoded ends after {} events", events), place, text);
+  } else if (is_cut) {
+    context_.Log(ImportCode::kCutProfile, fmt::format("the file ends after {} events", events),
+                 place, text);
+  } else {
+    context_.Log(ImportCode::kBadProfileEvent,
+                 fmt::format("after {} events the file goes on with what is no JSON; the rest was "
+                             "not read",
+                             events),
+                 place, text);
+  }
+  return {};
 }
 
 void KinetoFile::Count(std::map<std::string, std::int64_t>& counts, std::string_view what) {
@@ -92,17 +120,28 @@ void KinetoFile::Count(std::map<std::string, std::int64_t>& counts, std::string_
   ++counts[name];
 }
 
-void KinetoFile::BadEvent(const EventScanner::Item& item, std::string_view problem) {
+void KinetoFile::BadEvent(std::int64_t byte_offset, std::string_view text,
+                          std::string_view problem) {
+  is_in_damage_ = true;
   constexpr std::int64_t kMostShown = 20;
   if (++bad_count_ > kMostShown) return;
   ImportPlace place;
-  place.byte_offset = item.byte_offset;
-  context_.Log(ImportCode::kBadProfileEvent, fmt::format("an event was left out: {}", problem),
-               place, item.value);
+  place.byte_offset = byte_offset;
+  if (context_.is_damaged()) {
+    context_.Log(ImportCode::kDamagedInput,
+                 "an event was left out: what the damaged data was decoded to is no event", place,
+                 text);
+  } else {
+    context_.Log(ImportCode::kBadProfileEvent, fmt::format("an event was left out: {}", problem),
+                 place, text);
+  }
 }
 
 bool KinetoFile::IsUnkeptFrame(std::string_view event) const {
   constexpr std::size_t kHead = 160;
+  constexpr std::size_t kMostBytes =
+      4096;  // of a frame: more may be what a lost quote made of many
+  if (event.size() > kMostBytes) return false;
   if (event.substr(0, kHead).find("\"python_function\"") == event.npos) return false;
   if (context_.options().keep_python_frames) return false;
   // …/ab/cab<49 characters>.py:<line>
@@ -136,14 +175,20 @@ void KinetoFile::MeasuredUnkept(std::string_view event) {
 }
 
 void KinetoFile::TakeEvent(const EventScanner::Item& item) {
+  is_event_text_ = true;
+  // More of the damaged event.
+  if (is_in_damage_ && !item.follows_comma && !item.value.starts_with('{')) return;
+  is_in_damage_ = false;
   ++context_.facts().event_count;
   has_events_ = true;
   if (IsUnkeptFrame(item.value)) {
     MeasuredUnkept(item.value);
     return Count(left_out_, "python_function");
   }
-  if (Result<void> parsed = parser_.Parse(item.value, event_); !parsed)
+  if (Result<void> parsed = parser_.Parse(item.value, event_); !parsed) {
+    is_event_text_ = false;
     return BadEvent(item, parsed.error().message);
+  }
   switch (event_.phase) {
     case 'X':
       return TakeSlice(event_, item);
@@ -207,8 +252,15 @@ Result<void> KinetoFile::ShiftTimes() {
 
 void KinetoFile::Report() {
   if (bad_count_ > 0) {
-    context_.Log(ImportCode::kBadProfileEvent,
-                 fmt::format("{} events were left out in all", bad_count_), {});
+    context_.Log(
+        ImportCode::kBadProfileEvent,
+        fmt::format("{} left out in all{}",
+                    bad_count_ == 1 ? std::string("1 event was")
+                                    : fmt::format("{} events were", bad_count_),
+                    context_.is_damaged() ? "; what the damaged data was decoded to may be "
+                                            "wrong in those that were kept"
+                                          : ""),
+        {});
   }
   for (const auto& [what, count] : unknown_) {
     context_.Log(ImportCode::kUnknownProfileEvent,

@@ -63,6 +63,9 @@ class RuntimeContext {
   // ends like a file that is cut, with a row of import_log.
   virtual Result<std::size_t> Read(char* buffer, std::size_t capacity) = 0;
 
+  // The compressed data was found damaged: what was read so far may be wrong where it ends.
+  virtual bool is_damaged() const = 0;
+
   // Add rows here; call Flush between rows from time to time (cheap unless the batch is full). It
   // may write the batch, after which text ids stay valid but text that was not copied must not be
   // used.

@@ -37,7 +37,7 @@ class OpenProfile final : public RuntimeContext {
     if (is_ended_) return std::size_t{0};
     Result<std::size_t> count = stream_->Read(buffer, capacity);
     if (!count) {
-      is_ended_ = true;
+      is_ended_ = is_damaged_ = true;
       Log(ImportCode::kDamagedInput, count.error().message, {}, {}, 1);
       return std::size_t{0};
     }
@@ -46,6 +46,8 @@ class OpenProfile final : public RuntimeContext {
     if (on_progress_) on_progress_(stream_->compressed_bytes_read());
     return count;
   }
+
+  bool is_damaged() const override { return is_damaged_; }
 
   Result<void> Flush() override { return rows_.IsFull() ? Write() : Result<void>(); }
 
@@ -105,6 +107,7 @@ class OpenProfile final : public RuntimeContext {
   ByteHash hash_;
   std::int64_t size_bytes_ = 0;
   bool is_ended_ = false;
+  bool is_damaged_ = false;
 };
 
 RuntimeStage::RuntimeStage(TableSet& tables)

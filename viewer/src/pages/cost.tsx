@@ -162,7 +162,7 @@ function Head({ profile, cost }: { profile: Profile; cost: Cost }) {
     <>
       {w.rows > 0 && (
         <p>
-          Counted: <b>{windowText(cost)}</b>. {profile.graphCalls > 0 ? `${duration(w.compiled_us[0])}${share(w.compiled_us[0])} in calls of compiled graphs on the CPU, ${duration(w.outside_us[0])}${share(w.outside_us[0])} outside.` : 'No call of a compiled graph is in this profile.'} {w.kernel_us[0] === null ? 'No kernel was recorded' : `Kernels took ${duration(w.kernel_us[0])}`}
+          Counted: <b>{windowText(cost)}</b>. {profile.graphCalls > 0 ? `${duration(w.compiled_us[0])}${share(w.compiled_us[0])} in calls of compiled graphs on the CPU, ${duration(w.outside_us[0])}${share(w.outside_us[0])} outside.` : 'No call of a compiled graph is in this profile.'} {(w.compile_us[0] ?? 0) > 0 ? `Compiles were under way for ${duration(w.compile_us[0])}${share(w.compile_us[0])} of it. ` : ''}{w.kernel_us[0] === null ? 'No kernel was recorded' : `Kernels took ${duration(w.kernel_us[0])}`}
           {w.kernel_us[0] === null ? '' : unjoined < 0.5 ? ', all of them kernels of the log' : (w.joined_kernel_us[0] ?? 0) === 0 ? ', none of them a kernel of a log' : `, of which ${duration(w.joined_kernel_us[0])} belong to kernels of the log`}.
           {cost.device.device.map((device, i) => (
             <span>

@@ -10,13 +10,15 @@ import { useWindow } from '../ui/virtual';
 
 type Table = Chunks['collectives'];
 
-const states = ['done', 'waiting', 'missing', 'unknown'] as const;
+const states = ['done', 'waiting', 'missing', 'unknown', 'timed_out', 'ended'] as const;
 type State = (typeof states)[number];
-const signs: Record<State, string> = { done: '✓', waiting: '◐', missing: '✗', unknown: '?' };
+const signs: Record<State, string> = { done: '✓', waiting: '◐', missing: '✗', unknown: '?', timed_out: 'T', ended: '~' };
 
 function stateName(state: State, isRecorded: boolean): string {
   if (state === 'missing') return isRecorded ? 'not reached' : 'not in its file';
   if (state === 'waiting') return isRecorded ? 'issued, not completed' : 'issued';
+  if (state === 'timed_out') return 'timed out';
+  if (state === 'ended') return 'ended in or after a timeout, whether it completed is not known';
   return state === 'done' ? 'completed' : 'unknown: its file begins later';
 }
 
@@ -95,7 +97,7 @@ function GroupMatrix({ t, group, chosen, route }: { t: Table; group: Group; chos
           return (
             <div role="gridcell">
               <a class={`cell cell-${state} ${isOdd || cause !== undefined ? 'odd' : ''} ${cell === chosen ? 'chosen' : ''}`} data-row={r} data-column={columns.first + n} href={link(cell)} title={shorten(label, 400)} aria-label={shorten(label, 400)}>
-                {isOdd ? '≠' : cause !== undefined && state === 'done' ? '!' : signs[state]}
+                {isOdd ? '≠' : cause !== undefined && (state === 'done' || state === 'ended') ? '!' : signs[state]}
               </a>
             </div>
           );
@@ -181,7 +183,7 @@ function CellDetail({ model, t, cell, groups, graphs }: { model: Model; t: Table
       {start !== null && (
         <p class="quiet">
           issued {utc(model.originUs + start)}
-          {end === null ? (group.isRecorded && state !== 'done' ? ', not completed' : ', end unknown') : `, took ${duration(end - start)}`}
+          {end === null ? (group.isRecorded && state === 'waiting' ? ', not completed' : ', end unknown') : `, took ${duration(end - start)}`}
           {t.line.wait_us[line] !== null && `; ${waitText(t, line)}`}
           {t.cell.thread[cell] && `; thread ${shorten(t.cell.thread[cell]!, 40)}`}
         </p>
@@ -219,6 +221,8 @@ function Groups({ model, t, graphs, route }: { model: Model; t: Table; graphs: C
           <span class="tag cell-done">✓ completed</span>
           <span class="tag cell-waiting">◐ issued, not completed</span>
           <span class="tag cell-missing">✗ not reached</span>
+          {t.cell.state.includes(states.indexOf('timed_out')) && <span class="tag cell-timed_out">T timed out</span>}
+          {t.cell.state.includes(states.indexOf('ended')) && <span class="tag cell-ended">~ ended in or after a timeout</span>}
           <span class="tag cell-unknown">? its file begins later</span>
           <span class="tag cell-missing">≠ not what most ranks issued</span>
           <span class="tag cell-missing">! a finding names it</span>

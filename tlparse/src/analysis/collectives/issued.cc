@@ -52,7 +52,8 @@ IssuedCollective CollectiveOf(const Statement& row) {
   one.reduce_op = row.Text(8);
   one.state = row.Text(9);
   one.is_recorded = row.Text(25) == "flight_recorder";
-  one.is_done = one.state == "completed" || row.Int(10) == 1 || !row.IsNull(12);
+  one.is_completed = one.state == "completed" || !row.IsNull(12);
+  one.is_done = one.is_completed || row.Int(10) == 1;
   one.start_ns = row.Int(11);
   one.end_ns = row.Int(12);
   one.timeout_ms = row.Int(13);

@@ -5,6 +5,27 @@
 #include <utility>
 
 namespace tlparse {
+namespace {
+
+// What became of the calls, once it is known who came when.
+void SetStates(const IssuedGroup& group, IssuedLine& line) {
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    const std::vector<const IssuedCollective*> all = group.At(i, line.sequence);
+    if (all.empty()) continue;
+    const IssuedCollective& one = *all.front();
+    std::vector<std::size_t>* state = &line.done;
+    if (!one.is_done) {
+      state = &line.waiting;
+    } else if (!one.is_completed && (line.is_after_timeout || line.IsTimedOut())) {
+      const bool gave_up = !line.is_after_timeout && one.timeout_ms > 0 &&
+                           line.last_ns - one.start_ns > one.timeout_ms * 1'000'000;
+      state = gave_up ? &line.timed_out : &line.ended;
+    }
+    state->push_back(group.ranks[i]);
+  }
+}
+
+}  // namespace
 
 std::vector<IssuedLine> IssuedLines(const IssuedGroup& group) {
   std::set<std::int64_t> sequences;
@@ -31,7 +52,6 @@ std::vector<IssuedLine> IssuedLines(const IssuedGroup& group) {
         most = same.size();
         line.usual = &one;
       }
-      (one.is_done ? line.done : line.waiting).push_back(group.ranks[i]);
       if (one.start_ns < line.first_ns) {
         line.first_ns = one.start_ns;
         line.timeout_ns = one.timeout_ms * 1'000'000;
@@ -43,6 +63,7 @@ std::vector<IssuedLine> IssuedLines(const IssuedGroup& group) {
     }
     line.is_after_timeout =
         !lines.empty() && (lines.back().is_after_timeout || lines.back().IsTimedOut());
+    SetStates(group, line);
     lines.push_back(std::move(line));
   }
   return lines;

@@ -16,6 +16,9 @@ struct IssuedLine {
   const IssuedCollective* usual = nullptr;  // what most ranks issued; lives as long as the group
   std::map<std::string, std::vector<std::size_t>> by_title;  // IssuedCollective::Title
   std::vector<std::size_t> done, waiting;
+  std::vector<std::size_t> timed_out;  // the last one came after its timeout
+  // The call returned, in or after one that timed out: whether it completed is not known.
+  std::vector<std::size_t> ended;
   std::vector<std::size_t> missing;  // did not reach it
   std::vector<std::size_t> unknown;  // its file begins with a later number
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;

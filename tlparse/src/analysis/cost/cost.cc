@@ -45,7 +45,7 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
       database.Prepare(
           "SELECT p.id, p.path, p.rank, count(a.id), min(a.start_ns), max(a.start_ns + "
           "a.duration_ns), p.start_us, p.end_us, p.overlaps_id IS NOT NULL, min(a.step), "
-          "max(a.step), p.process_id IS NOT NULL "
+          "max(a.step), p.process_id "
           "FROM profile p LEFT JOIN annotation_row a ON a.profile_id = p.id AND a.step IS NOT NULL "
           "AND a.device IS NULL AND (?3 IS NULL OR a.step >= ?3) AND (?4 IS NULL OR a.step <= ?4) "
           "WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', 'libtrace') AND (?2 IS NULL OR "
@@ -67,7 +67,7 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
     profile.steps = rows.Int(3);
     profile.first_step = rows.OptionalInt(9);
     profile.last_step = rows.OptionalInt(10);
-    profile.has_log = rows.Int(11) != 0;
+    profile.process_id = rows.OptionalInt(11);
     if (rows.Int(8) != 0) {
       notes.push_back(
           fmt::format("{} overlaps an earlier profile of the same process and is not "
@@ -120,6 +120,28 @@ Result<void> FillTimes(Database& database, CostProfile& profile) {
     device.idle_us = profile.window_us - device.busy_us;
     profile.devices.push_back(device);
   }
+}
+
+// Compiles of the measured process, and the phases of them that have times: a lazy backward is
+// compiled later than its forward.
+Result<void> FillCompileTime(Database& database, CostProfile& profile) {
+  if (!profile.process_id) return {};
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "SELECT start_time_us * 1000, (start_time_us + duration_us) * 1000 FROM compile WHERE "
+          "process_id = ?1 AND start_time_us IS NOT NULL AND duration_us IS NOT NULL UNION ALL "
+          "SELECT CAST(e.start_us AS INTEGER) * 1000, CAST(e.start_us + e.duration_us AS INTEGER) "
+          "* 1000 FROM process p JOIN chromium_event_row e ON e.record_id BETWEEN "
+          "p.first_record_id AND p.last_record_id JOIN compile c ON c.id = e.compile_id AND "
+          "c.process_id = p.id WHERE p.id = ?1 AND e.start_us < ?3 AND e.start_us + e.duration_us "
+          "> ?2"));
+  rows.Bind(1, *profile.process_id);
+  rows.Bind(2, profile.start_ns / 1000);
+  rows.Bind(3, profile.end_ns / 1000);
+  ASSIGN_OR_RETURN(std::vector<Interval> compiling, Intervals(rows, profile));
+  profile.compile_us = UnionUs(compiling);
+  return {};
 }
 
 Result<std::vector<CostRow>> ReadRows(Statement& rows) {
@@ -215,22 +237,58 @@ CostTime TimeOf(CostBy by, const std::vector<CostRow>& rows) {
   return has_device_work ? CostTime::kOpsOnDevice : CostTime::kOpsOnCpu;
 }
 
+std::string RangeText(std::int64_t first, std::int64_t last) {
+  return first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
+}
+
+// Which of the filters left nothing, and what there is.
+Result<std::string> WhyNoProfile(Database& database, const CostOptions& options) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "SELECT count(*), count(*) FILTER (WHERE ?2 IS NULL OR p.rank = ?2), (SELECT "
+          "group_concat(rank, ', ') FROM (SELECT DISTINCT rank FROM profile WHERE run_id = ?1 AND "
+          "kind IN ('kineto', 'nsys', 'libtrace') AND rank IS NOT NULL ORDER BY rank LIMIT 20)), "
+          "(SELECT min(a.step) FROM annotation_row a JOIN profile q ON q.id = a.profile_id WHERE "
+          "q.run_id = ?1 AND (?2 IS NULL OR q.rank = ?2)), (SELECT max(a.step) FROM annotation_row "
+          "a JOIN profile q ON q.id = a.profile_id WHERE q.run_id = ?1 AND (?2 IS NULL OR q.rank = "
+          "?2)) FROM profile p WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', 'libtrace')"));
+  rows.Bind(1, options.run_id);
+  rows.Bind(2, options.rank);
+  ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+  if (!has_row || rows.Int(0) == 0)
+    return std::string(
+        "this run has no profile: ingest one beside its logs (torch.profiler's "
+        "export_chrome_trace or tensorboard_trace_handler writes them)");
+  if (rows.Int(1) == 0 && options.rank) {
+    return rows.IsNull(2)
+               ? fmt::format("no profile is of rank {}: none names its rank", *options.rank)
+               : fmt::format("no profile is of rank {}; there are profiles of rank {}",
+                             *options.rank, rows.Text(2));
+  }
+  if (!options.first_step && !options.last_step)
+    return std::string("no profile of this run is counted: all overlap earlier ones");
+  const std::string of_rank =
+      options.rank ? fmt::format(" of rank {}", *options.rank) : std::string();
+  const std::string wanted = RangeText(options.first_step.value_or(*options.last_step),
+                                       options.last_step.value_or(*options.first_step));
+  return rows.IsNull(3) ? fmt::format("no profile{} marks steps (ProfilerStep#n)", of_rank)
+                        : fmt::format("no profile{} holds step {}; their steps are {}", of_rank,
+                                      wanted, RangeText(rows.Int(3), rows.Int(4)));
+}
+
 // The answer without rows.
 Result<CostAnswer> Begin(Database& database, const CostOptions& options) {
   CostAnswer answer;
   ASSIGN_OR_RETURN(answer.profiles, Profiles(database, options, answer.notes));
   if (answer.profiles.empty()) {
-    const bool is_filtered =
-        options.rank || options.profile_id || options.first_step || options.last_step;
-    return Fail(ErrorCode::kNotFound,
-                is_filtered
-                    ? "no profile of this run is of that rank and holds those steps"
-                    : "this run has no profile: ingest one beside its logs (torch.profiler's "
-                      "export_chrome_trace or tensorboard_trace_handler writes them)");
+    ASSIGN_OR_RETURN(std::string why, WhyNoProfile(database, options));
+    return Fail(ErrorCode::kNotFound, std::move(why));
   }
   for (CostProfile& profile : answer.profiles) {
     RETURN_IF_ERROR(FillTimes(database, profile));
     RETURN_IF_ERROR(FillKernelTimes(database, profile));
+    RETURN_IF_ERROR(FillCompileTime(database, profile));
     RETURN_IF_ERROR(FillProblems(database, profile));
   }
   if (answer.profiles.size() > 1)

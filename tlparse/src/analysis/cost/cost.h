@@ -51,14 +51,16 @@ struct CostProfile {
   double window_us = 0;
   double compiled_us = 0;  // some graph call was open on the CPU
   double outside_us = 0;   // none was open
+  // Some compile of the process was under way, as its log tells; nothing: no log.
+  std::optional<double> compile_us;
   // Sum of kernel runs, on all devices and threads; nothing: the profile recorded none.
   std::optional<double> kernel_us;
   double joined_kernel_us = 0;  // of those that belong to a kernel of a log or package
   // Of the kernels on devices: those that calls of compiled graphs enqueued, and the others.
   double device_in_calls_us = 0;
   double device_outside_us = 0;
-  bool has_log = false;               // of the process that was measured
-  std::vector<std::string> problems;  // what is missing in the file: cut, damaged
+  std::optional<std::int64_t> process_id;  // that was measured; nothing: no log of it
+  std::vector<std::string> problems;       // what is missing in the file: cut, damaged
   std::vector<Device> devices;
 };
 

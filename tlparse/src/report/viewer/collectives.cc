@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostCells = 60'000;
 constexpr std::size_t kMostFindings = 500;
 
-enum class CellState : std::uint8_t { kDone, kWaiting, kMissing, kUnknown };
+enum class CellState : std::uint8_t { kDone, kWaiting, kMissing, kUnknown, kTimedOut, kEnded };
 
 struct Shown {
   std::size_t group;
@@ -143,10 +143,12 @@ class Cells {
       const auto holds = [&](const std::vector<std::size_t>& ranks) {
         return std::binary_search(ranks.begin(), ranks.end(), group.ranks[i]);
       };
-      const CellState state = all.empty()
-                                  ? holds(line.missing) ? CellState::kMissing : CellState::kUnknown
-                              : all.front()->is_done ? CellState::kDone
-                                                     : CellState::kWaiting;
+      const CellState state = holds(line.done)        ? CellState::kDone
+                              : holds(line.waiting)   ? CellState::kWaiting
+                              : holds(line.missing)   ? CellState::kMissing
+                              : holds(line.timed_out) ? CellState::kTimedOut
+                              : holds(line.ended)     ? CellState::kEnded
+                                                      : CellState::kUnknown;
       writer_.AddNumber(static_cast<std::int64_t>(index));
       writer_.AddNumber(static_cast<std::int64_t>(group.ranks[i]));
       writer_.AddNumber(static_cast<std::int64_t>(state));
@@ -233,7 +235,7 @@ Result<std::string> CollectivesChunk(Database& database, std::int64_t run_id,
   std::vector<Shown> lines;
   for (std::size_t i = 0; i < job.groups.size(); ++i) {
     for (IssuedLine& line : IssuedLines(job.groups[i])) {
-      const bool is_odd = line.IsOdd() || !line.waiting.empty();
+      const bool is_odd = line.IsOdd() || !line.waiting.empty() || !line.timed_out.empty();
       lines.push_back({i, std::move(line), is_odd});
     }
   }

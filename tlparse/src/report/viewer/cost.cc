@@ -29,7 +29,7 @@ void AddReal(ChunkWriter& writer, const std::optional<double>& value) {
 void AddWindow(const CostAnswer& answer, std::int64_t origin_us, ChunkWriter& writer) {
   writer.BeginTable("window",
                     {"steps", "first_step", "last_step", "start_us", "window_us", "compiled_us",
-                     "outside_us", "kernel_us", "joined_kernel_us"},
+                     "outside_us", "kernel_us", "joined_kernel_us", "compile_us"},
                     {});
   for (const CostProfile& profile : answer.profiles) {
     writer.AddNumber(profile.steps);
@@ -41,6 +41,7 @@ void AddWindow(const CostAnswer& answer, std::int64_t origin_us, ChunkWriter& wr
     writer.AddReal(profile.outside_us);
     AddReal(writer, profile.kernel_us);
     writer.AddReal(profile.joined_kernel_us);
+    AddReal(writer, profile.compile_us);
   }
   writer.BeginTable("device", {"device", "kernels", "busy_us", "idle_us"}, {});
   for (const CostProfile& profile : answer.profiles) {
