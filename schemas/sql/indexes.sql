@@ -28,5 +28,6 @@ CREATE INDEX IF NOT EXISTS cache_key_by_key ON cache_key_row(key);
 CREATE INDEX IF NOT EXISTS annotation_by_profile ON annotation_row(profile_id);
 CREATE INDEX IF NOT EXISTS compiled_slice_by_profile ON compiled_slice_row(profile_id);
 CREATE INDEX IF NOT EXISTS device_copy_by_profile ON device_copy_row(profile_id);
+CREATE INDEX IF NOT EXISTS device_launch_by_profile ON device_launch_row(profile_id);
 CREATE INDEX IF NOT EXISTS kernel_run_by_profile ON kernel_run_row(profile_id);
 CREATE INDEX IF NOT EXISTS op_run_by_profile ON op_run_row(profile_id);

@@ -118,6 +118,8 @@ class Load {
     const bool has_new = summary_.log_count > 0 || !inputs.empty() || options_.ends_watch;
     if (summary_.unchanged_count == 0 || has_new) RETURN_IF_ERROR(LogSkipped(skipped));
     RETURN_IF_ERROR(ReadRuntimeInputs(inputs, bytes_total));
+    // The joins look up the rows of each profile, and texts.
+    if (is_new_ && !inputs.empty()) RETURN_IF_ERROR(CreateIndexes(database_));
     if (has_new) RETURN_IF_ERROR(JoinRun(database_, summary_.run_id));
     if (has_new) RETURN_IF_ERROR(JoinInputs(database_, summary_.run_id));
     return Finish();
