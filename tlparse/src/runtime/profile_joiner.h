@@ -162,10 +162,10 @@ class Joiner {
   std::vector<Item> items_;                                // of all threads, until they are nested
   std::unordered_map<std::int64_t, std::size_t> threads_;  // their numbers, by id
   bool has_device_kernels_ = false;
-  std::unordered_map<std::uint32_t, std::int64_t> file_of_;      // of runs that name one: its text
-  std::unordered_map<std::int64_t, std::uint32_t> launch_of_;    // by correlation
-  std::unordered_map<std::int64_t, std::uint32_t> op_of_;        // by external id
-  std::unordered_map<std::int64_t, std::uint32_t> slice_of_;     // by external id
+  std::unordered_map<std::uint32_t, std::int64_t> file_of_;    // of runs that name one: its text
+  std::unordered_map<std::int64_t, std::uint32_t> launch_of_;  // by correlation
+  std::unordered_map<std::int64_t, std::uint32_t> op_of_;      // by external id
+  std::unordered_map<std::int64_t, std::uint32_t> slice_of_;   // by external id
   // Functions of autograd, by sequence number, in the order of slices_.
   std::unordered_map<std::int64_t, std::vector<std::int32_t>> functions_of_;
   std::map<std::int32_t, std::vector<std::uint32_t>> children_;  // of each call, in order
