@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import './style.css';
-import { isServed, loaded } from './data/chunks';
+import { isLive, isServed, loaded, searchOf } from './data/chunks';
 import { hasMeasuredRuns } from './data/profiles';
 import { blockOf, loadAhead, loadBlock, loadText, loadedText, useModel, type Model } from './data/model';
 import { bytes, count, plural, ranges } from './lib/format';
@@ -21,6 +21,7 @@ import { SqlPage } from './pages/sql';
 import { TimelinePage } from './pages/timeline';
 import { followLinks, go, href, parseRoute, useRoute, type Route } from './route';
 import { Empty, Waiting } from './ui/bits';
+import { LiveBar } from './ui/live_bar';
 import { memo } from './ui/virtual';
 
 const pages: { key: string; title: string; shown?: () => boolean }[] = [
@@ -188,7 +189,7 @@ const RunName = memo(({ model }: { model: Model }) => {
         <select
           aria-label="Run"
           onChange={(event) => {
-            location.search = `?run=${event.currentTarget.value}`;
+            location.search = searchOf(Number(event.currentTarget.value));
           }}
         >
           {run.id.map((id, i) => (
@@ -217,10 +218,11 @@ function App() {
     // For the benchmark: the first view is there after the next frame.
     if (!model.value) return;
     requestAnimationFrame(() => performance.mark('first-view'));
+    if (isLive) return; // what nobody looks at would be out of date when somebody does
     void loadAhead(model.value).then((isLoaded) => (isLoaded ? drawAhead(model.value!) : undefined));
   }, [hasModel]);
+  useEffect(() => window.scrollTo(0, 0), [path, hasModel]);
   useEffect(() => {
-    window.scrollTo(0, 0);
     const title = pages.find((page) => page.key === section)?.title ?? 'tlparse';
     const compile = current === 'compile' ? model.value?.compileById.get(Number(route.path[1])) : undefined;
     document.title = `${compile ? `${compile.title} ${compile.function ?? ''}` : title} · ${model.value?.runName ?? 'tlparse'}`.slice(0, 200);
@@ -245,6 +247,7 @@ function App() {
         {model.value && <RunName model={model.value} />}
         <ThemeButton />
       </header>
+      <LiveBar />
       <main id="content" ref={main} tabIndex={-1}>
         <Waiting pending={model}>{(value) => <Page model={value} route={route} />}</Waiting>
       </main>

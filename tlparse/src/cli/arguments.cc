@@ -54,6 +54,17 @@ void Arguments::Flag(const std::string& names, bool& value, const std::string& h
   app_->add_flag(names, value, help);
 }
 
+void Arguments::FlagWithText(const std::string& name, std::optional<std::string>& value,
+                             const std::string& help) {
+  const auto take = [&value](const CLI::results_t& results) {
+    value = results.empty() || results.front() == "true" ? "" : results.front();
+    return true;
+  };
+  app_->add_option(name, take, help)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->expected(0);
+}
+
 template <typename T>
 Option Arguments::Add(const std::string& names, T& value, const std::string& help) {
   return Option(app_->add_option(names, value, help));

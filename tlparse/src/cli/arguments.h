@@ -48,6 +48,9 @@ class Arguments {
   Arguments& operator=(const Arguments&) = delete;
 
   void Flag(const std::string& names, bool& value, const std::string& help);
+  // "--name" gives an empty text, "--name=TEXT" that text: what follows is another argument.
+  void FlagWithText(const std::string& name, std::optional<std::string>& value,
+                    const std::string& help);
   // T: std::string, int, a list of std::string; optional std::string, std::int64_t, double.
   template <typename T>
   Option Add(const std::string& names, T& value, const std::string& help);

@@ -13,15 +13,13 @@
 #include "cli/commands.h"
 #include "cli/fleet_arguments.h"
 #include "cli/terminal.h"
+#include "cli/usual_port.h"
 #include "fleet/fleet_server.h"
 #include "report/server.h"
 
 namespace tlparse {
 
 namespace {
-
-// Where people expect the page: links stay good from one call to the next.
-constexpr int kUsualPort = 8577;
 
 // `create` makes a server that listens on a port: the usual one if it is free.
 template <typename Create>

@@ -14,11 +14,12 @@
 
 #include "base/file_events.h"
 #include "base/file_system.h"
-#include "cli/arguments.h"
 #include "cli/budget.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "cli/watch_options.h"
+#include "cli/watch_page.h"
 #include "cli/watch_view.h"
 #include "import/follower.h"
 #include "import/importer.h"
@@ -48,21 +49,6 @@ constexpr double kIdleShare = 0.005;
 std::atomic<bool> stop_asked = false;
 void AskToStop(int) { stop_asked = true; }
 
-struct Options {
-  std::string input;
-  std::string output = "tl_out";
-  std::optional<std::string> database;
-  std::optional<std::string> run;
-  std::optional<std::string> until_idle;
-  std::vector<std::string> alerts;
-  std::string command;
-  std::optional<std::int64_t> world_size;
-  CheckBudget budget;
-  bool overwrite = false;
-  bool once = false;
-  bool json = false;
-};
-
 std::int64_t EpochUs() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -75,31 +61,18 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-// "60s", "5m" or "60".
-Result<std::int64_t> ParseSeconds(const std::string& text) {
-  std::int64_t factor = 1;
-  std::string digits = text;
-  if (digits.ends_with('s') || digits.ends_with('m')) {
-    factor = digits.ends_with('m') ? 60 : 1;
-    digits.pop_back();
-  }
-  if (digits.empty() || digits.size() > 9 ||
-      digits.find_first_not_of("0123456789") != std::string::npos)
-    return Fail(ErrorCode::kUsage, fmt::format("--until-idle '{}': give seconds, as in 60s", text));
-  return std::stoll(digits) * factor;
-}
-
 class Watch {
  public:
-  Watch(const Options& options, std::vector<WatchAlert> alerts)
+  explicit Watch(const WatchOptions& options)
       : options_(options),
         run_(options.run.value_or(options.input == "-" ? "stdin" : options.input)),
-        view_({run_, options.world_size, options.json}, std::move(alerts), options.command) {}
+        view_({run_, options.world_size, options.json}, options.alerts, options.command) {}
 
   Result<int> Run();
 
  private:
   Result<void> PrepareDatabase();
+  Result<void> StartPage();
   Result<void> Search();
   Result<void> Follow();
   Result<void> Look(bool is_last);
@@ -110,7 +83,7 @@ class Watch {
   Result<void> Report(std::int64_t run_id);
   Result<int> Judge();
 
-  const Options& options_;
+  const WatchOptions& options_;
   std::string run_;
   WatchView view_;
   std::string database_path_;
@@ -119,13 +92,14 @@ class Watch {
   std::optional<Database> reader_;
   FileEvents events_;
   std::optional<StandardFeed> feed_;  // the directory is "-"
-  std::optional<std::int64_t> idle_s_;
+  std::unique_ptr<WatchPage> page_;   // --serve
   Clock::time_point began_ = Clock::now();
   std::optional<Clock::time_point> searched_, looked_;
   Clock::duration search_took_{};
   std::optional<std::int64_t> last_byte_us_;  // since the epoch
   double view_cpu_s_ = 0, latest_view_cpu_s_ = 0;
   bool was_stopped_ = false;
+  std::string why_ended_;
 };
 
 // The database of an output directory that an earlier watch left unfinished is gone on with.
@@ -145,6 +119,15 @@ Result<void> Watch::PrepareDatabase() {
   if (!directory) return tl::unexpected<Error>(std::move(directory).error());
   directory_ = std::move(*directory);
   database_path_ = options_.output + "/trace.db";
+  return {};
+}
+
+Result<void> Watch::StartPage() {
+  if (!options_.serve) return {};
+  const std::string source = options_.input == "-" ? "standard input" : options_.input;
+  ASSIGN_OR_RETURN(page_,
+                   WatchPage::Start(*options_.serve, source, database_path_, follower_->run_id()));
+  std::fprintf(stderr, "tlparse: the page is %s\n", page_->url().c_str());
   return {};
 }
 
@@ -205,7 +188,9 @@ Result<void> Watch::Look(bool is_last) {
   if (!reader_) {
     ASSIGN_OR_RETURN(reader_, Database::Open(database_path_, Database::Mode::kReadOnly));
   }
-  RETURN_IF_ERROR(view_.Look(*reader_, Live()));
+  const LiveJob live = Live();
+  RETURN_IF_ERROR(view_.Look(*reader_, live));
+  if (page_) view_.Tell(page_->state());
   view_.Show(is_last);
   looked_ = Clock::now();
   latest_view_cpu_s_ = CpuSeconds() - cpu_s;
@@ -215,11 +200,12 @@ Result<void> Watch::Look(bool is_last) {
 
 // Counted from the last byte, never before the first log.
 bool Watch::IsIdle() const {
-  if (!idle_s_) return false;
+  if (!options_.until_idle_s) return false;
   const LiveJob live = Live();
   if (live.logs.empty()) return false;
+  const std::int64_t idle_us = *options_.until_idle_s * 1'000'000;
   return std::all_of(live.logs.begin(), live.logs.end(),
-                     [&](const auto& log) { return log.second.quiet_us >= *idle_s_ * 1'000'000; });
+                     [&](const auto& log) { return log.second.quiet_us >= idle_us; });
 }
 
 Result<void> Watch::Follow() {
@@ -228,16 +214,21 @@ Result<void> Watch::Follow() {
     RETURN_IF_ERROR(Search());
     ASSIGN_OR_RETURN(const FollowStep step, follower_->Step());
     has_changed |= step.has_changed;
+    if (page_) page_->state().SetLooked(step.has_changed);
     if (MayLook(has_changed)) {
       RETURN_IF_ERROR(Look(false));
       has_changed = false;
     }
-    if (IsIdle()) return {};
+    if (IsIdle()) {
+      why_ended_ = fmt::format("no log has grown for {} s", *options_.until_idle_s);
+      return {};
+    }
     if (feed_) {
       ASSIGN_OR_RETURN(const bool has_more, feed_->Read(kStep));
       if (has_more) continue;
       RETURN_IF_ERROR(Search());
       RETURN_IF_ERROR(follower_->Step());
+      why_ended_ = "standard input has ended";
       return {};
     }
     const auto began = Clock::now();
@@ -249,6 +240,7 @@ Result<void> Watch::Follow() {
           std::chrono::duration_cast<std::chrono::microseconds>(rest).count()));
   }
   was_stopped_ = true;
+  why_ended_ = "tlparse was asked to stop";
   return {};
 }
 
@@ -262,6 +254,7 @@ Result<void> Watch::Complete() {
     if (Result<FoundInputs> inputs = FindInputs(options_.input); inputs) found = std::move(*inputs);
   }
   std::erase_if(found.logs, [&](const FoundLog& log) { return follower_->Holds(log); });
+  if (page_) page_->BeginEnd();
   reader_.reset();
   follower_.reset();
   ImportOptions import;
@@ -302,9 +295,6 @@ Result<int> Watch::Judge() {
 }
 
 Result<int> Watch::Run() {
-  if (options_.until_idle) {
-    ASSIGN_OR_RETURN(idle_s_, ParseSeconds(*options_.until_idle));
-  }
   struct stat status {};
   if (options_.input == "-" && options_.once)
     return Fail(ErrorCode::kUsage,
@@ -316,6 +306,7 @@ Result<int> Watch::Run() {
   RETURN_IF_ERROR(PrepareDatabase());
   ASSIGN_OR_RETURN(
       follower_, Follower::Open({database_path_, run_, IsOnNetwork(DirectoryOf(database_path_))}));
+  RETURN_IF_ERROR(StartPage());
   if (options_.input == "-") feed_.emplace(DirectoryOf(database_path_));
   if (options_.once) {
     RETURN_IF_ERROR(Search());
@@ -325,6 +316,10 @@ Result<int> Watch::Run() {
   }
   RETURN_IF_ERROR(Look(true));
   RETURN_IF_ERROR(Complete());
+  if (page_) {
+    page_->End(why_ended_, options_.database ? "" : options_.output + "/index.html");
+    page_.reset();
+  }
   view_.ShowEnd(database_path_);
   if (!options_.json)
     std::puts(
@@ -345,48 +340,10 @@ void InstallSignals() {
 }  // namespace
 
 int RunWatch(std::span<const std::string> arguments) {
-  Arguments app(
-      "Ingest the logs of a job while it runs, and show the state of its ranks and the findings. "
-      "Ctrl+C ends it; then the report is written. If it ends in any other way, the database is "
-      "consistent and the next watch continues with it. A job of which no log has grown for an "
-      "hour (by the times of its files, and by its last records until it grows) is shown as one "
-      "that has ended; it counts as running again when a log grows.",
-      "watch");
-  Options options;
-  app.Add("directory", options.input,
-          "the job's TORCH_TRACE directory; may still be empty. '-': standard input, as 'ssh host "
-          "tail -n +1 -f …' writes it: a line '==> name <==' switches the file")
-      .Required();
-  app.Add("-o,--output", options.output, "output directory").ShowDefault();
-  app.Flag("--overwrite", options.overwrite,
-           "replace the output directory, if an earlier tlparse wrote it");
-  app.Add("--db", options.database, "write this database, and no report");
-  app.Add("--run", options.run, "name of the run in the database (default: the directory)");
-  app.Flag("--once", options.once, "show the current state, and end");
-  app.Flag("--json", options.json, "one JSON object a line for each change");
-  app.Add("--until-idle", options.until_idle,
-          "end when no log has grown for this long, as in 60s; exit with 1 if a finding of "
-          "severity error is open");
-  app.Add("--alert", options.alerts,
-          "run the command of --exec once for each finding of this kind that has been open for "
-          "this long, as in 'stuck>300s'")
-      .OneValueEach();
-  app.Add("--exec", options.command,
-          "a command of sh; gets the finding as JSON on standard input, and TLPARSE_FINDING_KIND, "
-          "_ID and _TITLE in its environment");
-  app.Add("--world-size", options.world_size, "expected number of ranks").Positive();
-  AddBudgetArguments(app, options.budget);
-  if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  std::vector<WatchAlert> alerts;
-  for (const std::string& text : options.alerts) {
-    Result<WatchAlert> alert = ParseAlert(text);
-    if (!alert) return ReportError(alert.error());
-    alerts.push_back(*alert);
-  }
-  if (alerts.empty() != options.command.empty())
-    return ReportError({ErrorCode::kUsage, "--alert and --exec belong together"});
+  WatchOptions options;
+  if (const std::optional<int> code = ParseWatchOptions(arguments, options)) return *code;
   InstallSignals();
-  Result<int> code = Watch(options, std::move(alerts)).Run();
+  Result<int> code = Watch(options).Run();
   return code ? *code : ReportError(code.error());
 }
 

@@ -3,19 +3,16 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <tuple>
 
 #include "analysis/participants.h"
 #include "cli/finding_output.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
+#include "cli/watch_alert.h"
 
 namespace tlparse {
 
@@ -34,58 +31,7 @@ std::string Line(const Finding& finding) {
   return fmt::format("{}: {}", Name(finding.severity), finding.title);
 }
 
-// What a program started by --exec gets: the finding as JSON in a file of its own.
-int FindingFile(const std::string& json) {
-  const int descriptor = memfd_create("finding", MFD_CLOEXEC);
-  if (descriptor < 0) return -1;
-  if (write(descriptor, json.data(), json.size()) < 0 || lseek(descriptor, 0, SEEK_SET) < 0) {
-    close(descriptor);
-    return -1;
-  }
-  return descriptor;
-}
-
-// Nothing of the finding is part of the command: it comes by standard input and the environment.
-void Execute(const std::string& command, const Finding& finding) {
-  JsonWriter json;
-  WriteFindings(json, {finding});
-  // One object, not a list.
-  const std::string text = json.text().substr(1, json.text().size() - 2);
-  const int input = FindingFile(text);
-  const pid_t child = fork();
-  if (child != 0) {
-    if (input >= 0) close(input);
-    return;
-  }
-  if (input >= 0) dup2(input, STDIN_FILENO);
-  setenv("TLPARSE_FINDING_KIND", std::string(Name(finding.kind)).c_str(), 1);
-  setenv("TLPARSE_FINDING_ID", finding.id.c_str(), 1);
-  setenv("TLPARSE_FINDING_TITLE", finding.title.c_str(), 1);
-  execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
-  _exit(127);
-}
-
 }  // namespace
-
-Result<WatchAlert> ParseAlert(const std::string& text) {
-  WatchAlert alert;
-  const std::size_t sign = text.find('>');
-  const std::optional<FindingKind> kind = FindingKindOf(text.substr(0, sign));
-  if (!kind) {
-    return Fail(ErrorCode::kUsage,
-                fmt::format("--alert '{}': there is no finding of that kind; 'tlparse findings "
-                            "--help' lists them",
-                            text));
-  }
-  alert.kind = *kind;
-  if (sign == std::string::npos) return alert;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data() + sign + 1, end, alert.age_s);
-  if (error != std::errc() || std::string_view(rest, end) != "s" || alert.age_s < 0)
-    return Fail(ErrorCode::kUsage,
-                fmt::format("--alert '{}': give seconds, as in stuck>300s", text));
-  return alert;
-}
 
 WatchView::WatchView(WatchViewOptions options, std::vector<WatchAlert> alerts, std::string command)
     : options_(std::move(options)), alerts_(std::move(alerts)), command_(std::move(command)) {}
@@ -159,7 +105,8 @@ void WatchView::RunAlerts() {
       const WatchAlert& alert = alerts_[index];
       if (alert.kind != entry.finding.kind || now - entry.since < std::chrono::seconds(alert.age_s))
         continue;
-      if (entry.alerted.insert(index).second && !command_.empty()) Execute(command_, entry.finding);
+      if (entry.alerted.insert(index).second && !command_.empty())
+        RunForFinding(command_, entry.finding);
     }
   }
 }
@@ -249,10 +196,19 @@ std::vector<std::string> WatchView::StatusLines() const {
   return texts;
 }
 
+void WatchView::Tell(LiveState& page) const {
+  WatchedJob job;
+  job.world_size = options_.world_size;
+  if (is_running_) job.live = live_;
+  std::string findings;
+  for (const std::string& id : order_) findings += id + standing_.at(id).finding.title + '\n';
+  page.SetView(StatusLines(), std::move(job), findings);
+}
+
 void WatchView::Show(bool is_last) {
   if (options_.json) return ShowJson();
   const std::vector<std::string> lines = StatusLines();
-  if (Terminal::Out().is_terminal && !is_last) {
+  if (WatchScreen::IsPossible() && !is_last) {
     ShowScreen(lines);
   } else {
     ShowLines(lines);
@@ -262,32 +218,19 @@ void WatchView::Show(bool is_last) {
 }
 
 void WatchView::ShowScreen(const std::vector<std::string>& lines) {
-  std::string screen;
-  if (screen_height_ > 0) screen = fmt::format("\x1b[{}F\x1b[J", screen_height_);
-  screen_height_ = 0;
-  const int width = Terminal::Out().width > 0 ? Terminal::Out().width : 80;
-  const auto add = [&](const std::string& text, Style style) {
-    std::string cut = Printable(text);
-    while (DisplayWidth(cut) >= width && !cut.empty()) {
-      cut.pop_back();
-      while (!cut.empty() && (static_cast<unsigned char>(cut.back()) & 0xc0) == 0x80)
-        cut.pop_back();
-      if (!cut.empty() && static_cast<unsigned char>(cut.back()) >= 0xc0) cut.pop_back();
-    }
-    screen += Styled(cut, style) + "\n";
-    ++screen_height_;
-  };
-  for (const std::string& line : lines) add(line, Style::kNone);
+  std::vector<ScreenLine> findings;
   for (std::size_t index = 0; index < std::min(order_.size(), kMostFindings); ++index) {
     const Finding& finding = standing_.at(order_[index]).finding;
-    add(Line(finding), finding.severity == FindingSeverity::kError     ? Style::kRed
-                       : finding.severity == FindingSeverity::kWarning ? Style::kYellow
-                                                                       : Style::kDim);
+    findings.push_back({Line(finding), finding.severity == FindingSeverity::kError ? Style::kRed
+                                       : finding.severity == FindingSeverity::kWarning
+                                           ? Style::kYellow
+                                           : Style::kDim});
   }
-  if (order_.size() > kMostFindings)
-    add(fmt::format("and {}", Count(order_.size() - kMostFindings, "more finding")), Style::kDim);
-  std::fputs(screen.c_str(), stdout);
-  std::fflush(stdout);
+  if (order_.size() > kMostFindings) {
+    findings.push_back(
+        {fmt::format("and {}", Count(order_.size() - kMostFindings, "more finding")), Style::kDim});
+  }
+  screen_.Show(lines, findings);
 }
 
 // The times alone are no change.

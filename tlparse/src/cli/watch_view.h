@@ -12,6 +12,9 @@
 #include "analysis/findings/live.h"
 #include "analysis/status.h"
 #include "base/result.h"
+#include "cli/watch_alert.h"
+#include "cli/watch_screen.h"
+#include "report/live_state.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -22,14 +25,6 @@ struct WatchViewOptions {
   bool json = false;
 };
 
-// --alert 'KIND>SECONDSs' --exec CMD.
-struct WatchAlert {
-  FindingKind kind = FindingKind::kStuck;
-  std::int64_t age_s = 0;
-};
-// "stuck>300s", "stuck"; kUsage with what is wrong.
-Result<WatchAlert> ParseAlert(const std::string& text);
-
 class WatchView {
  public:
   WatchView(WatchViewOptions options, std::vector<WatchAlert> alerts, std::string command);
@@ -38,6 +33,8 @@ class WatchView {
   Result<void> Look(Database& database, const LiveJob& live);
   // Prints the changes since the last call as lines; on a terminal redraws the screen.
   void Show(bool is_last);
+  // The same for the page.
+  void Tell(LiveState& page) const;
   // The `{"event": "end", …}` of --json.
   void ShowEnd(const std::string& database);
   bool HasError() const;
@@ -74,7 +71,7 @@ class WatchView {
   std::vector<Finding> opened_, settled_;      // since the last Show
   std::map<std::int64_t, std::string> shown_;  // by process: the last output of --json
   std::vector<std::string> shown_lines_;
-  std::size_t screen_height_ = 0;
+  WatchScreen screen_;
 };
 
 }  // namespace tlparse

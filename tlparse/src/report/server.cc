@@ -6,7 +6,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,10 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/read_transaction.h"
+#include "base/json_writer.h"
+#include "report/consoles.h"
+#include "report/live_state.h"
 #include "report/viewer/data.h"
 #include "report/viewer/events.h"
 #include "report/viewer/export.h"
-#include "report/viewer/sql.h"
 
 namespace tlparse {
 namespace {
@@ -41,11 +43,13 @@ struct ServedPage {
   std::string policy;
 };
 
-ServedPage MakePage() {
+ServedPage MakePage(const LiveState* live) {
   ServedPage page{std::string(ViewerPage()), {}};
   constexpr std::string_view kStatic = "data-source=\"static\"";
   if (const std::size_t at = page.html.find(kStatic); at != std::string::npos) {
-    page.html.replace(at, kStatic.size(), "data-source=\"api\"");
+    page.html.replace(at, kStatic.size(),
+                      live ? fmt::format("data-source=\"live\" data-run=\"{}\"", live->run_id())
+                           : "data-source=\"api\"");
   }
   constexpr std::string_view kMeta = "http-equiv=\"Content-Security-Policy\" content=\"";
   if (const std::size_t at = page.html.find(kMeta); at != std::string::npos) {
@@ -95,86 +99,24 @@ void Refuse(httplib::Response& response, int status, std::string_view why) {
   response.set_content(fmt::format("{}\n", why), "text/plain; charset=utf-8");
 }
 
-std::optional<std::int64_t> RunOf(const httplib::Request& request) {
-  const std::string text = request.get_param_value("run");
+std::optional<std::int64_t> NumberOf(const httplib::Request& request, const char* name) {
+  const std::string text = request.get_param_value(name);
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
     return std::nullopt;
   return std::stoll(text);
+}
+
+// Any text: it is a key, and short.
+std::string PageOf(const httplib::Request& request) {
+  return request.get_param_value("page").substr(0, 32);
 }
 
 constexpr const char* kJson = "application/json";
 
 // A connection holds its thread while it is open: more than a browser opens, beside all queries.
 constexpr std::size_t kThreads = 16;
-constexpr std::size_t kRunningQueries = 2;
-constexpr std::size_t kWaitingQueries = 2;
-
-// The console's connections to the database. Queries are few at a time, so that however slow they
-// are, threads and cores are left for the page.
-class Consoles {
- public:
-  Consoles(std::string path, ServerOptions options)
-      : path_(std::move(path)), options_(std::move(options)) {}
-
-  // kRefused: too many queries are under way.
-  Result<std::string> Run(std::string_view sql) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Take());
-    Result<std::string> answer = connection->console.Run(sql);
-    const std::lock_guard lock(mutex_);
-    std::erase(running_, connection->database.handle());
-    idle_.push_back(std::move(connection));
-    changed_.notify_one();
-    return answer;
-  }
-
-  // Ends the queries that are under way.
-  void Stop() {
-    const std::lock_guard lock(mutex_);
-    is_stopped_ = true;
-    for (sqlite3* database : running_) sqlite3_interrupt(database);
-    changed_.notify_all();
-  }
-
- private:
-  struct Connection {
-    Connection(Database opened, const ServerOptions& options)
-        : database(std::move(opened)), console(database, options) {}
-    Database database;
-    SqlConsole console;
-  };
-
-  Result<std::unique_ptr<Connection>> Take() {
-    std::unique_lock lock(mutex_);
-    if (running_.size() == kRunningQueries && waiting_ == kWaitingQueries) {
-      return Fail(ErrorCode::kRefused,
-                  fmt::format("the console is busy with {} queries; try again when one has ended",
-                              kRunningQueries + kWaitingQueries));
-    }
-    ++waiting_;
-    changed_.wait(lock, [this] { return is_stopped_ || running_.size() < kRunningQueries; });
-    --waiting_;
-    if (is_stopped_) return Fail(ErrorCode::kRefused, "the server is ending");
-    std::unique_ptr<Connection> connection;
-    if (idle_.empty()) {
-      ASSIGN_OR_RETURN(Database opened, Database::Open(path_, Database::Mode::kReadOnly));
-      connection = std::make_unique<Connection>(std::move(opened), options_);
-    } else {
-      connection = std::move(idle_.back());
-      idle_.pop_back();
-    }
-    running_.push_back(connection->database.handle());
-    return connection;
-  }
-
-  std::string path_;
-  ServerOptions options_;
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::vector<std::unique_ptr<Connection>> idle_;
-  std::vector<sqlite3*> running_;
-  std::size_t waiting_ = 0;
-  bool is_stopped_ = false;
-};
+constexpr std::size_t kMostChunks = 200;  // of one request
+constexpr const char* kCompleting = "tlparse is completing the database; ask again in a moment";
 
 }  // namespace
 
@@ -204,13 +146,9 @@ class ViewerServer::Impl {
       return Fail(ErrorCode::kUsage,
                   "this tlparse was built without the viewer (TRACEKIT_BUILD_VIEWER)");
     path_ = path;
-    ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Mode::kReadOnly));
-    database_.emplace(std::move(database));
-    ASSIGN_OR_RETURN(ViewerData latest, ViewerData::Open(*database_, std::nullopt));
-    latest_run_ = latest.run_id();
-    runs_.emplace(latest_run_, std::move(latest));
+    RETURN_IF_ERROR(OpenDatabase());
     consoles_.emplace(path, options_);
-    page_ = MakePage();
+    page_ = MakePage(options_.live);
     Configure();
     port_ = options_.port == 0 ? server_.bind_to_any_port(options_.host) : options_.port;
     if (port_ <= 0 || (options_.port != 0 && !server_.bind_to_port(options_.host, options_.port))) {
@@ -223,12 +161,39 @@ class ViewerServer::Impl {
     return {};
   }
 
+  Result<void> OpenDatabase() {
+    ASSIGN_OR_RETURN(Database database, Database::Open(path_, Database::Mode::kReadOnly));
+    database_.emplace(std::move(database));
+    ++opened_;
+    const auto run = options_.live ? std::optional(options_.live->run_id()) : std::nullopt;
+    ASSIGN_OR_RETURN(ViewerData latest, ViewerData::Open(*database_, run));
+    latest_run_ = latest.run_id();
+    runs_.emplace(latest_run_, std::move(latest));
+    return {};
+  }
+
+  void Release() {
+    consoles_->Release();
+    const std::lock_guard lock(mutex_);
+    is_released_ = true;
+    runs_.clear();
+    database_.reset();
+  }
+
+  void Resume() {
+    consoles_->Resume();
+    const std::lock_guard lock(mutex_);
+    is_released_ = false;
+  }
+
   void Configure() {
     server_.set_default_headers(DefaultHeaders(page_.policy));
     server_.set_payload_max_length(256 << 10);
     server_.set_keep_alive_max_count(1000);
     server_.set_tcp_nodelay(true);
     server_.set_read_timeout(10);
+    // An open connection holds up the end of the server.
+    if (options_.live != nullptr) server_.set_keep_alive_timeout(1);
     server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     // Routed here by comparison: httplib would try regular expressions on whatever path comes in.
     server_.set_pre_routing_handler(
@@ -266,28 +231,88 @@ class ViewerServer::Impl {
     } else if (constexpr std::string_view kChunk = "/api/chunk/";
                request.path.rfind(kChunk, 0) == 0) {
       Chunk(request, std::string_view(request.path).substr(kChunk.size()), response);
+    } else if (options_.live != nullptr && request.path == "/api/live") {
+      Send(response, options_.live->Wait(NumberOf(request, "after").value_or(0), PageOf(request)),
+           kJson);
+    } else if (options_.live != nullptr && request.path == "/api/chunks") {
+      Chunks(request, response);
     } else {
       Refuse(response, 404, "there is nothing here");
     }
     return Handled;
   }
 
-  void Chunk(const httplib::Request& request, std::string_view name, httplib::Response& response) {
-    const std::lock_guard lock(mutex_);
-    const std::int64_t run = RunOf(request).value_or(latest_run_);
+  // The data of a run as the database is by now; with the lock held.
+  Result<ViewerData*> DataOf(std::int64_t run) {
+    if (is_released_) return Fail(ErrorCode::kRefused, kCompleting);
+    if (options_.live != nullptr) runs_.clear();  // what it keeps of the database has changed
+    if (!database_) RETURN_IF_ERROR(OpenDatabase());
+    if (options_.live != nullptr) database_->ResetKept();
     auto entry = runs_.find(run);
     if (entry == runs_.end()) {
-      auto opened = ViewerData::Open(*database_, run);
-      if (!opened) return Refuse(response, StatusOf(opened.error().code), opened.error().message);
-      entry = runs_.emplace(run, std::move(*opened)).first;
+      ASSIGN_OR_RETURN(ViewerData opened, ViewerData::Open(*database_, run));
+      entry = runs_.emplace(run, std::move(opened)).first;
     }
-    auto json = entry->second.Chunk(name);
+    if (options_.live != nullptr && run == options_.live->run_id())
+      entry->second.set_watched(options_.live->watched());
+    return &entry->second;
+  }
+
+  void Chunk(const httplib::Request& request, std::string_view name, httplib::Response& response) {
+    const std::lock_guard lock(mutex_);
+    const auto data = DataOf(NumberOf(request, "run").value_or(latest_run_));
+    if (!data) return Refuse(response, StatusOf(data.error().code), data.error().message);
+    auto json = (*data)->Chunk(name);
     if (!json) return Refuse(response, StatusOf(json.error().code), json.error().message);
     Send(response, std::move(*json), kJson);
   }
 
+  void Chunks(const httplib::Request& request, httplib::Response& response) {
+    options_.live->Note(PageOf(request));
+    std::vector<std::string> names;
+    const std::string text = request.get_param_value("names");
+    for (std::string_view rest = text; !rest.empty();) {
+      names.emplace_back(rest.substr(0, rest.find(',')));
+      rest.remove_prefix(std::min(rest.size(), names.back().size() + 1));
+    }
+    if (names.empty() || names.size() > kMostChunks)
+      return Refuse(response, 400, fmt::format("ask for 1 to {} chunks", kMostChunks));
+    const std::lock_guard lock(mutex_);
+    auto json = Together(names);
+    if (!json) return Refuse(response, StatusOf(json.error().code), json.error().message);
+    Send(response, std::move(*json), kJson);
+  }
+
+  // Chunks as one state of the database has them; with the lock held.
+  Result<std::string> Together(const std::vector<std::string>& names) {
+    // Before the state is chosen: it is never older than it is said to be.
+    const std::int64_t revision = options_.live->revision();
+    const std::int64_t looked_at_us = options_.live->looked_at_us();
+    if (is_released_) return Fail(ErrorCode::kRefused, kCompleting);
+    if (!database_) RETURN_IF_ERROR(OpenDatabase());
+    database_->ResetKept();  // which would hold an earlier state
+    ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(*database_));
+    ASSIGN_OR_RETURN(const std::int64_t version, database_->QueryInt("PRAGMA data_version"));
+    ASSIGN_OR_RETURN(ViewerData* const data, DataOf(options_.live->run_id()));
+    JsonWriter json, errors;
+    json.BeginObject().Key("state").String(fmt::format("{}.{}", opened_, version));
+    json.Key("revision").Int(revision).Key("looked_at_us").Int(looked_at_us);
+    json.Key("chunks").BeginObject();
+    errors.BeginObject();
+    for (const std::string& name : names) {
+      if (auto chunk = data->Chunk(name)) {
+        json.Key(name).Raw(*chunk);
+      } else {
+        errors.Key(name).String(chunk.error().message);
+      }
+    }
+    json.EndObject().Key("errors").Raw(errors.EndObject().text()).EndObject();
+    return json.Take();
+  }
+
   void Events(const httplib::Request& request, httplib::Response& response) {
-    auto opened = EventStream::Open(path_, RunOf(request).value_or(latest_run_));
+    if (IsReleased()) return Refuse(response, 503, kCompleting);
+    auto opened = EventStream::Open(path_, NumberOf(request, "run").value_or(latest_run_));
     if (!opened) return Refuse(response, StatusOf(opened.error().code), opened.error().message);
     std::shared_ptr<EventStream> stream = std::move(*opened);
     response.set_header("Content-Disposition", "attachment; filename=\"chromium_events.json\"");
@@ -320,11 +345,18 @@ class ViewerServer::Impl {
     Send(response, std::move(*answer), kJson);
   }
 
+  bool IsReleased() {
+    const std::lock_guard lock(mutex_);
+    return is_released_;
+  }
+
   ServerOptions options_;
   std::string path_;
   int port_ = 0;
   ServedPage page_;
-  std::mutex mutex_;  // of database_ and runs_
+  std::mutex mutex_;  // of what follows
+  bool is_released_ = false;
+  std::int64_t opened_ = 0;  // how often the database was
   std::optional<Database> database_;
   std::map<std::int64_t, ViewerData> runs_;
   std::int64_t latest_run_ = 0;
@@ -351,8 +383,11 @@ std::string ViewerServer::url() const {
 }
 
 void ViewerServer::Run() { impl_->server_.listen_after_bind(); }
+void ViewerServer::Release() { impl_->Release(); }
+void ViewerServer::Resume() { impl_->Resume(); }
 void ViewerServer::Stop() {
   impl_->consoles_->Stop();
+  if (impl_->options_.live != nullptr) impl_->options_.live->Stop();
   impl_->server_.stop();
 }
 

@@ -6,6 +6,14 @@
 //   POST /api/sql                   {"sql": "SELECT …"};
 //                                   answer: schemas/json/viewer/sql_answer.schema.json
 //
+// and while a job is watched (ServerOptions::live), for a page that changes:
+//
+//   GET  /api/live?after=N&page=P   schemas/json/viewer/live.schema.json; waits up to two seconds
+//                                   for a state whose sequence is not N. P: any name of the page
+//   GET  /api/chunks?names=A,B,…    chunks of the followed run, all of one state of the database:
+//                                   {"state", "revision", "looked_at_us", "chunks": {name: chunk},
+//                                   "errors": {name: text}}; equal "state"s: the same rows
+//
 // Nothing else is served: a path of a request is never used as the path of a file. The server only
 // reads. It refuses requests whose Host is not this server (another page that rebinds its name to
 // 127.0.0.1) or whose Origin is another page, and in the SQL console everything that is not a
@@ -22,12 +30,15 @@
 
 namespace tlparse {
 
+class LiveState;
+
 struct ServerOptions {
   std::string host = "127.0.0.1";  // address to listen on
   int port = 0;                    // 0: any that is free
   std::int64_t sql_row_limit = 20000;
   std::int64_t sql_byte_limit = std::int64_t{32} << 20;
   int sql_time_limit_ms = 30000;
+  LiveState* live = nullptr;  // not null: of a job that is watched; outlives the server
 };
 
 class ViewerServer {
@@ -44,6 +55,9 @@ class ViewerServer {
   // Serves until Stop, which another thread may call.
   void Run();
   void Stop();
+  // Closes every connection to the database and refuses what needs one (503), until Resume.
+  void Release();
+  void Resume();
 
  private:
   class Impl;

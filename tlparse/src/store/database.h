@@ -84,6 +84,10 @@ class Database {
   // The same, cached: the statement is returned reset, with its earlier bindings. Not to be used
   // while an earlier use continues. Lives as long as the database.
   Result<Statement*> PrepareKept(const std::string& sql);
+  // Ends the uses of all that are kept, and the read transactions that they hold.
+  void ResetKept() {
+    for (auto& [sql, statement] : kept_) statement.Reset();
+  }
   // One or several statements without parameters; rows are dropped.
   Result<void> Execute(std::string_view sql);
   // The first column of the first row of a query; 0 if there is no row or it is NULL.

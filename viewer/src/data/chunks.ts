@@ -1,7 +1,9 @@
 // Loads chunks of data: from data/*.js next to the page (classic scripts, because fetch is refused on file://), or over HTTP from
-// `tlparse serve`. A chunk is loaded once and kept.
-import { useLayoutEffect, useState } from 'preact/hooks';
+// `tlparse serve`. A chunk is loaded once and kept. From `tlparse watch --serve`, whose database grows, all that is shown comes from one
+// state of it: `refresh` asks for everything that is in use together and puts it in the place of what was there.
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type * as Wire from '../../generated/chunks';
+import { noteChanges } from './changes';
 
 type Columns<T> = T extends { numbers: infer N; texts: infer S }
   ? { rows: number } & { [K in keyof N]: (number | null)[] } & { [K in keyof S]: (string | null)[] }
@@ -56,9 +58,16 @@ declare global {
   }
 }
 
-export const isServed = document.documentElement.dataset.source === 'api';
+const { source, run: followedRun } = document.documentElement.dataset;
+export const isServed = source !== 'static';
+// Of a watch, which follows one of the runs that its database may hold.
+export const isLive = source === 'live' && !new URLSearchParams(location.search).has('run');
+// The address of another run.
+export function searchOf(run: number): string {
+  return source === 'live' && String(run) === followedRun ? '' : `?run=${run}`;
+}
 
-const entries = new Map<string, Entry>();
+let entries = new Map<string, Entry>();
 const arrived = new Map<string, WireChunk>();
 window.tlparse_chunk = (name, document) => void arrived.set(name, document);
 
@@ -100,13 +109,109 @@ async function loadServed(name: string): Promise<WireChunk> {
   return (await response.json()) as WireChunk;
 }
 
+// ---- of a watch
+
+interface Together {
+  state: string;
+  revision: number;
+  looked_at_us: number;
+  chunks: Record<string, WireChunk>;
+  errors: Record<string, string>;
+}
+
+export interface Shown {
+  state: string; // of the database: equal for equal rows
+  revision: number;
+  lookedAtUs: number;
+}
+let shown: Shown | undefined;
+export const shownState = (): Shown | undefined => shown;
+
+export const pageName = Math.random().toString(36).slice(2, 12);
+
+let epoch = 0; // how often everything was put in the place of what was there
+export const epochNow = (): number => epoch;
+const listeners = new Set<() => void>();
+let used = new Set<string>(); // since the latest epoch
+const mostTogether = 150; // chunks
+
+const nameOf = (stem: string, part?: string | number) => (part === undefined ? stem : `${stem}/${part}`);
+const isText = (name: string) => name.startsWith('text/'); // named by its content: it never becomes another
+
+async function askTogether(names: string[]): Promise<Together> {
+  let response: Response;
+  try {
+    response = await fetch(`api/chunks?page=${pageName}&names=${names.map(encodeURIComponent).join(',')}`);
+  } catch {
+    throw new Error('tlparse does not answer, and this was not loaded before.');
+  }
+  if (!response.ok) throw new Error((await response.text()) || `${response.status} for ${names[0]}`);
+  return (await response.json()) as Together;
+}
+
+function take(answer: Together, names: string[]): void {
+  const isSame = answer.state === shown?.state;
+  const next = new Map([...entries].filter(([name]) => isSame || isText(name)));
+  const values = new Map<string, unknown>();
+  for (const name of names) {
+    const chunk = answer.chunks[name];
+    const error = new Error(answer.errors[name] ?? `there is no ${name}`);
+    const value = chunk && decode(chunk);
+    const promise = chunk ? Promise.resolve(value) : Promise.reject(error);
+    promise.catch(() => undefined);
+    next.set(name, { promise, value, error: chunk ? undefined : error });
+    if (chunk) values.set(name, value);
+  }
+  noteChanges(new Map([...entries].map(([name, entry]) => [name, entry.value])), values);
+  entries = next;
+  shown = { state: answer.state, revision: answer.revision, lookedAtUs: answer.looked_at_us };
+  used = new Set();
+  epoch++;
+  for (const listener of [...listeners]) listener();
+}
+
+let refreshing: Promise<void> | undefined;
+
+// Everything that is in use as the database has it by now, or only `some` of it if nothing else has changed.
+export function refresh(some?: Stem): Promise<void> {
+  return (refreshing ??= (async () => {
+    try {
+      await null; // what is asked for at the same time comes along
+      if (some) {
+        const answer = await askTogether([some]);
+        if (answer.state === shown?.state) return take(answer, [some]);
+      }
+      const names = [...new Set(['index', 'compiles', ...used])].filter((name) => !isText(name)).slice(0, mostTogether);
+      take(await askTogether(names), names);
+    } finally {
+      refreshing = undefined;
+    }
+  })());
+}
+
+async function loadLive(name: string): Promise<unknown> {
+  if (shown && !refreshing) {
+    const answer = await askTogether([name]);
+    if (!(name in answer.chunks)) throw new Error(answer.errors[name] ?? `there is no ${name}`);
+    if (answer.state === shown.state || isText(name)) return decode(answer.chunks[name]);
+  }
+  // The database has gone on.
+  await refresh();
+  return entries.get(name)?.value !== undefined ? entries.get(name)!.promise : loadLive(name);
+}
+
+function start(name: string): Promise<unknown> {
+  return isLive ? loadLive(name) : (isServed ? loadServed(name) : loadScript(name)).then(decode);
+}
+
 export function load<S extends Stem>(stem: S, part?: string | number): Promise<Chunks[S]> {
-  const name = part === undefined ? stem : `${stem}/${part}`;
+  const name = nameOf(stem, part);
+  if (isLive) used.add(name);
   let entry = entries.get(name);
   if (!entry) {
     const created: Entry = {
-      promise: (isServed ? loadServed(name) : loadScript(name)).then(
-        (chunk) => (created.value = decode(chunk)),
+      promise: start(name).then(
+        (value) => (created.value = value),
         (error: Error) => {
           created.error = error;
           throw error;
@@ -122,7 +227,9 @@ export function load<S extends Stem>(stem: S, part?: string | number): Promise<C
 
 // Returns what is already loaded, without waiting.
 export function loaded<S extends Stem>(stem: S, part?: string | number): Chunks[S] | undefined {
-  return entries.get(part === undefined ? stem : `${stem}/${part}`)?.value as Chunks[S] | undefined;
+  const name = nameOf(stem, part);
+  if (isLive) used.add(name);
+  return entries.get(name)?.value as Chunks[S] | undefined;
 }
 
 export interface Pending<T> {
@@ -130,25 +237,42 @@ export interface Pending<T> {
   error?: Error;
 }
 
+export function useEpoch(): number {
+  const [now, setNow] = useState(epoch);
+  useLayoutEffect(() => {
+    const listener = () => setNow(epoch);
+    listener(); // it may have changed since it was drawn
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, []);
+  return now;
+}
+
 // Calls `start` again when `key` changes, before the browser draws. The value of an earlier key is never shown for a later one, and
-// what `ready` has already is not waited for.
+// what `ready` has already is not waited for. What a refresh makes anew is shown as it was until then.
 export function useAsync<T>(key: string | null, start: () => Promise<T>, ready?: () => T | undefined): Pending<T> {
-  const [state, setState] = useState<Pending<T> & { key: string | null }>({ key: null });
-  const settled = key !== null && state.key === key;
+  const [state, setState] = useState<Pending<T> & { key: string | null; epoch: number }>({ key: null, epoch: 0 });
+  const latest = useRef<{ key: string; value: T } | null>(null);
+  useEpoch();
+  const settled = key !== null && state.key === key && state.epoch === epoch;
   const value = key === null || settled ? undefined : ready?.();
   useLayoutEffect(() => {
     if (key === null || settled || value !== undefined) return;
     let current = true;
+    const of = epoch;
     start().then(
-      (result) => current && setState({ key, value: result }),
-      (error: Error) => current && setState({ key, error }),
+      (result) => current && setState({ key, epoch: of, value: result }),
+      (error: Error) => current && setState({ key, epoch: of, error }),
     );
     return () => {
       current = false;
     };
-  }, [key]);
+  }, [key, epoch]);
+  const now = settled ? state.value : value;
+  if (key !== null && now !== undefined) latest.current = { key, value: now };
   if (settled) return state;
-  return value === undefined ? {} : { value };
+  if (value !== undefined) return { value };
+  return key !== null && latest.current?.key === key ? { value: latest.current.value } : {};
 }
 
 export function useChunk<S extends Stem>(stem: S | null, part?: string | number): Pending<Chunks[S]> {

@@ -1,4 +1,5 @@
 // The run as objects for the pages, joined from the chunks index and compiles.
+import { remember } from '../lib/remember';
 import { whenIdle } from '../lib/schedule';
 import type { Profile } from './profiles';
 import { load, loaded, useAsync, type Chunks, type Pending, type Stem } from './chunks';
@@ -199,7 +200,7 @@ export function stackOf(frames: Map<number, Frame>, id: number | null): Frame[] 
   return stack.reverse();
 }
 
-function build(index: Chunks['index'], chunk: Chunks['compiles']): Model {
+const modelOf = remember((index: Chunks['index'], chunk: Chunks['compiles']): Model => {
   const processes = readProcesses(index);
   const compiles = readCompiles(chunk.compile);
   const setting = new Map(index.setting.name.map((name, i) => [name ?? '', index.setting.value[i] ?? 0]));
@@ -218,13 +219,11 @@ function build(index: Chunks['index'], chunk: Chunks['compiles']): Model {
     compileById: new Map(compiles.map((compile) => [compile.id, compile])),
     frames: readFrames(chunk.frame),
   };
-}
-
-let model: Model | undefined;
+});
 
 export async function loadModel(): Promise<Model> {
   const [index, compiles] = await Promise.all([load('index'), load('compiles')]);
-  return (model ??= build(index, compiles));
+  return modelOf(index, compiles);
 }
 
 // Loads the data of most pages in idle time, unless the run is so large that this would delay requested data. Returns whether it did.
@@ -238,7 +237,10 @@ export async function loadAhead(model: Model): Promise<boolean> {
 }
 
 export function useModel(): Pending<Model> {
-  return useAsync('model', loadModel, () => model);
+  return useAsync('model', loadModel, () => {
+    const [index, compiles] = [loaded('index'), loaded('compiles')];
+    return index && compiles && modelOf(index, compiles);
+  });
 }
 
 // The chunk that holds item `id` of a kind whose chunks begin at the index's blocks.

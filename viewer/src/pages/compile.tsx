@@ -1,5 +1,6 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { compileArtifacts, type Artifact } from '../data/artifact';
+import { markOf } from '../data/changes';
 import { load, useChunk } from '../data/chunks';
 import { readFrames, rowsWhere, useBlock, type Compile, type Model } from '../data/model';
 import { bytes, count, duration, plural, shorten, utc } from '../lib/format';
@@ -116,6 +117,7 @@ function recordRows(compile: Compile, artifacts: Artifact[], current: Artifact |
       link: href(['compile', compile.id], { record: artifact.recordId }),
       isQuiet: !artifact.text,
       isCurrent: artifact === current,
+      mark: markOf('compile.record', artifact.recordId),
     });
   }
   return rows;

@@ -1,5 +1,7 @@
 import { useMemo } from 'preact/hooks';
+import { markOf } from '../data/changes';
 import { useChunk } from '../data/chunks';
+import { isFollowing } from '../data/live';
 import { filterCompiles } from '../data/compile_filter';
 import { loadBlock, type Compile, type Model } from '../data/model';
 import { count, duration, place, plural, shorten, wholePlace } from '../lib/format';
@@ -60,7 +62,7 @@ function CompileTable({ model, route }: { model: Model; route: Route }) {
             rowKey={(c) => c.id}
             rowHref={(c) => href(['compile', c.id])}
             onPress={(c) => void loadBlock('compile', c.id).catch(() => undefined)}
-            rowClass={(c) => (c.status === 'failed' || c.status === 'unfinished' ? 'row-bad' : '')}
+            rowClass={(c) => `${c.status === 'failed' || (c.status === 'unfinished' && !isFollowing()) ? 'row-bad' : ''} ${markOf('compiles.compile', c.id) ?? ''}`}
             sort={sort}
             onSort={(value) => setQuery({ sort: value })}
             height={rows.length > 20 ? 'calc(100vh - 160px)' : undefined}

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { markOf } from '../data/changes';
 import { load } from '../data/chunks';
 import type { Model } from '../data/model';
 import { parseFilter } from '../lib/filter';
@@ -41,7 +42,7 @@ function useEntries(model: Model): { entries: Entry[]; done: boolean; error?: st
         for (let block = Math.floor(first / blockRows); block <= Math.floor(last / blockRows) && current; block++) {
           const { import_log: t } = await load('import_log', block);
           t.id.forEach((id, i) => entries.push({ id: id!, file: paths.get(t.log_file_id[i]) ?? '', line: t.line[i], offset: t.byte_offset[i], lines: t.line_count[i] ?? 0, severity: t.severity[i] ?? '', code: t.code[i] ?? '', message: t.message[i] ?? '', advice: t.advice[i] ?? '', text: t.text[i] }));
-          if (current) setState({ entries: entries.slice(), done: false });
+          if (current) setState((old) => (old.done ? old : { entries: entries.slice(), done: false }));
         }
       }
       if (current) setState({ entries, done: true });
@@ -101,6 +102,7 @@ export function ImportLogPage({ model, route }: { model: Model; route: Route }) 
         rows={rows}
         columns={columns}
         rowKey={(row) => row.id}
+        rowClass={(row) => markOf('import_log.import_log', row.id) ?? ''}
         selected={selected || null}
         onSelect={(row) => setQuery({ row: row.id }, true)}
         height={`min(${(rows.length + 1.4) * 26}px, calc(100vh - ${open ? 420 : 170}px))`}

@@ -1,5 +1,7 @@
 import { useMemo } from 'preact/hooks';
-import { isServed, useChunk } from '../data/chunks';
+import { markOf } from '../data/changes';
+import { isLive, isServed, useChunk } from '../data/chunks';
+import { isFollowing } from '../data/live';
 import type { CacheState, Compile, Model, Process } from '../data/model';
 import { cacheStates } from '../data/model';
 import { caveatsOf, holdsText, isMeasured, profilesOf, type Profile } from '../data/profiles';
@@ -8,6 +10,7 @@ import { href } from '../route';
 import { CacheTag, Section, Waiting, cacheNames } from '../ui/bits';
 import { CompileChart } from '../ui/compile_chart';
 import { CopyButton, Findings } from '../ui/findings';
+import { RanksNow } from '../ui/live_bar';
 import { Grid, type Column } from '../ui/virtual';
 
 function Fact({ name, value, link, tone, hint }: { name: string; value: string; link?: string; tone?: string; hint?: string }) {
@@ -61,7 +64,7 @@ function Facts({ model }: { model: Model }) {
       <Fact name={perProcess.size > 1 ? 'compile time, slowest process' : 'compile time'} value={slowest > 0 ? duration(slowest) : compiles.length > 0 ? 'unknown' : '–'} hint={time ? `${utc(model.originUs + time[0])} and ${duration(time[1] - time[0])} on` : undefined} />
       <Fact name="compiles" value={count(compiles.length)} link={href(['compiles'])} />
       <Fact name="failed" value={count(failed)} link={href(['compiles'], { q: 'status:failed' })} tone={failed > 0 ? 'bad' : ''} />
-      {unfinished > 0 && <Fact name="did not finish" value={count(unfinished)} link={href(['compiles'], { q: 'status:unfinished' })} tone="bad" />}
+      {unfinished > 0 && <Fact name={isFollowing() ? 'not finished by now' : 'did not finish'} value={count(unfinished)} link={href(['compiles'], { q: 'status:unfinished' })} tone={isFollowing() ? '' : 'bad'} />}
       <Fact name="graph breaks" value={count(counts.get('graph_breaks'))} link={href(['compiles'], { tab: 'breaks' })} tone={counts.get('graph_breaks') ? 'warn' : ''} />
       <Fact name="recompiles" value={count(counts.get('recompiles'))} link={href(['compiles'], { tab: 'recompiles' })} tone={counts.get('recompiles') ? 'warn' : ''} />
       <Fact name={all > 0 ? `cache hit rate (${plural(all, 'lookup')})` : 'cache hit rate'} value={all > 0 ? `${Math.round((100 * hits) / all)} %` : '–'} link={href(['ranks'], { tab: 'cache' })} hint={cacheStates.map((state) => `${cacheNames[state]} ${lookups[state] ?? 0}`).join(', ')} />
@@ -128,7 +131,7 @@ function Processes({ model }: { model: Model }) {
       { key: 'log', title: 'Log', width: 'minmax(90px, 1.4fr)', cell: (process) => <span class="tail" title={process.file}><bdi>{baseName(process.file)}</bdi></span> },
     ];
   }, [model]);
-  return <Grid label="Processes" rows={model.processes} columns={columns} rowKey={(process) => process.id} rowHref={(process) => href(['process', process.id])} height={`${Math.min(model.processes.length, 16) * 26 + 30}px`} empty="No log was read." />;
+  return <Grid label="Processes" rows={model.processes} columns={columns} rowKey={(process) => process.id} rowHref={(process) => href(['process', process.id])} rowClass={(process) => markOf('index.process', process.id) ?? ''} height={`${Math.min(model.processes.length, 16) * 26 + 30}px`} empty="No log was read." />;
 }
 
 function Profiles({ model }: { model: Model }) {
@@ -156,6 +159,7 @@ export function OverviewPage({ model }: { model: Model }) {
     <div class="page">
       <h1 class="unseen">Overview</h1>
       <Facts model={model} />
+      <RanksNow />
       <AttentionList model={model} />
       <Section
         title="Compiles over time"
@@ -180,7 +184,7 @@ export function OverviewPage({ model }: { model: Model }) {
             <Processes model={model} />
           </Section>
           <p class="quiet small">
-            Read by tlparse {model.index.run.tool_version[run]} at {model.index.run.created_at[run]} from {plural(model.index.log_file.rows, 'file')},{' '}
+            {isLive ? 'Followed' : 'Read'} by tlparse {model.index.run.tool_version[run]} {isLive ? 'since' : 'at'} {model.index.run.created_at[run]} from {plural(model.index.log_file.rows, 'file')},{' '}
             {bytes(model.counts.get('bytes'))}.{' '}
             {isServed ? (
               'Every table here is a query on the database: see SQL.'

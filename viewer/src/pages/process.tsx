@@ -1,3 +1,4 @@
+import { markOf } from '../data/changes';
 import { useChunk } from '../data/chunks';
 import { processArtifacts } from '../data/artifact';
 import { chunkOfProcess, type Model } from '../data/model';
@@ -44,6 +45,7 @@ export function ProcessPage({ model, route, id }: { model: Model; route: Route; 
                     note: artifact.text ? bytes(artifact.text.sizeBytes) : '',
                     link: href(['process', id], { record: artifact.recordId }),
                     isCurrent: artifact === current,
+                    mark: markOf('process.record', artifact.recordId),
                   }))}
                 />
               </nav>

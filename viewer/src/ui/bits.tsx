@@ -1,6 +1,7 @@
 // Small pieces that every page uses.
 import type { ComponentChildren } from 'preact';
 import type { Pending } from '../data/chunks';
+import { isFollowing } from '../data/live';
 import type { CacheState, Compile, Frame } from '../data/model';
 import { duration, percent, place, wholePlace } from '../lib/format';
 import { href } from '../route';
@@ -16,8 +17,9 @@ const statusWords: Record<string, string> = {
 };
 
 export function Status({ status }: { status: string }) {
+  const isOpen = status === 'unfinished' && isFollowing();
   return (
-    <span class={`tag status-${status}`} title={statusWords[status]}>
+    <span class={`tag status-${isOpen ? 'open' : status}`} title={isOpen ? 'compile has not finished by now' : statusWords[status]}>
       {status}
     </span>
   );

@@ -1,5 +1,6 @@
 // All compiles over time: a lane per process, a bar per compile, its phases as colours.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { isFollowing } from '../data/live';
 import type { Compile, Model } from '../data/model';
 import { duration } from '../lib/format';
 import { go, href } from '../route';
@@ -50,6 +51,8 @@ export function CompileChart({ model }: { model: Model }) {
     const busy = new Set(model.compiles.map((compile) => compile.processId));
     // Whose log ends inside a compile, or whose last compile failed, comes first: so it is always drawn.
     const rows = model.processes.filter((process) => busy.has(process.id));
+    // While the job goes, lanes stay where they are.
+    if (isFollowing()) return rows.slice(0, maxLanes);
     return [...rows.filter((process) => process.end), ...rows.filter((process) => !process.end)].slice(0, maxLanes);
   }, [model]);
   const lanes = useMemo(() => new Map(shown.map((process, i) => [process.id, i])), [shown]);
@@ -121,7 +124,7 @@ export function CompileChart({ model }: { model: Model }) {
         <div class="tooltip" style={{ left: `${Math.min(hover.x + 8, Math.max(0, width - 330))}px`, top: `${hover.y + 4}px` }}>
           <b>{hover.bar.compile.title}</b> {hover.bar.compile.function} {hover.bar.isBackward ? '(backward)' : ''}
           <br />
-          {model.processById.get(hover.bar.compile.processId)?.name}, {hover.bar.end ? `the log ends inside ${hover.bar.end}` : `${duration(hover.bar.to - hover.bar.from)}, ${hover.bar.compile.status}`}
+          {model.processById.get(hover.bar.compile.processId)?.name}, {hover.bar.end ? `${isFollowing() ? 'by now inside' : 'the log ends inside'} ${hover.bar.end}` : `${duration(hover.bar.to - hover.bar.from)}, ${hover.bar.compile.status}`}
         </div>
       )}
       <div class="legend">
@@ -133,7 +136,7 @@ export function CompileChart({ model }: { model: Model }) {
         <span>
           <i class="swatch swatch-failed" /> failed
         </span>
-        {bars.some((bar) => bar.end) && <span>hatched: the log ends inside it</span>}
+        {bars.some((bar) => bar.end) && <span>hatched: {isFollowing() ? 'not finished by now' : 'the log ends inside it'}</span>}
         {model.processes.length > shown.length && <span>{shown.length} of {model.processes.length} processes are drawn; see Timeline for all</span>}
       </div>
     </div>
@@ -181,7 +184,7 @@ function drawOpenBar(context: CanvasRenderingContext2D, bar: Bar, x: number, y: 
   context.fillStyle = color;
   context.fillRect(x, y, 2, high);
   context.restore();
-  const text = `log ends in ${bar.end}`.slice(0, 60);
+  const text = `${isFollowing() ? 'now in' : 'log ends in'} ${bar.end}`.slice(0, 60);
   const room = context.measureText(text).width;
   const behind = x + wide + 4;
   if (behind + room >= width) return; // other bars may be in front of it; the tooltip and the finding say it

@@ -1,6 +1,8 @@
 // The findings, as `tlparse findings` prints them: title, place, suggestion, evidence.
 import { useMemo, useState } from 'preact/hooks';
+import { markOf } from '../data/changes';
 import type { Chunks } from '../data/chunks';
+import { isFollowing } from '../data/live';
 import type { Compile, Model } from '../data/model';
 import { plural, shorten, utc } from '../lib/format';
 import { href } from '../route';
@@ -45,10 +47,11 @@ const tabNames: Record<string, string> = { cache: 'cache states', collectives: '
 function Finding({ model, t, row, evidence }: { model: Model; t: Table; row: number; evidence: number[] }) {
   const compiles = useMemo(() => compilesOf(model, t, row), [model, t, row]);
   const [page, query] = tabOf[t.kind[row] ?? ''] ?? ['', {}];
+  const mark = markOf('findings.finding', t.id[row] ?? '');
   return (
-    <li class={`finding ${t.severity[row]}`}>
+    <li class={`finding ${t.severity[row]} ${mark ?? ''}`}>
       <p class="finding-title">
-        <span class={`tag severity-${t.severity[row]}`}>{t.severity[row]}</span> <b>{shorten(t.title[row] ?? '', 1000)}</b>
+        <span class={`tag severity-${t.severity[row]}`}>{t.severity[row]}</span> {mark && <span class="tag mark">{mark}</span>} <b>{shorten(t.title[row] ?? '', 1000)}</b>
       </p>
       {t.file[row] && (
         <p>
@@ -126,10 +129,10 @@ export function Findings({ model, findings }: { model: Model; findings: Chunks['
           Of launch {findings.answer.launch[0]}, the latest of {launches}; an earlier one that ended otherwise has a note below. All about it: <code>tlparse findings trace.db --launch 1</code>.
         </p>
       )}
-      {tops.length === 0 && <p class="quiet">No findings: no compile failed or stopped, and nothing sets ranks apart.</p>}
+      {tops.length === 0 && <p class="quiet">{isFollowing() ? 'No findings by now. What only the end of the logs can show (who stopped first, who lacks compiles) is reported at the end.' : 'No findings: no compile failed or stopped, and nothing sets ranks apart.'}</p>}
       <ul class="findings">
         {(all ? tops : tops.slice(0, most)).map((row) => (
-          <Finding model={model} t={t} row={row} evidence={evidenceOf.get(row) ?? []} />
+          <Finding key={`${t.id[row]} ${t.launch[row]}`} model={model} t={t} row={row} evidence={evidenceOf.get(row) ?? []} />
         ))}
       </ul>
       {tops.length > most && (

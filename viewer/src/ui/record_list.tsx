@@ -9,6 +9,7 @@ export interface RecordRow {
   link?: string; // none: the head of the rows below
   isQuiet?: boolean;
   isCurrent?: boolean;
+  mark?: string;
 }
 
 const rowHeight = 20;
@@ -35,7 +36,7 @@ export function RecordList({ rows }: { rows: RecordRow[] }) {
   return (
     <ol class="records" ref={list} style={{ paddingTop: `${first * rowHeight}px`, paddingBottom: `${(rows.length - last) * rowHeight}px` }}>
       {rows.slice(first, last).map((row, i) => (
-        <li key={row.key} class={row.link ? undefined : 'record-group'} aria-setsize={rows.length} aria-posinset={first + i + 1}>
+        <li key={row.key} class={row.link ? row.mark : 'record-group'} aria-setsize={rows.length} aria-posinset={first + i + 1}>
           {row.link ? (
             <a href={row.link} aria-current={row.isCurrent ? 'true' : undefined}>
               <span class={`record-title ${row.isQuiet ? 'no-text' : ''}`}>{row.title}</span>

@@ -1,5 +1,6 @@
 // Two sequences side by side, aligned, with the first difference marked.
 import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { isLive } from '../data/chunks';
 import type { Process } from '../data/model';
 import type { SequenceClass } from '../data/ranks';
 import { diff } from '../lib/diff';
@@ -31,7 +32,7 @@ export function Sequences({ classes, what, route, empty }: { classes: SequenceCl
   const seen = useWindow(box, 22, rows.length);
   useEffect(() => {
     if (box.current && first > 0) box.current.scrollTop = Math.max(0, (first - 6) * 22);
-  }, [rows]);
+  }, isLive ? [route.query.get('a'), route.query.get('b'), rows.length > 0] : [rows]);
   if (classes.length === 0) return <Empty>{empty}</Empty>;
   const drawn = [];
   for (let i = seen.first; i < seen.last; i++) {

@@ -1,6 +1,7 @@
 // Lists that draw only visible rows: a list of 100,000 rows costs as much as one of fifty.
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { epochNow, isLive } from '../data/chunks';
 import { whenIdle } from '../lib/schedule';
 import { go } from '../route';
 
@@ -156,7 +157,8 @@ const GridRow = memo(({ id, row, at, isActive, classes, columns }: GridRowProps)
 export function Grid<Row>(props: GridProps<Row>) {
   const { rows, columns } = props;
   const box = useRef<HTMLDivElement>(null);
-  const rowAt = useTurn(rows, atOnce);
+  const turned = useTurn(rows, atOnce);
+  const rowAt = isLive ? (i: number) => rows[i] : turned;
   const drawn = useWindow(box, rowHeight, rows.length, { most: atFirst });
   const [active, setActive] = useState(-1);
   const id = useRef(`grid-${Math.random().toString(36).slice(2)}`).current;
@@ -177,6 +179,26 @@ export function Grid<Row>(props: GridProps<Row>) {
       reveal(at);
     }
   }, [props.selected]);
+
+  // Behind a refresh one looks at the same rows, and the same row is active, though others came above them.
+  const before = useRef({ epoch: epochNow(), rows });
+  useLayoutEffect(() => {
+    const old = before.current;
+    before.current = { epoch: epochNow(), rows };
+    if (old.epoch === before.current.epoch || old.rows === rows) return;
+    const places = new Map(rows.map((row, i) => [props.rowKey(row), i]));
+    const placeOf = (i: number) => (old.rows[i] === undefined ? undefined : places.get(props.rowKey(old.rows[i])));
+    if (active >= 0) setActive(placeOf(active) ?? -1);
+    const element = box.current;
+    if (!element || element.scrollTop < rowHeight) return; // at the top one looks at what comes first
+    const first = Math.floor(element.scrollTop / rowHeight);
+    for (let i = first; i < first + atOnce; i++) {
+      const now = placeOf(i);
+      if (now === undefined) continue;
+      if (now !== i) element.scrollTop += (now - i) * rowHeight;
+      return;
+    }
+  }, [rows]);
 
   const open = (row: Row) => {
     props.onSelect?.(row);

@@ -18,9 +18,11 @@
 
 namespace tlparse {
 
-// As FindFindings; `ranks` is the answer for the same run and launch.
+// As FindFindings and FindLiveFindings; `ranks` is the answer for the same run and launch.
 Result<std::vector<Finding>> FindFindings(Database& database, const FindingsOptions& options,
                                           const RanksAnswer& ranks);
+Result<std::vector<Finding>> FindLiveFindings(Database& database, const FindingsOptions& options,
+                                              const RanksAnswer& ranks, const LiveJob& live);
 
 struct FindingContext {
   Database& database;

@@ -180,4 +180,9 @@ Result<std::vector<Finding>> FindLiveFindings(Database& database, const Findings
   return Find(database, options, &live);
 }
 
+Result<std::vector<Finding>> FindLiveFindings(Database& database, const FindingsOptions& options,
+                                              const RanksAnswer& ranks, const LiveJob& live) {
+  return Find(database, options, ranks, &live);
+}
+
 }  // namespace tlparse

@@ -94,7 +94,7 @@ Result<std::string> ViewerData::Chunk(std::string_view name) {
   const std::string_view part =
       slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
   if (stem == "text" && IsHexPrefix(part)) return TextChunk(part);
-  if (name == "findings") return FindingsChunk(*database_, run_id_, origin_us_);
+  if (name == "findings") return FindingsChunk(*database_, run_id_, origin_us_, watched_);
   if (name == "collectives") return CollectivesChunk(*database_, run_id_, origin_us_);
   if (stem == "cost" || stem == "slices") return ProfileChunk(name, part);
   const auto specs = ViewerChunkSpecs();

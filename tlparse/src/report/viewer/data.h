@@ -34,6 +34,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "report/live_state.h"
 #include "report/viewer/chunk.h"
 #include "report/viewer/tables.h"
 #include "store/database.h"
@@ -73,6 +74,9 @@ class ViewerData {
   // What a static page has: every chunk name but those of texts.
   Result<std::vector<std::string>> ChunkNames();
 
+  // Findings are those of a job that is watched.
+  void set_watched(WatchedJob job) { watched_ = std::move(job); }
+
   std::int64_t run_id() const { return run_id_; }
   const ViewerLayout& layout() const { return *layout_; }
   void set_layout(ViewerLayout layout) {
@@ -93,6 +97,7 @@ class ViewerData {
 
   Database* database_;
   std::int64_t run_id_;
+  std::optional<WatchedJob> watched_;
   std::int64_t origin_us_ = 0;  // times in chunks count from here
   std::shared_ptr<const ViewerLayout> layout_;
   // Processes whose records are contiguous, by id. Those that were added later are not included.

@@ -128,12 +128,15 @@ void AddSlots(const Job* job, ChunkWriter& writer) {
 
 }  // namespace
 
-Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::int64_t origin_us) {
+Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::int64_t origin_us,
+                                  const std::optional<WatchedJob>& watched) {
   FindingsOptions options;
   ASSIGN_OR_RETURN(options.run,
                    database.QueryText(fmt::format("SELECT name FROM run WHERE id = {}", run_id)));
+  if (watched) options.world_size = watched->world_size;
   RanksOptions ranks_options;
   ranks_options.run = options.run;
+  ranks_options.world_size = options.world_size;
   RanksAnswer answer;
   std::vector<Finding> findings;
   auto analyzed = AnalyzeRanks(database, ranks_options);
@@ -141,7 +144,9 @@ Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::
     return tl::unexpected<Error>(std::move(analyzed).error());
   if (analyzed) {
     answer = std::move(*analyzed);
-    ASSIGN_OR_RETURN(findings, FindFindings(database, options, answer));
+    ASSIGN_OR_RETURN(findings, watched && watched->live
+                                   ? FindLiveFindings(database, options, answer, *watched->live)
+                                   : FindFindings(database, options, answer));
   }
   const std::int64_t launch = analyzed ? answer.job().launch() : 1;
   ASSIGN_OR_RETURN(const std::vector<Launch> launches, LoadLaunches(database, run_id));

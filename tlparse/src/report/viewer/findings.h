@@ -3,15 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "report/live_state.h"
 #include "store/database.h"
 
 namespace tlparse {
 
 // JSON, schemas/json/viewer/findings.schema.json. A run without compiles has empty tables. Times
-// count from `origin_us`.
-Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::int64_t origin_us);
+// count from `origin_us`. `watched`: the run is of a job that is watched.
+Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::int64_t origin_us,
+                                  const std::optional<WatchedJob>& watched);
 
 }  // namespace tlparse

@@ -1,0 +1,48 @@
+// The page of `tlparse watch --serve`: a server beside the watch, which tells it what has changed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "report/live_state.h"
+#include "report/server.h"
+
+namespace tlparse {
+
+// "", "PORT", "HOST" or "HOST:PORT", an IPv6 address in brackets; kUsage with what is wrong.
+Result<ServerOptions> ParseServeAddress(const std::string& text);
+
+class WatchPage {
+ public:
+  // Serves from now on, in threads of its own that take no signals. Without a port in `address` the
+  // usual one, or any if that is taken. The database holds the run.
+  static Result<std::unique_ptr<WatchPage>> Start(const std::string& address,
+                                                  const std::string& source,
+                                                  const std::string& database_path,
+                                                  std::int64_t run_id);
+  ~WatchPage();
+  WatchPage(const WatchPage&) = delete;  // a thread refers to it
+  WatchPage& operator=(const WatchPage&) = delete;
+
+  LiveState& state() { return *state_; }
+  std::string url() const { return server_->url(); }
+  // Lets go of the database, so that it can become one file.
+  void BeginEnd();
+  // The database is whole; open pages load it a last time and say why the watch ended and what
+  // stays. `index`: the page of the report, empty if there is none.
+  void End(const std::string& why, const std::string& index);
+
+ private:
+  WatchPage() = default;
+  std::string database_path_;
+  std::unique_ptr<LiveState> state_;
+  std::unique_ptr<ViewerServer> server_;
+  std::thread thread_;
+};
+
+}  // namespace tlparse

@@ -1,0 +1,88 @@
+// What a watch tells its page: how far the database is, and where the ranks stand. Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/findings/live.h"
+
+namespace tlparse {
+
+// What answers about a job need beside the database.
+struct WatchedJob {
+  std::optional<LiveJob> live;             // nothing: the job is shown as one that has ended
+  std::optional<std::int64_t> world_size;  // how many ranks there should be
+};
+
+class LiveState {
+ public:
+  struct Job {
+    std::int64_t run_id = 0;
+    std::string run_uuid;
+    std::string source;    // what is watched
+    std::string database;  // its path
+  };
+  explicit LiveState(Job job);
+
+  // The logs were looked at; `has_changed`: rows were committed.
+  void SetLooked(bool has_changed);
+  // Where the ranks stand, a line for those at the same place; `findings` is another text where
+  // they are others or say something else.
+  void SetView(std::vector<std::string> lines, WatchedJob job, const std::string& findings);
+  // The watch has ended; the database is being completed.
+  void SetEnding();
+  // The database is complete. `text`: what stays, in one or two sentences.
+  void SetEnd(const std::string& text);
+  // Returns when each page that asked lately knows of the end, or after a few seconds.
+  void WaitUntilEndIsKnown();
+  // No question waits any longer.
+  void Stop();
+
+  // The state as JSON (schemas/json/viewer/live.schema.json). Waits a moment for one whose sequence
+  // is not `after`, if few others wait. `page` names the asking page.
+  std::string Wait(std::int64_t after, const std::string& page);
+  // A page that loads data is there, though it asks nothing.
+  void Note(const std::string& page);
+
+  std::int64_t revision() const;
+  std::int64_t looked_at_us() const;
+  WatchedJob watched() const;
+  std::int64_t run_id() const { return job_.run_id; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Page {
+    Clock::time_point asked;
+    bool knows_end = false;
+  };
+  enum class Phase : std::uint8_t { kFollowing, kEnding, kEnded };
+  void Change();
+  Page& PageOf(const std::string& name);
+  std::string Json() const;
+
+  const Job job_;
+  const std::string process_;  // another for each start of the program
+  mutable std::mutex mutex_;   // guards all below
+  std::condition_variable changed_, told_;
+  std::int64_t sequence_ = 1;  // of this state: every change makes it larger
+  std::int64_t revision_ = 1;  // of the database
+  std::int64_t view_ = 1;      // of the findings
+  Phase phase_ = Phase::kFollowing;
+  std::int64_t looked_at_us_ = 0, lines_at_us_ = 0;  // since the epoch
+  std::vector<std::string> lines_;
+  WatchedJob watched_;
+  std::string findings_, end_;
+  std::map<std::string, Page> pages_;
+  std::size_t waiting_ = 0;
+  bool is_stopped_ = false;
+};
+
+}  // namespace tlparse
