@@ -92,6 +92,7 @@ class OnATerminal(Watching):
         self.screen = Screen(columns, rows)
         self.text = ""
         self.bytes = b""
+        self.has_ended = False
 
     def resize(self, columns, rows):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -114,9 +115,12 @@ class OnATerminal(Watching):
         end = self.bytes.rfind(b"\n") + 1  # characters of several bytes may be cut
         text, self.bytes = self.bytes[:end].decode(), self.bytes[end:]
         self.text += text
-        self.screen.write(text)
+        if not self.has_ended:
+            self.screen.write(text)
 
     def finish(self):
+        """What is shown last stays in whole lines, however wide."""
+        self.has_ended = True
         self.process.send_signal(signal.SIGINT)
         deadline = time.monotonic() + LIMIT_S
         while self.process.poll() is None and time.monotonic() < deadline:

@@ -246,8 +246,8 @@ function App() {
         <SearchBox />
         {model.value && <RunName model={model.value} />}
         <ThemeButton />
+        <LiveBar />
       </header>
-      <LiveBar />
       <main id="content" ref={main} tabIndex={-1}>
         <Waiting pending={model}>{(value) => <Page model={value} route={route} />}</Waiting>
       </main>
