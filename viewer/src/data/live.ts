@@ -75,7 +75,7 @@ let pauseMs = leastPauseMs;
 // Has what is shown replaced if it is out of date, but not more often than the page can follow.
 async function follow(answer: LiveAnswer, isBack: boolean): Promise<void> {
   const isOld = isBack || shownState()?.revision !== answer.revision;
-  const isOldView = answer.view !== shownView && Date.now() - refreshedAtMs > 5 * leastPauseMs;
+  const isOldView = answer.view !== shownView && Date.now() - refreshedAtMs > 2 * leastPauseMs;
   const isUnseen = document.visibilityState !== 'visible' && answer.phase !== 'ended';
   if (isUnseen || answer.phase === 'ending' || (!isOld && !isOldView)) return;
   const wait = refreshedAtMs + pauseMs - Date.now();
