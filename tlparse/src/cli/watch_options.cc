@@ -45,16 +45,16 @@ Result<void> Check(const std::optional<std::string>& until_idle,
 std::optional<int> ParseWatchOptions(std::span<const std::string> arguments,
                                      WatchOptions& options) {
   Arguments app(
-      "Ingest the logs of a job while it runs, and show where its ranks stand and what is wrong. "
-      "Ctrl+C ends it; then the report is written. Ended in any other way, it leaves a sound "
-      "database that the next watch goes on with. A job of which no log has grown for an hour (by "
-      "the times of its files, and by its last records until it grows) is shown as one that has "
-      "ended; it counts as running again when a log grows.",
+      "Ingest the logs of a job while it runs, and show the state of its ranks and the findings. "
+      "Ctrl+C ends it; then the report is written. If it ends in any other way, the database is "
+      "consistent and the next watch continues with it. A job of which no log has grown for an "
+      "hour (by the times of its files, and by its last records until it grows) is shown as one "
+      "that has ended; it counts as running again when a log grows.",
       "watch");
   std::optional<std::string> until_idle;
   std::vector<std::string> alerts;
   app.Add("directory", options.input,
-          "the job's TORCH_TRACE directory; may be empty by now. '-': standard input, as 'ssh host "
+          "the job's TORCH_TRACE directory; may still be empty. '-': standard input, as 'ssh host "
           "tail -n +1 -f …' writes it: a line '==> name <==' switches the file")
       .Required();
   app.Add("-o,--output", options.output, "output directory").ShowDefault();
@@ -62,15 +62,14 @@ std::optional<int> ParseWatchOptions(std::span<const std::string> arguments,
            "replace the output directory, if an earlier tlparse wrote it");
   app.Add("--db", options.database, "write this database, and no report");
   app.Add("--run", options.run, "name of the run in the database (default: the directory)");
-  app.Flag("--once", options.once, "show what is there, and end");
+  app.Flag("--once", options.once, "show the current state, and end");
   app.Flag("--json", options.json, "one JSON object a line for each change");
   app.Add("--until-idle", until_idle,
-          "end when no log has grown for so long, as in 60s; exit with 1 if a finding of severity "
-          "error is open");
-  app.Add(
-         "--alert", alerts,
-         "run the command of --exec once for each finding of this kind that has stood for so long, "
-         "as in 'stuck>300s'")
+          "end when no log has grown for this long, as in 60s; exit with 1 if a finding of "
+          "severity error is open");
+  app.Add("--alert", alerts,
+          "run the command of --exec once for each finding of this kind that has been open for "
+          "this long, as in 'stuck>300s'")
       .OneValueEach();
   app.Add("--exec", options.command,
           "a command of sh; gets the finding as JSON on standard input, and TLPARSE_FINDING_KIND, "
@@ -80,7 +79,7 @@ std::optional<int> ParseWatchOptions(std::span<const std::string> arguments,
       "serve the page meanwhile, which changes as the job goes; "
       "--serve=ADDRESS as in 0.0.0.0:8577 (default: port 8577 or any that is free, for "
       "this machine only: everyone who can reach it reads everything in the logs)");
-  app.Add("--world-size", options.world_size, "how many ranks there should be").Positive();
+  app.Add("--world-size", options.world_size, "expected number of ranks").Positive();
   AddBudgetArguments(app, options.budget);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (Result<void> checked = Check(until_idle, alerts, options); !checked)

@@ -84,7 +84,7 @@ function Package({ tables, row }: { tables: Tables; row: number }) {
       </p>
       <Rows
         titles={[['Part', false], ['Name', false], ['About', false], ['Bytes', true]]}
-        rows={rowsWhere(p.record_id, m.record_id[row]).map((part) => [p.what[part], <code>{shorten(p.name[part] ?? '', 200)}</code>, shorten(p.about[part] ?? '', 300), p.size_bytes[part] === null ? '' : bytes(p.size_bytes[part])])}
+        rows={rowsWhere(p.record_id, m.record_id[row]!).map((part) => [p.what[part], <code>{shorten(p.name[part] ?? '', 200)}</code>, shorten(p.about[part] ?? '', 300), p.size_bytes[part] === null ? '' : bytes(p.size_bytes[part])])}
       />
     </>
   );
