@@ -9,7 +9,7 @@ using namespace tlparse;  // NOLINT: a test
 
 namespace {
 
-const std::string kOne = RecordText("one"), kTwo = RecordText("two");
+const std::string kOneRecord = RecordText("one"), kOtherRecord = RecordText("two");
 
 constexpr char kTexts[] =
     "SELECT p.content FROM record r JOIN payload p ON p.hash = r.payload_hash ORDER BY r.id";
@@ -30,26 +30,26 @@ TEST_CASE("Others read what each step has committed, with and without a write-ah
           "[follower]") {
   const bool is_on_network = GENERATE(false, true);
   Ingest ingest;
-  const std::string path = ingest.Write("a.log", kOne);
+  const std::string path = ingest.Write("a.log", kOneRecord);
   auto follower = Follower::Open({ingest.database_path, "run", is_on_network});
   REQUIRE(follower);
   REQUIRE((*follower)->Add(Log(path)));
   REQUIRE((*follower)->Step());
   CHECK(std::filesystem::exists(ingest.database_path + "-wal") != is_on_network);
   CHECK(ingest.Rows(kTexts) == Lines{"one"});
-  ingest.Write("a.log", kOne + kTwo);
+  ingest.Write("a.log", kOneRecord + kOtherRecord);
   REQUIRE((*follower)->Step());
   CHECK(ingest.Rows(kTexts) == Lines{"one", "two"});
   CHECK_FALSE(std::filesystem::exists(ingest.database_path + "-journal"));
   REQUIRE((*follower)->Finish());
   CHECK((*follower)->Holds(Log(path)));
-  ingest.Write("a.log", kOne + kTwo + kOne);
+  ingest.Write("a.log", kOneRecord + kOtherRecord + kOneRecord);
   CHECK_FALSE((*follower)->Holds(Log(path)));
 }
 
 TEST_CASE("A smaller size that is seen for less than a second changes nothing", "[follower]") {
   Ingest ingest;
-  const std::string path = ingest.Write("a.log", kOne + kTwo);
+  const std::string path = ingest.Write("a.log", kOneRecord + kOtherRecord);
   PayloadIndex index(ingest.directory.path());
   ReadShared shared{&index, 1, 1, nullptr};
   GrowingLog::Tools tools{shared};
@@ -62,14 +62,14 @@ TEST_CASE("A smaller size that is seen for less than a second changes nothing", 
   }
   CHECK(log.Look(kSecond) == LogChange::kNone);
   // In the same file: the bytes come back
-  std::filesystem::resize_file(path, kOne.size());
+  std::filesystem::resize_file(path, kOneRecord.size());
   CHECK(log.Look(2 * kSecond) == LogChange::kNone);
   CHECK(log.Look(2 * kSecond + 900'000) == LogChange::kNone);
-  std::filesystem::resize_file(path, kOne.size() + kTwo.size());
-  ingest.Write("a.log", kOne + kTwo);
+  std::filesystem::resize_file(path, kOneRecord.size() + kOtherRecord.size());
+  ingest.Write("a.log", kOneRecord + kOtherRecord);
   CHECK(log.Look(3 * kSecond) == LogChange::kNone);
   // They do not
-  std::filesystem::resize_file(path, kOne.size());
+  std::filesystem::resize_file(path, kOneRecord.size());
   CHECK(log.Look(4 * kSecond) == LogChange::kNone);
   CHECK(log.Look(5 * kSecond) == LogChange::kRewritten);
   // Gone

@@ -86,7 +86,7 @@ std::string CountText(const FindingContext& context, const Break& one) {
 }
 
 // "f", "f and g", "f, g and 3 more"
-std::string Functions(const std::vector<std::string>& names) {
+std::string FunctionNames(const std::vector<std::string>& names) {
   if (names.size() < 2) return names.front();
   if (names.size() == 2) return names[0] + " and " + names[1];
   return fmt::format("{}, {} and {} more", names[0], names[1], names.size() - 2);
@@ -101,7 +101,7 @@ void Tell(FindingContext& context, const BreakKey& key, const Break& one) {
   finding.cause = key.cause;
   finding.since_us = one.since_us;
   const bool is_one = one.functions.size() == 1;
-  finding.title = Functions(one.functions);
+  finding.title = FunctionNames(one.functions);
   finding.title += !key.is_skipped ? (is_one ? " breaks the graph" : " break the graph")
                    : is_one        ? " is not compiled, it runs eagerly: graph break"
                                    : " are not compiled, they run eagerly: graph break";
