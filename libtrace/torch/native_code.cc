@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/Version.h>
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <torch/version.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <set>
 #include <sstream>
+#include <tuple>
 #include <vector>
 
 #include "torch/native_code_parts.h"
@@ -120,6 +122,9 @@ std::string GpuArchitectures(const char* library) {
   return found.empty() ? "none" : Join(found);
 }
 
+// Device, inode, size, seconds and nanoseconds of the last change.
+using FileState = std::tuple<dev_t, ino_t, off_t, time_t, long>;
+
 CompilerFile FindCompiler(std::string_view command) {
   const char* const path = std::getenv("PATH");
   std::string found;
@@ -143,19 +148,23 @@ CompilerFile FindCompiler(std::string_view command) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::canonical(found, error);
   if (error) return {};
-  const auto changed = std::filesystem::last_write_time(whole, error);
+  struct stat status {};
+  const bool has_status = ::stat(whole.c_str(), &status) == 0;
+  // A time alone is not enough: files that are replaced within a tick of the clock have the same.
+  const FileState state{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                        status.st_mtim.tv_nsec};
   // A megabyte; hashed once while it stays as it is.
   static std::mutex mutex;
-  static std::map<std::string, std::pair<std::filesystem::file_time_type, CompilerFile>> known;
+  static std::map<std::string, std::pair<FileState, CompilerFile>> known;
   const std::lock_guard lock(mutex);
   if (const auto one = known.find(whole.string());
-      !error && one != known.end() && one->second.first == changed)
+      has_status && one != known.end() && one->second.first == state)
     return one->second.second;
   std::ifstream file(whole, std::ios::binary);
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   CompilerFile compiler{whole.string(),
                         CacheKeyBuilder("").AddContent("compiler", "", content).Build().text};
-  known[whole.string()] = {changed, compiler};
+  known[whole.string()] = {state, compiler};
   return compiler;
 }
 
