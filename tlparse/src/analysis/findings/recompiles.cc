@@ -52,11 +52,11 @@ Function& Of(const FindingContext& context, const JobCompile& compile, Functions
   const std::string& name = context.FunctionOf(compile);
   // Without a name the label's frame distinguishes functions.
   const std::string& label = context.job.string(compile.label_id);
+  const std::string shown_name = name.empty() ? "frame " + label.substr(0, label.rfind('/')) : name;
   const std::string file =
       compile.file_id < 0 ? std::string() : context.job.string(compile.file_id);
-  Function& function =
-      functions[{name.empty() ? label.substr(0, label.rfind('/')) : name, file, compile.line}];
-  function.name = name.empty() ? label.substr(0, label.rfind('/')) : name;
+  Function& function = functions[{shown_name, file, compile.line}];
+  function.name = shown_name;
   function.file = file;
   function.line = compile.line;
   return function;
