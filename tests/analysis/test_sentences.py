@@ -306,6 +306,21 @@ class RanksAnswer(SentenceTest):
         return self.ingest(folder, name="halves")
 
 
+class SlowestRank(SentenceTest):
+    def test_a_rank_with_an_unfinished_compile_has_no_total_to_compare_with(self):
+        database = self.ingest(os.path.join(LOGS, "hang_in_compile"), name="hang")
+        totals, open_ranks = {}, set()
+        for row in json.loads(run("history", database, "--json"))["compiles"]:
+            if row["duration_us"] is None:
+                open_ranks.add(row["rank"])
+            else:
+                totals[row["rank"]] = totals.get(row["rank"], 0) + row["duration_us"] + (row["backward_duration_us"] or 0)
+        self.assertEqual(open_ranks, {2})
+        complete = sorted(total for rank, total in totals.items() if rank not in open_ranks)
+        slowest = ask("ranks", database)["slowest"]
+        self.assertAlmostEqual(slowest["median_s"], complete[(len(complete) - 1) // 2] / 1e6, places=3)
+
+
 class OneException(SentenceTest):
     def test_ranks_names_it_once(self):
         aspects = [one for one in self.aspects(self.job("crash_in_compile"))["1"] if one.startswith("failures: ")]

@@ -35,6 +35,11 @@ double CompileSeconds(const JobCompile& compile) {
   return static_cast<double>(compile.duration_us + compile.backward_duration_us) / 1e6;
 }
 
+// A compile that did not finish or has no metrics.
+bool IsTimeUnknown(const JobCompile& compile) {
+  return compile.duration_us + compile.backward_duration_us == 0;
+}
+
 Result<std::string> CodeOf(Database& database, std::int64_t record_id) {
   ASSIGN_OR_RETURN(
       const std::string text,
@@ -269,6 +274,18 @@ double RankFacts::MedianCompileSeconds(const std::vector<RankIndex>& ranks) cons
   return Median(std::move(values));
 }
 
+// A rank with a compile of unknown time has no total to compare with, unless every rank has one.
+double RankFacts::MedianOfComplete() const {
+  std::vector<bool> is_complete(compile_s_.size(), true);
+  for (const JobCompile& compile : job_->compiles())
+    if (compile.slot >= 0 && !compile.is_synthetic && IsTimeUnknown(compile))
+      is_complete[static_cast<std::size_t>(compile.participant)] = false;
+  std::vector<double> values;
+  for (std::size_t rank = 0; rank < compile_s_.size(); ++rank)
+    if (is_complete[rank]) values.push_back(compile_s_[rank]);
+  return Median(values.empty() ? compile_s_ : std::move(values));
+}
+
 // The cache first: a miss among hits alone makes a rank slow.
 std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank,
                                         std::int32_t slot) const {
@@ -296,17 +313,21 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
   SlowestRank result;
   result.rank = static_cast<RankIndex>(slowest - compile_s_.begin());
   result.compile_s = *slowest;
-  result.median_s = Median(compile_s_);
+  result.median_s = MedianOfComplete();
   std::int32_t worst_slot = -1, typical = -1;
   for (std::size_t i = 0; i < job_->slots().size(); ++i) {
     const auto slot = static_cast<std::int32_t>(i);
     const std::int32_t own = job_->CompileOf(result.rank, slot);
-    if (own < 0) continue;
+    if (own < 0 || IsTimeUnknown(job_->compiles()[static_cast<std::size_t>(own)])) continue;
     std::vector<std::pair<double, std::int32_t>> others;
     for (std::size_t rank = 0; rank < compile_s_.size(); ++rank) {
       const std::int32_t other = job_->CompileOf(static_cast<RankIndex>(rank), slot);
-      others.emplace_back(
-          other < 0 ? 0 : CompileSeconds(job_->compiles()[static_cast<std::size_t>(other)]), other);
+      if (other < 0) {
+        others.emplace_back(0, other);
+      } else if (const JobCompile& compile = job_->compiles()[static_cast<std::size_t>(other)];
+                 !IsTimeUnknown(compile)) {
+        others.emplace_back(CompileSeconds(compile), other);
+      }
     }
     const std::size_t middle = (others.size() - 1) / 2;
     std::nth_element(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(middle),

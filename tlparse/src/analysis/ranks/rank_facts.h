@@ -40,6 +40,7 @@ class RankFacts {
   void FindCommonGraphs();
   // Whether the compile failed or did not finish: the rest of its status is compared elsewhere.
   bool IsOutcome(const JobCompile& compile) const;
+  double MedianOfComplete() const;
   Result<void> LoadCodes(Database& database);
   Result<void> LoadEvents(Database& database);
   std::string ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank, std::int32_t slot) const;
