@@ -540,7 +540,7 @@ class Recorded(Watching):
         for name, data in logs.items():
             self.append(name, data[:data.rfind(b"\nV", 0, len(data) - 1) + 1])
         shown = self.tlparse("watch", "logs", "--once", "--db", "once.db").stdout
-        self.assertIn("no log has grown for an hour or longer", shown)
+        self.assertIn("the logs, or their last records, are an hour old or older", shown)
         self.assertIn("ended inside", shown)
         self.assertNotIn(" been inside ", shown)
         process = self.start("--db", "w.db", "--json")

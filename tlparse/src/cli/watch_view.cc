@@ -191,8 +191,9 @@ std::vector<std::string> WatchView::StatusLines() const {
                                 FormatRankRanges(missing)));
   if (texts.empty()) texts.emplace_back("no log yet");
   if (!is_running_)
-    texts.insert(texts.begin(),
-                 "no log has grown for an hour or longer: shown as a job that has ended");
+    texts.insert(
+        texts.begin(),
+        "the logs, or their last records, are an hour old or older: shown as a job that has ended");
   return texts;
 }
 
