@@ -439,7 +439,7 @@ class Ends(Watching):
         self.put("hang_in_compile", 4)
         self.assertEqual(self.start("--db", "w.db", "--json", "--until-idle", "2s").wait(LIMIT_S), 1)
         texts = self.output().splitlines()
-        self.assertEqual({json.loads(text)["event"] for text in texts}, {"status", "finding", "end"})
+        self.assertEqual({json.loads(text)["event"] for text in texts}, {"job", "status", "finding", "end"})
         for text in texts:
             line.validate(json.loads(text))
             if json.loads(text)["event"] == "finding":
@@ -550,6 +550,7 @@ class Recorded(Watching):
             self.append(name, data[data.rfind(b"\nV", 0, len(data) - 1) + 1:])
         self.wait_for("a rank that is stuck", lambda: self.findings("stuck"))
         self.assertEqual(len(self.findings("stopped_first", "settled")), len(self.findings("stopped_first")))
+        self.assertEqual([event["state"] for event in self.events() if event["event"] == "job"], ["ended", "running"])
         self.end(process)
 
 

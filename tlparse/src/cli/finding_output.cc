@@ -19,6 +19,8 @@ Style StyleOf(FindingSeverity severity) {
                                                  : Style::kDim;
 }
 
+}  // namespace
+
 void WriteFinding(JsonWriter& json, const Finding& finding) {
   json.BeginObject().Key("id").String(finding.id).Key("kind").String(Name(finding.kind));
   json.Key("severity").String(Name(finding.severity)).Key("title").String(finding.title);
@@ -44,8 +46,6 @@ void WriteFinding(JsonWriter& json, const Finding& finding) {
   WriteFindings(json, finding.evidence);
   json.Key("query").String(finding.query).EndObject();
 }
-
-}  // namespace
 
 void WriteFindings(JsonWriter& json, const std::vector<Finding>& findings) {
   json.BeginArray();

@@ -9,11 +9,12 @@
 
 namespace tlparse {
 
-// An array of findings, design of schemas/json/answers/finding.schema.json.
+// One finding as an object (schemas/json/answers/finding.schema.json).
+void WriteFinding(JsonWriter& json, const Finding& finding);
+// An array of such objects.
 void WriteFindings(JsonWriter& json, const std::vector<Finding>& findings);
 
 // Prints the findings: severity, title, then place, detail, suggestion, evidence.
-// `with_launch`: the launch is printed for those that are not of launch `launch`.
 void PrintFindings(const std::vector<Finding>& findings);
 
 // The titles of the most urgent ones to standard error, at most `most`, for the end of an ingest.

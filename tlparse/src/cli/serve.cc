@@ -12,23 +12,14 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/fleet_arguments.h"
+#include "cli/listen.h"
 #include "cli/terminal.h"
-#include "cli/usual_port.h"
 #include "fleet/fleet_server.h"
 #include "report/server.h"
 
 namespace tlparse {
 
 namespace {
-
-// `create` makes a server that listens on a port: the usual one if it is free.
-template <typename Create>
-auto Listen(const ServerOptions& options, bool is_port_given, Create create) {
-  if (is_port_given) return create(options.port);
-  auto server = create(kUsualPort);
-  if (server || server.error().code != ErrorCode::kIo) return server;
-  return create(0);
-}
 
 // The path of the database, checked by opening it.
 Result<std::string> FindDatabase(const std::string& path) {
@@ -55,11 +46,11 @@ void RunUntilSignal(Server& server) {
   waiter.join();
 }
 
-int ServeDatabase(const std::string& path, ServerOptions options, bool is_port_given) {
+int ServeDatabase(const std::string& path, ServerOptions options, std::optional<int> port) {
   Result<std::string> database = FindDatabase(path);
   if (!database) return ReportError(database.error());
-  auto server = Listen(options, is_port_given, [&](int port) {
-    options.port = port;
+  auto server = Listen(port, [&](int tried) {
+    options.port = tried;
     return ViewerServer::Create(*database, options);
   });
   if (!server) return ReportError(server.error());
@@ -71,7 +62,7 @@ int ServeDatabase(const std::string& path, ServerOptions options, bool is_port_g
 }
 
 int ServeFleet(const FleetArguments& fleet, const std::string& since, const ServerOptions& viewer,
-               bool is_port_given) {
+               std::optional<int> port) {
   const std::optional<std::int64_t> since_s = ParseSince(since);
   if (!since_s)
     return ReportError(
@@ -79,8 +70,8 @@ int ServeFleet(const FleetArguments& fleet, const std::string& since, const Serv
   const Result<std::vector<ClickHouseOptions>> servers = fleet.Servers();
   if (!servers) return ReportFleetError(servers.error());
   FleetServerOptions options{*servers, std::max<std::int64_t>(0, *since_s / 86400), viewer};
-  auto server = Listen(viewer, is_port_given, [&](int port) {
-    options.viewer.port = port;
+  auto server = Listen(port, [&](int tried) {
+    options.viewer.port = tried;
     return FleetServer::Create(options);
   });
   if (!server) return ReportFleetError(server.error());
@@ -103,7 +94,7 @@ int RunServe(std::span<const std::string> arguments) {
   ServerOptions options;
   FleetArguments fleet;
   app.Add("trace", path, "a trace.db, or an output directory of tlparse (not with --url)");
-  const Arguments::Option port =
+  const Arguments::Option given =
       app.Add("--port", options.port,
               fmt::format("port (default: {}, or any that is free)", kUsualPort))
           .Between(0, 65535);
@@ -117,8 +108,9 @@ int RunServe(std::span<const std::string> arguments) {
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (path.empty() == fleet.urls.empty())
     return ReportError({ErrorCode::kUsage, "serve needs either a database or --url of a fleet"});
-  return path.empty() ? ServeFleet(fleet, since, options, port.WasGiven())
-                      : ServeDatabase(path, options, port.WasGiven());
+  const std::optional<int> port = given.WasGiven() ? std::optional(options.port) : std::nullopt;
+  return path.empty() ? ServeFleet(fleet, since, options, port)
+                      : ServeDatabase(path, options, port);
 }
 
 }  // namespace tlparse

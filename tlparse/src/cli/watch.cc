@@ -36,7 +36,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Each step has costs of its own: few steps, but what is written is in the database within 2 s.
+// Each step costs CPU even if little was written: few steps, but what is written is in the database
+// within 2 s.
 constexpr std::chrono::milliseconds kStep(1000);  // between two looks at the files
 constexpr std::chrono::seconds kLeastSearch(1);   // between two looks for new files
 constexpr std::chrono::seconds kLeastView(2);     // between two looks at the database
@@ -190,7 +191,7 @@ Result<void> Watch::Look(bool is_last) {
   }
   const LiveJob live = Live();
   RETURN_IF_ERROR(view_.Look(*reader_, live));
-  if (page_) view_.Tell(page_->state());
+  if (page_) view_.Publish(page_->state());
   view_.Show(is_last);
   looked_ = Clock::now();
   latest_view_cpu_s_ = CpuSeconds() - cpu_s;

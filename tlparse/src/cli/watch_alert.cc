@@ -1,11 +1,14 @@
 #include "cli/watch_alert.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdio>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +21,7 @@ namespace tlparse {
 
 namespace {
 
-// The text in a file of its own.
+// A file without a name that holds the text; -1 if none can be made.
 int FindingFile(const std::string& json) {
   const int descriptor = memfd_create("finding", MFD_CLOEXEC);
   if (descriptor < 0) return -1;
@@ -55,9 +58,8 @@ Result<WatchAlert> ParseAlert(const std::string& text) {
 
 void RunForFinding(const std::string& command, const Finding& finding) {
   JsonWriter json;
-  WriteFindings(json, {finding});
-  // One object, not a list.
-  const int input = FindingFile(json.text().substr(1, json.text().size() - 2));
+  WriteFinding(json, finding);
+  const int input = FindingFile(json.text());
   std::vector<std::string> own = {fmt::format("{}KIND={}", kPrefix, Name(finding.kind)),
                                   fmt::format("{}ID={}", kPrefix, finding.id),
                                   fmt::format("{}TITLE={}", kPrefix, finding.title)};
@@ -71,10 +73,16 @@ void RunForFinding(const std::string& command, const Finding& finding) {
   char* const arguments[] = {shell.data(), option.data(), text.data(), nullptr};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  if (input >= 0) posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  if (input >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  }
   posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   pid_t child = 0;
-  static_cast<void>(posix_spawn(&child, "/bin/sh", &actions, nullptr, arguments, variables.data()));
+  const int error = posix_spawn(&child, "/bin/sh", &actions, nullptr, arguments, variables.data());
+  if (error != 0)
+    std::fprintf(stderr, "tlparse: --exec: cannot start /bin/sh: %s\n", std::strerror(error));
   posix_spawn_file_actions_destroy(&actions);
   if (input >= 0) close(input);
 }

@@ -16,9 +16,10 @@ struct WatchAlert {
 // "stuck>300s", "stuck"; kUsage with what is wrong.
 Result<WatchAlert> ParseAlert(const std::string& text);
 
-// Starts the command and does not wait for it. Nothing of the finding is part of the command: it
-// comes as JSON by standard input, and by the environment. No other file that is open here is open
-// there.
+// Starts the command in a shell and does not wait for it. The command's text holds nothing of the
+// finding: its JSON is the standard input, its kind, id and title are in TLPARSE_FINDING_KIND, _ID
+// and _TITLE. The command inherits no file but standard output and error. A shell that cannot be
+// started is reported on standard error.
 void RunForFinding(const std::string& command, const Finding& finding);
 
 }  // namespace tlparse

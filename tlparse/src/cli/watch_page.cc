@@ -8,14 +8,15 @@
 #include <csignal>
 #include <utility>
 
-#include "cli/usual_port.h"
+#include "cli/listen.h"
 #include "store/database.h"
 
 namespace tlparse {
 
 namespace {
 
-// Signals end the watch: none may come to a thread of the server, which inherits this mask.
+// Blocks all signals in this thread while it lives. Threads started meanwhile inherit that: a signal
+// that ends the watch must reach its main thread.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -38,31 +39,35 @@ bool ParsePort(std::string_view digits, int& port) {
 
 }  // namespace
 
-Result<ServerOptions> ParseServeAddress(const std::string& text) {
-  ServerOptions options;
-  options.port = kUsualPort;
-  if (text.empty() || ParsePort(text, options.port)) return options;
-  options.port = kUsualPort;
+Result<ServeAddress> ParseServeAddress(const std::string& text) {
+  ServeAddress address;
+  int port = 0;
+  if (ParsePort(text, port)) {
+    address.port = port;
+    return address;
+  }
+  if (text.empty()) return address;
   std::string_view host = text;
   const std::size_t colon = text.rfind(':');
   const bool is_bare_ipv6 = text.front() != '[' && text.find(':') != colon;
   if (colon != std::string::npos && !is_bare_ipv6 && text.back() != ']') {
-    if (!ParsePort(host.substr(colon + 1), options.port))
+    if (!ParsePort(host.substr(colon + 1), port))
       return Fail(ErrorCode::kUsage,
                   fmt::format("--serve '{}': give an address as in 127.0.0.1:8577", text));
+    address.port = port;
     host = host.substr(0, colon);
   }
   if (host.size() > 2 && host.front() == '[' && host.back() == ']')
     host = host.substr(1, host.size() - 2);
-  if (!host.empty()) options.host = host;
-  return options;
+  if (!host.empty()) address.host = host;
+  return address;
 }
 
 Result<std::unique_ptr<WatchPage>> WatchPage::Start(const std::string& address,
                                                     const std::string& source,
                                                     const std::string& database_path,
                                                     std::int64_t run_id) {
-  ASSIGN_OR_RETURN(ServerOptions options, ParseServeAddress(address));
+  ASSIGN_OR_RETURN(const ServeAddress parsed, ParseServeAddress(address));
   std::string uuid;
   {
     ASSIGN_OR_RETURN(Database database, Database::Open(database_path, Database::Mode::kReadOnly));
@@ -72,13 +77,13 @@ Result<std::unique_ptr<WatchPage>> WatchPage::Start(const std::string& address,
   std::unique_ptr<WatchPage> page(new WatchPage);
   page->database_path_ = database_path;
   page->state_ = std::make_unique<LiveState>(LiveState::Job{run_id, uuid, source, database_path});
+  ServerOptions options;
+  if (parsed.host) options.host = *parsed.host;
   options.live = page->state_.get();
-  auto server = ViewerServer::Create(database_path, options);
-  if (!server && server.error().code == ErrorCode::kIo && options.port == kUsualPort &&
-      address.find(std::to_string(kUsualPort)) == std::string::npos) {
-    options.port = 0;
-    server = ViewerServer::Create(database_path, options);
-  }
+  auto server = Listen(parsed.port, [&](int port) {
+    options.port = port;
+    return ViewerServer::Create(database_path, options);
+  });
   if (!server) return tl::unexpected<Error>(std::move(server).error());
   page->server_ = std::move(*server);
   const SignalsBlocked blocked;

@@ -1,4 +1,4 @@
-// The page of `tlparse watch --serve`: a server beside the watch, which tells it what has changed.
+// The page of `tlparse watch --serve`: a server that runs beside the watch and shows its state.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,17 @@
 
 namespace tlparse {
 
+struct ServeAddress {
+  std::optional<std::string> host;
+  std::optional<int> port;
+};
 // "", "PORT", "HOST" or "HOST:PORT", an IPv6 address in brackets; kUsage with what is wrong.
-Result<ServerOptions> ParseServeAddress(const std::string& text);
+Result<ServeAddress> ParseServeAddress(const std::string& text);
 
 class WatchPage {
  public:
-  // Serves from now on, in threads of its own that take no signals. Without a port in `address` the
-  // usual one, or any if that is taken. The database holds the run.
+  // Starts to serve, in threads that block all signals. Without a port in `address`: the usual one,
+  // or any if that is taken. The database must hold the run.
   static Result<std::unique_ptr<WatchPage>> Start(const std::string& address,
                                                   const std::string& source,
                                                   const std::string& database_path,

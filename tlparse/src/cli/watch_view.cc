@@ -197,7 +197,7 @@ std::vector<std::string> WatchView::StatusLines() const {
   return texts;
 }
 
-void WatchView::Tell(LiveState& page) const {
+void WatchView::Publish(LiveState& page) const {
   WatchedJob job;
   job.world_size = options_.world_size;
   if (is_running_) job.live = live_;
@@ -257,6 +257,13 @@ void WatchView::ShowLines(const std::vector<std::string>& lines) {
 }
 
 void WatchView::ShowJson() {
+  if (!status_.rows.empty() && shown_running_ != is_running_) {
+    JsonWriter json;
+    json.BeginObject().Key("event").String("job").Key("state");
+    json.String(is_running_ ? "running" : "ended").EndObject();
+    std::printf("%s\n", json.text().c_str());
+    shown_running_ = is_running_;
+  }
   for (const ProcessStatus& row : status_.rows) {
     const Cache cache = cache_.contains(row.process_id) ? cache_.at(row.process_id) : Cache();
     JsonWriter json;
@@ -274,11 +281,10 @@ void WatchView::ShowJson() {
     std::printf("%s\n", shown.c_str());
   }
   const auto print = [](const char* state, const Finding& finding) {
-    JsonWriter list;
-    WriteFindings(list, {finding});
     JsonWriter json;
-    json.BeginObject().Key("event").String("finding").Key("state").String(state);
-    json.Key("finding").Raw(list.text().substr(1, list.text().size() - 2)).EndObject();
+    json.BeginObject().Key("event").String("finding").Key("state").String(state).Key("finding");
+    WriteFinding(json, finding);
+    json.EndObject();
     std::printf("%s\n", json.text().c_str());
   };
   for (const Finding& finding : opened_) print("open", finding);

@@ -33,8 +33,8 @@ class WatchView {
   Result<void> Look(Database& database, const LiveJob& live);
   // Prints the changes since the last call as lines; on a terminal redraws the screen.
   void Show(bool is_last);
-  // The same for the page.
-  void Tell(LiveState& page) const;
+  // Hands the current state to the page.
+  void Publish(LiveState& page) const;
   // The `{"event": "end", …}` of --json.
   void ShowEnd(const std::string& database);
   bool HasError() const;
@@ -70,6 +70,7 @@ class WatchView {
   std::vector<std::string> order_;             // their ids, the most urgent first
   std::vector<Finding> opened_, settled_;      // since the last Show
   std::map<std::int64_t, std::string> shown_;  // by process: the last output of --json
+  std::optional<bool> shown_running_;          // the last `job` event of --json
   std::vector<std::string> shown_lines_;
   WatchScreen screen_;
 };

@@ -165,16 +165,22 @@ Result<void> ContentPuller::PullContentTable(const FleetTable& table,
   return {};
 }
 
-Result<void> ContentPuller::PullSets() {
-  std::vector<Hash128> keys;
-  for (const auto& [key, id] : run_.sets.all())
-    if (!(key == Hash128{})) keys.push_back(key);
-  struct Set {
-    std::int64_t id;
-    Hash128 first_hash;
-    std::vector<Hash128> components;
-  };
+Result<std::vector<ContentPuller::Set>> ContentPuller::ReadSets(const std::vector<Hash128>& keys) {
   std::vector<Set> sets;
+  const auto read_row = [&](RowBinaryReader& reader) -> Result<void> {
+    Set set;
+    set.id = run_.sets.Find(reader.Hash());
+    set.first_hash = reader.Hash();
+    const std::uint64_t length = reader.Length();
+    if (length > reader.left() / 16) {
+      // The row is cut off: the reader becomes short and reports it.
+      while (!reader.is_short()) reader.Hash();
+      return {};
+    }
+    for (std::uint64_t i = 0; i < length; ++i) set.components.push_back(reader.Hash());
+    if (!reader.is_short() && set.id > 0) sets.push_back(std::move(set));
+    return {};
+  };
   for (std::size_t begin = 0; begin < keys.size(); begin += kKeysAtOnce) {
     ASSIGN_OR_RETURN(
         [[maybe_unused]] const std::uint64_t rows,
@@ -183,25 +189,20 @@ Result<void> ContentPuller::PullSets() {
             fmt::format("SELECT key, first_hash, components FROM component_set WHERE key IN {} "
                         "ORDER BY key LIMIT 1 BY key",
                         ListOf(keys, begin)),
-            run_.limit, [&](RowBinaryReader& reader) -> Result<void> {
-              Set set;
-              set.id = run_.sets.Find(reader.Hash());
-              set.first_hash = reader.Hash();
-              const std::uint64_t length = reader.Length();
-              if (length > reader.left() / 16) {
-                // Not whole: reading on past the end says so.
-                while (!reader.is_short()) reader.Hash();
-                return {};
-              }
-              for (std::uint64_t i = 0; i < length; ++i) set.components.push_back(reader.Hash());
-              if (!reader.is_short() && set.id > 0) sets.push_back(std::move(set));
-              return {};
-            }));
+            run_.limit, read_row));
   }
   if (sets.size() != keys.size())
     return Fail(ErrorCode::kRefused, fmt::format("{}: {} of {} component sets are there",
                                                  run_.client.url(), sets.size(), keys.size()));
   std::sort(sets.begin(), sets.end(), [](const Set& a, const Set& b) { return a.id < b.id; });
+  return sets;
+}
+
+Result<void> ContentPuller::PullSets() {
+  std::vector<Hash128> keys;
+  for (const auto& [key, id] : run_.sets.all())
+    if (!(key == Hash128{})) keys.push_back(key);
+  ASSIGN_OR_RETURN(const std::vector<Set> sets, ReadSets(keys));
   std::vector<Hash128> components;
   for (const Set& set : sets)
     for (const Hash128& component : set.components)
@@ -209,6 +210,10 @@ Result<void> ContentPuller::PullSets() {
               .second)
         components.push_back(component);
   RETURN_IF_ERROR(PullComponents(components));
+  return WriteSets(sets);
+}
+
+Result<void> ContentPuller::WriteSets(const std::vector<Set>& sets) {
   ASSIGN_OR_RETURN(Statement set_row,
                    run_.database.Prepare("INSERT INTO component_set_row VALUES (?, ?, ?)"));
   ASSIGN_OR_RETURN(

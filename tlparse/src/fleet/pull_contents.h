@@ -30,6 +30,14 @@ class ContentPuller {
                                 const ContentIds& contents);
   Result<void> SetBase(const FleetTable& table, const std::string& where,
                        const ContentIds& contents);
+  struct Set {
+    std::int64_t id;
+    Hash128 first_hash;
+    std::vector<Hash128> components;
+  };
+  // Ordered by id. kRefused: the server lacks some.
+  Result<std::vector<Set>> ReadSets(const std::vector<Hash128>& keys);
+  Result<void> WriteSets(const std::vector<Set>& sets);
   Result<void> PullComponents(const std::vector<Hash128>& keys);
   Result<void> PullComponentHashes(const std::vector<Hash128>& keys);
 

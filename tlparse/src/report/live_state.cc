@@ -12,7 +12,7 @@ namespace tlparse {
 
 namespace {
 
-// A question that waits holds a thread of the server and one of the few connections that a browser
+// A call that waits holds a thread of the server and one of the few connections that a browser
 // opens.
 constexpr std::size_t kMostWaiting = 4;
 constexpr std::chrono::seconds kLongestWait(2);
@@ -84,7 +84,7 @@ void LiveState::WaitUntilEndIsKnown() {
       return entry.second.knows_end || now - entry.second.asked > kPageIsThere;
     });
   };
-  told_.wait_for(lock, kLongestEnd, all_know);
+  end_known_.wait_for(lock, kLongestEnd, all_know);
 }
 
 void LiveState::Stop() {
@@ -113,7 +113,7 @@ std::string LiveState::Wait(std::int64_t after, const std::string& page) {
   std::unique_lock lock(mutex_);
   if (phase_ == Phase::kEnded && after == sequence_) {
     PageOf(page).knows_end = true;
-    told_.notify_all();
+    end_known_.notify_all();
     return Json();
   }
   PageOf(page);

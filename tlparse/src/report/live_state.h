@@ -1,4 +1,5 @@
-// What a watch tells its page: how far the database is, and where the ranks stand. Thread-safe.
+// The state that a watch shows on its page: how far the database is, and where the ranks stand.
+// Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -34,22 +35,22 @@ class LiveState {
 
   // The logs were looked at; `has_changed`: rows were committed.
   void SetLooked(bool has_changed);
-  // Where the ranks stand, a line for those at the same place; `findings` is another text where
-  // they are others or say something else.
+  // Where the ranks stand, a line for those at the same place. `findings`: any text that differs when
+  // the findings or their sentences differ.
   void SetView(std::vector<std::string> lines, WatchedJob job, const std::string& findings);
   // The watch has ended; the database is being completed.
   void SetEnding();
   // The database is complete. `text`: what stays, in one or two sentences.
   void SetEnd(const std::string& text);
-  // Returns when each page that asked lately knows of the end, or after a few seconds.
+  // Returns when each page that asked lately has received the end, or after a few seconds.
   void WaitUntilEndIsKnown();
-  // No question waits any longer.
+  // Ends every call of Wait.
   void Stop();
 
-  // The state as JSON (schemas/json/viewer/live.schema.json). Waits a moment for one whose sequence
-  // is not `after`, if few others wait. `page` names the asking page.
+  // The state as JSON (schemas/json/viewer/live.schema.json). Waits up to two seconds for one whose
+  // sequence is not `after`, unless four others wait. `page` names the page that asks.
   std::string Wait(std::int64_t after, const std::string& page);
-  // A page that loads data is there, though it asks nothing.
+  // Counts the page as present: it loads data although it does not call Wait.
   void Note(const std::string& page);
 
   std::int64_t revision() const;
@@ -71,7 +72,7 @@ class LiveState {
   const Job job_;
   const std::string process_;  // another for each start of the program
   mutable std::mutex mutex_;   // guards all below
-  std::condition_variable changed_, told_;
+  std::condition_variable changed_, end_known_;
   std::int64_t sequence_ = 1;  // of this state: every change makes it larger
   std::int64_t revision_ = 1;  // of the database
   std::int64_t view_ = 1;      // of the findings

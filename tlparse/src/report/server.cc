@@ -242,12 +242,18 @@ class ViewerServer::Impl {
     return Handled;
   }
 
-  // The data of a run as the database is by now; with the lock held.
-  Result<ViewerData*> DataOf(std::int64_t run) {
+  // The database in its present state; with the lock held. That of a watch changes: what was kept of
+  // an earlier state is dropped.
+  Result<Database*> CurrentDatabase() {
     if (is_released_) return Fail(ErrorCode::kRefused, kCompleting);
-    if (options_.live != nullptr) runs_.clear();  // what it keeps of the database has changed
+    if (options_.live != nullptr) runs_.clear();
     if (!database_) RETURN_IF_ERROR(OpenDatabase());
     if (options_.live != nullptr) database_->ResetKept();
+    return &*database_;
+  }
+
+  // The data of a run, from the current database; with the lock held.
+  Result<ViewerData*> DataOf(std::int64_t run) {
     auto entry = runs_.find(run);
     if (entry == runs_.end()) {
       ASSIGN_OR_RETURN(ViewerData opened, ViewerData::Open(*database_, run));
@@ -260,6 +266,9 @@ class ViewerServer::Impl {
 
   void Chunk(const httplib::Request& request, std::string_view name, httplib::Response& response) {
     const std::lock_guard lock(mutex_);
+    const auto database = CurrentDatabase();
+    if (!database)
+      return Refuse(response, StatusOf(database.error().code), database.error().message);
     const auto data = DataOf(NumberOf(request, "run").value_or(latest_run_));
     if (!data) return Refuse(response, StatusOf(data.error().code), data.error().message);
     auto json = (*data)->Chunk(name);
@@ -288,11 +297,9 @@ class ViewerServer::Impl {
     // Before the state is chosen: it is never older than it is said to be.
     const std::int64_t revision = options_.live->revision();
     const std::int64_t looked_at_us = options_.live->looked_at_us();
-    if (is_released_) return Fail(ErrorCode::kRefused, kCompleting);
-    if (!database_) RETURN_IF_ERROR(OpenDatabase());
-    database_->ResetKept();  // which would hold an earlier state
-    ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(*database_));
-    ASSIGN_OR_RETURN(const std::int64_t version, database_->QueryInt("PRAGMA data_version"));
+    ASSIGN_OR_RETURN(Database* const database, CurrentDatabase());
+    ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(*database));
+    ASSIGN_OR_RETURN(const std::int64_t version, database->QueryInt("PRAGMA data_version"));
     ASSIGN_OR_RETURN(ViewerData* const data, DataOf(options_.live->run_id()));
     JsonWriter json, errors;
     json.BeginObject().Key("state").String(fmt::format("{}.{}", opened_, version));

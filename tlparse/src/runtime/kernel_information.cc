@@ -16,7 +16,6 @@
 namespace tlparse {
 namespace {
 
-constexpr std::size_t kMostJsonBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostStacks = 64;  // of one kernel
 constexpr std::size_t kMostFrames = 256;
 
@@ -38,17 +37,6 @@ Kernel KernelOf(std::string_view key, const PlainValue& facts) {
     kernel.handle = handle;
   }
   return kernel;
-}
-
-std::optional<std::string> Json(const PlainValue& value) {
-  std::string json;
-  if (value.IsNull() || !value.AppendJson(json, kMostJsonBytes)) return std::nullopt;
-  return json;
-}
-
-std::optional<std::string> Text(const PlainValue& value) {
-  const std::optional<std::string_view> text = value.Text();
-  return text ? std::optional(SanitizeUtf8(*text)) : std::nullopt;
 }
 
 // Frames are listed outermost first in the text, each with its code on the next line.
@@ -104,16 +92,16 @@ void AddKernel(const Kernel& kernel, std::int64_t content_id, std::int64_t ordin
   std::set<std::string> nodes;
   const PlainValue post_grad = kernel.facts["post_grad_nodes"];
   for (std::size_t i = 0; i < post_grad.size(); ++i) {
-    if (const std::optional<std::string> node = Text(post_grad.At(i))) nodes.insert(*node);
+    if (const std::optional<std::string> node = TextOf(post_grad.At(i))) nodes.insert(*node);
   }
   for (const std::string& node : nodes)
     rows.Add(KernelNodeRow{.kernel_id = kernel_id, .post_grad_node = RowText(node)});
-  const std::optional<std::string> semantic_key = Text(kernel.facts["extern_semantic_key"]);
-  const std::optional<std::string> input_shapes = Json(kernel.facts["input_shapes"]);
-  const std::optional<std::string> input_dtypes = Json(kernel.facts["input_dtypes"]);
-  const std::optional<std::string> output_shape = Json(kernel.facts["output_shape"]);
-  const std::optional<std::string> output_dtype = Text(kernel.facts["output_dtype"]);
-  const std::optional<std::string> pre_grad = Json(kernel.facts["pre_grad_nodes"]);
+  const std::optional<std::string> semantic_key = TextOf(kernel.facts["extern_semantic_key"]);
+  const std::optional<std::string> input_shapes = JsonOf(kernel.facts["input_shapes"]);
+  const std::optional<std::string> input_dtypes = JsonOf(kernel.facts["input_dtypes"]);
+  const std::optional<std::string> output_shape = JsonOf(kernel.facts["output_shape"]);
+  const std::optional<std::string> output_dtype = TextOf(kernel.facts["output_dtype"]);
+  const std::optional<std::string> pre_grad = JsonOf(kernel.facts["pre_grad_nodes"]);
   PackageKernelFactRow facts{.kernel_id = kernel_id};
   facts.semantic_key = semantic_key;
   facts.input_shapes = input_shapes;

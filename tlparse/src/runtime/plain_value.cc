@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
+#include "base/utf8.h"
 
 namespace tlparse {
 
 namespace {
 constexpr int kMostLevels = 32;
-}
+constexpr std::size_t kMostJsonBytes = std::size_t{1} << 20;
+}  // namespace
 
 PlainValue::Type PlainValue::type() const {
   return tree_ == nullptr ? Type::kNull : tree_->nodes_[node_].type;
@@ -125,6 +127,17 @@ bool PlainValue::AppendJson(std::string& out, std::size_t most_bytes, int levels
 PlainTree::NodeId PlainTree::New(const Node& node) {
   nodes_.push_back(node);
   return static_cast<NodeId>(nodes_.size() - 1);
+}
+
+std::optional<std::string> JsonOf(const PlainValue& value) {
+  std::string json;
+  if (value.IsNull() || !value.AppendJson(json, kMostJsonBytes)) return std::nullopt;
+  return json;
+}
+
+std::optional<std::string> TextOf(const PlainValue& value) {
+  const std::optional<std::string_view> text = value.Text();
+  return text ? std::optional(SanitizeUtf8(*text)) : std::nullopt;
 }
 
 PlainTree::NodeId PlainTree::NewBool(bool value) {

@@ -58,6 +58,11 @@ class PlainValue {
   std::uint32_t node_ = 0;
 };
 
+// The value as strict JSON. Nothing: it is null, too deep, or longer than 1 MiB.
+std::optional<std::string> JsonOf(const PlainValue& value);
+// The text in valid UTF-8; nothing for another type.
+std::optional<std::string> TextOf(const PlainValue& value);
+
 // Owns the values. Movable; views made before a move stay valid only if the tree does not move.
 class PlainTree {
  public:

@@ -24,8 +24,7 @@ namespace tlparse {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{64} << 20;
-constexpr std::size_t kMostFieldBytes = std::size_t{1} << 20;  // of a JSON column
-constexpr std::size_t kMostFrames = 1024;                      // of one entry
+constexpr std::size_t kMostFrames = 1024;  // of one entry
 
 // The columns that a field of an entry is copied to.
 constexpr std::array<std::string_view, 22> kKnownFields = {"record_id",
@@ -88,12 +87,6 @@ Result<std::string> ReadAll(RuntimeContext& context) {
   }
 }
 
-std::optional<std::string> Json(const PlainValue& value) {
-  std::string json;
-  if (value.IsNull() || !value.AppendJson(json, kMostFieldBytes)) return std::nullopt;
-  return json;
-}
-
 // A number that a JSON dump writes as text.
 std::optional<std::int64_t> Number(const PlainValue& value) {
   if (const std::optional<std::int64_t> number = value.Int()) return number;
@@ -131,7 +124,7 @@ std::string Metadata(const PlainValue& root, bool is_pickle) {
     const auto [key, value] = root.Member(i);
     const std::optional<std::string_view> name = key.Text();
     if (!name || *name == "entries" || *name == "version" || *name == "form") continue;
-    if (const std::optional<std::string> written = Json(value)) json.Key(*name).Raw(*written);
+    if (const std::optional<std::string> written = JsonOf(value)) json.Key(*name).Raw(*written);
   }
   return json.EndObject().Take();
 }
@@ -161,7 +154,7 @@ std::optional<std::string> Extra(const PlainValue& entry) {
     const std::optional<std::string_view> name = key.Text();
     if (!name || std::find(kKnownFields.begin(), kKnownFields.end(), *name) != kKnownFields.end())
       continue;
-    const std::optional<std::string> written = Json(value);
+    const std::optional<std::string> written = JsonOf(value);
     json.Key(*name).Raw(written ? *written : "null");
     has_any = true;
   }
@@ -177,10 +170,10 @@ void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
   const std::optional<std::string> name = Text(entry["profiling_name"]);
   const PlainValue sequence =
       entry.Has("collective_seq_id") ? entry["collective_seq_id"] : entry["seq_id"];
-  const std::optional<std::string> input_sizes = Json(entry["input_sizes"]);
-  const std::optional<std::string> input_dtypes = Json(entry["input_dtypes"]);
-  const std::optional<std::string> output_sizes = Json(entry["output_sizes"]);
-  const std::optional<std::string> output_dtypes = Json(entry["output_dtypes"]);
+  const std::optional<std::string> input_sizes = JsonOf(entry["input_sizes"]);
+  const std::optional<std::string> input_dtypes = JsonOf(entry["input_dtypes"]);
+  const std::optional<std::string> output_sizes = JsonOf(entry["output_sizes"]);
+  const std::optional<std::string> output_dtypes = JsonOf(entry["output_dtypes"]);
   const std::optional<std::string> state = Text(entry["state"]);
   const std::optional<std::string> thread_id = Text(entry["thread_id"]);
   const std::optional<std::string> thread_name = Text(entry["thread_name"]);

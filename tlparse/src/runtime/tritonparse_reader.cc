@@ -21,18 +21,6 @@ namespace tlparse {
 namespace {
 
 constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
-constexpr std::size_t kMostJsonBytes = std::size_t{1} << 20;
-
-std::optional<std::string> Json(const PlainValue& value) {
-  std::string json;
-  if (value.IsNull() || !value.AppendJson(json, kMostJsonBytes)) return std::nullopt;
-  return json;
-}
-
-std::optional<std::string> Text(const PlainValue& value) {
-  const std::optional<std::string_view> text = value.Text();
-  return text ? std::optional(SanitizeUtf8(*text)) : std::nullopt;
-}
 
 // The IRs by the ending of their names, with their sizes.
 std::optional<std::string> IrSizes(const PlainValue& contents) {
@@ -58,7 +46,8 @@ std::optional<std::string> Arguments(const PlainValue& arguments) {
     if (!name.Text()) continue;
     json.Key(*name.Text()).BeginObject();
     for (const std::string_view key : {"type", "value", "shape", "dtype", "stride", "device"}) {
-      if (const std::optional<std::string> value = Json(facts[key]); value && value->size() < 4096)
+      if (const std::optional<std::string> value = JsonOf(facts[key]);
+          value && value->size() < 4096)
         json.Key(key).Raw(*value);
     }
     json.EndObject();
@@ -86,11 +75,12 @@ void TritonparseReader::AddCompilation(const PlainValue& event, std::int64_t lin
   const PlainValue metadata = payload["metadata"];
   const PlainValue source = payload["python_source"];
   const PlainValue compile = payload.Has("pt_info") ? payload["pt_info"] : event["pt_info"];
-  const std::optional<std::string> hash = Text(metadata["hash"]), target = Json(metadata["target"]),
-                                   constants = Json(metadata["src_constants"]),
+  const std::optional<std::string> hash = TextOf(metadata["hash"]),
+                                   target = JsonOf(metadata["target"]),
+                                   constants = JsonOf(metadata["src_constants"]),
                                    ir = IrSizes(payload["file_content"]),
-                                   times = Json(payload.Has("times") ? payload["times"]
-                                                                     : metadata["times"]);
+                                   times = JsonOf(payload.Has("times") ? payload["times"]
+                                                                       : metadata["times"]);
   std::string label;
   if (compile["frame_id"].Int() && compile["frame_compile_id"].Int()) {
     if (compile["compiled_autograd_id"].Int())
@@ -139,7 +129,7 @@ void TritonparseReader::AddLaunch(const PlainValue& event, std::int64_t line,
                                   RuntimeContext& context) {
   RowBatch& rows = context.rows();
   const PlainValue metadata = event["compilation_metadata"];
-  const std::optional<std::string> hash = Text(metadata["hash"]), grid = Json(event["grid"]),
+  const std::optional<std::string> hash = TextOf(metadata["hash"]), grid = JsonOf(event["grid"]),
                                    arguments = Arguments(event["extracted_args"]);
   TritonLaunchRow row{.id = context.NextId(rows.TableOf<TritonLaunchRow>()),
                       .profile_id = context.profile_id(),

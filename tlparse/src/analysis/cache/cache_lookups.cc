@@ -14,17 +14,51 @@ Result<std::string> TextOf(Database& database, std::int64_t text_id) {
   return database.QueryText("SELECT text FROM text_row WHERE id = ?", text_id);
 }
 
-Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
-  LookupIndex result;
-  std::unordered_multimap<std::int64_t, KeySet> sets_of_key;
+namespace {
+
+using SetsOfKey = std::unordered_multimap<std::int64_t, KeySet>;
+
+Result<SetsOfKey> LoadSetsOfKeys(Database& database) {
+  SetsOfKey sets;
   ASSIGN_OR_RETURN(
-      Statement keys,
+      Statement rows,
       database.Prepare("SELECT key_id, component_set_id, device_index FROM cache_key_set_row"));
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, keys.Step());
-    if (!has_row) break;
-    sets_of_key.emplace(keys.Int(0), KeySet{keys.Int(1), keys.OptionalInt(2)});
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return sets;
+    sets.emplace(rows.Int(0), KeySet{rows.Int(1), rows.OptionalInt(2)});
   }
+}
+
+// A lookup from a row of the query in LookupIndex::Load, without its place in the job.
+JobLookup ReadLookup(const Statement& rows, const SetsOfKey& sets) {
+  JobLookup lookup;
+  lookup.id = rows.Int(0);
+  lookup.state = static_cast<CacheState>(rows.Int(4));
+  lookup.key_id = rows.Int(5);
+  lookup.set.set_id = rows.Int(6);
+  const auto [first, last] = sets.equal_range(lookup.key_id);
+  for (auto set = first; set != last; ++set) {
+    if (lookup.set.set_id == 0 || lookup.set.set_id == set->second.set_id) lookup.set = set->second;
+  }
+  lookup.guard_id = rows.Int(7);
+  lookup.bypass_id = rows.Int(8);
+  lookup.time_saved_ns = rows.Int(9);
+  lookup.time_taken_ns = rows.Int(10);
+  lookup.event_time_ns = rows.Int(11);
+  lookup.remote_error_id = rows.Int(12);
+  lookup.waited_ns = rows.Int(13);
+  lookup.outer_layer_id = rows.Int(14);
+  lookup.outer_saved_ns = rows.Int(15);
+  lookup.outer_taken_ns = rows.Int(16);
+  return lookup;
+}
+
+}  // namespace
+
+Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
+  LookupIndex result;
+  ASSIGN_OR_RETURN(const SetsOfKey sets, LoadSetsOfKeys(database));
   using Place = std::tuple<std::int32_t, std::int64_t, Direction, std::int32_t>;
   std::map<Place, std::int32_t> places;
   // Within each compile
@@ -47,28 +81,9 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
     }
     const JobCompile* compile = job.FindCompile(rows.Int(1));
     if (compile == nullptr) continue;
-    JobLookup lookup;
-    lookup.id = rows.Int(0);
+    JobLookup lookup = ReadLookup(rows, sets);
     lookup.compile = static_cast<std::int32_t>(compile - job.compiles().data());
     lookup.participant = compile->participant;
-    lookup.state = static_cast<CacheState>(rows.Int(4));
-    lookup.key_id = rows.Int(5);
-    lookup.set.set_id = rows.Int(6);
-    const auto [first, last] = sets_of_key.equal_range(lookup.key_id);
-    for (auto set = first; set != last; ++set) {
-      if (lookup.set.set_id == 0 || lookup.set.set_id == set->second.set_id)
-        lookup.set = set->second;
-    }
-    lookup.guard_id = rows.Int(7);
-    lookup.bypass_id = rows.Int(8);
-    lookup.time_saved_ns = rows.Int(9);
-    lookup.time_taken_ns = rows.Int(10);
-    lookup.event_time_ns = rows.Int(11);
-    lookup.remote_error_id = rows.Int(12);
-    lookup.waited_ns = rows.Int(13);
-    lookup.outer_layer_id = rows.Int(14);
-    lookup.outer_saved_ns = rows.Int(15);
-    lookup.outer_taken_ns = rows.Int(16);
     const JobGraph* graph = rows.IsNull(2) ? nullptr : graphs.Find(rows.Int(2));
     const Direction direction = graph == nullptr ? Direction::kUnknown : graph->direction;
     const std::int64_t layer = rows.Int(3);
@@ -87,22 +102,26 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
         static_cast<std::int32_t>(result.lookups_.size()));
     result.lookups_.push_back(lookup);
   }
-  for (std::size_t i = 0; i < result.slots_.size(); ++i) {
-    result.order_.push_back(static_cast<std::int32_t>(i));
-    std::stable_sort(result.slots_[i].lookups.begin(), result.slots_[i].lookups.end(),
+  result.Sort(job);
+  return result;
+}
+
+void LookupIndex::Sort(const Job& job) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    order_.push_back(static_cast<std::int32_t>(i));
+    std::stable_sort(slots_[i].lookups.begin(), slots_[i].lookups.end(),
                      [&](std::int32_t a, std::int32_t b) {
-                       return result.lookups_[static_cast<std::size_t>(a)].participant <
-                              result.lookups_[static_cast<std::size_t>(b)].participant;
+                       return lookups_[static_cast<std::size_t>(a)].participant <
+                              lookups_[static_cast<std::size_t>(b)].participant;
                      });
   }
   const auto key = [&](std::int32_t index) {
-    const LookupSlot& slot = result.slots_[static_cast<std::size_t>(index)];
-    return std::tuple(job.SlotPosition(slot.slot), result.LayerName(slot.layer_id), slot.direction,
+    const LookupSlot& slot = slots_[static_cast<std::size_t>(index)];
+    return std::tuple(job.SlotPosition(slot.slot), LayerName(slot.layer_id), slot.direction,
                       slot.ordinal);
   };
-  std::sort(result.order_.begin(), result.order_.end(),
+  std::sort(order_.begin(), order_.end(),
             [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
-  return result;
 }
 
 const std::string& LookupIndex::LayerName(std::int64_t layer_id) const {

@@ -59,6 +59,9 @@ class LookupIndex {
   std::string Title(const Job& job, std::int32_t lookup_slot) const;
 
  private:
+  // The lookups of each slot by participant, and `order_`.
+  void Sort(const Job& job);
+
   std::vector<JobLookup> lookups_;
   std::vector<LookupSlot> slots_;
   std::vector<std::int32_t> order_;
