@@ -21,7 +21,7 @@ CREATE TABLE recorder_entry_row (
   time_created_ns INTEGER,        -- since the epoch
   time_discovered_started_ns INTEGER,   -- NULL: never
   time_discovered_completed_ns INTEGER, -- NULL: never
-  duration_ms REAL,               -- with TORCH_NCCL_ENABLE_TIMING
+  duration_ms REAL,               -- with TORCH_NCCL_ENABLE_TIMING; NULL: the dump has none, or no possible one
   timeout_ms INTEGER,             -- of the group
   thread_id TEXT,                 -- 2.8 and later
   thread_name TEXT,               -- 2.8 and later

@@ -10,7 +10,7 @@
 -- Kernels: one row per kernel of a graph and process; kernels that are not joined are listed by name, with kernel_id NULL.
 CREATE VIEW kernel_cost AS
   SELECT p.run_id, p.process_id, p.rank, s.compile_id, s.graph_id, c.label, g.direction, l.kernel_id, coalesce(k.name, t.text) AS name,
-    k.debug_handle, k.code_line, r.device, count(*) AS calls, sum(r.duration_ns) / 1e3 AS inclusive_us, sum(r.duration_ns) / 1e3 AS share_us,
+    k.debug_handle, k.code_line, r.device, count(*) AS calls, sum(r.duration_ns / 1e3) AS inclusive_us, sum(r.duration_ns / 1e3) AS share_us,
     min(r.duration_ns) / 1e3 AS min_us, max(r.duration_ns) / 1e3 AS max_us, min(d.text) AS grid, min(l.join_key) AS join_key
   FROM kernel_run_row r JOIN profile p ON p.id = r.profile_id AND p.overlaps_id IS NULL
   LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id
@@ -42,7 +42,7 @@ CREATE VIEW node_cost AS
 -- graphs.
 CREATE VIEW graph_cost AS
   WITH call AS MATERIALIZED (
-    SELECT l.graph_id, count(*) AS calls, sum(s.duration_ns) / 1e3 AS inclusive_us, sum(l.device_ns) / 1e3 AS device_us,
+    SELECT l.graph_id, count(*) AS calls, sum(s.duration_ns / 1e3) AS inclusive_us, sum(l.device_ns / 1e3) AS device_us,
       min(s.start_ns) / 1e3 AS first_us, max(s.start_ns) / 1e3 AS last_us
     FROM compiled_slice_link_row l JOIN compiled_slice_row s ON s.id = l.slice_id
     JOIN profile p ON p.id = s.profile_id AND p.overlaps_id IS NULL

@@ -51,6 +51,22 @@ class GpuClock {
   std::optional<std::int64_t> error_ns_;
 };
 
+// Longer ones would not fit the sums of a process.
+constexpr std::int64_t kLongest = std::int64_t{1} << 48;
+
+std::optional<std::int64_t> Duration(const CellMembers& members, std::string_view name) {
+  const std::optional<std::int64_t> ns = members.Int(name);
+  if (!ns || (*ns >= 0 && *ns <= kLongest)) return ns;
+  members.Odd(name, "a duration");
+  return std::nullopt;
+}
+std::optional<double> RealDuration(const CellMembers& members, std::string_view name) {
+  const std::optional<double> ns = members.Number(name);
+  if (!ns || (*ns >= 0 && *ns <= 1e3 * static_cast<double>(kLongest))) return ns;
+  members.Odd(name, "a duration");
+  return std::nullopt;
+}
+
 class Measurements final : public Ingestor {
  public:
   void Prepare(TableSet& tables) override {
@@ -70,7 +86,7 @@ class Measurements final : public Ingestor {
       context.rows().Add(CollectiveStateRow{.record_id = record.id,
                                             .group_name = payload.Text("process_group"),
                                             .sequence_number = payload.Int("sequence_number"),
-                                            .duration_ns = payload.Number("duration_ns"),
+                                            .duration_ns = RealDuration(payload, "duration_ns"),
                                             .unwritten_count = payload.Int("unwritten_count")});
     } else if (record.name == "libtrace_graph_execution") {
       context.rows().Add(GraphRunRow{.record_id = record.id,
@@ -78,7 +94,7 @@ class Measurements final : public Ingestor {
                                      .label = payload.Text("compile_id"),
                                      .graph = payload.Text("label"),
                                      .start_us = payload.Int("time_us"),
-                                     .duration_ns = payload.Int("duration_ns")});
+                                     .duration_ns = Duration(payload, "duration_ns")});
     } else if (record.name == "libtrace_measured_runtime") {
       AddOps(record, payload, context);
     } else {
@@ -110,7 +126,7 @@ class Measurements final : public Ingestor {
                                             .reduce_op = issued.Text("reduce_op"),
                                             .root_rank = issued.Int("root_rank"),
                                             .start_us = issued.Int("start_us"),
-                                            .duration_ns = issued.Number("duration_ns"),
+                                            .duration_ns = RealDuration(issued, "duration_ns"),
                                             .collective_seq_id = issued.Int("collective_seq_id"),
                                             .p2p_seq_id = issued.Int("p2p_seq_id")});
                   });
@@ -127,9 +143,9 @@ class Measurements final : public Ingestor {
                                        .name = op.Text("name"),
                                        .node = op.Text("node"),
                                        .count = op.Int("count"),
-                                       .total_ns = op.Number("total_ns"),
-                                       .min_ns = op.Number("min_ns"),
-                                       .max_ns = op.Number("max_ns"),
+                                       .total_ns = RealDuration(op, "total_ns"),
+                                       .min_ns = RealDuration(op, "min_ns"),
+                                       .max_ns = RealDuration(op, "max_ns"),
                                        .estimated_ns = op.Number("estimated_runtime_ns")});
     });
   }
@@ -159,7 +175,7 @@ class Measurements final : public Ingestor {
                                             .stream = activity.Int("stream"),
                                             .start_us = clock.EpochUs(start_ns),
                                             .start_ns = start_ns,
-                                            .duration_ns = activity.Int("duration_ns"),
+                                            .duration_ns = Duration(activity, "duration_ns"),
                                             .size_bytes = activity.Int("size_bytes"),
                                             .source_device = activity.Int("source_device"),
                                             .target_device = activity.Int("target_device"),

@@ -102,9 +102,9 @@ constexpr ImportCodeInfo kInfos[] = {
      "The profile ends in the middle of its events: the process died while it wrote, or the file "
      "was copied too early. What came before was read. Copy it again."},
     {C::kBadProfileEvent, kE, "bad_profile_event",
-     "An event of the profile is not valid JSON, or lacks a time or name; it was left out. The "
-     "text "
-     "is kept here."},
+     "An event of the profile is not valid JSON, lacks a name, or has no possible time; it was "
+     "left "
+     "out. The text is kept here."},
     {C::kProfileEventTooLarge, kE, "profile_event_too_large",
      "An event of the profile is larger than 16 MiB; it was left out."},
     {C::kUnknownProfileEvent, kI, "unknown_profile_event",

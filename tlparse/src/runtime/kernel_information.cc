@@ -30,9 +30,10 @@ Kernel KernelOf(std::string_view key, const PlainValue& facts) {
   Kernel kernel{key, std::nullopt, facts};
   const std::size_t colon = key.rfind(':');
   std::int64_t handle = 0;
-  if (colon != key.npos && colon + 1 < key.size() &&
-      std::from_chars(key.data() + colon + 1, key.data() + key.size(), handle).ptr ==
-          key.data() + key.size()) {
+  if (colon == key.npos || colon + 1 == key.size()) return kernel;
+  const auto [end, error] =
+      std::from_chars(key.data() + colon + 1, key.data() + key.size(), handle);
+  if (error == std::errc() && end == key.data() + key.size()) {
     kernel.name = key.substr(0, colon);
     kernel.handle = handle;
   }

@@ -107,7 +107,10 @@ void ReadMember(std::string_view key, od::value& value, KinetoEvent& event) {
       return;
     case 3:
       if (key == "cat") event.category = TextOf(value);
-      if (key == "dur") event.duration_ns = ParseMicroseconds(TextOf(value));
+      if (key == "dur") {
+        event.has_duration = true;
+        event.duration_ns = ParseMicroseconds(TextOf(value));
+      }
       if (key == "pid") event.pid = TextOf(value);
       if (key == "tid") event.tid = TextOf(value);
       return;

@@ -21,6 +21,7 @@ struct KinetoEvent {
   std::string_view tid;
   std::optional<std::int64_t> start_ns;  // of the file's clock
   std::optional<std::int64_t> duration_ns;
+  bool has_duration = false;  // with duration_ns empty: it is no time
 
   // args
   std::optional<std::int64_t> external_id;

@@ -12,13 +12,12 @@
 #include "enums/profile.h"
 #include "runtime/event_scanner.h"
 #include "runtime/kineto_event.h"
+#include "runtime/measured_span.h"
 #include "runtime/reader.h"
 
 namespace tlparse::kineto {
 
 std::optional<std::int64_t> ToInt(std::string_view text);
-// Limits times so that no sum of a base, a time and a duration, nor of many durations, overflows.
-bool IsInRange(std::int64_t start_ns, std::int64_t duration_ns);
 
 // One file being read.
 class KinetoFile {
@@ -93,6 +92,8 @@ class KinetoFile {
   bool has_named_collectives_ = false;
   bool has_events_ = false;
   std::int64_t bad_count_ = 0;
+  std::int64_t without_duration_ = 0;  // slices
+  DurationSum durations_;
   bool is_in_damage_ = false;  // the latest event was bad
   bool is_event_text_ = true;  // the latest event could be parsed
   std::map<std::string, std::int64_t> left_out_;

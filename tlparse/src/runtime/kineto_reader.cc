@@ -18,12 +18,6 @@ std::optional<std::int64_t> ToInt(std::string_view text) {
   return number;
 }
 
-bool IsInRange(std::int64_t start_ns, std::int64_t duration_ns) {
-  constexpr std::int64_t kLatest = std::int64_t{1} << 61;
-  constexpr std::int64_t kLongest = std::int64_t{1} << 48;  // three days
-  return start_ns <= kLatest && start_ns >= -kLatest && duration_ns >= 0 && duration_ns <= kLongest;
-}
-
 Result<bool> KinetoFile::Read() {
   ProfileFacts& facts = context_.facts();
   facts.kind = "kineto";
@@ -170,7 +164,7 @@ void KinetoFile::MeasuredUnkept(std::string_view event) {
                                                  : ParseMicroseconds(event.substr(at, end - at));
   };
   const std::optional<std::int64_t> start_ns = number("\"ts\":"), duration_ns = number("\"dur\":");
-  if (start_ns && IsInRange(*start_ns, duration_ns.value_or(0)))
+  if (start_ns && IsTimeInRange(*start_ns, duration_ns.value_or(0)))
     Measured(*start_ns, duration_ns.value_or(0));
 }
 
@@ -261,6 +255,13 @@ void KinetoFile::Report() {
                                             "wrong in those that were kept"
                                           : ""),
         {});
+  }
+  if (without_duration_ > 0) {
+    context_.Log(
+        ImportCode::kBadProfileEvent,
+        fmt::format("{} no duration (dur) in the file: 0 is stored",
+                    without_duration_ == 1 ? std::string("1 slice has")
+                                           : fmt::format("{} slices have", without_duration_)));
   }
   for (const auto& [what, count] : unknown_) {
     context_.Log(ImportCode::kUnknownProfileEvent,

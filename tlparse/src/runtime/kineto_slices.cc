@@ -51,8 +51,13 @@ void KinetoFile::TakeSlice(const KinetoEvent& event, const EventScanner::Item& i
   const std::string_view category = event.category;
   if (!event.start_ns || event.name.data() == nullptr)
     return BadEvent(item, "it has no time or name");
-  if (!IsInRange(*event.start_ns, event.duration_ns.value_or(0)))
+  if (event.has_duration && !event.duration_ns)
+    return BadEvent(item, "its duration (dur) is no number of microseconds");
+  if (!IsTimeInRange(*event.start_ns, event.duration_ns.value_or(0)))
     return BadEvent(item, "its time is out of range");
+  if (!durations_.Add(event.duration_ns.value_or(0)))
+    return BadEvent(item, "with it the durations of the file add up to more than nine years");
+  if (!event.has_duration) ++without_duration_;
   Measured(*event.start_ns, event.duration_ns.value_or(0));
   if (category == "cpu_op" || EqualsIgnoringCase(category, "operator")) {
     has_profile_events_ = true;

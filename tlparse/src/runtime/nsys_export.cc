@@ -49,7 +49,7 @@ std::string_view TextAt(sqlite3_stmt* row, int column) {
                          : std::string_view(text, std::min(size, kMostNameBytes));
 }
 std::optional<std::int64_t> IntAt(sqlite3_stmt* row, int column) {
-  if (sqlite3_column_type(row, column) == SQLITE_NULL) return std::nullopt;
+  if (sqlite3_column_type(row, column) != SQLITE_INTEGER) return std::nullopt;
   return sqlite3_column_int64(row, column);
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <set>
@@ -14,26 +13,13 @@
 
 #include "base/utf8.h"
 #include "rows/profile.h"
+#include "runtime/measured_span.h"
 #include "runtime/nsys_export.h"
+#include "runtime/nsys_range.h"
 #include "runtime/reader.h"
 
 namespace tlparse {
 namespace {
-
-// "aten::mm, seq = 12, op_id = 7" → the name and 12.
-std::optional<std::int64_t> TakeSequence(std::string_view& text) {
-  const std::size_t at = text.find(", seq = ");
-  std::optional<std::int64_t> sequence;
-  if (at != text.npos) {
-    std::int64_t number = 0;
-    const std::string_view digits = text.substr(at + 8);
-    if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc())
-      sequence = number;
-    text = text.substr(0, at);
-  }
-  if (const std::size_t op = text.find(", op_id = "); op != text.npos) text = text.substr(0, op);
-  return sequence;
-}
 
 class NsysReader final : public RuntimeReader {
  public:
@@ -49,6 +35,10 @@ class NsysReader final : public RuntimeReader {
   Result<bool> Read(RuntimeContext& context) override;
 
  private:
+  // In nanoseconds since the epoch.
+  struct Span {
+    std::int64_t start_ns, duration_ns;
+  };
   Result<void> ReadAll(NsysExport& file, RuntimeContext& context);
   Result<void> ReadFacts(NsysExport& file, RuntimeContext& context);
   Result<void> ReadKernels(NsysExport& file, RuntimeContext& context);
@@ -56,21 +46,29 @@ class NsysReader final : public RuntimeReader {
                           RuntimeContext& context);
   Result<void> ReadLaunches(NsysExport& file, RuntimeContext& context);
   Result<void> ReadRanges(NsysExport& file, RuntimeContext& context);
-  void AddRange(std::string_view text, std::int64_t start_ns, std::int64_t duration_ns,
-                std::optional<std::int64_t> thread, RuntimeContext& context);
+  void AddRange(std::string_view text, const Span& span, std::optional<std::int64_t> thread,
+                RuntimeContext& context);
   std::optional<std::int64_t> Thread(std::optional<std::int64_t> global_tid,
                                      RuntimeContext& context);
   // Numbers of correlation count per process: those of a second process are kept apart.
   std::optional<std::int64_t> Correlation(std::optional<std::int64_t> number,
                                           std::optional<std::int64_t> global_id);
-  // Adds a moment of the file to the stretch that it measured; the start in nanoseconds since the
-  // epoch.
-  std::int64_t Start(std::int64_t start_ns, std::int64_t duration_ns, RuntimeContext& context);
+  // The time of a row whose columns 0 and 1 are its start and end, added to the stretch that the
+  // file measured. Nothing if it has none, or an impossible one: the row is counted as left out.
+  std::optional<Span> SpanOf(sqlite3_stmt* row, const std::string& table, RuntimeContext& context);
+  void ReportLeftOut(RuntimeContext& context) const;
 
   std::int64_t epoch_ns_ = 0;
+  DurationSum durations_;
+  std::map<std::string, std::int64_t> without_time_, bad_times_;  // rows, by table
+  std::int64_t other_ranges_ = 0;
   std::map<std::int64_t, std::int64_t> threads_;  // by globalTid
   std::map<std::int64_t, std::int64_t> pids_;     // of device work, by their order
 };
+
+std::string Rows(std::int64_t count) {
+  return fmt::format("{} row{} left out", count, count == 1 ? "" : "s");
+}
 
 std::int64_t PidOf(std::int64_t global_id) { return global_id >> 24 & 0xFFFFFF; }
 
@@ -99,14 +97,42 @@ std::optional<std::int64_t> NsysReader::Correlation(std::optional<std::int64_t> 
   return *number | found->second << 40;
 }
 
-std::int64_t NsysReader::Start(std::int64_t start_ns, std::int64_t duration_ns,
-                               RuntimeContext& context) {
+std::optional<NsysReader::Span> NsysReader::SpanOf(sqlite3_stmt* row, const std::string& table,
+                                                   RuntimeContext& context) {
   ProfileFacts& facts = context.facts();
-  const std::int64_t at_ns = epoch_ns_ + start_ns;
-  facts.start_ns = std::min(facts.start_ns.value_or(at_ns), at_ns);
-  facts.end_ns = std::max(facts.end_ns.value_or(at_ns + duration_ns), at_ns + duration_ns);
+  ++facts.event_count;
+  const std::optional<std::int64_t> start_ns = IntAt(row, 0), end_ns = IntAt(row, 1);
+  if (!start_ns || !end_ns) {
+    ++without_time_[table];
+    return std::nullopt;
+  }
+  if (!IsTimeInRange(*start_ns, 0) || !IsTimeInRange(*end_ns, 0) ||
+      !IsTimeInRange(*start_ns, *end_ns - *start_ns) || !durations_.Add(*end_ns - *start_ns)) {
+    ++bad_times_[table];
+    return std::nullopt;
+  }
+  const Span span{epoch_ns_ + *start_ns, *end_ns - *start_ns};
+  const std::int64_t last_ns = span.start_ns + span.duration_ns;
+  facts.start_ns = std::min(facts.start_ns.value_or(span.start_ns), span.start_ns);
+  facts.end_ns = std::max(facts.end_ns.value_or(last_ns), last_ns);
   ++facts.kept_count;
-  return at_ns;
+  return span;
+}
+
+void NsysReader::ReportLeftOut(RuntimeContext& context) const {
+  if (other_ranges_ > 0) {
+    context.Log(ImportCode::kProfileEventsLeftOut,
+                fmt::format("{} of NVTX_EVENTS: marks, or without a text", Rows(other_ranges_)));
+  }
+  for (const auto& [table, count] : without_time_) {
+    context.Log(ImportCode::kProfileEventsLeftOut,
+                fmt::format("{} of {}: without a start or an end", Rows(count), table));
+  }
+  for (const auto& [table, count] : bad_times_) {
+    context.Log(ImportCode::kBadProfileEvent,
+                fmt::format("{} of {}: an end before the start, or a time out of range",
+                            Rows(count), table));
+  }
 }
 
 Result<void> NsysReader::ReadFacts(NsysExport& file, RuntimeContext& context) {
@@ -121,8 +147,9 @@ Result<void> NsysReader::ReadFacts(NsysExport& file, RuntimeContext& context) {
   if (file.Column("TARGET_INFO_SESSION_START_TIME", "utcEpochNs", "t") != "NULL") {
     RETURN_IF_ERROR(file.Query("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME",
                                [&](sqlite3_stmt* row) -> Result<void> {
-                                 epoch_ns_ = sqlite3_column_int64(row, 0);
-                                 has_epoch = true;
+                                 const std::optional<std::int64_t> epoch_ns = IntAt(row, 0);
+                                 has_epoch = epoch_ns && IsTimeInRange(*epoch_ns, 0);
+                                 epoch_ns_ = has_epoch ? *epoch_ns : 0;
                                  return {};
                                }));
   }
@@ -154,9 +181,8 @@ Result<void> NsysReader::ReadKernels(NsysExport& file, RuntimeContext& context) 
                   column("blockY"), column("blockZ"), table,
                   has_names ? fmt::format("LEFT JOIN StringIds s ON s.id = {}", name) : ""),
       [&](sqlite3_stmt* row) -> Result<void> {
-        ++context.facts().event_count;
-        if (!IntAt(row, 0) || !IntAt(row, 1)) return {};
-        const std::int64_t duration_ns = *IntAt(row, 1) - *IntAt(row, 0);
+        const std::optional<Span> span = SpanOf(row, table, context);
+        if (!span) return {};
         const auto three = [&](int first) -> std::optional<std::int64_t> {
           if (!IntAt(row, first)) return std::nullopt;
           return context.Text(fmt::format("[{}, {}, {}]", *IntAt(row, first),
@@ -167,8 +193,8 @@ Result<void> NsysReader::ReadKernels(NsysExport& file, RuntimeContext& context) 
         KernelRunRow kernel{.id = context.NextId(rows.TableOf<KernelRunRow>()),
                             .profile_id = context.profile_id(),
                             .name_id = context.Text(TextAt(row, 6)),
-                            .start_ns = Start(*IntAt(row, 0), duration_ns, context),
-                            .duration_ns = duration_ns};
+                            .start_ns = span->start_ns,
+                            .duration_ns = span->duration_ns};
         kernel.device = IntAt(row, 2);
         kernel.stream = IntAt(row, 3);
         kernel.correlation = Correlation(IntAt(row, 4), IntAt(row, 5));
@@ -188,9 +214,8 @@ Result<void> NsysReader::ReadCopies(NsysExport& file, const std::string& table, 
                   column("deviceId"), column("streamId"), column("correlationId"),
                   column("globalPid"), column("bytes"), column("copyKind"), table),
       [&](sqlite3_stmt* row) -> Result<void> {
-        ++context.facts().event_count;
-        if (!IntAt(row, 0) || !IntAt(row, 1)) return {};
-        const std::int64_t duration_ns = *IntAt(row, 1) - *IntAt(row, 0);
+        const std::optional<Span> span = SpanOf(row, table, context);
+        if (!span) return {};
         // CUPTI's numbers of the kinds that occur in training.
         constexpr std::string_view kKinds[] = {"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                                "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
@@ -204,8 +229,8 @@ Result<void> NsysReader::ReadCopies(NsysExport& file, const std::string& table, 
                            .profile_id = context.profile_id(),
                            .kind = RowText(std::string_view(kind)),
                            .name_id = context.Text(name),
-                           .start_ns = Start(*IntAt(row, 0), duration_ns, context),
-                           .duration_ns = duration_ns};
+                           .start_ns = span->start_ns,
+                           .duration_ns = span->duration_ns};
         copy.device = IntAt(row, 2);
         copy.stream = IntAt(row, 3);
         copy.correlation = Correlation(IntAt(row, 4), IntAt(row, 5));
@@ -234,16 +259,15 @@ Result<void> NsysReader::ReadLaunches(NsysExport& file, RuntimeContext& context)
                   has_names ? "s.value" : "NULL", table,
                   has_names ? "LEFT JOIN StringIds s ON s.id = k.nameId" : "", queued),
       [&](sqlite3_stmt* row) -> Result<void> {
-        ++context.facts().event_count;
-        if (!IntAt(row, 0) || !IntAt(row, 1)) return {};
-        const std::int64_t duration_ns = *IntAt(row, 1) - *IntAt(row, 0);
+        const std::optional<Span> span = SpanOf(row, table, context);
+        if (!span) return {};
         RowBatch& rows = context.rows();
         DeviceLaunchRow launch{
             .id = context.NextId(rows.TableOf<DeviceLaunchRow>()),
             .profile_id = context.profile_id(),
             .name_id = context.Text(TextAt(row, 4)),
-            .start_ns = Start(*IntAt(row, 0), duration_ns, context),
-            .duration_ns = duration_ns,
+            .start_ns = span->start_ns,
+            .duration_ns = span->duration_ns,
             .correlation = Correlation(IntAt(row, 3), IntAt(row, 2)).value_or(0)};
         launch.thread_id = Thread(IntAt(row, 2), context);
         rows.Add(launch);
@@ -251,58 +275,37 @@ Result<void> NsysReader::ReadLaunches(NsysExport& file, RuntimeContext& context)
       });
 }
 
-void NsysReader::AddRange(std::string_view text, std::int64_t start_ns, std::int64_t duration_ns,
+void NsysReader::AddRange(std::string_view text, const Span& span,
                           std::optional<std::int64_t> thread, RuntimeContext& context) {
   RowBatch& rows = context.rows();
-  const std::optional<std::int64_t> sequence = TakeSequence(text);
-  constexpr std::string_view kCall = "## Call CompiledFxGraph ",
-                             kRegion = "Torch-Compiled Region: ", kStep = "ProfilerStep#";
-  std::optional<CompiledSliceKind> slice;
-  std::string_view name = text;
-  if (text.starts_with(kCall)) {
-    slice = CompiledSliceKind::kGraphCall;
-    name = text.substr(kCall.size());
-    name = name.substr(0, name.find(' '));
-    if (name == "None") name = {};
-  } else if (text.starts_with(kRegion)) {
-    slice = CompiledSliceKind::kRegion;
-    name = text.substr(kRegion.size());
-  } else if (text == "CompiledFunction" || text == "CompiledFunctionBackward") {
-    slice =
-        text == "CompiledFunction" ? CompiledSliceKind::kFunction : CompiledSliceKind::kBackward;
-    name = {};
-  }
-  if (slice) {
+  const NsysRange range = ParseNsysRange(text);
+  if (range.slice) {
     CompiledSliceRow row{.id = context.NextId(rows.TableOf<CompiledSliceRow>()),
                          .profile_id = context.profile_id(),
-                         .kind = *slice,
-                         .start_ns = start_ns,
-                         .duration_ns = duration_ns};
-    row.name_id = context.OptionalText(name);
+                         .kind = *range.slice,
+                         .start_ns = span.start_ns,
+                         .duration_ns = span.duration_ns};
+    row.name_id = context.OptionalText(range.name);
     row.thread_id = thread;
-    row.sequence_number = sequence;
+    row.sequence_number = range.sequence;
     rows.Add(row);
-  } else if (text.find("::") != text.npos) {
+  } else if (range.is_op) {
     OpRunRow row{.id = context.NextId(rows.TableOf<OpRunRow>()),
                  .profile_id = context.profile_id(),
-                 .name_id = context.Text(text),
-                 .start_ns = start_ns,
-                 .duration_ns = duration_ns};
+                 .name_id = context.Text(range.name),
+                 .start_ns = span.start_ns,
+                 .duration_ns = span.duration_ns};
     row.thread_id = thread;
-    row.sequence_number = sequence;
+    row.sequence_number = range.sequence;
     rows.Add(row);
   } else {
     AnnotationRow row{.id = context.NextId(rows.TableOf<AnnotationRow>()),
                       .profile_id = context.profile_id(),
-                      .name_id = context.Text(text),
-                      .start_ns = start_ns,
-                      .duration_ns = duration_ns};
+                      .name_id = context.Text(range.name),
+                      .start_ns = span.start_ns,
+                      .duration_ns = span.duration_ns};
     row.thread_id = thread;
-    std::int64_t step = 0;
-    if (text.starts_with(kStep) &&
-        std::from_chars(text.data() + kStep.size(), text.data() + text.size(), step).ec ==
-            std::errc())
-      row.step = step;
+    row.step = range.step;
     rows.Add(row);
   }
 }
@@ -318,16 +321,17 @@ Result<void> NsysReader::ReadRanges(NsysExport& file, RuntimeContext& context) {
                                 column("globalTid"), column("eventType"), text, table,
                                 has_ids ? "LEFT JOIN StringIds s ON s.id = k.textId" : ""),
                     [&](sqlite3_stmt* row) -> Result<void> {
-                      ++context.facts().event_count;
                       // 59: pushed and popped, 60: started and ended; marks and open ranges have no
                       // end.
                       const std::int64_t type = IntAt(row, 3).value_or(59);
-                      if (!IntAt(row, 0) || !IntAt(row, 1) || (type != 59 && type != 60) ||
-                          TextAt(row, 4).empty())
+                      if ((type != 59 && type != 60) || TextAt(row, 4).empty()) {
+                        ++context.facts().event_count;
+                        ++other_ranges_;
                         return {};
-                      const std::int64_t duration_ns = *IntAt(row, 1) - *IntAt(row, 0);
-                      AddRange(TextAt(row, 4), Start(*IntAt(row, 0), duration_ns, context),
-                               duration_ns, Thread(IntAt(row, 2), context), context);
+                      }
+                      const std::optional<Span> span = SpanOf(row, table, context);
+                      if (!span) return {};
+                      AddRange(TextAt(row, 4), *span, Thread(IntAt(row, 2), context), context);
                       return context.Flush();
                     });
 }
@@ -347,6 +351,10 @@ Result<bool> NsysReader::Read(RuntimeContext& context) {
   epoch_ns_ = 0;
   threads_.clear();
   pids_.clear();
+  durations_ = {};
+  without_time_.clear();
+  bad_times_.clear();
+  other_ranges_ = 0;
   std::string buffer(std::size_t{1} << 20, '\0');
   while (true) {  // for its number of bytes and its hash
     ASSIGN_OR_RETURN(const std::size_t count, context.Read(buffer.data(), buffer.size()));
@@ -365,6 +373,7 @@ Result<bool> NsysReader::Read(RuntimeContext& context) {
   } else if (!done) {
     return tl::unexpected<Error>(done.error());
   }
+  ReportLeftOut(context);
   std::set<std::int64_t> pids;
   for (const auto& [pid, order] : pids_) pids.insert(pid);
   for (const auto& [tid, id] : threads_) pids.insert(PidOf(tid));

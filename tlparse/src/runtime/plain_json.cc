@@ -172,8 +172,10 @@ std::optional<NodeId> Reader::Scalar() {
     const auto [integer_end, error] = std::from_chars(word.data(), last, integer);
     if (integer_end == last) {
       node = error == std::errc() ? tree_.NewInt(integer) : tree_.NewBigInt();
-    } else if (std::from_chars(word.data(), last, real).ptr == last) {
-      node = tree_.NewReal(real);
+    } else if (const auto [real_end, real_error] = std::from_chars(word.data(), last, real);
+               real_end == last) {
+      // 1e400 is a number, but no double holds it.
+      node = real_error == std::errc() ? tree_.NewReal(real) : tree_.NewBigInt();
     }
   }
   if (!node) {

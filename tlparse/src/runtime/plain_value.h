@@ -33,7 +33,8 @@ class PlainValue {
   // The file ended, or could not be read on, inside this list or dict.
   bool is_cut() const;
 
-  // Nothing if the value is of another type. A kBigInt (beyond 64 bits) is not an Int.
+  // Nothing if the value is of another type. A kBigInt (beyond 64 bits, or beyond a
+  // double) is neither an Int nor a Real.
   std::optional<bool> Bool() const;
   std::optional<std::int64_t> Int() const;
   std::optional<double> Real() const;  // an integer too

@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "rows/profile.h"
 #include "rows/recorder.h"
+#include "runtime/measured_span.h"
 #include "runtime/pickle_reader.h"
 #include "runtime/plain_json.h"
 #include "runtime/reader.h"
@@ -62,10 +63,14 @@ class RecorderReader final : public RuntimeReader {
  private:
   Result<void> AddEntries(const PlainValue& entries, RuntimeContext& context);
   void AddEntry(const PlainValue& entry, std::int64_t ordinal, RuntimeContext& context);
+  std::optional<std::int64_t> Time(const PlainValue& value);
+  std::optional<double> Duration(const PlainValue& value);
+  std::optional<std::int64_t> Timeout(const PlainValue& value);
   std::optional<std::int64_t> AddStack(const PlainValue& frames, RuntimeContext& context);
 
   std::unique_ptr<StackPool> stacks_;
   bool has_stacks_ = false;
+  std::int64_t bad_times_ = 0;  // of the file that is read
 };
 
 // The whole file, or its first kMostFileBytes.
@@ -92,17 +97,36 @@ std::optional<std::int64_t> Number(const PlainValue& value) {
   if (const std::optional<std::int64_t> number = value.Int()) return number;
   const std::optional<std::string_view> text = value.Text();
   std::int64_t number = 0;
-  if (!text || text->empty() ||
-      std::from_chars(text->data(), text->data() + text->size(), number).ptr !=
-          text->data() + text->size())
-    return std::nullopt;
+  if (!text) return std::nullopt;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error != std::errc() || end != text->data() + text->size()) return std::nullopt;
   return number;
 }
 
-// A time; 0 means none in JSON dumps.
-std::optional<std::int64_t> Time(const PlainValue& value) {
+// A time; 0 and None mean that the dump has none, as does a damaged one, which counts as bad.
+std::optional<std::int64_t> RecorderReader::Time(const PlainValue& value) {
   const std::optional<std::int64_t> time = Number(value);
-  return time && *time > 0 ? time : std::nullopt;
+  if (value.IsNull() || time == 0) return std::nullopt;
+  if (time && *time > 0 && IsTimeInRange(*time, 0)) return time;
+  ++bad_times_;
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> RecorderReader::Timeout(const PlainValue& value) {
+  const std::optional<std::int64_t> timeout_ms = Number(value);
+  if (timeout_ms == -1) return std::nullopt;  // c10d's kUnsetTimeout
+  if (value.IsNull() || (timeout_ms && *timeout_ms >= 0 && *timeout_ms < std::int64_t{1} << 40))
+    return timeout_ms;
+  ++bad_times_;
+  return std::nullopt;
+}
+
+std::optional<double> RecorderReader::Duration(const PlainValue& value) {
+  const std::optional<double> duration_ms = value.Real();
+  if (value.IsNull() || (duration_ms && *duration_ms >= 0 && *duration_ms < 1e12))
+    return duration_ms;
+  ++bad_times_;
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> Flag(const PlainValue& value) {
@@ -180,6 +204,8 @@ void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
   const std::optional<std::string> extra = Extra(entry);
   const std::optional<std::int64_t> created_ns = Time(entry["time_created_ns"]);
   const std::optional<std::int64_t> completed_ns = Time(entry["time_discovered_completed_ns"]);
+  const bool ends_before_it_began = created_ns && completed_ns && *completed_ns < *created_ns;
+  if (ends_before_it_began) ++bad_times_;
   const bool is_p2p = entry["is_p2p"].Bool().value_or(false);
   const auto text_id = [&](const std::optional<std::string>& text) {
     return text ? std::optional(context.Text(*text)) : std::nullopt;
@@ -205,8 +231,8 @@ void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
   row.time_created_ns = created_ns;
   row.time_discovered_started_ns = Time(entry["time_discovered_started_ns"]);
   row.time_discovered_completed_ns = completed_ns;
-  row.duration_ms = entry["duration_ms"].Real();
-  row.timeout_ms = Number(entry["timeout_ms"]);
+  row.duration_ms = Duration(entry["duration_ms"]);
+  row.timeout_ms = Timeout(entry["timeout_ms"]);
   row.thread_id = thread_id;
   row.thread_name = thread_name;
   row.stack_id = AddStack(entry["frames"], context);
@@ -225,7 +251,7 @@ void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
   run.dtype_id = text_id(Text(entry["input_dtypes"].At(0)));
   run.state = state;
   run.start_ns = created_ns;
-  run.end_ns = completed_ns;
+  if (!ends_before_it_began) run.end_ns = completed_ns;
   rows.Add(run);
 
   ProfileFacts& facts = context.facts();
@@ -240,6 +266,7 @@ void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
 
 Result<void> RecorderReader::AddEntries(const PlainValue& entries, RuntimeContext& context) {
   std::int64_t left_out = 0;
+  bad_times_ = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const PlainValue entry = entries.At(i);
     ++context.facts().event_count;
@@ -253,6 +280,13 @@ Result<void> RecorderReader::AddEntries(const PlainValue& entries, RuntimeContex
   if (left_out > 0) {
     context.Log(ImportCode::kBadRuntimeFile,
                 fmt::format("{} of the dump's entries are no dicts; they were left out", left_out));
+  }
+  if (bad_times_ > 0) {
+    context.Log(
+        ImportCode::kBadRuntimeFile,
+        fmt::format("{} of the entries' times {} impossible (not a time, negative, or an end "
+                    "before the begin) and left out of the collectives",
+                    bad_times_, bad_times_ == 1 ? "is" : "are"));
   }
   return {};
 }

@@ -18,7 +18,7 @@ std::string WindowSql(const std::vector<CostProfile>& profiles) {
 constexpr char kKernelSql[] =
     ", cost AS MATERIALIZED ("
     "SELECT w.rank, l.kernel_id, s.graph_id, s.compile_id, r.name_id, r.device, count(*) AS calls, "
-    "sum(r.duration_ns) / 1e3 AS us, min(r.grid_id) AS grid_id, min(r.block_id) AS block_id, "
+    "sum(r.duration_ns / 1e3) AS us, min(r.grid_id) AS grid_id, min(r.block_id) AS block_id, "
     "min(l.note_id) AS note_id, "
     "l.slice_id IS NOT NULL AS is_in_call "
     "FROM win w JOIN kernel_run_row r ON r.profile_id = w.profile_id "
@@ -68,8 +68,8 @@ constexpr char kByGraph[] =
     "coalesce(c.label, CASE WHEN s.kind = 1 THEN "
     "t.text END) AS label, c.generation, coalesce(g.cache_key, CASE WHEN s.kind = 0 THEN t.text "
     "END) AS key, g.direction, l.graph_id, l.compile_id, count(*) AS calls, "
-    "sum(s.duration_ns) / 1e3 AS inclusive_us, sum(s.duration_ns) / 1e3 AS share_us, "
-    "sum(l.device_ns) / 1e3 AS device_us, "
+    "sum(s.duration_ns / 1e3) AS inclusive_us, sum(s.duration_ns / 1e3) AS share_us, "
+    "sum(l.device_ns / 1e3) AS device_us, "
     "g.direction IS 'backward' AND c.backward_duration_us IS NOT NULL AS has_own_time, "
     "CASE WHEN g.direction = 'backward' AND c.backward_duration_us IS NOT NULL THEN "
     "c.backward_duration_us ELSE c.duration_us END AS all_us, n.text AS join_note "
@@ -86,8 +86,8 @@ constexpr char kByGraph[] =
 // Ops share the time of the devices where any of them enqueued device work, else that of the CPU.
 constexpr char kByOp[] =
     ", op AS MATERIALIZED (SELECT o.name_id, count(*) AS calls, "
-    "sum(o.duration_ns) / 1e3 AS inclusive_us, sum(l.self_ns) / 1e3 AS cpu_us, "
-    "sum(l.device_ns) / 1e3 AS device_us "
+    "sum(o.duration_ns / 1e3) AS inclusive_us, sum(l.self_ns / 1e3) AS cpu_us, "
+    "sum(l.device_ns / 1e3) AS device_us "
     "FROM win w JOIN op_run_row o ON o.profile_id = w.profile_id AND o.start_ns >= w.start_ns AND "
     "o.start_ns < w.end_ns LEFT JOIN op_run_link_row l ON l.op_run_id = o.id GROUP BY o.name_id) "
     "SELECT t.text AS name, op.*, CASE WHEN (SELECT count(device_us) FROM op) > 0 THEN "
