@@ -147,7 +147,7 @@ CREATE TABLE annotation_row (
   step INTEGER                    -- the n of ProfilerStep#n
 ) STRICT;
 
--- A Python frame with a line of generated code (all frames with --keep-python-frames).
+-- A Python frame with a line of generated code, or of a module (module.sql); all frames with --keep-python-frames.
 CREATE TABLE python_frame_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),

@@ -42,7 +42,7 @@ constexpr Command kCommands[] = {
     {"recompiles", "<db>", "why frames were compiled again", &RunRecompiles},
     {"provenance", "<db> [--kernel K | --source FILE:LINE | --node N]",
      "from a kernel to its Python line and back", &RunProvenance},
-    {"cost", "<db> [--by line|kernel|node|graph|op] [--steps 3-5]",
+    {"cost", "<db> [--by line|kernel|node|graph|op|module] [--steps 3-5]",
      "time of the profiled steps by line, kernel, graph; time outside compiled graphs", &RunCost},
     {"import-log", "<db>", "what was dropped, odd or damaged in the logs", &RunImportLog},
     {"push", "<db | logs …> --url URL [--job J]",

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::pair<std::string_view, CostBy> kQuestions[] = {
     {"line", CostBy::kLine},   {"kernel", CostBy::kKernel}, {"node", CostBy::kNode},
-    {"graph", CostBy::kGraph}, {"op", CostBy::kOp},
+    {"graph", CostBy::kGraph}, {"op", CostBy::kOp},         {"module", CostBy::kModule},
 };
 
 // As --json names it, and as the table's heading says it.
@@ -33,6 +33,8 @@ TimeName NameOf(CostTime time) {
       return {"ops_on_cpu", "CPU time"};
     case CostTime::kOpsOnDevice:
       return {"ops_on_device", "device time"};
+    case CostTime::kModulesOnCpu:
+      return {"modules_on_cpu", "CPU time"};
   }
   return {"kernels", "kernel time"};
 }
@@ -222,12 +224,15 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   if (by == CostBy::kLine || by == CostBy::kNode) add("inclusive", Align::kRight);
   // The column before it has the device's time or the CPU's.
   const bool is_on_device = answer.time == CostTime::kOpsOnDevice;
-  if (is_on_device) add("CPU time", Align::kRight);
+  const bool has_cpu_column =
+      is_on_device || (by == CostBy::kModule && answer.time == CostTime::kKernels);
+  if (has_cpu_column) add("CPU time", Align::kRight);
   if (by == CostBy::kOp) add("with ops inside", Align::kRight);
+  if (by == CostBy::kModule) add("with modules inside", Align::kRight);
   add("calls", Align::kRight);
   if (by == CostBy::kKernel) add("mean", Align::kRight), add("estimated", Align::kRight);
   if (by == CostBy::kGraph) add("device", Align::kRight), add("compile", Align::kRight);
-  const bool has_graphs = by != CostBy::kLine && by != CostBy::kOp;
+  const bool has_graphs = by != CostBy::kLine && by != CostBy::kOp && by != CostBy::kModule;
   const bool has_ranks = has_graphs && std::any_of(answer.rows.begin(), answer.rows.end(),
                                                    [](const CostRow& row) { return !!row.rank; });
   if (has_ranks) add("rank", Align::kRight);
@@ -238,14 +243,16 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   if (by == CostBy::kNode) add("node");
   if (by == CostBy::kGraph) add("function");
   if (by == CostBy::kOp) add("op");
+  if (by == CostBy::kModule) add("module");
   Table table(std::move(columns));
   for (std::size_t i = 0; i < std::min(top, answer.rows.size()); ++i) {
     const CostRow& row = answer.rows[i];
     std::vector<std::string> cells = {Percent(row.share), Us(row.share_us)};
-    if (is_on_device) cells.push_back(OptionalUs(row.cpu_us));
-    if (by == CostBy::kLine || by == CostBy::kNode || by == CostBy::kOp)
+    if (has_cpu_column) cells.push_back(OptionalUs(row.cpu_us));
+    if (by == CostBy::kLine || by == CostBy::kNode || by == CostBy::kOp || by == CostBy::kModule)
       cells.push_back(Us(row.inclusive_us));
-    cells.push_back(std::to_string(row.calls));
+    const bool is_no_module = by == CostBy::kModule && row.name.empty();
+    cells.push_back(is_no_module ? std::string() : std::to_string(row.calls));
     if (by == CostBy::kKernel) {
       cells.push_back(
           Us(row.inclusive_us / static_cast<double>(std::max<std::int64_t>(row.calls, 1))));
@@ -273,6 +280,9 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
         break;
       case CostBy::kNode:
         cells.push_back(row.name.empty() ? "(no node known)" : row.name);
+        break;
+      case CostBy::kModule:
+        cells.push_back(row.name.empty() ? "(no module was open)" : row.name);
         break;
       case CostBy::kGraph:
       case CostBy::kOp:
@@ -308,11 +318,14 @@ Result<std::int64_t> RunIdOf(Database& database, const std::optional<std::string
 
 int RunCost(std::span<const std::string> arguments) {
   Arguments app(
-      "Where the time of the profiled steps went, by Python line, kernel, graph node, graph or op; "
-      "how much of it is outside compiled graphs, how long devices were idle. A kernel that fuses "
+      "Where the time of the profiled steps went, by Python line, kernel, graph node, graph, op or "
+      "module; how much of it is outside compiled graphs, how long devices were idle. A kernel "
+      "that fuses "
       "several lines: 'inclusive' gives each of them all of its time, 'kernel time' and 'share' "
       "divide it. Rows are sorted by the time that their share is of, which the heading names: of "
-      "ops the device's where any of them enqueued device work, else the CPU's.",
+      "ops and modules the device's where any of them enqueued device work, else the CPU's. A "
+      "kernel belongs to the module that was open where and when it was enqueued; kernels of a "
+      "backward belong to none.",
       "cost");
   AnswerArguments common;
   CostOptions options;
@@ -320,8 +333,8 @@ int RunCost(std::span<const std::string> arguments) {
   std::optional<std::string> run, steps;
   int top = 30;
   AddAnswerArguments(app, common);
-  app.Add("--by", by, "line, kernel, node, graph or op")
-      .OneOf({"line", "kernel", "node", "graph", "op"})
+  app.Add("--by", by, "line, kernel, node, graph, op or module")
+      .OneOf({"line", "kernel", "node", "graph", "op", "module"})
       .ShowDefault();
   app.Add("--rank", options.rank, "only this rank");
   app.Add("--steps", steps,

@@ -8,6 +8,7 @@
 #include "log/import_code.h"
 #include "runtime/frame_join.h"
 #include "runtime/join_profile.h"
+#include "runtime/module_join.h"
 #include "runtime/phase_join.h"
 
 namespace tlparse {
@@ -99,6 +100,10 @@ Result<void> Log(Database& database, std::int64_t run_id, std::int64_t profile_i
 Result<void> RemoveLinks(Database& database, std::int64_t run_id) {
   const std::string profiles = fmt::format("(SELECT id FROM profile WHERE run_id = {})", run_id);
   return database.Execute(fmt::format(
+      "DELETE FROM kernel_module_link_row WHERE kernel_run_id IN (SELECT id FROM kernel_run_row "
+      "WHERE profile_id IN {0});"
+      "DELETE FROM module_link_row WHERE frame_id IN (SELECT id FROM python_frame_row WHERE "
+      "profile_id IN {0});"
       "DELETE FROM compiled_slice_link_row WHERE slice_id IN (SELECT id FROM compiled_slice_row "
       "WHERE profile_id IN {0});"
       "DELETE FROM kernel_run_link_row WHERE kernel_run_id IN (SELECT id FROM kernel_run_row WHERE "
@@ -164,6 +169,7 @@ Result<void> JoinRun(Database& database, std::int64_t run_id) {
         process == nullptr ? std::nullopt : std::optional(process->id);
     RETURN_IF_ERROR(JoinProfile(database, code, profile.id, process_id));
     RETURN_IF_ERROR(JoinFrames(database, profile.id));
+    RETURN_IF_ERROR(JoinModules(database, profile.id));
     RETURN_IF_ERROR(JoinPhases(database, code, profile.id, process_id));
   }
   return ReportOverlaps(database, run_id);

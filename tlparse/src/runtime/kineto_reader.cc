@@ -7,6 +7,7 @@
 #include "rows/profile.h"
 #include "runtime/generated_code.h"
 #include "runtime/kineto_file.h"
+#include "runtime/module_join.h"
 
 namespace tlparse {
 namespace kineto {
@@ -136,7 +137,9 @@ bool KinetoFile::IsUnkeptFrame(std::string_view event) const {
   constexpr std::size_t kMostBytes =
       4096;  // of a frame: more may be what a lost quote made of many
   if (event.size() > kMostBytes) return false;
-  if (event.substr(0, kHead).find("\"python_function\"") == event.npos) return false;
+  const std::string_view head = event.substr(0, kHead);
+  if (head.find("\"python_function\"") == head.npos) return false;
+  if (event.find(kModuleFrame) != event.npos) return false;
   if (context_.options().keep_python_frames) return false;
   // …/ab/cab<49 characters>.py:<line>
   const std::size_t key = event.find("\"CallFrom\"");

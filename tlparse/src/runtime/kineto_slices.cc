@@ -6,6 +6,7 @@
 #include "rows/profile.h"
 #include "runtime/generated_code.h"
 #include "runtime/kineto_file.h"
+#include "runtime/module_join.h"
 
 namespace tlparse::kineto {
 namespace {
@@ -279,7 +280,8 @@ void KinetoFile::TakeFrame(const KinetoEvent& event) {
     line = ToInt(event.called_from.substr(colon + 1));
     if (line) file = event.called_from.substr(0, colon);
   }
-  if (!context_.options().keep_python_frames && !IsCachePath(file))
+  if (!context_.options().keep_python_frames && !IsCachePath(file) &&
+      !event.name.starts_with(kModuleFrame))
     return Count(left_out_, "python_function");
   rows().Add(PythonFrameRow{.id = context_.NextId<PythonFrameRow>(),
                             .profile_id = context_.profile_id(),

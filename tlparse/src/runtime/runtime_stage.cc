@@ -182,13 +182,16 @@ Result<std::vector<std::string>> OwnedTables(Database& database) {
 
 Result<void> RemoveProfile(Database& database, std::int64_t id) {
   ASSIGN_OR_RETURN(const std::vector<std::string> tables, OwnedTables(database));
-  for (const auto& [link, row] : {std::pair("compiled_slice_link_row", "compiled_slice_row"),
-                                  std::pair("kernel_run_link_row", "kernel_run_row"),
-                                  std::pair("op_run_link_row", "op_run_row"),
-                                  std::pair("collective_run_link_row", "collective_run_row")}) {
-    const std::string key = std::string_view(link) == "compiled_slice_link_row"
-                                ? "slice_id"
-                                : std::string(row, std::string_view(row).size() - 4) + "_id";
+  struct Link {
+    const char *table, *key, *row;
+  };
+  for (const auto& [link, key, row] :
+       {Link{"compiled_slice_link_row", "slice_id", "compiled_slice_row"},
+        Link{"kernel_run_link_row", "kernel_run_id", "kernel_run_row"},
+        Link{"kernel_module_link_row", "kernel_run_id", "kernel_run_row"},
+        Link{"module_link_row", "frame_id", "python_frame_row"},
+        Link{"op_run_link_row", "op_run_id", "op_run_row"},
+        Link{"collective_run_link_row", "collective_run_id", "collective_run_row"}}) {
     RETURN_IF_ERROR(database.Execute(
         fmt::format("DELETE FROM {} WHERE {} IN (SELECT id FROM {} WHERE profile_id = {})", link,
                     key, row, id)));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "analysis/cost/cost_queries.h"
 #include "analysis/cost/estimates.h"
@@ -231,10 +232,27 @@ Result<void> FillProblems(Database& database, CostProfile& profile) {
 
 CostTime TimeOf(CostBy by, const std::vector<CostRow>& rows) {
   if (by == CostBy::kGraph) return CostTime::kCallsOnCpu;
-  if (by != CostBy::kOp) return CostTime::kKernels;
   const bool has_device_work =
       std::any_of(rows.begin(), rows.end(), [](const CostRow& row) { return !!row.device_us; });
+  if (by == CostBy::kModule) return has_device_work ? CostTime::kKernels : CostTime::kModulesOnCpu;
+  if (by != CostBy::kOp) return CostTime::kKernels;
   return has_device_work ? CostTime::kOpsOnDevice : CostTime::kOpsOnCpu;
+}
+
+// The time of a module with all modules inside it.
+void AddInnerModules(std::vector<CostRow>& rows) {
+  std::unordered_map<std::string_view, CostRow*> by_path;
+  for (CostRow& row : rows) by_path.emplace(row.name, &row);
+  for (const CostRow& row : rows) {
+    std::string_view path = row.name;
+    while (true) {
+      const auto found = by_path.find(path);
+      if (found != by_path.end()) found->second->inclusive_us += row.share_us;
+      const std::size_t slash = path.rfind('/');
+      if (slash == path.npos) break;
+      path = path.substr(0, slash);
+    }
+  }
 }
 
 std::string RangeText(std::int64_t first, std::int64_t last) {
@@ -296,11 +314,36 @@ Result<CostAnswer> Begin(Database& database, const CostOptions& options) {
   return answer;
 }
 
+// Modules are known only where a profile has their Python frames.
+Result<void> CheckModules(Database& database, const std::vector<CostProfile>& profiles) {
+  constexpr const char* kTable =
+      "SELECT count(*) FROM sqlite_schema WHERE name = 'module_link_row'";
+  ASSIGN_OR_RETURN(const std::int64_t has_table, database.QueryInt(kTable));
+  for (const CostProfile& profile : profiles) {
+    if (has_table == 0) break;
+    ASSIGN_OR_RETURN(
+        const std::int64_t has_modules,
+        database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM python_frame_row y JOIN "
+                                      "module_link_row m ON m.frame_id = y.id WHERE y.profile_id = "
+                                      "{})",
+                                      profile.id)));
+    if (has_modules != 0) return {};
+  }
+  return Fail(ErrorCode::kNotFound,
+              has_table == 0
+                  ? "an earlier tlparse wrote this database, without modules: ingest its profiles "
+                    "again"
+                  : "no profile of this answer names modules (Python frames 'nn.Module: …'): "
+                    "torch.profiler.profile(with_stack=True) records them");
+}
+
 Result<void> FillRows(Database& database, const CostOptions& options, CostBy by,
                       CostAnswer& answer) {
+  if (by == CostBy::kModule) RETURN_IF_ERROR(CheckModules(database, answer.profiles));
   ASSIGN_OR_RETURN(Statement rows, database.Prepare(CostSql(by, answer.profiles)));
   ASSIGN_OR_RETURN(answer.rows, ReadRows(rows));
   answer.time = TimeOf(by, answer.rows);
+  if (by == CostBy::kModule) AddInnerModules(answer.rows);
   double total_us = 0;
   for (const CostRow& row : answer.rows) total_us += row.share_us;
   for (CostRow& row : answer.rows) row.share = total_us > 0 ? row.share_us / total_us : 0;

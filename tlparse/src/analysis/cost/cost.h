@@ -13,14 +13,15 @@
 
 namespace tlparse {
 
-enum class CostBy : std::uint8_t { kLine, kKernel, kNode, kGraph, kOp };
+enum class CostBy : std::uint8_t { kLine, kKernel, kNode, kGraph, kOp, kModule };
 
 // What CostRow::share_us measures.
 enum class CostTime : std::uint8_t {
-  kKernels,      // runs of kernels: lines, kernels, nodes
-  kCallsOnCpu,   // calls of graphs on the CPU
-  kOpsOnCpu,     // ops on the CPU, each without the ops inside it; no op enqueued device work
-  kOpsOnDevice,  // device kernels that ops enqueued, each counted for the innermost op
+  kKernels,       // runs of kernels: lines, kernels, nodes; modules where devices ran any
+  kCallsOnCpu,    // calls of graphs on the CPU
+  kOpsOnCpu,      // ops on the CPU, each without the ops inside it; no op enqueued device work
+  kOpsOnDevice,   // device kernels that ops enqueued, each counted for the innermost op
+  kModulesOnCpu,  // modules on the CPU, each without the modules inside it
 };
 
 struct CostOptions {
@@ -66,7 +67,8 @@ struct CostProfile {
 
 // Members that do not apply to a question stay empty.
 struct CostRow {
-  std::string name;   // kernel, node, op; of a graph its function; of a line its code
+  std::string name;   // kernel, node, op; of a graph its function; of a line its code; of a
+                      // module its path, empty: kernels of no module
   std::string label;  // compile
   std::optional<std::int64_t>
       generation;                    // of the label: how often torch._dynamo.reset() came before
@@ -83,8 +85,8 @@ struct CostRow {
   double inclusive_us = 0;
   double share_us = 0;              // adds up over the rows
   double share = 0;                 // of all rows' share_us, 0 … 1
-  std::optional<double> device_us;  // graphs, ops
-  std::optional<double> cpu_us;     // ops: without the ops inside
+  std::optional<double> device_us;  // graphs, ops; modules: kernels, without the modules inside
+  std::optional<double> cpu_us;     // ops, modules: without those inside
   // Of all graphs of its compile (forward or backward); in the row of the costliest of them only.
   std::optional<double> compile_us;
   std::optional<double> estimated_us;  // kernels: of one run, by the compiler

@@ -94,6 +94,24 @@ constexpr char kByOp[] =
     "coalesce(device_us, 0) ELSE cpu_us END AS share_us "
     "FROM op JOIN text_row t ON t.id = op.name_id ORDER BY share_us DESC, cpu_us DESC, name";
 
+// The rule is in schemas/sql/runtime/module.sql.
+constexpr char kByModule[] =
+    ", ran AS (SELECT m.path_id, count(*) AS calls, sum(m.self_ns / 1e3) AS cpu_us, NULL AS us, 0 "
+    "AS on_device FROM win w JOIN python_frame_row y ON y.profile_id = w.profile_id AND y.start_ns "
+    ">= w.start_ns AND y.start_ns < w.end_ns JOIN module_link_row m ON m.frame_id = y.id GROUP BY "
+    "m.path_id UNION ALL SELECT m.path_id, 0, NULL, sum(r.duration_ns / 1e3), max(r.device IS NOT "
+    "NULL) FROM win w JOIN kernel_run_row r ON r.profile_id = w.profile_id LEFT JOIN "
+    "kernel_run_link_row l ON l.kernel_run_id = r.id LEFT JOIN kernel_module_link_row x ON "
+    "x.kernel_run_id = r.id LEFT JOIN module_link_row m ON m.frame_id = x.frame_id WHERE "
+    "coalesce(l.enqueued_ns, r.start_ns) >= w.start_ns AND coalesce(l.enqueued_ns, r.start_ns) < "
+    "w.end_ns GROUP BY m.path_id), "
+    "module AS (SELECT path_id, sum(calls) AS calls, sum(cpu_us) AS cpu_us, sum(us) AS us FROM ran "
+    "GROUP BY path_id), one AS (SELECT coalesce(max(on_device), 0) AS has_device FROM ran) "
+    "SELECT t.text AS name, calls, cpu_us, CASE WHEN has_device THEN us END AS device_us, "
+    "coalesce(CASE WHEN has_device THEN us ELSE cpu_us END, 0) AS share_us "
+    "FROM module, one LEFT JOIN text_row t ON t.id = path_id WHERE path_id IS NOT NULL OR "
+    "has_device ORDER BY share_us DESC, cpu_us DESC, name";
+
 }  // namespace
 
 std::string KernelCostSql(const std::vector<CostProfile>& profiles) {
@@ -110,6 +128,8 @@ std::string CostSql(CostBy by, const std::vector<CostProfile>& profiles) {
       return KernelCostSql(profiles) + kByNode;
     case CostBy::kGraph:
       return WindowSql(profiles) + kByGraph;
+    case CostBy::kModule:
+      return WindowSql(profiles) + kByModule;
     case CostBy::kOp:
       break;
   }
