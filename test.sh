@@ -25,12 +25,15 @@ for step; do
   started=$(date +%s)
   preset=$step
   select=""
-  if [ "$step" = threads ]; then
+  if [ "$step" = dev ]; then
+    preset=test
+    "$root/scripts/build.sh" "$preset"
+  elif [ "$step" = threads ]; then
     preset=tsan
     select="-L threads"
     BUILD_TARGETS="import_test libtrace_core_test libtrace_cache_test libtrace_fork_test" "$root/scripts/build.sh" "$preset"
   elif [ "$step" = long ]; then
-    preset=dev
+    preset=test
     select="-C long -L long"
     "$root/scripts/build.sh" "$preset"
   else

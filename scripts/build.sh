@@ -1,5 +1,5 @@
 #!/bin/sh
-# Configures and builds one CMake preset (release, dev, asan, tsan, fuzz), with ccache if it is installed.
+# Configures and builds one CMake preset (release, dev, test, asan, tsan, fuzz), with ccache if it is installed.
 # usage: scripts/build.sh PRESET [cmake cache options…]
 # BUILD_TARGETS names the targets to build; without it everything is built.
 set -eu

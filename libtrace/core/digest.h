@@ -20,7 +20,7 @@ std::string Hex(const Sha256& digest);
 // RFC 2104 with SHA-256.
 Sha256 HmacSha256(std::string_view key, std::string_view text);
 
-// SHA-256 of what comes in pieces.
+// SHA-256 of bytes that are added in pieces.
 class Sha256Stream {
  public:
   Sha256Stream();

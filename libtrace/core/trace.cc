@@ -61,7 +61,7 @@ void AfterForkInChild() {
   if (parent == nullptr) return;
   g_level.store(kOff);
   TraceSink* const sink = parent->writer.trace_sink();
-  if (sink == nullptr) return;  // a sink that knows nothing of forks: no trace in the child
+  if (sink == nullptr) return;  // the sink does not support forks: no trace in the child
   try {
     g_child_sink = new TakeSink{sink->AfterFork(), LevelOf(parent->options)};
     g_level.store(kForked);

@@ -71,8 +71,8 @@ void EmitProvenance(const Package& package) {
   provenance.Emit();
 }
 
-// A path that ends as libtorch expects, for a package out of the cache: a file of its own, or a link
-// to the cache's. libtorch unpacks it while loading.
+// A package of the cache under a path with the ending that libtorch expects: a link to the cache's
+// file, or a copy. libtorch unpacks it while loading.
 class TemporaryPackage {
  public:
   explicit TemporaryPackage(const CacheEntry& entry) {

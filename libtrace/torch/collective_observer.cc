@@ -238,7 +238,7 @@ void OnEnd(const at::RecordFunction& function, at::ObserverContext* context) {
     for (const c10::IValue& value : function.outputs()) {
       if (!work) work = CustomClass<c10d::Work>(value, "__torch__.torch.classes.c10d.Work");
     }
-    if (!work) return;  // an op that failed, or that tells nothing of its end
+    if (!work) return;  // an op that failed, or whose end cannot be observed
     for (const auto& [log, entry] : issue.issued)
       CollectiveLog::Impl::FinishWith(log->impl(), entry, issue.start_ns, work);
   } catch (const std::exception&) {  // no memory: no duration

@@ -73,9 +73,9 @@ inline std::optional<FusedOp> FusedOpOf(const torch::jit::Graph& group) {
 
 // "Pre" nodes are those of the inlined graph, "post" nodes those of the optimised one; a node is
 // called like its first output in the dumped text (`h.1`), in a subgraph with the group's name in
-// front. What the passes leave of a node is recognised by its source range and call stack, which
-// they carry along. A kernel is an op of the optimised graph or a fused group; every place that
-// calls it has a debug handle of its own.
+// front. A node that the passes kept is recognised by its source range and call stack, which
+// they copy. A kernel is an op of the optimised graph or a fused group; every place that
+// calls it has a separate debug handle.
 class GraphProvenance {
  public:
   GraphProvenance(const torch::jit::Graph& before, torch::jit::Graph& after) {

@@ -52,7 +52,7 @@ struct Op {
   std::optional<std::string> node;
   std::vector<TensorMeta> outputs;
   OpCost cost;
-  std::string device;  // whose roofline holds; "" = nothing is known, so no estimate
+  std::string device;  // whose roofline is used; empty: unknown, so no estimate is made
   bool is_collective = false;
   uint64_t count = 0;
   int64_t total_ns = 0, min_ns = 0, max_ns = 0;

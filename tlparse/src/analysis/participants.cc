@@ -93,7 +93,7 @@ std::vector<RunParticipant> Split(const Log& log) {
   return participants;
 }
 
-// An empty log of a rank stands for the first launch in which the rank has no other.
+// An empty log of a rank is counted to the first launch in which the rank has no other.
 void PlaceEmptyLogs(std::vector<RunParticipant>& participants) {
   std::set<std::pair<std::int64_t, std::int64_t>> taken;
   std::int64_t latest = 1;

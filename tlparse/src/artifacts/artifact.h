@@ -81,7 +81,7 @@ class IngestContext {
   virtual GraphTracker& graphs() = 0;
   virtual StackPool& stacks() = 0;
 
-  // Ids for rows whose table has an id of its own; ids of one table ascend by one.
+  // The next id of a table with an id column; ids of one table ascend by one.
   template <typename Row>
   std::int64_t NextId() {
     return NextId(tables().Find<Row>());

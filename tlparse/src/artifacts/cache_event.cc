@@ -183,8 +183,8 @@ void CacheEvents::ReadComponents(const JsonMembers& members, CacheInfo& info,
   if (info.key_id) sets_->LinkKey(context.rows(), *info.key_id, set);
 }
 
-// AOTAutograd may give an empty reason beside a full traceback; dynamo and precompile have members
-// of their own.
+// AOTAutograd may give an empty reason beside a full traceback; dynamo and precompile use other
+// members.
 void CacheEvents::ReadReason(const JsonMembers& members, CacheInfo& info, IngestContext& context) {
   std::optional<std::string_view> reason = members.String("cache_bypass_reason");
   if (!reason) reason = members.String("_reason");
@@ -275,7 +275,7 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
     context.NoteTime(*event.info.event_time_ns / 1000, IngestContext::TimeBasis::kCacheEventTime);
 
   const bool is_fx = name->layer == "fx_graph" || name->layer == "fx_graph_bundled";
-  // The instant knows one kind of miss only.
+  // The instant event has one kind of miss only.
   const bool is_miss =
       event.info.state == CacheState::kGuardMiss || event.info.state == CacheState::kRemoteError;
   const CacheState state = is_miss ? CacheState::kMiss : event.info.state;

@@ -152,7 +152,7 @@ class GraphTexts final : public Ingestor {
     if (name == "aot_inference_graph") {
       compile.next_direction = Direction::kInference;
     } else if (is_aot) {
-      // The backward part is compiled later, or in a segment of its own
+      // The backward graph is compiled later, or in a separate stretch.
       compile.next_direction = Direction::kForward;
     }
     if (is_aot || name == "aot_inference_graph" || name == "dynamo_output_graph" ||

@@ -112,7 +112,7 @@ class OpRuntimes final : public Ingestor {
   }
   Result<void> Ingest(const Record& record, IngestContext& context) override;
   Result<void> ProcessEnded(ProcessState& process, IngestContext&) override {
-    told_.erase(process.id);
+    logged_.erase(process.id);
     return {};
   }
 
@@ -129,7 +129,7 @@ class OpRuntimes final : public Ingestor {
                                            bool is_ms, IngestContext& context);
 
   std::unordered_map<std::int64_t, Known> known_;  // by payload id
-  std::unordered_set<std::int64_t> told_;          // processes whose unit import_log tells
+  std::unordered_set<std::int64_t> logged_;        // processes with an import_log row for the unit
 };
 
 std::int64_t OpRuntimes::AddOps(const Record& record, const std::vector<Op>& ops,
@@ -230,7 +230,7 @@ Result<void> OpRuntimes::Ingest(const Record& record, IngestContext& context) {
                    .content_id = known.op_list_id,
                    .estimate_content_id = known.estimates_id,
                    .unit = StaticText{known.is_ms ? "ms" : "ns"}});
-  if (known.is_ms && known.has_estimate && told_.insert(record.process->id).second) {
+  if (known.is_ms && known.has_estimate && logged_.insert(record.process->id).second) {
     context.Log(
         ImportCode::kAssumedUnit,
         "estimated_runtime_ns is taken to hold milliseconds (PyTorch 2.10 and later write those)");

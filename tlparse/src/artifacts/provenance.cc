@@ -172,9 +172,9 @@ class ProvenanceIngestor final : public Ingestor {
     }
   }
 
-  // PyTorch 2.14 repeats kernels of earlier backwards in the stack traces of later ones. Left over
-  // is what an earlier graph of the process had and this graph's code does not know, where the code
-  // tells its calls. libtrace writes the package's own values.
+  // PyTorch 2.14 repeats kernels of earlier backwards in the stack traces of later ones. A kernel is
+  // left over if an earlier graph of the process had it and this graph's code does not mention it,
+  // provided that the code shows its calls. libtrace writes the package's own values.
   static bool MayHaveLeftovers(const CompileState& compile, const GraphState& graph) {
     const CodeSummary* code = CodeOf(graph);
     return code != nullptr && !code->has_wrapped_calls && !compile.process->is_of_libtrace &&

@@ -1,6 +1,6 @@
 // vllm_piecewise_compile_start: vLLM compiles the next piece of the graph that it split, for one
 // range of sizes (vllm/compilation/piecewise_backend.py). The graphs that follow are named after
-// it: nothing else tells them apart, because their records have no compile id. What else vLLM logs
+// it: nothing else distinguishes them, because their records have no compile id. What else vLLM logs
 // is read through views (vllm.sql).
 #include <fmt/format.h>
 

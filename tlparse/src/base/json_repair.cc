@@ -264,7 +264,7 @@ class Repairer {
     return true;
   }
 
-  // The UTF-16 unit that a \uXXXX at `position` stands for.
+  // The UTF-16 unit that a \uXXXX at `position` encodes.
   std::optional<std::uint32_t> UnitAt(std::size_t position) const {
     if (position > text_.size() || text_.substr(position, 2) != "\\u") return std::nullopt;
     return HexUnit(text_.substr(position + 2, 4));

@@ -243,7 +243,7 @@ struct ClickHouseClient::Connection {
     httplib::Request request;
     request.method = "POST";
     request.path = "/?enable_http_compression=1&database=" + UrlEncoded(options.database);
-    // An error after the first rows then has a status of its own.
+    // The server then buffers the answer, so that an error after the first rows has an error status.
     if (wait) request.path += "&wait_end_of_query=1";
     request.headers = Headers();
     request.set_header("Content-Type", "text/plain");

@@ -83,7 +83,7 @@ Result<std::vector<ComponentDifference>> ToDifferences(FleetReader& reader,
         if (i >= side.size()) return;
         const std::string key = ToHex(side[i]->key);
         const auto text = texts.find(key);
-        // Without a hash of its own the key identifies it as well.
+        // A component without a hash in the log is identified by its key.
         hash = text != texts.end() && text->second.hash ? text->second.hash : key;
         value = text == texts.end() ? std::string() : text->second.value;
       };

@@ -15,7 +15,7 @@ namespace {
 using Source = FleetColumn::Source;
 using Type = FleetColumn::Type;
 
-// Rebuilt by a pull, constant, or in tables of their own (schemas/clickhouse/fleet.sql).
+// Rebuilt by a pull, constant, or defined separately (schemas/clickhouse/fleet.sql).
 constexpr std::array<std::string_view, 11> kNotDerived = {
     "schema_doc",     "kernel_line",    "payload",      "payload_hash",
     "compile_record", "import_code",    "component",    "component_set",

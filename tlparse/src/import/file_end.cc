@@ -13,8 +13,7 @@ std::string_view StatusOf(const CompileState& compile) {
   if (compile.is_failed) return "failed";
   if (!compile.has_metrics) {
     // Contexts of compiled autograd (!N), stretches of records without ids and frames of an export
-    // have no metrics of their own: only what was begun and never ended shows that the log ends
-    // inside them.
+    // have no metrics: only what was begun and never ended shows that the log ends inside them.
     if (compile.ends_inside_event || compile.has_start) return "unfinished";
     return compile.has_output_graph ? "ok" : "empty";
   }

@@ -13,7 +13,7 @@ namespace tlparse {
 
 namespace {
 
-// Whether nothing that follows can belong to the record, however the writer goes on.
+// Whether the record is complete: nothing that is appended later can belong to it.
 bool IsWhole(std::string_view chunk, EnvelopeParser& parser) {
   if (!chunk.ends_with('\n')) return false;
   const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(chunk));

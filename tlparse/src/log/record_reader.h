@@ -76,7 +76,7 @@ class RecordReader {
   bool is_at_end_ = false;
   std::string input_error_;  // empty: none
   bool is_done_ = false;
-  bool took_last_ = false;  // the window before ended with a record that might have gone on
+  bool took_last_ = false;  // the last record of the window before may be incomplete
   bool is_odd_ = false;
 };
 

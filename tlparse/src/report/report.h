@@ -47,7 +47,7 @@ struct ReportOptions {
 struct ReportSummary {
   std::int64_t logs = 0;   // directories of logs or ranks
   std::int64_t files = 0;  // listed in the compile directories
-  // Ranks without files of their own, since one log holds so many. The page has them.
+  // Ranks for which no files are written, since one log holds too many. The page shows them.
   std::int64_t left_out = 0;
 };
 

@@ -195,7 +195,8 @@ class ViewerServer::Impl {
     // An open connection holds up the end of the server.
     if (options_.live != nullptr) server_.set_keep_alive_timeout(1);
     server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    // Routed here by comparison: httplib would try regular expressions on whatever path comes in.
+    // Paths are compared as text: the routes of httplib are regular expressions, which would run on
+    // any path that a client sends.
     server_.set_pre_routing_handler(
         [this](const httplib::Request& request, httplib::Response& response) {
           return Route(request, response);

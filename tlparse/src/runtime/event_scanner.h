@@ -40,10 +40,11 @@ class EventScanner {
 
   // The next part; its views live until the next call.
   Result<Item> Next();
-  // What Next gave last is damaged (kEvent, kCut or kDamaged): goes on with the next event that
-  // begins behind its first byte, known by its first member, "ph" as profilers write it. Of a kEvent
-  // only its own text is looked at: without one in it, what follows it is next. False: the rest
-  // holds no event, or damage has cost too much already; nothing but kEnd follows.
+  // To be called when the item that Next returned last is damaged (kEvent, kCut or kDamaged). Moves to
+  // the next event that begins behind the item's first byte; an event is recognised by its first
+  // member, "ph", as profilers write it. In a kEvent only its own text is searched; if no event
+  // begins in it, the item behind it is next. False: the rest holds no event, or the search has read
+  // too many bytes already; only kEnd follows.
   Result<bool> Recover();
   // Whether a list of events has begun so far.
   bool has_list() const { return has_list_; }

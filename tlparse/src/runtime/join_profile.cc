@@ -182,7 +182,7 @@ void Joiner::Nest() {
       if (now.op != kNone)
         runs_[static_cast<std::size_t>(now.op)].self_ns -=
             std::min(item.end, now.op_end) - item.start;
-      // The op that stands for a slice with the same times is the call, not its child.
+      // An op with the same times as the slice of a call is that call, not a child of it.
       const bool is_slice = run.is_op && !open.empty() && now.call != kNone &&
                             slices_[static_cast<std::size_t>(now.call)].start == item.start &&
                             slices_[static_cast<std::size_t>(now.call)].end == item.end;

@@ -39,7 +39,7 @@ class KinetoFile {
   };
 
   Result<void> Take(const EventScanner::Item& item, EventScanner& scanner);
-  // The file ends, or goes on with what cannot be an event.
+  // The file ends, or what follows cannot be an event.
   Result<void> TakeDamage(const EventScanner::Item& item, EventScanner& scanner);
   void TakeEvent(const EventScanner::Item& item);
   void TakeMember(const EventScanner::Item& item);

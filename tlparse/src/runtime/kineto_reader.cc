@@ -57,7 +57,7 @@ Result<void> KinetoFile::Take(const EventScanner::Item& item, EventScanner& scan
     case Kind::kEvent:
       TakeEvent(item);
       if (!is_event_text_) {
-        // False is told by what follows.
+        // At the end of the events the next item says so.
         ASSIGN_OR_RETURN([[maybe_unused]] const bool goes_on, scanner.Recover());
       }
       break;

@@ -348,7 +348,7 @@ Result<void> RankJoin::Run(const std::vector<std::int64_t>& profiles) {
 }  // namespace
 
 Result<void> JoinRecorders(Database& database, std::int64_t run_id) {
-  // The dumps of one rank: of one process, or of one rank's name where no log tells the process.
+  // The dumps of one rank: those of one process, or of one rank number where no log shows the process.
   std::map<std::tuple<bool, std::int64_t>, std::vector<std::int64_t>> by_rank;
   ASSIGN_OR_RETURN(
       Statement dumps,

@@ -90,8 +90,8 @@ Result<void> AddMissingColumns(Database& database, Database& current) {
   }
 }
 
-// The rows that every database has: import codes and lookup tables. Rows that only a newer tlparse
-// knows stay.
+// The rows that every database has: import codes and lookup tables. Rows that a newer
+// tlparse added stay.
 Result<void> AddMissingRows(Database& database, Database& current) {
   ASSIGN_OR_RETURN(
       Statement tables,

@@ -94,7 +94,7 @@ async function run(): Promise<void> {
     try {
       answer = await ask();
     } catch {
-      if (live.answer?.phase === 'ended') return; // it told that it ends
+      if (live.answer?.phase === 'ended') return; // it has announced its end
       if (live.lostSinceUs === undefined) tell({ ...live, lostSinceUs: (answeredAtMs || Date.now()) * 1000 + clockUs });
       await sleep(leastPauseMs);
       continue;

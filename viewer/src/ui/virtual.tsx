@@ -40,7 +40,7 @@ export function useWindow(box: { current: HTMLElement | null }, rowHeight: numbe
       schedule();
     };
     element.addEventListener('scroll', scrolled, { passive: true });
-    const observer = new ResizeObserver(schedule); // which also tells the first size
+    const observer = new ResizeObserver(schedule); // reports the first size too
     observer.observe(element);
     const forget = whenIdle(() => setAround(margin));
     return () => {
@@ -93,7 +93,7 @@ export interface Column<Row> {
   hint?: string;
   class?: string; // of its cells
   cell: (row: Row) => ComponentChildren;
-  about?: (row: Row) => string; // what pointing at the cell tells
+  about?: (row: Row) => string; // shown when the pointer is over the cell
   // The value by which the column is sorted; without it the column cannot be sorted.
   sort?: (row: Row) => number | string | null;
 }

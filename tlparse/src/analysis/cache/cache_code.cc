@@ -99,9 +99,8 @@ constexpr std::size_t kMostDiffs = 100;
 
 }  // namespace
 
-// Codes are compared as they are without what legitimately differs (normalize.h: AOT id, cache
-// paths, provenance handles, addresses, device index); the content id of a code stands for exactly
-// that.
+// Codes are compared without the expected differences (normalize.h: AOT id, cache paths, provenance
+// handles, addresses, device index); the content id of a code identifies this text.
 Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job& job) {
   OddKeys keys;
   // Few keys qualify; only their uses are read one by one.

@@ -83,8 +83,8 @@ std::vector<CollectiveMismatch> CompareCollectives(const std::vector<CollectiveI
   const std::vector<EditStep> script = AlignSequences(
       reference.size(), other.size(),
       [&](std::size_t i, std::size_t j) { return SameButGroup(reference[i], other[j]); });
-  // Groups have names of their own on ranks of other subgroups: a renaming that holds throughout is
-  // no difference.
+  // A group may have another name on ranks of another subgroup: if one renaming explains all names,
+  // they are no difference.
   std::map<std::string, std::string> to, from;
   bool is_renaming = true;
   for (const EditStep& step : script) {

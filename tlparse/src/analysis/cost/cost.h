@@ -52,7 +52,7 @@ struct CostProfile {
   double window_us = 0;
   double compiled_us = 0;  // some graph call was open on the CPU
   double outside_us = 0;   // none was open
-  // Some compile of the process was under way, as its log tells; nothing: no log.
+  // A compile of the process was under way, by its log; nothing: no log.
   std::optional<double> compile_us;
   // Sum of kernel runs, on all devices and threads; nothing: the profile recorded none.
   std::optional<double> kernel_us;

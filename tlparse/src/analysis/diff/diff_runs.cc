@@ -52,8 +52,7 @@ Pairs PairRanks(const Job& a, const Job& b) {
     const auto other = by_name.find(a.participants()[static_cast<std::size_t>(i)].name);
     if (other != by_name.end()) pairs.emplace_back(i, other->second);
   }
-  // Logs without ranks have names of their own in each run: then the order of the logs says as much
-  // as there is.
+  // Logs without ranks have other names in each run: they are paired by their order.
   for (RankIndex i = 0; pairs.empty() && i < std::min(count(a), count(b)); ++i)
     pairs.emplace_back(i, i);
   return pairs;

@@ -51,19 +51,19 @@ std::string KeyOf(const CostRow& row, bool is_kernel) {
 
 void Compare(const CostAnswer& a, const CostAnswer& b, bool is_kernel, std::int64_t a_steps,
              std::int64_t b_steps, std::vector<MeasuredChange>& changes) {
-  struct Sum {
+  struct Sides {
     double a_us = 0, b_us = 0;
     std::int64_t a_calls = 0, b_calls = 0;
     const CostRow* row = nullptr;  // of side b
   };
-  std::map<std::string, Sum> sums;
+  std::map<std::string, Sides> sums;
   for (const CostRow& row : a.rows) {
-    Sum& sum = sums[KeyOf(row, is_kernel)];
+    Sides& sum = sums[KeyOf(row, is_kernel)];
     sum.a_us += row.share_us;
     sum.a_calls += row.calls;
   }
   for (const CostRow& row : b.rows) {
-    Sum& sum = sums[KeyOf(row, is_kernel)];
+    Sides& sum = sums[KeyOf(row, is_kernel)];
     sum.b_us += row.share_us;
     sum.b_calls += row.calls;
     if (sum.row == nullptr) sum.row = &row;

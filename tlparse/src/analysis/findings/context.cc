@@ -125,7 +125,8 @@ void FindingContext::SetRanks(Finding& finding, const std::vector<RankIndex>& wh
 
 namespace {
 
-// Of a stretch of records without ids (AOTInductor, export) the job's label is a number of its own.
+// A stretch of records without ids (AOTInductor, export) has a generated
+// label: "unknown#" and a number.
 bool IsWithoutId(std::string_view label) { return label.starts_with("unknown#"); }
 const std::string kWithoutId = "a compile without an id";
 

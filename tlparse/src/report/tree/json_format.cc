@@ -137,8 +137,8 @@ class Formatter {
   }
 
  private:
-  // One scalar, empty container or opening bracket (with the first member's name): `opened` tells
-  // the latter.
+  // One scalar, empty container or opening bracket (with the first member's name); `opened` is set
+  // for an opening bracket.
   bool Value(bool& opened) {
     at_ = SkipSpace(at_, end_);
     if (at_ == end_) return false;
@@ -185,8 +185,8 @@ class Formatter {
     static constexpr std::string_view kIndent =
         "\n                                                                ";
     static_assert(kIndent.size() == 1 + 2 * kMaxIndentedDepth);
-    // Whether a bracket's inside stands on lines of its own depends on its level alone, so that the
-    // closing bracket agrees with the opening one.
+    // Whether the inside of a bracket is written on separate lines depends on its level alone, so
+    // that the closing bracket agrees with the opening one.
     if (layout_ == JsonLayout::kCompact || depth_ > kMaxIndentedDepth) return;
     Insert(kIndent.substr(0, 1 + 2 * depth_));
   }

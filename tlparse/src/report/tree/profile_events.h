@@ -14,7 +14,7 @@ namespace tlparse {
 
 // Calls add(event) with one JSON object for each graph call, region, op, annotation, CPU kernel, and
 // kernel and copy on a device of a profile of the process. `pid`: of the events of its CPU threads;
-// each device gets a process of its own, which is named.
+// each device is a separate process with a name.
 Result<void> AddProfileEvents(Database& database, std::int64_t process_id, std::int64_t pid,
                               const std::function<Result<void>(std::string_view)>& add);
 

@@ -27,7 +27,7 @@ struct Op {
 std::vector<Op> ReadOps(std::string_view payload, simdjson::dom::parser& parser) {
   std::vector<Op> ops;
   simdjson::dom::array list;
-  if (HasTooManyJsonValues(payload)) return ops;  // as in the database: import_log tells
+  if (HasTooManyJsonValues(payload)) return ops;  // as in the database; import_log has a row
   if (parser.parse(payload.data(), payload.size()).at_key("ops").get(list) != simdjson::SUCCESS) {
     return ops;
   }
@@ -67,8 +67,8 @@ Result<void> AddEstimate(const Participant& participant, const ArtifactOfGraph& 
   return file.Add(entry.text());
 }
 
-// The ops of one estimate one after the other, on a thread of their own. The durations are the
-// database's, which knows the unit that the log really uses.
+// The ops of one estimate one after the other, on one track. The durations are the database's, where
+// the unit that the log uses is resolved.
 Result<void> AddRuntimeEvents(Statement& ops, std::int64_t pid, std::int64_t tid,
                               const Participant& participant, const ArtifactOfGraph& artifact,
                               EntryFile& file) {

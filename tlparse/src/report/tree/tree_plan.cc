@@ -144,7 +144,7 @@ Result<void> Planner::NumberStackTraces(PlannedFile& file, const std::string& st
   const bool is_json = IsJson(json);
   payloads_->Release();
   if (!is_json) return {};
-  // The page takes a number of its own, before the artifact is listed.
+  // The page takes the next number; the artifact takes the one after it.
   file.readable_name = SafeFileName(stem, fmt::format("_{}_readable.html", count_));
   ++count_;
   return {};

@@ -54,8 +54,8 @@ Hash128 HashOf(TextId name, std::string_view text, std::int64_t number = 0) {
   return hash.Digest();
 }
 
-// Of the same bytes, where they are stored for a set with another device index.
-Hash128 Beside(const Hash128& hash, std::int64_t device) {
+// The hash under which the same bytes are stored for another device index.
+Hash128 HashForDevice(const Hash128& hash, std::int64_t device) {
   return HashOf(
       {static_cast<std::int64_t>(hash.low), static_cast<std::int64_t>(hash.high), device});
 }
@@ -100,7 +100,7 @@ ComponentSets::Stored ComponentSets::StoreComponent(RowBatch& rows, TextPool& te
   auto known = components_.find(key);
   if (known != components_.end() && known->second.device != kNone && device != kNone &&
       known->second.device != device) {
-    key = Beside(key, kVerbatim);
+    key = HashForDevice(key, kVerbatim);
     known = components_.find(key);
   }
   if (known != components_.end()) {
@@ -146,7 +146,7 @@ ComponentSets::Place ComponentSets::StoreBlock(RowBatch& rows, TextPool& texts,
   auto found = blocks_.find(hash);
   if (found != blocks_.end() && found->second.device != kNone && device != kNone &&
       found->second.device != device) {
-    hash = Beside(hash, device);
+    hash = HashForDevice(hash, device);
     found = blocks_.find(hash);
   }
   if (found != blocks_.end()) {
@@ -178,7 +178,7 @@ ComponentSets::Place ComponentSets::StoreBlock(RowBatch& rows, TextPool& texts,
 KeySet ComponentSets::Intern(RowBatch& rows, TextPool& texts,
                              const std::vector<Component>& components, bool has_key) {
   const Hash128 hash = HashOf(components, 0, components.size(), buffer_);
-  const Hash128 key = has_key ? hash : Beside(hash, kVerbatim);
+  const Hash128 key = has_key ? hash : HashForDevice(hash, kVerbatim);
   if (const auto known = sets_.find(key); known != sets_.end()) return known->second;
 
   struct Run {

@@ -207,8 +207,8 @@ std::string WithSortedSet(std::string_view line) {
   return sorted + "}";
 }
 
-// The lines "torch.….config.… = …" that begin at `begin`, in an order of their own: PyTorch's
-// differs by process. `end` becomes where they end (the LF of the last one).
+// The lines "torch.….config.… = …" that begin at `begin`, sorted: PyTorch's order differs by
+// process. `end` becomes where they end (the LF of the last one).
 std::string SortedSettings(std::string_view text, std::size_t begin, std::size_t& end) {
   std::vector<std::string> lines;
   while (StartsWithAt(text, begin, "torch.")) {
