@@ -19,10 +19,21 @@ CollectiveItem Item(std::string op, std::string shape = "[8]", std::string group
   return item;
 }
 
+CollectiveComparison Compare(const std::vector<CollectiveItem>& a,
+                             const std::vector<CollectiveItem>& b) {
+  CollectiveTable table;
+  CollectiveList reference, other;
+  for (const CollectiveItem& item : a) reference.push_back(table.Add(item));
+  for (const CollectiveItem& item : b) other.push_back(table.Add(item));
+  return CompareCollectives(table, reference, other);
+}
+
 std::string Kinds(const std::vector<CollectiveItem>& a, const std::vector<CollectiveItem>& b) {
-  std::string renamed, text;
-  for (const CollectiveMismatch& mismatch : CompareCollectives(a, b, renamed))
+  const CollectiveComparison compared = Compare(a, b);
+  std::string text;
+  for (const CollectiveMismatch& mismatch : compared.mismatches)
     text += std::string(text.empty() ? "" : " ") + std::string(Name(mismatch.kind));
+  const std::string& renamed = compared.renamed_groups;
   return renamed.empty() ? text : text + "[" + renamed + "]";
 }
 
@@ -62,8 +73,7 @@ TEST_CASE("a mismatch of order says what stands in the other's place") {
                                             Item("broadcast_")};
   auto other = base;
   std::rotate(other.begin(), other.begin() + 1, other.end());
-  std::string renamed;
-  const std::vector<CollectiveMismatch> found = CompareCollectives(base, other, renamed);
+  const std::vector<CollectiveMismatch> found = Compare(base, other).mismatches;
   REQUIRE(found.size() == 1);
   CHECK(found[0].kind == MismatchKind::kOrder);
   CHECK(found[0].against_ordinal == 0);
@@ -94,6 +104,35 @@ TEST_CASE("a schedule that knows names only agrees with a code that knows more")
                                             Item("wait_tensor", "", "", "")};
   const std::vector<CollectiveItem> other = {Item("all_reduce_"), Item("wait_tensor")};
   CHECK(Kinds(base, other).empty());
+}
+
+TEST_CASE("what a table of collectives holds is found again, and each text once") {
+  CollectiveTable table;
+  CollectiveItem item = Item("all_reduce_", "[8]", "1");
+  item.arguments = "'sum'";
+  const CollectiveRef ref = table.Add(item);
+  const CollectiveRef other_group = table.Add(Item("all_reduce_", "[8]", "2"));
+  CHECK(table.Item(ref).Title() == item.Title());
+  CHECK(table.Add(item).item == ref.item);
+  CHECK(table.Add(Item("all_reduce_", "[8]", "3")).item == other_group.item);
+  CHECK(other_group.item != ref.item);
+  CHECK(table.Group(other_group) == "2");
+  table.Clear();
+  CHECK(table.Item(table.Add(item)).Title() == item.Title());
+}
+
+TEST_CASE("schedules without a common collective are compared by place, the first 200 named") {
+  constexpr int kCount = 50'000;
+  std::vector<CollectiveItem> base, other;
+  for (int i = 0; i < kCount; ++i) {
+    base.push_back(Item("all_reduce_", "[" + std::to_string(i) + "]"));
+    other.push_back(Item("all_reduce_", "[" + std::to_string(i) + ", 2]"));
+  }
+  const CollectiveComparison compared = Compare(base, other);
+  REQUIRE(compared.mismatches.size() == 200);
+  CHECK(compared.left_out == kCount - 200);
+  CHECK(compared.mismatches[7].Text() ==
+        "all_reduce_ [7] float32 group 0 → all_reduce_ [7, 2] float32 group 0");
 }
 
 TEST_CASE("ranges of ranks") {

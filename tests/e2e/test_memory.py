@@ -60,6 +60,82 @@ class Memory(harness.EndToEnd):
             peak = self.peak_bytes(log, "-o", "out", "--overwrite", "--threads", str(threads))
             self.assertLessEqual(peak / MB, promised / MB, f"MiB with {threads} threads")
 
+    def schedules(self, op, ranks=1, count=700_000):
+        """Logs of ranks with a schedule of `count` collectives each; `op(rank, i)` names them."""
+        os.makedirs(self.path("logs"), exist_ok=True)
+        largest = 0
+        for rank in range(ranks):
+            ops = b",".join(b'"%s"' % op(rank, i) for i in range(count))
+            schedule = {"artifact": {"name": "inductor_collective_schedule", "encoding": "json"},
+                        **IDS, "rank": rank}
+            with open(self.path("logs", f"dedicated_log_torch_trace_rank_{rank}_{rank:08d}.log"),
+                      "wb") as file:
+                write_record(file, {"dynamo_start": {"stack": []}, **IDS, "rank": rank})
+                write_record(file, schedule, [b"[", ops, b"]"])
+            largest = max(largest, len(ops))
+        return largest
+
+    def test_schedule_of_many_collectives(self):
+        self.assert_promise("logs", self.schedules(lambda rank, i: b"all_reduce_"))
+        peak = self.peak_bytes("findings", self.path("out", "trace.db"))
+        self.assertLessEqual(peak / MB, 64)
+
+    def test_schedules_of_which_no_two_collectives_are_equal(self):
+        self.assert_promise("logs", self.schedules(lambda rank, i: b"%d_%d" % (rank, i), ranks=2))
+        answer = json.loads(self.tlparse("collectives", self.path("out", "trace.db"), "--json",
+                                         expect=None).stdout)
+        odd = answer["classes"][1]
+        self.assertEqual(len(odd["mismatches"]) + odd["left_out"], 1_400_000)
+
+    def test_envelope_of_many_values(self):
+        ones = b"1," * (15 * MB) + b"1"
+        for place, kind, rows in (("beside", b'"artifact": {"name": "x"}', 0),
+                                  ("within", b'"dynamo_start": {"stack": []', 1)):
+            with self.subTest(place=place):
+                path = self.path("envelope.log")
+                with open(path, "wb") as file:
+                    file.write(b"V1121 08:30:01.000000 7 a.py:1] {" + kind +
+                               b', "v": [' + ones + (b"]}" if rows else b"]") +
+                               b', "rank": 3, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}\n')
+                self.assert_promise(path, 30 * MB)
+                database = self.path("out", "trace.db")
+                self.assertEqual(harness.rows(database, "SELECT kind, rank, length(envelope) > 31000000, "
+                                              "length(metadata) > 31000000 FROM record"),
+                                 [["dynamo_start" if rows else "artifact", 3, 1, rows]])
+                told = harness.rows(database, "SELECT code FROM import_log WHERE code IN "
+                                    "('payload_too_large', 'broken_header')")
+                self.assertEqual(told, [["payload_too_large"]] * rows)
+
+    def profile(self, ops, with_kernels):
+        """A profile of so many ops, each of which queues a kernel."""
+        path = self.path("profile.json")
+        with open(path, "w", encoding="ascii") as file:
+            file.write('{"schemaVersion": 1, "traceEvents": [\n')
+            for i in range(ops):
+                start = 1000 + 10 * i
+                file.write('{"ph": "X", "cat": "cpu_op", "name": "aten::op%d", "pid": 1, "tid": 1, "ts": '
+                           '%d, "dur": 9, "args": {"External id": %d}},\n' % (i % 50, start, i))
+                if with_kernels:
+                    file.write('{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, '
+                               '"ts": %d, "dur": 2, "args": {"correlation": %d}},\n'
+                               '{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": %d, "dur": 5, '
+                               '"args": {"correlation": %d, "device": 0, "stream": 7}},\n' % (start + 1, i, start + 4, i))
+            file.write('{"ph": "M", "name": "end", "pid": 1, "tid": 1, "args": {}}]}')
+        return path
+
+    def test_profile_of_many_ops(self):
+        """What is kept of each op and launch is not in memory (20 MiB and 60 MiB more, if it were)."""
+        for with_kernels in (False, True):
+            peaks = []
+            for ops in (150_000, 600_000):
+                path = self.profile(ops, with_kernels)
+                peaks.append(self.peak_bytes(path, "--db", f"{ops}.db", "--db-only"))
+                joined = harness.rows(self.path(f"{ops}.db"), "SELECT count(*), count(device_ns), sum(self_ns) "
+                                      "FROM op_run_link_row")
+                self.assertEqual(joined, [[ops, ops if with_kernels else 0, 9000 * ops]])
+                os.unlink(self.path(f"{ops}.db"))
+            self.assertLess((peaks[1] - peaks[0]) / MB, 16)
+
     def test_large_records_that_compress_well(self):
         megabyte = b"a" * MB
         blobs = ([{"artifact": {"name": f"blob{i}", "encoding": "string"}, **IDS},

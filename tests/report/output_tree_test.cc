@@ -224,5 +224,37 @@ TEST_CASE("tree: vLLM's configuration, patterns, and what its passes changed") {
   CHECK(report.File("compile_directory.json").find("\"number\": 9") != std::string::npos);
 }
 
+TEST_CASE("tree: what a pass of vLLM changed is limited, and says what was left out") {
+  const TextLog log;
+  const std::string tail = ", \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0}";
+  const auto dump = [&](const std::string& name, const std::string& payload) {
+    return LogRecordText("{\"graph_dump\": {\"name\": \"vllm_post_grad.0." + name + "\"}" + tail,
+                         payload.c_str());
+  };
+  std::string many, others;
+  for (int line = 0; line < 3000; ++line) {
+    many += "a" + std::to_string(line) + "\n";
+    others += "b" + std::to_string(line) + "\n";
+  }
+  const std::string text = LogRecordText(
+                               "{\"artifact\": {\"name\": \"before_post_grad_graph\", "
+                               "\"encoding\": \"string\"}" +
+                                   tail,
+                               "x = 1") +
+                           dump("Long", std::string(5000, 'y')) + dump("Many", many) +
+                           dump("Others", others) + dump("Large", std::string((8 << 20) + 1, 'z'));
+  const ReportOf report({log.Path("a.log", text)});
+  const std::string cut = report.File("-_0_0_0/vllm_post_grad.0.Long.diff.html");
+  CHECK(cut.find("<ins>+" + std::string(1999, 'y') + "… (3001 more bytes)</ins>") !=
+        std::string::npos);
+  const std::string lines = report.File("-_0_0_0/vllm_post_grad.0.Others.diff.html");
+  CHECK(lines.find("<del>-a1000</del>") != std::string::npos);
+  CHECK(lines.find("… 4002 more lines") != std::string::npos);
+  const std::string large = report.File("-_0_0_0/vllm_post_grad.0.Large.diff.html");
+  CHECK(large.find("too much to be compared") != std::string::npos);
+  CHECK(large.find("8388609 bytes") != std::string::npos);
+  CHECK(large.size() < 10'000);
+}
+
 }  // namespace
 }  // namespace tlparse

@@ -47,5 +47,41 @@ TEST_CASE("The events of a process are its own, whether processes are mixed or n
   CHECK(std::count(names->begin(), names->end(), "args/1") == 0);
 }
 
+TEST_CASE("What a chunk of the page leaves out is counted", "[viewer_data]") {
+  const TempDirectory directory;
+  const std::string ids = ", \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0}";
+  std::string schedule = "[\"all_gather\"";
+  for (int i = 0; i < 200'006; ++i) schedule += ",\"a\"";
+  const std::string event = "{\"name\": \"e\", \"ph\": \"i\", \"ts\": 1, \"args\": {\"a\": \"" +
+                            std::string(20'000, 'v') + "\"}}";
+  const std::string log = directory.path() + "/a.log";
+  std::ofstream(log, std::ios::binary)
+      << LogRecordText("{\"dynamo_start\": {\"stack\": []}" + ids) +
+             LogRecordText(
+                 "{\"artifact\": {\"name\": \"inductor_collective_schedule\", "
+                 "\"encoding\": \"json\"}" +
+                     ids,
+                 (schedule + "]").c_str()) +
+             LogRecordText("{\"chromium_event\": {}}", event.c_str());
+  ImportOptions import;
+  import.database_path = directory.path() + "/trace.db";
+  REQUIRE(ImportLogs(
+      {FoundLog{log, std::nullopt, static_cast<std::int64_t>(std::filesystem::file_size(log))}}, {},
+      import));
+  auto database = Database::Open(import.database_path, Database::Mode::kReadOnly);
+  REQUIRE(database);
+  auto viewer = ViewerData::Open(*database, std::nullopt);
+  REQUIRE(viewer);
+  const Result<std::string> schedules = viewer->Chunk("schedules");
+  REQUIRE(schedules);
+  CHECK(schedules->find("\"rows\":200000") != std::string::npos);
+  CHECK(schedules->find("\"collectives\":[7]") != std::string::npos);
+  CHECK(schedules->find("\"executions\":[0]") != std::string::npos);
+  const Result<std::string> arguments = viewer->Chunk("args/0");
+  REQUIRE(arguments);
+  CHECK(arguments->find("\"length\":[" + std::to_string(event.size()) + "]") != std::string::npos);
+  CHECK(arguments->size() < 2000);
+}
+
 }  // namespace
 }  // namespace tlparse

@@ -87,9 +87,10 @@ class IngestContext {
     return NextId(tables().Find<Row>());
   }
 
-  // The current record was written at about this time (microseconds since the epoch): calibrates
-  // the process's prefix times. Events are exact to milliseconds; the others may be minutes before
-  // their record: the first of them is used, without events.
+  // The current record was written at about this time (microseconds since the epoch). The
+  // difference to its prefix gives the year and zone of the process's prefix times. A chromium
+  // event is exact to milliseconds; a time of another basis may be minutes before its record, and
+  // the first of them counts only if the process logs no event.
   enum class TimeBasis : std::uint8_t {
     kChromiumEvent,
     kCacheEventTime,

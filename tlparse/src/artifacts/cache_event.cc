@@ -11,6 +11,7 @@
 #include "artifacts/common/cache/component_sets.h"
 #include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/json_members.h"
+#include "base/json_count.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -359,7 +360,7 @@ CacheInfo CacheEvents::InfoOfInstant(const CacheInstant& instant, IngestContext&
   info.components_state = ComponentsState::kUnparsed;
   const std::string_view text = context.KeptPayload(instant.payload_id);
   simdjson::dom::object args;
-  if (!text.empty() &&
+  if (!text.empty() && !HasTooManyJsonValues(text) &&
       parser_.parse(text.data(), text.size()).at_key("args").get(args) == simdjson::SUCCESS) {
     info = ReadInfo({instant.lookup.layer, instant.lookup.state}, args, context,
                     ImportCode::kBadPayload);

@@ -3,6 +3,8 @@
 // log, so it is kept short here.
 #include "rows/chromium_event.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -13,6 +15,7 @@
 #include "artifacts/common/cache/cache_events.h"
 #include "artifacts/common/event_scan.h"
 #include "artifacts/common/graph/graph_tracker.h"
+#include "base/json_count.h"
 #include "base/json_repair.h"
 #include "log/envelope.h"
 
@@ -157,6 +160,12 @@ class ChromiumEvent final : public Ingestor {
       event.thread = scanned->thread;
       event.compile_label = scanned->compile_label;
       return event;
+    }
+    if (HasTooManyJsonValues(text)) {
+      context.Log(ImportCode::kPayloadTooLarge,
+                  fmt::format("the event has {} bytes and more than {} values", text.size(),
+                              kMostJsonValues));
+      return Fail(ErrorCode::kBadJson, "the event has too many values to be parsed");
     }
     element root;
     if (parser_.parse(text.data(), text.size(), false).get(root) != simdjson::SUCCESS) {

@@ -10,6 +10,7 @@
 
 #include "analysis/findings/findings.h"
 #include "base/durable_rename.h"
+#include "base/free_memory.h"
 #include "base/remove_on_signal.h"
 #include "base/stage_times.h"
 #include "base/version.h"
@@ -328,6 +329,7 @@ Result<int> Run(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   StageTimes times;
   ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded, times));
+  GiveBackFreeMemory();
   Say(options, summary,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   std::string final_path = loaded;

@@ -117,9 +117,10 @@ class Load {
     const StageTimer timer(options_.times, Stage::kFinishing);
     const bool has_new = summary_.log_count > 0 || !inputs.empty() || options_.ends_watch;
     if (summary_.unchanged_count == 0 || has_new) RETURN_IF_ERROR(LogSkipped(skipped));
-    RETURN_IF_ERROR(ReadRuntimeInputs(inputs, bytes_total));
-    // The joins look up the rows of each profile, and texts.
+    // The joins look up the rows of each profile, and texts. Rows of profiles are added in the order
+    // of their indexes; an index that is made afterwards sorts millions of them in memory.
     if (is_new_ && !inputs.empty()) RETURN_IF_ERROR(CreateIndexes(database_));
+    RETURN_IF_ERROR(ReadRuntimeInputs(inputs, bytes_total));
     if (has_new) RETURN_IF_ERROR(JoinRun(database_, summary_.run_id));
     if (has_new) RETURN_IF_ERROR(JoinInputs(database_, summary_.run_id));
     return Finish();

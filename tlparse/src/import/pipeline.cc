@@ -21,7 +21,7 @@ constexpr std::size_t kOrdinaryBytes = 8 << 20;
 // next file.
 constexpr int kSpareSlots = 2;
 // Windows with large records wait for those before them once these take so much more than ordinary
-// ones.
+// ones: to be read, and to be typed, since a small record may become many rows.
 constexpr std::size_t kMostExcessBytes = std::size_t{kSlots} * kOrdinaryBytes;
 }  // namespace
 
@@ -80,7 +80,9 @@ bool Pipeline::RunStage(Lock& lock, Tools& tools) {
 }
 
 bool Pipeline::IsReadyToType() const {
-  return !is_typing_ && !verified_.empty() && verified_.begin()->first == settled_count_;
+  const bool is_all_written = typed_.empty() && !is_writing_;
+  return !is_typing_ && !verified_.empty() && verified_.begin()->first == settled_count_ &&
+         (is_all_written || excess_bytes_ < kMostExcessBytes);
 }
 
 // Before a step one thread is woken for what else can be done by now; after it this thread looks

@@ -109,9 +109,12 @@ class Pipeline {
   void Count(Slot& slot);
   // Frees the memory of a slot whose rows are written. With the lock.
   void Free(SlotPointer slot);
-  // Whether another window may be read: what is between reading and the database takes little, or
-  // nothing. So only one large record is in memory at a time.
+  // Whether another window may be read: no window is in use, or those in use take less than
+  // kMostExcessBytes beyond what ordinary ones take. The next large record is read when the one
+  // before it has been written.
   bool HasRoom() const;
+  // Whether the next window in order is verified and may be typed. With more than kMostExcessBytes
+  // in use, all rows before it must have been written: a small record may become many rows.
   bool IsReadyToType() const;
   bool IsAllSettled() const { return is_all_read_ && settled_count_ == window_count_; }
   static SlotPointer Pop(Queue& queue);

@@ -4,18 +4,13 @@
 
 #include <algorithm>
 
-#include "base/json_count.h"
-#include "base/json_repair.h"
 #include "base/rank.h"
 #include "base/utf8.h"
-#include "log/payload_text.h"
 #include "rows/core.h"
 
 namespace tlparse {
 
 namespace {
-// JSON payloads above this are kept but not parsed: the parser's memory is a multiple of the text.
-constexpr std::size_t kMaxJsonBytes = 32 << 20;
 // Logs that are read in turn: more records than a log can have, and ids of very many logs are exact
 // as numbers of JavaScript.
 constexpr std::int64_t kRecordIdsOfLog = std::int64_t{1} << 32;
@@ -154,6 +149,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   log_record_ = &record;
   payload_.reset();
   has_root_ = false;
+  is_too_large_ = false;
   logged_count_ = 0;
   bool rank_conflict = false;
   process_ = &log_->processes.For(record, next_record_id_, &rank_conflict);
@@ -312,116 +308,6 @@ void TypingStage::ReportUnknown(const LogRecord& record) {
   Log(is_artifact ? ImportCode::kUnknownArtifact : ImportCode::kUnknownRecordKind,
       fmt::format("'{}' (first of this file)", is_artifact ? record_.name : record_.kind));
 }
-
-Result<simdjson::dom::element> TypingStage::EnvelopeRoot() {
-  if (has_root_) return root_;
-  ASSIGN_OR_RETURN(root_, ParseEnvelope());
-  has_root_ = true;
-  return root_;
-}
-
-Result<simdjson::dom::element> TypingStage::ParseEnvelope() {
-  simdjson::dom::element root;
-  if (!log_record_->envelope.was_repaired &&
-      metadata_parser_.parse(record_.envelope.data(), record_.envelope.size(), false).get(root) ==
-          simdjson::SUCCESS) {
-    return root;
-  }
-  Result<RepairedJson> repaired = RepairJson(record_.envelope);
-  if (!repaired) return tl::unexpected<Error>(std::move(repaired).error());
-  if (metadata_parser_.parse(WithoutBigIntegers(repaired->text)).get(root) != simdjson::SUCCESS) {
-    return Fail(ErrorCode::kBadJson, "the envelope is not JSON");
-  }
-  return root;
-}
-
-Result<simdjson::dom::element> TypingStage::Metadata() {
-  // The repaired envelope is parsed as a whole: its last duplicate wins there as well.
-  ASSIGN_OR_RETURN(simdjson::dom::element root, EnvelopeRoot());
-  simdjson::dom::object object;
-  simdjson::dom::element value;
-  if (root.get(object) != simdjson::SUCCESS ||
-      object.at_key(record_.kind).get(value) != simdjson::SUCCESS) {
-    return Fail(ErrorCode::kBadJson, "the record has no metadata");
-  }
-  return value;
-}
-
-std::int64_t TypingStage::Stack(std::string_view member, bool in_metadata) {
-  Result<simdjson::dom::element> root = in_metadata ? Metadata() : EnvelopeRoot();
-  simdjson::dom::element frames;
-  if (!root || root->at_key(member).get(frames) != simdjson::SUCCESS || !frames.is_array())
-    return 0;
-  std::optional<std::int64_t> unresolved;
-  Result<std::int64_t> stack = stacks_.Stack(*rows_, process_->state, frames, &unresolved);
-  if (unresolved &&
-      log_->reported_once.insert(fmt::format("string {} {}", process_->state.id, *unresolved))
-          .second) {
-    Log(ImportCode::kUnresolvedString,
-        fmt::format("string {} is not defined (first use)", *unresolved));
-  }
-  if (!stack) {
-    Log(ImportCode::kBadMetadata, stack.error().message);
-    return 0;
-  }
-  return *stack;
-}
-
-std::string_view TypingStage::Payload() {
-  if (payload_) return *payload_;
-  if (log_record_->payload_is_new) {
-    payload_ = log_record_->payload;
-  } else if (log_record_->raw_payload.empty()) {
-    payload_ = std::string_view();
-  } else {
-    const std::string_view raw = log_record_->raw_payload;
-    char* text = rows_->arena().Allocate(raw.size() + kRemoveTabsSlack);
-    const bool remove_cr = log_record_->payload_state == PayloadState::kCrRemoved;
-    payload_ = std::string_view(text, RemoveTabs(raw, remove_cr, text));
-  }
-  return *payload_;
-}
-
-std::string_view TypingStage::PayloadToParse() {
-  const bool is_as_logged =
-      !payload_ && !log_record_->payload_is_new && log_record_->payload_state == PayloadState::kOk;
-  return is_as_logged ? log_record_->raw_payload : Payload();
-}
-
-Result<simdjson::dom::element> TypingStage::PayloadJson() {
-  const std::string_view text = PayloadToParse();
-  if (text.size() > kMaxJsonBytes) {
-    Log(ImportCode::kPayloadTooLarge, fmt::format("the payload has {} bytes", text.size()));
-    return Fail(ErrorCode::kBadJson, "the payload is too large to be parsed");
-  }
-  if (HasTooManyJsonValues(text)) {
-    Log(ImportCode::kPayloadTooLarge,
-        fmt::format("the payload has {} bytes and more than {} values", text.size(),
-                    kMostJsonValues));
-    return Fail(ErrorCode::kBadJson, "the payload has too many values to be parsed");
-  }
-  simdjson::dom::element root;
-  // Arena blocks and windows have readable bytes behind them, so the text is parsed in place.
-  if (payload_parser_.parse(text.data(), text.size(), false).get(root) == simdjson::SUCCESS)
-    return root;
-  Result<RepairedJson> repaired = RepairJson(Payload());
-  if (!repaired)
-    return Fail(ErrorCode::kBadJson,
-                fmt::format("the payload is not JSON: {}", repaired.error().message));
-  if (payload_parser_.parse(WithoutBigIntegers(repaired->text)).get(root) != simdjson::SUCCESS) {
-    return Fail(ErrorCode::kBadJson, "the payload is not JSON");
-  }
-  return root;
-}
-
-std::string_view TypingStage::KeptPayload(std::int64_t payload_id) {
-  return log_->kept.Find(payload_id);
-}
-void TypingStage::KeepPayload() {
-  if (record_.payload_id != 0 && !log_->kept.Has(record_.payload_id))
-    log_->kept.Add(record_.payload_id, Payload());
-}
-void TypingStage::ReleasePayload(std::int64_t payload_id) { log_->kept.Release(payload_id); }
 
 void TypingStage::NoteTime(std::int64_t epoch_us, TimeBasis basis) {
   process_->clock.Note(log_record_->prefix.time_us, epoch_us, basis);

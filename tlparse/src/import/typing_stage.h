@@ -163,6 +163,7 @@ class TypingStage final : public IngestContext {
   TextId name_id_ = 0;
   std::optional<std::string_view> payload_;
   bool has_root_ = false;
+  bool is_too_large_ = false;    // the envelope, to be parsed
   simdjson::dom::element root_;  // the envelope, parsed
   simdjson::dom::parser metadata_parser_;
   simdjson::dom::parser payload_parser_;

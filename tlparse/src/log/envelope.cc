@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/json_count.h"
 #include "base/json_repair.h"
 #include "base/rank.h"
 
@@ -59,28 +60,11 @@ bool IsName(std::string_view raw, std::string_view name) {
   return parser.parse(quoted).get(meant) == simdjson::SUCCESS && meant == name;
 }
 
-// Whether SQLite finds the member `name` by the path $."name".
-bool CanBeInPath(std::string_view name) {
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
-}
-
-// Whether the parser keeps an integer of these digits: int64, or uint64 where it has no sign.
-bool FitsInto64Bits(std::string_view digits, bool is_negative) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) return false;
-  return !is_negative || value <= std::uint64_t{1} << 63;
-}
-
-bool IsInteger(const element& value) { return value.type() == element_type::INT64; }
-
-}  // namespace
-
-std::string_view MemberText(std::string_view object, std::string_view key) {
-  std::string_view found;
+// Calls `use(name, value)` for each member of `object`, with the text between the name's quotes.
+template <typename Use>
+void ForEachMember(std::string_view object, Use use) {
   std::size_t at = object.find('{');
-  if (at == std::string_view::npos) return found;
+  if (at == std::string_view::npos) return;
   ++at;
   const auto skip_space = [&] {
     while (at < object.size() && std::strchr(" \t\r\n,", object[at]) != nullptr &&
@@ -96,13 +80,61 @@ std::string_view MemberText(std::string_view object, std::string_view key) {
     skip_space();
     const std::size_t begin = at;
     at = SkipValue(object, at);
-    if (IsName(name, key)) {
-      found = object.substr(begin, at - begin);
-      while (!found.empty() && std::strchr(" \t\r\n", found.back()) != nullptr)
-        found.remove_suffix(1);
-    }
+    std::string_view value = object.substr(begin, at - begin);
+    while (!value.empty() && std::strchr(" \t\r\n", value.back()) != nullptr)
+      value.remove_suffix(1);
+    use(name, value);
   }
+}
+
+// Whether SQLite finds the member `name` by the path $."name".
+bool CanBeInPath(std::string_view name) {
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
+}
+
+// Whether the parser keeps an integer of these digits: int64, or uint64 where it has no sign.
+bool FitsInto64Bits(std::string_view digits, bool is_negative) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return false;
+  return !is_negative || value <= std::uint64_t{1} << 63;
+}
+
+// Lists and objects of a record of ordinary size.
+constexpr std::size_t kMostKeptValueBytes = 16 << 10;
+
+bool IsInteger(const element& value) { return value.type() == element_type::INT64; }
+
+}  // namespace
+
+std::string_view MemberText(std::string_view object, std::string_view key) {
+  std::string_view found;
+  ForEachMember(object, [&](std::string_view name, std::string_view value) {
+    if (IsName(name, key)) found = value;
+  });
   return found;
+}
+
+std::string WithoutLargeValues(std::string_view object) {
+  std::string result = "{";
+  const auto append = [&](std::string_view name, std::string_view value) {
+    if (result.back() != '{') result += ',';
+    result.append("\"").append(name).append("\":").append(value);
+  };
+  const auto is_large = [](std::string_view value) {
+    return value.size() > kMostKeptValueBytes && (value[0] == '[' || value[0] == '{');
+  };
+  ForEachMember(object, [&](std::string_view name, std::string_view value) {
+    if (!is_large(value)) return append(name, value);
+    if (value[0] == '[') return append(name, "[]");
+    append(name, "{");
+    ForEachMember(value, [&](std::string_view inner_name, std::string_view inner) {
+      append(inner_name, !is_large(inner) ? inner : inner[0] == '[' ? "[]" : "{}");
+    });
+    result += '}';
+  });
+  return result += '}';
 }
 
 std::string WithoutBigIntegers(std::string_view json) {
@@ -141,6 +173,7 @@ std::string WithoutBigIntegers(std::string_view json) {
 
 const Envelope* EnvelopeParser::Parse(std::string_view json) {
   envelope_ = Envelope{};
+  if (HasTooManyJsonValues(json)) return ParseLarge(json) ? &envelope_ : nullptr;
   element root;
   if (parser_.parse(json.data(), json.size(), false).get(root) == simdjson::SUCCESS) {
     if (root.type() != element_type::OBJECT) return nullptr;
@@ -164,6 +197,30 @@ bool EnvelopeParser::ParseRepaired(std::string_view json) {
     return false;
   envelope_.was_repaired = true;
   if (!envelope_.kind.empty()) envelope_.metadata = MemberText(repaired_, envelope_.kind);
+  return true;
+}
+
+// Large lists and objects are left out of what is parsed, so all of the text is checked first.
+bool EnvelopeParser::ParseLarge(std::string_view json) {
+  Result<RepairedJson> repaired = RepairJson(json);
+  if (!repaired) return false;
+  const bool was_repaired = repaired->had_nan || repaired->had_lone_surrogate ||
+                            repaired->had_duplicate || repaired->had_invalid_utf8 ||
+                            repaired->had_control;
+  const std::string whole = std::move(repaired->text);
+  repaired_ = WithoutLargeValues(whole);
+  if (HasTooManyJsonValues(repaired_)) return false;
+  element root;
+  simdjson::error_code error = parser_.parse(repaired_).get(root);
+  if (error != simdjson::SUCCESS) error = parser_.parse(WithoutBigIntegers(repaired_)).get(root);
+  if (error != simdjson::SUCCESS || root.type() != element_type::OBJECT || !Read(root))
+    return false;
+  envelope_.was_repaired = was_repaired;
+  // SQLite would parse all of the envelope for it.
+  if (!envelope_.kind.empty()) {
+    large_metadata_ = MemberText(whole, envelope_.kind);
+    envelope_.metadata = large_metadata_;
+  }
   return true;
 }
 

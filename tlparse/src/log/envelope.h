@@ -38,8 +38,9 @@ struct Envelope {
   // The header is not strict JSON (NaN, lone surrogate, duplicate member, …): `metadata` is the
   // strict form of the record key's value.
   bool was_repaired = false;
-  std::string_view
-      metadata;  // set also if no JSON path of SQLite can name the record key; otherwise empty
+  // Set also if no JSON path of SQLite can name the record key, and if the header has more than
+  // kMostJsonValues values; otherwise empty.
+  std::string_view metadata;
   std::string_view bad_member;  // name of the first member of a wrong type
 };
 
@@ -51,12 +52,14 @@ class EnvelopeParser {
   explicit EnvelopeParser(IsRecordKey is_record_key = nullptr) : is_record_key_(is_record_key) {}
 
   // `json` must be readable for SIMDJSON_PADDING bytes after its end. The views of the result live
-  // until the next call. Nothing if the text is not a JSON object even after repair.
+  // until the next call. Nothing if the text is not a JSON object even after repair, or has more
+  // than kMostJsonValues values even without its large lists and objects.
   const Envelope* Parse(std::string_view json);
 
  private:
   bool Read(const simdjson::dom::element& root);
   bool ParseRepaired(std::string_view json);
+  bool ParseLarge(std::string_view json);
   simdjson::dom::element ChooseKey();
 
   struct Candidate {
@@ -68,11 +71,16 @@ class EnvelopeParser {
   simdjson::dom::parser parser_;
   Envelope envelope_;
   std::string repaired_;
+  std::string large_metadata_;
 };
 
 // The text of the value of top-level member `key` of `object`, a strict JSON object; empty if there
 // is none. With repeated keys: the last.
 std::string_view MemberText(std::string_view object, std::string_view key);
+
+// `object`, strict JSON, with [] and {} in place of the large lists and objects among the values of
+// its members, and among those of an object that is a member. Needs no memory but the result's.
+std::string WithoutLargeValues(std::string_view object);
 
 // `json` (strict) with numbers that simdjson 3.0 cannot take (integers over 64 bits, floats out of
 // range) spelt as floating point numbers within range; their exact text is lost.

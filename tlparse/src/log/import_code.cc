@@ -47,8 +47,9 @@ constexpr ImportCodeInfo kInfos[] = {
      "The payload does not have the form of its kind; it is kept, but typed rows are missing or "
      "incomplete."},
     {C::kPayloadTooLarge, kW, "payload_too_large",
-     "The JSON payload is larger than 32 MiB or has more than a million values; it is kept, but no "
-     "typed rows were made from it."},
+     "The JSON payload is larger than 32 MiB or has more than a million values, or the envelope "
+     "has "
+     "more than a million; it is kept, but no typed rows were made from it."},
     {C::kUnresolvedString, kW, "unresolved_string",
      "A stack names an interned string that this process's log does not define (forked child, or "
      "tracing began late); shown as <unknown:id>."},

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/json_count.h"
 #include "base/md5_lanes.h"
 #include "base/utf8.h"
 
@@ -86,7 +87,11 @@ void WindowVerifier::AddHeader(Window& window, std::string_view chunk, const Glo
         {.code = ImportCode::kBrokenHeader,
          .line = line,
          .byte_offset = offset,
-         .message = "the header's JSON is damaged; the line and its payload lines are kept as text",
+         .message = HasTooManyJsonValues(prefix.json)
+                        ? "the header's JSON is damaged or has too many members; the line and its "
+                          "payload lines are kept as text"
+                        : "the header's JSON is damaged; the line and its payload lines are kept "
+                          "as text",
          .text = chunk.ends_with('\n') ? chunk.substr(0, chunk.size() - 1) : chunk,
          .line_count = CountLines(chunk)});
     return;

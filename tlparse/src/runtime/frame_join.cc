@@ -61,17 +61,19 @@ class FrameJoiner {
   Database& database_;
   std::int64_t profile_id_;
   bool has_device_kernels_ = false;
-  std::vector<Frame> frames_;  // by thread and time
+  std::vector<Frame> frames_;  // of generated code, by thread and time
   std::vector<Call> calls_;
   std::map<std::int64_t, Code> codes_;  // by graph
 };
 
 Result<void> FrameJoiner::LoadFrames() {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare("SELECT y.id, coalesce(y.thread_id, 0), y.start_ns, "
-                                     "y.start_ns + y.duration_ns, y.line, f.text FROM "
-                                     "python_frame_row y JOIN text_row f ON f.id = y.file_id WHERE "
-                                     "y.profile_id = ? AND y.line IS NOT NULL ORDER BY 2, 3, 1"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare("SELECT y.id, coalesce(y.thread_id, 0), y.start_ns, "
+                        "y.start_ns + y.duration_ns, y.line, f.text FROM "
+                        "python_frame_row y JOIN text_row f ON f.id = y.file_id WHERE "
+                        "y.profile_id = ? AND y.line IS NOT NULL AND y.file_id IN (SELECT "
+                        "path_id FROM output_code_row) ORDER BY 2, 3, 1"));
   rows.Bind(1, profile_id_);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

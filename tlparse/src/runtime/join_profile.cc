@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "runtime/profile_joiner.h"
 
@@ -29,29 +30,41 @@ Result<void> Joiner::LoadSlices() {
   ASSIGN_OR_RETURN(
       Statement rows,
       database_.Prepare("SELECT s.id, s.kind, coalesce(s.thread_id, 0), s.start_ns, s.start_ns + "
-                        "s.duration_ns, t.text, s.sequence_number, s.external_id FROM "
+                        "s.duration_ns, coalesce(t.text, ''), s.sequence_number, s.external_id, "
+                        "CASE WHEN t.text IS NULL THEN 0 ELSE s.name_id END FROM "
                         "compiled_slice_row s LEFT JOIN text_row t ON t.id = s.name_id WHERE "
-                        "s.profile_id = ? ORDER BY 3, 4, 5 DESC, 2 DESC"));
+                        "s.profile_id = ?"));
   rows.Bind(1, profile_id_);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
+    if (!has_row) break;
     Slice slice{};
     slice.id = rows.Int(0);
     slice.kind = static_cast<CompiledSliceKind>(rows.Int(1));
     slice.thread = rows.Int(2);
     slice.start = rows.Int(3);
     slice.end = rows.Int(4);
-    slice.name = std::string(rows.Text(5));
+    slice.name_id = rows.Int(8);
+    names_.try_emplace(slice.name_id, rows.Text(5));
     slice.sequence = rows.OptionalInt(6);
     slice.external_id = rows.OptionalInt(7);
     slice.parent = slice.call = kNone;
-    if (slice.kind == kFunction && slice.sequence)
-      functions_of_[*slice.sequence].push_back(static_cast<std::int32_t>(slices_.size()));
-    if (slice.kind != kDevice && slice.external_id)
-      slice_of_.emplace(*slice.external_id, static_cast<std::uint32_t>(slices_.size()));
-    slices_.push_back(std::move(slice));
+    RETURN_IF_ERROR(slices_.Push(slice));
   }
+  std::sort(slices_.begin(), slices_.end(), [](const Slice& a, const Slice& b) {
+    return std::tuple(a.thread, a.start, b.end, b.kind, a.id) <
+           std::tuple(b.thread, b.start, a.end, a.kind, b.id);
+  });
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    const Slice& slice = slices_[i];
+    if (slice.kind == kFunction && slice.sequence)
+      RETURN_IF_ERROR(functions_of_.Add(*slice.sequence, i));
+    if (slice.kind != kDevice && slice.external_id)
+      RETURN_IF_ERROR(slice_of_.Add(*slice.external_id, i));
+  }
+  functions_of_.Sort();
+  slice_of_.Sort();
+  return {};
 }
 
 Result<void> Joiner::LoadRuns(const char* sql, bool is_op) {
@@ -66,19 +79,22 @@ Result<void> Joiner::LoadRuns(const char* sql, bool is_op) {
     run.self_ns = rows.Int(4);
     run.is_op = is_op;
     run.call = run.child = kNone;
-    const auto index = static_cast<std::uint32_t>(runs_.size());
-    if (is_op && has_device_kernels_ && !rows.IsNull(5)) op_of_.emplace(rows.Int(5), index);
-    if (!rows.IsNull(6)) file_of_.emplace(index, rows.Int(6));
-    AddItem(Item::kRun, rows.Int(2), rows.Int(3), rows.Int(3) + rows.Int(4), index);
-    runs_.push_back(run);
+    run.file_id = static_cast<std::int32_t>(rows.Int(6));
+    const std::size_t index = runs_.size();
+    if (is_op && has_device_kernels_ && !rows.IsNull(5))
+      RETURN_IF_ERROR(op_of_.Add(rows.Int(5), index));
+    RETURN_IF_ERROR(
+        AddItem(Item::kRun, rows.Int(2), rows.Int(3), rows.Int(3) + rows.Int(4), index));
+    RETURN_IF_ERROR(runs_.Push(run));
   }
 }
 
-void Joiner::AddItem(Item::Kind kind, std::int64_t thread_id, std::int64_t start, std::int64_t end,
-                     std::uint32_t index) {
+Result<void> Joiner::AddItem(Item::Kind kind, std::int64_t thread_id, std::int64_t start,
+                             std::int64_t end, std::size_t index) {
   const auto thread =
       static_cast<std::uint32_t>(threads_.try_emplace(thread_id, threads_.size()).first->second);
-  items_.push_back({start, end, index, thread & 0x3FFFFFFF, static_cast<std::uint32_t>(kind) & 3});
+  return items_.Push({start, end, static_cast<std::uint32_t>(index), thread & 0x3FFFFFFF,
+                      static_cast<std::uint32_t>(kind) & 3});
 }
 
 Result<void> Joiner::LoadItems() {
@@ -87,23 +103,10 @@ Result<void> Joiner::LoadItems() {
                                      "IS NOT NULL LIMIT 1"));
   any.Bind(1, profile_id_);
   ASSIGN_OR_RETURN(has_device_kernels_, any.Step());
-  // Growing step by step would take twice the memory at the end.
-  ASSIGN_OR_RETURN(const std::int64_t run_count,
-                   database_.QueryInt(fmt::format(
-                       "SELECT (SELECT count(*) FROM op_run_row WHERE profile_id = {0}) + (SELECT "
-                       "count(*) FROM kernel_run_row WHERE profile_id = {0} AND device IS NULL)",
-                       profile_id_)));
-  ASSIGN_OR_RETURN(
-      const std::int64_t launch_count,
-      database_.QueryInt(fmt::format("SELECT count(*) FROM device_launch_row WHERE profile_id = {}",
-                                     profile_id_)));
-  runs_.reserve(static_cast<std::size_t>(run_count));
-  launches_.reserve(static_cast<std::size_t>(launch_count));
-  items_.reserve(slices_.size() + static_cast<std::size_t>(run_count + launch_count));
   for (std::size_t i = 0; i < slices_.size(); ++i) {
     const Slice& slice = slices_[i];
     if (slice.kind != kDevice)
-      AddItem(Item::kSlice, slice.thread, slice.start, slice.end, static_cast<std::uint32_t>(i));
+      RETURN_IF_ERROR(AddItem(Item::kSlice, slice.thread, slice.start, slice.end, i));
   }
   RETURN_IF_ERROR(
       LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), start_ns, duration_ns, "
@@ -113,29 +116,9 @@ Result<void> Joiner::LoadItems() {
       LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), start_ns, duration_ns, NULL, "
                "NULL FROM kernel_run_row WHERE profile_id = ? AND device IS NULL",
                false));
-  ASSIGN_OR_RETURN(Statement launches,
-                   database_.Prepare("SELECT correlation, coalesce(thread_id, 0), start_ns FROM "
-                                     "device_launch_row WHERE profile_id = ?"));
-  launches.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, launches.Step());
-    if (!has_row) break;
-    const auto index = static_cast<std::uint32_t>(launches_.size());
-    launch_of_.emplace(launches.Int(0), index);
-    launches_.push_back({launches.Int(2)});
-    AddItem(Item::kLaunch, launches.Int(1), launches.Int(2), launches.Int(2), index);
-  }
-  ASSIGN_OR_RETURN(Statement collectives,
-                   database_.Prepare("SELECT id, coalesce(thread_id, 0), start_ns FROM "
-                                     "collective_run_row WHERE profile_id = ?"));
-  collectives.Bind(1, profile_id_);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, collectives.Step());
-    if (!has_row) break;
-    const auto index = static_cast<std::uint32_t>(collectives_.size());
-    collectives_.push_back({collectives.Int(0)});
-    AddItem(Item::kCollective, collectives.Int(1), collectives.Int(2), collectives.Int(2), index);
-  }
+  op_of_.Sort();
+  RETURN_IF_ERROR(LoadLaunches());
+  RETURN_IF_ERROR(LoadCollectives());
   std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
     const auto order = [](const Item& item) {
       return std::tuple(std::uint32_t{item.thread}, item.start, -item.end, std::uint32_t{item.kind},
@@ -146,12 +129,45 @@ Result<void> Joiner::LoadItems() {
   return {};
 }
 
-void Joiner::Nest() {
-  struct Open {
-    std::int64_t end;
-    std::int32_t call, child, op;
-    std::int64_t op_end;
-  };
+Result<void> Joiner::LoadLaunches() {
+  ASSIGN_OR_RETURN(Statement rows,
+                   database_.Prepare("SELECT correlation, coalesce(thread_id, 0), start_ns FROM "
+                                     "device_launch_row WHERE profile_id = ?"));
+  rows.Bind(1, profile_id_);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    const std::size_t index = launches_.size();
+    RETURN_IF_ERROR(launch_of_.Add(rows.Int(0), index));
+    RETURN_IF_ERROR(launches_.Push({rows.Int(2)}));
+    RETURN_IF_ERROR(AddItem(Item::kLaunch, rows.Int(1), rows.Int(2), rows.Int(2), index));
+  }
+  launch_of_.Sort();
+  return {};
+}
+
+Result<void> Joiner::LoadCollectives() {
+  ASSIGN_OR_RETURN(Statement rows,
+                   database_.Prepare("SELECT id, coalesce(thread_id, 0), start_ns FROM "
+                                     "collective_run_row WHERE profile_id = ?"));
+  rows.Bind(1, profile_id_);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    const std::size_t index = collectives_.size();
+    RETURN_IF_ERROR(collectives_.Push({rows.Int(0)}));
+    RETURN_IF_ERROR(AddItem(Item::kCollective, rows.Int(1), rows.Int(2), rows.Int(2), index));
+  }
+}
+
+// What is around the next item of a thread.
+struct Joiner::Open {
+  std::int64_t end = 0;
+  std::int32_t call = kNone, child = kNone, op = kNone;
+  std::int64_t op_end = 0;
+};
+
+Result<void> Joiner::Nest() {
   std::vector<Open> open;
   std::optional<std::uint32_t> thread;
   for (const Item& item : items_) {
@@ -161,7 +177,7 @@ void Joiner::Nest() {
            !(item.start == item.end && open.back().end == item.start)) {
       open.pop_back();
     }
-    Open now = open.empty() ? Open{0, kNone, kNone, kNone, 0} : open.back();
+    Open now = open.empty() ? Open() : open.back();
     now.end = item.end;
     if (item.kind == Item::kLaunch) {
       Launch& launch = launches_[item.index];
@@ -174,29 +190,39 @@ void Joiner::Nest() {
       collectives_[item.index].call = now.call;
       continue;
     }
-    const auto index = static_cast<std::int32_t>(item.index);
-    if (item.kind == Item::kSlice) {
-      if (slices_[item.index].is_call) now.call = index, now.child = kNone;
-    } else {
-      struct Run& run = runs_[item.index];
-      if (now.op != kNone)
-        runs_[static_cast<std::size_t>(now.op)].self_ns -=
-            std::min(item.end, now.op_end) - item.start;
-      // An op with the same times as the slice of a call is that call, not a child of it.
-      const bool is_slice = run.is_op && !open.empty() && now.call != kNone &&
-                            slices_[static_cast<std::size_t>(now.call)].start == item.start &&
-                            slices_[static_cast<std::size_t>(now.call)].end == item.end;
-      run.call = now.call;
-      if (now.call != kNone && now.child == kNone && !is_slice) {
-        now.child = index;
-        children_[now.call].push_back(item.index);
-      }
-      run.child = now.child;
-      now.op = index;
-      now.op_end = item.end;
+    if (item.kind == Item::kRun) {
+      RETURN_IF_ERROR(NestRun(item, open, now));
+    } else if (slices_[item.index].is_call) {
+      now.call = static_cast<std::int32_t>(item.index);
+      now.child = kNone;
     }
     open.push_back(now);
   }
+  std::sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) {
+    return std::pair(a.call, a.order) < std::pair(b.call, b.order);
+  });
+  return {};
+}
+
+Result<void> Joiner::NestRun(const Item& item, const std::vector<Open>& open, Open& now) {
+  const auto index = static_cast<std::int32_t>(item.index);
+  struct Run& run = runs_[item.index];
+  if (now.op != kNone)
+    runs_[static_cast<std::size_t>(now.op)].self_ns -= std::min(item.end, now.op_end) - item.start;
+  // An op with the same times as the slice of a call is that call, not a child of it.
+  const bool is_slice = run.is_op && !open.empty() && now.call != kNone &&
+                        slices_[static_cast<std::size_t>(now.call)].start == item.start &&
+                        slices_[static_cast<std::size_t>(now.call)].end == item.end;
+  run.call = now.call;
+  if (now.call != kNone && now.child == kNone && !is_slice) {
+    now.child = index;
+    RETURN_IF_ERROR(
+        children_.Push({now.call, static_cast<std::uint32_t>(children_.size()), item.index}));
+  }
+  run.child = now.child;
+  now.op = index;
+  now.op_end = item.end;
+  return {};
 }
 
 Result<void> Joiner::WriteCollectives() {
@@ -229,7 +255,10 @@ namespace tlparse {
 
 Result<void> JoinProfile(Database& database, CompiledCode& code, std::int64_t profile_id,
                          std::optional<std::int64_t> process_id) {
-  return profile_join::Joiner(database, code, profile_id, process_id).Run();
+  const std::string directory = std::filesystem::path(database.path()).parent_path();
+  return profile_join::Joiner(database, code, profile_id, process_id,
+                              directory.empty() ? "." : directory)
+      .Run();
 }
 
 }  // namespace tlparse

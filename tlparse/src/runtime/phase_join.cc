@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
+
+#include "base/json_writer.h"
 
 namespace tlparse {
 namespace {
@@ -59,13 +62,24 @@ Result<void> JoinPhases(Database& database, const CompiledCode& code, std::int64
   ASSIGN_OR_RETURN(const std::vector<Named> names, LoadNames(database, profile_id));
   if (names.empty()) return {};
   std::map<std::pair<std::string, std::int64_t>, std::vector<Phase>> phases;  // by name and thread
-  for (const Named& named : names) phases.try_emplace({named.phase, named.thread_id});
+  std::set<std::string_view> phase_names;
+  for (const Named& named : names) {
+    phases.try_emplace({named.phase, named.thread_id});
+    phase_names.insert(named.phase);
+  }
+  JsonWriter list;
+  list.BeginArray();
+  for (const std::string_view name : phase_names) list.String(name);
+  const std::string asked = list.EndArray().Take();
+  // A profile may have millions of other ops, and what is sorted is in memory.
   ASSIGN_OR_RETURN(Statement rows,
                    database.Prepare("SELECT t.text, coalesce(o.thread_id, 0), o.id, o.start_ns, "
                                     "o.start_ns + o.duration_ns FROM op_run_row o JOIN text_row t "
-                                    "ON t.id = o.name_id WHERE o.profile_id = ? ORDER BY "
-                                    "o.start_ns"));
+                                    "ON t.id = o.name_id WHERE o.profile_id = ?1 AND o.name_id IN "
+                                    "(SELECT n.id FROM text_row n JOIN json_each(?2) j ON j.value "
+                                    "= n.text) ORDER BY o.start_ns"));
   rows.Bind(1, profile_id);
+  rows.Bind(2, std::string_view(asked));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;

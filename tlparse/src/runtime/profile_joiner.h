@@ -1,10 +1,14 @@
 // The join of one profile. Internal to join_profile.h.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <compare>
 #include <map>
+#include <span>
 #include <tuple>
 
+#include "base/spilling_vector.h"
 #include "enums/profile.h"
 #include "runtime/join_profile.h"
 
@@ -35,10 +39,11 @@ inline constexpr std::string_view kLaunchUnknown = "its launch is not in the pro
 
 inline constexpr std::int32_t kNone = -1;
 
+// All structs of which a profile may hold millions are kept in SpillingVectors.
 struct Slice {
   std::int64_t id, thread, start, end;
   CompiledSliceKind kind = kGraphCall;
-  std::string name;
+  std::int64_t name_id = 0;  // 0: none
   std::optional<std::int64_t> sequence, external_id;
   std::int32_t parent = kNone;  // slice around it
   bool is_call = false;
@@ -56,7 +61,7 @@ enum class KernelMatch : std::uint8_t {
   kFileDiffers,
   kCountDiffers
 };
-// An op or a CPU kernel. A profile may hold millions: kept small.
+// An op or a CPU kernel.
 struct Run {
   std::int64_t id;
   std::int64_t self_ns = 0;
@@ -65,6 +70,7 @@ struct Run {
   std::int32_t name_id;  // text ids are counted from 1 and below 2^31
   std::int32_t call = kNone;
   std::int32_t child = kNone;  // itself or its ancestor: the direct child of the call
+  std::int32_t file_id = 0;    // text id of the file that it names; 0: none
   bool is_op;
   bool has_device_work = false;
   KernelMatch match = KernelMatch::kUnmatched;  // how kernel_id was found
@@ -83,12 +89,54 @@ struct DeviceKernel {
   std::int64_t id, name_id, start, duration;
   std::optional<std::int64_t> correlation, external_id;
 };
+// A kernel of a call that no direct child of the call queued.
+struct ReplayedKernel {
+  std::int32_t call;
+  std::int64_t start, id, name_id;
+};
+// A run that is a direct child of a call.
+struct Child {
+  std::int32_t call;
+  std::uint32_t order;  // in time, among those of the call
+  std::uint32_t run;
+};
 struct Item {
   enum Kind : std::uint8_t { kSlice, kRun, kLaunch, kCollective };
   std::int64_t start, end;
   std::uint32_t index;
   std::uint32_t thread : 30;  // number of the thread within the profile
   std::uint32_t kind : 2;
+};
+
+// What has a number (a correlation, an external id, a sequence number): found by it, the first
+// first.
+class Numbered {
+ public:
+  explicit Numbered(const std::string& directory) : entries_(directory) {}
+
+  Result<void> Add(std::int64_t number, std::size_t index) {
+    return entries_.Push({number, static_cast<std::uint32_t>(index)});
+  }
+  // Once, when all are added.
+  void Sort() { std::sort(entries_.begin(), entries_.end()); }
+  struct Entry {
+    std::int64_t number;
+    std::uint32_t index;
+    auto operator<=>(const Entry&) const = default;
+  };
+  std::span<const Entry> All(std::int64_t number) const {
+    const Entry* const begin = std::lower_bound(entries_.begin(), entries_.end(), Entry{number, 0});
+    const Entry* end = begin;
+    while (end != entries_.end() && end->number == number) ++end;
+    return {begin, end};
+  }
+  std::optional<std::uint32_t> First(std::int64_t number) const {
+    const std::span<const Entry> all = All(number);
+    return all.empty() ? std::nullopt : std::optional(all.front().index);
+  }
+
+ private:
+  SpillingVector<Entry> entries_;
 };
 
 inline std::string_view KeyOf(const Run& run) {
@@ -100,16 +148,31 @@ inline std::string_view KeyOf(const Run& run) {
 class Joiner {
  public:
   Joiner(Database& database, CompiledCode& code, std::int64_t profile_id,
-         std::optional<std::int64_t> process_id)
-      : database_(database), code_(code), profile_id_(profile_id), process_id_(process_id) {}
+         std::optional<std::int64_t> process_id, const std::string& directory)
+      : database_(database),
+        code_(code),
+        profile_id_(profile_id),
+        process_id_(process_id),
+        slices_(directory),
+        runs_(directory),
+        launches_(directory),
+        collectives_(directory),
+        items_(directory),
+        launch_of_(directory),
+        op_of_(directory),
+        slice_of_(directory),
+        functions_of_(directory),
+        children_(directory),
+        replayed_(directory),
+        slices_by_id_(directory) {}
 
   Result<void> Run() {
     RETURN_IF_ERROR(LoadSlices());
     RETURN_IF_ERROR(LoadItems());
     NestSlices();
     JoinSlices();
-    Nest();
-    items_ = {};
+    RETURN_IF_ERROR(Nest());
+    items_.Free();
     RETURN_IF_ERROR(MatchKernels());
     RETURN_IF_ERROR(JoinDeviceKernels());
     RETURN_IF_ERROR(WriteSlices());
@@ -121,8 +184,10 @@ class Joiner {
   Result<void> LoadSlices();
   Result<void> LoadItems();
   Result<void> LoadRuns(const char* sql, bool is_op);
-  void AddItem(Item::Kind kind, std::int64_t thread_id, std::int64_t start, std::int64_t end,
-               std::uint32_t index);
+  Result<void> LoadLaunches();
+  Result<void> LoadCollectives();
+  Result<void> AddItem(Item::Kind kind, std::int64_t thread_id, std::int64_t start,
+                       std::int64_t end, std::size_t index);
   void NestSlices();
   void JoinSlices();
   void JoinRegion(Slice& slice);
@@ -132,11 +197,14 @@ class Joiner {
   std::int32_t Around(std::int32_t slice, CompiledSliceKind kind) const;
   // The region in which a slice of a forward ran; for one in a backward, that of its forward.
   std::int32_t RegionOf(std::int32_t slice) const;
-  void Nest();
+  Result<void> Nest();
+  struct Open;
+  Result<void> NestRun(const Item& item, const std::vector<Open>& open, Open& now);
   Result<void> MatchKernels();
-  Result<void> MatchKernelsOf(const Slice& slice, const std::vector<std::uint32_t>& children);
+  Result<void> MatchKernelsOf(const Slice& slice, std::span<const Child> children);
   Result<void> JoinDeviceKernels();
-  Result<void> JoinReplay(std::int32_t call, std::vector<DeviceKernel>& kernels);
+  Result<void> JoinDeviceKernel(const DeviceKernel& kernel);
+  Result<void> JoinReplay(std::span<const ReplayedKernel> kernels);
   Result<void> WriteKernelLink(std::int64_t kernel_run_id, std::int32_t call,
                                std::int64_t kernel_id, std::optional<std::int64_t> enqueued,
                                std::string_view key, std::string_view note);
@@ -145,30 +213,34 @@ class Joiner {
   Result<void> WriteCollectives();
   Result<std::optional<std::int64_t>> Note(std::string_view note);
   Result<std::string_view> NameOf(std::int64_t text_id);
+  const std::string& NameOf(const Slice& slice) const { return names_.at(slice.name_id); }
   std::string_view WhyNoKernel(std::int32_t call) const;
 
   Database& database_;
   CompiledCode& code_;
   std::int64_t profile_id_;
   std::optional<std::int64_t> process_id_;
-  std::vector<Slice> slices_;
-  std::vector<struct Run> runs_;
-  std::vector<Launch> launches_;
   struct Collective {
     std::int64_t id;
     std::int32_t call = kNone;
   };
-  std::vector<Collective> collectives_;
-  std::vector<Item> items_;                                // of all threads, until they are nested
+  SpillingVector<Slice> slices_;
+  SpillingVector<struct Run> runs_;
+  SpillingVector<Launch> launches_;
+  SpillingVector<Collective> collectives_;
+  SpillingVector<Item> items_;                             // of all threads, until they are nested
   std::unordered_map<std::int64_t, std::size_t> threads_;  // their numbers, by id
   bool has_device_kernels_ = false;
-  std::unordered_map<std::uint32_t, std::int64_t> file_of_;    // of runs that name one: its text
-  std::unordered_map<std::int64_t, std::uint32_t> launch_of_;  // by correlation
-  std::unordered_map<std::int64_t, std::uint32_t> op_of_;      // by external id
-  std::unordered_map<std::int64_t, std::uint32_t> slice_of_;   // by external id
-  // Functions of autograd, by sequence number, in the order of slices_.
-  std::unordered_map<std::int64_t, std::vector<std::int32_t>> functions_of_;
-  std::map<std::int32_t, std::vector<std::uint32_t>> children_;  // of each call, in order
+  Numbered launch_of_;              // by correlation
+  Numbered op_of_;                  // by external id
+  Numbered slice_of_;               // by external id
+  Numbered functions_of_;           // of autograd, by sequence number
+  SpillingVector<Child> children_;  // by call, in order of time
+  SpillingVector<ReplayedKernel> replayed_;
+  SpillingVector<std::uint32_t> slices_by_id_;
+  // Calls so far, by thread, region and name, of graphs of which one key is several.
+  std::map<std::tuple<std::int64_t, std::int32_t, std::int64_t>, std::size_t> calls_so_far_;
+  // Texts that were asked for; "" for 0.
   std::unordered_map<std::int64_t, std::string> names_;
   std::map<std::string_view, std::int64_t> notes_;
 };

@@ -8,26 +8,29 @@
 namespace tlparse::profile_join {
 
 Result<void> Joiner::MatchKernels() {
-  for (const auto& [call, children] : children_) {
-    const Slice& slice = slices_[static_cast<std::size_t>(call)];
+  for (const Child* begin = children_.begin(); begin != children_.end();) {
+    const Child* end = begin;
+    while (end != children_.end() && end->call == begin->call) ++end;
+    const Slice& slice = slices_[static_cast<std::size_t>(begin->call)];
     if (slice.graph != nullptr && slice.graph->content_id != 0)
-      RETURN_IF_ERROR(MatchKernelsOf(slice, children));
+      RETURN_IF_ERROR(MatchKernelsOf(slice, {begin, end}));
+    begin = end;
   }
   return {};
 }
 
-Result<void> Joiner::MatchKernelsOf(const Slice& slice,
-                                    const std::vector<std::uint32_t>& children) {
+Result<void> Joiner::MatchKernelsOf(const Slice& slice, std::span<const Child> children) {
   ASSIGN_OR_RETURN(const auto* kernels, code_.KernelsOf(database_, *slice.graph));
   std::vector<std::string_view> kernel_names;
   for (const CompiledCode::Kernel& kernel : *kernels) kernel_names.push_back(kernel.name);
   std::vector<std::string_view> names, names_by_path(children.size());
   std::vector<bool> has_file(children.size());
   for (std::size_t i = 0; i < children.size(); ++i) {
-    ASSIGN_OR_RETURN(std::string_view name, NameOf(runs_[children[i]].name_id));
-    if (const auto file = file_of_.find(children[i]); file != file_of_.end()) {
+    const struct Run& run = runs_[children[i].run];
+    ASSIGN_OR_RETURN(std::string_view name, NameOf(run.name_id));
+    if (run.file_id != 0) {
       ASSIGN_OR_RETURN(const auto* files, code_.KernelFilesOf(database_, *slice.graph));
-      ASSIGN_OR_RETURN(const std::string_view path, NameOf(file->second));
+      ASSIGN_OR_RETURN(const std::string_view path, NameOf(run.file_id));
       const auto found = files->find(std::string(BaseName(path)));
       if (found != files->end()) name = names_by_path[i] = found->second;
       has_file[i] = !files->empty();
@@ -39,7 +42,7 @@ Result<void> Joiner::MatchKernelsOf(const Slice& slice,
   const auto by_path = MatchByPath(names_by_path, kernel_names);
   for (std::size_t i = 0; i < children.size(); ++i) {
     if (!matched[i]) matched[i] = by_path[i];
-    struct Run& run = runs_[children[i]];
+    struct Run& run = runs_[children[i].run];
     if (!matched[i]) {
       if (!names_by_path[i].empty()) run.match = KernelMatch::kCountDiffers;
       continue;
@@ -92,65 +95,69 @@ Result<void> Joiner::JoinDeviceKernels() {
       database_.Prepare("SELECT id, name_id, start_ns, duration_ns, correlation, external_id FROM "
                         "kernel_run_row WHERE profile_id = ? AND device IS NOT NULL ORDER BY id"));
   rows.Bind(1, profile_id_);
-  std::map<std::int32_t, std::vector<DeviceKernel>> replayed;  // by call
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
-    const DeviceKernel kernel{rows.Int(0), rows.Int(1),         rows.Int(2),
-                              rows.Int(3), rows.OptionalInt(4), rows.OptionalInt(5)};
-    std::int32_t call = kNone, child = kNone, op = kNone;
-    std::optional<std::int64_t> enqueued;
-    bool has_launch = false;
-    if (const auto found =
-            kernel.correlation ? launch_of_.find(*kernel.correlation) : launch_of_.end();
-        found != launch_of_.end()) {
-      const Launch& launch = launches_[found->second];
-      call = launch.call, child = launch.child, op = launch.op;
-      enqueued = launch.start;
-      has_launch = true;
-    }
-    if (op == kNone && kernel.external_id) {
-      if (const auto found = op_of_.find(*kernel.external_id); found != op_of_.end()) {
-        op = static_cast<std::int32_t>(found->second);
-        call = runs_[found->second].call, child = runs_[found->second].child;
-        has_launch = true;
-      } else if (const auto around = slice_of_.find(*kernel.external_id);
-                 around != slice_of_.end()) {
-        const auto index = static_cast<std::int32_t>(around->second);
-        if (call == kNone && slices_[around->second].is_call) call = index;
-        has_launch = true;
-      }
-    }
-    if (op != kNone) {
-      runs_[static_cast<std::size_t>(op)].device_ns += kernel.duration;
-      runs_[static_cast<std::size_t>(op)].has_device_work = true;
-    }
-    if (child != kNone) runs_[static_cast<std::size_t>(child)].has_device_work = true;
-    if (call != kNone) slices_[static_cast<std::size_t>(call)].device_ns += kernel.duration;
-    if (call != kNone && child == kNone) {
-      replayed[call].push_back(kernel);
-      continue;
-    }
-    const struct Run* const launched_by =
-        child == kNone ? nullptr : &runs_[static_cast<std::size_t>(child)];
-    const bool is_joined = launched_by != nullptr && launched_by->kernel_id != 0;
-    const std::string_view file_note =
-        launched_by == nullptr ? std::string_view() : FileNoteOf(*launched_by);
-    const std::string_view note = is_joined            ? std::string_view()
-                                  : !file_note.empty() ? file_note
-                                  : has_launch         ? WhyNoKernel(call)
-                                                       : kLaunchUnknown;
-    RETURN_IF_ERROR(WriteKernelLink(kernel.id, call, is_joined ? launched_by->kernel_id : 0,
-                                    enqueued, is_joined ? KeyOf(*launched_by) : std::string_view(),
-                                    note));
+    RETURN_IF_ERROR(JoinDeviceKernel({rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3),
+                                      rows.OptionalInt(4), rows.OptionalInt(5)}));
   }
-  for (auto& [call, kernels] : replayed) RETURN_IF_ERROR(JoinReplay(call, kernels));
+  std::sort(replayed_.begin(), replayed_.end(),
+            [](const ReplayedKernel& a, const ReplayedKernel& b) {
+              return std::tie(a.call, a.start, a.id) < std::tie(b.call, b.start, b.id);
+            });
+  for (const ReplayedKernel* begin = replayed_.begin(); begin != replayed_.end();) {
+    const ReplayedKernel* end = begin;
+    while (end != replayed_.end() && end->call == begin->call) ++end;
+    RETURN_IF_ERROR(JoinReplay({begin, end}));
+    begin = end;
+  }
   return {};
 }
 
-Result<void> Joiner::JoinReplay(std::int32_t call, std::vector<DeviceKernel>& kernels) {
-  std::sort(kernels.begin(), kernels.end(),
-            [](const DeviceKernel& a, const DeviceKernel& b) { return a.start < b.start; });
+Result<void> Joiner::JoinDeviceKernel(const DeviceKernel& kernel) {
+  std::int32_t call = kNone, child = kNone, op = kNone;
+  std::optional<std::int64_t> enqueued;
+  bool has_launch = false;
+  if (const auto found = kernel.correlation ? launch_of_.First(*kernel.correlation) : std::nullopt;
+      found) {
+    const Launch& launch = launches_[*found];
+    call = launch.call, child = launch.child, op = launch.op;
+    enqueued = launch.start;
+    has_launch = true;
+  }
+  if (op == kNone && kernel.external_id) {
+    if (const auto found = op_of_.First(*kernel.external_id); found) {
+      op = static_cast<std::int32_t>(*found);
+      call = runs_[*found].call, child = runs_[*found].child;
+      has_launch = true;
+    } else if (const auto around = slice_of_.First(*kernel.external_id); around) {
+      if (call == kNone && slices_[*around].is_call) call = static_cast<std::int32_t>(*around);
+      has_launch = true;
+    }
+  }
+  if (op != kNone) {
+    runs_[static_cast<std::size_t>(op)].device_ns += kernel.duration;
+    runs_[static_cast<std::size_t>(op)].has_device_work = true;
+  }
+  if (child != kNone) runs_[static_cast<std::size_t>(child)].has_device_work = true;
+  if (call != kNone) slices_[static_cast<std::size_t>(call)].device_ns += kernel.duration;
+  if (call != kNone && child == kNone)
+    return replayed_.Push({call, kernel.start, kernel.id, kernel.name_id});
+  const struct Run* const launched_by =
+      child == kNone ? nullptr : &runs_[static_cast<std::size_t>(child)];
+  const bool is_joined = launched_by != nullptr && launched_by->kernel_id != 0;
+  const std::string_view file_note =
+      launched_by == nullptr ? std::string_view() : FileNoteOf(*launched_by);
+  const std::string_view note = is_joined            ? std::string_view()
+                                : !file_note.empty() ? file_note
+                                : has_launch         ? WhyNoKernel(call)
+                                                     : kLaunchUnknown;
+  return WriteKernelLink(kernel.id, call, is_joined ? launched_by->kernel_id : 0, enqueued,
+                         is_joined ? KeyOf(*launched_by) : std::string_view(), note);
+}
+
+Result<void> Joiner::JoinReplay(std::span<const ReplayedKernel> kernels) {
+  const std::int32_t call = kernels.front().call;
   const Slice& slice = slices_[static_cast<std::size_t>(call)];
   std::vector<std::string_view> names, code_names;
   const std::vector<CompiledCode::Kernel>* code_kernels = nullptr;
@@ -158,7 +165,7 @@ Result<void> Joiner::JoinReplay(std::int32_t call, std::vector<DeviceKernel>& ke
     ASSIGN_OR_RETURN(code_kernels, code_.KernelsOf(database_, *slice.graph));
     for (const CompiledCode::Kernel& kernel : *code_kernels) code_names.push_back(kernel.name);
   }
-  for (const DeviceKernel& kernel : kernels) {
+  for (const ReplayedKernel& kernel : kernels) {
     ASSIGN_OR_RETURN(const std::string_view name, NameOf(kernel.name_id));
     names.push_back(name);
   }

@@ -33,15 +33,13 @@ std::int32_t Joiner::RegionOf(std::int32_t index) const {
   const std::optional<std::int64_t> sequence = slices_[static_cast<std::size_t>(backward)].sequence;
   if (!sequence) return kNone;
   // The forward is the latest function of that number before it, on whichever thread.
-  const auto functions = functions_of_.find(*sequence);
-  if (functions == functions_of_.end()) return kNone;
   std::int32_t forward = kNone;
   const std::int64_t before = slices_[static_cast<std::size_t>(backward)].start;
-  for (const std::int32_t i : functions->second) {
-    const Slice& slice = slices_[static_cast<std::size_t>(i)];
+  for (const Numbered::Entry& entry : functions_of_.All(*sequence)) {
+    const Slice& slice = slices_[entry.index];
     if (slice.start < before &&
         (forward == kNone || slice.start > slices_[static_cast<std::size_t>(forward)].start)) {
-      forward = i;
+      forward = static_cast<std::int32_t>(entry.index);
     }
   }
   return forward == kNone ? kNone : Around(forward, kRegion);
@@ -52,7 +50,7 @@ void Joiner::JoinRegion(Slice& slice) {
     slice.note = kNoProcess;
     return;
   }
-  const auto* compiles = code_.WithLabel(*process_id_, slice.name);
+  const auto* compiles = code_.WithLabel(*process_id_, NameOf(slice));
   if (compiles == nullptr) {
     slice.note = kLabelUnknown;
     return;
@@ -67,12 +65,12 @@ void Joiner::JoinRegion(Slice& slice) {
 }
 
 void Joiner::JoinByKey(Slice& slice) {
-  const auto* graphs = code_.WithKey(slice.name);
+  const auto* graphs = code_.WithKey(NameOf(slice));
   if (graphs == nullptr) {
     slice.note = process_id_ ? kKeyUnknown : kNoProcess;
     return;
   }
-  const auto index = static_cast<std::int32_t>(&slice - slices_.data());
+  const auto index = static_cast<std::int32_t>(&slice - slices_.begin());
   const std::int32_t region = RegionOf(index);
   const std::int64_t compile_id =
       region == kNone ? 0 : slices_[static_cast<std::size_t>(region)].compile_id;
@@ -92,12 +90,10 @@ void Joiner::JoinByKey(Slice& slice) {
   }
   // One compile may hold a key several times (pieces of a DDP graph): they run in their order.
   std::size_t earlier = 0;
-  for (std::int32_t i = index - 1; i >= 0 && best.size() > 1; --i) {
-    const Slice& other = slices_[static_cast<std::size_t>(i)];
-    if (other.kind == kGraphCall && other.thread == slice.thread && other.parent != kNone &&
-        RegionOf(i) == region && other.name == slice.name) {
-      ++earlier;
-    }
+  if (graphs->size() > 1) {
+    std::size_t& so_far = calls_so_far_[{slice.thread, region, slice.name_id}];
+    earlier = so_far;
+    if (slice.parent != kNone) ++so_far;
   }
   slice.graph = best[earlier % best.size()];
   slice.compile_id = slice.graph->compile_id;
@@ -107,7 +103,7 @@ void Joiner::JoinByKey(Slice& slice) {
 
 // Without a key: the compile of the region around it, and the direction.
 void Joiner::JoinByPlace(Slice& slice) {
-  const auto index = static_cast<std::int32_t>(&slice - slices_.data());
+  const auto index = static_cast<std::int32_t>(&slice - slices_.begin());
   const bool is_backward = Around(index, kBackward) != kNone;
   const std::int32_t region = RegionOf(index);
   if (region == kNone || slices_[static_cast<std::size_t>(region)].compile_id == 0) {
@@ -117,7 +113,7 @@ void Joiner::JoinByPlace(Slice& slice) {
   const Slice& around = slices_[static_cast<std::size_t>(region)];
   slice.compile_id = around.compile_id;
   slice.key = is_backward ? "K3" : "K2";
-  const auto* compiles = code_.WithLabel(*process_id_, around.name);
+  const auto* compiles = code_.WithLabel(*process_id_, NameOf(around));
   for (const CompiledCode::Compile& compile : *compiles) {
     if (compile.id != around.compile_id) continue;
     for (const CompiledCode::Graph* graph : compile.graphs) {
@@ -139,7 +135,7 @@ void Joiner::JoinSlices() {
     if (slice.kind == kRegion) JoinRegion(slice);
   }
   for (Slice& slice : slices_) {
-    if (slice.kind == kGraphCall && !slice.name.empty()) JoinByKey(slice);
+    if (slice.kind == kGraphCall && !NameOf(slice).empty()) JoinByKey(slice);
     if (slice.kind == kGraphCall && slice.graph == nullptr) {
       const std::string_view note = slice.note;
       JoinByPlace(slice);
@@ -148,8 +144,8 @@ void Joiner::JoinSlices() {
     if (slice.kind == kFunction || slice.kind == kBackward) JoinByPlace(slice);
     if (slice.kind == kGraphCall) slice.is_call = true;
     if (slice.kind == kDevice && slice.external_id) {
-      const auto found = slice_of_.find(*slice.external_id);
-      if (found != slice_of_.end()) slice.call = static_cast<std::int32_t>(found->second);
+      const std::optional<std::uint32_t> found = slice_of_.First(*slice.external_id);
+      if (found) slice.call = static_cast<std::int32_t>(*found);
     }
   }
   if (has_calls) return;
@@ -175,11 +171,12 @@ Result<void> Joiner::WriteSlices() {
                    database_.Prepare("INSERT INTO compiled_slice_link_row (slice_id, is_call, "
                                      "call_id, compile_id, graph_id, device_ns, join_key, note_id) "
                                      "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
-  std::vector<const Slice*> in_order;
-  for (const Slice& slice : slices_) in_order.push_back(&slice);
-  std::sort(in_order.begin(), in_order.end(),
-            [](const Slice* a, const Slice* b) { return a->id < b->id; });
-  for (const Slice* slice : in_order) {
+  for (std::size_t i = 0; i < slices_.size(); ++i)
+    RETURN_IF_ERROR(slices_by_id_.Push(static_cast<std::uint32_t>(i)));
+  std::sort(slices_by_id_.begin(), slices_by_id_.end(),
+            [this](std::uint32_t a, std::uint32_t b) { return slices_[a].id < slices_[b].id; });
+  for (const std::uint32_t index : slices_by_id_) {
+    const Slice* const slice = &slices_[index];
     const auto or_null = [](std::int64_t id) { return id == 0 ? std::nullopt : std::optional(id); };
     ASSIGN_OR_RETURN(const std::optional<std::int64_t> note_id, Note(slice->note));
     add.Bind(1, slice->id);

@@ -29,15 +29,16 @@ const aspectsOf = remember((schedules: Chunks['schedules'], model: Model, cache:
   const collectives = collectiveSequences(model, schedules, false);
   const executions = executionSequences(model, schedules);
   const compileOf = (id: number) => model.compileById.get(id)!;
-  return [
+  const aspects: { name: string; link: string; groups: Process[][] | null; leftOut?: number; command?: string }[] = [
     { name: 'PyTorch version', link: href([]), groups: by((process) => process.torchVersion ?? '') },
     { name: 'Compiles: ids and functions', link: href(['compiles'], { sort: 'function' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).function}`).join('|')) },
     { name: 'Outcome of each compile', link: href(['compiles'], { sort: '-status' }), groups: by((_, ids) => ids.map((id) => `${compileOf(id).title} ${compileOf(id).status}`).join('|')) },
     { name: 'Cache states', link: href(['ranks'], { tab: 'cache', mixed: 1 }), groups: by((_, ids) => ids.map((id) => (lookups.get(id) ?? []).map((lookup) => lookup.layer + lookup.state).join(',')).join('|')) },
     { name: 'Cache keys', link: href(['ranks'], { tab: 'cache' }), groups: by((_, ids) => ids.map((id) => (lookups.get(id) ?? []).map((lookup) => lookup.key).join(',')).join('|')) },
-    { name: 'Collectives', link: href(['ranks'], { tab: 'collectives' }), groups: collectives.size === 0 ? null : by((process) => collectives.get(process)?.items.join('|') ?? '') },
-    { name: 'Execution order', link: href(['ranks'], { tab: 'execution' }), groups: executions.size === 0 ? null : by((process) => executions.get(process)?.items.join('|') ?? '') },
+    { name: 'Collectives', link: href(['ranks'], { tab: 'collectives' }), leftOut: schedules.left_out.collectives[0] ?? 0, command: 'collectives', groups: collectives.size === 0 ? null : by((process) => collectives.get(process)?.items.join('|') ?? '') },
+    { name: 'Execution order', link: href(['ranks'], { tab: 'execution' }), leftOut: schedules.left_out.executions[0] ?? 0, command: 'execution', groups: executions.size === 0 ? null : by((process) => executions.get(process)?.items.join('|') ?? '') },
   ];
+  return aspects;
 });
 
 function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cache']; schedules: Chunks['schedules'] }) {
@@ -57,7 +58,11 @@ function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cac
               <a href={aspect.link}>{aspect.name}</a>
             </th>
             <td>
-              {aspect.groups === null ? (
+              {aspect.leftOut ? (
+                <span class="quiet">
+                  too many to be compared here: <code>tlparse {aspect.command}</code> compares them
+                </span>
+              ) : aspect.groups === null ? (
                 <span class="quiet">not in this log</span>
               ) : aspect.groups.length === 1 ? (
                 <span class="tag status-ok">all agree</span>
@@ -66,7 +71,7 @@ function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cac
               ) : (
                 aspect.groups.slice(0, 12).map((group, i) => <span class={`tag class-${Math.min(i, 3)}`}>{names(group)}</span>)
               )}
-              {aspect.groups && aspect.groups.length > 12 && <span class="quiet"> and {aspect.groups.length - 12} more</span>}
+              {!aspect.leftOut && aspect.groups && aspect.groups.length > 12 && <span class="quiet"> and {aspect.groups.length - 12} more</span>}
             </td>
           </tr>
         ))}
@@ -142,6 +147,16 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
   );
 }
 
+// Of schedules that are too long for the page.
+function LeftOut({ count, what, command }: { count: number; what: string; command: string }) {
+  if (count === 0) return null;
+  return (
+    <p class="quiet">
+      {plural(count, what)} of this run are left out here, and the ranks are compared without them: <code>tlparse {command}</code> compares all.
+    </p>
+  );
+}
+
 export function RanksPage({ model, route }: { model: Model; route: Route }) {
   const tab = route.query.get('tab') ?? 'classes';
   const cache = useChunk(tab === 'classes' || tab === 'cache' ? 'cache' : null);
@@ -177,6 +192,7 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
               <label class="quiet">
                 <input type="checkbox" checked={withWaits} onChange={(event) => setQuery({ waits: event.currentTarget.checked ? 1 : null })} /> include wait_tensor
               </label>
+              <LeftOut count={value.left_out.collectives[0] ?? 0} what="collective" command="collectives" />
               <Sequences classes={classesOf(collectiveSequences(model, value, withWaits))} what="collective" route={route} empty="No collectives: none of the compiled graphs communicates, or their generated code is not in the log." />
             </>
           )}
@@ -184,7 +200,12 @@ export function RanksPage({ model, route }: { model: Model; route: Route }) {
       )}
       {tab === 'execution' && (
         <Waiting pending={schedules}>
-          {(value) => <Sequences classes={classesOf(executionSequences(model, value))} what="execution" route={route} empty="No execution order is in this log: it is written only inside torch._inductor.debug.record_and_log_graph_execution_order()." />}
+          {(value) => (
+            <>
+              <LeftOut count={value.left_out.executions[0] ?? 0} what="execution" command="execution" />
+              <Sequences classes={classesOf(executionSequences(model, value))} what="execution" route={route} empty="No execution order is in this log: it is written only inside torch._inductor.debug.record_and_log_graph_execution_order()." />
+            </>
+          )}
         </Waiting>
       )}
     </div>

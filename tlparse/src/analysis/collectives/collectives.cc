@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace tlparse {
 namespace {
 
 constexpr std::size_t kMostMismatches = 200;
+// Of one rank; a job has thousands. What is kept of a comparison follows from this number.
+constexpr std::size_t kMostCompared = 1'000'000;
 
 // What one rank has for one graph: content ids, 0: none.
 struct Use {
@@ -59,17 +62,32 @@ class Finder {
     std::vector<Use> uses;  // in the order of the job's graphs
   };
   Result<void> LoadUses();
-  Result<const std::vector<CollectiveItem>*> Items(std::int64_t content_id);
+  using ListPointer = std::shared_ptr<const CollectiveList>;
+  Result<ListPointer> Items(std::int64_t content_id);
+  // Forgets the lists if they are many. No list may be in use.
+  void LimitItems();
+  struct Counts {
+    std::size_t collectives = 0, waits = 0;
+  };
+  Result<Counts> Count(std::int64_t content_id);
   std::vector<RankClass> Classify();
   Result<CollectiveClass> Describe(const RankClass& reference, const RankClass& other);
-  Result<std::vector<CollectiveItem>> Flatten(const RankClass& one);
+  // At most kMostCompared; `is_whole` becomes false if there are more.
+  Result<CollectiveList> Flatten(const RankClass& one, bool& is_whole);
+  Result<void> CompareGraphs(const RankClass& reference, const RankClass& other,
+                             CollectiveClass& result);
   Result<void> FindParity();
+  Result<void> CompareWithCode(std::int64_t schedule_id, std::int64_t code_id,
+                               CollectiveParity& parity);
   std::string StateOf(RankIndex rank, std::int32_t slot) const;
 
   Database& database_;
   CollectiveAnswer& answer_;
   std::vector<std::vector<Use>> uses_;  // by participant
-  std::unordered_map<std::int64_t, std::vector<CollectiveItem>> items_;
+  CollectiveTable table_;
+  std::unordered_map<std::int64_t, ListPointer> items_;  // by content
+  std::size_t item_count_ = 0;                           // in items_
+  std::unordered_map<std::int64_t, Counts> counts_;      // by content
 };
 
 Result<void> Finder::LoadUses() {
@@ -107,21 +125,47 @@ Result<void> Finder::LoadUses() {
   return {};
 }
 
-Result<const std::vector<CollectiveItem>*> Finder::Items(std::int64_t content_id) {
-  const auto known = items_.find(content_id);
-  if (known != items_.end()) return &known->second;
+Result<Finder::ListPointer> Finder::Items(std::int64_t content_id) {
+  ListPointer& known = items_[content_id];
+  if (known != nullptr) return known;
   ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare("SELECT op, is_wait, arguments, group_name, shape, dtype, code_line "
-                        "FROM collective_row WHERE content_id = ? ORDER BY ordinal"));
-  rows.Bind(1, content_id);
-  std::vector<CollectiveItem>& items = items_[content_id];
+      Statement* const rows,
+      database_.PrepareKept("SELECT op, is_wait, arguments, group_name, shape, dtype "
+                            "FROM collective_row WHERE content_id = ? ORDER BY ordinal"));
+  rows->Bind(1, content_id);
+  CollectiveList list;
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return &items;
-    const std::string group(rows.Text(3));
-    items.push_back({ShortOp(rows.Text(0)), rows.Int(1) != 0, group, std::string(rows.Text(4)),
-                     std::string(rows.Text(5)), WithoutGroup(rows.Text(2), group), rows.Int(6)});
+    ASSIGN_OR_RETURN(const bool has_row, rows->Step());
+    if (!has_row) break;
+    const std::string group(rows->Text(3));
+    list.push_back(
+        table_.Add({ShortOp(rows->Text(0)), rows->Int(1) != 0, group, std::string(rows->Text(4)),
+                    std::string(rows->Text(5)), WithoutGroup(rows->Text(2), group)}));
+  }
+  item_count_ += list.size();
+  known = std::make_shared<const CollectiveList>(std::move(list));
+  return known;
+}
+
+void Finder::LimitItems() {
+  if (item_count_ <= 2 * kMostCompared) return;
+  items_.clear();
+  table_.Clear();
+  item_count_ = 0;
+}
+
+Result<Finder::Counts> Finder::Count(std::int64_t content_id) {
+  const auto [entry, is_new] = counts_.try_emplace(content_id);
+  if (!is_new) return entry->second;
+  ASSIGN_OR_RETURN(Statement* const rows,
+                   database_.PrepareKept("SELECT is_wait, count(*) FROM collective_row WHERE "
+                                         "content_id = ? GROUP BY is_wait"));
+  rows->Bind(1, content_id);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows->Step());
+    if (!has_row) return entry->second;
+    (rows->Int(0) != 0 ? entry->second.waits : entry->second.collectives) +=
+        static_cast<std::size_t>(rows->Int(1));
   }
 }
 
@@ -143,11 +187,16 @@ std::vector<Finder::RankClass> Finder::Classify() {
   return classes;
 }
 
-Result<std::vector<CollectiveItem>> Finder::Flatten(const RankClass& one) {
-  std::vector<CollectiveItem> all;
+Result<CollectiveList> Finder::Flatten(const RankClass& one, bool& is_whole) {
+  CollectiveList all;
   for (const Use& use : one.uses) {
-    ASSIGN_OR_RETURN(const std::vector<CollectiveItem>* items, Items(use.Primary()));
-    all.insert(all.end(), items->begin(), items->end());
+    ASSIGN_OR_RETURN(const ListPointer items, Items(use.Primary()));
+    const std::size_t count = std::min(items->size(), kMostCompared - all.size());
+    all.insert(all.end(), items->begin(), items->begin() + static_cast<std::ptrdiff_t>(count));
+    if (count < items->size()) {
+      is_whole = false;
+      break;
+    }
   }
   return all;
 }
@@ -166,40 +215,56 @@ std::string Finder::StateOf(RankIndex rank, std::int32_t slot) const {
 Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankClass& other) {
   CollectiveClass result;
   result.ranks = other.ranks;
-  ASSIGN_OR_RETURN(const std::vector<CollectiveItem> all, Flatten(other));
-  for (const CollectiveItem& item : all) ++(item.is_wait ? result.waits : result.collectives);
-  if (&reference == &other) return result;
-  ASSIGN_OR_RETURN(const std::vector<CollectiveItem> reference_all, Flatten(reference));
-  std::string renamed;
-  if (CompareCollectives(reference_all, all, renamed).empty()) {
-    if (!renamed.empty()) result.notes.push_back("process groups have other names: " + renamed);
-    if (reference.uses.size() != other.uses.size())
-      result.notes.push_back("the same collectives in the same order, in other graphs");
-    return result;
+  for (const Use& use : other.uses) {
+    ASSIGN_OR_RETURN(const Counts counts, Count(use.Primary()));
+    result.collectives += counts.collectives;
+    result.waits += counts.waits;
   }
-  // Graph by graph, in the order of the job.
+  if (&reference == &other) return result;
+  LimitItems();
+  bool is_whole = true;
+  {
+    ASSIGN_OR_RETURN(const CollectiveList all, Flatten(other, is_whole));
+    ASSIGN_OR_RETURN(const CollectiveList reference_all, Flatten(reference, is_whole));
+    const CollectiveComparison compared = CompareCollectives(table_, reference_all, all);
+    if (compared.IsEqual() && is_whole) {
+      if (!compared.renamed_groups.empty())
+        result.notes.push_back("process groups have other names: " + compared.renamed_groups);
+      if (reference.uses.size() != other.uses.size())
+        result.notes.push_back("the same collectives in the same order, in other graphs");
+      return result;
+    }
+  }
+  RETURN_IF_ERROR(CompareGraphs(reference, other, result));
+  return result;
+}
+
+// Graph by graph, in the order of the job.
+Result<void> Finder::CompareGraphs(const RankClass& reference, const RankClass& other,
+                                   CollectiveClass& result) {
   std::map<std::int32_t, std::pair<std::int64_t, std::int64_t>> by_graph;
   for (const Use& use : reference.uses) by_graph[use.graph_slot].first = use.Primary();
   for (const Use& use : other.uses) by_graph[use.graph_slot].second = use.Primary();
   for (const std::int32_t graph_slot : answer_.graphs.order()) {
     const auto found = by_graph.find(graph_slot);
     if (found == by_graph.end() || found->second.first == found->second.second) continue;
-    static const std::vector<CollectiveItem> kNone;
-    const std::vector<CollectiveItem>* a = &kNone;
-    const std::vector<CollectiveItem>* b = &kNone;
+    LimitItems();
+    const ListPointer none = std::make_shared<const CollectiveList>();
+    ListPointer a = none, b = none;
     if (found->second.first != 0) {
       ASSIGN_OR_RETURN(a, Items(found->second.first));
     }
     if (found->second.second != 0) {
       ASSIGN_OR_RETURN(b, Items(found->second.second));
     }
-    std::vector<CollectiveMismatch> mismatches = CompareCollectives(*a, *b, renamed);
+    CollectiveComparison compared = CompareCollectives(table_, *a, *b);
     const std::int32_t slot =
         answer_.graphs.graph_slots()[static_cast<std::size_t>(graph_slot)].slot;
-    const std::string state = b == &kNone   ? StateOf(other.ranks.front(), slot)
-                              : a == &kNone ? StateOf(reference.ranks.front(), slot)
-                                            : "";
-    for (CollectiveMismatch& mismatch : mismatches) {
+    const std::string state = b == none   ? StateOf(other.ranks.front(), slot)
+                              : a == none ? StateOf(reference.ranks.front(), slot)
+                                          : "";
+    result.left_out += compared.left_out;
+    for (CollectiveMismatch& mismatch : compared.mismatches) {
       mismatch.graph_slot = graph_slot;
       if (!state.empty()) {
         mismatch.kind = MismatchKind::kState;
@@ -212,7 +277,33 @@ Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankC
       }
     }
   }
-  return result;
+  return {};
+}
+
+Result<void> Finder::CompareWithCode(std::int64_t schedule_id, std::int64_t code_id,
+                                     CollectiveParity& parity) {
+  LimitItems();
+  ASSIGN_OR_RETURN(const ListPointer schedule, Items(schedule_id));
+  ASSIGN_OR_RETURN(const ListPointer code, Items(code_id));
+  const auto ops = [this](const CollectiveList& list) {
+    std::vector<std::string_view> names;
+    for (const CollectiveRef ref : list) {
+      if (!table_.IsWait(ref)) names.push_back(table_.Op(ref));
+    }
+    return names;
+  };
+  const std::vector<std::string_view> a = ops(*schedule), b = ops(*code);
+  parity.scheduled = a.size();
+  const auto is_same = [&](std::size_t i, std::size_t j) { return a[i] == b[j] || a[i].empty(); };
+  for (const EditStep& step : AlignSequences(a.size(), b.size(), is_same)) {
+    if (step.kind == EditStep::Kind::kKeep) continue;
+    parity.differs = true;
+    parity.first_difference = step.kind == EditStep::Kind::kDelete
+                                  ? fmt::format("{} is scheduled, not in the code", a[step.a])
+                                  : fmt::format("{} is in the code, not scheduled", b[step.b]);
+    break;
+  }
+  return {};
 }
 
 Result<void> Finder::FindParity() {
@@ -228,31 +319,11 @@ Result<void> Finder::FindParity() {
     const auto& [graph_slot, contents] = key;
     CollectiveParity parity;
     parity.graph_slot = graph_slot;
-    ASSIGN_OR_RETURN(const std::vector<CollectiveItem>* code, Items(contents.second));
-    std::size_t waits = 0;
-    for (const CollectiveItem& item : *code) ++(item.is_wait ? waits : parity.generated);
-    parity.missing_waits = parity.generated - std::min(parity.generated, waits);
-    if (contents.first != 0) {
-      ASSIGN_OR_RETURN(const std::vector<CollectiveItem>* schedule, Items(contents.first));
-      std::vector<std::string> a, b;
-      for (const CollectiveItem& item : *schedule) {
-        if (!item.is_wait) a.push_back(item.op);
-      }
-      for (const CollectiveItem& item : *code) {
-        if (!item.is_wait) b.push_back(item.op);
-      }
-      parity.scheduled = a.size();
-      for (const EditStep& step : AlignSequences(
-               a.size(), b.size(),
-               [&](std::size_t i, std::size_t j) { return a[i] == b[j] || a[i].empty(); })) {
-        if (step.kind == EditStep::Kind::kKeep) continue;
-        parity.differs = true;
-        parity.first_difference = step.kind == EditStep::Kind::kDelete
-                                      ? fmt::format("{} is scheduled, not in the code", a[step.a])
-                                      : fmt::format("{} is in the code, not scheduled", b[step.b]);
-        break;
-      }
-    }
+    ASSIGN_OR_RETURN(const Counts counts, Count(contents.second));
+    parity.generated = counts.collectives;
+    parity.missing_waits = parity.generated - std::min(parity.generated, counts.waits);
+    if (contents.first != 0)
+      RETURN_IF_ERROR(CompareWithCode(contents.first, contents.second, parity));
     if (parity.missing_waits == 0 && !parity.differs) continue;
     parity.ranks = std::move(ranks);
     answer_.parity.push_back(std::move(parity));

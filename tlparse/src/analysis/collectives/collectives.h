@@ -12,23 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/collectives/collective_list.h"
 #include "analysis/collectives/issued.h"
 #include "analysis/ranks/job.h"
 #include "analysis/ranks/job_graphs.h"
 #include "base/result.h"
 
 namespace tlparse {
-
-struct CollectiveItem {
-  std::string op;  // all_reduce_, without namespace and overload; empty: unknown
-  bool is_wait = false;
-  std::string group;      // process group; empty: unknown
-  std::string shape;      // "[8, 16]"; empty: unknown
-  std::string dtype;      // empty: unknown
-  std::string arguments;  // other than tensor and group; empty: unknown or none
-  std::int64_t code_line = 0;
-  std::string Title() const;  // "all_reduce_ [8, 16] float32 'sum' group 1"
-};
 
 // Named as in the flight recorder's analyzer (torch/distributed/flight_recorder), as far as a trace
 // has the facts.
@@ -68,7 +58,7 @@ struct CollectiveClass {
   std::size_t waits = 0;
   // Against the reference, in order; the first is the first divergence
   std::vector<CollectiveMismatch> mismatches;
-  std::size_t left_out = 0;  // mismatches beyond the first 200
+  std::size_t left_out = 0;  // mismatches beyond the first 200 of a graph, or of all graphs
   // Expected differences: shown, but not mismatches.
   std::vector<std::string> notes;
 };
@@ -108,10 +98,16 @@ Result<CollectiveAnswer> AnalyzeCollectives(Database& database, const Collective
 // The same for a job that is loaded already; `answer` has job and graphs.
 Result<void> FindCollectiveClasses(Database& database, CollectiveAnswer& answer);
 
-// The differences of two sequences of one graph, in order. Groups count as equal if they are
-// renamed consistently; `renamed_groups` is then true. A pure function; the ordinals are positions.
-std::vector<CollectiveMismatch> CompareCollectives(const std::vector<CollectiveItem>& reference,
-                                                   const std::vector<CollectiveItem>& other,
-                                                   std::string& renamed_groups);
+// The differences of two sequences, in order.
+struct CollectiveComparison {
+  std::vector<CollectiveMismatch> mismatches;  // the ordinals are positions
+  std::size_t left_out = 0;                    // beyond the first 200
+  // "1 → 5, 2 → 6": groups that are renamed consistently, which is no mismatch.
+  std::string renamed_groups;
+  bool IsEqual() const { return mismatches.empty(); }
+};
+CollectiveComparison CompareCollectives(const CollectiveTable& table,
+                                        const CollectiveList& reference,
+                                        const CollectiveList& other);
 
 }  // namespace tlparse

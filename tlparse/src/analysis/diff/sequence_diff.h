@@ -18,14 +18,15 @@ struct EditStep {
     kInsert,  // only in b
   };
   Kind kind;
-  std::size_t a;
-  std::size_t b;
+  std::uint32_t a;
+  std::uint32_t b;
 };
 
 // Aligns sequences of `a_size` and `b_size` items, of which `equal(i, j)` says whether they match.
 // Deletions come before the insertions of the same place. O((a_size + b_size) · D) time, D² memory
 // for D differences; beyond `max_differences` the part between the common beginning and end is
-// returned as one block of deletions and insertions (the script stays valid).
+// returned as one block of deletions and insertions (the script stays valid). Sequences are shorter
+// than 2^32.
 inline std::vector<EditStep> AlignSequences(
     std::size_t a_size, std::size_t b_size,
     const std::function<bool(std::size_t, std::size_t)>& equal,
@@ -74,6 +75,9 @@ inline std::vector<EditStep> AlignSequences(
     furthest.push_back(std::move(row));
   }
 
+  const auto step_at = [](EditStep::Kind kind, auto a, auto b) {
+    return EditStep{kind, static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b)};
+  };
   std::vector<EditStep> middle;  // backwards
   if (found >= 0) {
     Index x = n, y = m;
@@ -91,40 +95,34 @@ inline std::vector<EditStep> AlignSequences(
       const Index start_x = inserted ? down : right + 1;
       while (x > start_x) {
         --x, --y;
-        middle.push_back(
-            {EditStep::Kind::kKeep, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
+        middle.push_back(step_at(EditStep::Kind::kKeep, x, y));
       }
       if (inserted) {
         --y;
-        middle.push_back(
-            {EditStep::Kind::kInsert, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
+        middle.push_back(step_at(EditStep::Kind::kInsert, x, y));
       } else {
         --x;
-        middle.push_back(
-            {EditStep::Kind::kDelete, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
+        middle.push_back(step_at(EditStep::Kind::kDelete, x, y));
       }
     }
     while (x > 0) {
       --x, --y;
-      middle.push_back(
-          {EditStep::Kind::kKeep, static_cast<std::size_t>(x), static_cast<std::size_t>(y)});
+      middle.push_back(step_at(EditStep::Kind::kKeep, x, y));
     }
   } else {
-    for (Index y = m; y-- > 0;)
-      middle.push_back(
-          {EditStep::Kind::kInsert, static_cast<std::size_t>(n), static_cast<std::size_t>(y)});
-    for (Index x = n; x-- > 0;)
-      middle.push_back({EditStep::Kind::kDelete, static_cast<std::size_t>(x), 0});
+    middle.reserve(static_cast<std::size_t>(n + m));
+    for (Index y = m; y-- > 0;) middle.push_back(step_at(EditStep::Kind::kInsert, n, y));
+    for (Index x = n; x-- > 0;) middle.push_back(step_at(EditStep::Kind::kDelete, x, 0));
   }
 
   std::vector<EditStep> script;
   script.reserve(head + middle.size() + tail);
-  for (std::size_t i = 0; i < head; ++i) script.push_back({EditStep::Kind::kKeep, i, i});
+  for (std::size_t i = 0; i < head; ++i) script.push_back(step_at(EditStep::Kind::kKeep, i, i));
   for (auto step = middle.rbegin(); step != middle.rend(); ++step) {
-    script.push_back({step->kind, step->a + head, step->b + head});
+    script.push_back(step_at(step->kind, step->a + head, step->b + head));
   }
   for (std::size_t i = 0; i < tail; ++i)
-    script.push_back({EditStep::Kind::kKeep, a_size - tail + i, b_size - tail + i});
+    script.push_back(step_at(EditStep::Kind::kKeep, a_size - tail + i, b_size - tail + i));
   // Within a stretch of differences: deletions first.
   for (auto begin = script.begin(); begin != script.end();) {
     if (begin->kind == EditStep::Kind::kKeep) {

@@ -52,18 +52,19 @@ std::string UnifiedDiff(std::string_view a, std::string_view b, std::string_view
       const bool inserted = step.kind == EditStep::Kind::kInsert;
       if (!inserted) ++old_count;
       if (!deleted) ++new_count;
+      if (line_count + body_lines >= max_lines) continue;
       body += deleted ? '-' : inserted ? '+' : ' ';
       body += inserted ? new_lines[step.b] : old_lines[step.a];
       body += '\n';
     }
-    if (line_count + body_lines < max_lines) {
+    const std::size_t shown = std::min(body_lines, max_lines - std::min(max_lines, line_count));
+    if (shown > 0) {
       text += fmt::format("@@ -{},{} +{},{} @@\n", script[begin].a + (old_count > 0), old_count,
                           script[begin].b + (new_count > 0), new_count);
       text += body;
-      line_count += body_lines + 1;
-    } else {
-      left_out += body_lines;
+      line_count += shown + 1;
     }
+    left_out += body_lines - shown;
     i = end;
   }
   if (left_out > 0) text += fmt::format("… {} more lines\n", left_out);

@@ -35,6 +35,23 @@ constexpr std::int64_t kMinLinkedBytes = 4096;
 // Larger texts go to their file piece by piece.
 constexpr std::int64_t kMostCopiedBytes = 256 << 10;
 constexpr std::size_t kMaxOpenDirectories = 200;
+// Of the two texts of a difference together, and of a line that is shown.
+constexpr std::int64_t kMostComparedBytes = 8 << 20;
+constexpr std::ptrdiff_t kMostComparedLines = 200'000;
+constexpr std::size_t kMostLineBytes = 2000;
+
+std::ptrdiff_t CountLines(std::string_view text) {
+  return std::count(text.begin(), text.end(), '\n') + 1;
+}
+
+// The beginning of a line of UTF-8, of whole characters.
+std::string_view Shown(std::string_view line) {
+  std::size_t size = std::min(line.size(), kMostLineBytes);
+  while (size > 0 && size < line.size() &&
+         (static_cast<unsigned char>(line[size]) & 0xC0U) == 0x80U)
+    --size;
+  return line.substr(0, size);
+}
 
 class ArtifactWriter {
  public:
@@ -152,21 +169,43 @@ class ArtifactWriter {
   }
 
   Result<void> AppendPassDiff(const PlannedFile& file, const std::string& after) {
-    ASSIGN_OR_RETURN(const std::string_view before, payloads_.Content(file.before_id));
     const std::string_view dump = std::string_view(file.name).substr(0, file.name.rfind(".diff"));
     AppendPageStart(Title(file, fmt::format("What {} changed", dump)), out_);
-    const std::string diff = UnifiedDiff(before, after, "before", "after");
+    ASSIGN_OR_RETURN(const std::int64_t before_bytes, payloads_.SizeBytes(file.before_id));
+    const auto after_bytes = static_cast<std::int64_t>(after.size());
+    std::string_view before;
+    bool is_large = before_bytes + after_bytes > kMostComparedBytes;
+    if (!is_large) {
+      ASSIGN_OR_RETURN(before, payloads_.Content(file.before_id));
+      is_large = CountLines(before) + CountLines(after) > kMostComparedLines;
+    }
+    if (is_large) {
+      out_.Append(fmt::format(
+          "<p>The graphs before and after this pass have {} and {} bytes, too much to be compared "
+          "here. Beside this page are both: {}_&lt;number&gt;.txt is the graph after the pass, the "
+          "dump before it the graph before the pass.</p>\n",
+          before_bytes, after_bytes, Html(dump)));
+    } else {
+      AppendDiff(UnifiedDiff(before, after, "before", "after"));
+    }
+    AppendPageEnd(out_);
+    return {};
+  }
+
+  void AppendDiff(const std::string& diff) {
     if (diff.empty()) out_.Append("<p>Nothing.</p>\n");
     out_.Append("<pre>");
     for (const std::string_view line : SplitLines(diff)) {
       const std::string_view tag = line.starts_with('+')   ? "ins"
                                    : line.starts_with('-') ? "del"
                                                            : "span";
-      out_.Append(fmt::format("<{0}>{1}</{0}>\n", tag, Html(line)));
+      const std::string_view shown = Shown(line);
+      out_.Append(fmt::format("<{0}>{1}", tag, Html(shown)));
+      if (shown.size() < line.size())
+        out_.Append(fmt::format("… ({} more bytes)", line.size() - shown.size()));
+      out_.Append(fmt::format("</{}>\n", tag));
     }
     out_.Append("</pre>\n");
-    AppendPageEnd(out_);
-    return {};
   }
 
   const ReportContext& context_;

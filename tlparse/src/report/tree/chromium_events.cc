@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "base/json_count.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
 #include "report/report_context.h"
@@ -29,10 +30,11 @@ std::string_view FindPid(std::string_view event) {
   return event.substr(start, end - start);
 }
 
-// The event with the rank for its pid, member by member.
+// The event with the rank for its pid, member by member; as it is if that would take too much memory.
 std::string WithPid(std::string_view event, std::int64_t rank, simdjson::dom::parser& parser) {
   simdjson::dom::object members;
-  if (parser.parse(event).get(members) != simdjson::SUCCESS) return std::string(event);
+  if (HasTooManyJsonValues(event) || parser.parse(event).get(members) != simdjson::SUCCESS)
+    return std::string(event);
   JsonWriter changed;
   changed.BeginObject();
   for (const auto member : members) {

@@ -1,6 +1,8 @@
 #include "report/tree/lenient_json.h"
 
+#include "base/json_count.h"
 #include "base/json_repair.h"
+#include "log/envelope.h"
 
 namespace tlparse {
 
@@ -22,11 +24,16 @@ bool LenientParser::ParseStrict(std::string_view json) {
 
 bool LenientParser::Parse(std::string_view json) {
   strict_text_ = json;
-  if (ParseStrict(json)) return true;
+  is_whole_ = !HasTooManyJsonValues(json);
+  if (is_whole_ && ParseStrict(json)) return true;
   Result<RepairedJson> repaired = RepairJson(json);
   if (!repaired) return false;
   repaired_ = std::move(repaired->text);
   strict_text_ = repaired_;
+  if (!is_whole_) {
+    const std::string rest = WithoutLargeValues(repaired_);
+    return !HasTooManyJsonValues(rest) && (ParseStrict(rest) || ParseStrict(QuoteOddNumbers(rest)));
+  }
   return ParseStrict(repaired_) || ParseStrict(QuoteOddNumbers(repaired_));
 }
 

@@ -79,7 +79,7 @@ Result<void> RecordPages::AppendMetadataPage(std::int64_t record_id, std::string
   ASSIGN_OR_RETURN(const bool has_row, record_.Step());
   if (has_row) {
     simdjson::dom::object members;
-    if (parser_.Parse(record_.Text(1)) &&
+    if (parser_.Parse(record_.Text(1)) && parser_.is_whole() &&
         parser_.root().at_key(record_.Text(0)).get(members) == simdjson::SUCCESS) {
       AppendMembers(members, out);
     } else {

@@ -47,9 +47,9 @@ class GraphTracker {
   void Close(CompileState& compile, GraphState& graph, IngestContext& context);
   // Closes every open segment of the compile.
   void CloseAll(CompileState& compile, IngestContext& context);
-  // Closes the oldest open segment but `kept` and drops the texts that are kept of it, or drops
-  // those of the oldest closed one (of another log, if this one has none). Whether it was open;
-  // nothing: there is none.
+  // Frees the texts that are kept of one segment other than `kept`, of the oldest one: a closed
+  // segment of this log, else of another log, else an open segment of this log, which is closed by
+  // it. Returns whether the segment was open; nothing: there is no such segment.
   std::optional<bool> ForgetOldest(const GraphState& kept, IngestContext& context);
   // inductor_compile's E event: sets the direction of the graph with that key, else of the latest
   // one.
