@@ -5,13 +5,15 @@
 --     joins are in `_link_row` tables, which are rebuilt at the end of every load (tlparse/src/runtime/join.h).
 --   * Times are nanoseconds since the epoch, UTC, in storage: a double rounds current times to quarters of a microsecond. The views have
 --     `start_us` and `duration_us` (REAL) and `start_ns` (exact).
---   * `join_key` names the key of the join: K1 … K9 (profiles), J1 … J4 (recorder dumps). NULL: not joined; `join_note` says why not.
+--   * `join_key` names the key of the join: K1 … K9 (profiles), J1 … J3 (recorder dumps). NULL: not joined; `join_note` says why not.
 --       K1 graph cache key in the event's name    K5 i-th kernel of a graph call = i-th kernel of the generated code
 --       K2 compile id in the region's name        K6 line of the generated code, from a Python frame
 --       K3 sequence number of a backward          K7 compile id of a compile phase
 --       K4 kernel by name inside its graph call   K8 collective by group and sequence number
 --       K9 Triton kernel inside its graph call, by the file of its source (kernel_file of the profile, "# kernel path" of the generated code;
 --          compared by the hash that is the file's name): among several calls of it by order
+--       J1 line of the generated code, from the frames of an entry    J2 order of a graph's collectives, for entries without frames
+--       J3 graph call of the slice that is the entry's in a profile (K8)
 
 -- One file of a profiler or recorder.
 CREATE TABLE profile (
@@ -217,8 +219,8 @@ CREATE TABLE collective_run_link_row (
   file_id INTEGER REFERENCES text_row(id),   -- the user's line
   line INTEGER,
   reduce_op TEXT,                 -- from the generated code
-  peer_id INTEGER REFERENCES collective_run_row(id), -- the same collective in another file of this rank (K8, J3)
-  join_key TEXT,                  -- K8, J1, J2, J4
+  peer_id INTEGER REFERENCES collective_run_row(id), -- the same collective in another file of this rank (K8)
+  join_key TEXT,                  -- K1, K2, K3 (slices of a profile in a graph call; K2: libtrace's label), K8, J1, J2, J3
   note_id INTEGER REFERENCES text_row(id) -- join_note
 ) STRICT;
 
