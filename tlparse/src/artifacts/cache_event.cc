@@ -8,6 +8,7 @@
 #include <map>
 
 #include "artifacts/common/cache/cache_events.h"
+#include "artifacts/common/cache/component_lines.h"
 #include "artifacts/common/cache/component_sets.h"
 #include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/json_members.h"
@@ -22,63 +23,6 @@ constexpr std::ptrdiff_t kMaxEagerDistance = 4;
 // Payloads that are remembered: ranks that log the same do so at about the same place. Reading one
 // again gives the same.
 constexpr std::size_t kMaxKnown = 8192;
-
-// Reads the components of one payload into views; joined lines are owned here.
-class ComponentLines {
- public:
-  // False: something in the list is not a component.
-  bool Read(const simdjson::dom::array& lines);
-  const std::vector<Component>& components() const { return components_; }
-
- private:
-  std::vector<Component> components_;
-  std::deque<std::string> joined_;
-  bool last_is_joined_ = false;
-
-  void Continue(std::string_view line);
-};
-
-void ComponentLines::Continue(std::string_view line) {
-  Component& last = components_.back();
-  if (!last_is_joined_) joined_.emplace_back(last.value);
-  last_is_joined_ = true;
-  joined_.back() += '\n';
-  joined_.back() += line;
-  last.value = joined_.back();
-}
-
-bool ComponentLines::Read(const simdjson::dom::array& lines) {
-  components_.clear();
-  joined_.clear();
-  last_is_joined_ = false;
-  components_.reserve(lines.size());
-  bool is_hashed = true;
-  bool is_complete = true;
-  for (const simdjson::dom::element& element : lines) {
-    std::string_view line;
-    if (element.get(line) != simdjson::SUCCESS) {
-      is_complete = false;
-      continue;
-    }
-    std::optional<Component> component = ParseComponent(line, is_hashed);
-    if (!component && components_.empty()) {
-      component = ParseComponent(line, false);
-      if (component) is_hashed = false;
-    }
-    if (component) {
-      components_.push_back(*component);
-      last_is_joined_ = false;
-    } else if (!components_.empty()) {
-      Continue(line);
-    } else {
-      is_complete = false;
-    }
-  }
-  if (is_hashed) return is_complete;
-  for (Component& component : components_)
-    component.hash = joined_.emplace_back(ToHex(HashBytes(component.value)));
-  return is_complete;
-}
 
 // The AOTAutograd lookup of a backward that was compiled on its own: by its AOT number, unless that
 // one has a backward already (code out of the cache has the number of where it was made); else the
@@ -121,6 +65,9 @@ class CacheEvents final : public Ingestor {
   Result<void> ProcessEnded(ProcessState& process, IngestContext& context) override;
 
  private:
+  Result<void> ReadRecord(const Record& record, const CacheEventName& name, CacheInfo& info,
+                          IngestContext& context);
+  static PendingFxEvent MakeFx(const Record& record, CacheEvent event, IngestContext& context);
   CacheInfo ReadInfo(const CacheEventName& name, const simdjson::dom::object& payload,
                      IngestContext& context, ImportCode code);
   void ReadComponents(const JsonMembers& members, CacheInfo& info, IngestContext& context);
@@ -239,35 +186,52 @@ CacheInfo CacheEvents::ReadInfo(const CacheEventName& name, const simdjson::dom:
   return info;
 }
 
+// On an error `info` has what the artifact's name says: that there was a lookup, and its result.
+Result<void> CacheEvents::ReadRecord(const Record& record, const CacheEventName& name,
+                                     CacheInfo& info, IngestContext& context) {
+  info.state = name.state.value_or(CacheState::kMiss);
+  if (record.payload_id == 0) return {};
+  if (const auto known = known_.find({record.payload_id, name.state}); known != known_.end()) {
+    info = known->second;
+    return {};
+  }
+  Result<simdjson::dom::object> payload = PayloadObject(context);
+  if (!payload) {
+    info.components_state = ComponentsState::kUnparsed;
+    return tl::unexpected<Error>(std::move(payload).error());
+  }
+  info = ReadInfo(name, *payload, context, ImportCode::kBadPayload);
+  if (known_.size() >= kMaxKnown) known_.clear();
+  known_.emplace(std::pair(record.payload_id, name.state), info);
+  return {};
+}
+
+// The lookup with its graph, if it belongs to a compile.
+PendingFxEvent CacheEvents::MakeFx(const Record& record, CacheEvent event, IngestContext& context) {
+  PendingFxEvent fx;
+  if (record.compile != nullptr) {
+    GraphState& graph = context.graphs().ForCacheEvent(record, context);
+    event.graph_id = graph.id;
+    if (graph.cache_key.empty()) graph.cache_key = event.info.key;
+    fx.aot_number = graph.aot_id.substr(0, graph.aot_id.find('_'));
+    fx.is_forward = graph.aot_id.ends_with("_forward");
+    fx.is_backward = graph.aot_id.ends_with("_backward") ||
+                     (graph.aot_id.empty() && record.compile->has_metrics);
+  }
+  fx.event = std::move(event);
+  return fx;
+}
+
 Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
   const std::optional<CacheEventName> name = ParseCacheEventName(record.name);
   if (!name)
     return Fail(ErrorCode::kBadJson,
                 "the name does not end in _cache_hit, _cache_miss, _cache_bypass or _cache_hash");
-  CacheEvent event;
-  Result<void> outcome;
   if (record.payload_id == 0 && !name->state)
     return Fail(ErrorCode::kBadJson, "no payload says how the lookup ended");
-  if (auto known = known_.find({record.payload_id, name->state});
-      record.payload_id != 0 && known != known_.end()) {
-    event.info = known->second;
-  } else if (record.payload_id == 0) {
-    event.info.state = *name->state;
-  } else {
-    Result<simdjson::dom::object> payload = PayloadObject(context);
-    if (payload) {
-      event.info = ReadInfo(*name, *payload, context, ImportCode::kBadPayload);
-      if (known_.size() >= kMaxKnown) known_.clear();
-      known_.emplace(std::pair(record.payload_id, name->state), event.info);
-    } else if (!name->state) {
-      return tl::unexpected<Error>(std::move(payload).error());
-    } else {
-      // The name alone shows that there was a lookup, and its result.
-      event.info.state = *name->state;
-      event.info.components_state = ComponentsState::kUnparsed;
-      outcome = tl::unexpected<Error>(std::move(payload).error());
-    }
-  }
+  CacheEvent event;
+  const Result<void> outcome = ReadRecord(record, *name, event.info, context);
+  if (!outcome && !name->state) return outcome;
   event.record_id = record.id;
   event.compile_id = record.compile_row_id();
   event.id = context.NextId<CacheEventRow>();
@@ -284,18 +248,7 @@ Result<void> CacheEvents::Ingest(const Record& record, IngestContext& context) {
       *record.process, {std::string(name->layer), state, event.info.key, event.info.event_time_ns},
       context);
   if (is_fx) {
-    PendingFxEvent fx;
-    if (record.compile != nullptr) {
-      GraphState& graph = context.graphs().ForCacheEvent(record, context);
-      event.graph_id = graph.id;
-      if (graph.cache_key.empty()) graph.cache_key = event.info.key;
-      fx.aot_number = graph.aot_id.substr(0, graph.aot_id.find('_'));
-      fx.is_forward = graph.aot_id.ends_with("_forward");
-      fx.is_backward = graph.aot_id.ends_with("_backward") ||
-                       (graph.aot_id.empty() && record.compile->has_metrics);
-    }
-    fx.event = std::move(event);
-    PlaceFx(record, std::move(fx), had_instant, context);
+    PlaceFx(record, MakeFx(record, std::move(event), context), had_instant, context);
   } else if (name->layer == "aotautograd") {
     PlaceAot(record, event, !name->state || event.info.state == CacheState::kHit, context);
   } else {

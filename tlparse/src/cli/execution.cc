@@ -130,6 +130,71 @@ void Print(const ExecutionAnswer& answer, bool all) {
 // Kinds of findings whose subject is the order of execution.
 constexpr FindingKind kSubject[] = {FindingKind::kExecutionDivergence};
 
+void WriteClass(JsonWriter& json, const ExecutionAnswer& answer, const ExecutionClass& one) {
+  json.BeginObject().Key("ranks");
+  WriteRanks(json, answer.job, one.ranks);
+  json.Key("executions")
+      .Int(static_cast<std::int64_t>(one.executions))
+      .Key("unlabelled")
+      .Int(static_cast<std::int64_t>(one.unlabelled));
+  json.Key("differences").BeginArray();
+  for (const OrderDifference& difference : one.differences) {
+    json.BeginObject()
+        .Key("position")
+        .Int(difference.position)
+        .Key("against_position")
+        .Int(difference.against_position)
+        .Key("ran");
+    WriteStrings(json, difference.ran);
+    json.Key("against_ran");
+    WriteStrings(json, difference.against_ran);
+    json.Key("is_moved").Bool(difference.is_moved).EndObject();
+  }
+  json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out));
+  json.Key("is_order_of_threads").Bool(one.is_order_of_threads).EndObject();
+}
+
+void WriteRuntimes(JsonWriter& json, const ExecutionAnswer& answer, const RuntimeSpread& spread) {
+  json.BeginObject()
+      .Key("graph")
+      .String(answer.graphs.Title(answer.job, spread.graph_slot))
+      .Key("lowest_ns")
+      .Real(spread.lowest_ns);
+  json.Key("lowest_ranks");
+  WriteRanks(json, answer.job, spread.lowest_ranks);
+  json.Key("highest_ns").Real(spread.highest_ns).Key("highest_ranks");
+  WriteRanks(json, answer.job, spread.highest_ranks);
+  json.Key("ops").BeginArray();
+  for (const RuntimeSpread::Op& op : spread.ops) {
+    json.BeginObject()
+        .Key("name")
+        .String(op.name)
+        .Key("lowest_ns")
+        .Real(op.lowest_ns)
+        .Key("highest_ns")
+        .Real(op.highest_ns)
+        .EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
+void WriteTensors(JsonWriter& json, const ExecutionAnswer& answer,
+                  const TensorDivergence& divergence) {
+  json.BeginObject()
+      .Key("graph")
+      .String(answer.graphs.Title(answer.job, divergence.graph_slot))
+      .Key("ranks");
+  WriteRanks(json, answer.job, divergence.ranks);
+  json.Key("against");
+  WriteRanks(json, answer.job, divergence.against);
+  json.Key("has_majority").Bool(divergence.has_majority).Key("ops").BeginArray();
+  for (const TensorDivergence::Op& op : divergence.ops) {
+    json.BeginObject().Key("name").String(op.name).Key("outputs").OptionalString(NonEmpty(op.text));
+    json.Key("against_outputs").OptionalString(NonEmpty(op.against_text)).EndObject();
+  }
+  json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(divergence.left_out)).EndObject();
+}
+
 JsonWriter ToJson(const ExecutionAnswer& answer, const std::vector<Finding>& findings) {
   JsonWriter json;
   json.BeginObject().Key("run").String(answer.job.run_name());
@@ -140,72 +205,13 @@ JsonWriter ToJson(const ExecutionAnswer& answer, const std::vector<Finding>& fin
       .Bool(answer.has_majority)
       .Key("classes")
       .BeginArray();
-  for (const ExecutionClass& one : answer.classes) {
-    json.BeginObject().Key("ranks");
-    WriteRanks(json, answer.job, one.ranks);
-    json.Key("executions")
-        .Int(static_cast<std::int64_t>(one.executions))
-        .Key("unlabelled")
-        .Int(static_cast<std::int64_t>(one.unlabelled));
-    json.Key("differences").BeginArray();
-    for (const OrderDifference& difference : one.differences) {
-      json.BeginObject()
-          .Key("position")
-          .Int(difference.position)
-          .Key("against_position")
-          .Int(difference.against_position)
-          .Key("ran");
-      WriteStrings(json, difference.ran);
-      json.Key("against_ran");
-      WriteStrings(json, difference.against_ran);
-      json.Key("is_moved").Bool(difference.is_moved).EndObject();
-    }
-    json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out));
-    json.Key("is_order_of_threads").Bool(one.is_order_of_threads).EndObject();
-  }
+  for (const ExecutionClass& one : answer.classes) WriteClass(json, answer, one);
   json.EndArray().Key("without_order");
   WriteRanks(json, answer.job, answer.without_order);
   json.Key("runtimes").BeginArray();
-  for (const RuntimeSpread& spread : answer.runtimes) {
-    json.BeginObject()
-        .Key("graph")
-        .String(answer.graphs.Title(answer.job, spread.graph_slot))
-        .Key("lowest_ns")
-        .Real(spread.lowest_ns);
-    json.Key("lowest_ranks");
-    WriteRanks(json, answer.job, spread.lowest_ranks);
-    json.Key("highest_ns").Real(spread.highest_ns).Key("highest_ranks");
-    WriteRanks(json, answer.job, spread.highest_ranks);
-    json.Key("ops").BeginArray();
-    for (const RuntimeSpread::Op& op : spread.ops) {
-      json.BeginObject()
-          .Key("name")
-          .String(op.name)
-          .Key("lowest_ns")
-          .Real(op.lowest_ns)
-          .Key("highest_ns")
-          .Real(op.highest_ns)
-          .EndObject();
-    }
-    json.EndArray().EndObject();
-  }
+  for (const RuntimeSpread& spread : answer.runtimes) WriteRuntimes(json, answer, spread);
   json.EndArray().Key("tensors").BeginArray();
-  for (const TensorDivergence& divergence : answer.tensors) {
-    json.BeginObject()
-        .Key("graph")
-        .String(answer.graphs.Title(answer.job, divergence.graph_slot))
-        .Key("ranks");
-    WriteRanks(json, answer.job, divergence.ranks);
-    json.Key("against");
-    WriteRanks(json, answer.job, divergence.against);
-    json.Key("has_majority").Bool(divergence.has_majority).Key("ops").BeginArray();
-    for (const TensorDivergence::Op& op : divergence.ops) {
-      json.BeginObject().Key("name").String(op.name).Key("outputs").OptionalString(
-          NonEmpty(op.text));
-      json.Key("against_outputs").OptionalString(NonEmpty(op.against_text)).EndObject();
-    }
-    json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(divergence.left_out)).EndObject();
-  }
+  for (const TensorDivergence& divergence : answer.tensors) WriteTensors(json, answer, divergence);
   json.EndArray().Key("findings");
   WriteFindings(json, findings);
   json.EndObject();

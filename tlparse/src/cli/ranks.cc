@@ -108,6 +108,25 @@ Result<Answer> Analyze(Database& database, const RanksOptions& options) {
   return answer;
 }
 
+void WriteSlowest(JsonWriter& json, const RanksAnswer& answer) {
+  if (!answer.slowest) {
+    json.Null();
+    return;
+  }
+  const SlowestRank& slowest = *answer.slowest;
+  json.BeginObject()
+      .Key("rank")
+      .String(answer.job().participants()[static_cast<std::size_t>(slowest.rank)].name)
+      .Key("compile_s")
+      .Real(slowest.compile_s);
+  json.Key("median_s")
+      .Real(slowest.median_s)
+      .Key("compile")
+      .OptionalString(NonEmpty(slowest.compile));
+  json.Key("compile_excess_s").Real(slowest.compile_excess_s);
+  json.Key("reason").OptionalString(NonEmpty(slowest.reason)).EndObject();
+}
+
 JsonWriter ToJson(const Answer& all) {
   const RanksAnswer& answer = all.ranks;
   const Job& job = answer.job();
@@ -138,22 +157,7 @@ JsonWriter ToJson(const Answer& all) {
       .Key("same_key_codes")
       .Int(static_cast<std::int64_t>(answer.cache.same_key_codes.size()))
       .Key("slowest");
-  if (answer.slowest) {
-    const SlowestRank& slowest = *answer.slowest;
-    json.BeginObject()
-        .Key("rank")
-        .String(job.participants()[static_cast<std::size_t>(slowest.rank)].name)
-        .Key("compile_s")
-        .Real(slowest.compile_s);
-    json.Key("median_s")
-        .Real(slowest.median_s)
-        .Key("compile")
-        .OptionalString(NonEmpty(slowest.compile));
-    json.Key("compile_excess_s").Real(slowest.compile_excess_s);
-    json.Key("reason").OptionalString(NonEmpty(slowest.reason)).EndObject();
-  } else {
-    json.Null();
-  }
+  WriteSlowest(json, answer);
   json.Key("world_size").Int(answer.world_size).Key("missing_ranks").BeginObject().Key("count");
   json.Int(static_cast<std::int64_t>(answer.missing_ranks.size()))
       .Key("ranks")

@@ -42,8 +42,10 @@ class Definitions {
 };
 
 // What is not a table of the database.
-std::vector<TableDefinition> OwnTables(const Definitions& make) {
-  const std::string hash = "FixedString(16)";
+constexpr const char* kHash = "FixedString(16)";
+
+// Tables with a row for each load or run.
+std::vector<TableDefinition> LoadTables(const Definitions& make) {
   std::vector<TableDefinition> tables;
   // The last row of a push: what it says is there, and nothing else is.
   Columns push = make.FactKey();
@@ -74,13 +76,13 @@ std::vector<TableDefinition> OwnTables(const Definitions& make) {
   tables.push_back({"push", push, make.FactEngine("job, day, run_id, load_id, version")});
   Columns run_component = make.FactKey();
   run_component.insert(run_component.end(),
-                       {{"name", make.Short()}, {"component", hash}, {"value_hash", hash}});
+                       {{"name", make.Short()}, {"component", kHash}, {"value_hash", kHash}});
   tables.push_back({"run_component", run_component,
                     make.FactEngine("job, day, run_id, load_id, name, component")});
   // Findings of a run as derived from all of its live loads; load_id is the latest of them. Row -1
   // of a run says that the others are complete.
   Columns finding = make.FactKey();
-  finding.insert(finding.end(), {{"loads_key", hash},
+  finding.insert(finding.end(), {{"loads_key", kHash},
                                  {"ordinal", "Int64"},
                                  {"id", "String"},
                                  {"severity", make.Short()},
@@ -91,29 +93,37 @@ std::vector<TableDefinition> OwnTables(const Definitions& make) {
                                  {"rank_count", "Int64"}});
   tables.push_back(
       {"finding", finding, make.FactEngine("job, day, run_id, load_id, loads_key, ordinal")});
+  return tables;
+}
+
+// Tables of texts and cache components that runs share.
+std::vector<TableDefinition> SharedTables(const Definitions& make) {
+  std::vector<TableDefinition> tables;
   tables.push_back({"payload",
-                    {{"content_hash", hash},
-                     {"hash", hash},
+                    {{"content_hash", kHash},
+                     {"hash", kHash},
                      {"size_bytes", "Int64"},
                      {"content", make.Long()},
                      {"is_blob", "UInt8"}},
                     Definitions::ContentEngine("content_hash, hash")});
   tables.push_back({"component",
-                    {{"key", hash},
-                     {"value_hash", hash},
+                    {{"key", kHash},
+                     {"value_hash", kHash},
                      {"name", make.Short()},
                      {"hash", "Nullable(String)"},
                      {"value", make.Long()}},
                     Definitions::ContentEngine("key, value_hash")});
   tables.push_back({"component_hash",
-                    {{"component", hash}, {"device_index", "Int64"}, {"hash", "String"}},
+                    {{"component", kHash}, {"device_index", "Int64"}, {"hash", "String"}},
                     Definitions::ContentEngine("component, device_index")});
-  tables.push_back({"component_set",
-                    {{"key", hash}, {"first_hash", hash}, {"components", "Array(FixedString(16))"}},
-                    Definitions::ContentEngine("key")});
-  tables.push_back({"stored_content",
-                    {{"content_hash", hash}, {"content_version", "UInt64"}, {"kind", make.Short()}},
-                    Definitions::ContentEngine("content_hash, content_version")});
+  tables.push_back(
+      {"component_set",
+       {{"key", kHash}, {"first_hash", kHash}, {"components", "Array(FixedString(16))"}},
+       Definitions::ContentEngine("key")});
+  tables.push_back(
+      {"stored_content",
+       {{"content_hash", kHash}, {"content_version", "UInt64"}, {"kind", make.Short()}},
+       Definitions::ContentEngine("content_hash, content_version")});
   tables.push_back({"schema_version",
                     {{"version", "UInt64"}, {"tool_version", "String"}, {"made_us", "Int64"}},
                     "ENGINE = MergeTree ORDER BY (version, made_us)"});
@@ -156,7 +166,8 @@ Result<std::vector<TableDefinition>> TableDefinitions(const FleetSchema& schema,
                                                       const ServerFeatures& features,
                                                       int retention_days) {
   const Definitions make(features, retention_days);
-  std::vector<TableDefinition> tables = OwnTables(make);
+  std::vector<TableDefinition> tables = LoadTables(make);
+  for (TableDefinition& table : SharedTables(make)) tables.push_back(std::move(table));
   for (const FleetTable& table : schema.tables) tables.push_back(Define(table, make));
   return tables;
 }

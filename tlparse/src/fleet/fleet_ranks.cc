@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "analysis/cache/cache_lookups.h"
 #include "fleet/fleet_answer.h"
@@ -72,6 +73,38 @@ Result<std::vector<OneSided>> CompareSetsOnServer(FleetReader& reader, const std
   return components;
 }
 
+using NamedCause = std::pair<std::string, std::string>;  // kind, sentence
+// By the two sets that were compared.
+using KnownCauses = std::map<std::pair<std::string, std::string>, NamedCause>;
+
+// Why lookups of `one` differ from those of most ranks.
+Result<NamedCause> CauseOf(FleetReader& reader, const LookupClass& most, const LookupClass& one,
+                           KnownCauses& causes) {
+  const auto has_none = [](const LookupClass& lookup) {
+    return lookup.set.find_first_not_of('0') == std::string::npos;
+  };
+  if (one.set == most.set) {
+    if (has_none(one))
+      return NamedCause(Name(CauseKind::kUnknown),
+                        "another answer of the cache; the log has no components of the key");
+    return NamedCause(Name(CauseKind::kStorage),
+                      "the same components of the key, another answer of the cache");
+  }
+  if (has_none(one) || has_none(most))
+    return NamedCause(Name(CauseKind::kUnknown),
+                      "the log has no components of the key on one side");
+  NamedCause& known = causes[{most.set, one.set}];
+  if (known.first.empty()) {
+    ASSIGN_OR_RETURN(const auto components, CompareSetsOnServer(reader, most.set, one.set));
+    ASSIGN_OR_RETURN(auto differences, ToDifferences(reader, components));
+    const std::vector<Cause> found = FindCauses(std::move(differences), {});
+    known = found.empty()
+                ? NamedCause(Name(CauseKind::kUnknown), "no component that was pushed differs")
+                : NamedCause(Name(found.front().kind), found.front().text);
+  }
+  return known;
+}
+
 Result<FleetSection> Lookups(FleetReader& reader, const std::string& run) {
   ASSIGN_OR_RETURN(
       const auto rows,
@@ -101,35 +134,14 @@ Result<FleetSection> Lookups(FleetReader& reader, const std::string& run) {
                         {"text"}},
                        {}};
   // Many ranks part for the same reason: each pair of sets is compared once.
-  std::map<std::pair<std::string, std::string>, std::pair<std::string, std::string>> causes;
+  KnownCauses causes;
   for (const auto& [slot, classes] : lookups) {
     if (classes.size() < 2) continue;
     const LookupClass& most = classes.front();
     for (const LookupClass& one : classes) {
       std::string kind, text;
-      const auto has_none = [](const LookupClass& lookup) {
-        return lookup.set.find_first_not_of('0') == std::string::npos;
-      };
-      if (&one != &most && one.set != most.set && (has_none(one) || has_none(most))) {
-        kind = Name(CauseKind::kUnknown);
-        text = "the log has no components of the key on one side";
-      } else if (&one != &most && one.set != most.set) {
-        auto& [known_kind, known_text] = causes[{most.set, one.set}];
-        if (known_kind.empty()) {
-          ASSIGN_OR_RETURN(const auto components, CompareSetsOnServer(reader, most.set, one.set));
-          ASSIGN_OR_RETURN(auto differences, ToDifferences(reader, components));
-          const std::vector<Cause> found = FindCauses(std::move(differences), {});
-          known_kind = found.empty() ? std::string(Name(CauseKind::kUnknown))
-                                     : std::string(Name(found.front().kind));
-          known_text = found.empty() ? "no component that was pushed differs" : found.front().text;
-        }
-        kind = known_kind;
-        text = known_text;
-      } else if (&one != &most) {
-        const bool has_components = !has_none(one);
-        kind = Name(has_components ? CauseKind::kStorage : CauseKind::kUnknown);
-        text = has_components ? "the same components of the key, another answer of the cache"
-                              : "another answer of the cache; the log has no components of the key";
+      if (&one != &most) {
+        ASSIGN_OR_RETURN(std::tie(kind, text), CauseOf(reader, most, one, causes));
       }
       section.rows.push_back({slot[0], slot[1], slot[2], slot[3], slot[4], StateName(one.state),
                               one.ranks, one.sample,

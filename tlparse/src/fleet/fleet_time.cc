@@ -81,26 +81,31 @@ std::optional<std::size_t> FindJump(const std::vector<double>& medians) {
   return best;
 }
 
+namespace {
+
+Result<FleetSection> ReadRuns(FleetReader& reader, const FleetQuestion& question) {
+  return reader.Read(
+      "runs",
+      {{"job"},
+       {"day"},
+       {"run_id"},
+       {"compiles", Kind::kInt},
+       {"median_us", Kind::kInt},
+       {"p95_us", Kind::kInt}},
+      fmt::format("SELECT job, toString(day) AS d, toString(run_id) AS run, count(), "
+                  "quantileExact(0.5)(assumeNotNull(duration_us)), "
+                  "quantileExact(0.95)(assumeNotNull(duration_us)) FROM {} WHERE {} AND "
+                  "function = {} AND duration_us IS NOT NULL AND duration_us > 0 GROUP BY job, "
+                  "day, run_id ORDER BY job, d, min(ifNull(start_time_us, 0)), run",
+                  reader.From("compile"), reader.Live(question), QuoteText(question.function)));
+}
+
+}  // namespace
+
 Result<FleetAnswer> FleetTime(FleetReader& reader, const FleetQuestion& question) {
   if (question.function.empty()) return SlowestFunctions(reader, question);
   FleetAnswer answer;
-  ASSIGN_OR_RETURN(
-      FleetSection runs,
-      reader.Read(
-          "runs",
-          {{"job"},
-           {"day"},
-           {"run_id"},
-           {"compiles", Kind::kInt},
-           {"median_us", Kind::kInt},
-           {"p95_us", Kind::kInt}},
-          fmt::format("SELECT job, toString(day) AS d, toString(run_id) AS run, count(), "
-                      "quantileExact(0.5)(assumeNotNull(duration_us)), "
-                      "quantileExact(0.95)(assumeNotNull(duration_us)) FROM {} WHERE {} AND "
-                      "function = {} AND duration_us IS NOT NULL AND duration_us > 0 GROUP BY job, "
-                      "day, run_id ORDER BY job, d, min(ifNull(start_time_us, 0)), run",
-                      reader.From("compile"), reader.Live(question),
-                      QuoteText(question.function))));
+  ASSIGN_OR_RETURN(FleetSection runs, ReadRuns(reader, question));
   // Runs of one job follow each other.
   std::map<std::string, std::vector<RunTime>> of_job;
   for (const auto& row : runs.rows) {

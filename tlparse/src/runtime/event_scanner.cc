@@ -220,20 +220,51 @@ Result<bool> EventScanner::Recover() {
   }
 }
 
+Result<bool> EventScanner::Begin(bool& is_empty) {
+  ASSIGN_OR_RETURN(char c, Peek());
+  if (c == '\xEF') {
+    position_ += std::min<std::size_t>(3, size_ - position_);
+    ASSIGN_OR_RETURN(c, Peek());
+  }
+  is_empty = c == '\0';
+  if (c != '{' && c != '[') return false;
+  is_list_ = c == '[';
+  has_list_ = is_list_;
+  state_ = is_list_ ? State::kInEvents : State::kInObject;
+  ++position_;
+  return true;
+}
+
+Result<EventScanner::Item> EventScanner::NextMember(Item item) {
+  RETURN_IF_ERROR(TakeValue(item, Item::Kind::kMember));
+  if (item.kind != Item::Kind::kMember) return item;
+  const std::string key(item.value.substr(1, item.value.size() - 2));
+  ASSIGN_OR_RETURN(const char colon, Peek());
+  if (colon == '\0') return End(Item::Kind::kCut);
+  if (colon != ':') return Damaged();
+  ++position_;
+  ASSIGN_OR_RETURN(const char first, Peek());
+  if (first == '\0') return End(Item::Kind::kCut);
+  if (key == "traceEvents" && first == '[') {
+    ++position_;
+    has_list_ = true;
+    state_ = State::kInEvents;
+    return item;
+  }
+  if (EndsScalar(first) || first == ':') return Damaged();
+  RETURN_IF_ERROR(TakeValue(item, Item::Kind::kMember));
+  key_ = key;
+  item.key = key_;
+  return item;
+}
+
 Result<EventScanner::Item> EventScanner::Next() {
   Item item;
   if (state_ == State::kStart) {
-    ASSIGN_OR_RETURN(char c, Peek());
-    if (c == '\xEF') {
-      position_ += std::min<std::size_t>(3, size_ - position_);
-      ASSIGN_OR_RETURN(c, Peek());
-    }
-    if (c == '\0') return End(Item::Kind::kEnd);
-    if (c != '{' && c != '[') return Damaged();
-    is_list_ = c == '[';
-    has_list_ = is_list_;
-    state_ = is_list_ ? State::kInEvents : State::kInObject;
-    ++position_;
+    bool is_empty = false;
+    ASSIGN_OR_RETURN(const bool has_begun, Begin(is_empty));
+    if (is_empty) return End(Item::Kind::kEnd);
+    if (!has_begun) return Damaged();
   }
   while (state_ == State::kInObject || state_ == State::kInEvents) {
     ASSIGN_OR_RETURN(const char c, Peek());
@@ -259,26 +290,8 @@ Result<EventScanner::Item> EventScanner::Next() {
       break;
     }
     if (c != '"') return Damaged();
-    RETURN_IF_ERROR(TakeValue(item, Item::Kind::kMember));
-    if (item.kind != Item::Kind::kMember) return item;
-    const std::string key(item.value.substr(1, item.value.size() - 2));
-    ASSIGN_OR_RETURN(const char colon, Peek());
-    if (colon == '\0') return End(Item::Kind::kCut);
-    if (colon != ':') return Damaged();
-    ++position_;
-    ASSIGN_OR_RETURN(const char first, Peek());
-    if (first == '\0') return End(Item::Kind::kCut);
-    if (key == "traceEvents" && first == '[') {
-      ++position_;
-      has_list_ = true;
-      state_ = State::kInEvents;
-      continue;
-    }
-    if (EndsScalar(first) || first == ':') return Damaged();
-    RETURN_IF_ERROR(TakeValue(item, Item::Kind::kMember));
-    key_ = key;
-    item.key = key_;
-    return item;
+    ASSIGN_OR_RETURN(const Item member, NextMember(item));
+    if (state_ != State::kInEvents) return member;
   }
   return End(Item::Kind::kEnd);
 }

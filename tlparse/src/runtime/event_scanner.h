@@ -56,6 +56,11 @@ class EventScanner {
   Result<bool> Fill();
   // The next byte that is not white space, without consuming it; '\0' at the end.
   Result<char> Peek();
+  // Skips the byte-order mark and the opening bracket of the document. False: there is none.
+  Result<bool> Begin(bool& is_empty);
+  // A member of the document's object, from its opening quote on. The list of "traceEvents" is not
+  // taken as a value: state_ is then kInEvents.
+  Result<Item> NextMember(Item item);
   // Takes the value that begins at position_ into item.value.
   Result<void> TakeValue(Item& item, Item::Kind kind);
   // Skips a value that is too large for the buffer.

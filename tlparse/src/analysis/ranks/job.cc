@@ -198,11 +198,9 @@ void Job::AlignAll() {
   }
 }
 
-// Matches one member's compiles with the slots there are, most certain agreement first, and makes
-// slots of what is left.
-void Job::AlignClass(const std::vector<RankIndex>& members) {
-  const std::vector<std::int32_t>& compiles =
-      compiles_of_participant_[static_cast<std::size_t>(members.front())];
+// The slot of each of these compiles; -1: none fits. The keys that agree most certainly are tried
+// first.
+std::vector<std::int32_t> Job::MatchSlots(const std::vector<std::int32_t>& compiles) const {
   std::vector<std::int32_t> slot_of(compiles.size(), -1);
   std::vector<char> is_taken(slots_.size());
 
@@ -242,7 +240,15 @@ void Job::AlignClass(const std::vector<RankIndex>& members) {
     return when(c.function_id >= 0, {c.function_id, c.line, c.generation});
   });
   pass([&](const JobCompile& c) { return when(true, {c.label_id, c.generation}); });
+  return slot_of;
+}
 
+// Matches the compiles of the first member with the slots there are, and makes slots of those that
+// match none. The other members have the same compiles.
+void Job::AlignClass(const std::vector<RankIndex>& members) {
+  const std::vector<std::int32_t>& compiles =
+      compiles_of_participant_[static_cast<std::size_t>(members.front())];
+  std::vector<std::int32_t> slot_of = MatchSlots(compiles);
   std::int32_t after = -1;  // the slot that new ones follow
   for (std::size_t i = 0; i < compiles.size(); ++i) {
     const JobCompile& compile = compiles_[static_cast<std::size_t>(compiles[i])];

@@ -113,6 +113,7 @@ class Job {
   Result<void> LoadGraphs(Database& database);
   void FindSequenceClasses();
   void AlignAll();
+  std::vector<std::int32_t> MatchSlots(const std::vector<std::int32_t>& compiles) const;
   void AlignClass(const std::vector<RankIndex>& members);
 
   std::int64_t run_id_ = 0;
