@@ -168,7 +168,7 @@ CREATE TABLE collective_run_row (
   record_id INTEGER REFERENCES record_row(id),  -- libtrace's record
   entry_id INTEGER REFERENCES recorder_entry_row(id), -- entry of the dump
   thread_id INTEGER REFERENCES profile_thread(id),
-  op_id INTEGER REFERENCES text_row(id),     -- as in the file: nccl:all_reduce, c10d::allreduce_, gloo:all_gather
+  op_id INTEGER REFERENCES text_row(id),     -- as in the file: nccl:all_reduce, c10d::allreduce_, gloo:all_gather; libtrace: backend and op
   group_id INTEGER REFERENCES text_row(id),  -- name of the process group; NULL: unknown
   group_size INTEGER,             -- ranks in the group
   sequence_number INTEGER,        -- within the group; NULL: unknown

@@ -85,7 +85,8 @@ Result<void> AddCollectives(Database& database, std::int64_t profile_id,
       "i.p2p_seq_id IS NOT NULL OR i.op IN ('send', 'recv'), i.input_shapes, i.output_shapes, "
       "d.id, i.reduce_op, CASE WHEN i.duration_ns IS NOT NULL THEN 'completed' END, i.start_us * "
       "1000, i.start_us * 1000 + CAST(i.duration_ns AS INTEGER) FROM {1} i LEFT JOIN {2} o ON "
-      "o.text = i.op LEFT JOIN {2} g ON g.text = i.group_name LEFT JOIN {2} d ON d.text = i.dtype "
+      "o.text = i.op_name LEFT JOIN {2} g ON g.text = i.group_name LEFT JOIN {2} d ON d.text = "
+      "i.dtype "
       "ORDER BY i.record_id, i.ordinal",
       profile_id, collectives, name_of)));
   ASSIGN_OR_RETURN(const std::int64_t no_label, NoteId(database, kNoLabel));
@@ -111,7 +112,8 @@ Result<void> AddProcess(Database& database, const Process& process, std::int64_t
   const std::string calls =
       "(SELECT * FROM graph_run_row WHERE " + std::string(kIsTimed) + " AND " + own + ")";
   const std::string collectives = fmt::format(
-      "(SELECT * FROM issued_collective WHERE record_id BETWEEN {} AND {} AND process_id = {} AND "
+      "(SELECT *, coalesce(backend || ':', '') || op AS op_name FROM issued_collective WHERE "
+      "record_id BETWEEN {} AND {} AND process_id = {} AND "
       "{})",
       process.first_record_id, process.last_record_id, process.id, kIsTimedCollective);
   ASSIGN_OR_RETURN(const std::int64_t id, database.QueryInt("SELECT max(id) + 1 FROM profile"));
@@ -129,7 +131,7 @@ Result<void> AddProcess(Database& database, const Process& process, std::int64_t
       "WHERE p.id = {2}",
       profile_id, run_id, process.id, activities, calls, collectives)));
   const std::string names = fmt::format(
-      "SELECT name FROM {0} UNION SELECT label FROM {1} UNION SELECT op FROM {2} UNION SELECT "
+      "SELECT name FROM {0} UNION SELECT label FROM {1} UNION SELECT op_name FROM {2} UNION SELECT "
       "group_name FROM {2} UNION SELECT dtype FROM {2}",
       activities, calls, collectives);
   const std::string name_of = "(SELECT min(t.id) AS id, t.text FROM text_row t WHERE t.text IN (" +

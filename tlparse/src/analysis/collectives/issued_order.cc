@@ -66,6 +66,8 @@ void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
           order[a][found->second].one->thread == order[a][before_place].one->thread) {
         const bool is_nccl =
             BackendOf(now.one->op) == "nccl" || BackendOf(before->one->op) == "nccl";
+        const bool is_gloo =
+            BackendOf(now.one->op) == "gloo" && BackendOf(before->one->op) == "gloo";
         CollectiveFinding finding;
         finding.kind = "collective_divergence";
         const bool is_stuck = waiting.count(a) > 0 && waiting.count(b) > 0;
@@ -80,8 +82,10 @@ void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
             fmt::format("rank {}: {}, then {}; rank {}: {}, then {}. {}", job.ranks[a].name,
                         order[a][found->second].one->Title(), order[a][before_place].one->Title(),
                         job.ranks[b].name, before->one->Title(), now.one->Title(),
-                        is_nccl ? "With NCCL this can be a deadlock"
-                                : "Legal with this backend; with NCCL it can be a deadlock");
+                        is_nccl   ? "With NCCL this can be a deadlock"
+                        : is_gloo ? "Legal with this backend; with NCCL it can be a deadlock"
+                                  : "The backend is not recorded: with NCCL this can be a "
+                                    "deadlock");
         finding.ranks = {a, b};
         finding.group = job.groups[now.group].name;
         finding.sequence = now.sequence;

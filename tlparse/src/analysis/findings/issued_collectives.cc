@@ -19,6 +19,11 @@ std::string QueryOf(const CollectiveFinding& problem) {
          " AND peer_id IS NULL ORDER BY rank";
 }
 
+bool IsDivergence(FindingKind kind) {
+  return kind == FindingKind::kCollectiveDivergence || kind == FindingKind::kCodeDivergence ||
+         kind == FindingKind::kGraphDivergence;
+}
+
 // Where the schedules know no majority, a finding of theirs names both sides; what was issued may
 // name one of them.
 bool IsSameCause(const Finding& earlier, const Finding& now) {
@@ -26,13 +31,32 @@ bool IsSameCause(const Finding& earlier, const Finding& now) {
       earlier.ranks == now.ranks ||
       (!now.ranks.empty() && std::includes(earlier.ranks.begin(), earlier.ranks.end(),
                                            now.ranks.begin(), now.ranks.end()));
-  return (earlier.kind == FindingKind::kCollectiveDivergence ||
-          earlier.kind == FindingKind::kCodeDivergence ||
-          earlier.kind == FindingKind::kGraphDivergence) &&
-         now.kind == FindingKind::kCollectiveDivergence && is_among_its_ranks &&
-         !now.compiles.empty() &&
+  return IsDivergence(earlier.kind) && now.kind == FindingKind::kCollectiveDivergence &&
+         is_among_its_ranks && !now.compiles.empty() &&
          std::find(earlier.compiles.begin(), earlier.compiles.end(), now.compiles.front()) !=
              earlier.compiles.end();
+}
+
+// A schedule that differs explains that its collectives were issued in another order, if nothing
+// hangs: the earlier finding names the rank that differs.
+bool Explains(const Finding& earlier, const Finding& now) {
+  return now.severity == FindingSeverity::kNote && IsDivergence(earlier.kind) &&
+         !now.compiles.empty() && !earlier.ranks.empty() &&
+         std::includes(now.ranks.begin(), now.ranks.end(), earlier.ranks.begin(),
+                       earlier.ranks.end()) &&
+         std::find(earlier.compiles.begin(), earlier.compiles.end(), now.compiles.front()) !=
+             earlier.compiles.end();
+}
+
+// The finding that explains it, itself or by its evidence; nullptr: none.
+Finding* Explanation(std::vector<Finding>& findings, const Finding& now) {
+  for (Finding& earlier : findings) {
+    if (Explains(earlier, now) ||
+        std::any_of(earlier.evidence.begin(), earlier.evidence.end(),
+                    [&](const Finding& evidence) { return Explains(evidence, now); }))
+      return &earlier;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -62,6 +86,10 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
     finding.suggestion = problem.advice;
     finding.function = problem.function;
     finding.query = QueryOf(problem);
+    if (Finding* const explanation = Explanation(context.findings, finding)) {
+      explanation->evidence.push_back(std::move(finding));
+      continue;
+    }
     // A finding of the schedules with the same cause becomes evidence.
     for (auto earlier = context.findings.begin(); earlier != context.findings.end();) {
       if (!IsSameCause(*earlier, finding)) {
