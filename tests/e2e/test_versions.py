@@ -50,6 +50,21 @@ class Versions(harness.EndToEnd):
                     with open(path, "rb") as file:
                         self.assertEqual(file.read(), before)
 
+    def test_serve_refuses_a_database_that_lacks_a_table(self):
+        """Of this version, but written before the table was added: the command that helps adds it."""
+        self.current()
+        path = self.path("now", "trace.db")
+        connection = harness.sqlite3.connect(path)
+        connection.execute("DROP TABLE run_digest")
+        connection.commit()
+        connection.close()
+        done = self.tlparse("serve", path, "--port", "0", expect=2)
+        self.assert_one_line_of_complaint(done)
+        self.assertIn("lacks run_digest.", done.stderr)
+        self.assertIn(f"tlparse LOGS --db {path} --db-only", done.stderr)
+        self.tlparse(harness.bundled("simple"), "--db", path, "--db-only")
+        self.assertEqual(harness.rows(path, "SELECT count(*) FROM run_digest"), [[0]])
+
     def test_a_newer_version_is_refused(self):
         self.current()
         path = self.path("now", "trace.db")

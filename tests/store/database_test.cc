@@ -94,6 +94,44 @@ TEST_CASE("A reader cannot write, and an addition that is not committed leaves n
   CHECK_FALSE(reader.Execute("DELETE FROM run"));
 }
 
+TEST_CASE("Kept statements are used again, reset and without their bindings", "[database]") {
+  ScratchDatabase scratch;
+  Database& database = scratch.database;
+  const std::string sql = "SELECT ?1";
+  database.KeepStatements();
+  const sqlite3_stmt* first = nullptr;
+  {
+    auto one = database.Prepare(sql);
+    auto two = database.Prepare(sql);  // while the first is used
+    REQUIRE(one);
+    REQUIRE(two);
+    first = one->handle();
+    CHECK(first != two->handle());
+    one->Bind(1, std::int64_t{7});
+    CHECK(*one->Step());  // left in the middle
+    CHECK(one->Int(0) == 7);
+    *two = std::move(*one);  // ends the use of the second
+  }
+  {
+    auto again = database.Prepare(sql);
+    auto other = database.Prepare(sql);
+    CHECK((again->handle() == first || other->handle() == first));
+    CHECK(*again->Step());
+    CHECK(again->IsNull(0));
+    CHECK(*other->Step());
+    CHECK(other->IsNull(0));
+  }
+  // Any number of texts, and a table that has changed meanwhile.
+  for (int i = 0; i < 1000; ++i) CHECK(*database.QueryInt("SELECT " + std::to_string(i)) == i);
+  const std::string all = "SELECT * FROM extra";
+  REQUIRE(database.Execute("CREATE TABLE extra (a); INSERT INTO extra VALUES (1)"));
+  CHECK(database.Prepare(all)->column_count() == 1);
+  REQUIRE(database.Execute("ALTER TABLE extra ADD COLUMN b"));
+  auto changed = database.Prepare(all);
+  CHECK(*changed->Step());
+  CHECK(changed->column_count() == 2);
+}
+
 TEST_CASE("The schema's tables are strict and the codes of import_log are there", "[database]") {
   ScratchDatabase scratch;
   CHECK(scratch.Rows("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "

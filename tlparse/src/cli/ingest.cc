@@ -25,6 +25,7 @@
 #include "report/report.h"
 #include "report/viewer/export.h"
 #include "runtime/size_estimate.h"
+#include "store/unfinished_database.h"
 
 namespace tlparse {
 
@@ -148,9 +149,10 @@ Result<FoundInputs> InputsOf(const Options& options) {
 }
 
 // Where the database is created: next to the output directory until everything has succeeded.
-std::string TemporaryDatabase(const Options& options) {
+std::string DatabaseBeside(const Options& options) {
   std::string base = options.output;
   while (base.size() > 1 && base.back() == '/') base.pop_back();
+  RemoveAbandonedDatabases(base);
   return fmt::format("{}.{}.db", base, getpid());
 }
 
@@ -321,7 +323,7 @@ Result<int> Run(const Options& options) {
   ASSIGN_OR_RETURN(const FoundInputs found, InputsOf(options));
   const bool has_directory = !(options.database && options.db_only);
   if (has_directory) RETURN_IF_ERROR(CheckOutputDirectory(options.output, options.overwrite));
-  const std::string loaded = options.database.value_or(TemporaryDatabase(options));
+  const std::string loaded = options.database ? *options.database : DatabaseBeside(options);
   RETURN_IF_ERROR(MakeParent(loaded));
   std::optional<RemoveOnSignal> remove_loaded;  // until it stands where it belongs
   if (!options.database) remove_loaded.emplace(loaded);

@@ -16,6 +16,8 @@
 #include "cli/terminal.h"
 #include "fleet/fleet_server.h"
 #include "report/server.h"
+#include "store/database.h"
+#include "store/schema.h"
 
 namespace tlparse {
 
@@ -46,9 +48,16 @@ void RunUntilSignal(Server& server) {
   waiter.join();
 }
 
+Result<void> CheckFile(const std::string& path) {
+  ASSIGN_OR_RETURN(Database database, Database::Open(path, Database::Mode::kReadOnly));
+  return CheckIsComplete(database);
+}
+
 int ServeDatabase(const std::string& path, ServerOptions options, std::optional<int> port) {
   Result<std::string> database = FindDatabase(path);
   if (!database) return ReportError(database.error());
+  if (const Result<void> complete = CheckFile(*database); !complete)
+    return ReportError(complete.error());
   auto server = Listen(port, [&](int tried) {
     options.port = tried;
     return ViewerServer::Create(*database, options);

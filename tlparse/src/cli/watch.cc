@@ -11,6 +11,7 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <utility>
 
 #include "base/file_events.h"
 #include "base/file_system.h"
@@ -36,11 +37,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Each step costs CPU even if little was written: few steps, but what is written is in the database
-// within 2 s.
-constexpr std::chrono::milliseconds kStep(1000);  // between two looks at the files
-constexpr std::chrono::seconds kLeastSearch(1);   // between two looks for new files
-constexpr std::chrono::seconds kLeastView(2);     // between two looks at the database
+// What is written is in the database after this time at most. A step finds what was written before
+// it began, so the next one ends before this time has passed.
+constexpr std::chrono::milliseconds kMostAge(2000);
+constexpr std::chrono::milliseconds kAgeMargin(150);
+// Each step costs CPU even if little was written: they are as far apart as that allows.
+constexpr std::chrono::milliseconds kLeastPause(20);
+constexpr std::chrono::milliseconds kFeedStep(1000);  // of standard input
+constexpr std::chrono::seconds kLeastSearch(1);       // between two looks for new files
+// Between two looks at the database: where somebody looks on, and where lines are written.
+constexpr std::chrono::milliseconds kLeastView(1500);
+constexpr std::chrono::milliseconds kLeastLines(3500);
 constexpr std::chrono::seconds kMostView(5);
 // Of the time that following itself took, so much may go into answers; and so much of the time that
 // has passed.
@@ -67,6 +74,8 @@ class Watch {
   explicit Watch(const WatchOptions& options)
       : options_(options),
         run_(options.run.value_or(options.input == "-" ? "stdin" : options.input)),
+        is_looked_at_(Terminal::Out().is_terminal || options.json || options.serve ||
+                      !options.alerts.empty()),
         view_({run_, options.world_size, options.json}, options.alerts, options.command) {}
 
   Result<int> Run();
@@ -80,12 +89,14 @@ class Watch {
   bool MayLook(bool has_changed) const;
   LiveJob Live() const;
   bool IsIdle() const;
+  void WaitForNextStep(Clock::time_point began, Clock::duration took);
   Result<void> Complete();
   Result<void> Report(std::int64_t run_id);
   Result<int> Judge();
 
   const WatchOptions& options_;
   std::string run_;
+  bool is_looked_at_;
   WatchView view_;
   std::string database_path_;
   std::optional<Directory> directory_;
@@ -96,7 +107,7 @@ class Watch {
   std::unique_ptr<WatchPage> page_;   // --serve
   Clock::time_point began_ = Clock::now();
   std::optional<Clock::time_point> searched_, looked_;
-  Clock::duration search_took_{};
+  Clock::duration search_took_{}, step_took_{};
   std::optional<std::int64_t> last_byte_us_;  // since the epoch
   double view_cpu_s_ = 0, latest_view_cpu_s_ = 0;
   bool was_stopped_ = false;
@@ -176,7 +187,7 @@ LiveJob Watch::Live() const {
 bool Watch::MayLook(bool has_changed) const {
   if (!looked_) return true;
   const auto now = Clock::now();
-  if (now - *looked_ < kLeastView) return false;
+  if (now - *looked_ < (is_looked_at_ ? kLeastView : kLeastLines)) return false;
   if (!has_changed && now - *looked_ < kMostView) return false;
   const double passed_s = std::chrono::duration<double>(now - began_).count();
   const double allowed_s =
@@ -188,6 +199,7 @@ Result<void> Watch::Look(bool is_last) {
   const double cpu_s = CpuSeconds();
   if (!reader_) {
     ASSIGN_OR_RETURN(reader_, Database::Open(database_path_, Database::Mode::kReadOnly));
+    reader_->KeepStatements();
   }
   const LiveJob live = Live();
   RETURN_IF_ERROR(view_.Look(*reader_, live));
@@ -209,11 +221,24 @@ bool Watch::IsIdle() const {
                      [&](const auto& log) { return log.second.quiet_us >= idle_us; });
 }
 
+// `took`: the step that began then.
+void Watch::WaitForNextStep(Clock::time_point began, Clock::duration took) {
+  const auto longest = std::max(took, std::exchange(step_took_, took));
+  const auto next = std::max<Clock::time_point>(Clock::now() + kLeastPause,
+                                                began + kMostAge - kAgeMargin - longest * 5 / 4);
+  events_.Wait(std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()));
+  // What is written at once is read at once.
+  const auto rest = std::chrono::ceil<std::chrono::microseconds>(next - Clock::now());
+  if (rest.count() > 0 && !stop_asked) usleep(static_cast<useconds_t>(rest.count()));
+}
+
 Result<void> Watch::Follow() {
   bool has_changed = true;
   while (!stop_asked) {
+    const auto began = Clock::now();
     RETURN_IF_ERROR(Search());
     ASSIGN_OR_RETURN(const FollowStep step, follower_->Step());
+    const auto took = Clock::now() - began;
     has_changed |= step.has_changed;
     if (page_) page_->state().SetLooked(step.has_changed);
     if (MayLook(has_changed)) {
@@ -225,20 +250,14 @@ Result<void> Watch::Follow() {
       return {};
     }
     if (feed_) {
-      ASSIGN_OR_RETURN(const bool has_more, feed_->Read(kStep));
+      ASSIGN_OR_RETURN(const bool has_more, feed_->Read(kFeedStep));
       if (has_more) continue;
       RETURN_IF_ERROR(Search());
       RETURN_IF_ERROR(follower_->Step());
       why_ended_ = "standard input has ended";
       return {};
     }
-    const auto began = Clock::now();
-    events_.Wait(kStep);
-    // What is written at once is read at once.
-    const auto rest = kStep - (Clock::now() - began);
-    if (rest > Clock::duration::zero() && !stop_asked)
-      usleep(static_cast<useconds_t>(
-          std::chrono::duration_cast<std::chrono::microseconds>(rest).count()));
+    WaitForNextStep(began, took);
   }
   was_stopped_ = true;
   why_ended_ = "tlparse was asked to stop";

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "import/typing_stage.h"
 #include "rows/core.h"
@@ -30,6 +29,26 @@ std::optional<std::int64_t> TypingStage::RankOf(const ProcessState& process) con
   return process.rank ? process.rank : log_->file.name_rank;
 }
 
+namespace {
+
+// Compiles that PyTorch refused (recompile limit) have no name in the log; their frame's earlier
+// compiles have.
+void NoteName(const CompileState& compile, ProcessState& process) {
+  if (compile.function.empty() || !compile.ids.frame_id) return;
+  const CompileState*& known = process.named_frames[*compile.ids.frame_id];
+  if (known == nullptr || known->id < compile.id) known = &compile;
+}
+
+const CompileState& NamedCompile(const CompileState& compile, const ProcessState& process) {
+  if (!compile.function.empty() || !compile.ids.frame_id) return compile;
+  const auto known = process.named_frames.find(*compile.ids.frame_id);
+  const bool is_earlier = known != process.named_frames.end() && known->second->id < compile.id &&
+                          known->second->generation == compile.generation;
+  return is_earlier ? *known->second : compile;
+}
+
+}  // namespace
+
 void TypingStage::AddCompileRows(CompileState& compile, const Process& process) {
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
@@ -39,6 +58,7 @@ void TypingStage::AddCompileRows(CompileState& compile, const Process& process) 
   const std::optional<std::int64_t> shift_us = process.clock.shift_us();
   if (!start_us && compile.start_local_us && shift_us)
     start_us = *compile.start_local_us + *shift_us;
+  const CompileState& named = NamedCompile(compile, process.state);
   rows_->Add(
       CompileRow{.id = compile.id,
                  .process_id = process.state.id,
@@ -52,9 +72,9 @@ void TypingStage::AddCompileRows(CompileState& compile, const Process& process) 
                  .start_time_us = start_us,
                  .duration_us = compile.duration_us,
                  .backward_duration_us = compile.backward_duration_us,
-                 .function = text_or_null(compile.function),
-                 .file = text_or_null(compile.file),
-                 .line = compile.line,
+                 .function = text_or_null(named.function),
+                 .file = text_or_null(named.file),
+                 .line = named.line,
                  .generation = compile.generation,
                  .stack_id = compile.stack_id == 0 ? std::nullopt : std::optional(compile.stack_id),
                  .first_record_id = compile.first_record_id,
@@ -64,27 +84,6 @@ void TypingStage::AddCompileRows(CompileState& compile, const Process& process) 
         .compile_id = compile.id, .attempt = attempt, .restart_reason = text_or_null(reason)});
   }
 }
-
-namespace {
-
-// Compiles that PyTorch refused (recompile limit) have no name in the log; their frame's earlier
-// compiles have.
-void NameByFrame(ProcessState& process) {
-  std::unordered_map<std::int64_t, const CompileState*> named;
-  for (const std::unique_ptr<CompileState>& compile : process.compiles) {
-    if (!compile->ids.frame_id) continue;
-    const CompileState*& known = named[*compile->ids.frame_id];
-    if (!compile->function.empty()) {
-      known = compile.get();
-    } else if (known != nullptr && known->generation == compile->generation) {
-      compile->function = known->function;
-      compile->file = known->file;
-      compile->line = known->line;
-    }
-  }
-}
-
-}  // namespace
 
 Result<void> TypingStage::MakeRoom(const NextBatch& next_batch) {
   if (!rows_->IsFull()) return {};
@@ -104,7 +103,7 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
     state.rank = log_->file.name_rank;
     state.rank_source = "file_name";
   }
-  NameByFrame(state);
+  state.named_frames.clear();  // an earlier one than the latest may be asked for
   for (const std::unique_ptr<CompileState>& compile : state.compiles)
     graphs_.CloseAll(*compile, *this);
   for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors()) {
@@ -115,6 +114,7 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
   for (const std::unique_ptr<CompileState>& compile : state.compiles) {
     RETURN_IF_ERROR(MakeRoom(next_batch));
     graphs_.WriteRows(*compile, 0, *this);
+    NoteName(*compile, state);
     AddCompileRows(*compile, process);
   }
   const std::string_view basis = process.clock.basis();
@@ -167,6 +167,7 @@ Result<void> TypingStage::PauseProcess(Process& process, const NextBatch& next_b
   log_record_ = nullptr;
   for (const std::unique_ptr<Ingestor>& ingestor : router_.ingestors())
     RETURN_IF_ERROR(ingestor->ProcessPaused(state, *this));
+  for (const CompileState* const compile : state.touched) NoteName(*compile, state);
   for (CompileState* const compile : state.touched) {
     compile->is_touched = false;
     RETURN_IF_ERROR(MakeRoom(next_batch));

@@ -8,21 +8,24 @@
 #include <array>
 #include <chrono>
 
-#include "base/durable_rename.h"
 #include "base/file_hash.h"
-#include "base/remove_on_signal.h"
 #include "import/launches.h"
 #include "import/replace.h"
 #include "import/router.h"
 #include "import/run_state.h"
 #include "rows/core.h"
 #include "store/schema.h"
+#include "store/unfinished_database.h"
 
 namespace tlparse {
 
 namespace {
 
 constexpr std::int64_t kMostTransactionUs = 1'500'000;
+// Rows of the logs of a step are written together, until this much of them is read.
+constexpr std::size_t kMostPendingBytes = 1 << 20;
+constexpr std::size_t kMostWindows = 64;
+constexpr std::size_t kMostKeptBytes = 256 << 10;  // of a window that is used again
 // Rows that TypingStage::PauseFile writes again.
 constexpr std::array<std::string_view, 6> kReplaced = {"log_file", "process", "compile",
                                                        "attempt",  "graph",   "cache_event_row"};
@@ -43,6 +46,11 @@ Follower::Follower(Database database, FollowOptions options)
       shared_{index_.get(), 1, RandomSeed(), &IsKnownRecordKey},
       tools_{shared_} {
   tables_.Use<PayloadHashRow>();
+  typing_->load_payload = [this](std::int64_t id) {
+    Result<std::string> text =
+        database_.QueryText(std::string("SELECT content FROM payload_row WHERE id = ?"), id);
+    return text ? std::move(*text) : std::string();
+  };
 }
 
 Follower::~Follower() {
@@ -53,21 +61,22 @@ namespace {
 
 // An empty database, which is there as a whole or not at all.
 Result<void> CreateDatabase(const std::string& path) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  unlink(temporary.c_str());
-  const RemoveOnSignal remove_temporary(temporary);
+  ASSIGN_OR_RETURN(const std::unique_ptr<UnfinishedDatabase> temporary,
+                   UnfinishedDatabase::Make(path));
   {
-    ASSIGN_OR_RETURN(Database database, Database::Open(temporary, Database::Mode::kBulkLoad));
+    ASSIGN_OR_RETURN(Database database,
+                     Database::Open(temporary->name(), Database::Mode::kBulkLoad));
     RETURN_IF_ERROR(database.Execute("BEGIN"));
     RETURN_IF_ERROR(CreateSchema(database));
     RETURN_IF_ERROR(database.Execute("COMMIT"));
   }
-  return RenameDurably(temporary, path);
+  return temporary->Rename(path);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Follower>> Follower::Open(const FollowOptions& options) {
+  RemoveAbandonedDatabases(options.database_path);
   if (access(options.database_path.c_str(), F_OK) != 0)
     RETURN_IF_ERROR(CreateDatabase(options.database_path));
   ASSIGN_OR_RETURN(Database database,
@@ -193,6 +202,7 @@ Result<void> Follower::Begin(GrowingLog& log) {
   RETURN_IF_ERROR(BeginTransaction());
   if (log.has_rows) {
     has_orphans_ = true;
+    RETURN_IF_ERROR(WriteRows());  // of logs that may share its contents
     RETURN_IF_ERROR(RemoveLogRows(database_, run_id_, log.found().path));
   }
   RETURN_IF_ERROR(log.Begin(shared_));
@@ -206,12 +216,13 @@ Result<void> Follower::Begin(GrowingLog& log) {
 Result<void> Follower::Read(GrowingLog& log, FollowStep& step) {
   bool is_taken_up = false;
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_records, log.Next(window_, tools_));
+    ASSIGN_OR_RETURN(Window* const window, FreeWindow());
+    ASSIGN_OR_RETURN(const bool has_records, log.Next(*window, tools_));
     if (!has_records) break;
     RETURN_IF_ERROR(BeginTransaction());
     if (!is_taken_up) typing_->TakeUp(std::move(log.state));
     is_taken_up = true;
-    RETURN_IF_ERROR(TypeWindow(step));
+    RETURN_IF_ERROR(TypeWindow(*window, step));
     if (NowUs() - transaction_began_us_ > kMostTransactionUs) {
       RETURN_IF_ERROR(Pause(log));
       RETURN_IF_ERROR(Commit());
@@ -224,25 +235,23 @@ Result<void> Follower::Read(GrowingLog& log, FollowStep& step) {
   return log.reader().is_odd() ? Restart(log) : Result<void>();
 }
 
-Result<void> Follower::TypeWindow(FollowStep& step) {
-  RETURN_IF_ERROR(typing_->Type(window_, {}, *rows_));
-  for (const LogRecord& record : window_.records) {
+Result<Window*> Follower::FreeWindow() {
+  if (used_windows_ == kMostWindows || pending_bytes_ >= kMostPendingBytes || rows_->IsFull())
+    RETURN_IF_ERROR(WriteRows());
+  if (used_windows_ == windows_.size()) windows_.push_back(std::make_unique<Window>());
+  return windows_[used_windows_].get();
+}
+
+Result<void> Follower::TypeWindow(Window& window, FollowStep& step) {
+  ++used_windows_;
+  pending_bytes_ += window.bytes.size();
+  RETURN_IF_ERROR(typing_->Type(window, {}, *rows_));
+  for (const LogRecord& record : window.records) {
     if (record.payload_is_new)
       new_payloads_.emplace_back(ToHex(record.payload_md5), record.payload_id);
   }
-  step.records += static_cast<std::int64_t>(window_.records.size());
-  step.bytes += static_cast<std::int64_t>(window_.bytes.size());
-  std::sort(new_payloads_.begin(), new_payloads_.end());
-  for (const auto& [hash, id] : new_payloads_) rows_->Add(PayloadHashRow{.hash = hash, .id = id});
-  new_payloads_.clear();
-  RETURN_IF_ERROR(WriteRows());
-  for (const auto& [table, record_id] : typing_->TakeWithdrawn()) {
-    ASSIGN_OR_RETURN(
-        Statement* const remove,
-        database_.PrepareKept(fmt::format("DELETE FROM \"{}\" WHERE record_id = ?", table)));
-    remove->Bind(1, record_id);
-    RETURN_IF_ERROR(remove->Run());
-  }
+  step.records += static_cast<std::int64_t>(window.records.size());
+  step.bytes += static_cast<std::int64_t>(window.bytes.size());
   return {};
 }
 
@@ -259,7 +268,7 @@ Result<void> Follower::Pause(GrowingLog& log) {
     if (const Result<void> written = WriteRows(); !written) error = written.error();
     return error ? nullptr : rows_.get();
   }));
-  return WriteRows();
+  return {};
 }
 
 // The log is whole: its rows are written for good. `removed_at`: when it was found to be gone.
@@ -269,16 +278,16 @@ Result<void> Follower::End(GrowingLog& log, const std::string& removed_at) {
   typing_->TakeUp(std::move(log.state));
   log.EndGrowth();
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_records, log.Next(window_, tools_));
+    ASSIGN_OR_RETURN(Window* const window, FreeWindow());
+    ASSIGN_OR_RETURN(const bool has_records, log.Next(*window, tools_));
     if (!has_records) break;
-    RETURN_IF_ERROR(TypeWindow(step));
+    RETURN_IF_ERROR(TypeWindow(*window, step));
   }
   // Without a hash the log counts as changed, and the next load of the run reads it again.
   const FileResult result = ResultOf(log, !log.reader().is_odd());
   if (!removed_at.empty()) typing_->LogRemovedFile(result.size_bytes, removed_at, *rows_);
   RETURN_IF_ERROR(typing_->EndFile(
       result, *rows_, [&]() -> RowBatch* { return WriteRows() ? rows_.get() : nullptr; }));
-  RETURN_IF_ERROR(WriteRows());
   log.MarkEnded();
   return {};
 }
@@ -333,8 +342,24 @@ std::vector<LogGrowth> Follower::Growth() const {
 }
 
 Result<void> Follower::WriteRows() {
+  // Written by an earlier pause of their log.
+  for (const auto& [table, record_id] : typing_->TakeWithdrawn()) {
+    ASSIGN_OR_RETURN(
+        Statement* const remove,
+        database_.PrepareKept(fmt::format("DELETE FROM \"{}\" WHERE record_id = ?", table)));
+    remove->Bind(1, record_id);
+    RETURN_IF_ERROR(remove->Run());
+  }
+  std::sort(new_payloads_.begin(), new_payloads_.end());
+  for (const auto& [hash, id] : new_payloads_) rows_->Add(PayloadHashRow{.hash = hash, .id = id});
+  new_payloads_.clear();
   const Result<void> written = writer_->Insert(*rows_);
   rows_->Clear();
+  for (; used_windows_ > 0; --used_windows_) {
+    Window& window = *windows_[used_windows_ - 1];
+    if (window.bytes.size() > kMostKeptBytes) window = Window();
+  }
+  pending_bytes_ = 0;
   return written;
 }
 
@@ -348,6 +373,7 @@ Result<void> Follower::BeginTransaction() {
 
 Result<void> Follower::Commit() {
   if (!is_in_transaction_) return {};
+  RETURN_IF_ERROR(WriteRows());
   if (typing_->TakeProcessesChanged()) RETURN_IF_ERROR(WriteLaunches(database_, run_id_));
   RETURN_IF_ERROR(database_.Execute("COMMIT"));
   is_in_transaction_ = false;

@@ -81,7 +81,8 @@ class Follower {
   Result<void> MarkRemoved(GrowingLog& log);
   Result<void> End(GrowingLog& log, const std::string& removed_at);
   Result<void> Pause(GrowingLog& log);
-  Result<void> TypeWindow(FollowStep& step);
+  Result<Window*> FreeWindow();
+  Result<void> TypeWindow(Window& window, FollowStep& step);
   Result<void> WriteRows();
   Result<void> BeginTransaction();
   Result<void> Commit();
@@ -95,8 +96,12 @@ class Follower {
   ReadShared shared_;
   GrowingLog::Tools tools_;
   std::unique_ptr<BatchWriter> writer_;
+  // Rows that are not in the database yet, and the windows that they refer to: of as many logs as
+  // fill a batch.
   std::unique_ptr<RowBatch> rows_;
-  Window window_;
+  std::vector<std::unique_ptr<Window>> windows_;
+  std::size_t used_windows_ = 0;
+  std::size_t pending_bytes_ = 0;
   std::vector<std::pair<std::string, std::int64_t>> new_payloads_;  // hash, id
   std::vector<std::unique_ptr<GrowingLog>> logs_;
   std::unordered_map<std::string, GrowingLog*> by_path_;

@@ -11,8 +11,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/durable_rename.h"
-#include "base/remove_on_signal.h"
 #include "base/worker_threads.h"
 #include "import/launches.h"
 #include "import/pipeline.h"
@@ -25,6 +23,7 @@
 #include "runtime/join_inputs.h"
 #include "runtime/runtime_stage.h"
 #include "store/schema.h"
+#include "store/unfinished_database.h"
 #include "store/write_behind.h"
 
 namespace tlparse {
@@ -288,11 +287,11 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs,
                                     const ImportOptions& options) {
   // Under another name until it is complete; a process that is killed (SIGKILL) leaves at most this
   // file.
-  const std::string temporary = fmt::format("{}.{}.tmp", options.database_path, getpid());
-  unlink(temporary.c_str());
-  const RemoveOnSignal remove_temporary(temporary);
+  ASSIGN_OR_RETURN(const std::unique_ptr<UnfinishedDatabase> temporary,
+                   UnfinishedDatabase::Make(options.database_path));
   const auto import = [&]() -> Result<ImportSummary> {
-    ASSIGN_OR_RETURN(Database database, Database::Open(temporary, Database::Mode::kBulkLoad));
+    ASSIGN_OR_RETURN(Database database,
+                     Database::Open(temporary->name(), Database::Mode::kBulkLoad));
     RETURN_IF_ERROR(database.Execute("BEGIN"));
     RETURN_IF_ERROR(CreateSchema(database));
     int threads = options.threads > 0 ? options.threads : AvailableCores();
@@ -307,10 +306,9 @@ Result<ImportSummary> ImportIntoNew(const std::vector<FoundLog>& logs,
   };
   Result<ImportSummary> summary = import();
   if (summary) {
-    if (Result<void> renamed = RenameDurably(temporary, options.database_path); !renamed)
+    if (Result<void> renamed = temporary->Rename(options.database_path); !renamed)
       summary = tl::unexpected<Error>(std::move(renamed).error());
   }
-  if (!summary) unlink(temporary.c_str());
   return summary;
 }
 
@@ -351,6 +349,7 @@ Result<ImportSummary> ImportLogs(const std::vector<FoundLog>& logs,
                   fmt::format("cannot read '{}': {}", log.path, std::strerror(errno)));
     }
   }
+  RemoveAbandonedDatabases(options.database_path);
   if (options.append && access(options.database_path.c_str(), F_OK) == 0)
     return ImportIntoExisting(logs, skipped, options);
   return ImportIntoNew(logs, skipped, options);

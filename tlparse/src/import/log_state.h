@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,17 +26,25 @@ struct FileInfo {
 };
 
 // Payloads of unfinished lookups (IngestContext::KeepPayload). Bounded for any log: the oldest are
-// dropped first.
+// dropped first. Logs that are read in turn hold texts only while they are read: what is set aside
+// is in the database.
 class KeptPayloads {
  public:
-  std::string_view Find(std::int64_t payload_id) const;  // empty: not kept
+  using Load = std::function<std::string(std::int64_t payload_id)>;
+  // Empty: not kept. `load` reads a text that was set aside.
+  std::string_view Find(std::int64_t payload_id, const Load& load);
   bool Has(std::int64_t payload_id) const { return texts_.contains(payload_id); }
   void Add(std::int64_t payload_id, std::string_view text);
   void Release(std::int64_t payload_id);
+  void SetAside();
 
  private:
   static constexpr std::size_t kMostBytes = 4 << 20;
-  std::unordered_map<std::int64_t, std::string> texts_;
+  struct Text {
+    std::size_t size = 0;
+    std::optional<std::string> text;  // nothing: set aside
+  };
+  std::unordered_map<std::int64_t, Text> texts_;
   std::deque<std::int64_t> order_;
   std::size_t bytes_ = 0;
 };

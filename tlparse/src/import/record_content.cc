@@ -124,7 +124,7 @@ Result<simdjson::dom::element> TypingStage::PayloadJson() {
 }
 
 std::string_view TypingStage::KeptPayload(std::int64_t payload_id) {
-  return log_->kept.Find(payload_id);
+  return log_->kept.Find(payload_id, load_payload);
 }
 void TypingStage::KeepPayload() {
   if (record_.payload_id != 0 && !log_->kept.Has(record_.payload_id))

@@ -88,6 +88,7 @@ std::int64_t TypingStage::BeginFile(const FileInfo& file) {
 std::unique_ptr<LogState> TypingStage::SetAside() {
   log_->next_record_id = next_record_id_;
   log_->is_in_turn = true;
+  log_->kept.SetAside();
   process_ = nullptr;
   log_record_ = nullptr;
   return std::move(log_);

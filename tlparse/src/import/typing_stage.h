@@ -79,6 +79,9 @@ class TypingStage final : public IngestContext {
   void LogRemovedFile(std::int64_t bytes_read, std::string_view when, RowBatch& rows);
   void LogSkippedFile(const SkippedFile& file, RowBatch& rows);
 
+  // Reads a payload that is in the database; for logs that are read in turn.
+  KeptPayloads::Load load_payload;
+
   ImportLog& import_log() { return import_log_; }
   std::int64_t record_count() const { return next_record_id_ - first_record_id_; }
 

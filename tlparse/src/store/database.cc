@@ -10,6 +10,43 @@
 
 namespace tlparse {
 
+// Prepared statements that are not in use, by their text.
+class StatementPool {
+ public:
+  StatementPool() = default;
+  ~StatementPool() { Clear(); }
+  StatementPool(const StatementPool&) = delete;  // owns its statements
+  StatementPool& operator=(const StatementPool&) = delete;
+
+  // nullptr: there is none.
+  sqlite3_stmt* Take(std::string_view sql) {
+    const auto found = idle_.find(sql);
+    if (found == idle_.end()) return nullptr;
+    sqlite3_stmt* const statement = found->second;
+    idle_.erase(found);
+    return statement;
+  }
+  void Put(sqlite3_stmt* statement) {
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+    if (idle_.size() >= kMost) Clear();
+    idle_.emplace(sqlite3_sql(statement), statement);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 300;  // texts that hold ids may be any number
+
+  void Clear() {
+    for (const auto& [sql, statement] : idle_) sqlite3_finalize(statement);
+    idle_.clear();
+  }
+  std::unordered_multimap<std::string_view, sqlite3_stmt*> idle_;  // by the text that SQLite keeps
+};
+
+void StatementEnd::operator()(sqlite3_stmt* statement) const {
+  pool != nullptr ? pool->Put(statement) : static_cast<void>(sqlite3_finalize(statement));
+}
+
 void Statement::Bind(int index, std::int64_t value) {
   sqlite3_bind_int64(statement_.get(), index, value);
 }
@@ -98,6 +135,12 @@ constexpr char kReadPragmas[] =
 
 }  // namespace
 
+Database::Database(sqlite3* connection, std::string path)
+    : connection_(connection), path_(std::move(path)) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
 Result<Database> Database::Open(const std::string& path, Mode mode) {
   // SQLite counts its memory under one lock, for which the threads of a report would wait. Nobody
   // reads the count.
@@ -145,24 +188,37 @@ Error Database::LastError(std::string_view doing) const {
                fmt::format("{} '{}': {}", doing, path_, sqlite3_errmsg(connection_.get()))};
 }
 
+void Database::KeepStatements() {
+  if (pool_ == nullptr) pool_ = std::make_unique<StatementPool>();
+}
+
 Result<Statement> Database::Prepare(std::string_view sql) {
+  if (pool_ != nullptr) {
+    if (sqlite3_stmt* const known = pool_->Take(sql); known != nullptr)
+      return Statement(known, pool_.get());
+  }
+  ASSIGN_OR_RETURN(sqlite3_stmt* const statement, Compile(sql));
+  return Statement(statement, pool_.get());
+}
+
+Result<sqlite3_stmt*> Database::Compile(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(connection_.get(), sql.data(), static_cast<int>(sql.size()), &statement,
                          nullptr) != SQLITE_OK) {
     return Fail(ErrorCode::kDatabase, fmt::format("SQL: {}", sqlite3_errmsg(connection_.get())));
   }
-  return Statement(statement);
+  return statement;
 }
 
 Result<Statement*> Database::PrepareKept(const std::string& sql) {
   const auto [entry, is_new] = kept_.try_emplace(sql);
   if (is_new) {
-    Result<Statement> statement = Prepare(sql);
+    Result<sqlite3_stmt*> statement = Compile(sql);
     if (!statement) {
       kept_.erase(entry);
       return tl::unexpected<Error>(std::move(statement).error());
     }
-    entry->second = std::move(*statement);
+    entry->second = Statement(*statement, nullptr);
   }
   entry->second.Reset();
   return &entry->second;

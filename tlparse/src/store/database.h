@@ -17,6 +17,16 @@ namespace tlparse {
 
 class Database;
 
+class StatementPool;
+
+// Ends the use of a statement: it goes to the pool, if there is one.
+struct StatementEnd {
+  StatementEnd() : pool(nullptr) {}
+  explicit StatementEnd(StatementPool* to) : pool(to) {}
+  void operator()(sqlite3_stmt* statement) const;
+  StatementPool* pool;
+};
+
 // A prepared statement. Not thread-safe; must not outlive its Database.
 class Statement {
  public:
@@ -56,13 +66,11 @@ class Statement {
 
  private:
   friend class Database;
-  struct Finalizer {
-    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-  };
-  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+  Statement(sqlite3_stmt* statement, StatementPool* pool)
+      : statement_(statement, StatementEnd(pool)) {}
   Error LastError() const;
 
-  std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
+  std::unique_ptr<sqlite3_stmt, StatementEnd> statement_;
 };
 
 // One connection. Not thread-safe: a second thread opens its own.
@@ -77,10 +85,14 @@ class Database {
   };
   static Result<Database> Open(const std::string& path, Mode mode);
 
-  Database(Database&&) = default;
-  Database& operator=(Database&&) = default;
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();
 
   Result<Statement> Prepare(std::string_view sql);
+  // From now on statements that are not used any more are kept, and Prepare returns one of the same
+  // text: for answers that are made again and again.
+  void KeepStatements();
   // The same, cached: the statement is returned reset, with its earlier bindings. Not to be used
   // while an earlier use continues. Lives as long as the database.
   Result<Statement*> PrepareKept(const std::string& sql);
@@ -103,12 +115,13 @@ class Database {
   struct Closer {
     void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
   };
-  Database(sqlite3* connection, std::string path)
-      : connection_(connection), path_(std::move(path)) {}
+  Database(sqlite3* connection, std::string path);
   Error LastError(std::string_view doing) const;
+  Result<sqlite3_stmt*> Compile(std::string_view sql);
 
   std::unique_ptr<sqlite3, Closer> connection_;
   std::string path_;
+  std::unique_ptr<StatementPool> pool_;
   std::unordered_map<std::string, Statement> kept_;  // finalized before the connection closes
 };
 

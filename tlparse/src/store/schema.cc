@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
+
 #include "store/database.h"
 #include "store/import_log.h"
 
@@ -127,6 +130,43 @@ Result<void> MigrateSchema(Database& database) {
   RETURN_IF_ERROR(AddMissingRows(database, current));
   RETURN_IF_ERROR(AddMissing("index", database, current));
   return AddMissing("view", database, current);
+}
+
+namespace {
+
+// "table.column" of all tables, and the names of all views.
+Result<std::set<std::string>> NamesOf(Database& database) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT s.name || '.' || c.name FROM sqlite_schema s JOIN "
+                       "pragma_table_info(s.name) c WHERE s.type = 'table' "
+                       "UNION ALL SELECT name FROM sqlite_schema WHERE type = 'view'"));
+  std::set<std::string> names;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return names;
+    names.emplace(rows.Text(0));
+  }
+}
+
+}  // namespace
+
+Result<void> CheckIsComplete(Database& database) {
+  ASSIGN_OR_RETURN(Database current, Database::Open(":memory:", Database::Mode::kBulkLoad));
+  RETURN_IF_ERROR(CreateSchema(current));
+  ASSIGN_OR_RETURN(const std::set<std::string> wanted, NamesOf(current));
+  ASSIGN_OR_RETURN(const std::set<std::string> known, NamesOf(database));
+  for (const std::string& name : wanted) {
+    if (known.contains(name)) continue;
+    return Fail(
+        ErrorCode::kNotATrace,
+        fmt::format("'{0}' was written by an earlier tlparse and lacks {1}: tlparse LOGS "
+                    "--db {0} --db-only adds what is missing, without rows for logs that it "
+                    "holds already; or ingest the logs again, tlparse LOGS -o DIRECTORY "
+                    "--overwrite",
+                    database.path(), name));
+  }
+  return {};
 }
 
 Result<void> CreateIndexes(Database& database) { return database.Execute(IndexScript()); }

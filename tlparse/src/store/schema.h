@@ -31,5 +31,8 @@ Result<void> CreateSchema(Database& database);
 Result<void> CreateIndexes(Database& database);
 // kNotATrace unless tlparse wrote the database, with a version that is known.
 Result<void> CheckSchema(Database& database);
+// kNotATrace, with what helps, if the database lacks a table, view or column of this program: an
+// earlier tlparse of the same version wrote it. For who reads all of them.
+Result<void> CheckIsComplete(Database& database);
 
 }  // namespace tlparse

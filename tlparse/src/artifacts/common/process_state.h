@@ -119,6 +119,8 @@ struct ProcessState {
 
   std::vector<std::unique_ptr<CompileState>> compiles;              // in order of appearance
   std::unordered_map<std::string, CompileState*> compile_by_label;  // latest generation
+  // by frame id: the latest compile with a function among those whose rows were written
+  std::unordered_map<std::int64_t, const CompileState*> named_frames;
   // Compiles whose rows are not written, or have changed since.
   std::vector<CompileState*> touched;
   void Touch(CompileState& compile) {

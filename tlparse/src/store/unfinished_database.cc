@@ -1,0 +1,118 @@
+#include "store/unfinished_database.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/durable_rename.h"
+
+namespace tlparse {
+
+namespace {
+
+// SQLite locks bytes from 2^30 on with locks of the process, which a second descriptor of the same
+// file may not disturb: a lock of the descriptor on the first byte does not.
+bool Lock(int descriptor, off_t length) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = length;  // 0: all bytes
+  return ::fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
+}
+
+bool IsStillNamed(int descriptor, const std::string& name) {
+  struct stat opened {
+  }, named{};
+  return ::fstat(descriptor, &opened) == 0 && ::lstat(name.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino && S_ISREG(opened.st_mode);
+}
+
+// ".123.tmp" or ".123.db.45.tmp"
+bool IsUnfinishedSuffix(std::string_view suffix) {
+  const auto skip_number = [&] {
+    if (!suffix.starts_with('.')) return false;
+    suffix.remove_prefix(1);
+    const std::size_t digits = std::min(suffix.find_first_not_of("0123456789"), suffix.size());
+    suffix.remove_prefix(digits);
+    return digits > 0;
+  };
+  if (!skip_number()) return false;
+  if (suffix.starts_with(".db.")) {
+    suffix.remove_prefix(3);
+    if (!skip_number()) return false;
+  }
+  return suffix == ".tmp";
+}
+
+void RemoveIfAbandoned(const std::string& name) {
+  const int descriptor =
+      ::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+  if (descriptor < 0) return;
+  // All bytes: an earlier tlparse has only SQLite's locks.
+  if (IsStillNamed(descriptor, name) && Lock(descriptor, 0) && IsStillNamed(descriptor, name))
+    ::unlink(name.c_str());
+  ::close(descriptor);
+}
+
+}  // namespace
+
+void RemoveAbandonedDatabases(const std::string& path) {
+  const std::filesystem::path whole(path);
+  const std::string stem = whole.filename().string();
+  const std::filesystem::path directory =
+      whole.has_parent_path() ? whole.parent_path() : std::filesystem::path(".");
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(stem) && IsUnfinishedSuffix(std::string_view(name).substr(stem.size())))
+      names.push_back(entry->path().string());
+  }
+  for (const std::string& name : names) RemoveIfAbandoned(name);
+}
+
+Result<std::unique_ptr<UnfinishedDatabase>> UnfinishedDatabase::Make(const std::string& path) {
+  RemoveAbandonedDatabases(path);
+  // Of a process with the same id in another container the name is taken: then another one.
+  constexpr std::int64_t kMostIds = 10'000'000, kMostNames = 10;
+  std::int64_t number = getpid();
+  while (true) {
+    const std::string name = fmt::format("{}.{}.tmp", path, number);
+    const int descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (descriptor < 0 && errno == EEXIST && number < kMostIds * kMostNames) {
+      number += kMostIds;
+      continue;
+    }
+    if (descriptor < 0) {
+      const int code = errno;
+      return Fail(ErrorCode::kIo,
+                  fmt::format("cannot write the database '{}': {}", name, std::strerror(code)));
+    }
+    std::unique_ptr<UnfinishedDatabase> made(new UnfinishedDatabase(name, descriptor));
+    (void)Lock(descriptor, 1);
+    // Another process may have taken it for abandoned before it was locked.
+    if (IsStillNamed(descriptor, name)) return made;
+  }
+}
+
+UnfinishedDatabase::~UnfinishedDatabase() {
+  if (IsStillNamed(descriptor_, name_)) ::unlink(name_.c_str());
+  ::close(descriptor_);
+}
+
+Result<void> UnfinishedDatabase::Rename(const std::string& path) {
+  return RenameDurably(name_, path);
+}
+
+}  // namespace tlparse
