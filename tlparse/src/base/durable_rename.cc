@@ -2,24 +2,24 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 
+#include "base/file_descriptor.h"
+
 namespace tlparse {
 namespace {
 
-// File systems without a disk of their own cannot sync a directory and say so.
+// Some file systems, network ones among them, cannot sync a directory.
 bool CannotSync(int error) { return error == EINVAL || error == EROFS || error == ENOTSUP; }
 
 Result<void> Sync(const std::string& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
-  int error = file < 0 ? errno : 0;
-  if (error == 0 && ::fsync(file) != 0 && !CannotSync(errno)) error = errno;
-  if (file >= 0) ::close(file);
+  const FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC));
+  int error = file.is_open() ? 0 : errno;
+  if (error == 0 && ::fsync(file.get()) != 0 && !CannotSync(errno)) error = errno;
   if (error == 0) return {};
   return Fail(ErrorCode::kIo,
               fmt::format("cannot write '{}' to the disk: {}", path, std::strerror(error)));

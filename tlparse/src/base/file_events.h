@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "base/file_descriptor.h"
+
 namespace tlparse {
 
 // Uses inotify where it works; otherwise each wait takes its full time. Changes that other machines
@@ -12,9 +14,6 @@ namespace tlparse {
 class FileEvents {
  public:
   FileEvents();
-  ~FileEvents();
-  FileEvents(const FileEvents&) = delete;  // owns a descriptor
-  FileEvents& operator=(const FileEvents&) = delete;
 
   // Watches the files of the directory from now on. Adding it again does nothing.
   void Add(const std::string& directory);
@@ -22,7 +21,7 @@ class FileEvents {
   void Wait(std::chrono::milliseconds longest);
 
  private:
-  int descriptor_;
+  FileDescriptor descriptor_;
   std::set<std::string> directories_;
 };
 

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.h"
+
 namespace tlparse {
 namespace {
 
@@ -28,17 +30,17 @@ std::string SystemMessage(int error) { return std::generic_category().message(er
 // A file descriptor with a buffer, of which the first bytes can be looked at without taking them.
 class RawFile {
  public:
-  RawFile(std::string name, int descriptor, bool is_owned, std::int64_t total_bytes)
+  RawFile(std::string name, FileDescriptor descriptor, bool is_owned, std::int64_t total_bytes)
       : name_(std::move(name)),
-        descriptor_(descriptor),
+        descriptor_(std::move(descriptor)),
         is_owned_(is_owned),
         total_bytes_(total_bytes) {}
   ~RawFile() {
-    if (is_owned_ && descriptor_ >= 0) ::close(descriptor_);
+    if (!is_owned_) descriptor_.Release();
   }
   // A file that may grow: opened for each read.
   explicit RawFile(std::string path)
-      : name_(std::move(path)), descriptor_(-1), is_owned_(true), total_bytes_(-1), grows_(true) {}
+      : name_(std::move(path)), is_owned_(true), total_bytes_(-1), grows_(true) {}
   RawFile(const RawFile&) = delete;  // owns a descriptor
   RawFile& operator=(const RawFile&) = delete;
 
@@ -64,7 +66,8 @@ class RawFile {
     if (is_reopened_) return ReadAgain(buffer, capacity);
     for (;;) {
       // Linux moves at most 2 GB at once and refuses more than the address space.
-      const ssize_t count = ::read(descriptor_, buffer, std::min<std::size_t>(capacity, 1 << 30));
+      const ssize_t count =
+          ::read(descriptor_.get(), buffer, std::min<std::size_t>(capacity, 1 << 30));
       if (count >= 0) {
         bytes_read_.fetch_add(count, std::memory_order_relaxed);
         return static_cast<std::size_t>(count);
@@ -98,17 +101,15 @@ class RawFile {
  private:
   // The next bytes of a file that may grow; 0: none yet.
   Result<std::size_t> ReadAgain(char* buffer, std::size_t capacity) {
-    if (descriptor_ < 0 && !Reopen()) return 0;
+    if (!descriptor_.is_open() && !Reopen()) return 0;
     ssize_t count = -1;
     do {
-      count = ::pread(descriptor_, buffer, std::min<std::size_t>(capacity, 1 << 30), bytes_read());
+      count = ::pread(descriptor_.get(), buffer, std::min<std::size_t>(capacity, 1 << 30),
+                      bytes_read());
     } while (count < 0 && errno == EINTR);
     const int error = errno;
     while (grows_ && holds_zeros_ && count > 0 && buffer[count - 1] == '\0') --count;
-    if (count <= 0) {
-      ::close(descriptor_);
-      descriptor_ = -1;
-    }
+    if (count <= 0) descriptor_.Close();
     if (count < 0 && error != ESTALE) {
       return Fail(ErrorCode::kIo,
                   fmt::format("{}: cannot be read: {}", name_, SystemMessage(error)));
@@ -119,20 +120,19 @@ class RawFile {
   }
   // False: the file is gone, or another one has its name.
   bool Reopen() {
-    descriptor_ = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    descriptor_ = FileDescriptor(::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     struct stat status {};
-    if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) return false;
+    if (!descriptor_.is_open() || ::fstat(descriptor_.get(), &status) != 0) return false;
     const std::pair identity(status.st_dev, status.st_ino);
     if (!identity_) identity_ = identity;
     if (*identity_ == identity) return true;
-    ::close(descriptor_);
-    descriptor_ = -1;
+    descriptor_.Close();
     return false;
   }
 
   std::string name_;
-  int descriptor_;
-  bool is_owned_;
+  FileDescriptor descriptor_;
+  bool is_owned_;  // not standard input
   std::int64_t total_bytes_;
   bool grows_ = false;
   bool is_reopened_ = grows_;
@@ -355,16 +355,16 @@ Result<std::unique_ptr<InputStream>> OpenGrowingInput(const std::string& path) {
 Result<std::unique_ptr<InputStream>> OpenInput(const std::string& path) {
   const bool is_standard_input = path == "-";
   const std::string name = is_standard_input ? "standard input" : path;
-  const int descriptor =
-      is_standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0) {
+  FileDescriptor descriptor(
+      is_standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!descriptor.is_open()) {
     const ErrorCode code =
         errno == ENOENT || errno == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo;
     return Fail(code, fmt::format("{}: cannot be opened: {}", name, SystemMessage(errno)));
   }
   struct stat status {};
-  const bool is_regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-  auto file = std::make_unique<RawFile>(name, descriptor, !is_standard_input,
+  const bool is_regular = ::fstat(descriptor.get(), &status) == 0 && S_ISREG(status.st_mode);
+  auto file = std::make_unique<RawFile>(name, std::move(descriptor), !is_standard_input,
                                         is_regular ? std::int64_t{status.st_size} : -1);
   if (S_ISDIR(status.st_mode)) {
     return Fail(ErrorCode::kIo, fmt::format("{}: is a directory, not a file", name));

@@ -10,9 +10,9 @@
 
 namespace tlparse {
 
-Result<int> OpenNamelessFile(const std::string& directory) {
+Result<FileDescriptor> OpenNamelessFile(const std::string& directory) {
   int descriptor = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (descriptor >= 0) return descriptor;
+  if (descriptor >= 0) return FileDescriptor(descriptor);
   // Some file systems have no files without a name.
   std::string name = directory + "/.tlparse-XXXXXX";
   descriptor = ::mkostemp(name.data(), O_CLOEXEC);
@@ -20,7 +20,7 @@ Result<int> OpenNamelessFile(const std::string& directory) {
     return Fail(ErrorCode::kIo, fmt::format("{}: no temporary file can be made there: {}",
                                             directory, std::strerror(errno)));
   ::unlink(name.c_str());
-  return descriptor;
+  return FileDescriptor(descriptor);
 }
 
 }  // namespace tlparse

@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 
 namespace tlparse {
 
-// A descriptor of a new, empty file on the file system of `directory`, for reading and writing; the
-// caller closes it. kIo with the system's message.
-Result<int> OpenNamelessFile(const std::string& directory);
+// A new, empty file on the file system of `directory`, for reading and writing. kIo with the system's
+// message; errno is then that of the failure.
+Result<FileDescriptor> OpenNamelessFile(const std::string& directory);
 
 }  // namespace tlparse

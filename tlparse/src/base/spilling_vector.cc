@@ -20,10 +20,10 @@ Error NoMemory(const std::string& directory, std::size_t size, int error) {
 
 Result<void> SpillingBytes::Grow(std::size_t size) {
   if (size <= size_) return {};
-  if (descriptor_ < 0 && size > kMostInMemory) return MoveToFile(size);
+  if (!file_.is_open() && size > kMostInMemory) return MoveToFile(size);
   // Without its blocks on the disk, a write to a page of a full disk would end the program.
   if (const int error =
-          descriptor_ < 0 ? 0 : ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size));
+          !file_.is_open() ? 0 : ::posix_fallocate(file_.get(), 0, static_cast<off_t>(size));
       error != 0)
     return tl::unexpected<Error>(NoMemory(directory_, size, error));
   void* const grown = data_ == nullptr ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
@@ -36,30 +36,24 @@ Result<void> SpillingBytes::Grow(std::size_t size) {
 }
 
 Result<void> SpillingBytes::MoveToFile(std::size_t size) {
-  ASSIGN_OR_RETURN(const int descriptor, OpenNamelessFile(directory_));
-  if (const int error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(size)); error != 0) {
-    ::close(descriptor);
+  ASSIGN_OR_RETURN(FileDescriptor file, OpenNamelessFile(directory_));
+  if (const int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size)); error != 0)
     return tl::unexpected<Error>(NoMemory(directory_, size, error));
-  }
-  void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (mapped == MAP_FAILED) {
-    ::close(descriptor);
-    return tl::unexpected<Error>(NoMemory(directory_, size, errno));
-  }
+  void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (mapped == MAP_FAILED) return tl::unexpected<Error>(NoMemory(directory_, size, errno));
   if (size_ > 0) std::memcpy(mapped, data_, size_);
   if (data_ != nullptr) ::munmap(data_, size_);
   data_ = static_cast<char*>(mapped);
   size_ = size;
-  descriptor_ = descriptor;
+  file_ = std::move(file);
   return {};
 }
 
 void SpillingBytes::Free() {
   if (data_ != nullptr) ::munmap(data_, size_);
-  if (descriptor_ >= 0) ::close(descriptor_);
+  file_.Close();
   data_ = nullptr;
   size_ = 0;
-  descriptor_ = -1;
 }
 
 }  // namespace tlparse

@@ -39,7 +39,7 @@ class SpillingBytes {
   std::string directory_;
   char* data_ = nullptr;
   std::size_t size_ = 0;
-  int descriptor_ = -1;  // -1: not a file yet
+  FileDescriptor file_;  // not open: the bytes are in memory
 };
 
 // Elements are moved as bytes. What points to them is invalid after the next Push or Reserve.

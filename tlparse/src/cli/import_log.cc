@@ -22,7 +22,7 @@ constexpr char kQuery[] =
     "WHERE (?1 IS NULL OR i.severity = ?1) AND (?2 IS NULL OR r.id = ?2) "
     "AND (?3 IS NULL OR EXISTS (SELECT 1 FROM process p JOIN launch n ON n.id = p.launch_id "
     "WHERE p.log_file_id = i.log_file_id AND n.ordinal = ?3)) "
-    "ORDER BY i.run_id, CASE i.severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, "
+    "ORDER BY i.run_id, i.severity = 'info', i.severity = 'warning', "
     "i.log_file_id, i.line, i.id";
 
 // Every row on a line, and each code's advice once, below them.

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <chrono>
 
+#include "base/file_descriptor.h"
+
 namespace tlparse {
 
 namespace {
@@ -27,11 +29,10 @@ std::int64_t MtimeNs(const struct ::stat& status) {
 
 std::string BytesBefore(const std::string& path, std::int64_t end) {
   std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(end, kTailBytes)), '\0');
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0) return {};
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!file.is_open()) return {};
   const ssize_t count =
-      ::pread(descriptor, bytes.data(), bytes.size(), end - static_cast<off_t>(bytes.size()));
-  ::close(descriptor);
+      ::pread(file.get(), bytes.data(), bytes.size(), end - static_cast<off_t>(bytes.size()));
   bytes.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
   return bytes;
 }

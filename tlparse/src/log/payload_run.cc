@@ -24,21 +24,11 @@ tl::unexpected<Error> FileError(const std::string& directory, int error) {
 
 }  // namespace
 
-TemporaryFile::~TemporaryFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
-    : directory_(std::move(other.directory_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      size_(other.size_),
-      buffer_(std::move(other.buffer_)) {}
-
 Result<void> TemporaryFile::Open(const std::string& directory) {
   directory_ = directory;
-  const Result<int> descriptor = OpenNamelessFile(directory);
+  Result<FileDescriptor> descriptor = OpenNamelessFile(directory);
   if (!descriptor) return FileError(directory_, errno);
-  descriptor_ = *descriptor;
+  descriptor_ = std::move(*descriptor);
   return {};
 }
 
@@ -46,7 +36,7 @@ Result<void> TemporaryFile::Flush() {
   const char* data = reinterpret_cast<const char*>(buffer_.data());
   std::size_t rest = buffer_.size() * sizeof(Slot);
   while (rest > 0) {
-    const ssize_t written = ::write(descriptor_, data, rest);
+    const ssize_t written = ::write(descriptor_.get(), data, rest);
     if (written < 0 && errno != EINTR) return FileError(directory_, errno);
     if (written > 0) {
       data += written;
@@ -62,7 +52,7 @@ bool TemporaryFile::Read(std::size_t first, std::span<Slot> slots) const {
   std::size_t rest = slots.size_bytes();
   auto offset = static_cast<off_t>(first * sizeof(Slot));
   while (rest > 0) {
-    const ssize_t count = ::pread(descriptor_, to, rest, offset);
+    const ssize_t count = ::pread(descriptor_.get(), to, rest, offset);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     to += count;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "log/payload_index.h"
 
 namespace tlparse::payload_run {
@@ -109,11 +110,6 @@ class BloomFilter {
 // A file without a name, written from the start to the end.
 class TemporaryFile {
  public:
-  TemporaryFile() = default;
-  ~TemporaryFile();
-  TemporaryFile(TemporaryFile&& other) noexcept;
-  TemporaryFile& operator=(TemporaryFile&&) = delete;
-
   Result<void> Open(const std::string& directory);
   Result<void> Append(const Slot& slot) {
     buffer_.push_back(slot);
@@ -132,7 +128,7 @@ class TemporaryFile {
   static constexpr std::size_t kBufferedSlots = 2048;
 
   std::string directory_;
-  int descriptor_ = -1;
+  FileDescriptor descriptor_;
   std::size_t size_ = 0;
   std::vector<Slot> buffer_;
 };

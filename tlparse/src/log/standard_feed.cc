@@ -50,10 +50,6 @@ StandardFeed::StandardFeed(std::string directory)
   RaiseDescriptorLimit();
 }
 
-StandardFeed::~StandardFeed() {
-  for (const auto& [path, descriptor] : descriptors_) ::close(descriptor);
-}
-
 Result<void> StandardFeed::Keep(const std::string& name, std::string_view bytes) {
   const std::string path = name.empty() ? "-" : "-/" + name;
   auto known = descriptors_.find(path);
@@ -61,12 +57,12 @@ Result<void> StandardFeed::Keep(const std::string& name, std::string_view bytes)
     if (descriptors_.size() == kMostFiles)
       return Fail(ErrorCode::kUsage,
                   fmt::format("standard input: it names more than {} files", kMostFiles));
-    ASSIGN_OR_RETURN(const int descriptor, OpenNamelessFile(directory_));
-    known = descriptors_.emplace(path, descriptor).first;
+    ASSIGN_OR_RETURN(FileDescriptor file, OpenNamelessFile(directory_));
     logs_.push_back(
-        {path, RankFromFileName(path), -1, fmt::format("/proc/self/fd/{}", descriptor)});
+        {path, RankFromFileName(path), -1, fmt::format("/proc/self/fd/{}", file.get())});
+    known = descriptors_.emplace(path, std::move(file)).first;
   }
-  return WriteAll(known->second, bytes);
+  return WriteAll(known->second.get(), bytes);
 }
 
 Result<bool> StandardFeed::Read(std::chrono::milliseconds longest) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 #include "log/find_logs.h"
 #include "log/tail_splitter.h"
@@ -18,8 +19,7 @@ class StandardFeed {
  public:
   // `directory`: on whose file system the bytes are kept.
   explicit StandardFeed(std::string directory);
-  ~StandardFeed();
-  StandardFeed(const StandardFeed&) = delete;  // owns descriptors
+  StandardFeed(const StandardFeed&) = delete;  // its splitter refers to it
   StandardFeed& operator=(const StandardFeed&) = delete;
 
   // Reads what arrives within the time; false: the input has ended. kUsage: too many files.
@@ -31,7 +31,7 @@ class StandardFeed {
   Result<void> Keep(const std::string& name, std::string_view bytes);
   std::string directory_;
   TailSplitter splitter_;
-  std::unordered_map<std::string, int> descriptors_;  // by path
+  std::unordered_map<std::string, FileDescriptor> descriptors_;  // by path
   std::vector<FoundLog> logs_;
   std::string buffer_;
 };

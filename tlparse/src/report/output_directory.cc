@@ -87,18 +87,6 @@ Result<void> CheckExisting(const std::string& path, bool overwrite) {
 
 }  // namespace
 
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  if (this != &other) {
-    if (descriptor_ >= 0) close(descriptor_);
-    descriptor_ = std::exchange(other.descriptor_, -1);
-  }
-  return *this;
-}
-
-FileDescriptor::~FileDescriptor() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 Result<Directory> Directory::Child(std::string_view name) const {
   if (!IsOneComponent(name)) return BadName(name);
   const std::string component(name);

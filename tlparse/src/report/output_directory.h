@@ -7,25 +7,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 #include "log/output_marker.h"
 
 namespace tlparse {
-
-// An open file descriptor, closed at the end.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int descriptor = -1) : descriptor_(descriptor) {}
-  FileDescriptor(FileDescriptor&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  ~FileDescriptor();
-  int get() const { return descriptor_; }
-  int Release() { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
 
 // An open directory below the root. All names are single components: one that is empty, ".", ".."
 // or holds '/' or NUL is refused (kInternal), and symbolic links are never followed.
