@@ -141,8 +141,8 @@ class Recorded(watching.Watching):
         stuck = self.findings("stuck")
         self.assertEqual([finding["ranks"] for finding in stuck], [[2]])
         self.assertEqual(stuck[0]["compiles"], ["1/0"])
-        self.assertRegex(stuck[0]["title"], r"^Rank 2 has been inside 1/0 grad_sync, in pass\.post_grad_passes\.post_grad_custom_post_"
-                         r"pass for [\d.]+ s; ranks 0,1,3 finished that compile in [\d.]+ s at most$")
+        self.assertRegex(stuck[0]["title"], r"^Rank 2 has been inside 1/0 grad_sync for [\d.]+ s, last in pass\.post_grad_passes\."
+                         r"post_grad_custom_post_pass; ranks 0,1,3 finished that compile in [\d.]+ s at most$")
         self.assertIn("does not show whether the process hangs, is slow, or has died", stuck[0]["detail"])
 
     def test_ended_long_ago(self):

@@ -6,6 +6,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/findings/advice.h"
+#include "analysis/guard_text.h"
+#include "analysis/recompile_reasons.h"
+
 namespace tlparse {
 namespace {
 
@@ -13,6 +17,7 @@ namespace {
 class Questions {
  public:
   explicit Questions(Database& database) : database_(database) {}
+  Database& database() { return database_; }
 
   // Runs `sql`, a literal, with one parameter and gives each row to `take`.
   template <typename Take>
@@ -37,17 +42,20 @@ class Questions {
 };
 
 Result<void> LoadEvents(Questions& questions, CompileFacts& facts) {
-  RETURN_IF_ERROR(questions.ForEachRow(
-      "SELECT reason FROM recompile WHERE compile_id = ? ORDER BY record_id, ordinal", facts.id,
-      [&](Statement& row) { facts.recompile_reasons.emplace_back(row.Text(0)); }));
+  ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
+                   LoadFailedEntries(questions.database(), facts.id));
+  for (const FailedEntry& entry : entries) {
+    const std::string after = entry.label.empty() ? "" : "after " + entry.label + ": ";
+    facts.recompile_reasons.push_back(
+        {after + GuardKey(entry.reason.guard), after + entry.reason.text});
+  }
   RETURN_IF_ERROR(questions.ForEachRow(
       "SELECT reason, user_file, user_line FROM graph_break WHERE compile_id = ? ORDER BY "
       "record_id",
       facts.id, [&](Statement& row) {
-        const std::string_view reason = row.Text(0);
         facts.graph_breaks.push_back(
-            fmt::format("{}{}", reason.substr(0, reason.find('\n')),
-                        row.IsNull(1) ? "" : fmt::format(" at {}:{}", row.Text(1), row.Int(2))));
+            {row.IsNull(1) ? "" : fmt::format("{}:{}", row.Text(1), row.Int(2)),
+             CauseOfBreak(row.Text(0))});
       }));
   return questions.ForEachRow(
       "SELECT sum(dynamo_us), sum(aot_autograd_us), sum(inductor_us), sum(code_gen_us), "
@@ -64,9 +72,15 @@ Result<void> LoadEvents(Questions& questions, CompileFacts& facts) {
 
 Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
   RETURN_IF_ERROR(questions.ForEachRow(
-      "SELECT DISTINCT normalized_expression FROM guard WHERE compile_id = ?", facts.id,
-      [&](Statement& row) { facts.guards.emplace_back(row.Text(0)); }));
-  std::sort(facts.guards.begin(), facts.guards.end());
+      "SELECT normalized_expression, user_code, user_file, user_line, min(ordinal) FROM guard "
+      "WHERE compile_id = ? AND kind NOT LIKE '%Manager' AND normalized_expression <> '' GROUP BY "
+      "1",
+      facts.id, [&](Statement& row) {
+        facts.guards.push_back({GuardKey(row.Text(0)),
+                                ReadableGuard(row.Text(0), row.Text(1), row.Text(2), row.Int(3))});
+      }));
+  std::stable_sort(facts.guards.begin(), facts.guards.end(),
+                   [](const FactText& a, const FactText& b) { return a.key < b.key; });
   RETURN_IF_ERROR(questions.ForEachRow(
       "SELECT k.name FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id "
       "WHERE g.compile_id = ?",
@@ -113,11 +127,8 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
                                               RankIndex participant) {
   const JobParticipant& who = job.participants()[static_cast<std::size_t>(participant)];
   ParticipantFacts result;
-  ASSIGN_OR_RETURN(const std::int64_t launches,
-                   database.QueryInt(
-                       fmt::format("SELECT count(*) FROM launch WHERE run_id = {}", job.run_id())));
   result.title = job.run_name();
-  if (launches > 1) result.title += fmt::format(", launch {}", job.launch());
+  if (job.launch_count() > 1) result.title += fmt::format(", launch {}", job.launch());
   if (job.HasSeveral()) result.title += fmt::format(", {}{}", who.rank ? "rank " : "", who.name);
   result.torch_version = who.torch_version;
   result.python_version = who.python_version;

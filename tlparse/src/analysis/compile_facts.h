@@ -25,6 +25,16 @@ struct FactCode {
   std::int64_t record_id = 0;
 };
 
+// A guard, recompile reason or graph break: what is compared, and what is shown.
+struct FactText {
+  std::string key, text;
+};
+
+struct FactBreak {
+  std::string place;  // "file:line"; empty: unknown
+  std::string cause;
+};
+
 struct CompileFacts {
   std::int64_t id = 0;
   std::string label, function, status;
@@ -32,10 +42,10 @@ struct CompileFacts {
   std::int64_t graph_content = 0;
   // Total, dynamo, aot_autograd, inductor, code_gen, triton, backward
   std::map<std::string, std::int64_t> phases_us;
-  std::vector<std::string> recompile_reasons;
-  std::vector<std::string> graph_breaks;  // reason and place
-  std::vector<std::string> guards;        // normalised expressions, sorted
-  std::vector<std::string> kernels;       // names, sorted, with repetitions
+  std::vector<FactText> recompile_reasons;
+  std::vector<FactBreak> graph_breaks;
+  std::vector<FactText> guards;      // checks, without the managers of the tree; sorted by key
+  std::vector<std::string> kernels;  // names, sorted, with repetitions
   std::vector<FactLookup> lookups;
   std::vector<FactCode> codes;
   std::int64_t functorch_config_payload = 0;

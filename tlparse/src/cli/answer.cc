@@ -96,6 +96,13 @@ Result<void> RunFilter::Bind(Database& database, int index, Statement& statement
     statement.Bind(index + 1, launch_);
   }
   ASSIGN_OR_RETURN(const std::optional<std::int64_t> run_id, RunId(database));
+  if (!launch_) {
+    ASSIGN_OR_RETURN(
+        const std::int64_t several,
+        database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM launch WHERE ordinal > 1{})",
+                                      run_id ? fmt::format(" AND run_id = {}", *run_id) : "")));
+    has_launches_ = several != 0;
+  }
   if (run_id) {
     statement.Bind(index, *run_id);
     return {};
@@ -118,6 +125,17 @@ Table RunFilter::MakeTable(std::vector<Table::Column> columns) const {
 void RunFilter::Add(Table& table, std::string run, std::vector<std::string> cells) const {
   if (has_several_) cells.insert(cells.begin(), std::move(run));
   table.Add(std::move(cells));
+}
+
+Table RunFilter::MakeTableOfLaunches(std::vector<Table::Column> columns) const {
+  if (has_launches_) columns.insert(columns.begin(), {"launch"});
+  return MakeTable(std::move(columns));
+}
+
+void RunFilter::AddOfLaunch(Table& table, std::string run, std::string launch,
+                            std::vector<std::string> cells) const {
+  if (has_launches_) cells.insert(cells.begin(), std::move(launch));
+  Add(table, std::move(run), std::move(cells));
 }
 
 int RunRowsAnswer(const RowsAnswer& answer, std::span<const std::string> arguments) {

@@ -32,7 +32,7 @@ struct AnswerArguments {
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments);
 
 // --run and --launch of answers about all runs of a database, and all launches, unless one is
-// named. Their tables then begin with a column "run".
+// named. Their tables then begin with a column "run", and those of AddOfLaunch with "launch".
 class RunFilter {
  public:
   void AddTo(Arguments& app);
@@ -45,11 +45,16 @@ class RunFilter {
   // After Bind: a table whose first column is the run, if there are several runs.
   Table MakeTable(std::vector<Table::Column> columns) const;
   void Add(Table& table, std::string run, std::vector<std::string> cells) const;
+  // The same with the launch behind the run, if a run has several launches.
+  Table MakeTableOfLaunches(std::vector<Table::Column> columns) const;
+  void AddOfLaunch(Table& table, std::string run, std::string launch,
+                   std::vector<std::string> cells) const;
 
  private:
   std::optional<std::string> name_;
   std::optional<std::int64_t> launch_;
   bool has_several_ = false;
+  bool has_launches_ = false;  // several of a run
 };
 
 // An answer that is the rows of one query, of one rank or all: --rank, --run, --launch, --json.

@@ -193,7 +193,7 @@ void PrintEconomics(const CacheAnswer& answer) {
 
 void Print(const CacheAnswer& answer, bool all) {
   const Job& job = answer.job;
-  PrintHeading(fmt::format("run {}: {}, {}", job.run_name(),
+  PrintHeading(fmt::format("{}: {}, {}", job.Title(),
                            Count(job.participants().size(), "participant"),
                            Count(answer.lookups.lookups().size(), "cache lookup")));
   for (const SameKeyCode& odd : answer.same_key_codes) {
@@ -206,20 +206,24 @@ void Print(const CacheAnswer& answer, bool all) {
     std::fwrite(diff.data(), 1, diff.size(), stdout);
     std::fputc('\n', stdout);
   }
-  const bool has_divergence =
-      std::any_of(answer.findings.begin(), answer.findings.end(),
-                  [](const CacheFinding& finding) { return !IsNote(finding.cause.kind); });
-  if (!has_divergence && job.HasSeveral())
-    PrintWrapped("cache keys differ in expected ways only", 0, 2);
-  bool in_notes = false;
-  for (const CacheFinding& finding : answer.findings) {
-    const bool is_note = IsNote(finding.cause.kind);
-    if (is_note && !in_notes) {
-      std::fputc('\n', stdout);
-      PrintHeading("notes (expected differences, or the state of the store)");
+  const bool has_expected = std::any_of(
+      answer.findings.begin(), answer.findings.end(),
+      [](const CacheFinding& finding) { return finding.cause.kind != CauseKind::kStorage; });
+  if (!answer.HasDivergence() && job.HasSeveral())
+    PrintWrapped(has_expected ? "cache keys differ in expected ways only"
+                              : "no cache key differs between the participants",
+                 0, 2);
+  for (const bool is_expected : {false, true}) {
+    bool has_heading = !is_expected;
+    for (const CacheFinding& finding : answer.findings) {
+      if (IsExpected(finding.cause.kind) != is_expected) continue;
+      if (!has_heading) {
+        std::fputc('\n', stdout);
+        PrintHeading("notes (expected differences, or the state of the store)");
+      }
+      has_heading = true;
+      PrintFinding(answer, finding, all);
     }
-    in_notes |= is_note;
-    PrintFinding(answer, finding, all);
   }
   if (!answer.lookup_answers.empty()) std::fputc('\n', stdout);
   PrintLookups(answer, all);
@@ -326,7 +330,8 @@ constexpr FindingKind kSubject[] = {FindingKind::kColdCache, FindingKind::kCache
 
 JsonWriter ToJson(const CacheAnswer& answer, const std::vector<Finding>& findings) {
   JsonWriter json;
-  json.BeginObject().Key("run").String(answer.job.run_name());
+  json.BeginObject();
+  WriteJob(json, answer.job);
   json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
   json.Key("has_divergence").Bool(answer.HasDivergence()).Key("findings").BeginArray();
   for (const CacheFinding& finding : answer.findings) WriteFinding(json, answer, finding);

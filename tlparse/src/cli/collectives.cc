@@ -35,7 +35,44 @@ void PrintMismatch(const CollectiveAnswer& answer, const CollectiveMismatch& mis
   PrintWrapped(fmt::format("here {} {}", Place(mismatch.ordinal), mismatch.item), 6, 8);
   PrintWrapped(fmt::format("there {} {}", Place(mismatch.against_ordinal), mismatch.against_item),
                6, 8);
-  if (!mismatch.reason.empty()) PrintWrapped(mismatch.reason, 6, 8);
+}
+
+// Collectives that one side lacks because its compile of the graph did not end well: once for each
+// graph. Returns how many of the mismatches these are.
+std::size_t PrintState(const CollectiveAnswer& answer, const CollectiveClass& one, std::size_t at) {
+  const CollectiveMismatch& first = one.mismatches[at];
+  std::size_t end = at;
+  while (end < one.mismatches.size() && one.mismatches[end].kind == MismatchKind::kState &&
+         one.mismatches[end].graph_slot == first.graph_slot)
+    ++end;
+  PrintWrapped(
+      fmt::format("no collectives in {} {}: {}", answer.graphs.Title(answer.job, first.graph_slot),
+                  first.ordinal < 0 ? "here" : "there", first.reason),
+      4, 6);
+  for (std::size_t i = at; i < end; ++i) {
+    const CollectiveMismatch& mismatch = one.mismatches[i];
+    const bool is_here = mismatch.ordinal >= 0;
+    PrintWrapped(fmt::format("{} {} {}", is_here ? "here" : "there",
+                             Place(is_here ? mismatch.ordinal : mismatch.against_ordinal),
+                             is_here ? mismatch.item : mismatch.against_item),
+                 6, 8);
+  }
+  return end - at;
+}
+
+void PrintMismatches(const CollectiveAnswer& answer, const CollectiveClass& one, bool all) {
+  constexpr std::size_t kMost = 5;
+  if (!one.mismatches.empty()) PrintWrapped("first divergence:", 2, 4);
+  std::size_t shown = 0;
+  while (shown < one.mismatches.size() && (all || shown < kMost)) {
+    if (one.mismatches[shown].kind == MismatchKind::kState) {
+      shown += PrintState(answer, one, shown);
+    } else {
+      PrintMismatch(answer, one.mismatches[shown++]);
+    }
+  }
+  const std::size_t more = one.mismatches.size() - shown + one.left_out;
+  if (more > 0) PrintWrapped(fmt::format("and {} more (--all)", more), 4, 6);
 }
 
 void Print(const CollectiveAnswer& answer, bool all) {
@@ -46,8 +83,7 @@ void Print(const CollectiveAnswer& answer, bool all) {
       PrintWrapped("no collective with its group and number is in its profiles and dumps", 0, 2);
     return PrintIssued(answer, all);
   }
-  PrintHeading(
-      fmt::format("run {}: {}", job.run_name(), Count(job.participants().size(), "participant")));
+  PrintHeading(fmt::format("{}: {}", job.Title(), Count(job.participants().size(), "participant")));
   if (answer.classes.size() == 1) {
     const CollectiveClass& one = answer.classes.front();
     PrintWrapped(one.collectives + one.waits == 0
@@ -59,20 +95,17 @@ void Print(const CollectiveAnswer& answer, bool all) {
   for (std::size_t i = 0; i < answer.classes.size(); ++i) {
     const CollectiveClass& one = answer.classes[i];
     if (answer.classes.size() > 1) {
-      PrintWrapped(fmt::format("{}: {}, {}{}", RanksText(job, one.ranks),
-                               Count(one.collectives, "collective"), Count(one.waits, "wait"),
-                               i == 0 ? (answer.has_majority
-                                             ? " (the majority)"
-                                             : " (no majority: compared with the lowest rank)")
-                                      : ""),
-                   0, 2);
+      PrintWrapped(
+          fmt::format(
+              "{}: {}, {}{}", RanksText(job, one.ranks), Count(one.collectives, "collective"),
+              Count(one.waits, "wait"),
+              i == 0 ? (answer.has_majority
+                            ? " (the majority)"
+                            : " (there is no majority: the others are compared with this class)")
+                     : ""),
+          0, 2);
     }
-    const std::size_t most =
-        all ? one.mismatches.size() : std::min<std::size_t>(one.mismatches.size(), 5);
-    if (most > 0) PrintWrapped("first divergence:", 2, 4);
-    for (std::size_t j = 0; j < most; ++j) PrintMismatch(answer, one.mismatches[j]);
-    const std::size_t more = one.mismatches.size() - most + one.left_out;
-    if (more > 0) PrintWrapped(fmt::format("and {} more (--all)", more), 4, 6);
+    PrintMismatches(answer, one, all);
     for (const std::string& note : one.notes) PrintWrapped("note: " + note, 2, 4);
   }
   for (const CollectiveParity& parity : answer.parity) {
@@ -106,7 +139,8 @@ JsonWriter ToJson(const CollectiveAnswer& answer, const std::vector<Finding>& fi
     return ordinal < 0 ? std::nullopt : std::optional(ordinal);
   };
   JsonWriter json;
-  json.BeginObject().Key("run").String(answer.job.run_name());
+  json.BeginObject();
+  WriteJob(json, answer.job);
   json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
   json.Key("has_divergence")
       .Bool(answer.HasDivergence())

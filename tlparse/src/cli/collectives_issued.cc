@@ -67,22 +67,23 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
       add("NOT REACHED", line.missing);
     }
     const bool has_span = group.ranks.size() > 1 && line.HasWait();
+    const bool has_several = group.ranks.size() > 1;
+    const std::string waited = has_span ? HumanDuration(static_cast<double>(line.WaitNs()) / 1e9)
+                               : has_several && !line.waiting.empty() ? "not ended"
+                                                                      : "";
     bool is_first = true;
     for (const auto& [title, ranks] : line.by_title) {
-      table.Add(
-          {is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
-           is_first ? state : "",
-           is_first && has_span ? HumanDuration(static_cast<double>(line.WaitNs()) / 1e9) : "",
-           is_first && has_span ? job.ranks[line.last_rank].name : ""});
+      table.Add({is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
+                 is_first ? state : "", is_first ? waited : "",
+                 is_first && has_span ? job.ranks[line.last_rank].name : ""});
       is_first = false;
     }
   }
   table.Print();
   if (has_ended) {
     PrintWrapped(
-        "ended: of a call in or after one that timed out the dump does not tell whether it "
-        "completed",
-        4, 6);
+        "ended: the dump does not show whether a call in or after one that timed out completed", 4,
+        6);
   }
   if (left_out > 0)
     PrintWrapped(fmt::format("and {} more, alike on all ranks (--all)", left_out), 4, 6);
@@ -93,8 +94,7 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
 void PrintIssued(const CollectiveAnswer& answer, bool all) {
   const IssuedJob& job = answer.issued;
   if (job.empty()) return;
-  PrintHeading(
-      fmt::format("issued, as the dumps and logs of {} tell", Count(job.ranks.size(), "rank")));
+  PrintHeading(fmt::format("issued, by the dumps and logs of {}", Count(job.ranks.size(), "rank")));
   for (const CollectiveFinding& finding : answer.problems) {
     PrintWrapped(fmt::format("{}: {}", finding.severity, finding.title), 0, 2);
     PrintWrapped(finding.detail, 2, 4);

@@ -37,8 +37,9 @@ void PrintOrder(const ExecutionAnswer& answer, bool all) {
         fmt::format("{}: ran {}{}", RanksText(job, one.ranks), Count(one.executions, "graph"),
                     answer.classes.size() == 1 ? ", in the same order"
                     : i > 0                    ? ""
-                    : answer.has_majority      ? " (the majority)"
-                                               : " (no majority: compared with the lowest rank)"),
+                    : answer.has_majority
+                        ? " (the majority)"
+                        : " (there is no majority: the others are compared with this class)"),
         0, 2);
     if (one.unlabelled > 0)
       PrintWrapped(fmt::format("{} of them from the cache, without a compile id: taken to agree",
@@ -121,7 +122,7 @@ void PrintOps(const ExecutionAnswer& answer, bool all) {
 }
 
 void Print(const ExecutionAnswer& answer, bool all) {
-  PrintHeading(fmt::format("run {}: {}", answer.job.run_name(),
+  PrintHeading(fmt::format("{}: {}", answer.job.Title(),
                            Count(answer.job.participants().size(), "participant")));
   PrintOrder(answer, all);
   PrintOps(answer, all);
@@ -197,7 +198,8 @@ void WriteTensors(JsonWriter& json, const ExecutionAnswer& answer,
 
 JsonWriter ToJson(const ExecutionAnswer& answer, const std::vector<Finding>& findings) {
   JsonWriter json;
-  json.BeginObject().Key("run").String(answer.job.run_name());
+  json.BeginObject();
+  WriteJob(json, answer.job);
   json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
   json.Key("has_divergence")
       .Bool(answer.HasDivergence())

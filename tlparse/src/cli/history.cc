@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "analysis/recompile_reasons.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -54,7 +55,8 @@ std::string Total(const Statement& row, int duration, int backward) {
 }
 
 // One line of what happened in the compile besides its times.
-std::string Remarks(const Statement& row, const std::function<int(std::string_view)>& at) {
+std::string Remarks(const Statement& row, const std::function<int(std::string_view)>& at,
+                    const std::string& failed_guards) {
   std::string remarks;
   const auto add = [&](const std::string& remark) {
     remarks += (remarks.empty() ? "" : "; ") + remark;
@@ -63,8 +65,7 @@ std::string Remarks(const Statement& row, const std::function<int(std::string_vi
   if (row.Int(at("graph_breaks")) > 0)
     add(fmt::format("{} graph break{}", row.Int(at("graph_breaks")),
                     row.Int(at("graph_breaks")) == 1 ? "" : "s"));
-  if (!row.IsNull(at("failed_guards")))
-    add(fmt::format("recompiled {}", row.Text(at("failed_guards"))));
+  if (!failed_guards.empty()) add("recompiled " + failed_guards);
   if (!row.IsNull(at("calls")) && row.Int(at("calls")) < 2)
     add(row.Int(at("calls")) == 0 ? "no call in the profiles" : "one call in the profiles");
   return remarks;
@@ -98,7 +99,7 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
   }
   headings.push_back({"caches"});
   headings.push_back({"remarks"});
-  Table table = runs.MakeTable(std::move(headings));
+  Table table = runs.MakeTableOfLaunches(std::move(headings));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
@@ -119,8 +120,14 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
       cells.push_back(Duration(row, at("run_us")));
     }
     cells.push_back(Cell(row, at("caches")));
-    cells.push_back(Remarks(row, at));
-    runs.Add(table, Cell(row, at("run")), std::move(cells));
+    std::string failed_guards;
+    if (!row.IsNull(at("failed_guards"))) {
+      ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
+                       LoadFailedEntries(database, row.Int(at("compile_id"))));
+      failed_guards = FailedEntriesText(entries, "after ");
+    }
+    cells.push_back(Remarks(row, at, failed_guards));
+    runs.AddOfLaunch(table, Cell(row, at("run")), Cell(row, at("launch")), std::move(cells));
   }
   if (table.empty()) {
     std::puts("no compiles in this database");

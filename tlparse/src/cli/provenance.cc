@@ -19,7 +19,7 @@ constexpr char kSelect[] =
     "SELECT k.rank, k.label, k.direction, k.kernel, k.debug_handle, k.code_line, "
     "k.post_grad_nodes, k.pre_grad_nodes, k.file, k.line, "
     "k.function, k.code, k.basis, k.stack_ordinal, k.kernel_id, k.graph_id, k.compile_id, r.name "
-    "AS run, m.calls, m.us AS measured_us FROM kernel_provenance k "
+    "AS run, m.calls, m.us AS measured_us, n.ordinal AS launch FROM kernel_provenance k "
     "LEFT JOIN measured m ON m.kernel_id = k.kernel_id AND m.graph_id = k.graph_id "
     "JOIN compile c ON c.id = k.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f "
     "ON f.id = p.log_file_id "
@@ -56,16 +56,16 @@ Source ParseSource(const std::string& text) {
 }
 
 Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
-  Table table = runs.MakeTable({{"rank"},
-                                {"compile"},
-                                {"graph"},
-                                {"kernel"},
-                                {"measured", Table::Align::kRight},
-                                {"calls", Table::Align::kRight},
-                                {"post-grad nodes"},
-                                {"pre-grad nodes"},
-                                {"source"},
-                                {"code"}});
+  Table table = runs.MakeTableOfLaunches({{"rank"},
+                                          {"compile"},
+                                          {"graph"},
+                                          {"kernel"},
+                                          {"measured", Table::Align::kRight},
+                                          {"calls", Table::Align::kRight},
+                                          {"post-grad nodes"},
+                                          {"pre-grad nodes"},
+                                          {"source"},
+                                          {"code"}});
   std::pair<std::int64_t, std::int64_t> latest;  // kernel and graph
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
@@ -79,10 +79,10 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
     latest = {row.Int(14), row.Int(15)};
     const std::string measured =
         is_first && !row.IsNull(19) ? HumanDuration(row.Real(19) / 1e6) : std::string();
-    runs.Add(table, Cell(row, 17),
-             {Cell(row, 0), Cell(row, 1), Cell(row, 2), kernel, measured,
-              is_first ? Cell(row, 18) : std::string(), Cell(row, 6), Cell(row, 7), source,
-              Cell(row, 11)});
+    runs.AddOfLaunch(table, Cell(row, 17), Cell(row, 20),
+                     {Cell(row, 0), Cell(row, 1), Cell(row, 2), kernel, measured,
+                      is_first ? Cell(row, 18) : std::string(), Cell(row, 6), Cell(row, 7), source,
+                      Cell(row, 11)});
   }
   if (table.empty()) return false;
   table.Print();

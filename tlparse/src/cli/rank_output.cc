@@ -50,6 +50,11 @@ std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks) {
   return !has_rank ? text : fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", text);
 }
 
+void WriteJob(JsonWriter& json, const Job& job) {
+  json.Key("run").String(job.run_name()).Key("launch").Int(job.launch());
+  json.Key("launch_count").Int(job.launch_count());
+}
+
 void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& ranks) {
   json.BeginObject()
       .Key("count")

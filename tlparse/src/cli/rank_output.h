@@ -16,6 +16,8 @@ namespace tlparse {
 // "rank 3", "ranks 0-3,6", "log:a,log:b".
 std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks);
 // {"count": 5, "ranks": "0-3,6"}
+// The members "run", "launch" (ordinal) and "launch_count".
+void WriteJob(JsonWriter& json, const Job& job);
 void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& ranks);
 // An object with name, hashes and values; values of more than 4,096 bytes are cut, and "is_cut" is
 // then true.

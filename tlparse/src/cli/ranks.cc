@@ -50,8 +50,9 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
     const RankClass& one = answer.classes[i];
     const char* role = i > 0                 ? ""
                        : answer.has_majority ? ", the majority"
-                       : has_ranks ? ", compared with as the lowest rank: there is no majority"
-                                   : ", compared with as the first log: there is no majority";
+                       : has_ranks
+                           ? "; there is no majority, the others are compared with the lowest rank"
+                           : "; there is no majority, the others are compared with the first log";
     PrintWrapped(
         fmt::format("{} ({}{}): {}", RanksText(job, one.ranks),
                     Count(one.ranks.size(), has_ranks ? "rank" : "log"), role, CompileTime(one)),
@@ -64,7 +65,7 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
 
 void Print(const RanksAnswer& answer, const std::vector<Finding>& findings, bool all) {
   const Job& job = answer.job();
-  PrintHeading(fmt::format("run {}: {}, {}, {}", job.run_name(),
+  PrintHeading(fmt::format("{}: {}, {}, {}", job.Title(),
                            Count(job.participants().size(), "participant"),
                            Count(job.slots().size(), "compile"),
                            Count(answer.cache.lookups.lookups().size(), "cache lookup")));
@@ -131,7 +132,8 @@ JsonWriter ToJson(const Answer& all) {
   const RanksAnswer& answer = all.ranks;
   const Job& job = answer.job();
   JsonWriter json;
-  json.BeginObject().Key("run").String(job.run_name());
+  json.BeginObject();
+  WriteJob(json, job);
   json.Key("participants").Int(static_cast<std::int64_t>(job.participants().size()));
   json.Key("compiles").Int(static_cast<std::int64_t>(job.slots().size()));
   json.Key("has_divergence")
@@ -169,7 +171,7 @@ JsonWriter ToJson(const Answer& all) {
   WriteRanks(json, job, answer.without_compiles);
   json.Key("notes").BeginArray();
   for (const std::string& note : answer.notes) json.String(note);
-  json.EndArray().Key("launch").Int(job.launch()).Key("findings");
+  json.EndArray().Key("findings");
   WriteFindings(json, all.findings);
   json.EndObject();
   return json;

@@ -1,6 +1,7 @@
 // tlparse recompiles <db>: why frames were compiled again, as chains from the first compile on.
 #include <fmt/format.h>
 
+#include "analysis/findings/advice.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -22,20 +23,23 @@ constexpr char kQuery[] =
     "m.ordinal";
 
 Result<void> PrintRecompiles(Database&, Statement& row, const RunFilter& runs) {
-  Table table = runs.MakeTable({{"rank"},
-                                {"compile"},
-                                {"function"},
-                                {"after"},
-                                {"guard that failed"},
-                                {"where"},
-                                {"status"}});
+  Table table = runs.MakeTableOfLaunches({{"rank"},
+                                          {"compile"},
+                                          {"function"},
+                                          {"after"},
+                                          {"guard that failed"},
+                                          {"where"},
+                                          {"status"}});
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
-    const std::string guard = row.IsNull(8) ? Cell(row, 9) : Cell(row, 8);
+    const RecompileReason reason =
+        ParseRecompileReason(row.Text(8), row.Text(9), row.Text(10), row.Int(11));
+    const std::string guard = reason.text.empty() ? Cell(row, 9) : reason.text;
     const std::string where = row.IsNull(10) ? "" : fmt::format("{}:{}", row.Text(10), row.Int(11));
-    runs.Add(table, Cell(row, 0),
-             {Cell(row, 1), Cell(row, 2), Cell(row, 3), Cell(row, 6), guard, where, Cell(row, 12)});
+    runs.AddOfLaunch(
+        table, Cell(row, 0), Cell(row, 16),
+        {Cell(row, 1), Cell(row, 2), Cell(row, 3), Cell(row, 6), guard, where, Cell(row, 12)});
   }
   if (table.empty()) {
     std::puts("no recompiles");

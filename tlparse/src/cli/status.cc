@@ -42,7 +42,7 @@ void Print(const StatusAnswer& answer) {
                {"in"},
                {"since (UTC)"},
                {"last record (UTC)"},
-               {"before the last", Table::Align::kRight},
+               {"behind", Table::Align::kRight},
                {"done", Table::Align::kRight}});
   for (const ProcessStatus& row : answer.rows) {
     table.Add({row.rank ? std::to_string(*row.rank) : "", std::to_string(row.pid),

@@ -13,6 +13,7 @@
 #include "analysis/diff/graph_difference.h"
 #include "analysis/majority.h"
 #include "analysis/read_transaction.h"
+#include "analysis/recompile_reasons.h"
 
 namespace tlparse {
 namespace {
@@ -121,13 +122,9 @@ Result<void> ClassFinder::FindMissingCompiles() {
     const RankIndex with_it = few_have_it ? finding.ranks.front() : finding.against.front();
     const std::int64_t compile_id =
         job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))].id;
-    ASSIGN_OR_RETURN(
-        const std::string reason,
-        database_.QueryText(
-            "SELECT group_concat(text, '; ') FROM (SELECT CASE WHEN prior_label IS NULL OR guard "
-            "IS NULL THEN reason ELSE prior_label || ': ' || guard END AS text FROM recompile "
-            "WHERE compile_id = ? ORDER BY record_id, ordinal)",
-            compile_id));
+    ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
+                     LoadFailedEntries(database_, compile_id));
+    const std::string reason = FailedEntriesText(entries, "");
     finding.cause.text =
         few_have_it ? "compiled on these ranks only" : "not compiled on these ranks";
     if (!reason.empty()) finding.cause.text += ", recompiled because " + Shorten(reason, 300);
@@ -325,7 +322,7 @@ Result<void> ClassFinder::NoteKeysWithinClass(std::int32_t lookup_slot, const Wo
 bool CacheAnswer::HasDivergence() const {
   return !same_key_codes.empty() ||
          std::any_of(findings.begin(), findings.end(),
-                     [](const CacheFinding& finding) { return !IsNote(finding.cause.kind); });
+                     [](const CacheFinding& finding) { return !IsExpected(finding.cause.kind); });
 }
 
 Result<void> FindCacheClasses(Database& database, CacheAnswer& answer) {

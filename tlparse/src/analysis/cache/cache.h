@@ -100,7 +100,7 @@ struct CacheAnswer {
   std::vector<ClosestKey> closest_keys;
   std::vector<CacheEconomics> economics;
 
-  bool HasDivergence() const;  // a finding that is not a note, or same_key_codes
+  bool HasDivergence() const;  // a finding that is not expected, or same_key_codes
 };
 
 struct CacheOptions {

@@ -132,7 +132,6 @@ class Comparison {
   void FindInGap(const std::vector<std::size_t>& deleted,
                  const std::vector<std::size_t>& inserted) {
     const std::size_t none = inserted.size();
-    const bool is_alone = deleted.size() == 1 && inserted.size() == 1;
     const bool is_searched = deleted.size() + inserted.size() <= kMostSearched;
     std::vector<char> is_used(inserted.size());
     for (std::size_t at = 0; at < deleted.size(); ++at) {
@@ -151,9 +150,8 @@ class Comparison {
           if (is_partner(k)) partner = k;
         }
       }
-      if (partner == none && is_alone &&
-          table_.IsWait(reference_[a]) == table_.IsWait(other_[script_[inserted[0]].b]))
-        partner = 0;
+      if (partner == none && is_searched) partner = OnlyOtherOp(deleted, inserted, at);
+      if (partner != none && is_used[partner] != 0) partner = none;
       if (partner == none) {
         Add(deleted[at], a, std::nullopt);
         continue;
@@ -164,6 +162,22 @@ class Comparison {
     for (std::size_t k = 0; k < inserted.size(); ++k) {
       if (is_used[k] == 0) Add(inserted[k], std::nullopt, script_[inserted[k]].b);
     }
+  }
+
+  // Where one collective (or wait) of each side has no partner of its op, they are a pair.
+  std::size_t OnlyOtherOp(const std::vector<std::size_t>& deleted,
+                          const std::vector<std::size_t>& inserted, std::size_t at) const {
+    const auto is_wait = [&](std::size_t place) {
+      const EditStep& step = script_[place];
+      return table_.IsWait(step.kind == Kind::kDelete ? reference_[step.a] : other_[step.b]);
+    };
+    const bool wanted = is_wait(deleted[at]);
+    const auto is_same = [&](std::size_t place) { return is_wait(place) == wanted; };
+    if (std::count_if(deleted.begin(), deleted.end(), is_same) != 1 ||
+        std::count_if(inserted.begin(), inserted.end(), is_same) != 1)
+      return inserted.size();
+    return static_cast<std::size_t>(std::find_if(inserted.begin(), inserted.end(), is_same) -
+                                    inserted.begin());
   }
 
   // Each of the searches above finds them by rising place: more of one are not among the first.

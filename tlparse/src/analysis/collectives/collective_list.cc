@@ -1,5 +1,7 @@
 #include "analysis/collectives/collective_list.h"
 
+#include <fmt/format.h>
+
 namespace tlparse {
 
 std::string CollectiveItem::Title() const {
@@ -70,6 +72,27 @@ bool CollectiveTable::SameButGroup(CollectiveRef a, CollectiveRef b) const {
   };
   return x.is_wait == y.is_wait && agree(x.op, y.op) && agree(x.shape, y.shape) &&
          agree(x.dtype, y.dtype) && (x.arguments == y.arguments || x.shape == 0 || y.shape == 0);
+}
+
+std::string ShortOp(std::string_view op) {
+  constexpr std::string_view kNamespaces[] = {"c10d_functional.", "c10d."};
+  for (const std::string_view name : kNamespaces) {
+    if (const std::size_t at = op.find(name); at != std::string_view::npos)
+      op.remove_prefix(at + name.size());
+  }
+  return std::string(op.substr(0, op.find('.')));
+}
+
+std::string WithoutGroup(std::string_view arguments, std::string_view group) {
+  for (const char quote : {'\'', '"'}) {
+    const std::string quoted = fmt::format("{}{}{}", quote, group, quote);
+    if (group.empty() || !arguments.ends_with(quoted)) continue;
+    arguments.remove_suffix(quoted.size());
+    while (!arguments.empty() && (arguments.back() == ' ' || arguments.back() == ','))
+      arguments.remove_suffix(1);
+    break;
+  }
+  return std::string(arguments);
 }
 
 }  // namespace tlparse

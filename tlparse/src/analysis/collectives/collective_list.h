@@ -21,6 +21,11 @@ struct CollectiveItem {
   std::string Title() const;  // "all_reduce_ [8, 16] float32 'sum' group 1"
 };
 
+// "torch.ops._c10d_functional.all_reduce_.default" → "all_reduce_".
+std::string ShortOp(std::string_view op);
+// The arguments without the name of the group, which is compared by itself.
+std::string WithoutGroup(std::string_view arguments, std::string_view group);
+
 // A collective of a CollectiveTable. `item` is all but the group: four times the text of its op if
 // that is all that is known (a schedule's collectives), plus 2 for a wait; else twice the place in a
 // list, plus 1.

@@ -28,29 +28,6 @@ struct Use {
   std::int64_t Primary() const { return code != 0 ? code : schedule; }
 };
 
-// "torch.ops._c10d_functional.all_reduce_.default" → "all_reduce_".
-std::string ShortOp(std::string_view op) {
-  constexpr std::string_view kNamespaces[] = {"c10d_functional.", "c10d."};
-  for (const std::string_view name : kNamespaces) {
-    if (const std::size_t at = op.find(name); at != std::string_view::npos)
-      op.remove_prefix(at + name.size());
-  }
-  return std::string(op.substr(0, op.find('.')));
-}
-
-// The arguments without the name of the group, which is compared by itself.
-std::string WithoutGroup(std::string_view arguments, std::string_view group) {
-  for (const char quote : {'\'', '"'}) {
-    const std::string quoted = fmt::format("{}{}{}", quote, group, quote);
-    if (group.empty() || !arguments.ends_with(quoted)) continue;
-    arguments.remove_suffix(quoted.size());
-    while (!arguments.empty() && (arguments.back() == ' ' || arguments.back() == ','))
-      arguments.remove_suffix(1);
-    break;
-  }
-  return std::string(arguments);
-}
-
 class Finder {
  public:
   Finder(Database& database, CollectiveAnswer& answer) : database_(database), answer_(answer) {}
@@ -79,7 +56,8 @@ class Finder {
   Result<void> FindParity();
   Result<void> CompareWithCode(std::int64_t schedule_id, std::int64_t code_id,
                                CollectiveParity& parity);
-  std::string StateOf(RankIndex rank, std::int32_t slot) const;
+  std::string StateOf(RankIndex rank, std::int32_t slot, std::string_view side) const;
+  Result<void> DescribeAll(const std::vector<RankClass>& classes);
 
   Database& database_;
   CollectiveAnswer& answer_;
@@ -183,7 +161,7 @@ std::vector<Finder::RankClass> Finder::Classify() {
     if (is_new) classes.push_back({{}, uses_[rank]});
     classes[found->second].ranks.push_back(static_cast<RankIndex>(rank));
   }
-  answer_.has_majority = OrderByReference(classes);
+  OrderByReference(classes);
   return classes;
 }
 
@@ -202,14 +180,18 @@ Result<CollectiveList> Finder::Flatten(const RankClass& one, bool& is_whole) {
 }
 
 // Why a rank has no collectives for a graph, if its compile says so.
-std::string Finder::StateOf(RankIndex rank, std::int32_t slot) const {
+std::string Finder::StateOf(RankIndex rank, std::int32_t slot, std::string_view side) const {
   const std::int32_t compile = answer_.job.CompileOf(rank, slot);
-  if (compile < 0) return "not compiled on this side";
+  if (compile < 0) return fmt::format("it was not compiled {}", side);
   const std::string& status =
       answer_.job.string(answer_.job.compiles()[static_cast<std::size_t>(compile)].status_id);
-  return status == "ok" || status == "restarted"
-             ? std::string()
-             : fmt::format("the compile is {} on this side", status);
+  if (status == "ok" || status == "restarted") return {};
+  return fmt::format("the compile {} {}",
+                     status == "unfinished" ? "did not finish"
+                     : status == "empty"    ? "made no graph"
+                     : status == "skipped"  ? "was skipped"
+                                            : "failed",
+                     side);
 }
 
 Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankClass& other) {
@@ -260,8 +242,8 @@ Result<void> Finder::CompareGraphs(const RankClass& reference, const RankClass& 
     CollectiveComparison compared = CompareCollectives(table_, *a, *b);
     const std::int32_t slot =
         answer_.graphs.graph_slots()[static_cast<std::size_t>(graph_slot)].slot;
-    const std::string state = b == none   ? StateOf(other.ranks.front(), slot)
-                              : a == none ? StateOf(reference.ranks.front(), slot)
+    const std::string state = b == none   ? StateOf(other.ranks.front(), slot, "here")
+                              : a == none ? StateOf(reference.ranks.front(), slot, "there")
                                           : "";
     result.left_out += compared.left_out;
     for (CollectiveMismatch& mismatch : compared.mismatches) {
@@ -331,9 +313,9 @@ Result<void> Finder::FindParity() {
   return {};
 }
 
-Result<void> Finder::Run() {
-  RETURN_IF_ERROR(LoadUses());
-  const std::vector<RankClass> classes = Classify();
+// Against the first class; classes without a mismatch join it.
+Result<void> Finder::DescribeAll(const std::vector<RankClass>& classes) {
+  answer_.classes.clear();
   for (const RankClass& one : classes) {
     ASSIGN_OR_RETURN(CollectiveClass described, Describe(classes.front(), one));
     // Contents may differ in what is no mismatch: line numbers, names of groups.
@@ -343,11 +325,26 @@ Result<void> Finder::Run() {
       std::sort(reference.ranks.begin(), reference.ranks.end());
       for (const std::string& note : described.notes) {
         reference.notes.push_back(
-            fmt::format("{}: {}", answer_.job.FormatRanks(described.ranks), note));
+            fmt::format("{}: {}", answer_.job.NameRanks(described.ranks), note));
       }
       continue;
     }
     answer_.classes.push_back(std::move(described));
+  }
+  answer_.has_majority = OrderByReference(answer_.classes);
+  return {};
+}
+
+Result<void> Finder::Run() {
+  RETURN_IF_ERROR(LoadUses());
+  std::vector<RankClass> classes = Classify();
+  RETURN_IF_ERROR(DescribeAll(classes));
+  // Where none is a majority, the largest of the others may be one with those that join it.
+  if (!answer_.has_majority && classes.size() > 2) {
+    std::vector<CollectiveClass> before = answer_.classes;
+    std::swap(classes[0], classes[1]);
+    RETURN_IF_ERROR(DescribeAll(classes));
+    if (!answer_.has_majority) answer_.classes = std::move(before);
   }
   return FindParity();
 }

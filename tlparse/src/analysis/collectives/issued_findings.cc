@@ -60,7 +60,8 @@ Result<void> GroupFinder::Run() {
   }
   for (const std::int64_t sequence : sequences) {
     if (FindOther(sequence)) return {};
-    if (FindLate(sequence)) return {};
+    ASSIGN_OR_RETURN(const bool is_late, FindLate(sequence));
+    if (is_late) return {};
   }
   if (FindMispaired()) return {};
   ASSIGN_OR_RETURN(const bool is_found, FindNotReached());
@@ -75,6 +76,9 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
   for (const IssuedGroup& group : job.groups)
     RETURN_IF_ERROR(GroupFinder(database, job, group, waiting, findings).Run());
   FindOrder(job, waiting, findings);
+  for (CollectiveFinding& finding : findings) {
+    if (finding.title.starts_with("rank")) finding.title.front() = 'R';
+  }
   const auto urgency = [](const CollectiveFinding& one) {
     return one.severity == "error" ? 0 : one.severity == "warning" ? 1 : 2;
   };

@@ -38,9 +38,10 @@ class GroupFinder {
   // issued_waits.cc: whether a finding was added.
   Result<bool> FindNotReached();
   bool FindNeverIssued();
-  bool FindLate(std::int64_t sequence);
+  Result<bool> FindLate(std::int64_t sequence);
   bool FindStuck();
-  Result<std::string> CompileNote(std::size_t position, const IssuedCollective& waited) const;
+  Result<std::string> CompileNote(std::size_t position, const IssuedCollective& waited,
+                                  const Positions& others) const;
   Positions Holders(std::int64_t sequence) const;
   std::string Wait(const Positions& waiting, std::int64_t sequence) const;
 

@@ -26,8 +26,10 @@ struct IssuedLine {
   std::int64_t timeout_ns = 0;  // of the first; 0: unknown
   // An earlier collective of the group timed out: ranks whose call failed do not wait in later ones.
   bool is_after_timeout = false;
-  // Whether WaitNs is known, of a group of several ranks.
-  bool HasWait() const { return last_ns > INT64_MIN && !is_after_timeout; }
+  // Whether WaitNs is known, of a group of several ranks. Ranks that are still in it wait on.
+  bool HasWait() const {
+    return last_ns > INT64_MIN && !is_after_timeout && waiting.empty() && missing.empty();
+  }
   // The last rank came after the timeout of the first.
   bool IsTimedOut() const { return timeout_ns > 0 && last_ns - first_ns > timeout_ns; }
   // How long the first rank waited.

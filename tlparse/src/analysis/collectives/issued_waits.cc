@@ -8,9 +8,10 @@
 
 namespace tlparse {
 
-// What the log of a rank says about the compile that holds the collective that it did not reach.
-Result<std::string> GroupFinder::CompileNote(std::size_t position,
-                                             const IssuedCollective& waited) const {
+// What the log of a rank says about the compile that holds the collective that it did not reach, or
+// reached late; `others` came in time.
+Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedCollective& waited,
+                                             const Positions& others) const {
   const IssuingRank& rank = job_.ranks[group_.ranks[position]];
   if (waited.graph_id == 0 || !rank.process_id) return std::string();
   ASSIGN_OR_RETURN(
@@ -25,12 +26,32 @@ Result<std::string> GroupFinder::CompileNote(std::size_t position,
   ASSIGN_OR_RETURN(const bool exists, compile.Step());
   const std::string name = Ranks({position});
   if (!exists) return fmt::format("the log of {} holds no compile of {}", name, waited.function);
-  const double begun_s =
-      (static_cast<double>(compile.Int(1)) - static_cast<double>(waited.start_ns) / 1e3) / 1e6;
   if (compile.IsNull(1)) return std::string();
-  if (begun_s > 0)
-    return fmt::format("{} began to compile {} ({}) {:.1f} s after the others issued it", name,
-                       waited.function, compile.Text(0), begun_s);
+  const double issued_us = static_cast<double>(waited.start_ns) / 1e3;
+  const std::int64_t begun_us = compile.Int(1);
+  if (static_cast<double>(begun_us) > issued_us) {
+    const std::string label(compile.Text(0));
+    // The others' compiles of it, if their logs have them.
+    std::int64_t last_us = 0;
+    Positions known;
+    for (const std::size_t other : others) {
+      const IssuingRank& one = job_.ranks[group_.ranks[other]];
+      if (!one.process_id) continue;
+      compile.Reset();
+      compile.Bind(1, *one.process_id);
+      ASSIGN_OR_RETURN(const bool has_it, compile.Step());
+      if (!has_it || compile.IsNull(1) || static_cast<double>(compile.Int(1)) > issued_us) continue;
+      last_us = std::max(last_us, compile.Int(1));
+      known.push_back(other);
+    }
+    const std::string what =
+        fmt::format("{} began to compile {} ({})", name, waited.function, label);
+    if (!known.empty())
+      return fmt::format("{} {:.1f} s after {}", what,
+                         static_cast<double>(begun_us - last_us) / 1e6, Ranks(known));
+    return fmt::format("{} {:.1f} s after the others issued it", what,
+                       (static_cast<double>(begun_us) - issued_us) / 1e6);
+  }
   if (compile.IsNull(2))
     return fmt::format("the compile of {} ({}) had not ended on {}", waited.function,
                        compile.Text(0), name);
@@ -84,7 +105,7 @@ Result<bool> GroupFinder::FindNotReached() {
   finding.detail = fmt::format("{}: {}, {}. The last of {} on this group: #{} {}", Ranks(waiting),
                                waited.Title(), Wait(waiting, sequence), Ranks({behind.front()}),
                                last.sequence, last.Title());
-  ASSIGN_OR_RETURN(const std::string note, CompileNote(behind.front(), waited));
+  ASSIGN_OR_RETURN(const std::string note, CompileNote(behind.front(), waited, waiting));
   if (!note.empty()) finding.detail += "; " + note;
   finding.cause = note;
   SetPlace(finding, waited);
@@ -137,7 +158,7 @@ bool GroupFinder::FindNeverIssued() {
 }
 
 // Ranks that came after the others' timeout: the collective had failed by then, whatever its state.
-bool GroupFinder::FindLate(std::int64_t sequence) {
+Result<bool> GroupFinder::FindLate(std::int64_t sequence) {
   const Positions holders = Holders(sequence);
   std::int64_t first_ns = INT64_MAX, timeout_ms = 0;
   std::size_t first = 0;
@@ -152,11 +173,14 @@ bool GroupFinder::FindLate(std::int64_t sequence) {
     if (one.end_ns > 0 && one.end_ns - one.start_ns < timeout_ms * 1'000'000) return false;
   }
   if (timeout_ms <= 0) return false;
-  Positions late;
+  Positions late, in_time;
   std::int64_t latest_ns = 0;
   for (const std::size_t position : holders) {
     const IssuedCollective& one = *group_.At(position, sequence).front();
-    if (one.start_ns - first_ns < timeout_ms * 1'000'000) continue;
+    if (one.start_ns - first_ns < timeout_ms * 1'000'000) {
+      in_time.push_back(position);
+      continue;
+    }
     late.push_back(position);
     latest_ns = std::max(latest_ns, one.start_ns);
   }
@@ -185,8 +209,13 @@ bool GroupFinder::FindLate(std::int64_t sequence) {
   }
   SetPlace(finding, one);
   for (const std::size_t position : late) finding.ranks.push_back(group_.ranks[position]);
-  finding.advice =
-      fmt::format("look at what {} did before it: its log between the two", Ranks(late));
+  ASSIGN_OR_RETURN(finding.cause, CompileNote(late.front(), one, in_time));
+  if (finding.cause.find(" began to compile ") != std::string::npos) {
+    finding.title += ": " + finding.cause;
+  } else if (!finding.cause.empty()) {
+    finding.detail += "; " + finding.cause;
+  }
+  finding.advice = fmt::format("look at what {} did before it", Ranks(late));
   findings_.push_back(std::move(finding));
   return true;
 }

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
-#include <unordered_map>
 
 #include "analysis/diff/graph_difference.h"
+#include "analysis/diff/lookup_changes.h"
 #include "analysis/diff/text_diff.h"
 #include "analysis/ranks/job.h"
 #include "analysis/read_transaction.h"
-#include "artifacts/common/text/device_text.h"
 #include "artifacts/common/text/normalize.h"
 
 namespace tlparse {
@@ -28,6 +26,49 @@ Texts MultisetDifference(const Texts& a, const Texts& b) {
     if (count[text]-- <= 0) result.push_back(text);
   }
   return result;
+}
+
+// The same by key; the texts are returned, each once.
+Texts FactDifference(const std::vector<FactText>& a, const std::vector<FactText>& b) {
+  std::map<std::string, int> count;
+  for (const FactText& fact : a) ++count[fact.key];
+  Texts result;
+  for (const FactText& fact : b) {
+    if (count[fact.key]-- <= 0 &&
+        std::find(result.begin(), result.end(), fact.text) == result.end())
+      result.push_back(fact.text);
+  }
+  return result;
+}
+
+// A break in the same place is the same one, whatever PyTorch says of it.
+void CompareBreaks(const std::vector<FactBreak>& a, const std::vector<FactBreak>& b,
+                   CompileChange& change) {
+  std::vector<FactBreak> gone = a;
+  const auto text = [](const FactBreak& one) {
+    return one.place.empty() ? one.cause : fmt::format("{} at {}", one.cause, one.place);
+  };
+  for (const FactBreak& one : b) {
+    auto same = std::find_if(gone.begin(), gone.end(), [&](const FactBreak& other) {
+      return other.place == one.place && other.cause == one.cause;
+    });
+    if (same == gone.end() && !one.place.empty())
+      same = std::find_if(gone.begin(), gone.end(),
+                          [&](const FactBreak& other) { return other.place == one.place; });
+    if (same == gone.end()) {
+      change.new_graph_breaks.push_back(text(one));
+      continue;
+    }
+    if (same->cause != one.cause)
+      change.changed_graph_breaks.push_back(
+          fmt::format("{}: {} → {}", one.place, same->cause, one.cause));
+    gone.erase(same);
+  }
+  for (const FactBreak& one : gone) change.vanished_graph_breaks.push_back(text(one));
+}
+
+bool IsFinishedStatus(std::string_view status) {
+  return status != "unfinished" && status != "failed";
 }
 
 std::vector<PhaseChange> ComparePhases(const std::map<std::string, std::int64_t>& a,
@@ -49,64 +90,6 @@ std::vector<PhaseChange> ComparePhases(const std::map<std::string, std::int64_t>
   return changes;
 }
 
-struct SetMember {
-  std::string name, hash, value;
-};
-
-Result<std::vector<SetMember>> LoadSet(Database& database, const KeySet& set) {
-  std::vector<SetMember> members;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT m.name, coalesce(m.hash, h.hash), m.value, m.hash IS NULL "
-          "FROM component_set_member m LEFT JOIN component_hash_row h ON m.hash IS NULL "
-          "AND h.component_id = m.component_id AND h.device_index = ?2 "
-          "WHERE m.component_set_id = ?1 ORDER BY m.ordinal"));
-  rows.Bind(1, set.set_id);
-  rows.Bind(2, set.device_index);
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return members;
-    std::string value(rows.Text(2));
-    if (rows.Int(3) != 0 && set.device_index) value = PutDeviceIndex(value, *set.device_index);
-    members.push_back({std::string(rows.Text(0)), std::string(rows.Text(1)), std::move(value)});
-  }
-}
-
-std::vector<ComponentDifference> CompareMembers(const std::vector<SetMember>& a,
-                                                const std::vector<SetMember>& b) {
-  std::vector<ComponentDifference> differences;
-  std::unordered_map<std::string, const SetMember*> by_name;
-  for (const SetMember& member : b) by_name.emplace(member.name, &member);
-  for (const SetMember& member : a) {
-    ComponentDifference difference;
-    difference.name = member.name;
-    difference.a_hash = member.hash;
-    difference.a_value = member.value;
-    const auto other = by_name.find(member.name);
-    if (other != by_name.end()) {
-      if (other->second->hash == member.hash) {
-        by_name.erase(other);
-        continue;
-      }
-      difference.b_hash = other->second->hash;
-      difference.b_value = other->second->value;
-      by_name.erase(other);
-    }
-    differences.push_back(std::move(difference));
-  }
-  for (const SetMember& member : b) {
-    const auto left = by_name.find(member.name);
-    if (left == by_name.end() || left->second != &member) continue;
-    ComponentDifference difference;
-    difference.name = member.name;
-    difference.b_hash = member.hash;
-    difference.b_value = member.value;
-    differences.push_back(std::move(difference));
-  }
-  return differences;
-}
-
 class Differ {
  public:
   Differ(Database& a, Database& b, const ParticipantFacts& a_facts, const ParticipantFacts& b_facts,
@@ -117,17 +100,9 @@ class Differ {
  private:
   std::vector<std::pair<int, int>> Match() const;
   Result<CompileChange> Compare(const CompileFacts& a, const CompileFacts& b);
-  Result<void> CompareLookups(const CompileFacts& a, const CompileFacts& b, CompileChange& change);
-  Result<void> ExplainKeys(const CompileFacts& a, const CompileFacts& b, const FactLookup& a_lookup,
-                           const FactLookup& b_lookup, CacheChange& cache);
   Result<void> CompareCodes(const CompileFacts& a, const CompileFacts& b, CompileChange& change);
   Result<void> CompareDynamoGraphs(const CompileFacts& a, const CompileFacts& b,
                                    CompileChange& change);
-  static Result<std::string> Payload(Database& database, std::int64_t payload_id) {
-    return database.QueryText(
-        fmt::format("SELECT content FROM payload_row WHERE id = {}", payload_id));
-  }
-
   Database& a_;
   Database& b_;
   const ParticipantFacts& a_facts_;
@@ -170,85 +145,6 @@ std::vector<std::pair<int, int>> Differ::Match() const {
   }
   std::sort(pairs.begin(), pairs.end());
   return pairs;
-}
-
-Result<void> Differ::ExplainKeys(const CompileFacts& a, const CompileFacts& b,
-                                 const FactLookup& a_lookup, const FactLookup& b_lookup,
-                                 CacheChange& cache) {
-  std::vector<ComponentDifference> differences;
-  const auto set_of = [](const CompileFacts& facts) {
-    for (const FactLookup& lookup : facts.lookups) {
-      if (lookup.set.set_id != 0) return lookup.set;
-    }
-    return KeySet();
-  };
-  const bool has_components = a_lookup.set.set_id != 0 && b_lookup.set.set_id != 0;
-  const KeySet a_set = has_components ? a_lookup.set : set_of(a);
-  const KeySet b_set = has_components ? b_lookup.set : set_of(b);
-  if (a_set.set_id != 0 && b_set.set_id != 0) {
-    ASSIGN_OR_RETURN(const std::vector<SetMember> a_members, LoadSet(a_, a_set));
-    ASSIGN_OR_RETURN(const std::vector<SetMember> b_members, LoadSet(b_, b_set));
-    differences = CompareMembers(a_members, b_members);
-  }
-  if (!has_components) {
-    cache.fallback = fmt::format(
-        "{}: components are not in the log; compared instead: {}torch._functorch.config",
-        b_lookup.layer,
-        a_set.set_id != 0 && b_set.set_id != 0 ? "the components of another lookup of the compile, "
-                                               : "");
-    if (a.functorch_config_payload != 0 && b.functorch_config_payload != 0) {
-      ASSIGN_OR_RETURN(const std::string a_text, Payload(a_, a.functorch_config_payload));
-      ASSIGN_OR_RETURN(const std::string b_text, Payload(b_, b.functorch_config_payload));
-      if (a_text != b_text) {
-        ComponentDifference difference = DescribeConfigChange(a_text, b_text);
-        differences.push_back(std::move(difference));
-      }
-    }
-  }
-  cache.causes =
-      FindCauses(std::move(differences), {a_facts_.torch_version, b_facts_.torch_version,
-                                          a_facts_.python_version, b_facts_.python_version});
-  return {};
-}
-
-Result<void> Differ::CompareLookups(const CompileFacts& a, const CompileFacts& b,
-                                    CompileChange& change) {
-  using Place = std::tuple<std::string, std::string, int>;
-  std::map<Place, std::pair<const FactLookup*, const FactLookup*>> places;
-  for (const bool is_a : {true, false}) {
-    std::map<std::pair<std::string, std::string>, int> count;
-    for (const FactLookup& lookup : is_a ? a.lookups : b.lookups) {
-      auto& sides =
-          places[{lookup.layer, lookup.direction, count[{lookup.layer, lookup.direction}]++}];
-      (is_a ? sides.first : sides.second) = &lookup;
-    }
-  }
-  for (const auto& [place, sides] : places) {
-    const auto& [old_one, new_one] = sides;
-    const bool has_both = old_one != nullptr && new_one != nullptr;
-    CacheChange cache;
-    cache.has_same_key = has_both && old_one->key == new_one->key;
-    if (has_both && cache.has_same_key && old_one->state == new_one->state &&
-        old_one->bypass_reason == new_one->bypass_reason)
-      continue;
-    const auto& [layer, direction, ordinal] = place;
-    cache.title = layer + (direction.empty() ? "" : " " + direction) +
-                  (ordinal > 0 ? fmt::format(" {}", ordinal + 1) : "");
-    if (old_one != nullptr) cache.a_state = old_one->state;
-    if (new_one != nullptr) cache.b_state = new_one->state;
-    if (has_both && !cache.has_same_key && !old_one->key.empty() && !new_one->key.empty()) {
-      RETURN_IF_ERROR(ExplainKeys(a, b, *old_one, *new_one, cache));
-    } else if (new_one != nullptr && new_one->state == "bypass") {
-      cache.causes.push_back({CauseKind::kBypass, Shorten(new_one->bypass_reason, 300), {}, {}});
-    } else if (new_one != nullptr && new_one->state == "guard_miss") {
-      cache.causes.push_back({CauseKind::kGuardMiss, Shorten(new_one->guard, 300), {}, {}});
-    } else if (new_one != nullptr && new_one->state == "remote_error") {
-      cache.causes.push_back(
-          {CauseKind::kRemoteError, Shorten(new_one->remote_error, 300), {}, {}});
-    }
-    change.caches.push_back(std::move(cache));
-  }
-  return {};
 }
 
 Result<void> Differ::CompareCodes(const CompileFacts& a, const CompileFacts& b,
@@ -299,16 +195,23 @@ Result<CompileChange> Differ::Compare(const CompileFacts& a, const CompileFacts&
   change.a_status = a.status;
   change.b_status = b.status;
   change.phases = ComparePhases(a.phases_us, b.phases_us);
-  change.new_recompiles = MultisetDifference(a.recompile_reasons, b.recompile_reasons);
-  change.vanished_recompiles = MultisetDifference(b.recompile_reasons, a.recompile_reasons);
-  change.new_graph_breaks = MultisetDifference(a.graph_breaks, b.graph_breaks);
-  change.vanished_graph_breaks = MultisetDifference(b.graph_breaks, a.graph_breaks);
-  change.new_guards = MultisetDifference(a.guards, b.guards);
-  change.vanished_guards = MultisetDifference(b.guards, a.guards);
-  change.new_kernels = MultisetDifference(a.kernels, b.kernels);
-  change.vanished_kernels = MultisetDifference(b.kernels, a.kernels);
+  change.new_recompiles = FactDifference(a.recompile_reasons, b.recompile_reasons);
+  change.vanished_recompiles = FactDifference(b.recompile_reasons, a.recompile_reasons);
+  CompareBreaks(a.graph_breaks, b.graph_breaks, change);
+  change.a_guard_count = static_cast<std::int64_t>(a.guards.size());
+  change.b_guard_count = static_cast<std::int64_t>(b.guards.size());
+  if (!a.guards.empty() && !b.guards.empty()) {
+    change.new_guards = FactDifference(a.guards, b.guards);
+    change.vanished_guards = FactDifference(b.guards, a.guards);
+  }
+  change.a_kernel_count = static_cast<std::int64_t>(a.kernels.size());
+  change.b_kernel_count = static_cast<std::int64_t>(b.kernels.size());
+  if (!a.kernels.empty() && !b.kernels.empty()) {
+    change.new_kernels = MultisetDifference(a.kernels, b.kernels);
+    change.vanished_kernels = MultisetDifference(b.kernels, a.kernels);
+  }
   RETURN_IF_ERROR(CompareDynamoGraphs(a, b, change));
-  RETURN_IF_ERROR(CompareLookups(a, b, change));
+  ASSIGN_OR_RETURN(change.caches, CompareLookups({a_, a_facts_, a}, {b_, b_facts_, b}));
   RETURN_IF_ERROR(CompareCodes(a, b, change));
   return change;
 }
@@ -321,28 +224,30 @@ Result<DiffAnswer> Differ::Run() {
   answer.b_torch_version = b_facts_.torch_version;
   answer.a_python_version = a_facts_.python_version;
   answer.b_python_version = b_facts_.python_version;
-  const auto sum = [](const ParticipantFacts& facts) {
-    std::map<std::string, std::int64_t> phases;
-    for (const CompileFacts& compile : facts.compiles) {
-      for (const auto& [phase, us] : compile.phases_us) phases[phase] += us;
-    }
-    return phases;
-  };
-  answer.phases = ComparePhases(sum(a_facts_), sum(b_facts_));
+  std::map<std::string, std::int64_t> a_sums, b_sums;
   std::vector<char> a_matched(a_facts_.compiles.size()), b_matched(b_facts_.compiles.size());
   for (const auto& [a, b] : Match()) {
     const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
     a_matched[i] = b_matched[j] = 1;
     ASSIGN_OR_RETURN(CompileChange change, Compare(a_facts_.compiles[i], b_facts_.compiles[j]));
+    if (change.IsFinished()) {
+      ++answer.finished_count;
+      for (const auto& [phase, us] : a_facts_.compiles[i].phases_us) a_sums[phase] += us;
+      for (const auto& [phase, us] : b_facts_.compiles[j].phases_us) b_sums[phase] += us;
+    }
     answer.compiles.push_back(std::move(change));
   }
+  answer.phases = ComparePhases(a_sums, b_sums);
   const auto unmatched = [](const ParticipantFacts& facts, const std::vector<char>& matched,
                             std::vector<UnmatchedCompile>& out) {
     for (std::size_t i = 0; i < matched.size(); ++i) {
       const CompileFacts& compile = facts.compiles[i];
-      if (matched[i] == 0)
-        out.push_back({compile.label, compile.function, compile.status, compile.recompile_reasons,
-                       compile.phases_us.at("total")});
+      if (matched[i] != 0) continue;
+      UnmatchedCompile one{
+          compile.label, compile.function, compile.status, {}, compile.phases_us.at("total")};
+      for (const FactText& reason : compile.recompile_reasons)
+        one.recompile_reasons.push_back(reason.text);
+      out.push_back(std::move(one));
     }
   };
   unmatched(a_facts_, a_matched, answer.only_a);
@@ -361,15 +266,21 @@ Result<RankIndex> FindRank(const Job& job, const std::optional<std::string>& ran
 
 }  // namespace
 
+bool CompileChange::IsFinished() const {
+  return IsFinishedStatus(a_status) && IsFinishedStatus(b_status);
+}
+
 bool CompileChange::IsEqual() const {
   return has_same_graph && a_status == b_status && new_recompiles.empty() &&
          vanished_recompiles.empty() && new_graph_breaks.empty() && vanished_graph_breaks.empty() &&
-         new_guards.empty() && vanished_guards.empty() && new_kernels.empty() &&
-         vanished_kernels.empty() && caches.empty() && codes.empty();
+         changed_graph_breaks.empty() && (a_guard_count == 0) == (b_guard_count == 0) &&
+         (a_kernel_count == 0) == (b_kernel_count == 0) && new_guards.empty() &&
+         vanished_guards.empty() && new_kernels.empty() && vanished_kernels.empty() &&
+         caches.empty() && codes.empty();
 }
 
 bool DiffAnswer::IsEqual() const {
-  // A version that a log does not tell is no difference.
+  // A version that is not in a log is no difference.
   const auto is_same = [](const std::string& a, const std::string& b) {
     return a.empty() || b.empty() || a == b;
   };

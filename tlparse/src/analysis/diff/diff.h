@@ -38,10 +38,15 @@ struct CompileChange {
   std::string a_label, b_label, function;
   std::string a_status, b_status;
   bool has_same_graph = true;
-  std::string graph_difference;  // first differing node
+  std::string
+      graph_difference;     // first differing node; empty: the operations are equal, the texts not
+  bool IsFinished() const;  // on both sides
   std::vector<PhaseChange> phases;
   std::vector<std::string> new_recompiles, vanished_recompiles;
   std::vector<std::string> new_graph_breaks, vanished_graph_breaks;
+  std::vector<std::string> changed_graph_breaks;  // in the same place, with another cause
+  // What one side has none of (its compile ended before it was logged) is counted, not listed.
+  std::int64_t a_guard_count = 0, b_guard_count = 0, a_kernel_count = 0, b_kernel_count = 0;
   std::vector<std::string> new_guards, vanished_guards;
   std::vector<std::string> new_kernels, vanished_kernels;
   std::vector<CacheChange> caches;  // lookups whose state or key differs
@@ -59,11 +64,14 @@ struct DiffAnswer {
   std::string a_title, b_title;
   std::string a_rank, b_rank;  // "3"; of a run with one log its name
   std::string a_torch_version, b_torch_version, a_python_version, b_python_version;
-  std::vector<PhaseChange> phases;  // sums over all compiles
+  // Sums over the compiles that both sides finished.
+  std::vector<PhaseChange> phases;
+  std::int64_t finished_count = 0;  // of those compiles
   std::vector<CompileChange> compiles;
   std::vector<UnmatchedCompile> only_a, only_b;
   std::optional<MeasuredDifference> measured;  // nothing: not both sides have a profile
   bool IsEqual() const;                        // in everything but times
+  bool HasOtherTorch() const { return a_torch_version != b_torch_version; }
 };
 
 struct DiffSide {

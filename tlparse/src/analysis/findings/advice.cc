@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/guard_text.h"
 #include "base/ascii.h"
 
 namespace tlparse {
@@ -107,6 +108,7 @@ std::string HintOf(std::string_view reason) {
     // Hints that give nothing to do.
     if (line.starts_with("Please report an issue") ||
         line.starts_with("This graph break is fundamental") ||
+        line.starts_with("If it is a Python builtin, please file an issue") ||
         line.starts_with("It may be possible to write Dynamo tracing rules") ||
         line.starts_with("Dynamo has detected that tracing the code will result in an error"))
       return true;
@@ -234,7 +236,7 @@ std::string WholePath(std::string_view path, std::string_view whole) {
 }
 
 RecompileReason ParseRecompileReason(std::string_view guard, std::string_view reason,
-                                     std::int64_t line) {
+                                     std::string_view file, std::int64_t line) {
   RecompileReason result;
   result.guard = Trimmed(guard);
   const std::string_view text = reason.substr(0, reason.find("\nUser stack trace"));
@@ -246,6 +248,7 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
     if (hint.find(' ') != hint.rfind(' ')) result.hint = Trimmed(hint);
   }
   result.code = CodeInLine(reason, line);
+  result.text = ReadableGuard(result.guard, result.code, file, line);
   const std::string_view check = result.guard;
   if (check.starts_with("tensor '")) {
     ParseTensorMismatch(check, result);
@@ -263,6 +266,11 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
     result.subject = "type of " + std::string(subject);
     const std::string_view type = Between(check, "type=<class '", "'>");
     result.value = type;
+  }
+  // What only generated code has a name for is named by its line.
+  if (result.subject.empty() || (HasGeneratedNames(result.subject) && !result.code.empty())) {
+    result.subject = result.text;
+    result.value.clear();
   }
   return result;
 }

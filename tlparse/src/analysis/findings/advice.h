@@ -39,16 +39,17 @@ bool IsSilentRecompileLimit(std::string_view type);
 // The parts of a recompile reason: "0/1: n == 1   # return x + n  # s.py:63 in f (HINT: …)".
 struct RecompileReason {
   std::string guard;    // "n == 1"
+  std::string text;     // the guard as it is shown (ReadableGuard)
   std::string code;     // "return x + n"
   std::string hint;     // without "HINT:"
   std::string subject;  // what was compared: "n", "size of x at index 0", "dtype of x"
   std::string value;    // the value it had when compiled: "1", "Float"
   std::string actual;   // the value that failed the guard, if in the message
 };
-// `line`: where the guard came from, 0 if unknown. A reason may name several origins; the code is
+// `file`, `line`: where the guard came from; empty, 0: unknown. A reason may name several origins; the code is
 // that of the origin in this line, empty if the reason has none for it.
 RecompileReason ParseRecompileReason(std::string_view guard, std::string_view reason,
-                                     std::int64_t line);
+                                     std::string_view file, std::int64_t line);
 
 // The path of a guard's origin, which PyTorch may have cut at the left by a number of characters:
 // `whole` where it is the same file, else "…/" and the directories that are whole.

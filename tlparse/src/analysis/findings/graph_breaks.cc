@@ -143,7 +143,10 @@ void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlac
   // A call in a library is not the user's to leave out; an option is.
   finding.suggestion = is_in_library ? OptionHintOf(reason) : HintOf(reason);
   if (const std::string link = LinkOf(reason); !link.empty())
-    finding.suggestion += (finding.suggestion.empty() ? "see " : "; see ") + link;
+    finding.suggestion += (finding.suggestion.empty()          ? "see "
+                           : finding.suggestion.ends_with('.') ? " See "
+                                                               : "; see ") +
+                          link;
   if (!is_in_library) {
     if (finding.place) finding.place->code = site.code;
     return;

@@ -9,6 +9,7 @@
 #include "analysis/findings/advice.h"
 #include "analysis/findings/context.h"
 #include "analysis/ranks/cause.h"
+#include "analysis/recompile_reasons.h"
 #include "artifacts/common/text/python_traceback.h"
 
 namespace tlparse {
@@ -18,11 +19,7 @@ namespace {
 struct Recompile {
   std::string label;
   bool is_refused = false;  // by the limit
-  struct Entry {
-    std::string label;  // of the earlier compile; empty: unknown
-    RecompileReason reason;
-  };
-  std::vector<Entry> entries;
+  std::vector<FailedEntry> entries;
 };
 
 // The recompiles of one function.
@@ -64,27 +61,14 @@ Function& Of(const FindingContext& context, const JobCompile& compile, Functions
 
 Result<void> LoadEntries(FindingContext& context, const std::set<std::int64_t>& refused,
                          Function& function) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "SELECT p.text, g.text, r.text, f.text, m.user_line FROM recompile_row m LEFT JOIN "
-          "text_row p ON p.id = m.prior_label_id LEFT JOIN text_row g ON g.id = m.guard_id LEFT "
-          "JOIN text_row r ON r.id = m.reason_id LEFT JOIN text_row f ON f.id = m.user_file_id "
-          "WHERE m.compile_id = ? ORDER BY m.record_id, m.ordinal"));
   for (const std::int64_t id : function.shown_ids) {
     Recompile& one = function.recompiles.emplace_back();
     one.label = context.job.string(context.job.FindCompile(id)->label_id);
     one.is_refused = refused.contains(id);
-    rows.Bind(1, id);
-    while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-      if (!has_row) break;
-      one.entries.push_back({std::string(rows.Text(0)),
-                             ParseRecompileReason(rows.Text(1), rows.Text(2), rows.Int(4))});
-      if (one.entries.size() == 1 && function.place.file.empty() && !rows.IsNull(3))
-        function.place = {std::string(rows.Text(3)), rows.Int(4), one.entries.back().reason.code};
-    }
-    rows.Reset();
+    ASSIGN_OR_RETURN(one.entries, LoadFailedEntries(context.database, id));
+    if (one.entries.empty() || !function.place.file.empty()) continue;
+    const FailedEntry& newest = one.entries.front();
+    if (!newest.file.empty()) function.place = {newest.file, newest.line, newest.reason.code};
   }
   return {};
 }
@@ -147,10 +131,6 @@ Result<std::set<std::int64_t>> LoadLimits(FindingContext& context, Functions& fu
   }
 }
 
-const std::string& SubjectOf(const RecompileReason& reason) {
-  return reason.subject.empty() ? reason.guard : reason.subject;
-}
-
 // What the guards compared, with its values, and how many recompiles it had a part in.
 struct Subject {
   std::string name;
@@ -168,8 +148,8 @@ struct Subject {
 std::string Varied(const std::vector<Recompile>& recompiles) {
   std::vector<Subject> subjects;
   for (std::size_t i = 0; i < recompiles.size(); ++i) {
-    for (const Recompile::Entry& entry : recompiles[i].entries) {
-      const std::string& name = SubjectOf(entry.reason);
+    for (const FailedEntry& entry : recompiles[i].entries) {
+      const std::string& name = entry.reason.subject;
       auto found = std::find_if(subjects.begin(), subjects.end(),
                                 [&](const Subject& one) { return one.name == name; });
       if (found == subjects.end()) found = subjects.insert(subjects.end(), {name, {}, 0, SIZE_MAX});
@@ -208,7 +188,7 @@ std::string AdviceFor(const std::vector<Recompile>& recompiles) {
   for (const Recompile& one : recompiles) {
     if (one.entries.empty()) continue;
     const RecompileReason& reason = one.entries.front().reason;
-    const auto [found, is_new] = known.try_emplace(SubjectOf(reason));
+    const auto [found, is_new] = known.try_emplace(reason.subject);
     if (is_new) order.push_back(found->first);
     if (found->second.text.empty()) found->second.text = AdviceForRecompiles(reason);
     ++found->second.all;
@@ -235,12 +215,12 @@ std::string FailedGuards(const std::vector<Recompile>& recompiles) {
   for (const Recompile& one : recompiles) {
     std::vector<std::pair<std::string, std::string>> guards;  // guard, labels
     std::set<std::string> subjects;
-    for (const Recompile::Entry& entry : one.entries) {
-      const std::string guard = Shorten(entry.reason.guard, 160);
+    for (const FailedEntry& entry : one.entries) {
+      const std::string guard = Shorten(entry.reason.text, 160);
       auto found = std::find_if(guards.begin(), guards.end(),
                                 [&](const auto& known) { return known.first == guard; });
       if (found == guards.end()) {
-        if (!subjects.insert(SubjectOf(entry.reason)).second) continue;
+        if (!subjects.insert(entry.reason.subject).second) continue;
         found = guards.insert(guards.end(), {guard, {}});
       }
       if (!entry.label.empty()) found->second += (found->second.empty() ? "" : ",") + entry.label;

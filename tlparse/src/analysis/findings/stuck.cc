@@ -100,14 +100,14 @@ void Describe(FindingContext& context, const std::vector<Case>& group, bool by_o
   finding.compiles = {context.job.string(first.compile->label_id)};
   finding.since_us = first.status->last_record_us;
   const std::string& phase = first.status->phase;
-  const std::string place = context.Title(*first.compile) + (phase.empty() ? "" : ", in " + phase);
   finding.cause = "no end of " + (phase.empty() ? std::string("the compile") : phase);
   const char* has = who.size() == 1 ? "has" : "have";
   const std::string subject = context.HasRanks() ? context.Who(who) : "The log's process";
   if (by_others) {
     finding.title =
-        fmt::format("{} {} been inside {} for {}; {} finished {} in {} at most", subject, has,
-                    place, SecondsText(least_us), context.WhoInside(first.finished),
+        fmt::format("{} {} been inside {} for {}{}; {} finished {} in {} at most", subject, has,
+                    context.Title(*first.compile), SecondsText(least_us),
+                    phase.empty() ? "" : ", last in " + phase, context.WhoInside(first.finished),
                     IsBackward(context, *first.compile) ? "that backward" : "that compile",
                     SecondsText(longest_us));
   } else {

@@ -172,9 +172,18 @@ std::string BuildText(const std::vector<ComponentDifference>& differences,
                       const CauseContext& context, bool is_python) {
   std::string text = Versions("torch", context.a_torch_version, context.b_torch_version);
   const std::string python = Versions("Python", context.a_python_version, context.b_python_version);
+  // PyTorch 2.6 does not log them: that the builds differ is known from the hashes.
+  const auto unknown = [](std::string_view what, const std::string& a, const std::string& b) {
+    return a.empty() == b.empty()
+               ? std::string()
+               : fmt::format("{} {} → {}", what, a.empty() ? "(not in the log)" : a,
+                             b.empty() ? "(not in the log)" : b);
+  };
+  if (text.empty()) text = unknown("torch", context.a_torch_version, context.b_torch_version);
   if (!python.empty()) text += (text.empty() ? "" : ", ") + python;
   for (const ComponentDifference& difference : differences) {
-    if (!difference.name.starts_with("system_info")) continue;
+    const bool is_equal_text = difference.a_value == difference.b_value;
+    if (!difference.name.starts_with("system_info") || (is_equal_text && !text.empty())) continue;
     text += (text.empty() ? "" : ", ") + difference.name + ' ' + DescribeChange(difference);
   }
   if (!text.empty()) return text;
@@ -203,6 +212,7 @@ std::string CauseText(CauseKind kind, const std::vector<ComponentDifference>& di
 std::string_view Name(CauseKind kind) { return kKinds[static_cast<std::size_t>(kind)].name; }
 std::string_view Title(CauseKind kind) { return kKinds[static_cast<std::size_t>(kind)].title; }
 bool IsNote(CauseKind kind) { return kind >= CauseKind::kDevice; }
+bool IsExpected(CauseKind kind) { return IsNote(kind) || kind == CauseKind::kProcessGroup; }
 
 std::string Shorten(std::string_view value, std::size_t size) {
   std::string text;
@@ -222,7 +232,7 @@ std::string DescribeChange(const ComponentDifference& difference) {
     return fmt::format("not on this side ({})", Shorten(*difference.a_value, 60));
   const std::string& a = *difference.a_value;
   const std::string& b = *difference.b_value;
-  if (a == b) return fmt::format("{} (equal text)", Shorten(a, 60));
+  if (a == b) return fmt::format("{} (the texts are equal, the hashes differ)", Shorten(a, 60));
   if (const auto old_fields = Fields(a), new_fields = Fields(b);
       !old_fields.empty() && !new_fields.empty()) {
     std::string text, by_design;

@@ -37,6 +37,8 @@ std::string_view Name(CauseKind kind);   // "build", "config", … in JSON and S
 std::string_view Title(CauseKind kind);  // "another build", …
 // Notes neither set ranks apart nor fail a check.
 bool IsNote(CauseKind kind);
+// Notes, and names of process groups: healthy ranks differ in them.
+bool IsExpected(CauseKind kind);
 
 // A component whose hash differs, or that one side lacks. Side a is the one that is compared with
 // (the majority, the earlier run).

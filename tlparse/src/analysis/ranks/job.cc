@@ -31,12 +31,21 @@ Result<Job> Job::Load(Database& database, std::string_view run_name,
   ASSIGN_OR_RETURN(job.run_name_, database.QueryText(fmt::format(
                                       "SELECT name FROM run WHERE id = {}", job.run_id_)));
   ASSIGN_OR_RETURN(job.launch_, FindLaunch(database, job.run_id_, launch));
+  ASSIGN_OR_RETURN(job.launch_count_,
+                   database.QueryInt(fmt::format(
+                       "SELECT max(1, count(*)) FROM launch WHERE run_id = {}", job.run_id_)));
   RETURN_IF_ERROR(job.TakeParticipants(database));
   RETURN_IF_ERROR(job.LoadCompiles(database));
   RETURN_IF_ERROR(job.LoadGraphs(database));
   job.FindSequenceClasses();
   job.AlignAll();
   return job;
+}
+
+std::string Job::Title() const {
+  return launch_count_ > 1
+             ? fmt::format("run {}, launch {} of {}", run_name_, launch_, launch_count_)
+             : "run " + run_name_;
 }
 
 Result<Job> Job::LoadWithoutLogs(Database& database, std::string_view run_name) {
@@ -148,6 +157,14 @@ const JobCompile* Job::FindCompile(std::int64_t compile_id) const {
 RankIndex Job::ParticipantOfProcess(std::int64_t process_id) const {
   const auto found = participant_of_process_.find(process_id);
   return found == participant_of_process_.end() ? -1 : found->second;
+}
+
+std::string Job::NameRanks(const std::vector<RankIndex>& participants) const {
+  const bool has_rank = std::any_of(participants.begin(), participants.end(), [&](RankIndex one) {
+    return participants_[static_cast<std::size_t>(one)].rank.has_value();
+  });
+  const char* what = !has_rank ? "" : participants.size() == 1 ? "rank " : "ranks ";
+  return what + FormatRanks(participants);
 }
 
 std::string Job::FormatRanks(const std::vector<RankIndex>& participants) const {

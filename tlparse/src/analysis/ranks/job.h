@@ -73,7 +73,10 @@ class Job {
 
   std::int64_t run_id() const { return run_id_; }
   const std::string& run_name() const { return run_name_; }
-  std::int64_t launch() const { return launch_; }  // ordinal
+  std::int64_t launch() const { return launch_; }              // ordinal
+  std::int64_t launch_count() const { return launch_count_; }  // of the run
+  // "run X, launch 2 of 3"; of a run with one launch "run X".
+  std::string Title() const;
   // Those whose log has records (all, if no log has any).
   const std::vector<JobParticipant>& participants() const { return participants_; }
   // Ranks of this launch whose log has no record, ascending.
@@ -103,6 +106,8 @@ class Job {
 
   // "0-3,6" for participants with ranks, names for others; in order, joined by commas.
   std::string FormatRanks(const std::vector<RankIndex>& participants) const;
+  // The same after "rank" or "ranks", if one of them has a rank: "rank 2", "ranks 0-3,6".
+  std::string NameRanks(const std::vector<RankIndex>& participants) const;
   // Whether there are several participants: a single one has none to differ from.
   bool HasSeveral() const { return participants_.size() > 1; }
 
@@ -119,6 +124,7 @@ class Job {
   std::int64_t run_id_ = 0;
   std::string run_name_;
   std::int64_t launch_ = 1;
+  std::int64_t launch_count_ = 1;
   std::vector<JobParticipant> participants_;
   std::vector<std::int64_t> ranks_without_records_;
   std::vector<JobCompile> compiles_;

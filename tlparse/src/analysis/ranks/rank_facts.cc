@@ -159,6 +159,11 @@ Hash128 RankFacts::Signature(RankIndex rank) const {
     hash.Add(compile.function_id);
   }
   for (const Code& code : codes_[static_cast<std::size_t>(rank)]) {
+    // How far a compile came that did not end well is no difference of its own.
+    const std::int32_t slot =
+        graphs_->graph_slots()[static_cast<std::size_t>(code.graph_slot)].slot;
+    const std::int32_t index = job_->CompileOf(rank, slot);
+    if (index >= 0 && IsOutcome(job_->compiles()[static_cast<std::size_t>(index)])) continue;
     hash.Add(code.graph_slot);
     hash.Add(code.content_id);
   }
@@ -368,6 +373,8 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
     if (excess > most)
       most = excess, result.reason = fmt::format("{:.2f} s more in {}", excess / 1e6, kPhases[i]);
   }
+  if (const double rest_s = most / 1e6 - result.compile_excess_s; rest_s >= 0.01)
+    result.reason += fmt::format(", {:.2f} s less in the rest", rest_s);
   if (result.reason.empty() && !own_phases.empty())
     result.reason =
         "more in Dynamo; neither Inductor, backward, restarts nor garbage collection took longer";

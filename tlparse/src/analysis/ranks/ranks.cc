@@ -30,6 +30,8 @@ class RankClassifier {
   std::vector<std::set<std::int64_t>> FindingsOfRanks() const;
   void Classify();
   Result<void> Describe(RankClass& one);
+  Result<void> DescribeAll();
+  Result<void> TryLargestClass();
   void DescribeBuild(RankClass& one) const;
   void DescribeFindings(RankClass& one) const;
   void DescribeCollectives(RankClass& one) const;
@@ -224,13 +226,53 @@ Result<void> RankClassifier::Describe(RankClass& one) {
   return {};
 }
 
+// Classes that differ from the first in names of process groups only, which is expected, join it.
+Result<void> RankClassifier::DescribeAll() {
+  for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
+    answer_.classes[i].aspects.clear();
+    RETURN_IF_ERROR(Describe(answer_.classes[i]));
+  }
+  std::vector<RankIndex>& ranks = answer_.classes.front().ranks;
+  std::erase_if(answer_.classes, [&](const RankClass& one) {
+    const bool is_expected =
+        !one.aspects.empty() &&
+        std::all_of(one.aspects.begin(), one.aspects.end(), [](const RankAspect& aspect) {
+          return aspect.cause == CauseKind::kProcessGroup;
+        });
+    if (is_expected) ranks.insert(ranks.end(), one.ranks.begin(), one.ranks.end());
+    return is_expected;
+  });
+  std::sort(ranks.begin(), ranks.end());
+  answer_.has_majority = 2 * ranks.size() > job_.participants().size();
+  return {};
+}
+
+// Where no class is a majority, the largest one may be with those that join it.
+Result<void> RankClassifier::TryLargestClass() {
+  const auto largest = std::max_element(
+      answer_.classes.begin(), answer_.classes.end(),
+      [](const RankClass& a, const RankClass& b) { return a.ranks.size() < b.ranks.size(); });
+  if (answer_.has_majority || largest == answer_.classes.begin()) return {};
+  const std::vector<RankClass> before = answer_.classes;
+  std::iter_swap(answer_.classes.begin(), largest);
+  answer_.classes.front().aspects.clear();
+  RETURN_IF_ERROR(DescribeAll());
+  if (!answer_.has_majority) {
+    answer_.classes = before;
+    return {};
+  }
+  OrderByReference(answer_.classes);
+  return {};
+}
+
 Result<void> RankClassifier::Run() {
   Classify();
-  for (std::size_t i = 0; i < answer_.classes.size(); ++i) {
-    RankClass& one = answer_.classes[i];
-    one.median_compile_s = facts_.MedianCompileSeconds(one.ranks);
-    if (i > 0) RETURN_IF_ERROR(Describe(one));
+  if (!answer_.classes.empty()) {
+    RETURN_IF_ERROR(DescribeAll());
+    RETURN_IF_ERROR(TryLargestClass());
   }
+  for (RankClass& one : answer_.classes)
+    one.median_compile_s = facts_.MedianCompileSeconds(one.ranks);
   ASSIGN_OR_RETURN(answer_.slowest, facts_.FindSlowest(database_, answer_.cache));
   return {};
 }
@@ -266,13 +308,15 @@ void AddNotes(RanksAnswer& answer) {
   const Job& job = answer.job();
   for (const CacheFinding& finding : answer.cache.findings) {
     if (!IsNote(finding.cause.kind)) continue;
-    answer.notes.push_back(fmt::format("cache, {}: {}: {} ({} lookups in {} compiles)",
-                                       job.FormatRanks(finding.ranks), Title(finding.cause.kind),
-                                       finding.cause.text, finding.lookup_slots.size(),
-                                       finding.compile_slots.size()));
+    const std::size_t lookups = finding.lookup_slots.size(),
+                      compiles = finding.compile_slots.size();
+    answer.notes.push_back(fmt::format("cache, {}: {}: {} ({} lookup{} in {} compile{})",
+                                       job.NameRanks(finding.ranks), Title(finding.cause.kind),
+                                       finding.cause.text, lookups, lookups == 1 ? "" : "s",
+                                       compiles, compiles == 1 ? "" : "s"));
   }
   for (const CollectiveClass& one : answer.collectives.classes) {
-    for (const std::string& note : one.notes) answer.notes.push_back("collectives: " + note);
+    for (const std::string& note : one.notes) answer.notes.push_back("collectives, " + note);
   }
 }
 

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""What is said of the collectives that ranks issued: findings of recorded jobs (healthy, another op, a late rank) and of planted dumps."""
+
+import glob
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from recorder import RUNS, TLPARSE, RecorderTest  # noqa: E402
+
+
+class Findings(RecorderTest):
+    def test_a_healthy_job_has_none(self):
+        for pattern in ("fr_trace_rank_?", "fr_trace_rank_?.json", "fr_trace_rank_*"):
+            issued = self.issued(self.ingest(self.part("fr_healthy", pattern), name=f"h{len(pattern)}.db"))
+            self.assertEqual([], issued["findings"])
+            self.assertEqual(["0", "1", "2", "3"], [group["name"] for group in issued["groups"]])
+            # Ranks of another group have another group name in their graph: expected.
+            done = subprocess.run([TLPARSE, "findings", self.path_of_last, "--json"], capture_output=True, text=True, check=True)
+            self.assertEqual([], [f["title"] for f in json.loads(done.stdout)["findings"]])
+            done = subprocess.run([TLPARSE, "ranks", self.path_of_last, "--json"], capture_output=True, text=True, check=True)
+            self.assertEqual(["0-3"], [one["ranks"]["ranks"] for one in json.loads(done.stdout)["classes"]])
+            self.assertIn("cache keys differ in expected ways only", self.text("cache", self.path_of_last))
+
+    def test_another_op(self):
+        issued = self.issued(self.ingest(self.part("fr_wrong_op", "fr_hang_trace_rank_?")))
+        self.assertEqual(1, len(issued["findings"]), issued["findings"])
+        finding = issued["findings"][0]
+        self.assertEqual(("collective_divergence", "error", "2", "1", 3, "1/0"), tuple(
+            finding[k] for k in ("kind", "severity")) + (finding["ranks"]["ranks"], finding["group"], finding["sequence_number"], finding["graph"]))
+        self.assertTrue(finding["file"].endswith("/fr_job.py"))
+        self.assertEqual(44, finding["line"])
+        self.assertEqual("Rank 2 issued all_gather where ranks 0,1,3 issued all_reduce: #3 of group dp (1)", finding["title"])
+        done = subprocess.run([TLPARSE, "findings", self.path_of_last, "--json"], capture_output=True, text=True, check=False)
+        reported = json.loads(done.stdout)["findings"][0]
+        self.assertEqual(("collective_divergence", [2], ["1/0"], 44), (reported["kind"], reported["ranks"], reported["compiles"], reported["place"]["line"]))
+        # Ranks 0,1 and rank 3 call another group by another name: they agree all the same, and are the majority.
+        self.assertEqual(["Rank 2 schedules other collectives than the others: type in 1/0 second [inference]: all_reduce_ [8, 16] float32 ('max') group 1 → "
+                          "all_gather_into_tensor [8, 16] float32 (4) group 1; 2 mismatches in all"], [one["title"] for one in reported["evidence"]])
+        self.assertNotIn("majority", reported["detail"])
+
+    def test_nobody_has_waited_for_what_has_not_ended(self):
+        database = self.ingest(self.part("fr_wrong_op", "fr_hang_trace_rank_?"))
+        group, = [group for group in self.issued(database)["groups"] if group["name"] == "1"]
+        self.assertEqual([(1, False), (2, False), (3, True)], [(one["sequence_number"], one["wait_us"] is None) for one in group["collectives"]])
+        text = self.text("collectives", database)
+        self.assertRegex(text, r"in it 0-3 +not ended")
+        self.assertIn("ranks 0,1,3: 4 collectives, 4 waits (the majority)", text)
+
+    def test_a_late_rank_while_the_others_wait(self):
+        for logs in (True, False):
+            issued = self.issued(self.ingest(self.part("fr_late", "fr_hang_trace_rank_?", logs), name=f"late{logs}.db"))
+            self.assertEqual(1, len(issued["findings"]), issued["findings"])
+            finding = issued["findings"][0]
+            self.assertEqual(("collective_not_reached", "error", "3", "1", 3), (finding["kind"], finding["severity"], finding["ranks"]["ranks"],
+                                                                              finding["group"], finding["sequence_number"]))
+            self.assertEqual(("fr_job.py", 46), (os.path.basename(finding["file"]), finding["line"]))
+            self.assertEqual("1/0" if logs else None, finding["graph"])
+            self.assertTrue(finding["title"].startswith("Rank 3 had not reached all_reduce #3 "), finding["title"])
+            if logs:
+                self.assertIn("began to compile second (1/0)", finding["cause"])
+
+    def test_a_late_rank_after_the_timeout(self):
+        issued = self.issued(self.ingest(self.part("fr_late", "fr_trace_rank_?")))
+        self.assertEqual(["collective_not_reached"], [finding["kind"] for finding in issued["findings"]])
+        self.assertEqual(("3", "1", 3, "1/0"), (issued["findings"][0]["ranks"]["ranks"], issued["findings"][0]["group"],
+                                                issued["findings"][0]["sequence_number"], issued["findings"][0]["graph"]))
+        begun = {rank: start for rank, start in self.rows(self.path_of_last, "SELECT rank, start_time_us FROM compile WHERE label = '1/0'")}
+        late = (begun[3] - max(begun[rank] for rank in range(3))) / 1e6
+        self.assertGreater(late, 40)
+        cause = f"rank 3 began to compile second (1/0) {late:.1f} s after ranks 0-2"
+        self.assertEqual(cause, issued["findings"][0]["cause"])
+        self.assertTrue(issued["findings"][0]["title"].endswith(" beyond the timeout of 25 s: " + cause), issued["findings"][0]["title"])
+
+    def test_waits_name_the_last_rank(self):
+        database = self.ingest(self.part("fr_late", "fr_trace_rank_?"))
+        rows = self.rows(database, "SELECT rank, wait_us, last_rank, rank_count FROM collective_wait WHERE group_name = '1' AND sequence_number = 3 ORDER BY rank")
+        self.assertEqual([3] * 4, [row[2] for row in rows])
+        created = {}
+        for rank in range(4):
+            with open(os.path.join(RUNS, "fr_late", f"fr_trace_rank_{rank}"), "rb") as file:
+                created[rank] = next(e["time_created_ns"] for e in pickle.load(file)["entries"]
+                                     if e["process_group"][0] == "1" and e["collective_seq_id"] == 3)
+        for rank, wait_us, _, count in rows:
+            self.assertEqual(4, count)
+            # Rank 3 came after the timeout of 25 s: the others waited no longer.
+            self.assertAlmostEqual(min((max(created.values()) - created[rank]) / 1e3, 25e6), wait_us, delta=1)
+        self.assertEqual([[0, 1], [1, 1], [2, 1], [3, 0]], self.rows(database, "SELECT rank, is_timed_out FROM collective_wait WHERE group_name = "
+                                                                     "'1' AND sequence_number = 3 ORDER BY rank"))
+        group, = [group for group in self.issued(database)["groups"] if group["name"] == "1"]
+        self.assertEqual([(3, True, 25e6)], [(one["sequence_number"], one["is_timed_out"], one["wait_us"]) for one in group["collectives"]
+                                             if one["is_timed_out"]])
+        # Gloo retires failed calls too: neither the timed out one nor what followed is called done.
+        states = {one["sequence_number"]: tuple(one[state]["ranks"] for state in ("done", "timed_out", "ended")) for one in group["collectives"]}
+        self.assertEqual({1: ("0-3", "", ""), 2: ("0-3", "", ""), 3: ("", "0-2", "3"), 4: ("", "", "0-3")}, states)
+        text = self.text("collectives", database)
+        self.assertIn("TIMED OUT 0-2, ended 3", text)
+        self.assertIn("ended: the dump does not show whether a call in or after one that timed out", text)
+
+    def planted(self, change, ranks=4):
+        """Dumps made from the healthy ones by `change(rank, dump)`: planted."""
+        folder = os.path.join(self.scratch, "planted" + str(len(os.listdir(self.scratch))))
+        os.mkdir(folder)
+        for rank in range(ranks):
+            with open(os.path.join(RUNS, "fr_healthy", f"fr_trace_rank_{rank}"), "rb") as file:
+                dump = pickle.load(file)
+            change(rank, dump)
+            with open(os.path.join(folder, f"comm_lib_trace_rank_{rank}"), "wb") as file:
+                pickle.dump(dump, file, protocol=2)
+        for path in glob.glob(os.path.join(RUNS, "fr_healthy", "*.log.zst")):
+            shutil.copy(path, folder)
+        return self.issued(self.ingest(folder, name=os.path.basename(folder) + ".db"))
+
+    def test_a_rank_that_leaves_one_out_pairs_silently(self):
+        def skip(rank, dump):
+            if rank != 1:
+                return
+            kept, seen = [], 0
+            for entry in dump["entries"]:
+                if entry["process_group"][0] == "1":
+                    seen += 1
+                    if seen <= 2:
+                        continue
+                    entry["collective_seq_id"] -= 2
+                kept.append(entry)
+            dump["entries"] = kept
+        finding = self.planted(skip)["findings"][0]
+        self.assertEqual(("collective_divergence", "error", "1", "1", 1), (finding["kind"], finding["severity"], finding["ranks"]["ranks"],
+                                                                          finding["group"], finding["sequence_number"]))
+        self.assertIn("silently", finding["title"])
+        self.assertIn("'max' from graph 1/0", finding["detail"])
+        self.assertIn("'sum' from graph 0/0", finding["detail"])
+
+    def test_lines_that_differ_by_rank_are_no_finding(self):
+        def branch(rank, dump):
+            for entry in dump["entries"]:
+                if entry["profiling_name"] == "gloo:broadcast" and rank == 0:
+                    for frame in entry["frames"]:
+                        frame["line"] += 7
+        self.assertEqual([], self.planted(branch)["findings"])
+
+    def nccl(self, dump, completed):
+        dump["pg_config"] = {"1": {"name": "1", "desc": "dp", "ranks": "[0, 1, 2, 3]"}}
+        for entry in dump["entries"]:
+            entry["profiling_name"] = entry["profiling_name"].replace("gloo:", "nccl:")
+            entry.update(state="completed" if completed else "started", retired=completed,
+                         time_discovered_completed_ns=entry["time_created_ns"] + 900_000 if completed else None)
+
+    def test_a_member_that_issued_nothing_on_the_group(self):
+        def nothing(rank, dump):
+            self.nccl(dump, True)
+            first = [e for e in dump["entries"] if e["process_group"][0] == "1"][:1]
+            dump["entries"] = [e for e in dump["entries"] if e["process_group"][0] == "0"] + (first if rank != 3 else [])
+            for entry in first:
+                entry.update(state="started", retired=False, time_discovered_completed_ns=None)
+        finding, = self.planted(nothing)["findings"]
+        self.assertEqual(("collective_not_reached", "3", "1", 1), (finding["kind"], finding["ranks"]["ranks"], finding["group"],
+                                                                  finding["sequence_number"]))
+        self.assertIn("Rank 3 had issued nothing on group dp (1)", finding["title"])
+        self.assertIn("ranks 0-2 wait", finding["title"])
+
+    def test_the_order_across_groups(self):
+        def swap(rank, dump):
+            self.nccl(dump, True)
+            times = sorted(e["time_created_ns"] for e in dump["entries"])
+            mine = [next(e for e in dump["entries"] if e["process_group"][0] == name) for name in ("1", "3" if rank > 1 else "2")]
+            dump["entries"] = mine if rank != 3 else mine[::-1]
+            for number, entry in enumerate(dump["entries"]):
+                entry.update(time_created_ns=times[number], record_id=number, thread_id="1")
+        finding, = self.planted(swap)["findings"]
+        self.assertEqual(("collective_divergence", "warning", "2,3"), (finding["kind"], finding["severity"], finding["ranks"]["ranks"]))
+        self.assertIn("the other way round", finding["title"])
+        self.assertIn("With NCCL", finding["detail"])
+
+    def test_dumps_without_logs_have_findings(self):
+        database = self.ingest(self.part("fr_late", "fr_trace_rank_?", logs=False))
+        done = subprocess.run([TLPARSE, "findings", database, "--json"], capture_output=True, text=True, check=False)
+        self.assertEqual(0, done.returncode, done.stderr)
+        finding, = json.loads(done.stdout)["findings"]
+        self.assertEqual(("collective_not_reached", [3]), (finding["kind"], finding["ranks"]))
+        self.assertEqual([[0]], self.rows(database, "SELECT count(*) FROM collective_run WHERE join_key IS NULL AND join_note IS NULL"))
+
+    def test_dumps_that_wrapped_or_were_taken_earlier_are_no_finding(self):
+        def wrap(rank, dump):
+            if rank == 3:
+                dump["entries"] = dump["entries"][6:]
+            if rank == 1:
+                dump["entries"] = dump["entries"][:-1]  # and the others are through
+            for entry in dump["entries"]:
+                entry["retired"] = True
+        self.assertEqual([], self.planted(wrap)["findings"])
+
+    def test_the_hook_beside_the_backend_counts_once(self):
+        def hook(rank, dump):
+            twice = []
+            for entry in dump["entries"]:
+                copy = dict(entry, profiling_name="c10d:" + entry["profiling_name"].split(":")[1].replace("_", ""),
+                            time_created_ns=entry["time_created_ns"] - 20_000)
+                twice += [copy, entry]
+            for number, entry in enumerate(twice):
+                entry["record_id"] = number
+            dump["entries"] = twice
+        issued = self.planted(hook)
+        self.assertEqual([], issued["findings"])
+        self.assertEqual([6, 4, 5, 5], [len(group["collectives"]) for group in issued["groups"]])
+
+    def test_nccl_members_come_from_pg_config_and_states_from_entries(self):
+        def nccl(rank, dump):
+            dump["pg_config"] = {"1": {"name": "1", "desc": "dp", "ranks": "[0, 1, 2, 3]"}}
+            for entry in dump["entries"]:
+                entry["profiling_name"] = entry["profiling_name"].replace("gloo:", "nccl:")
+                entry["state"] = "completed"
+                entry["duration_ms"] = 0.25
+                entry["time_discovered_started_ns"] = entry["time_created_ns"] + 1000
+                entry["time_discovered_completed_ns"] = entry["time_created_ns"] + 900_000
+            if rank == 2:
+                dump["entries"] = [e for e in dump["entries"] if e["process_group"][0] != "1" or e["collective_seq_id"] < 4]
+            elif dump["entries"][-1]["collective_seq_id"] == 4:
+                dump["entries"][-1].update(state="started", retired=False, time_discovered_completed_ns=None)
+        finding, = self.planted(nccl)["findings"]
+        self.assertEqual(("collective_not_reached", "2", 4), (finding["kind"], finding["ranks"]["ranks"], finding["sequence_number"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

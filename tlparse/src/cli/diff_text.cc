@@ -1,0 +1,306 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "cli/diff_digests.h"
+#include "cli/diff_output.h"
+#include "cli/rank_output.h"
+#include "cli/terminal.h"
+
+namespace tlparse {
+namespace {
+
+std::string Microseconds(const std::optional<std::int64_t>& us) {
+  return us ? HumanDuration(static_cast<double>(*us) / 1e6) : "–";
+}
+
+std::string Change(const PhaseChange& phase) {
+  if (!phase.a_us || !phase.b_us || *phase.a_us == 0) return "";
+  return fmt::format("{:+.0f} %", 100.0 * static_cast<double>(*phase.b_us - *phase.a_us) /
+                                      static_cast<double>(*phase.a_us));
+}
+
+void PrintTexts(const char* heading, const std::vector<std::string>& texts, std::size_t most) {
+  if (texts.empty()) return;
+  for (std::size_t i = 0; i < texts.size() && i < most; ++i)
+    PrintWrapped(fmt::format("{}: {}", heading, Shorten(texts[i], 240)), 4, 6);
+  if (texts.size() > most)
+    PrintWrapped(fmt::format("{}: and {} more (--all)", heading, texts.size() - most), 4, 6);
+}
+
+// A cause of other cache keys, said once where several lookups share it.
+struct SharedCause {
+  std::size_t lookup_count = 0, explained_count = 0;
+  std::set<std::string> compiles;
+};
+using CauseCounts = std::map<std::string, SharedCause>;
+
+std::string CauseText(const Cause& cause) {
+  return fmt::format("{}: {}", Title(cause.kind), cause.text);
+}
+
+std::string ExplainedText(std::size_t count, std::string_view before) {
+  return count == 0 ? "" : fmt::format("; explains {}{}", before, Count(count, "more component"));
+}
+
+// By text, of causes that several lookups have.
+CauseCounts SharedCauses(const DiffAnswer& answer) {
+  CauseCounts counts;
+  for (const CompileChange& change : answer.compiles) {
+    for (const CacheChange& cache : change.caches) {
+      for (const Cause& cause : cache.causes) {
+        SharedCause& shared = counts[CauseText(cause)];
+        ++shared.lookup_count;
+        shared.explained_count = std::max(shared.explained_count, cause.explained.size());
+        shared.compiles.insert(change.a_label);
+      }
+    }
+  }
+  std::erase_if(counts, [](const auto& entry) { return entry.second.lookup_count < 2; });
+  return counts;
+}
+
+bool IsShared(const CauseCounts& shared, const Cause& cause) {
+  return shared.count(CauseText(cause)) > 0;
+}
+
+// Whether nothing is left to say of a lookup but a cause that is said once for several.
+bool IsOnlyShared(const CauseCounts& shared, const CacheChange& cache) {
+  return cache.a_state == cache.b_state && !cache.causes.empty() &&
+         std::all_of(cache.causes.begin(), cache.causes.end(),
+                     [&](const Cause& cause) { return IsShared(shared, cause); });
+}
+
+void PrintCache(const CauseCounts& shared, const CacheChange& cache) {
+  if (IsOnlyShared(shared, cache)) return;
+  const bool has_both = !cache.a_state.empty() && !cache.b_state.empty();
+  const char* key = !has_both            ? ""
+                    : cache.has_same_key ? " under the same key"
+                                         : " under another key";
+  PrintWrapped(cache.a_state == cache.b_state
+                   ? fmt::format("{}: {} on both sides{}", cache.title, cache.a_state, key)
+                   : fmt::format("{}: {} → {}{}", cache.title,
+                                 cache.a_state.empty() ? "no lookup" : cache.a_state,
+                                 cache.b_state.empty() ? "no lookup" : cache.b_state, key),
+               4, 6);
+  bool has_cause = false;
+  for (const Cause& cause : cache.causes) {
+    if (IsShared(shared, cause)) continue;
+    PrintWrapped(CauseText(cause) + ExplainedText(cause.explained.size(), ""), 6, 8);
+    has_cause = true;
+  }
+  if (cache.fallback.empty() || (!has_cause && !cache.causes.empty())) return;
+  PrintWrapped(has_cause ? cache.fallback : "why the keys differ is not in the log", 6, 8);
+}
+
+// "102 guards, 4 kernels"
+std::string OneSided(std::int64_t guards, std::int64_t kernels) {
+  std::string text;
+  for (const auto& [count, what] : {std::pair(guards, "guard"), std::pair(kernels, "kernel")}) {
+    if (count > 0)
+      text += (text.empty() ? "" : ", ") + Count(static_cast<std::size_t>(count), what);
+  }
+  return text;
+}
+
+void PrintGuardsAndKernels(const CompileChange& change, bool has_other_torch, bool all) {
+  const std::size_t most = all ? 100000 : 3;
+  const auto lacks = [](std::int64_t own, std::int64_t other) { return own == 0 ? other : 0; };
+  const std::string only_b = OneSided(lacks(change.a_guard_count, change.b_guard_count),
+                                      lacks(change.a_kernel_count, change.b_kernel_count));
+  const std::string only_a = OneSided(lacks(change.b_guard_count, change.a_guard_count),
+                                      lacks(change.b_kernel_count, change.a_kernel_count));
+  if (!only_a.empty()) PrintWrapped("in the log of a only: " + only_a, 4, 6);
+  if (!only_b.empty()) PrintWrapped("in the log of b only: " + only_b, 4, 6);
+  const bool has_guards = !change.new_guards.empty() || !change.vanished_guards.empty();
+  if (has_guards && has_other_torch && !all) {
+    PrintWrapped(fmt::format("guards: {} → {}; versions of PyTorch write guards differently "
+                             "(--all lists those that differ)",
+                             change.a_guard_count, change.b_guard_count),
+                 4, 6);
+  } else {
+    PrintTexts("new guard", change.new_guards, most);
+    PrintTexts("guard gone", change.vanished_guards, most);
+  }
+  PrintTexts("new kernel", change.new_kernels, most);
+  PrintTexts("kernel gone", change.vanished_kernels, most);
+}
+
+std::string TitleOf(const CompileChange& change) {
+  return fmt::format("{}{} {}", change.a_label,
+                     change.a_label == change.b_label ? "" : " → " + change.b_label,
+                     change.function);
+}
+
+void PrintCompile(const CompileChange& change, const CauseCounts& shared, bool has_other_torch,
+                  bool all) {
+  const std::size_t most = all ? 100000 : 3;
+  PrintWrapped(TitleOf(change), 0, 2);
+  if (change.a_status != change.b_status)
+    PrintWrapped(fmt::format("status: {} → {}", change.a_status, change.b_status), 4, 6);
+  if (!change.has_same_graph)
+    PrintWrapped(
+        change.graph_difference.empty()
+            ? std::string("graph differs in shapes, types or comments, not in its operations")
+            : "graph differs: " + change.graph_difference,
+        4, 6);
+  PrintTexts("new recompile", change.new_recompiles, most);
+  PrintTexts("recompile gone", change.vanished_recompiles, most);
+  PrintTexts("new graph break", change.new_graph_breaks, most);
+  PrintTexts("graph break gone", change.vanished_graph_breaks, most);
+  PrintTexts("graph break with another cause", change.changed_graph_breaks, most);
+  for (const CacheChange& cache : change.caches) PrintCache(shared, cache);
+  PrintGuardsAndKernels(change, has_other_torch, all);
+  for (const CodeChange& code : change.codes) {
+    PrintWrapped(
+        fmt::format("generated code differs{}", code.title.empty() ? "" : ": " + code.title), 4, 6);
+    if (code.diff.empty()) continue;
+    const std::string text = Printable(code.diff, true);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+}
+
+// Whether the cache keys are all that differs, for reasons said once for several.
+bool HasOnlySharedCauses(const CompileChange& change, const CauseCounts& shared) {
+  CompileChange rest = change;
+  std::erase_if(rest.caches, [&](const CacheChange& cache) { return IsOnlyShared(shared, cache); });
+  return rest.IsEqual();
+}
+
+// Less than a tenth is noise as often as not.
+bool IsSlower(const MeasuredChange& change) { return change.b_us > change.a_us * 1.1; }
+
+void PrintMeasured(const MeasuredDifference& measured, bool all) {
+  using Align = Table::Align;
+  const std::string mean = measured.is_per_step ? "per step" : "per call";
+  Table table({{"slower"},
+               {"a " + mean, Align::kRight},
+               {"b " + mean, Align::kRight},
+               {"change", Align::kRight},
+               {"of"},
+               {"code"}});
+  constexpr std::size_t kMost = 10;
+  std::size_t count = 0, left_out = 0;
+  for (const MeasuredChange& change : measured.changes) {
+    if (!IsSlower(change)) continue;
+    if (!all && ++count > kMost) {
+      ++left_out;
+      continue;
+    }
+    table.Add({change.is_kernel ? "kernel" : "line", HumanDuration(change.a_us / 1e6),
+               HumanDuration(change.b_us / 1e6),
+               change.a_us > 0 ? fmt::format("{:+.0f} %", 100 * (change.b_us / change.a_us - 1))
+                               : std::string(),
+               change.is_kernel
+                   ? fmt::format("{} in {} {}", change.name, change.label, change.direction)
+                   : fmt::format("{}:{}", change.file, change.line),
+               !change.is_kernel       ? change.name
+               : change.has_other_code ? "the generated code of its graph differs (--code)"
+                                       : "the same generated code"});
+  }
+  std::fputc('\n', stdout);
+  if (table.empty()) {
+    std::puts("measured: no line or kernel of both sides takes more than a tenth longer");
+    return;
+  }
+  table.Print();
+  if (left_out > 0) PrintWrapped(fmt::format("and {} more (--all)", left_out), 2, 4);
+}
+
+// PyTorch 2.6 does not log its version.
+void PrintVersions(std::string_view what, const std::string& a, const std::string& b) {
+  if (a == b) return;
+  const auto text = [](const std::string& version) {
+    return version.empty() ? std::string("(not in the log)") : Shorten(version, 40);
+  };
+  PrintWrapped(fmt::format("{} {} → {}", what, text(a), text(b)), 0, 2);
+}
+
+void PrintPhases(const DiffAnswer& answer) {
+  const auto count = static_cast<std::size_t>(answer.finished_count);
+  const std::size_t all =
+      answer.compiles.size() + std::max(answer.only_a.size(), answer.only_b.size());
+  if (count == 0) {
+    PrintWrapped("no compile was finished on both sides: there are no times to compare", 0, 2);
+    return;
+  }
+  if (count < all)
+    PrintWrapped(fmt::format("times of the {} that both sides finished", Count(count, "compile")),
+                 0, 2);
+  using Align = Table::Align;
+  Table table({{"phase"}, {"a", Align::kRight}, {"b", Align::kRight}, {"change", Align::kRight}});
+  for (const PhaseChange& phase : answer.phases)
+    table.Add({phase.phase, Microseconds(phase.a_us), Microseconds(phase.b_us), Change(phase)});
+  table.Print();
+}
+
+void Print(const DiffAnswer& answer, bool all) {
+  PrintHeading(fmt::format("a: {}", answer.a_title));
+  PrintHeading(fmt::format("b: {}", answer.b_title));
+  PrintVersions("torch", answer.a_torch_version, answer.b_torch_version);
+  PrintVersions("Python", answer.a_python_version, answer.b_python_version);
+  PrintPhases(answer);
+  const CauseCounts shared = SharedCauses(answer);
+  for (const auto& [text, cause] : shared)
+    PrintWrapped(fmt::format("cache keys, {} in {}: {}{}", Count(cause.lookup_count, "lookup"),
+                             Count(cause.compiles.size(), "compile"), text,
+                             ExplainedText(cause.explained_count, "up to ")),
+                 0, 2);
+  std::size_t equal = 0, equal_but_keys = 0;
+  for (const CompileChange& change : answer.compiles) {
+    if (change.IsEqual()) {
+      ++equal;
+    } else if (HasOnlySharedCauses(change, shared)) {
+      ++equal_but_keys;
+    } else {
+      PrintCompile(change, shared, answer.HasOtherTorch(), all);
+    }
+  }
+  for (const bool is_b : {false, true}) {
+    for (const UnmatchedCompile& compile : is_b ? answer.only_b : answer.only_a) {
+      const std::string time = compile.duration_us == 0
+                                   ? "time unknown"
+                                   : HumanDuration(static_cast<double>(compile.duration_us) / 1e6);
+      PrintWrapped(fmt::format("only in {}: {} {} ({}, {})", is_b ? "b" : "a", compile.label,
+                               compile.function, compile.status, time),
+                   0, 2);
+      PrintTexts("recompiled because", compile.recompile_reasons, 3);
+    }
+  }
+  if (equal_but_keys > 0)
+    PrintWrapped(fmt::format("{} equal but for times and these cache keys",
+                             Count(equal_but_keys, "compile")),
+                 0, 2);
+  if (equal > 0) PrintWrapped(fmt::format("{} equal but for times", Count(equal, "compile")), 0, 2);
+  if (answer.measured) PrintMeasured(*answer.measured, all);
+}
+
+}  // namespace
+
+void PrintDiff(const RunComparison& answer, bool all) {
+  for (std::size_t i = 0; i < answer.comparisons.size(); ++i) {
+    const RankComparison& one = answer.comparisons[i];
+    if (i > 0) std::fputc('\n', stdout);
+    if (one.count > 1) {
+      const bool is_same = one.a_ranks == one.b_ranks && one.diff.a_rank == one.diff.b_rank;
+      PrintHeading(
+          is_same ? fmt::format("ranks {}: alike within each side, shown by rank {}", one.a_ranks,
+                                one.diff.a_rank)
+                  : fmt::format("{} of a and {} of b: alike within each side, shown by {} and {}",
+                                one.a_ranks, one.b_ranks, one.diff.a_rank, one.diff.b_rank));
+    }
+    Print(one.diff, all);
+  }
+  if (answer.left_out > 0)
+    PrintWrapped(fmt::format("and {} not compared: use --rank",
+                             Count(answer.left_out, "more pair of classes")),
+                 0, 2);
+  if (!answer.only_a_ranks.empty()) PrintWrapped("ranks only in a: " + answer.only_a_ranks, 0, 2);
+  if (!answer.only_b_ranks.empty()) PrintWrapped("ranks only in b: " + answer.only_b_ranks, 0, 2);
+  if (answer.digests) PrintDigests(*answer.digests, all);
+}
+
+}  // namespace tlparse
