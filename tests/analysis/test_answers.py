@@ -59,7 +59,7 @@ class Ranks(AnswerTest):
         self.assertEqual([one["ranks"]["ranks"] for one in answer["classes"]], ["1", "2"])
         finding = ask("cache", database)["findings"][0]
         self.assertEqual((finding["has_majority"], finding["ranks"]["ranks"], finding["against"]["ranks"]), (False, "2", "1"))
-        self.assertIn("rank 2 and, as equals, rank 1: configuration differs", run("cache", database))
+        self.assertIn("rank 2 against rank 1 (there is no majority): configuration differs", run("cache", database))
 
     def test_where_half_of_the_ranks_are_slow_the_reason_is_named(self):
         slowest = ask("ranks", self.job("cache_some_ranks"))["slowest"]

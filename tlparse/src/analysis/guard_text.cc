@@ -68,6 +68,11 @@ std::string ReadableGuard(std::string_view guard, std::string_view code, std::st
   code = Trimmed(code);
   if (code.empty() || !HasGeneratedNames(shown)) return std::string(shown);
   if (file.empty()) return std::string(code);
+  // As much of the path as PyTorch shows beside a guard.
+  if (const std::size_t slash = file.rfind('/'); slash != std::string_view::npos && slash > 0) {
+    const std::size_t folder = file.rfind('/', slash - 1);
+    if (folder != std::string_view::npos) file.remove_prefix(folder + 1);
+  }
   return line > 0 ? fmt::format("{} ({}:{})", code, file, line)
                   : fmt::format("{} ({})", code, file);
 }

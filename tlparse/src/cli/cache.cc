@@ -41,8 +41,9 @@ void PrintFinding(const CacheAnswer& answer, const CacheFinding& finding, bool a
   const Cause& cause = finding.cause;
   std::string who = RanksText(job, finding.ranks);
   if (cause.kind != CauseKind::kMissingCompile && !finding.against.empty()) {
-    who += fmt::format(" {} {}", finding.has_majority ? "≠" : "and, as equals,",
-                       RanksText(job, finding.against));
+    who += fmt::format(" {} {}{}", finding.has_majority ? "≠" : "against",
+                       RanksText(job, finding.against),
+                       finding.has_majority ? "" : " (there is no majority)");
   }
   const bool is_missing = cause.kind == CauseKind::kMissingCompile;
   PrintWrapped(fmt::format("{}: {}", who, is_missing ? cause.text : std::string(Title(cause.kind))),

@@ -76,10 +76,10 @@ void Print(const RanksAnswer& answer, const std::vector<Finding>& findings, bool
     std::string text =
         fmt::format("slowest: {}, {} against {} (lower median)", RanksText(job, {slowest.rank}),
                     HumanDuration(slowest.compile_s), HumanDuration(slowest.median_s));
-    if (!slowest.compile.empty())
-      text += fmt::format("; {} takes {} longer", slowest.compile,
-                          HumanDuration(slowest.compile_excess_s));
-    if (!slowest.reason.empty()) text += ": " + slowest.reason;
+    if (slowest.IsMostInOne())
+      text += fmt::format("; {} takes {} longer{}{}", slowest.compile,
+                          HumanDuration(slowest.compile_excess_s),
+                          slowest.reason.empty() ? "" : ": ", slowest.reason);
     PrintWrapped(text, 0, 2);
   }
   if (!answer.extra_logs.empty())

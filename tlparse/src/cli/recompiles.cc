@@ -33,8 +33,7 @@ Result<void> PrintRecompiles(Database&, Statement& row, const RunFilter& runs) {
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
-    const RecompileReason reason =
-        ParseRecompileReason(row.Text(8), row.Text(9), row.Text(10), row.Int(11));
+    const RecompileReason reason = ParseRecompileReason(row.Text(8), row.Text(9), "", row.Int(11));
     const std::string guard = reason.text.empty() ? Cell(row, 9) : reason.text;
     const std::string where = row.IsNull(10) ? "" : fmt::format("{}:{}", row.Text(10), row.Int(11));
     runs.AddOfLaunch(

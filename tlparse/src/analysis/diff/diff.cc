@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "analysis/diff/graph_difference.h"
 #include "analysis/diff/lookup_changes.h"
@@ -33,10 +35,9 @@ Texts FactDifference(const std::vector<FactText>& a, const std::vector<FactText>
   std::map<std::string, int> count;
   for (const FactText& fact : a) ++count[fact.key];
   Texts result;
+  std::set<std::string_view> known;
   for (const FactText& fact : b) {
-    if (count[fact.key]-- <= 0 &&
-        std::find(result.begin(), result.end(), fact.text) == result.end())
-      result.push_back(fact.text);
+    if (count[fact.key]-- <= 0 && known.insert(fact.text).second) result.push_back(fact.text);
   }
   return result;
 }

@@ -164,12 +164,10 @@ Result<void> FindSlowRanks(FindingContext& context) {
   context.SetRanks(finding, {slowest.rank});
   finding.title = fmt::format("{} compiled for {:.1f} s, half of the ranks for at most {:.1f} s",
                               context.Who({slowest.rank}), slowest.compile_s, slowest.median_s);
-  if (!slowest.compile.empty())
+  if (slowest.IsMostInOne())
     finding.detail =
-        fmt::format("Most of it in {} ({:.1f} s more)", slowest.compile, slowest.compile_excess_s);
-  if (!slowest.reason.empty())
-    finding.detail += (finding.detail.empty() ? "" : ": ") + slowest.reason;
-  if (!finding.detail.empty()) finding.detail += '.';
+        fmt::format("Most of the difference in {} ({:.1f} s more){}{}.", slowest.compile,
+                    slowest.compile_excess_s, slowest.reason.empty() ? "" : ": ", slowest.reason);
   finding.cause = "compile time above the median";
   finding.query =
       fmt::format("SELECT rank, compile_us FROM rank_summary WHERE {} ORDER BY compile_us DESC",

@@ -44,7 +44,11 @@ struct SlowestRank {
   double median_s = 0;  // of all ranks
   std::string compile;  // the compile that adds most; empty: none adds anything
   double compile_excess_s = 0;
-  std::string reason;  // why, if the trace shows it
+  std::string reason;  // why that compile takes longer, if the trace shows it
+  // Whether that compile makes up half of the difference or more.
+  bool IsMostInOne() const {
+    return !compile.empty() && 2 * compile_excess_s >= compile_s - median_s;
+  }
 };
 
 struct RanksAnswer {
