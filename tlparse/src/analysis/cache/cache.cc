@@ -125,8 +125,7 @@ Result<void> ClassFinder::FindMissingCompiles() {
     ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
                      LoadFailedEntries(database_, compile_id));
     const std::string reason = FailedEntriesText(entries, "");
-    finding.cause.text =
-        few_have_it ? "compiled here only" : "not compiled here";
+    finding.cause.text = few_have_it ? "compiled here only" : "not compiled here";
     if (!reason.empty()) finding.cause.text += ", recompiled because " + Shorten(reason, 300);
     finding.state = few_have_it ? "compiled" : "absent";
     finding.against_state = few_have_it ? "absent" : "compiled";
