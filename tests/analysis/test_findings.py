@@ -412,7 +412,7 @@ class Once(AnswerTest):
         self.assertEqual([one["kind"] for one in findings], ["config_divergence"])
         self.assertIn("recompiles", {one["kind"] for one in findings[0]["evidence"]})
         # What rank 2 issued in another order, as libtrace recorded it, follows from its schedule.
-        self.assertIn("rank 1 issued #0 of group data_parallel before #0 of group statistics, rank 2 the other way round",
+        self.assertIn("Rank 1 issued #0 of group data_parallel before #0 of group statistics, rank 2 the other way round",
                       {one["title"] for one in findings[0]["evidence"]})
 
 
