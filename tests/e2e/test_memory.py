@@ -106,6 +106,37 @@ class Memory(harness.EndToEnd):
                                     "('payload_too_large', 'broken_header')")
                 self.assertEqual(told, [["payload_too_large"]] * rows)
 
+    def test_texts_of_many_rows(self):
+        """Guards, code and interned strings are no JSON that is counted before it is parsed."""
+        lines = 1_200_000
+        guards = b"TREE_GUARD_MANAGER:\n\t+- RootGuardManager\n" + b"".join(
+            b"\t| +- T: x%d\n" % i for i in range(lines))
+        calls = b"def call(args):\n" + b"".join(b"\t    cpp_fused_%d(b)\n" % i for i in range(lines))
+        for kind, text, table, rows in (("dynamo_cpp_guards_str", guards, "guard_row", (0, 0)),
+                                        ("inductor_output_code", calls, "kernel_row", (10_000, 200_000))):
+            with self.subTest(kind=kind):
+                path = self.path("text.log")
+                with open(path, "wb") as file:
+                    digest = hashlib.md5(text.replace(b"\n\t", b"\n").rstrip(b"\n")).hexdigest()
+                    write_record(file, {kind: {"filename": "a.py"}, **IDS, "has_payload": digest})
+                    file.write(b"\t" + text)
+                self.assert_promise(path, len(text))
+                database = self.path("out", "trace.db")
+                count, = harness.rows(database, f"SELECT count(*) FROM {table}")[0]
+                self.assertTrue(rows[0] <= count <= rows[1], count)
+                self.assertEqual(harness.rows(database, "SELECT count(*) FROM import_log WHERE code = "
+                                              "'payload_too_large'"), [[1]])
+
+    def test_many_interned_strings(self):
+        path = self.path("strings.log")
+        with open(path, "wb") as file:
+            for i in range(1_000_000):
+                file.write(b'V1121 08:30:01.000000 7 a.py:1] {"str": ["a%d", %d]}\n' % (i, i))
+        peak = self.peak_bytes(path, "--db", "s.db", "--db-only", "--threads", "2")
+        self.assertLessEqual(peak / MB, 192)
+        self.assertEqual(harness.rows(self.path("s.db"), "SELECT count(*) FROM import_log WHERE code = "
+                                      "'memory_limit'"), [[1]])
+
     def profile(self, ops, with_kernels):
         """A profile of so many ops, each of which queues a kernel."""
         path = self.path("profile.json")

@@ -3,6 +3,8 @@
 // since 2.6 for AOTAutograd's aliasing guards only.
 #include "rows/guard.h"
 
+#include <algorithm>
+
 #include "artifacts/artifact.h"
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/payload_content.h"
@@ -48,6 +50,14 @@ class Guards final : public Ingestor {
 
  private:
   void AddTree(std::int64_t content_id, std::string_view text, IngestContext& context) {
+    // Each takes some 350 bytes until it is written.
+    constexpr std::ptrdiff_t kMostLines = 300'000;
+    if (const std::ptrdiff_t lines = std::count(text.begin(), text.end(), '\n');
+        lines > kMostLines) {
+      context.Log(ImportCode::kPayloadTooLarge,
+                  "the tree has " + std::to_string(lines) + " lines; its guards are left out");
+      return;
+    }
     std::int64_t ordinal = 0;
     for (const GuardLine& line : ParseGuardTree(text)) Add(content_id, ordinal++, line, context);
   }

@@ -75,6 +75,11 @@ class OutputCode final : public Ingestor {
     std::shared_ptr<const CodeSummary> summary;
     if (record.payload_id != 0 && record.kind != "artifact") summary = Summary(record, context);
 
+    if (summary && summary->is_cut) {
+      context.Log(ImportCode::kPayloadTooLarge,
+                  "the code names too many kernels and nodes: those behind the first " +
+                      std::to_string(summary->kernels.size()) + " kernels are left out");
+    }
     GraphState* graph = nullptr;
     if (is_wrapper) {
       graph = &context.graphs().ForOutputCode(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/rank.h"
 #include "base/utf8.h"
@@ -178,22 +179,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
     record_.compile->start_local_us = local_us_;
 
   if (record.payload_is_new) AddPayloadRow(record);
-  if (record_.kind == "str") {
-    if (Result<simdjson::dom::element> metadata = Metadata(); metadata) {
-      std::string_view text;
-      std::int64_t id = 0;
-      if (metadata->at(0).get(text) == simdjson::SUCCESS &&
-          metadata->at(1).get(id) == simdjson::SUCCESS) {
-        const auto [entry, is_new] = process_->state.strings.try_emplace(id, text);
-        if (!is_new && entry->second != text) {
-          Log(ImportCode::kRedefinedString, fmt::format("string {} was '{}'", id, entry->second));
-          entry->second = text;
-        }
-      } else {
-        Log(ImportCode::kBadMetadata, "str is not [text, id]");
-      }
-    }
-  }
+  if (record_.kind == "str") TypeString();
   AddRecordRow(record, local_us_);
   ReportEnvelope(record, rank_conflict);
 
@@ -206,6 +192,38 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   if (record_.compile != nullptr && record_.compile->is_synthetic &&
       record_.kind.ends_with("compilation_metrics")) {
     ProcessTable::EndSynthetic(*process_);
+  }
+}
+
+// An interned string: [text, id].
+void TypingStage::TypeString() {
+  // PyTorch interns names of files: a few thousand.
+  constexpr std::size_t kMostStrings = 300'000;
+  constexpr std::size_t kMostBytes = std::size_t{32} << 20;
+  const Result<simdjson::dom::element> metadata = Metadata();
+  if (!metadata) return;
+  std::string_view text;
+  std::int64_t id = 0;
+  if (metadata->at(0).get(text) != simdjson::SUCCESS ||
+      metadata->at(1).get(id) != simdjson::SUCCESS)
+    return Log(ImportCode::kBadMetadata, "str is not [text, id]");
+  ProcessState& process = process_->state;
+  if (process.strings.size() >= kMostStrings || process.string_bytes + text.size() > kMostBytes) {
+    if (!std::exchange(process.has_left_out_strings, true)) {
+      Log(ImportCode::kMemoryLimit,
+          fmt::format("the process has more than {} strings, or they have more than {} bytes: this "
+                      "one and later ones do not appear in stacks",
+                      kMostStrings, kMostBytes));
+    }
+    return;
+  }
+  const auto [entry, is_new] = process.strings.try_emplace(id, text);
+  if (is_new) {
+    process.string_bytes += text.size();
+  } else if (entry->second != text) {
+    Log(ImportCode::kRedefinedString, fmt::format("string {} was '{}'", id, entry->second));
+    process.string_bytes += text.size();
+    entry->second = text;
   }
 }
 

@@ -115,6 +115,7 @@ class TypingStage final : public IngestContext {
 
  private:
   void TypeRecord(const LogRecord& record);
+  void TypeString();
   void AddPayloadRow(const LogRecord& record);
   void AddRecordRow(const LogRecord& record, std::int64_t local_us);
   void ReportEnvelope(const LogRecord& record, bool rank_conflict);

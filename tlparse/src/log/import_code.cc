@@ -47,9 +47,11 @@ constexpr ImportCodeInfo kInfos[] = {
      "The payload does not have the form of its kind; it is kept, but typed rows are missing or "
      "incomplete."},
     {C::kPayloadTooLarge, kW, "payload_too_large",
-     "The JSON payload is larger than 32 MiB or has more than a million values, or the envelope "
-     "has "
-     "more than a million; it is kept, but no typed rows were made from it."},
+     "The record is larger than what is typed: JSON of more than 32 MiB, a payload or an envelope "
+     "of "
+     "more than a million values, guards of more than 300,000 lines, code of too many kernels. It "
+     "is "
+     "kept; the message says which rows were left out."},
     {C::kUnresolvedString, kW, "unresolved_string",
      "A stack names an interned string that this process's log does not define (forked child, or "
      "tracing began late); shown as <unknown:id>."},
@@ -128,7 +130,9 @@ constexpr ImportCodeInfo kInfos[] = {
      "The record names a rank that no job has (below 0 or above 1,048,575): it counts as a record "
      "without a rank. What it named is in record.envelope."},
     {C::kMemoryLimit, kW, "memory_limit",
-     "Too much was open at once for the memory limit: the oldest was treated as complete. The "
+     "More than the memory limit allows was open at once, so that the oldest was treated as "
+     "complete, "
+     "or a process interned too many strings, so that the later ones do not appear in stacks. The "
      "records are kept; rows derived from them may be incomplete."},
     {C::kLeftoverKernels, kI, "leftover_kernels",
      "PyTorch 2.14 repeats kernels of earlier graphs among the stack traces of a later one, whose "

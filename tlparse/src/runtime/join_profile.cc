@@ -253,12 +253,14 @@ Result<void> Joiner::WriteCollectives() {
 
 namespace tlparse {
 
+std::string DirectoryOf(const Database& database) {
+  const std::string directory = std::filesystem::path(database.path()).parent_path();
+  return directory.empty() ? "." : directory;
+}
+
 Result<void> JoinProfile(Database& database, CompiledCode& code, std::int64_t profile_id,
                          std::optional<std::int64_t> process_id) {
-  const std::string directory = std::filesystem::path(database.path()).parent_path();
-  return profile_join::Joiner(database, code, profile_id, process_id,
-                              directory.empty() ? "." : directory)
-      .Run();
+  return profile_join::Joiner(database, code, profile_id, process_id, DirectoryOf(database)).Run();
 }
 
 }  // namespace tlparse

@@ -62,6 +62,9 @@ class CompiledCode {
 Result<void> JoinProfile(Database& database, CompiledCode& code, std::int64_t profile_id,
                          std::optional<std::int64_t> process_id);
 
+// Where temporary files of its joins are made.
+std::string DirectoryOf(const Database& database);
+
 // Id of a text in text_row, added if it is not there.
 Result<std::int64_t> NoteId(Database& database, std::string_view text);
 

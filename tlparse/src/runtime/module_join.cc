@@ -5,17 +5,19 @@
 #include <optional>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/spilling_vector.h"
 #include "base/utf8.h"
 #include "runtime/join_profile.h"
+#include "runtime/numbered.h"
 
 namespace tlparse {
 namespace {
 
 constexpr std::int32_t kNoModule = -1;
+constexpr std::int64_t kOtherModules = 0;  // for an id of a name
 
 struct ModuleFrame {
   std::int64_t id, thread_id, start_ns, end_ns, name_id;
@@ -36,7 +38,11 @@ struct EnqueueMoment {
 class ModuleJoiner {
  public:
   ModuleJoiner(Database& database, std::int64_t profile_id)
-      : database_(database), profile_id_(profile_id) {}
+      : database_(database),
+        profile_id_(profile_id),
+        frames_(DirectoryOf(database)),
+        launches_(DirectoryOf(database)),
+        ops_(DirectoryOf(database)) {}
 
   Result<void> Run() {
     RETURN_IF_ERROR(LoadFrames());
@@ -60,18 +66,28 @@ class ModuleJoiner {
   Result<void> Nest();
   Result<std::int32_t> PathOf(std::int32_t parent, std::int64_t name_id);
   Result<void> WriteFrames();
-  Result<void> LoadMoments(const char* sql,
-                           std::unordered_map<std::int64_t, EnqueueMoment>& moments);
+  // By the number in the first column of the query.
+  struct Moments {
+    explicit Moments(const std::string& directory) : all(directory), by_number(directory) {}
+    SpillingVector<EnqueueMoment> all;
+    Numbered by_number;
+    std::optional<EnqueueMoment> Find(std::int64_t number) const {
+      const std::optional<std::uint32_t> found = by_number.First(number);
+      return found ? std::optional(all[*found]) : std::nullopt;
+    }
+  };
+  Result<void> LoadMoments(const char* sql, Moments& moments);
   Result<void> LinkKernels();
   // The innermost frame that is open on the thread.
   std::int32_t FrameAt(const EnqueueMoment& moment) const;
 
   Database& database_;
   std::int64_t profile_id_;
-  std::vector<ModuleFrame> frames_;  // by thread and start, outer ones first
+  SpillingVector<ModuleFrame> frames_;  // by thread and start, outer ones first
   std::vector<ModulePath> paths_;
+  std::size_t path_bytes_ = 0;
   std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> path_of_;  // by parent and name
-  std::unordered_map<std::int64_t, EnqueueMoment> launches_, ops_;
+  Moments launches_, ops_;
 };
 
 Result<void> ModuleJoiner::LoadFrames() {
@@ -79,30 +95,43 @@ Result<void> ModuleJoiner::LoadFrames() {
       Statement rows,
       database_.Prepare("SELECT y.id, coalesce(y.thread_id, 0), y.start_ns, y.start_ns + "
                         "y.duration_ns, y.name_id FROM python_frame_row y WHERE y.profile_id = ?1 "
-                        "AND y.name_id IN (SELECT id FROM text_row WHERE substr(text, 1, ?2) = ?3) "
-                        "ORDER BY 2, 3, 4 DESC, 1"));
+                        "AND y.name_id IN (SELECT id FROM text_row WHERE substr(text, 1, ?2) = "
+                        "?3)"));
   rows.Bind(1, profile_id_);
   rows.Bind(2, static_cast<std::int64_t>(kModuleFrame.size()));
   rows.Bind(3, kModuleFrame);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    frames_.push_back({rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3), rows.Int(4)});
+    if (!has_row) break;
+    RETURN_IF_ERROR(
+        frames_.Push({rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3), rows.Int(4)}));
   }
+  std::sort(frames_.begin(), frames_.end(), [](const ModuleFrame& a, const ModuleFrame& b) {
+    return std::tie(a.thread_id, a.start_ns, b.end_ns, a.id) <
+           std::tie(b.thread_id, b.start_ns, a.end_ns, b.id);
+  });
+  return {};
 }
 
 Result<std::int32_t> ModuleJoiner::PathOf(std::int32_t parent, std::int64_t name_id) {
   constexpr int kDeepest = 64;
   constexpr std::size_t kLongestName = 200;
-  const auto known = path_of_.find({parent, name_id});
-  if (known != path_of_.end()) return known->second;
-  // What is nested more deeply counts for the module around it.
-  if (parent != kNoModule && paths_[static_cast<std::size_t>(parent)].depth >= kDeepest)
-    return parent;
-  ASSIGN_OR_RETURN(std::string name,
-                   database_.QueryText("SELECT text FROM text_row WHERE id = ?", name_id));
-  name = SanitizeUtf8(std::string_view(name).substr(kModuleFrame.size(), kLongestName));
-  std::replace(name.begin(), name.end(), '/', '_');
+  constexpr std::size_t kMostPathBytes = std::size_t{16} << 20;
+  if (const auto known = path_of_.find({parent, name_id}); known != path_of_.end())
+    return known->second;
+  // What is nested more deeply counts for the module around it, and so does what would take too
+  // much memory: names of modules in a damaged or odd profile.
+  const bool is_deep =
+      parent != kNoModule && paths_[static_cast<std::size_t>(parent)].depth >= kDeepest;
+  const bool is_full = path_bytes_ > kMostPathBytes;
+  if (is_deep || (is_full && parent != kNoModule)) return parent;
+  if (is_full && name_id != kOtherModules) return PathOf(parent, kOtherModules);
+  std::string name = "(other modules)";
+  if (name_id != kOtherModules) {
+    ASSIGN_OR_RETURN(name, database_.QueryText("SELECT text FROM text_row WHERE id = ?", name_id));
+    name = SanitizeUtf8(std::string_view(name).substr(kModuleFrame.size(), kLongestName));
+    std::replace(name.begin(), name.end(), '/', '_');
+  }
   ModulePath path;
   if (parent != kNoModule) {
     const ModulePath& around = paths_[static_cast<std::size_t>(parent)];
@@ -112,6 +141,7 @@ Result<std::int32_t> ModuleJoiner::PathOf(std::int32_t parent, std::int64_t name
   path.text += name;
   ASSIGN_OR_RETURN(path.text_id, NoteId(database_, path.text));
   const auto index = static_cast<std::int32_t>(paths_.size());
+  path_bytes_ += path.text.size() + sizeof path;
   paths_.push_back(std::move(path));
   path_of_.emplace(std::pair(parent, name_id), index);
   return index;
@@ -156,15 +186,17 @@ Result<void> ModuleJoiner::WriteFrames() {
   return {};
 }
 
-Result<void> ModuleJoiner::LoadMoments(const char* sql,
-                                       std::unordered_map<std::int64_t, EnqueueMoment>& moments) {
+Result<void> ModuleJoiner::LoadMoments(const char* sql, Moments& moments) {
   ASSIGN_OR_RETURN(Statement rows, database_.Prepare(sql));
   rows.Bind(1, profile_id_);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    moments.try_emplace(rows.Int(0), EnqueueMoment{rows.Int(1), rows.Int(2)});
+    if (!has_row) break;
+    RETURN_IF_ERROR(moments.by_number.Add(rows.Int(0), moments.all.size()));
+    RETURN_IF_ERROR(moments.all.Push({rows.Int(1), rows.Int(2)}));
   }
+  moments.by_number.Sort();
+  return {};
 }
 
 std::int32_t ModuleJoiner::FrameAt(const EnqueueMoment& moment) const {
@@ -198,11 +230,9 @@ Result<void> ModuleJoiner::LinkKernels() {
     std::optional<EnqueueMoment> moment;
     if (rows.Int(1) == 0) {
       moment = EnqueueMoment{rows.Int(4), rows.Int(5)};
-    } else if (const auto launch = launches_.find(rows.Int(2));
-               !rows.IsNull(2) && launch != launches_.end()) {
-      moment = launch->second;
-    } else if (const auto op = ops_.find(rows.Int(3)); !rows.IsNull(3) && op != ops_.end()) {
-      moment = op->second;
+    } else {
+      if (!rows.IsNull(2)) moment = launches_.Find(rows.Int(2));
+      if (!moment && !rows.IsNull(3)) moment = ops_.Find(rows.Int(3));
     }
     const std::int32_t frame = moment ? FrameAt(*moment) : kNoModule;
     if (frame == kNoModule) continue;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <compare>
 #include <map>
 #include <span>
 #include <tuple>
@@ -11,6 +10,7 @@
 #include "base/spilling_vector.h"
 #include "enums/profile.h"
 #include "runtime/join_profile.h"
+#include "runtime/numbered.h"
 
 namespace tlparse::profile_join {
 
@@ -106,37 +106,6 @@ struct Item {
   std::uint32_t index;
   std::uint32_t thread : 30;  // number of the thread within the profile
   std::uint32_t kind : 2;
-};
-
-// What has a number (a correlation, an external id, a sequence number): found by it, the first
-// first.
-class Numbered {
- public:
-  explicit Numbered(const std::string& directory) : entries_(directory) {}
-
-  Result<void> Add(std::int64_t number, std::size_t index) {
-    return entries_.Push({number, static_cast<std::uint32_t>(index)});
-  }
-  // Once, when all are added.
-  void Sort() { std::sort(entries_.begin(), entries_.end()); }
-  struct Entry {
-    std::int64_t number;
-    std::uint32_t index;
-    auto operator<=>(const Entry&) const = default;
-  };
-  std::span<const Entry> All(std::int64_t number) const {
-    const Entry* const begin = std::lower_bound(entries_.begin(), entries_.end(), Entry{number, 0});
-    const Entry* end = begin;
-    while (end != entries_.end() && end->number == number) ++end;
-    return {begin, end};
-  }
-  std::optional<std::uint32_t> First(std::int64_t number) const {
-    const std::span<const Entry> all = All(number);
-    return all.empty() ? std::nullopt : std::optional(all.front().index);
-  }
-
- private:
-  SpillingVector<Entry> entries_;
 };
 
 inline std::string_view KeyOf(const Run& run) {

@@ -116,6 +116,8 @@ struct ProcessState {
   // The process that wrote to the file when this one first did
   const ProcessState* parent = nullptr;
   std::unordered_map<std::int64_t, std::string> strings;
+  std::size_t string_bytes = 0;  // of their texts
+  bool has_left_out_strings = false;
 
   std::vector<std::unique_ptr<CompileState>> compiles;              // in order of appearance
   std::unordered_map<std::string, CompileState*> compile_by_label;  // latest generation

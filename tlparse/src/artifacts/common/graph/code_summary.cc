@@ -20,11 +20,9 @@ std::string_view LeadingName(std::string_view text, bool is_dotted = false) {
   return text.substr(0, end);
 }
 
-std::vector<std::string> SplitNames(std::string_view list) {
-  std::vector<std::string> names;
-  for (const std::string_view name : SplitArguments(list)) names.emplace_back(name);
-  return names;
-}
+// What a summary may take, and what a kernel or collective of it takes until it is in rows.
+constexpr std::size_t kMostSummaryBytes = std::size_t{64} << 20;
+constexpr std::size_t kBytesOfKernel = 700;
 
 bool IsCollective(std::string_view op) {
   static constexpr std::array<std::string_view, 5> kNamespaces = {
@@ -102,7 +100,10 @@ class Summarizer {
       block_ = Block::kFragment;
     } else if (const std::size_t nodes = text.substr(0, 64).find(kSourceNodes);
                nodes != std::string_view::npos) {
-      source_nodes_ = SplitNames(text.substr(nodes + kSourceNodes.size()));
+      source_nodes_.clear();
+      for (const std::string_view name : SplitArguments(text.substr(nodes + kSourceNodes.size()))) {
+        if (Spend(name.size())) source_nodes_.emplace_back(name);
+      }
     }
   }
 
@@ -111,14 +112,16 @@ class Summarizer {
       const std::size_t arrow = text.find(" => ");
       if (arrow == std::string_view::npos) return;
       for (const std::string_view post : SplitArguments(text.substr(arrow + 4))) {
-        summary_.node_mapping.emplace_back(text.substr(0, arrow), post);
+        if (Spend(arrow + post.size()))
+          summary_.node_mapping.emplace_back(text.substr(0, arrow), post);
       }
     } else if (text.starts_with("%")) {  // "%add : [num_users=1] = call_function[target=…](…)";
                                          // placeholders are no nodes of a kernel
       if (text.find("] = call_") == std::string_view::npos &&
           text.find(" = call_") == std::string_view::npos)
         return;
-      post_grad_nodes_.emplace_back(LeadingName(text.substr(1)));
+      const std::string_view name = LeadingName(text.substr(1));
+      if (Spend(name.size())) post_grad_nodes_.emplace_back(name);
     }
   }
 
@@ -126,6 +129,7 @@ class Summarizer {
   bool Definition(std::string_view line) {
     const std::string_view name = LeadingName(line);
     if (name.empty() || !line.substr(name.size()).starts_with(" = async_compile.")) return false;
+    if (!Spend(kBytesOfKernel)) return true;
     Defined& defined = Define(name);
     defined.source_nodes = std::move(source_nodes_);
     defined.post_grad_nodes = std::move(post_grad_nodes_);
@@ -176,7 +180,7 @@ class Summarizer {
         tensors_.Note(line);
       }
     }
-    if (is_awaiting_call_) {
+    if (is_awaiting_call_ && !summary_.is_cut) {
       CodeKernel& kernel = summary_.kernels.back();
       if (line.find(kernel.name) != std::string_view::npos) {
         kernel.line = line_;
@@ -198,6 +202,7 @@ class Summarizer {
   }
 
   void AddKernel(CodeKernel kernel) {
+    if (!Spend(kBytesOfKernel + kernel.name.size())) return;
     kernel.source_nodes = std::move(source_nodes_);
     source_nodes_.clear();
     if (const auto found = definition_.find(kernel.name); found != definition_.end()) {
@@ -249,6 +254,7 @@ class Summarizer {
   }
 
   void Collective(std::string_view op, std::string_view arguments) {
+    if (!Spend(kBytesOfKernel + op.size() + arguments.size())) return;
     std::size_t length = 0;
     const std::vector<std::string_view> parts = SplitArguments(arguments, &length);
     CodeCollective collective;
@@ -271,9 +277,17 @@ class Summarizer {
     summary_.collectives.push_back(std::move(collective));
   }
 
+  // Counts what is added to the summary; false: it takes too much already.
+  bool Spend(std::size_t bytes) {
+    spent_bytes_ += bytes + sizeof(std::string);
+    if (spent_bytes_ > kMostSummaryBytes) summary_.is_cut = true;
+    return !summary_.is_cut;
+  }
+
   std::string_view code_;
   std::int64_t line_ = 0;
   CodeSummary summary_;
+  std::size_t spent_bytes_ = 0;
   Block block_ = Block::kNone;
   std::vector<std::string> source_nodes_;  // of the comments above the line being read
   std::vector<std::string> post_grad_nodes_;

@@ -45,13 +45,15 @@ struct CodeSummary {
   std::vector<CodeCollective> collectives;
   // Calls are wrapped in code that times them (TORCH_COMPILE_DEBUG_EXTEND): not all are found.
   bool has_wrapped_calls = false;
+  // Kernels, nodes and collectives would take too much memory: the last ones are left out.
+  bool is_cut = false;
   std::size_t size_bytes() const;  // roughly
 };
 
 // The AOT id in the first lines of a code text; "" if there is none.
 std::string_view AotIdOf(std::string_view code);
 
-// Accepts any text; linear in its size.
+// Accepts any text; linear in its size. A summary takes at most some 64 MB.
 CodeSummary SummarizeCode(std::string_view code);
 
 // "name:7" → ("name", 7); a name without a handle stays whole.
