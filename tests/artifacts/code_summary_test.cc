@@ -111,6 +111,24 @@ TEST_CASE("Arguments are split at the outermost level", "[code_tensors]") {
   CHECK(SplitArguments("a\\").size() == 1);
 }
 
+TEST_CASE("A summary is limited, whatever the code repeats", "[code_summary]") {
+  std::string calls;
+  for (int i = 0; i < 200'000; ++i) calls += "    cpp_fused_" + std::to_string(i) + "(buf0)\n";
+  const CodeSummary many = SummarizeCode(calls);
+  CHECK(many.is_cut);
+  CHECK(many.kernels.size() > 50'000);
+  CHECK(many.kernels.size() < 200'000);
+  CHECK(many.kernels.back().line == static_cast<std::int64_t>(many.kernels.size()));
+  // One long name for each of many nodes.
+  std::string mapping =
+      "# Source node to ATen node mapping:\n#   " + std::string(100'000, 'a') + " => b";
+  for (int i = 0; i < 10'000; ++i) mapping += ", b";
+  CHECK(SummarizeCode(mapping).is_cut);
+  // Awaited calls of kernels that were left out.
+  CHECK(SummarizeCode(mapping + "\n# [Provenance debug handles] cpp_fused_0:1\n" + calls).is_cut);
+  CHECK_FALSE(SummarizeCode(calls.substr(0, 100'000)).is_cut);
+}
+
 TEST_CASE("Shapes are JSON", "[code_tensors]") {
   CHECK(ShapeJson("(8, s0*2)") == "[8, \"s0*2\"]");
   CHECK(ShapeJson("()") == "[]");

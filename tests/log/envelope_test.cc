@@ -42,6 +42,35 @@ TEST_CASE("An envelope's ids, kind and payload hash are read", "[envelope]") {
   CHECK_FALSE(envelope.was_repaired);
 }
 
+TEST_CASE("An envelope of very many values is read without its large lists and objects",
+          "[envelope]") {
+  std::string ones = "1";
+  for (int i = 0; i < 1'000'000; ++i) ones += ", 1";
+  const std::string large = "[" + ones + "]";
+  const Parsed beside(R"({"artifact": {"name": "n"}, "v": )" + large + R"(, "rank": 3})");
+  REQUIRE(beside.envelope != nullptr);
+  CHECK(beside.envelope->has_several_keys);  // without a table of record keys
+  CHECK(beside.envelope->rank == 3);
+  const Parsed within(R"({"a": {"x": {"y": )" + large + R"(}, "stack": [], "b": "c"}, "stack": )" +
+                      large + R"(, "frame_id": 7})");
+  REQUIRE(within.envelope != nullptr);
+  CHECK(within.envelope->kind == "a");
+  CHECK(within.envelope->has_stack);
+  CHECK(within.envelope->has_metadata_stack);
+  CHECK_FALSE(within.envelope->was_repaired);
+  CHECK(within.envelope->frame_id == 7);
+  CHECK(within.envelope->metadata.size() > 2'000'000);  // all of it
+  CHECK(within.envelope->metadata.ends_with(R"("b":"c"})"));
+  const Parsed repaired(R"({"a": {"x": NaN, "v": )" + large + "}}");
+  REQUIRE(repaired.envelope != nullptr);
+  CHECK(repaired.envelope->was_repaired);
+  CHECK(Parsed(R"({"a": [)" + ones + "}").envelope == nullptr);
+  CHECK(Parsed(R"({"a": {"v": )" + large + R"(}, "v": tru})").envelope == nullptr);
+  std::string members = R"({"a": {"x": 1)";
+  for (int i = 0; i < 600'000; ++i) members += ", \"m" + std::to_string(i) + "\": 1";
+  CHECK(Parsed(members + "}}").envelope == nullptr);
+}
+
 TEST_CASE("What is no JSON object is no envelope", "[envelope]") {
   for (const char* json : {"", "{", "[]", "1", "{\"a\": 1", "{\"a\": 1}}", "{\"a\" 1}", "{} x"}) {
     CAPTURE(json);
