@@ -23,6 +23,7 @@ constexpr int kSpareSlots = 2;
 // Windows with large records wait for those before them once these take so much more than ordinary
 // ones: to be read, and to be typed, since a small record may become many rows.
 constexpr std::size_t kMostExcessBytes = std::size_t{kSlots} * kOrdinaryBytes;
+constexpr std::size_t kExcessBytesOfThread = 24 << 20;  // and for each thread beyond two
 }  // namespace
 
 Pipeline::Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables,
@@ -33,6 +34,8 @@ Pipeline::Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tab
       shared_(shared),
       times_(options.times),
       threads_(options.threads > 0 ? options.threads : AvailableCores()),
+      most_excess_bytes_(kMostExcessBytes + kExcessBytesOfThread * static_cast<std::size_t>(
+                                                                       std::max(0, threads_ - 2))),
       slot_count_(static_cast<std::size_t>(kSlots + kSlotsOfThread * std::max(0, threads_ - 2))) {
   for (std::size_t slot = 0; slot < slot_count_; ++slot)
     free_.push_back(std::make_unique<Slot>(tables, false));
@@ -82,7 +85,7 @@ bool Pipeline::RunStage(Lock& lock, Tools& tools) {
 bool Pipeline::IsReadyToType() const {
   const bool is_all_written = typed_.empty() && !is_writing_;
   return !is_typing_ && !verified_.empty() && verified_.begin()->first == settled_count_ &&
-         (is_all_written || excess_bytes_ < kMostExcessBytes);
+         (is_all_written || excess_bytes_ < most_excess_bytes_);
 }
 
 // Before a step one thread is woken for what else can be done by now; after it this thread looks
@@ -147,6 +150,7 @@ void Pipeline::RunWrite(Lock& lock) {
     slot->rows.Clear();
     slot->window.Clear();
     slot->prepared.clear();
+    if (slot->prepared.capacity() > Window::kMostKeptRecords) slot->prepared.shrink_to_fit();
     return inserted;
   });
   is_writing_ = false;
@@ -167,7 +171,8 @@ std::size_t Pipeline::Slot::ExcessBytes() const {
   // Verifying copies most payloads of a window into its arena.
   const std::size_t held = window.bytes.capacity() +
                            std::max(window.arena.allocated_bytes(), window.bytes.size()) +
-                           rows.allocated_bytes();
+                           window.records.capacity() * sizeof(LogRecord) +
+                           prepared.capacity() * sizeof(PreparedRecord) + rows.allocated_bytes();
   return held > kOrdinaryBytes ? held - kOrdinaryBytes : 0;
 }
 
@@ -184,7 +189,7 @@ void Pipeline::Free(SlotPointer slot) {
 }
 
 bool Pipeline::HasRoom() const {
-  return free_.size() == slot_count_ || excess_bytes_ < kMostExcessBytes;
+  return free_.size() == slot_count_ || excess_bytes_ < most_excess_bytes_;
 }
 
 Result<void> Pipeline::Read(SlotPointer slot) {

@@ -110,10 +110,10 @@ class Pipeline {
   // Frees the memory of a slot whose rows are written. With the lock.
   void Free(SlotPointer slot);
   // Whether another window may be read: no window is in use, or those in use take less than
-  // kMostExcessBytes beyond what ordinary ones take. The next large record is read when the one
+  // most_excess_bytes_ beyond what ordinary ones take. The next large record is read when the one
   // before it has been written.
   bool HasRoom() const;
-  // Whether the next window in order is verified and may be typed. With more than kMostExcessBytes
+  // Whether the next window in order is verified and may be typed. With more than most_excess_bytes_
   // in use, all rows before it must have been written: a small record may become many rows.
   bool IsReadyToType() const;
   bool IsAllSettled() const { return is_all_read_ && settled_count_ == window_count_; }
@@ -129,6 +129,7 @@ class Pipeline {
   ReadShared& shared_;
   StageTimes* const times_;
   const int threads_;
+  const std::size_t most_excess_bytes_;
   const std::size_t slot_count_;  // spare ones left out
   const Hooks* hooks_ = nullptr;
 

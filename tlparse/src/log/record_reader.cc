@@ -17,6 +17,7 @@ void Window::Clear() {
   if (bytes.capacity() > 4 * kWindowBytes) bytes.Release();
   arena.Clear();
   records.clear();
+  if (records.capacity() > kMostKeptRecords) records.shrink_to_fit();
   findings.clear();
   ends_file = false;
   line_feeds = 0;

@@ -52,6 +52,8 @@ struct Window {
   std::vector<LogRecord> records;
   std::vector<ImportFinding> findings;
   bool ends_file = false;
+  // Of an ordinary window: memory for more is freed by Clear.
+  static constexpr std::size_t kMostKeptRecords = 8192;
   void Clear();
 
   // The members below pass data from one step of reading to the next.

@@ -79,12 +79,16 @@ Result<std::map<std::int64_t, Strings>> ReadStrings(const ReportContext& context
 // first one did not define comes from the others (forked children share their parent's ids), and
 // what they define otherwise is in string_tables by pid.
 std::string StringTableLine(const Participant& participant,
-                            const std::map<std::int64_t, Strings>& by_process) {
+                            std::map<std::int64_t, Strings> by_process) {
   Strings merged;
   JsonWriter others;
   bool has_others = false;
   others.BeginObject();
-  for (const auto& [process_id, strings] : by_process) {
+  for (auto& [process_id, strings] : by_process) {
+    if (merged.empty()) {
+      merged = std::move(strings);
+      continue;
+    }
     Strings different;
     for (const auto& [id, string] : strings) {
       const auto at = merged.emplace(id, string).first;
@@ -142,8 +146,8 @@ class RawWriter {
 
   Result<void> Run() {
     RETURN_IF_ERROR(out_.Open(context_.directory, "raw.jsonl"));
-    ASSIGN_OR_RETURN(const auto strings, ReadStrings(context_));
-    out_.Append(StringTableLine(context_.participant, strings));
+    ASSIGN_OR_RETURN(auto strings, ReadStrings(context_));
+    out_.Append(StringTableLine(context_.participant, std::move(strings)));
     ASSIGN_OR_RETURN(texts_, TextCache::Open(context_.database));
     ASSIGN_OR_RETURN(
         RecordScan scan,
