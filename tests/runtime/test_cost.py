@@ -168,7 +168,7 @@ class Cost(harness.EndToEnd):
         answer = self.ask("--by", "kernel")
         profile = answer["profiles"][0]
         self.assertEqual((profile["steps"], profile["window_us"], profile["compiled_us"], profile["outside_us"]), (2, 200, 40, 160))
-        self.assertEqual((profile["device_in_calls_us"], profile["device_outside_us"]), (140, 0))
+        self.assertEqual((profile["device_in_calls_us"], profile["device_outside_us"], profile["device_unknown_us"]), (140, 0, 0))
         # Busy 350 … 420 and 450 … 500, where the window ends.
         self.assertEqual(profile["devices"], [{"device": 0, "kernels": 2, "busy_us": 120, "idle_us": 80}])
         self.assertEqual([(row["calls"], row["share_us"]) for row in answer["rows"]], [(2, 140)])
@@ -179,6 +179,21 @@ class Cost(harness.EndToEnd):
                          [[70.0, 1], [70.0, 1]])
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us FROM graph_call"), [[70.0], [70.0]])
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT enqueued_us, start_us FROM kernel_run"), [[313.0, 350.0], [413.0, 450.0]])
+
+    def test_kernels_without_a_launch_are_not_called_outside(self):
+        trace = self.gpu_trace()
+        for event in trace["traceEvents"]:
+            if event["cat"] == "kernel" and event["ts"] < 400:
+                event["args"] = {"device": 0, "stream": 7, "correlation": 999, "External id": 999}
+        outside = [dict(event, tid=9) for event in trace["traceEvents"] if event["cat"] in ("cpu_op", "cuda_runtime", "kernel")][-3:]
+        for event in outside:  # enqueued on another thread, where no graph call is open
+            event["args"] = dict(event["args"], **{"correlation": 77, "External id": 77})
+        outside[-1].update(dur=5, tid=7)
+        trace["traceEvents"] += outside
+        self.write("p.json", json.dumps(trace).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        profile = self.ask()["profiles"][0]
+        self.assertEqual((profile["device_in_calls_us"], profile["device_outside_us"], profile["device_unknown_us"]), (70, 5, 70))
 
     def test_the_share_of_ops_is_of_the_time_they_are_sorted_by(self):
         trace = self.gpu_trace()
@@ -233,6 +248,9 @@ class Cost(harness.EndToEnd):
             self.assertEqual(rows("PRAGMA foreign_key_check"), [])
             profile = self.ask("--by", "graph")["profiles"][0]
             self.assertEqual((profile["compiled_us"], profile["devices"][0]["kernels"]), (150, 1))
+            # The records do not say what enqueued the kernel: it is not called outside.
+            self.assertEqual((profile["device_in_calls_us"], profile["device_outside_us"], profile["device_unknown_us"]), (0, 0, 30))
+            self.assertIn("0 µs (0.0 %) outside, 30 µs (100.0 %) unknown", self.tlparse("cost", "x.db").stdout)
             with open(self.path("dedicated_log_torch_trace_rank_1_abcdefgh.log"), "a", encoding="utf-8") as log:
                 log.write('V1121 08:30:02.000000 4242 a.cc:1] {"str": ["x", 7], "rank": 1}\n')
 

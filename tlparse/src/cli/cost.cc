@@ -83,6 +83,7 @@ std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t to
     json.Key("joined_kernel_us").Real(profile.joined_kernel_us);
     json.Key("device_in_calls_us").OptionalReal(if_devices(profile.device_in_calls_us));
     json.Key("device_outside_us").OptionalReal(if_devices(profile.device_outside_us));
+    json.Key("device_unknown_us").OptionalReal(if_devices(profile.device_unknown_us));
     json.Key("problems").BeginArray();
     for (const std::string& problem : profile.problems) json.String(problem);
     json.EndArray().Key("devices").BeginArray();
@@ -131,25 +132,30 @@ void PrintKernels(const CostProfile& profile) {
               "makes them visible)"
             : "  kernels: none in what could be read of the file");
   } else {
-    std::puts(fmt::format("  kernels {}, {}", Us(*profile.kernel_us),
-                          !profile.process_id && profile.joined_kernel_us == 0
-                              ? std::string("and no log of this process to say where they are from")
-                              : fmt::format("of which {} belong to a kernel of a log or package",
-                                            Us(profile.joined_kernel_us)))
-                  .c_str());
+    const double us = *profile.kernel_us, joined_us = profile.joined_kernel_us;
+    const std::string whose =
+        !profile.process_id && joined_us == 0 ? "no log of this process says where they are from"
+        : joined_us == us
+            ? "all of them kernels of a log or package"
+            : fmt::format("of which {} belong to a kernel of a log or package", Us(joined_us));
+    std::puts(fmt::format("  kernels {}, {}", Us(us), whose).c_str());
   }
   if (!profile.devices.empty()) {
-    const double all_us = profile.device_in_calls_us + profile.device_outside_us;
-    std::puts(
-        fmt::format("  on devices {} ({}) enqueued by calls of compiled graphs, {} ({}) outside",
-                    Us(profile.device_in_calls_us),
-                    Percent(profile.device_in_calls_us / std::max(all_us, 1e-9)),
-                    Us(profile.device_outside_us),
-                    Percent(profile.device_outside_us / std::max(all_us, 1e-9)))
-            .c_str());
+    const double all_us =
+        profile.device_in_calls_us + profile.device_outside_us + profile.device_unknown_us;
+    const auto part = [&](double us) {
+      return fmt::format("{} ({})", Us(us), Percent(us / std::max(all_us, 1e-9)));
+    };
+    std::string line =
+        fmt::format("  on devices {} enqueued by calls of compiled graphs, {} outside",
+                    part(profile.device_in_calls_us), part(profile.device_outside_us));
+    if (profile.device_unknown_us > 0)
+      line += fmt::format(", {} unknown: the file does not hold what enqueued them",
+                          part(profile.device_unknown_us));
+    std::puts(line.c_str());
   }
   for (const CostProfile::Device& device : profile.devices) {
-    std::puts(fmt::format("  device {}: {}, busy {}, idle {} ({})", device.device,
+    std::puts(fmt::format("  device {}: {}, busy (kernels, copies) {}, idle {} ({})", device.device,
                           Count(static_cast<std::size_t>(device.kernels), "kernel"),
                           Us(device.busy_us), Us(device.idle_us),
                           Percent(device.idle_us / std::max(profile.window_us, 1e-9)))

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "runtime/join_notes.h"
 #include "runtime/join_profile.h"
 #include "runtime/runtime_stage.h"
 
@@ -21,7 +22,6 @@ constexpr std::string_view kIsTimed =
 constexpr std::string_view kIsTimedCollective =
     "start_us BETWEEN 0 AND 2000000000000000 AND coalesce(duration_ns, 0) BETWEEN 0 AND "
     "281474976710656";
-constexpr std::string_view kNoCall = "libtrace does not say which graph call enqueued it";
 constexpr std::string_view kNoLabel = "libtrace does not say during which compile it was issued";
 constexpr std::string_view kNoCompile = "the log of the process holds no compile of this label";
 
@@ -153,7 +153,7 @@ Result<void> AddProcess(Database& database, const Process& process, std::int64_t
       "record_id) SELECT {0}, 6, n.id, c.start_us * 1000, c.duration_ns, c.record_id FROM {3} c "
       "LEFT JOIN {2} n ON n.text = c.label ORDER BY c.record_id;",
       profile_id, activities, name_of, calls)));
-  ASSIGN_OR_RETURN(const std::int64_t no_call, NoteId(database, kNoCall));
+  ASSIGN_OR_RETURN(const std::int64_t no_call, NoteId(database, kLaunchNotInLog));
   ASSIGN_OR_RETURN(const std::int64_t no_compile, NoteId(database, kNoCompile));
   RETURN_IF_ERROR(AddCollectives(database, profile_id, collectives, name_of));
   // The latest compile of the label; its graph, if it has one only.

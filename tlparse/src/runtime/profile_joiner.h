@@ -35,7 +35,6 @@ inline constexpr std::string_view kOtherFile =
 inline constexpr std::string_view kOtherCount =
     "it ran another number of times than the generated code calls it";
 inline constexpr std::string_view kReplayed = "by name and order: a device graph was replayed";
-inline constexpr std::string_view kLaunchUnknown = "its launch is not in the profile";
 
 inline constexpr std::int32_t kNone = -1;
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/generated_code.h"
+#include "runtime/join_notes.h"
 #include "runtime/kernel_match.h"
 #include "runtime/profile_joiner.h"
 
@@ -151,7 +152,7 @@ Result<void> Joiner::JoinDeviceKernel(const DeviceKernel& kernel) {
   const std::string_view note = is_joined            ? std::string_view()
                                 : !file_note.empty() ? file_note
                                 : has_launch         ? WhyNoKernel(call)
-                                                     : kLaunchUnknown;
+                                                     : kLaunchNotInProfile;
   return WriteKernelLink(kernel.id, call, is_joined ? launched_by->kernel_id : 0, enqueued,
                          is_joined ? KeyOf(*launched_by) : std::string_view(), note);
 }

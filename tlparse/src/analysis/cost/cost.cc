@@ -202,13 +202,15 @@ Result<void> FillKernelTimes(Database& database, CostProfile& profile) {
       database.Prepare(KernelCostSql({profile}) +
                        " SELECT sum(us), total(us) FILTER (WHERE kernel_id IS NOT NULL), total(us) "
                        "FILTER (WHERE device IS NOT NULL AND is_in_call), total(us) FILTER (WHERE "
-                       "device IS NOT NULL AND NOT is_in_call) FROM cost"));
+                       "device IS NOT NULL AND NOT is_in_call AND is_unknown IS NOT 1), total(us) "
+                       "FILTER (WHERE device IS NOT NULL AND is_unknown) FROM cost"));
   ASSIGN_OR_RETURN(const bool has_row, rows.Step());
   if (!has_row) return {};
   profile.kernel_us = rows.OptionalReal(0);
   profile.joined_kernel_us = rows.Real(1);
   profile.device_in_calls_us = rows.Real(2);
   profile.device_outside_us = rows.Real(3);
+  profile.device_unknown_us = rows.Real(4);
   return {};
 }
 

@@ -57,9 +57,11 @@ struct CostProfile {
   // Sum of kernel runs, on all devices and threads; nothing: the profile recorded none.
   std::optional<double> kernel_us;
   double joined_kernel_us = 0;  // of those that belong to a kernel of a log or package
-  // Of the kernels on devices: those that calls of compiled graphs enqueued, and the others.
+  // Of the kernels on devices: those that calls of compiled graphs enqueued, those that something
+  // else did, and those of which the file does not say what did.
   double device_in_calls_us = 0;
   double device_outside_us = 0;
+  double device_unknown_us = 0;
   std::optional<std::int64_t> process_id;  // that was measured; nothing: no log of it
   std::vector<std::string> problems;       // what is missing in the file: cut, damaged
   std::vector<Device> devices;

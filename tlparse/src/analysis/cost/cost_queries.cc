@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/join_notes.h"
+
 namespace tlparse {
 namespace {
 
@@ -16,18 +18,20 @@ std::string WindowSql(const std::vector<CostProfile>& profiles) {
 
 // Work of a device counts where it was queued.
 constexpr char kKernelSql[] =
-    ", cost AS MATERIALIZED ("
+    ", unknown AS MATERIALIZED (SELECT id FROM text_row WHERE text IN ('{}', '{}')), cost AS "
+    "MATERIALIZED ("
     "SELECT w.rank, l.kernel_id, s.graph_id, s.compile_id, r.name_id, r.device, count(*) AS calls, "
     "sum(r.duration_ns / 1e3) AS us, min(r.grid_id) AS grid_id, min(r.block_id) AS block_id, "
     "min(l.note_id) AS note_id, "
-    "l.slice_id IS NOT NULL AS is_in_call "
+    "l.slice_id IS NOT NULL AS is_in_call, l.slice_id IS NULL AND l.note_id IN (SELECT id FROM "
+    "unknown) AS is_unknown "
     "FROM win w JOIN kernel_run_row r ON r.profile_id = w.profile_id "
     "LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id "
     "LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id "
     "WHERE coalesce(l.enqueued_ns, r.start_ns) >= w.start_ns AND coalesce(l.enqueued_ns, "
     "r.start_ns) < w.end_ns "
     "GROUP BY w.rank, l.kernel_id, s.graph_id, CASE WHEN l.kernel_id IS NULL THEN r.name_id END, "
-    "r.device, l.slice_id IS NOT NULL)";
+    "r.device, is_in_call, is_unknown)";
 
 constexpr char kByKernel[] =
     " SELECT coalesce(k.name, t.text) AS name, v.rank, c.label, c.generation, g.direction, k.id AS "
@@ -115,7 +119,8 @@ constexpr char kByModule[] =
 }  // namespace
 
 std::string KernelCostSql(const std::vector<CostProfile>& profiles) {
-  return WindowSql(profiles) + kKernelSql;
+  return WindowSql(profiles) +
+         fmt::format(fmt::runtime(kKernelSql), kLaunchNotInProfile, kLaunchNotInLog);
 }
 
 std::string CostSql(CostBy by, const std::vector<CostProfile>& profiles) {

@@ -1,0 +1,13 @@
+// Notes of joins that answers distinguish: they mean that something is unknown, not that it is so.
+#pragma once
+
+#include <string_view>
+
+namespace tlparse {
+
+// Of kernels of a device: which graph call enqueued them, if any, is unknown.
+inline constexpr std::string_view kLaunchNotInProfile = "its launch is not in the profile";
+inline constexpr std::string_view kLaunchNotInLog =
+    "libtrace does not say which graph call enqueued it";
+
+}  // namespace tlparse
