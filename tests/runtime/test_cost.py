@@ -180,6 +180,21 @@ class Cost(harness.EndToEnd):
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us FROM graph_call"), [[70.0], [70.0]])
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT enqueued_us, start_us FROM kernel_run"), [[313.0, 350.0], [413.0, 450.0]])
 
+    def test_a_profile_without_a_measured_event_is_not_counted(self):
+        trace = self.gpu_trace()
+        # Begin and end events, which the profiler does not write: nothing of the file is measured.
+        trace["traceEvents"] = [dict(event, ph="B") for event in trace["traceEvents"]]
+        self.write("empty.json", json.dumps(trace).encode())
+        self.tlparse(self.path("empty.json"), "--db", "x.db", "--db-only")
+        done = self.tlparse("cost", "x.db", expect=2)
+        self.assert_one_line_of_complaint(done)
+        self.assertIn("hold no event with a time", done.stderr)
+        self.write("p.json", json.dumps(self.gpu_trace()).encode())
+        self.tlparse(self.path("p.json"), self.path("empty.json"), "--db", "y.db", "--db-only")
+        answer = self.ask(database="y.db")
+        self.assertEqual(len(answer["profiles"]), 1)
+        self.assertEqual(answer["notes"], [self.path("empty.json") + " holds no event with a time and is not counted"])
+
     def test_kernels_without_a_launch_are_not_called_outside(self):
         trace = self.gpu_trace()
         for event in trace["traceEvents"]:

@@ -101,6 +101,27 @@ class Reading(harness.EndToEnd):
         self.assertIn("no log", self.tlparse("collectives", "x.db").stdout)
         self.assertEqual(self.rows("SELECT join_key, join_note FROM collective_run"), [[None, "it ran outside any graph call"]])
 
+    def test_forms_of_a_profile_that_say_the_same(self):
+        """Other orders, whitespace and encodings of numbers: the rows are the same."""
+        trace = self.small(baseTimeNanoseconds=1_700_000_000_000_000_000)
+        events = trace.pop("traceEvents")
+        in_text = [{key: str(value) if key in ("ts", "dur", "pid", "tid") else value for key, value in event.items()} for event in events]
+        forms = {
+            "last": json.dumps(dict(trace, traceEvents=events)), "first": json.dumps(dict({"traceEvents": events}, **trace)),
+            "indented": json.dumps(dict(trace, traceEvents=events), indent=2).replace("\n", "\r\n"),
+            "with a mark": "\ufeff" + json.dumps(dict(trace, traceEvents=events)), "with a unit": json.dumps(dict(trace, displayTimeUnit="ns", traceEvents=events)),
+            "backwards": json.dumps(dict(trace, traceEvents=events[::-1])), "numbers as text": json.dumps(dict(trace, traceEvents=in_text)),
+            "base as text": json.dumps(dict(trace, baseTimeNanoseconds=str(trace["baseTimeNanoseconds"]), traceEvents=events)),
+            "without a version": json.dumps(dict({key: value for key, value in trace.items() if key != "schemaVersion"}, traceEvents=events))}
+        sql = "SELECT name, start_ns, duration_ns FROM op_run ORDER BY start_ns, name"
+        found = {}
+        for name, text in forms.items():
+            self.ingest(self.write("p.json", text.encode()))
+            found[name] = (self.rows(sql), self.rows("SELECT start_us, end_us FROM profile"))
+            os.unlink(self.path("x.db"))
+        self.assertTrue(found["last"][0])
+        self.assertEqual({name: rows for name, rows in found.items() if rows != found["last"]}, {})
+
     def test_without_a_base_times_are_taken_for_epoch(self):
         trace = self.small()
         del trace["baseTimeNanoseconds"]

@@ -205,7 +205,9 @@ void KinetoFile::TakeMember(const EventScanner::Item& item) {
     facts.format_version = std::string(item.value.substr(0, 20));
   } else if (item.key == "baseTimeNanoseconds") {
     constexpr std::int64_t kLatest = std::int64_t{1} << 61;
-    base_ns_ = ToInt(item.value);
+    std::string_view digits = item.value;  // a number, or text that holds one
+    if (digits.size() > 2 && digits.starts_with('"')) digits = digits.substr(1, digits.size() - 2);
+    base_ns_ = ToInt(digits);
     if (base_ns_ && (*base_ns_ > kLatest || *base_ns_ < 0)) base_ns_.reset();
   } else if (item.key == "host_name" && item.value.size() > 2) {
     facts.host = std::string(item.value.substr(1, item.value.size() - 2));

@@ -77,6 +77,11 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
       continue;
     }
     if (profile.steps == 0 && wants_steps) continue;
+    if (profile.steps == 0 && (rows.IsNull(6) || rows.IsNull(7))) {
+      notes.push_back(
+          fmt::format("{} holds no event with a time and is not counted", profile.path));
+      continue;
+    }
     profile.start_ns = profile.steps > 0 ? rows.Int(4) : rows.Int(6) * 1000;
     profile.end_ns = profile.steps > 0 ? rows.Int(5) : (rows.Int(7) + 1) * 1000;
     profile.window_us = static_cast<double>(profile.end_ns - profile.start_ns) / 1e3;
@@ -287,7 +292,9 @@ Result<std::string> WhyNoProfile(Database& database, const CostOptions& options)
                              *options.rank, rows.Text(2));
   }
   if (!options.first_step && !options.last_step)
-    return std::string("no profile of this run is counted: all overlap earlier ones");
+    return std::string(
+        "no profile of this run is counted: all overlap earlier ones, or hold no event with a "
+        "time");
   const std::string of_rank =
       options.rank ? fmt::format(" of rank {}", *options.rank) : std::string();
   const std::string wanted = RangeText(options.first_step.value_or(*options.last_step),
