@@ -214,6 +214,52 @@ test('timeline: what is too much is summed up, and that is said', async () => {
   assert.deepEqual(problems, []);
 });
 
+// What a frame costs, counted: rectangles that are filled, of 100,000 slices in one row. A screen has so many pixels, not slices.
+test('timeline: a frame draws no more than the screen has pixels', async () => {
+  const input = path.join(outDirectory, 'dense.pt.trace.json');
+  const traceEvents = [];
+  for (let i = 0; i < 100_000; i++) traceEvents.push({ ph: 'X', cat: 'cpu_op', name: `aten::op${i % 7}`, pid: 9, tid: 9, ts: 1e15 + i * 10, dur: 1 + (i % 9) });
+  writeFileSync(input, JSON.stringify({ schemaVersion: 1, traceEvents }));
+  const report = reportOf('dense', input);
+  const { page, problems } = await openPage(browser, 'file:');
+  await page.addInitScript(() => {
+    window.work = { filled: 0, frames: [] };
+    const { fillRect, clearRect } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillRect = function (...box) {
+      window.work.filled++;
+      return fillRect.apply(this, box);
+    };
+    // Every drawing begins with it.
+    CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+      window.work.frames.push(0);
+      window.work.filled = 0;
+      queueMicrotask(() => (window.work.frames[window.work.frames.length - 1] = window.work.filled));
+      return clearRect.apply(this, box);
+    };
+  });
+  await visit(page, pageUrl(report), '#/timeline');
+  assert.equal(await drawn(page), 100_000);
+  const canvas = page.locator('canvas').first();
+  const box = await canvas.boundingBox();
+  const most = () => page.evaluate(() => Math.max(...window.work.frames));
+  const frames = () => page.evaluate(() => window.work.frames.length);
+  const limit = 2 * box.width + 200; // and the axis
+  assert.ok((await most()) > box.width / 2, 'it was drawn');
+  assert.ok((await most()) <= limit, `all of it: ${await most()} rectangles`);
+  // All of them are found.
+  await page.getByPlaceholder('Find events by name').fill('aten');
+  await settle(page);
+  assert.ok((await most()) <= limit, `found: ${await most()} rectangles`);
+  // Zoom and move.
+  const before = await frames();
+  await page.mouse.move(box.x + box.width / 2, box.y + 60);
+  for (let i = 0; i < 12; i++) await page.mouse.wheel(0, i < 8 ? -200 : 200);
+  await settle(page);
+  assert.ok((await frames()) > before, 'the wheel draws');
+  assert.ok((await most()) <= limit, `zoomed: ${await most()} rectangles`);
+  assert.deepEqual(problems, []);
+});
+
 test('timeline: looks', () => look('timeline-run', runOf('p_mlp_train'), [['all', '#/timeline'], ['steps', '#/timeline?from=13054053&to=13141391']]));
 
 test('a compile has its ops with estimates and outputs, and its graphs what was measured', async () => {

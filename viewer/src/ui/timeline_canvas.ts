@@ -157,18 +157,22 @@ function drawStrip({ context, scale, quiet, width }: Pen, view: View, strip: Str
 function drawDepth(pen: Pen, { view, selected, isFound }: Picture, lane: Lane, depth: number, y: number): void {
   const rows = lane.byDepth[depth];
   const selectedIndex = selected?.lane === lane ? selected.index : -1;
-  let lastX = -1; // slices narrower than a pixel are drawn once per pixel
+  // Slices narrower than a pixel are drawn once per pixel, and once more where one of them is found.
+  let lastX = -1;
+  let lastFoundX = -1;
   for (let r = lowerBound(lane, rows, view.from - lane.longest[depth]); r < rows.length; r++) {
     const i = rows[r];
     if (lane.start[i] > view.to) break;
     const x = leftWidth + (lane.start[i] - view.from) * pen.scale;
     const wide = lane.length[i] * pen.scale;
     if (x + wide < leftWidth) continue;
-    const isNarrow = wide < 0.7 && Math.floor(x) === lastX && i !== selectedIndex;
-    if (isNarrow && isFound === null) continue;
+    const pixel = Math.floor(x);
+    const isNarrow = wide < 0.7 && pixel === lastX && i !== selectedIndex;
+    if (isNarrow && (isFound === null || pixel === lastFoundX)) continue;
     const found = isFound !== null && isFound(lane.names[i]);
     if (isNarrow && !found) continue;
-    lastX = Math.floor(x);
+    lastX = pixel;
+    if (found) lastFoundX = pixel;
     pen.context.globalAlpha = isFound !== null && !found ? 0.25 : 1;
     drawSlice(pen, lane, i, x, y, i === selectedIndex);
   }
