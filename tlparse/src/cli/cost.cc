@@ -178,10 +178,11 @@ void PrintCompileTime(const CostProfile& profile) {
   const double compile_us = profile.compile_us.value_or(0);
   if (compile_us <= 0) return;
   const double share = compile_us / std::max(profile.window_us, 1e-9);
-  std::puts(fmt::format(
-                "  compiles were under way for {} ({}) of it, as the log tells{}", Us(compile_us),
-                Percent(share),
-                share > 0.1 ? ": what a step costs without them, profiles of later steps show" : "")
+  std::puts(fmt::format("  compiles were under way for {} ({}) of it, by the times of the log{}",
+                        Us(compile_us), Percent(share),
+                        share > 0.1
+                            ? ": a profile of later steps shows what a step costs without them"
+                            : "")
                 .c_str());
 }
 
