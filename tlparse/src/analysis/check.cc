@@ -174,7 +174,7 @@ CheckRule CompileSecondsRule(const Job& job, double limit) {
 bool IsFailure(FindingKind kind) {
   return kind == FindingKind::kCompileFailed || kind == FindingKind::kStoppedFirst;
 }
-bool IsDivergence(FindingKind kind) {
+bool IsDivergenceKind(FindingKind kind) {
   return Name(kind).ends_with("_divergence") || kind == FindingKind::kExtraCompile ||
          kind == FindingKind::kMissingCompile || kind == FindingKind::kOneKeyTwoCodes;
 }
@@ -217,7 +217,7 @@ Result<void> AddFindingRules(Database& database, const CheckBudget& budget, Chec
         FindingsRule("no-failures", findings, budget, &IsFailure, FindingSeverity::kWarning, {}));
   if (budget.no_divergence)
     answer.rules.push_back(FindingsRule(
-        "no-divergence", findings, budget, &IsDivergence,
+        "no-divergence", findings, budget, &IsDivergenceKind,
         budget.notes_are_divergence ? FindingSeverity::kNote : FindingSeverity::kWarning,
         budget.notes_are_divergence ? ranks.notes : std::vector<std::string>()));
   return {};

@@ -16,7 +16,7 @@
 namespace tlparse {
 namespace {
 
-constexpr std::size_t kMostMismatches = 200;
+constexpr std::size_t kMostOfAllGraphs = 200;
 // Of one rank; a job has thousands. What is kept of a comparison follows from this number.
 constexpr std::size_t kMostCompared = 1'000'000;
 
@@ -252,7 +252,7 @@ Result<void> Finder::CompareGraphs(const RankClass& reference, const RankClass& 
         mismatch.kind = MismatchKind::kState;
         mismatch.reason = state;
       }
-      if (result.mismatches.size() < kMostMismatches) {
+      if (result.mismatches.size() < kMostOfAllGraphs) {
         result.mismatches.push_back(std::move(mismatch));
       } else {
         ++result.left_out;

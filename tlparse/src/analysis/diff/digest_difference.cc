@@ -71,7 +71,7 @@ struct Sum {
 };
 using SumKey = std::tuple<std::string, std::string, std::size_t, std::string>;
 
-class Comparison {
+class DigestComparer {
  public:
   void Compare(RankIndex rank, const CallKey& key, const Call& a, const Call& b) {
     ++result_.call_count;
@@ -142,7 +142,7 @@ Result<std::optional<DigestDifference>> CompareDigests(
     const std::vector<std::pair<RankIndex, RankIndex>>& pairs) {
   ASSIGN_OR_RETURN(const std::vector<Calls> a_calls, LoadCalls(a));
   ASSIGN_OR_RETURN(const std::vector<Calls> b_calls, LoadCalls(b));
-  Comparison comparison;
+  DigestComparer comparison;
   bool has_a = false, has_b = false;
   for (const auto& [a_rank, b_rank] : pairs) {
     const Calls& old_ones = a_calls[static_cast<std::size_t>(a_rank)];

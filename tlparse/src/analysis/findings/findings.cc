@@ -13,32 +13,32 @@
 namespace tlparse {
 namespace {
 
-constexpr std::array<std::string_view, kFindingKindCount> kKinds = {"compile_failed",
-                                                                    "stopped_first",
-                                                                    "stuck",
-                                                                    "missing_rank",
-                                                                    "late_rank",
-                                                                    "config_divergence",
-                                                                    "input_divergence",
-                                                                    "graph_divergence",
-                                                                    "graph_break_divergence",
-                                                                    "code_divergence",
-                                                                    "collective_divergence",
-                                                                    "collective_not_reached",
-                                                                    "execution_divergence",
-                                                                    "extra_compile",
-                                                                    "missing_compile",
-                                                                    "cold_cache",
-                                                                    "cache_bypassed",
-                                                                    "remote_cache_error",
-                                                                    "one_key_two_codes",
-                                                                    "recompile_limit",
-                                                                    "recompiles",
-                                                                    "graph_break",
-                                                                    "slow_rank",
-                                                                    "restarted",
-                                                                    "launch_differs",
-                                                                    "import_errors"};
+constexpr std::array<std::string_view, kFindingKindCount> kFindingKinds = {"compile_failed",
+                                                                           "stopped_first",
+                                                                           "stuck",
+                                                                           "missing_rank",
+                                                                           "late_rank",
+                                                                           "config_divergence",
+                                                                           "input_divergence",
+                                                                           "graph_divergence",
+                                                                           "graph_break_divergence",
+                                                                           "code_divergence",
+                                                                           "collective_divergence",
+                                                                           "collective_not_reached",
+                                                                           "execution_divergence",
+                                                                           "extra_compile",
+                                                                           "missing_compile",
+                                                                           "cold_cache",
+                                                                           "cache_bypassed",
+                                                                           "remote_cache_error",
+                                                                           "one_key_two_codes",
+                                                                           "recompile_limit",
+                                                                           "recompiles",
+                                                                           "graph_break",
+                                                                           "slow_rank",
+                                                                           "restarted",
+                                                                           "launch_differs",
+                                                                           "import_errors"};
 constexpr std::array<std::string_view, 3> kSeverities = {"error", "warning", "note"};
 
 // Families in the order in which they may build on each other: those that explain what a rank does
@@ -102,14 +102,14 @@ void Order(std::vector<Finding>& findings) {
 
 }  // namespace
 
-std::string_view Name(FindingKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+std::string_view Name(FindingKind kind) { return kFindingKinds[static_cast<std::size_t>(kind)]; }
 std::string_view Name(FindingSeverity severity) {
   return kSeverities[static_cast<std::size_t>(severity)];
 }
 
 std::optional<FindingKind> FindingKindOf(std::string_view name) {
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
-    if (kKinds[i] == name) return static_cast<FindingKind>(i);
+  for (std::size_t i = 0; i < kFindingKinds.size(); ++i) {
+    if (kFindingKinds[i] == name) return static_cast<FindingKind>(i);
   }
   return std::nullopt;
 }

@@ -19,7 +19,7 @@ struct KindText {
   std::string_view name;
   std::string_view title;
 };
-constexpr std::array<KindText, 18> kKinds = {{
+constexpr std::array<KindText, 18> kCauseKinds = {{
     {"build", "another build"},
     {"config", "configuration differs"},
     {"setting", "a process setting differs"},
@@ -45,7 +45,7 @@ bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> name
 }
 
 // Every number made 0: two graphs that differ in sizes only have equal forms.
-std::string WithoutNumbers(std::string_view text) {
+std::string DigitsAsZero(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
     const auto kept_end =
@@ -209,8 +209,8 @@ std::string CauseText(CauseKind kind, const std::vector<ComponentDifference>& di
 
 }  // namespace
 
-std::string_view Name(CauseKind kind) { return kKinds[static_cast<std::size_t>(kind)].name; }
-std::string_view Title(CauseKind kind) { return kKinds[static_cast<std::size_t>(kind)].title; }
+std::string_view Name(CauseKind kind) { return kCauseKinds[static_cast<std::size_t>(kind)].name; }
+std::string_view Title(CauseKind kind) { return kCauseKinds[static_cast<std::size_t>(kind)].title; }
 bool IsNote(CauseKind kind) { return kind >= CauseKind::kDevice; }
 bool IsExpected(CauseKind kind) { return IsNote(kind) || kind == CauseKind::kProcessGroup; }
 
@@ -314,7 +314,7 @@ std::vector<Cause> FindCauses(std::vector<ComponentDifference> differences,
     const std::vector<ComponentDifference>& graphs = causes[CauseKind::kGraph].differences;
     const bool sizes_only =
         std::all_of(graphs.begin(), graphs.end(), [](const ComponentDifference& d) {
-          return d.a_value && d.b_value && WithoutNumbers(*d.a_value) == WithoutNumbers(*d.b_value);
+          return d.a_value && d.b_value && DigitsAsZero(*d.a_value) == DigitsAsZero(*d.b_value);
         });
     if (sizes_only) {
       explain(CauseKind::kInputs, CauseKind::kGraph, always);
