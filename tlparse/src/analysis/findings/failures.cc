@@ -22,7 +22,7 @@ struct Failure {
   std::int64_t record_id = 0;
 };
 
-// dynamo_error and the metrics' fail_type tell of one exception; the former knows the user's line,
+// dynamo_error and the metrics' fail_type report one exception; the former has the user's line,
 // the latter has the reason alone.
 Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
   ASSIGN_OR_RETURN(

@@ -92,7 +92,7 @@ std::string FunctionNames(const std::vector<std::string>& names) {
   return fmt::format("{}, {} and {} more", names[0], names[1], names.size() - 2);
 }
 
-void Tell(FindingContext& context, const BreakKey& key, const Break& one) {
+void Report(FindingContext& context, const BreakKey& key, const Break& one) {
   const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
   Finding& finding = context.Add(FindingKind::kGraphBreak, FindingSeverity::kWarning);
   context.SetRanks(finding, who);
@@ -194,7 +194,7 @@ Result<void> FindGraphBreaks(FindingContext& context) {
           return other.kind == FindingKind::kGraphBreakDivergence && other.place &&
                  other.place->file == key.file && other.place->line == key.line;
         });
-    if (!is_reported) Tell(context, key, one);
+    if (!is_reported) Report(context, key, one);
   }
   return {};
 }
