@@ -18,6 +18,7 @@ import trace_lines  # noqa: E402
 
 TLPARSE = os.environ.get("TLPARSE", os.path.join(ROOT, "build", "bin", "tlparse"))
 LOGS = os.path.join(ROOT, "fixtures", "logs")
+SHARED = os.path.join(os.path.dirname(ROOT), "shared")  # recordings, where they are beside the checkout
 
 
 def validator(name):
@@ -60,6 +61,14 @@ class AnswerTest(unittest.TestCase):
         """{ranks: [area: text, …]} of the classes that are not the reference."""
         answer = ask("ranks", database)
         return {one["ranks"]["ranks"]: [f"{aspect['area']}: {aspect['text']}" for aspect in one["aspects"]] for one in answer["classes"][1:]}
+
+
+def record(envelope, payload=None, time="08:30:01.000000"):
+    envelope = dict(envelope)
+    if payload is not None:
+        envelope["has_payload"] = hashlib.md5(payload.encode()).hexdigest()
+    text = f"V1121 {time} 4242 torch/_dynamo/convert_frame.py:304] {json.dumps(envelope)}\n"
+    return text + ("\t" + payload.replace("\n", "\n\t") + "\n" if payload is not None else "")
 
 
 def first_log(scenario):

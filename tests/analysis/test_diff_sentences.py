@@ -7,8 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import ask, run  # noqa: E402
-from test_findings import record  # noqa: E402
+from answers import ask, record, run  # noqa: E402
 from test_sentences import SentenceTest  # noqa: E402
 
 

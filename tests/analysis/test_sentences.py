@@ -9,8 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import LOGS, ROOT, AnswerTest, ask, run  # noqa: E402
-from test_findings import record  # noqa: E402
+from answers import LOGS, ROOT, AnswerTest, ask, record, run  # noqa: E402
 
 
 class SentenceTest(AnswerTest):

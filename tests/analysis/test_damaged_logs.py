@@ -1,0 +1,141 @@
+"""Logs that are damaged, or hold nothing: what is said of them, and what is not."""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from answers import LOGS, AnswerTest, ask, record, run  # noqa: E402
+
+
+def read(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    return subprocess.run(["zstd", "-dcq"], input=data, capture_output=True, check=True).stdout if path.endswith(".zst") else data
+
+
+def line_of(data, text):
+    """The first line with the text: where it begins, and where the next one does."""
+    at = data.index(text)
+    return data.rindex(b"\n", 0, at) + 1, data.index(b"\n", at) + 1
+
+
+def without_line(data, text):
+    begin, end = line_of(data, text)
+    return data[:begin] + data[end:]
+
+
+class Damaged(AnswerTest):
+    def damage(self, change, scenario="straggler_late", rank=1):
+        """The job with the log of one rank changed."""
+        folder = os.path.join(self.scratch, f"damaged_{len(os.listdir(self.scratch))}")
+        os.mkdir(folder)
+        for path in sorted(glob.glob(os.path.join(LOGS, scenario, "*.log*"))):
+            data = read(path)
+            if f"_rank_{rank}_" in path:
+                changed = change(data)
+                self.assertNotEqual(data, changed)
+                data = changed
+            with open(os.path.join(folder, os.path.basename(path).removesuffix(".zst")), "wb") as file:
+                file.write(data)
+        return self.ingest(folder, name=os.path.basename(folder))
+
+    def logged(self, database):
+        """The codes of errors and warnings."""
+        return [one["code"] for one in json.loads(run("import-log", database, "--json"))["rows"] if one["severity"] != "info"]
+
+    def check_nothing_else_is_found(self, database, others=(("late_rank", [3]),)):
+        findings = [one for one in ask("findings", database)["findings"] if one["severity"] != "note"]
+        self.assertEqual(list(others), [(one["kind"], one["ranks"]) for one in findings if one["kind"] != "import_errors"])
+        answer = ask("ranks", database)
+        self.assertTrue(all(one["is_damaged"] for one in answer["classes"][1:]), answer["classes"])
+        self.assertFalse(answer["has_divergence"])
+
+    def test_damage_of_one_log_is_no_difference_between_ranks(self):
+        database = self.damage(lambda data: data.replace(b"\n\tfrom torch import device", b"\n\tFrom torch import device", 1))
+        findings = ask("findings", database)["findings"]
+        self.assertEqual([("late_rank", [3]), ("import_errors", [])],
+                         [(one["kind"], one["ranks"]) for one in findings if one["severity"] != "note"])
+        self.assertIn("What sets rank 1 apart from the others may be the damage", findings[1]["detail"])
+
+    def test_a_compile_whose_metrics_are_lost_is_done(self):
+        changes = {"broken_header": lambda data: data.replace(b'{"compilation_metrics": ', b'{"compilation_metrics", ', 1),
+                   "missing_metrics": lambda data: without_line(data, b'{"compilation_metrics": ')}
+        for code, change in changes.items():
+            with self.subTest(code):
+                database = self.damage(change)
+                self.assertEqual(self.logged(database), sorted({code, "missing_metrics"}))
+                rows = ask("status", database)["rows"]
+                self.assertEqual({row["state"] for row in rows}, {"between_compiles"})
+                self.assertEqual(len({row["compiles_done"] for row in rows}), 1, rows)
+                self.check_nothing_else_is_found(database)
+
+    def test_a_changed_byte_of_a_header_makes_no_compile_and_no_rank(self):
+        changes = {
+            "broken_header": (b'] {"dynamo_output_graph"', b'] z"dynamo_output_graph"'),
+            "damaged_header": (b'{"dynamo_output_graph"', b'{"dynamo_outpet_graph"'),
+            "a member": (b'"frame_id": 0, "frame_compile_id": 0', b'"frame_id": 0, "frame_compile_jd": 0'),
+            "a frame": (b'{"aot_forward_graph": {}, "rank": 1, "frame_id": 0,', b'{"aot_forward_graph": {}, "rank": 1, "frame_id": 7,'),
+            "a rank": (b'{"aot_forward_graph": {}, "rank": 1,', b'{"aot_forward_graph": {}, "rank": 8,'),
+        }
+        for name, (old, new) in changes.items():
+            with self.subTest(name):
+                database = self.damage(lambda data: data.replace(old, new, 1))
+                self.assertTrue(self.logged(database))
+                self.check_nothing_else_is_found(database)
+
+    def test_strict_accepts_no_damage(self):
+        name = sorted(glob.glob(os.path.join(LOGS, "straggler_late", "*_rank_1_*")))[0]
+        data = read(name)
+        for number, (old, new, code) in enumerate([(b"", b"", 0), (b'] {"dynamo_output_graph"', b'] z"dynamo_output_graph"', 1),
+                                                   (b'{"dynamo_output_graph"', b'{"dynamo_outpet_graph"', 1),
+                                                   (b'{"dynamo_output_graph"', b'{"a_new_kind_of_record"', 0)]):
+            path = os.path.join(self.scratch, f"{number}.log")
+            with open(path, "wb") as file:
+                file.write(data.replace(old, new, 1) if old else data)
+            with self.subTest(new):
+                run(path, "--db-only", "--strict", "--db", path + ".db", code=code)
+
+    def test_a_log_that_is_cut_off_is_said_to_be(self):
+        def cut(data):
+            begin, end = line_of(data, b'"inductor_output_code"')
+            return data[:end + 200]
+        findings = ask("findings", self.damage(cut))["findings"]
+        stopped = next(one for one in findings if one["kind"] == "stopped_first")
+        self.assertEqual(stopped["ranks"], [1])
+        self.assertIn("The log's last record is incomplete: it is cut off, or damaged.", stopped["detail"])
+
+    def test_what_damage_may_have_caused_says_so(self):
+        """The last compile's metrics and the event that ends it are lost: the log seems to end inside it."""
+        def change(data):
+            end = data.rindex(b'\t"name": "dynamo",')
+            metrics = data.rindex(b'{"compilation_metrics": ')
+            begin = data.rindex(b"\n", 0, metrics) + 1
+            changed = data[:begin] + data[data.index(b"\n", metrics) + 1:end] + data[end:].replace(b"dynamo", b"dxnamo", 1)
+            return changed.replace(b"\n\tfrom torch import device", b"\n\tFrom torch import device", 1)
+        stopped = [one for one in ask("findings", self.damage(change))["findings"] if one["kind"] == "stopped_first"]
+        self.assertEqual([one["ranks"] for one in stopped], [[1]])
+        self.assertIn("The log is damaged: records of it are lost or changed, which may be the cause of this.", stopped[0]["detail"])
+
+
+class EmptyLogs(AnswerTest):
+    def test_a_log_without_records_is_said(self):
+        folder = os.path.join(self.scratch, "logs")
+        os.mkdir(folder)
+        for rank in (0, 2):
+            with open(os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log"), "w") as file:
+                if rank == 0:
+                    file.write(record({"dynamo_start": {"stack": []}, "rank": 0, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}))
+        database = self.ingest(folder)
+        self.assertEqual([one["rank"] for one in ask("status", database)["logs_without_records"]], [2])
+        self.assertRegex(run("status", database), r"(?m)^2 +no r")
+        logged = [(one["severity"], one["code"], os.path.basename(one["path"])) for one in json.loads(run("import-log", database, "--json"))["rows"] if one["severity"] != "info"]
+        self.assertEqual(logged, [("warning", "log_without_records", "dedicated_log_torch_trace_rank_2_abcdefgh.log")])
+        self.assertIn("log_without_records: The log holds no record", run("import-log", database))
+
+
+if __name__ == "__main__":
+    unittest.main()

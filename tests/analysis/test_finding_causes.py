@@ -1,0 +1,141 @@
+"""Findings of compiles: recompiles, failures, graph breaks, exceptions that the log does not name."""
+
+import json
+import os
+import sqlite3
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from answers import LOGS, SHARED, AnswerTest, ask, record, run  # noqa: E402
+
+
+class Recompiles(AnswerTest):
+    def test_grouped_by_function_with_what_varied(self):
+        findings = {one["title"].split()[0]: one for one in ask("findings", self.job("recompiles_2_6"))["findings"]}
+        # What the limit refused is no recompile. A function that is refused again had not been left to run eagerly: its caller got an error.
+        self.assertEqual(findings["limit_fullgraph"]["title"], "limit_fullgraph was recompiled 3 times (n: 1, 2, 3, 4); "
+                         "4 further attempts were refused at the recompile limit, which is an error with fullgraph=True")
+        self.assertEqual(findings["limit_fullgraph"]["severity"], "error")
+        self.assertRegex(findings["by_shape"]["title"], r"recompiled 3 times \(size 0 of x: 2, 3, 4, 5, 6\); 1 further attempt was refused .*: it runs "
+                         "eagerly from then on where no compile fits, or fails with fullgraph=True")
+        self.assertIn("mark_dynamic(x, 0)", findings["by_shape"]["try"])
+        self.assertRegex(findings["by_dtype"]["title"], r"recompiled 3 times \(dtype of x: Float, Double, Half, BFloat16, Int\); 1 further")
+        self.assertRegex(findings["by_global"]["title"], "recompiled 3 times")
+        self.assertRegex(findings["by_const"]["title"], "recompiled twice")
+        count = sum(len(one["compiles"]) for one in findings.values())
+        connection = sqlite3.connect(self.job("recompiles_2_6"))
+        self.addCleanup(connection.close)
+        self.assertEqual(count, connection.execute("SELECT count(DISTINCT compile_id) FROM recompile").fetchone()[0])
+
+    def test_code_and_line_are_of_one_origin(self):
+        """A guard may come from several lines; paths are cut at the left by PyTorch."""
+        first = ("0/0: 2 <= x.size()[0] <= 31  # n = x.shape[0]  # ser/jobs/job.py:114 in f (user code shown is first use (of this, value)) "
+                 "and if n < 32: s = x.sin()  # ser/jobs/job.py:115 in f (_dynamo/variables/tensor.py:2849 in evaluate_expr)")
+        place = self.place(first)
+        self.assertEqual((place["file"], place["line"], place["code"]), ("/u/jobs/job.py", 115, "if n < 32: s = x.sin()"))
+        place = self.place("0/0: x == 2  # a = b  # c  # k/other/model.py:7 in g (HINT: a hint)")
+        self.assertEqual((place["file"], place["line"], place["code"]), ("…/other/model.py", 7, "c"))
+        place = self.place('0/0: x == 2\nUser stack trace:\n  File "/u/jobs/job.py", line 9, in f\n    y = x + 1\n')
+        self.assertEqual((place["file"], place["line"], place["code"]), ("/u/jobs/job.py", 9, "y = x + 1"))
+
+    def place(self, reason):
+        path = os.path.join(self.scratch, f"{abs(hash(reason))}.log")
+        with open(path, "w") as file:
+            for number in range(2):
+                ids = {"frame_id": 0, "frame_compile_id": number, "attempt": 0}
+                file.write(record({"dynamo_start": {"stack": []}, **ids}))
+                if number:
+                    file.write(record({"artifact": {"name": "recompile_reasons", "encoding": "json"}, **ids}, json.dumps([reason])))
+                file.write(record({"compilation_metrics": {"co_name": "f", "co_filename": "/u/jobs/job.py", "co_firstlineno": 100}, **ids}))
+        findings = ask("findings", self.ingest(path, name=os.path.basename(path)))["findings"]
+        return next(one for one in findings if one["kind"] == "recompiles")["place"]
+
+    def test_once_on_each_rank_is_once(self):
+        findings = ask("findings", self.job("fsdp2"))["findings"]
+        self.assertIn("forward was recompiled once on each of the 4 ranks", [one["title"].split(" (")[0] for one in findings])
+
+
+class Failures(AnswerTest):
+    def test_one_exception_is_one_finding(self):
+        findings = [one for one in ask("findings", self.job("failures"))["findings"] if one["kind"] == "compile_failed"]
+        connection = sqlite3.connect(self.job("failures"))
+        self.addCleanup(connection.close)
+        # A function that PyTorch skips after a graph break is no failure.
+        failed = connection.execute("""SELECT count(*) FROM compile c WHERE status = 'failed' AND NOT EXISTS (SELECT 1 FROM graph_break g
+            WHERE g.compile_id = c.id AND g.reason LIKE '%Skipping the function and falling back to eager%')""").fetchone()[0]
+        self.assertEqual(sum(len(one["compiles"]) for one in findings), failed)
+        self.assertTrue(all("Set TORCHDYNAMO_VERBOSE" not in one["title"] for one in findings))
+        self.assertNotIn("the graph so far", json.dumps(findings))
+
+
+class GraphBreaks(AnswerTest):
+    def test_the_cause_is_said_and_the_announcement_left_out(self):
+        for scenario in ("ddp_optimizer_2_6", "graph_breaks_2_6", "fsdp2"):
+            for one in ask("findings", self.job(scenario))["findings"]:
+                self.assertNotIn("Encountered graph break", one["title"])
+                self.assertNotIn("Failed to handle graph break gracefully", one["title"])
+
+    def test_a_frame_that_runs_eagerly_is_no_failed_compile(self):
+        findings = ask("findings", self.job("graph_breaks_2_6"))["findings"]
+        self.assertEqual([one["title"] for one in findings if one["severity"] == "error"], [])
+        self.assertEqual([one["title"] for one in findings if "32/0" in one["compiles"]],
+                         ["tolist is not compiled, it runs eagerly: graph break at s_graph_breaks.py:84: DataDependentOutputException: "
+                          "aten._local_scalar_dense.default"])
+        self.assertRegex(next(one["title"] for one in findings if "14/0" in one["compiles"]), "^in_loop is not compiled, it runs eagerly: graph break at")
+        # PyTorch 2.6 logs an unsupported construct with and without fullgraph=True alike.
+        in_try = next(one for one in findings if "15/0" in one["compiles"])
+        self.assertRegex(in_try["title"], "^15/0 in_try is not compiled: Unsupported: ")
+        self.assertIn("does not show which", in_try["detail"])
+
+    def test_the_place_is_the_users_line_and_a_break_of_a_library_is_not_said_to_be_there(self):
+        stack = ('  File "/u/train.py", line 11, in opt_step\n    opt.step()\n'
+                 '  File "/usr/lib/python3/dist-packages/torch/optim/optimizer.py", line 78, in _use_grad\n    torch._dynamo.graph_break()\n')
+        text = ("Graph break in user code at /usr/lib/python3/dist-packages/torch/optim/optimizer.py:78\nGraph Break Reason: Call to "
+                "`torch._dynamo.graph_break()`\n  Hint: Remove the `torch._dynamo.graph_break()` call.\n\nUser code traceback:\n" + stack)
+        ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+        path = os.path.join(self.scratch, "library.log")
+        with open(path, "w") as file:
+            file.write(record({"dynamo_start": {"stack": []}, **ids}))
+            file.write(record({"artifact": {"name": "dynamo_graph_break_reason", "encoding": "string"}, **ids}, text))
+            file.write(record({"compilation_metrics": {"co_name": "opt_step", "co_filename": "/u/train.py", "co_firstlineno": 9}, **ids}))
+        one = ask("findings", self.ingest(path))["findings"][0]
+        self.assertEqual(one["place"], {"file": "/u/train.py", "line": 11, "code": None})
+        self.assertIn(" in optimizer.py:78, called from train.py:11: ", one["title"])
+        self.assertIn("The break is in code of a library, /usr/lib/python3/dist-packages/torch/optim/optimizer.py:78 "
+                      "(torch._dynamo.graph_break()); the place named is the nearest line of the user's code.", one["detail"])
+        self.assertIsNone(one["try"])
+
+
+class UnfinishedWork(AnswerTest):
+    def test_an_exception_that_pytorch_does_not_name_is_a_failure(self):
+        """KeyboardInterrupt inside Inductor: a graph, metrics without an exception, no code."""
+        ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+        path = os.path.join(self.scratch, "interrupted.log")
+        with open(path, "w") as file:
+            file.write(record({"dynamo_start": {"stack": []}, **ids}) + record({"dynamo_output_graph": {"sizes": {}}, **ids}, "class GraphModule: pass"))
+            file.write(record({"compilation_metrics": {"co_name": "f", "fail_type": None, "has_guarded_code": False}, **ids}))
+        logs = {"synthetic": path}
+        for version in ("2.6.0", "2.14.1"):
+            shared = os.path.join(SHARED, "traces", version, "killed", "exception")
+            if os.path.isdir(shared):
+                logs[version] = shared
+        for name, log in logs.items():
+            with self.subTest(name):
+                database = self.ingest(log, name=name)
+                findings = ask("findings", database)["findings"]
+                self.assertRegex(findings[0]["title"], "ended without code, and the log names no exception")
+                self.assertEqual(findings[0]["kind"], "compile_failed")
+                self.assertEqual({row["state"] for row in ask("status", database)["rows"]}, {"failed"})
+
+    def test_only_a_log_that_ends_inside_a_compile_is_said_to(self):
+        for scenario in ("export", "exotic", "compiled_autograd", "aoti_2_6", "dtrace", "mlp_train", "tlparse_meta"):
+            if os.path.isdir(os.path.join(LOGS, scenario)):
+                with self.subTest(scenario):
+                    self.assertNotIn("stopped_first", {one["kind"] for one in ask("findings", self.job(scenario))["findings"]})
+        killed = ask("findings", self.ingest(os.path.join(LOGS, "killed"), name="killed"))["findings"]
+        self.assertIn("stopped_first", {one["kind"] for one in killed})
+
+
+if __name__ == "__main__":
+    unittest.main()

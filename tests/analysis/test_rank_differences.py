@@ -1,0 +1,104 @@
+"""What is a difference between ranks, and what is none."""
+
+import glob
+import json
+import os
+import sqlite3
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from answers import LOGS, AnswerTest, ask, record, run  # noqa: E402
+
+
+class Ranks(AnswerTest):
+    def save(self, name, *records):
+        path = os.path.join(self.scratch, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write("".join(records))
+        return path
+
+    def compiled(self, frame, function, operation, rank=0, inputs='L_x_: "f32[4][1]cuda:0"'):
+        ids = {"rank": rank, "frame_id": frame, "frame_compile_id": 0, "attempt": 0}
+        graph = (f"class GraphModule(torch.nn.Module):\n    def forward(self, {inputs}):\n        l_x_ = L_x_\n"
+                 f'        {operation}: "f32[4][1]cuda:{rank}" = l_x_ + 1;  l_x_ = None\n        return ({operation},)\n')
+        metrics = {"co_name": function, "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": f"{frame}/0"}
+        stack = [{"line": 10, "name": function, "filename": 1, "loc": "x"}]
+        return (record({"dynamo_start": {"stack": stack}, **ids}) + record({"dynamo_output_graph": {"sizes": {}}, **ids}, graph)
+                + record({"compilation_metrics": metrics, **ids}))
+
+    def test_the_processor_takes_no_part_in_device_numbering(self):
+        folder = os.path.join(self.scratch, "devices")
+        for rank in (0, 3):
+            inputs = f'L_x_: "f32[4][1]cpu:0", L_y_: "f32[4][1]cuda:{rank}"'
+            self.save(f"devices/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", record({"str": ["/u/m.py", 1]}),
+                      self.compiled(0, "f", "add", rank, inputs))
+        answer = ask("ranks", self.ingest(folder, name="devices"))
+        self.assertEqual(len(answer["classes"]), 1, answer["classes"])
+
+    def test_equal_collectives_in_graphs_that_are_cut_differently_are_no_divergence(self):
+        """Rank 1 has the two collectives of rank 0's graph in two graphs."""
+        folder = os.path.join(self.scratch, "cut")
+        cuts = {0: [["all_reduce_", "broadcast_"]], 1: [["all_reduce_"], ["broadcast_"]], 2: [["all_reduce_", "broadcast_"]]}
+        schedule = {"name": "inductor_collective_schedule", "encoding": "json"}
+        for rank, graphs in cuts.items():
+            parts = [record({"str": ["/u/m.py", 1]})]
+            for frame, ops in enumerate(graphs):
+                ids = {"rank": rank, "frame_id": frame, "frame_compile_id": 0, "attempt": 0}
+                text = json.dumps([f"torch.ops._c10d_functional.{op}.default" for op in ops])
+                parts += [record({"dynamo_start": {"stack": []}, **ids}), record({"artifact": schedule, **ids}, text),
+                          record({"compilation_metrics": {"co_name": f"f{frame}", "co_filename": "/u/m.py", "co_firstlineno": 1}, **ids})]
+            self.save(f"cut/dedicated_log_torch_trace_rank_{rank}_abcdefgh.log", *parts)
+        database = self.ingest(folder, name="cut")
+        connection = sqlite3.connect(database)
+        self.addCleanup(connection.close)
+        self.assertEqual(connection.execute("SELECT count(*) FROM collective").fetchone(), (6,))
+        self.assertEqual(connection.execute("SELECT * FROM collective_divergence").fetchall(), [])
+        self.assertEqual(len(ask("collectives", database)["classes"]), 1)
+        self.assertNotIn("collective_divergence", {one["kind"] for one in ask("findings", database)["findings"]})
+
+    def test_a_rank_beyond_all_sense_costs_nothing(self):
+        for rank in (3_000_000_000, 2**63 - 1):
+            ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+            path = self.save(f"{rank}/a.log", record({"dynamo_start": {"stack": []}, "rank": 0, **ids}),
+                             record({"dynamo_start": {"stack": []}, "rank": rank, **ids}))
+            answer = ask("ranks", self.ingest(path, name=str(rank)))
+            self.assertEqual(answer["missing_ranks"]["count"], 0)
+            # The number is no rank: all records are those of rank 0.
+            self.assertEqual([one["ranks"] for one in answer["findings"] if one["kind"] == "stopped_first"], [[0]])
+            self.assertIn("compile time unknown", run("ranks", self.ingest(path, name=f"{rank}_again")))
+
+
+class Sides(AnswerTest):
+    """Two ranks that differ: neither is the odd one."""
+
+    def two(self, scenario):
+        logs = sorted(glob.glob(os.path.join(LOGS, scenario, "*_rank_*")))
+        database = self.ingest(logs[0], logs[2], name=scenario, run_name="two")
+        return [one for one in ask("findings", database)["findings"] if one["kind"] != "missing_rank"]
+
+    def test_configuration(self):
+        one = self.two("diverge_config_2_6")[0]
+        self.assertRegex(one["title"], r"^Rank 0 and rank 2 compiled with different configurations: max_fusion_size 64 → 13 \(from rank 0 to rank 2\)$")
+        self.assertEqual((one["ranks"], one["rank_count"]), ([], 2))
+        self.assertIn("no majority", one["detail"])
+
+    def test_collectives(self):
+        one = self.two("diverge_order")[0]
+        self.assertRegex(one["title"], "^Rank 0 and rank 2 schedule different collectives: ")
+        self.assertNotIn("others", one["title"])
+
+
+class Once(AnswerTest):
+    def test_a_recompile_that_follows_from_another_cause_is_its_evidence(self):
+        findings = ask("findings", self.job("libtrace_collectives"))["findings"]
+        self.assertEqual([one["kind"] for one in findings], ["config_divergence"])
+        self.assertIn("recompiles", {one["kind"] for one in findings[0]["evidence"]})
+        # What rank 2 issued in another order, as libtrace recorded it, follows from its schedule.
+        self.assertIn("Rank 1 issued #0 of group data_parallel before #0 of group statistics, rank 2 the other way round",
+                      {one["title"] for one in findings[0]["evidence"]})
+
+
+if __name__ == "__main__":
+    unittest.main()
