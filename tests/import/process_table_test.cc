@@ -1,5 +1,7 @@
 #include "import/process_table.h"
 
+#include <algorithm>
+
 #include "tests/catch2.h"
 
 using namespace tlparse;  // NOLINT: a test
@@ -215,5 +217,58 @@ TEST_CASE("Times of a process never decrease, over New Year and the end of summe
   summer.Note(kFirstUs + kHourUs, before - 2 * kHourUs, IngestContext::TimeBasis::kChromiumEvent);
   // An hour later the clock on the wall shows the same.
   summer.Note(kFirstUs + kHourUs, before - kHourUs, IngestContext::TimeBasis::kChromiumEvent);
+  CHECK(summer.LocalUs(kFirstUs + kHourUs) == before);  // one event may be damaged
+  summer.Note(kFirstUs + kHourUs, before - kHourUs, IngestContext::TimeBasis::kChromiumEvent);
   CHECK(summer.LocalUs(kFirstUs + kHourUs) == before + kHourUs);
+}
+
+TEST_CASE("One time that contradicts those around it does not move the others",
+          "[process_clock]") {
+  constexpr std::int64_t kSecondUs = 1'000'000;
+  const auto at = [](std::int64_t seconds) { return kFirstUs + kHourUs + seconds * kSecondUs; };
+  for (const std::int64_t wrong : {at(9 * 3600), at(100 * 86400), at(70)}) {
+    ProcessClock clock(at(0), kMtimeUs, true);
+    const std::int64_t first = clock.LocalUs(at(0));
+    CHECK(clock.LocalUs(at(1)) == first + kSecondUs);
+    clock.LocalUs(wrong);
+    CHECK_FALSE(clock.was_previous_wrong());
+    CHECK(clock.LocalUs(at(2)) == first + 2 * kSecondUs);
+    CHECK(clock.was_previous_wrong());
+    CHECK(clock.LocalUs(at(3)) == first + 3 * kSecondUs);
+    CHECK_FALSE(clock.was_previous_wrong());
+    CHECK(clock.last_local_us() == first + 3 * kSecondUs);
+  }
+  ProcessClock behind(at(0), kMtimeUs, true);
+  const std::int64_t first = behind.LocalUs(at(0));
+  CHECK(behind.LocalUs(at(-3600)) == first);
+  CHECK(behind.LocalUs(at(1)) == first + kSecondUs);
+  CHECK(behind.was_previous_wrong());
+
+  ProcessClock begins_ahead(at(3600), kMtimeUs, true);
+  begins_ahead.LocalUs(at(3600));
+  const std::int64_t second = begins_ahead.LocalUs(at(0));
+  CHECK(begins_ahead.was_previous_wrong());
+  CHECK(begins_ahead.first_local_us() == second);
+  CHECK(begins_ahead.LocalUs(at(1)) == second + kSecondUs);
+
+  // Where several records have the later time, the clock was set back.
+  ProcessClock set_back(at(0), kMtimeUs, true);
+  const std::int64_t start = set_back.LocalUs(at(0));
+  set_back.LocalUs(at(9));
+  set_back.LocalUs(at(10));
+  for (const int seconds : {3, 4, 8, 11}) {
+    CHECK(set_back.LocalUs(at(seconds)) == start + std::max(seconds, 10) * kSecondUs);
+    CHECK_FALSE(set_back.was_previous_wrong());
+  }
+}
+
+TEST_CASE("A record with one of the two ids of a frame is of no compile", "[process_table]") {
+  Table with;
+  LogRecord record = InCompile(3, "chromium_event");
+  record.envelope.frame_compile_id.reset();
+  CHECK(with.CompileFor(record) == nullptr);
+  record.envelope.frame_compile_id = 0;
+  CHECK(with.CompileFor(record) != nullptr);
+  record.envelope.frame_id.reset();
+  CHECK(with.CompileFor(record) == nullptr);
 }

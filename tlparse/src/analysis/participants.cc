@@ -47,7 +47,8 @@ Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
                        "p.time_shift_us, p.first_record_id, p.last_record_id, p.torch_version, "
                        "p.python_version, n.ordinal FROM process p "
                        "JOIN log_file f ON f.id = p.log_file_id LEFT JOIN launch n ON n.id = "
-                       "p.launch_id WHERE f.run_id = ? ORDER BY p.id"));
+                       "p.launch_id WHERE f.run_id = ? AND p.id NOT IN (" +
+                       std::string(kStrayProcesses) + ") ORDER BY p.id"));
   rows.Bind(1, run_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

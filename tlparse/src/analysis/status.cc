@@ -43,7 +43,9 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
                        "s.since_us, s.first_record_us, s.last_record_us, s.compiles_done, "
                        "s.process_id, s.compile_id, f.path FROM rank_status s JOIN log_file f ON "
                        "f.id = s.log_file_id WHERE s.run_id = ? AND s.launch = ? "
-                       "ORDER BY s.rank IS NULL, s.rank, s.process_id"));
+                       "AND s.process_id NOT IN (" +
+                       std::string(kStrayProcesses) +
+                       ") ORDER BY s.rank IS NULL, s.rank, s.process_id"));
   rows.Bind(1, run_id);
   rows.Bind(2, answer.launch);
   while (true) {

@@ -238,6 +238,8 @@ class ChromiumEvent final : public Ingestor {
           event.ts_us - begin->start_us, compile, event.thread, repaired_args);
       open.erase(std::next(begin).base());
     }
+    if (record.compile != nullptr && event.name == "dynamo")
+      record.compile->end_place = {record.id, record.line, record.byte_offset, {}};
     if (record.compile == nullptr || !event.has_args) return;
     if (event.name == "inductor_compile") {
       bool is_backward = false;

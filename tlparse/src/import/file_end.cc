@@ -13,7 +13,7 @@ std::string_view StatusOf(const CompileState& compile) {
   if (!compile.has_metrics) {
     // Contexts of compiled autograd (!N), stretches of records without ids and frames of an export
     // have no metrics: only what was begun and never ended shows that the log ends inside them.
-    if (compile.ends_inside_event || compile.has_start) return "unfinished";
+    if (!compile.end_place && (compile.ends_inside_event || compile.has_start)) return "unfinished";
     return compile.has_output_graph ? "ok" : "empty";
   }
   if (!compile.has_output_graph)
@@ -117,6 +117,7 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
     NoteName(*compile, state);
     AddCompileRows(*compile, process);
   }
+  ReportStrayRecords(process);
   const std::string_view basis = process.clock.basis();
   if (basis == "file_mtime") {
     Log(ImportCode::kTimeFromFile,
@@ -202,6 +203,7 @@ Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
   rows_ = &rows;
   for (const std::unique_ptr<Process>& process : log_->processes.processes())
     RETURN_IF_ERROR(EndProcess(*process, next_batch));
+  ReportSimilarNames();
   if (next_record_id_ == log_->first_record_id) {
     const std::string message =
         result.line_count > 0 ? fmt::format("no record begins in its {} line{}", result.line_count,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "artifacts/common/graph/graph_tracker.h"
 #include "import/process_table.h"
+#include "log/import_code.h"
 #include "store/text_pool.h"
 
 namespace tlparse {
@@ -49,6 +51,13 @@ class KeptPayloads {
   std::size_t bytes_ = 0;
 };
 
+// A name that this version does not know and that differs in one character from one it knows.
+struct SimilarUse {
+  std::string known;
+  ImportPlace place;  // of the first record with it
+  std::int64_t count = 0;
+};
+
 struct LogState {
   LogState(FileInfo info, std::int64_t& next_process_id, std::int64_t& next_compile_id)
       : file(std::move(info)),
@@ -65,6 +74,7 @@ struct LogState {
   KeptPayloads kept;
   std::unordered_set<TextId> reported_unknown;
   std::unordered_set<std::string> reported_once;
+  std::map<std::string, SimilarUse> similar_names;  // by the unknown name
 };
 
 }  // namespace tlparse

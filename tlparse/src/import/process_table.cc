@@ -15,6 +15,8 @@ namespace {
 // Above this, the prefix holds a thread id (logs of early 2024); Linux pids end here.
 constexpr std::int64_t kMaxPid = 4'194'304;
 constexpr std::int64_t kQuarterHourUs = 900'000'000;
+// Records of one process may be out of order by less: a thread waits for another to write.
+constexpr std::int64_t kMostDisorderUs = 2'000'000;
 
 // Whether the record is the first one of a compile that reuses the label of `compile` (after
 // torch._dynamo.reset()).
@@ -37,7 +39,19 @@ ProcessClock::ProcessClock(PrefixTimeUs first, std::int64_t file_mtime_us, bool 
     : provisional_(CalibrateByModificationTime(first, file_mtime_us)), has_mtime_(has_mtime) {}
 
 std::int64_t ProcessClock::LocalUs(PrefixTimeUs time) {
-  last_us_ = std::max(last_us_, ToEpochUs(provisional_, time) + zone_change_us_);
+  const std::int64_t us = ToEpochUs(provisional_, time) + zone_change_us_;
+  const bool was_ahead = raw_us_ > last_us_before_ + kMostDisorderUs &&
+                         raw_us_ > us + kMostDisorderUs && us >= last_us_before_;
+  const bool was_behind = raw_us_ + kMostDisorderUs < raw_us_before_ && us >= raw_us_before_;
+  was_previous_wrong_ = raw_us_ != INT64_MIN && (was_ahead || was_behind);
+  if (was_previous_wrong_ && was_ahead) {
+    if (last_us_before_ == INT64_MIN) first_us_ = us;
+    last_us_ = last_us_before_;
+  }
+  raw_us_before_ = raw_us_;
+  raw_us_ = us;
+  last_us_before_ = last_us_;
+  last_us_ = std::max(last_us_, us);
   if (first_us_ == INT64_MIN) first_us_ = last_us_;
   return last_us_;
 }
@@ -57,12 +71,15 @@ void ProcessClock::Note(PrefixTimeUs time, std::int64_t epoch_us, IngestContext:
     return;
   }
   const std::int64_t drift_us = epoch_us - (local_us + zone_change_us_ + event_shift_us_);
-  if (std::abs(drift_us) < kQuarterHourUs) return;
   // The local clock jumped by whole quarters of an hour: summer time began or ended while the job
-  // ran.
+  // ran. One event alone may have a damaged time.
   const std::int64_t quarters =
-      (drift_us + (drift_us > 0 ? kQuarterHourUs / 2 : -kQuarterHourUs / 2)) / kQuarterHourUs;
-  if (std::abs(quarters) <= 8) zone_change_us_ += quarters * kQuarterHourUs;
+      std::abs(drift_us) < kQuarterHourUs
+          ? 0
+          : (drift_us + (drift_us > 0 ? kQuarterHourUs / 2 : -kQuarterHourUs / 2)) / kQuarterHourUs;
+  if (quarters != 0 && quarters == pending_quarters_ && std::abs(quarters) <= 8)
+    zone_change_us_ += quarters * kQuarterHourUs;
+  pending_quarters_ = quarters == pending_quarters_ ? 0 : quarters;
 }
 
 std::optional<std::int64_t> ProcessClock::shift_us() const {
@@ -100,6 +117,8 @@ Process& ProcessTable::For(const LogRecord& record, std::int64_t record_id, bool
   current_ = &Find(record, rank_conflict);
   if (current_->first_record_id == 0) current_->first_record_id = record_id;
   current_->last_record_id = record_id;
+  current_->previous_place = current_->latest_place;
+  current_->latest_place = {record_id, record.line, record.byte_offset, {}};
   return *current_;
 }
 
@@ -144,6 +163,7 @@ CompileState& ProcessTable::MakeCompile(Process& process, const CompileIds& ids,
   compile->ids = ids;
   compile->label = std::move(label);
   compile->first_record_id = compile->last_record_id = record_id;
+  compile->first_place = process.latest_place;
   CompileState*& slot = process.state.compile_by_label[compile->label];
   if (slot != nullptr) compile->generation = slot->generation + 1;
   slot = compile.get();
@@ -156,6 +176,8 @@ CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record
   const Envelope& envelope = record.envelope;
   const CompileIds ids{envelope.compiled_autograd_id, envelope.frame_id, envelope.frame_compile_id};
   CompileState* compile = nullptr;
+  // Both or none, but where a byte of the header was changed.
+  if (ids.frame_id.has_value() != ids.frame_compile_id.has_value()) return nullptr;
   if (ids.empty()) {
     const KeyTraits traits = TraitsOf(envelope.kind, envelope.name);
     const bool opens = (envelope.has_stack && !traits.stands_alone) || traits.opens_stretch;

@@ -14,6 +14,7 @@
 #include "artifacts/artifact.h"
 #include "artifacts/common/process_state.h"
 #include "log/glog_time.h"
+#include "log/import_code.h"
 #include "log/record_reader.h"
 
 namespace tlparse {
@@ -24,8 +25,12 @@ class ProcessClock {
  public:
   ProcessClock(PrefixTimeUs first, std::int64_t file_mtime_us, bool has_mtime);
 
-  // Microseconds in the process's own provisional time; never decreasing.
+  // Microseconds in the process's own provisional time. Never decreasing, except behind a record
+  // whose time was ahead of all others.
   std::int64_t LocalUs(PrefixTimeUs time);
+  // Whether the latest call has shown that the time of the record before is wrong: it contradicts
+  // the times before and after it.
+  bool was_previous_wrong() const { return was_previous_wrong_; }
   // The first and the latest answer of LocalUs.
   std::int64_t first_local_us() const { return first_us_; }
   std::int64_t last_local_us() const { return last_us_; }
@@ -44,8 +49,14 @@ class ProcessClock {
   std::int64_t coarse_shift_us_ = 0;
   std::string_view coarse_basis_;
   std::int64_t zone_change_us_ = 0;  // the clock was moved (daylight saving) since the first event
+  std::int64_t pending_quarters_ = 0;  // the change that the latest event shows
   std::int64_t first_us_ = INT64_MIN;
   std::int64_t last_us_ = INT64_MIN;
+  std::int64_t last_us_before_ = INT64_MIN;  // last_us_ as of the record before
+  // The times of the latest two records, as their prefixes have them.
+  std::int64_t raw_us_ = INT64_MIN;
+  std::int64_t raw_us_before_ = INT64_MIN;
+  bool was_previous_wrong_ = false;
 };
 
 struct Process {
@@ -53,6 +64,8 @@ struct Process {
   ProcessClock clock;
   std::int64_t first_record_id = 0;
   std::int64_t last_record_id = 0;
+  ImportPlace latest_place = {};    // of its latest record
+  ImportPlace previous_place = {};  // of the record before
   CompileState* synthetic = nullptr;  // open stretch of records without ids
   CompileState* latest = nullptr;     // of the latest record with ids
   // As of the latest pause (TypingStage::PauseFile).

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "log/damaged_header.h"
+
 namespace tlparse {
 
 namespace {
@@ -81,6 +83,35 @@ bool IsKnownRecordKey(std::string_view key) {
     }
   }
   return false;
+}
+
+std::string_view SimilarKey(std::string_view kind, std::string_view name) {
+  constexpr std::size_t kLeast = 5;
+  if (name.size() < kLeast) return {};
+  const bool is_artifact = kind == "artifact";
+  for (const Artifact* artifact : AllArtifacts()) {
+    for (const ArtifactKey& declared : artifact->keys) {
+      std::string_view key = declared.text;
+      if (key.starts_with(kArtifactPrefix) != is_artifact) continue;
+      if (is_artifact) key.remove_prefix(kArtifactPrefix.size());
+      const std::size_t star = key.find('*');
+      if (star == std::string_view::npos) {
+        if (DiffersInOneCharacter(key, name)) return key;
+        continue;
+      }
+      // The part that the pattern names must be long enough to be recognised.
+      const std::string_view prefix = key.substr(0, star), suffix = key.substr(star + 1);
+      if (name.size() < prefix.size() + suffix.size() || prefix.size() + suffix.size() < kLeast)
+        continue;
+      const std::string_view head = name.substr(0, prefix.size());
+      const std::string_view tail = name.substr(name.size() - suffix.size());
+      if ((head == prefix && DiffersInOneCharacter(tail, suffix)) ||
+          (tail == suffix && DiffersInOneCharacter(head, prefix)))
+        return key;
+    }
+  }
+  if (!is_artifact && DiffersInOneCharacter("artifact", name)) return "artifact";
+  return {};
 }
 
 KeyTraits TraitsOf(std::string_view kind, std::string_view name) {

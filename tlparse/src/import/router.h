@@ -56,6 +56,11 @@ class Router {
 // Whether a family owns this record key. For the envelope's parser; any thread.
 bool IsKnownRecordKey(std::string_view key);
 
+// The record key or, where `kind` is "artifact", the artifact that `name`, which no family owns, may
+// have been before one character of it was changed; empty: none. Names of four characters and less
+// are too short to be compared. Any thread.
+std::string_view SimilarKey(std::string_view kind, std::string_view name);
+
 // What is declared of the key of a record of this kind and (for artifacts) name. Any thread.
 KeyTraits TraitsOf(std::string_view kind, std::string_view name);
 

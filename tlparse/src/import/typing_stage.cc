@@ -15,7 +15,6 @@ namespace {
 // Logs that are read in turn: more records than a log can have, and ids of very many logs are exact
 // as numbers of JavaScript.
 constexpr std::int64_t kRecordIdsOfLog = std::int64_t{1} << 32;
-constexpr int kMostRowsOfRecord = 100;  // in import_log
 }  // namespace
 
 const PreparedRecord TypingStage::kUnprepared{};
@@ -156,6 +155,9 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   bool rank_conflict = false;
   process_ = &log_->processes.For(record, next_record_id_, &rank_conflict);
   local_us_ = process_->clock.LocalUs(record.prefix.time_us);
+  if (process_->clock.was_previous_wrong())
+    import_log_.Add(*rows_, log_->id, process_->previous_place, ImportCode::kImpossibleTime,
+                    "the prefix's time contradicts those of the records before and after it");
 
   record_ = Record{};
   record_.id = next_record_id_++;
@@ -187,7 +189,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
       ingestor != nullptr) {
     Ingest(*ingestor);
   } else if (record_.kind != "str") {
-    ReportUnknown(record);
+    ReportUnknown();
   }
   if (record_.compile != nullptr && record_.compile->is_synthetic &&
       record_.kind.ends_with("compilation_metrics")) {
@@ -287,47 +289,6 @@ void TypingStage::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
                        .metadata = metadata});
 }
 
-void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
-  const Envelope& envelope = record.envelope;
-  if (record_.kind.empty()) {
-    Log(envelope.has_several_keys ? ImportCode::kSeveralRecordKeys : ImportCode::kNoRecordKey,
-        "the record has no kind");
-  }
-  if (!envelope.unknown_members.empty() &&
-      log_->reported_once.insert("member " + envelope.unknown_members).second) {
-    Log(ImportCode::kUnknownEnvelopeMember, fmt::format("'{}' beside '{}' (first of this file)",
-                                                        envelope.unknown_members, record_.kind));
-  }
-  if (!envelope.bad_member.empty()) {
-    Log(ImportCode::kBadEnvelopeMember, fmt::format("'{}' has a wrong type", envelope.bad_member));
-  }
-  if (rank_conflict)
-    Log(ImportCode::kRankConflict,
-        fmt::format("pid {} now writes as rank {}", record.prefix.pid, *envelope.rank));
-  const bool has_bad_prefix = record.prefix.rank && !IsRank(*record.prefix.rank);
-  if ((envelope.bad_rank || has_bad_prefix) && log_->reported_once.insert("rank").second) {
-    Log(ImportCode::kBadRank,
-        fmt::format("{} is no rank (first of this file)",
-                    envelope.bad_rank ? *envelope.bad_rank : *record.prefix.rank));
-  }
-  if (envelope.was_repaired) Log(ImportCode::kRepairedJson, "the envelope is not strict JSON");
-  if (record_.kind == "artifact" && record_.name.data() == nullptr)
-    Log(ImportCode::kUnnamedArtifact, "an artifact without a name");
-  if (record.payload_state == PayloadState::kCrRemoved && log_->reported_once.insert("cr").second) {
-    Log(ImportCode::kCrRemoved, "payload lines end in CR LF (first of this file)");
-  }
-}
-
-void TypingStage::ReportUnknown(const LogRecord& record) {
-  (void)record;
-  if (record_.kind.empty() || (record_.kind == "artifact" && record_.name.data() == nullptr))
-    return;
-  const bool is_artifact = record_.kind == "artifact";
-  if (!log_->reported_unknown.insert(is_artifact ? name_id_ : kind_id_).second) return;
-  Log(is_artifact ? ImportCode::kUnknownArtifact : ImportCode::kUnknownRecordKind,
-      fmt::format("'{}' (first of this file)", is_artifact ? record_.name : record_.kind));
-}
-
 void TypingStage::NoteTime(std::int64_t epoch_us, TimeBasis basis) {
   process_->clock.Note(log_record_->prefix.time_us, epoch_us, basis);
 }
@@ -336,17 +297,6 @@ std::optional<std::int64_t> TypingStage::Time() const {
   const std::optional<std::int64_t> shift = process_->clock.shift_us();
   if (!shift) return std::nullopt;
   return local_us_ + *shift;
-}
-
-void TypingStage::Log(ImportCode code, std::string message) {
-  ImportPlace place;
-  if (log_record_ != nullptr) {
-    // One payload may hold millions of odd members.
-    if (++logged_count_ > kMostRowsOfRecord) return;
-    if (logged_count_ == kMostRowsOfRecord) message += "; what else is odd here is left out";
-    place = {record_.id, record_.line, record_.byte_offset, {}};
-  }
-  import_log_.Add(*rows_, log_->id, place, code, message);
 }
 
 }  // namespace tlparse

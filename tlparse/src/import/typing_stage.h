@@ -119,7 +119,12 @@ class TypingStage final : public IngestContext {
   void AddPayloadRow(const LogRecord& record);
   void AddRecordRow(const LogRecord& record, std::int64_t local_us);
   void ReportEnvelope(const LogRecord& record, bool rank_conflict);
-  void ReportUnknown(const LogRecord& record);
+  void ReportUnknown();
+  void NoteUnknownName(std::string_view name, std::string_view similar);
+  void ReportSimilarNames();
+  void ReportStrayRecords(const Process& process);
+  const Process* LikelyWriterOf(const Process& process) const;
+  ImportPlace PlaceOfRecord() const;
   void Ingest(Ingestor& ingestor);
   void AddFindings(const Window& window, std::int64_t first_record_id);
   std::int64_t Stack(std::string_view member, bool in_metadata);

@@ -11,8 +11,8 @@ using C = ImportCode;
 
 constexpr ImportCodeInfo kInfos[] = {
     {C::kBrokenHeader, kE, "broken_header",
-     "The line starts like a record but its JSON is damaged: the log was cut off or two writers "
-     "shared the file. The text is kept here."},
+     "The line was the header of a record but is damaged: bytes were changed, the log was cut off or "
+     "two writers shared the file. The record is lost; the text is kept here."},
     {C::kPayloadMismatch, kE, "payload_mismatch",
      "The payload's bytes do not have the MD5 that the record names: it was edited, cut or mixed "
      "with other lines. Compare with the original log."},
@@ -81,8 +81,9 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kRepairedJson, kI, "repaired_json",
      "The JSON held NaN, Infinity, lone surrogates or repeated members; record.metadata has the "
      "strict form, record.envelope the original."},
-    {C::kUnhashedPayload, kI, "unhashed_payload",
-     "Payload lines follow a record that names no payload; they are kept but cannot be verified."},
+    {C::kUnhashedPayload, kW, "unhashed_payload",
+     "Payload lines follow a record that names no payload: the record they belong to was lost, or "
+     "has_payload was changed. They are kept with this record but cannot be verified."},
     {C::kRankConflict, kW, "rank_conflict",
      "Records of one process name different ranks; each rank got a process row of its own."},
     {C::kAssumedUnit, kI, "assumed_unit",
@@ -91,8 +92,9 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kBadPayloadHash, kW, "bad_payload_hash",
      "has_payload is not an MD5; the payload is kept but cannot be verified."},
     {C::kImpossibleTime, kW, "impossible_time",
-     "The record's prefix names a date or time of day that does not exist; it got the time of the "
-     "record before it (the first ones: of the one after)."},
+     "The record's prefix names a date or time of day that does not exist, and it got the time of the "
+     "record before it (the first ones: of the one after); or its time contradicts those of the "
+     "records around it, and it kept that time."},
     {C::kAssumedState, kI, "assumed_state",
      "A cache artifact of early 2024 names the key but not how the lookup ended; it counts as a "
      "miss."},
@@ -153,6 +155,15 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kLogWithoutRecords, kW, "log_without_records",
      "The log holds no record, so nothing is known of what its process did. Look at what the "
      "process printed, and whether the file was copied whole."},
+    {C::kDamagedHeader, kW, "damaged_header",
+     "The header can be read, but a byte of it was changed: what the record says may be wrong. "
+     "Compare with the original log."},
+    {C::kStrayRecord, kW, "stray_record",
+     "No other record names this process, rank or compile: the number was probably changed. The "
+     "record is kept, but not compared with other ranks. Compare with the original log."},
+    {C::kMissingMetrics, kW, "missing_metrics",
+     "The compile ended, but its compilation_metrics are not in the log: the record was lost. How "
+     "long the compile took is unknown, and an exception that only the metrics name too."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

@@ -68,6 +68,9 @@ enum class ImportCode : std::uint8_t {
   kAssumedFormat,
   kRemovedFile,
   kLogWithoutRecords,
+  kDamagedHeader,
+  kStrayRecord,
+  kMissingMetrics,
   kCount
 };
 

@@ -9,6 +9,7 @@
 #include "base/json_count.h"
 #include "base/md5_lanes.h"
 #include "base/utf8.h"
+#include "log/damaged_header.h"
 
 namespace tlparse {
 
@@ -75,7 +76,6 @@ void WindowVerifier::Split(Window& window) {
 
 void WindowVerifier::AddHeader(Window& window, std::string_view chunk, const GlogPrefix& prefix,
                                std::int64_t line) {
-  const std::int64_t offset = window.file_offset + (chunk.data() - window.bytes.data());
   // Payload lines from here on are not those of the record before; ranks are apart only where every
   // line has its "[rankN]:".
   open_record_.reset();
@@ -83,23 +83,15 @@ void WindowVerifier::AddHeader(Window& window, std::string_view chunk, const Glo
   if (prefix.rank) latest_of_rank_.erase(*prefix.rank);
   const Envelope* envelope = parser_.Parse(prefix.json);
   if (envelope == nullptr) {
-    window.findings.push_back(
-        {.code = ImportCode::kBrokenHeader,
-         .line = line,
-         .byte_offset = offset,
-         .message = HasTooManyJsonValues(prefix.json)
-                        ? "the header's JSON is damaged or has too many members; the line and its "
-                          "payload lines are kept as text"
-                        : "the header's JSON is damaged; the line and its payload lines are kept "
-                          "as text",
-         .text = chunk.ends_with('\n') ? chunk.substr(0, chunk.size() - 1) : chunk,
-         .line_count = CountLines(chunk)});
-    return;
+    return AddBroken(window, chunk, line,
+                     HasTooManyJsonValues(prefix.json)
+                         ? "the header's JSON is damaged or has too many members"
+                         : "the header's JSON is damaged");
   }
   open_record_ = window.records.size();
   LogRecord& record = window.records.emplace_back();
   record.line = line;
-  record.byte_offset = offset;
+  record.byte_offset = window.file_offset + (chunk.data() - window.bytes.data());
   record.prefix = prefix;
   record.envelope_json = prefix.json;
   SetTime(window, record);
@@ -116,6 +108,38 @@ void WindowVerifier::AddHeader(Window& window, std::string_view chunk, const Glo
   } else if (prefix.rank) {
     latest_of_rank_[*prefix.rank] = *open_record_;  // its lines may have its prefix
   }
+}
+
+// The record of `chunk` is lost.
+void WindowVerifier::AddBroken(Window& window, std::string_view chunk, std::int64_t line,
+                               std::string_view what) {
+  const std::string_view text = chunk.ends_with('\n') ? chunk.substr(0, chunk.size() - 1) : chunk;
+  window.findings.push_back(
+      {.code = ImportCode::kBrokenHeader,
+       .line = line,
+       .byte_offset = window.file_offset + (chunk.data() - window.bytes.data()),
+       .message = std::string(what) + "; the line and its payload lines are kept as text",
+       .text = text,
+       .line_count = CountLines(chunk)});
+}
+
+// A chunk whose first line was a header, or the rest of one: false if it is none.
+bool WindowVerifier::AddDamaged(Window& window, std::string_view chunk, std::int64_t line) {
+  if (IsDamagedHeader(FirstLine(chunk), shared_.is_record_key)) {
+    open_record_.reset();
+    AddBroken(window, chunk, line, "the header's prefix is damaged");
+    return true;
+  }
+  // Payload lines behind the second half of a header that a line feed divides.
+  if (window.findings.empty() || chunk.find("\n\t") == std::string_view::npos) return false;
+  ImportFinding& previous = window.findings.back();
+  if (previous.code != ImportCode::kBrokenHeader ||
+      previous.text.data() + previous.text.size() + 1 != chunk.data())
+    return false;
+  const std::string_view text = chunk.ends_with('\n') ? chunk.substr(0, chunk.size() - 1) : chunk;
+  previous.text = {previous.text.data(), previous.text.size() + 1 + text.size()};
+  previous.line_count += CountLines(chunk);
+  return true;
 }
 
 // Adds TAB lines that were torn off their record; false if the record is complete without them.
@@ -138,6 +162,7 @@ void WindowVerifier::AddForeign(Window& window, std::string_view chunk, std::int
         AddTorn(window, record->second, chunk.substr(rank->length)))
       return;
   }
+  if (!is_orphan && AddDamaged(window, chunk, line)) return;
   std::string_view text = chunk;
   const std::size_t line_end = chunk.find('\n');
   if (!is_orphan && line_end != std::string_view::npos && line_end + 1 < chunk.size() &&

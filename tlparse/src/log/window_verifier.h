@@ -37,6 +37,9 @@ class WindowVerifier {
   void Split(Window& window);
   void AddHeader(Window& window, std::string_view chunk, const GlogPrefix& prefix,
                  std::int64_t line);
+  static void AddBroken(Window& window, std::string_view chunk, std::int64_t line,
+                        std::string_view what);
+  bool AddDamaged(Window& window, std::string_view chunk, std::int64_t line);
   void AddForeign(Window& window, std::string_view chunk, std::int64_t line);
   bool AddTorn(Window& window, std::size_t record, std::string_view lines);
   void SetTime(Window& window, LogRecord& record);

@@ -217,7 +217,7 @@ Result<void> FindImportErrors(FindingContext& context) {
       "read.";
   std::vector<RankIndex> damaged;
   for (const RankIndex one : context.All()) {
-    if (context.is_damaged[static_cast<std::size_t>(one)] != 0) damaged.push_back(one);
+    if (context.AreDamaged({one})) damaged.push_back(one);
   }
   if (!damaged.empty() && context.job.participants().size() > 1)
     finding.detail += fmt::format(

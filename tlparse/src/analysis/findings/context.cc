@@ -26,35 +26,7 @@ Result<FindingContext> FindingContext::Make(Database& database, const FindingsOp
   }
   context.has_ranks_ = std::any_of(job.participants().begin(), job.participants().end(),
                                    [](const JobParticipant& one) { return one.rank.has_value(); });
-  RETURN_IF_ERROR(context.FindDamage());
   return context;
-}
-
-// A header that is broken in the last line is one that was being written.
-Result<void> FindingContext::FindDamage() {
-  is_damaged.resize(job.participants().size());
-  // The few rows that tell of damage first: a log may hold thousands of processes and rows.
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "WITH damage AS MATERIALIZED (SELECT i.record_id, i.log_file_id FROM import_log i JOIN "
-          "log_file f ON f.id = i.log_file_id WHERE i.run_id = ? AND (i.code = 'payload_mismatch' "
-          "OR (i.code = 'broken_header' AND i.line < f.line_count))) "
-          "SELECT r.process_id FROM damage d JOIN record_row r ON r.id = d.record_id "
-          "UNION SELECT p.id FROM process p WHERE p.log_file_id IN "
-          "(SELECT log_file_id FROM damage WHERE record_id IS NULL)"));
-  rows.Bind(1, job.run_id());
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) return {};
-    const RankIndex participant = job.ParticipantOfProcess(rows.Int(0));
-    if (participant >= 0) is_damaged[static_cast<std::size_t>(participant)] = 1;
-  }
-}
-
-bool FindingContext::AreDamaged(const std::vector<RankIndex>& who) const {
-  return std::all_of(who.begin(), who.end(),
-                     [&](RankIndex one) { return is_damaged[static_cast<std::size_t>(one)] != 0; });
 }
 
 std::string FindingContext::OfLaunch() const {

@@ -31,9 +31,6 @@ struct FindingContext {
   const Job& job;
   std::vector<ProcessStatus> status;  // by participant; process_id 0: its log has no record
   std::vector<Launch> launches;       // of the run
-  // By participant: records of its log were lost or changed before its end. Its differences may be
-  // due to the damage.
-  std::vector<char> is_damaged;
   std::vector<Finding> findings;
   const LiveJob* live = nullptr;  // not null: the job runs
 
@@ -50,7 +47,10 @@ struct FindingContext {
   std::vector<RankIndex> Others(const std::vector<RankIndex>& who) const;
   bool HasRanks() const { return has_ranks_; }
   // Whether a difference to these proves nothing: the logs of all of them are damaged.
-  bool AreDamaged(const std::vector<RankIndex>& who) const;
+  bool AreDamaged(const std::vector<RankIndex>& who) const { return ranks.damage.AreDamaged(who); }
+  bool IsCut(RankIndex participant) const {
+    return ranks.damage.is_cut[static_cast<std::size_t>(participant)] != 0;
+  }
 
   // "process_id IN (…)": the rows of this launch.
   std::string OfLaunch() const;
@@ -75,7 +75,6 @@ struct FindingContext {
   }
 
  private:
-  Result<void> FindDamage();
   FindingContext(Database& database_in, const FindingsOptions& options_in,
                  const RanksAnswer& ranks_in)
       : database(database_in), options(options_in), ranks(ranks_in), job(ranks_in.job()) {}

@@ -45,13 +45,13 @@ class StopFinder {
       }
       return;
     }
-    Tell();
+    Report();
   }
 
  private:
   void FindInside();
   void FindBehind();
-  void Tell();
+  void Report();
   void Describe(Finding& finding, const std::vector<Stop>& group, const std::vector<Stop>& later);
   std::string Inside(const std::vector<Stop>& group) const;
   std::string PhaseOf(const std::vector<Stop>& group) const;
@@ -227,14 +227,19 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
                                 context_.Title(compile), context_.WhoInside(went_on), next.Title());
   }
   finding.detail += LastRecords(group);
+  if (std::any_of(group.begin(), group.end(),
+                  [&](const Stop& stop) { return context_.IsCut(stop.rank); }))
+    finding.detail += group.size() == 1
+                          ? " The log's last record is incomplete: it is cut off, or damaged."
+                          : " The last record of some of the logs is incomplete: cut off, or damaged.";
 }
 
-void StopFinder::Tell() {
+void StopFinder::Report() {
   const bool is_everyone = stops_.size() == job_.participants().size();
   std::vector<Stop> group, later;
   for (const Stop& stop : stops_) {
     const Stop& first = stops_.front();
-    // Where all end inside a compile, only the times of their last records tell who was first.
+    // Where all end inside a compile, only the times of their last records show who was first.
     const bool is_first = stop.position == first.position && stop.is_inside == first.is_inside &&
                           (!is_everyone || stop.last_us == first.last_us);
     (is_first ? group : later).push_back(stop);

@@ -91,6 +91,42 @@ bool IsEnd(FindingKind kind) {
          kind == FindingKind::kStuck;
 }
 
+// What a record that is lost or changed can bring about.
+bool CanComeOfDamage(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kMissingRank:
+    case FindingKind::kRecompiles:
+    case FindingKind::kGraphBreak:
+    case FindingKind::kCacheBypassed:
+    case FindingKind::kRestarted:
+    case FindingKind::kImportErrors:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Says of a finding about damaged logs alone that the damage may be its cause.
+void SayDamage(const FindingContext& context, Finding& finding) {
+  if (finding.severity == FindingSeverity::kNote || !CanComeOfDamage(finding.kind)) return;
+  std::vector<RankIndex> who;
+  for (const RankIndex one : context.All()) {
+    const JobParticipant& participant = context.job.participants()[static_cast<std::size_t>(one)];
+    const bool is_meant =
+        participant.rank
+            ? std::find(finding.ranks.begin(), finding.ranks.end(), *participant.rank) !=
+                  finding.ranks.end()
+            : std::find(finding.logs.begin(), finding.logs.end(), participant.name) !=
+                  finding.logs.end();
+    if (is_meant) who.push_back(one);
+  }
+  if (!context.AreDamaged(who)) return;
+  finding.detail += fmt::format(
+      "{}{} damaged: records of {} are lost or changed, which may be the cause of this.",
+      finding.detail.empty() || finding.detail.ends_with(' ') ? "" : " ",
+      who.size() == 1 ? "The log is" : "The logs are", who.size() == 1 ? "it" : "them");
+}
+
 void Order(std::vector<Finding>& findings) {
   const auto key = [](const Finding& one) {
     return std::tuple(one.severity, one.severity == FindingSeverity::kError && !IsEnd(one.kind),
@@ -141,6 +177,7 @@ Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& opt
   for (Finding& finding : context.findings) {
     if (!finding.launch) finding.launch = context.job.launch();
     while (finding.detail.ends_with(' ')) finding.detail.pop_back();
+    SayDamage(context, finding);
     SetId(finding);
   }
   Order(context.findings);

@@ -98,7 +98,9 @@ Result<void> Job::LoadCompiles(Database& database) {
       Statement rows,
       database.Prepare(
           "SELECT id, process_id, label, function, file, line, status, start_time_us, duration_us, "
-          "backward_duration_us, generation, is_synthetic FROM compile ORDER BY id"));
+          "backward_duration_us, generation, is_synthetic FROM compile WHERE id NOT IN (SELECT "
+          "r.compile_id FROM import_log i JOIN record_row r ON r.id = i.record_id WHERE i.code = "
+          "'stray_record' AND r.compile_id IS NOT NULL) ORDER BY id"));
   compiles_of_participant_.resize(participants_.size());
   std::vector<std::int64_t> synthetic_count(participants_.size());
   while (true) {

@@ -271,8 +271,10 @@ Result<void> RankClassifier::Run() {
     RETURN_IF_ERROR(DescribeAll());
     RETURN_IF_ERROR(TryLargestClass());
   }
-  for (RankClass& one : answer_.classes)
+  for (RankClass& one : answer_.classes) {
     one.median_compile_s = facts_.MedianCompileSeconds(one.ranks);
+    one.is_damaged = answer_.damage.AreDamaged(one.ranks);
+  }
   ASSIGN_OR_RETURN(answer_.slowest, facts_.FindSlowest(database_, answer_.cache));
   return {};
 }
@@ -322,6 +324,13 @@ void AddNotes(RanksAnswer& answer) {
 
 }  // namespace
 
+bool RanksAnswer::HasDivergence() const {
+  if (!cache.same_key_codes.empty()) return true;
+  if (classes.size() < 2 || classes.front().is_damaged) return false;
+  return std::any_of(classes.begin() + 1, classes.end(),
+                     [](const RankClass& one) { return !one.is_damaged; });
+}
+
 Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options) {
   ASSIGN_OR_RETURN(const ReadTransaction transaction, ReadTransaction::Begin(database));
   RanksAnswer answer;
@@ -346,6 +355,7 @@ Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options
 
   ASSIGN_OR_RETURN(RankFacts facts,
                    RankFacts::Load(database, answer.cache.job, answer.cache.graphs));
+  ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.cache.job));
   RETURN_IF_ERROR(RankClassifier(database, answer, std::move(facts)).Run());
   FindAbsent(answer, options.world_size);
   AddNotes(answer);

@@ -11,6 +11,7 @@
 #include "analysis/collectives/collectives.h"
 #include "analysis/execution.h"
 #include "analysis/ranks/cause.h"
+#include "analysis/ranks/log_damage.h"
 #include "base/result.h"
 
 namespace tlparse {
@@ -36,6 +37,7 @@ struct RankClass {
   std::vector<RankIndex> ranks;
   std::vector<RankAspect> aspects;  // empty for the reference
   double median_compile_s = 0;      // compile time of a rank: its compiles and their backwards
+  bool is_damaged = false;          // all its logs are: what sets it apart may be the damage
 };
 
 struct SlowestRank {
@@ -62,10 +64,12 @@ struct RanksAnswer {
   std::int64_t world_size = 0;        // as given, else the highest rank + 1; 0: no ranks
   std::vector<RankIndex> extra_logs;  // further logs of a rank
   std::vector<RankIndex> without_compiles;
+  LogDamage damage;
   std::vector<std::string> notes;  // expected differences, or the state of a store
 
   const Job& job() const { return cache.job; }
-  bool HasDivergence() const { return classes.size() > 1 || !cache.same_key_codes.empty(); }
+  // A difference to a class whose logs are damaged is none.
+  bool HasDivergence() const;
 };
 
 struct RanksOptions {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "artifacts/common/family_state.h"
+#include "log/import_code.h"
 #include "artifacts/common/graph/direction.h"
 
 namespace tlparse {
@@ -59,6 +60,7 @@ struct CompileState {
   std::int64_t generation = 0;
   std::int64_t first_record_id = 0;
   std::int64_t last_record_id = 0;
+  ImportPlace first_place;  // of the first record
 
   bool has_start = false;         // dynamo_start
   bool has_metrics = false;       // (forward) compilation_metrics
@@ -86,6 +88,8 @@ struct CompileState {
   std::string next_graph_name;
   Direction next_direction = Direction::kUnknown;
   FamilyStates next_families;
+  // The record of the event that ended the frame's compile. PyTorch writes it after the metrics.
+  std::optional<ImportPlace> end_place;
   bool ends_inside_event = false;  // a chromium B without E at the end of the log
   bool is_touched = false;         // in ProcessState::touched
   std::size_t written_graphs = 0;  // rows of graphs that are in the database, the latest excepted

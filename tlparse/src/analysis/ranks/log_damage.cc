@@ -1,0 +1,43 @@
+#include "analysis/ranks/log_damage.h"
+
+#include <algorithm>
+
+namespace tlparse {
+
+Result<LogDamage> FindLogDamage(Database& database, const Job& job) {
+  LogDamage damage;
+  damage.is_damaged.resize(job.participants().size());
+  damage.is_cut.resize(job.participants().size());
+  // The few rows that report damage first: a log may hold thousands of processes and rows. The
+  // record of a row names its process; a stray record names a process that it was not written by.
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "WITH damage AS MATERIALIZED (SELECT CASE WHEN i.code <> 'stray_record' THEN i.record_id "
+          "END AS record_id, i.log_file_id, i.code IN ('payload_truncated', 'damaged_input') OR "
+          "(i.code = 'broken_header' AND i.line + i.line_count > f.line_count) AS is_cut "
+          "FROM import_log i JOIN log_file f ON f.id = i.log_file_id WHERE i.run_id = ? AND i.code "
+          "IN ('broken_header', 'payload_mismatch', 'payload_missing', 'payload_truncated', "
+          "'payload_without_record', 'unhashed_payload', 'bad_payload_hash', 'damaged_input', "
+          "'line_too_long', 'damaged_header', 'stray_record', 'missing_metrics')) "
+          "SELECT r.process_id, d.is_cut FROM damage d JOIN record_row r ON r.id = d.record_id "
+          "UNION SELECT p.id, d.is_cut FROM damage d JOIN process p ON p.log_file_id = "
+          "d.log_file_id WHERE d.record_id IS NULL"));
+  rows.Bind(1, job.run_id());
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return damage;
+    const RankIndex participant = job.ParticipantOfProcess(rows.Int(0));
+    if (participant < 0) continue;
+    std::vector<char>& which = rows.Int(1) != 0 ? damage.is_cut : damage.is_damaged;
+    which[static_cast<std::size_t>(participant)] = 1;
+  }
+}
+
+bool LogDamage::AreDamaged(const std::vector<RankIndex>& who) const {
+  return !who.empty() && std::all_of(who.begin(), who.end(), [&](RankIndex one) {
+    return is_damaged[static_cast<std::size_t>(one)] != 0;
+  });
+}
+
+}  // namespace tlparse

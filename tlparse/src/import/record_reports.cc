@@ -1,0 +1,175 @@
+// What is odd in a record, as rows of import_log.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/rank.h"
+#include "import/typing_stage.h"
+#include "log/damaged_header.h"
+
+namespace tlparse {
+
+namespace {
+
+constexpr int kMostRowsOfRecord = 100;  // in import_log
+
+// The member of an envelope that `name` may have been before a character was changed.
+std::string_view SimilarMember(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kMembers = {
+      "rank",    "compiled_autograd_id", "frame_id", "frame_compile_id",
+      "attempt", "subgraph_name",        "stack",    "has_payload"};
+  for (const std::string_view member : kMembers)
+    if (DiffersInOneCharacter(member, name)) return member;
+  return {};
+}
+
+// Characters in which two texts of one length differ; otherwise more than any.
+std::size_t CountDifferent(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return SIZE_MAX;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) count += a[i] != b[i] ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
+  const Envelope& envelope = record.envelope;
+  if (record_.kind.empty()) {
+    Log(envelope.has_several_keys ? ImportCode::kSeveralRecordKeys : ImportCode::kNoRecordKey,
+        "the record has no kind");
+  }
+  if (!envelope.unknown_members.empty()) {
+    if (log_->reported_once.insert("member " + envelope.unknown_members).second)
+      Log(ImportCode::kUnknownEnvelopeMember, fmt::format("'{}' beside '{}' (first of this file)",
+                                                          envelope.unknown_members, record_.kind));
+    NoteUnknownName(envelope.unknown_members, SimilarMember(envelope.unknown_members));
+  }
+  if (!envelope.bad_member.empty()) {
+    Log(ImportCode::kBadEnvelopeMember, fmt::format("'{}' has a wrong type", envelope.bad_member));
+  }
+  if (rank_conflict)
+    Log(ImportCode::kRankConflict,
+        fmt::format("pid {} now writes as rank {}", record.prefix.pid, *envelope.rank));
+  const bool has_bad_prefix = record.prefix.rank && !IsRank(*record.prefix.rank);
+  if ((envelope.bad_rank || has_bad_prefix) && log_->reported_once.insert("rank").second) {
+    Log(ImportCode::kBadRank,
+        fmt::format("{} is no rank (first of this file)",
+                    envelope.bad_rank ? *envelope.bad_rank : *record.prefix.rank));
+  }
+  if ((envelope.was_repaired && HasForeignBytes(record_.envelope)) ||
+      HasForeignBytes(record.prefix.path)) {
+    Log(ImportCode::kDamagedHeader,
+        "the header holds control characters, or bytes that are not UTF-8");
+  }
+  if (envelope.frame_id.has_value() != envelope.frame_compile_id.has_value()) {
+    Log(ImportCode::kDamagedHeader,
+        fmt::format("'{}' without '{}': the record is assigned to no compile",
+                    envelope.frame_id ? "frame_id" : "frame_compile_id",
+                    envelope.frame_id ? "frame_compile_id" : "frame_id"));
+  }
+  if (envelope.was_repaired) Log(ImportCode::kRepairedJson, "the envelope is not strict JSON");
+  if (record_.kind == "artifact" && record_.name.data() == nullptr)
+    Log(ImportCode::kUnnamedArtifact, "an artifact without a name");
+  if (record.payload_state == PayloadState::kCrRemoved && log_->reported_once.insert("cr").second) {
+    Log(ImportCode::kCrRemoved, "payload lines end in CR LF (first of this file)");
+  }
+}
+
+void TypingStage::ReportUnknown() {
+  if (record_.kind.empty() || (record_.kind == "artifact" && record_.name.data() == nullptr))
+    return;
+  const bool is_artifact = record_.kind == "artifact";
+  const std::string_view name = is_artifact ? record_.name : record_.kind;
+  if (log_->reported_unknown.insert(is_artifact ? name_id_ : kind_id_).second)
+    Log(is_artifact ? ImportCode::kUnknownArtifact : ImportCode::kUnknownRecordKind,
+        fmt::format("'{}' (first of this file)", name));
+  NoteUnknownName(name, SimilarKey(is_artifact ? "artifact" : name, name));
+}
+
+// A new name of a newer PyTorch is written in every log and most often repeatedly; a name that was
+// changed by damage is there once.
+void TypingStage::NoteUnknownName(std::string_view name, std::string_view similar) {
+  constexpr std::size_t kMostNames = 1000;
+  if (similar.empty()) return;
+  std::map<std::string, SimilarUse>& known = log_->similar_names;
+  if (known.size() >= kMostNames && !known.contains(std::string(name))) return;
+  SimilarUse& use = known[std::string(name)];
+  if (use.count++ == 0) use = {std::string(similar), PlaceOfRecord(), 1};
+}
+
+void TypingStage::ReportSimilarNames() {
+  for (const auto& [name, use] : log_->similar_names) {
+    if (use.count > 1) continue;
+    import_log_.Add(*rows_, log_->id, use.place, ImportCode::kDamagedHeader,
+                    fmt::format("'{}' occurs once and differs in one character from '{}'", name,
+                                use.known));
+  }
+}
+
+// A changed digit makes a process or a compile that has one record.
+void TypingStage::ReportStrayRecords(const Process& process) {
+  const auto add = [&](const ImportPlace& place, ImportCode code, std::string message) {
+    import_log_.Add(*rows_, log_->id, place, code, message);
+  };
+  if (const Process* const other = LikelyWriterOf(process); other != nullptr) {
+    add(process.latest_place, ImportCode::kStrayRecord,
+        process.state.pid != other->state.pid
+            ? fmt::format("the only record of pid {}; pid {} wrote others", process.state.pid,
+                          other->state.pid)
+            : fmt::format("the only record of pid {} with rank {}; its others have rank {}",
+                          process.state.pid, *process.state.rank, *other->state.rank));
+    return;
+  }
+  for (const std::unique_ptr<CompileState>& compile : process.state.compiles) {
+    const bool is_frame = compile->ids.frame_id && !compile->is_synthetic;
+    if (!is_frame || compile->has_metrics) continue;
+    if (compile->end_place) {
+      add(*compile->end_place, ImportCode::kMissingMetrics,
+          fmt::format("compile {} ended here, and its compilation_metrics are not in the log",
+                      compile->label));
+    } else if (!compile->has_start && compile->first_record_id == compile->last_record_id &&
+               compile.get() != process.latest) {
+      add(compile->first_place, ImportCode::kStrayRecord,
+          fmt::format("the only record of compile {}, which no record begins or ends",
+                      compile->label));
+    }
+  }
+}
+
+// The process of the file that may have written the only record of `process`: its pid differs in
+// one digit, or its rank alone. nullptr: none.
+const Process* TypingStage::LikelyWriterOf(const Process& process) const {
+  constexpr std::size_t kMostProcesses = 1000;
+  const auto& processes = log_->processes.processes();
+  if (process.first_record_id != process.last_record_id || processes.size() > kMostProcesses)
+    return nullptr;
+  const ProcessState& own = process.state;
+  const std::string pid = std::to_string(own.pid);
+  for (const std::unique_ptr<Process>& other : processes) {
+    if (other->first_record_id == other->last_record_id) continue;
+    const ProcessState& state = other->state;
+    const bool is_other_rank = own.rank && state.rank && *own.rank != *state.rank;
+    if (own.pid == state.pid ? is_other_rank
+                             : !is_other_rank && CountDifferent(pid, std::to_string(state.pid)) == 1)
+      return other.get();
+  }
+  return nullptr;
+}
+
+ImportPlace TypingStage::PlaceOfRecord() const {
+  return {record_.id, record_.line, record_.byte_offset, {}};
+}
+
+void TypingStage::Log(ImportCode code, std::string message) {
+  ImportPlace place;
+  if (log_record_ != nullptr) {
+    // One payload may hold millions of odd members.
+    if (++logged_count_ > kMostRowsOfRecord) return;
+    if (logged_count_ == kMostRowsOfRecord) message += "; what else is odd here is left out";
+    place = PlaceOfRecord();
+  }
+  import_log_.Add(*rows_, log_->id, place, code, message);
+}
+
+}  // namespace tlparse

@@ -1,0 +1,24 @@
+// Header lines of which a byte was changed, so that ParseGlogPrefix finds no prefix in them.
+#pragma once
+
+#include <string_view>
+
+#include "log/envelope.h"
+
+namespace tlparse {
+
+// Whether `line` (without its line end), which is no header line, was one: it has a member that
+// only an envelope has, and beside it the date and time of a prefix or the end of one. A line of
+// TORCH_LOGS is none: it has the same prefix, but a compile id or an artifact in brackets after it,
+// or text.
+bool IsDamagedHeader(std::string_view line, EnvelopeParser::IsRecordKey is_record_key);
+
+// Whether `text` of a header holds bytes that no writer of the format puts there: control
+// characters, or bytes that are not UTF-8.
+bool HasForeignBytes(std::string_view text);
+
+// Whether the names differ in one character and nothing else. A digit does not count: names may be
+// numbered.
+bool DiffersInOneCharacter(std::string_view a, std::string_view b);
+
+}  // namespace tlparse
