@@ -82,6 +82,20 @@ TEST_CASE("Both halves of a header that a line feed divides are one loss", "[dam
   CHECK(log.findings[0].text + "\n" == damaged);
 }
 
+TEST_CASE("A log that ends inside the prefix of a header says so", "[damaged_header]") {
+  const std::string header = kStart.substr(0, kStart.find("] {"));
+  for (std::size_t size = 5; size <= header.size(); ++size) {
+    const std::string text = RecordText("before") + header.substr(0, size);
+    CAPTURE(text);
+    const ReadLog cut = Load().Read(text);
+    REQUIRE(cut.findings.size() == 1);
+    CHECK(cut.findings[0].code == ImportCode::kBrokenHeader);
+    const ReadLog foreign = Load().Read(text + "\n" + RecordText("next"));
+    REQUIRE(foreign.findings.size() == 1);
+    CHECK(foreign.findings[0].code == ImportCode::kForeignLine);
+  }
+}
+
 TEST_CASE("Names that differ in one character", "[damaged_header]") {
   CHECK(DiffersInOneCharacter("dynamo_start", "dynamo_stert"));
   CHECK_FALSE(DiffersInOneCharacter("dynamo_start", "dynamo_start"));

@@ -24,7 +24,9 @@ def cut_files(random):
         trace.all(records[:index])
         at = random.randrange(1, len(record.prefix) + len(record.envelope_bytes) - 1)
         trace.chunks.append((record.prefix + record.envelope_bytes)[:at])
-        trace.lines["broken_header" if at > len(record.prefix) else "foreign"] += 1
+        # "V1122" and more are the start of a header; "] " without JSON is none.
+        is_header = at > len(record.prefix) or 5 <= at < len(record.prefix)
+        trace.lines["broken_header" if is_header else "foreign"] += 1
         yield trace
 
         index = random.choice(with_payload[2:])

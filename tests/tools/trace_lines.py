@@ -22,6 +22,16 @@ HEADER = re.compile(
     rb"^(?:\[rank(\d+)\]:)?([VIWEC])(\d{4}) (\d\d:\d\d:\d\d)\.(\d{6}) +(\d+) (.+?):(\d+)\] (\{.*)$",
     re.DOTALL)
 
+# What a file ends with that is cut off in the prefix of a header.
+START = "V0000 00:00:00.000000 0"
+
+
+def starts_header(line):
+    text = line.decode("latin-1")
+    return len(text) >= 5 and b"] " not in line and all(
+        char.isdigit() and char.isascii() if shape == "0" else char == shape for char, shape in zip(text, START))
+
+
 # Top-level members of an envelope that do not name its kind.
 ENVELOPE_MEMBERS = frozenset([
     "rank", "compiled_autograd_id", "frame_id", "frame_compile_id", "attempt", "subgraph_name",
@@ -165,7 +175,7 @@ def read(stream):
                 line_end=line_end)
             is_below_payload = True
         else:
-            what = ("broken_header" if match else
+            what = ("broken_header" if match or (not raw.endswith(b"\n") and starts_header(line)) else
                     "blank" if line in (b"", b"\r") else "foreign")
             others.append(Other(what, number, start, line))
             is_below_payload = False

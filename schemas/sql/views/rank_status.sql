@@ -7,7 +7,7 @@
 -- An open event inside one that ended has lost its end to damage: the log does not end inside it.
 -- `since_us`: when the innermost open event began (compiling), else when the last compile's last record was written.
 -- Compiles without frame id (compiled autograd alone, stretches of records without ids) do not count, except in a log that has no others
--- (AOTInductor, export): there `compiles_done` counts the stretches that made a graph.
+-- (AOTInductor, export): there `compiles_done` counts the stretches that made a graph. One record that is no metrics is no compile.
 CREATE VIEW rank_status AS
   WITH last_compile AS (
     SELECT p.id AS process_id, p.log_file_id, p.launch_id, p.rank, p.pid, p.time_shift_us, p.first_record_us, p.last_record_us,
@@ -33,7 +33,8 @@ CREATE VIEW rank_status AS
     o.last_record_us,
     (SELECT count(*) FROM compile d WHERE d.process_id = o.process_id AND d.status NOT IN ('unfinished', 'failed')
       AND CASE WHEN o.compile_id IS NULL THEN d.is_synthetic = 1 AND EXISTS (SELECT 1 FROM graph g WHERE g.compile_id = d.id)
-        ELSE d.frame_id IS NOT NULL AND d.is_synthetic = 0 END) AS compiles_done,
+        ELSE d.frame_id IS NOT NULL AND d.is_synthetic = 0 AND (d.last_record_id > d.first_record_id
+          OR EXISTS (SELECT 1 FROM compilation_metric_row m WHERE m.record_id = d.first_record_id)) END) AS compiles_done,
     o.first_record_us, o.process_id, o.compile_id, o.log_file_id
   FROM open o
   JOIN log_file f ON f.id = o.log_file_id

@@ -40,13 +40,14 @@ ProcessClock::ProcessClock(PrefixTimeUs first, std::int64_t file_mtime_us, bool 
 
 std::int64_t ProcessClock::LocalUs(PrefixTimeUs time) {
   const std::int64_t us = ToEpochUs(provisional_, time) + zone_change_us_;
-  const bool was_ahead = raw_us_ > last_us_before_ + kMostDisorderUs &&
-                         raw_us_ > us + kMostDisorderUs && us >= last_us_before_;
-  const bool was_behind = raw_us_ + kMostDisorderUs < raw_us_before_ && us >= raw_us_before_;
-  was_previous_wrong_ = raw_us_ != INT64_MIN && (was_ahead || was_behind);
-  if (was_previous_wrong_ && was_ahead) {
+  contradiction_ = {};
+  if (raw_us_ > last_us_before_ + kMostDisorderUs && raw_us_ > us + kMostDisorderUs &&
+      us >= last_us_before_) {
+    contradiction_ = "the time is later than that of the next record of the process";
     if (last_us_before_ == INT64_MIN) first_us_ = us;
     last_us_ = last_us_before_;
+  } else if (raw_us_ + kMostDisorderUs < raw_us_before_ && us >= raw_us_before_) {
+    contradiction_ = "the time is earlier than those of the records before and after it";
   }
   raw_us_before_ = raw_us_;
   raw_us_ = us;

@@ -28,9 +28,8 @@ class ProcessClock {
   // Microseconds in the process's own provisional time. Never decreasing, except behind a record
   // whose time was ahead of all others.
   std::int64_t LocalUs(PrefixTimeUs time);
-  // Whether the latest call has shown that the time of the record before is wrong: it contradicts
-  // the times before and after it.
-  bool was_previous_wrong() const { return was_previous_wrong_; }
+  // What the latest call has shown to be wrong with the time of the record before; empty: nothing.
+  std::string_view contradiction() const { return contradiction_; }
   // The first and the latest answer of LocalUs.
   std::int64_t first_local_us() const { return first_us_; }
   std::int64_t last_local_us() const { return last_us_; }
@@ -56,7 +55,7 @@ class ProcessClock {
   // The times of the latest two records, as their prefixes have them.
   std::int64_t raw_us_ = INT64_MIN;
   std::int64_t raw_us_before_ = INT64_MIN;
-  bool was_previous_wrong_ = false;
+  std::string_view contradiction_;
 };
 
 struct Process {

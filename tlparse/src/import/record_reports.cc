@@ -23,12 +23,11 @@ std::string_view SimilarMember(std::string_view name) {
   return {};
 }
 
-// Characters in which two texts of one length differ; otherwise more than any.
-std::size_t CountDifferent(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return SIZE_MAX;
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) count += a[i] != b[i] ? 1 : 0;
-  return count;
+// Whether the numbers differ in one decimal digit.
+bool DifferInOneDigit(std::int64_t a, std::int64_t b) {
+  int count = 0;
+  for (; a != 0 || b != 0; a /= 10, b /= 10) count += a % 10 != b % 10 ? 1 : 0;
+  return count == 1;
 }
 
 }  // namespace
@@ -145,13 +144,12 @@ const Process* TypingStage::LikelyWriterOf(const Process& process) const {
   if (process.first_record_id != process.last_record_id || processes.size() > kMostProcesses)
     return nullptr;
   const ProcessState& own = process.state;
-  const std::string pid = std::to_string(own.pid);
   for (const std::unique_ptr<Process>& other : processes) {
     if (other->first_record_id == other->last_record_id) continue;
     const ProcessState& state = other->state;
     const bool is_other_rank = own.rank && state.rank && *own.rank != *state.rank;
     if (own.pid == state.pid ? is_other_rank
-                             : !is_other_rank && CountDifferent(pid, std::to_string(state.pid)) == 1)
+                             : !is_other_rank && DifferInOneDigit(own.pid, state.pid))
       return other.get();
   }
   return nullptr;

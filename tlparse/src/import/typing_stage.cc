@@ -155,9 +155,8 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   bool rank_conflict = false;
   process_ = &log_->processes.For(record, next_record_id_, &rank_conflict);
   local_us_ = process_->clock.LocalUs(record.prefix.time_us);
-  if (process_->clock.was_previous_wrong())
-    import_log_.Add(*rows_, log_->id, process_->previous_place, ImportCode::kImpossibleTime,
-                    "the prefix's time contradicts those of the records before and after it");
+  if (const std::string_view what = process_->clock.contradiction(); !what.empty())
+    import_log_.Add(*rows_, log_->id, process_->previous_place, ImportCode::kImpossibleTime, what);
 
   record_ = Record{};
   record_.id = next_record_id_++;

@@ -14,18 +14,21 @@ namespace {
 constexpr std::string_view kPrefixShape = "V0000 00:00:00.000000 0";
 constexpr std::size_t kMostWrong = 2;  // characters of the shape
 
-// The level, date and time of a prefix, one or two characters of them wrong.
-bool HasShapeOfPrefix(std::string_view line) {
-  if (line.size() < kPrefixShape.size()) return false;
+// Characters of the line that are not those of a prefix's level, date and time.
+std::size_t CountWrong(std::string_view line) {
   std::size_t wrong = 0;
-  for (std::size_t i = 0; i < kPrefixShape.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(line.size(), kPrefixShape.size()); ++i) {
     const char shape = kPrefixShape[i];
     const bool is_right = shape == 'V'   ? line[i] >= 'A' && line[i] <= 'Z'
                           : shape == '0' ? IsDigit(line[i])
                                          : line[i] == shape;
     wrong += is_right ? 0 : 1;
   }
-  return wrong <= kMostWrong;
+  return wrong;
+}
+
+bool HasShapeOfPrefix(std::string_view line) {
+  return line.size() >= kPrefixShape.size() && CountWrong(line) <= kMostWrong;
 }
 
 // "…:12] [0/0] [__guards] text", "…:12] [__guards] text": what follows the prefix of TORCH_LOGS.
@@ -56,9 +59,17 @@ bool HasEnvelopeMember(std::string_view line, EnvelopeParser::IsRecordKey is_rec
 
 bool IsDamagedHeader(std::string_view line, EnvelopeParser::IsRecordKey is_record_key) {
   if (const std::optional<RankPrefix> rank = ParseRankPrefix(line)) line.remove_prefix(rank->length);
-  const bool has_shape = HasShapeOfPrefix(line) && !HasTagOfTorchLogs(line);
-  return (has_shape || line.find("] {\"") != std::string_view::npos) &&
+  if (HasTagOfTorchLogs(line)) return false;
+  return (HasShapeOfPrefix(line) || line.find("] {\"") != std::string_view::npos) &&
          HasEnvelopeMember(line, is_record_key);
+}
+
+bool IsStartOfHeader(std::string_view line) {
+  // "V1122": a month and a day.
+  constexpr std::size_t kLeast = 5;
+  if (line.size() < kLeast || line.front() != 'V' || line.find("] ") != std::string_view::npos)
+    return false;
+  return CountWrong(line) == 0;
 }
 
 bool HasForeignBytes(std::string_view text) {

@@ -13,6 +13,10 @@ namespace tlparse {
 // or text.
 bool IsDamagedHeader(std::string_view line, EnvelopeParser::IsRecordKey is_record_key);
 
+// Whether `line`, at which a file ends without a line end, is the start of a header, cut off in its
+// prefix.
+bool IsStartOfHeader(std::string_view line);
+
 // Whether `text` of a header holds bytes that no writer of the format puts there: control
 // characters, or bytes that are not UTF-8.
 bool HasForeignBytes(std::string_view text);

@@ -130,6 +130,12 @@ bool WindowVerifier::AddDamaged(Window& window, std::string_view chunk, std::int
     AddBroken(window, chunk, line, "the header's prefix is damaged");
     return true;
   }
+  const std::size_t end = static_cast<std::size_t>(chunk.data() - window.bytes.data()) + chunk.size();
+  if (window.ends_file && end == window.end && chunk.find('\n') == std::string_view::npos &&
+      IsStartOfHeader(chunk)) {
+    AddBroken(window, chunk, line, "the log ends inside the header's prefix");
+    return true;
+  }
   // Payload lines behind the second half of a header that a line feed divides.
   if (window.findings.empty() || chunk.find("\n\t") == std::string_view::npos) return false;
   ImportFinding& previous = window.findings.back();
