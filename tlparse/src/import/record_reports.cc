@@ -12,6 +12,13 @@ namespace tlparse {
 namespace {
 
 constexpr int kMostRowsOfRecord = 100;  // in import_log
+// From the first to the last record: a compile or process that writes less may be one of a log that
+// was filtered, in which others have one record.
+constexpr std::int64_t kLeastRecords = 20;
+
+bool HasManyRecords(std::int64_t first_record_id, std::int64_t last_record_id) {
+  return last_record_id - first_record_id >= kLeastRecords;
+}
 
 // The member of an envelope that `name` may have been before a character was changed.
 std::string_view SimilarMember(std::string_view name) {
@@ -28,6 +35,28 @@ bool DifferInOneDigit(std::int64_t a, std::int64_t b) {
   int count = 0;
   for (; a != 0 || b != 0; a /= 10, b /= 10) count += a % 10 != b % 10 ? 1 : 0;
   return count == 1;
+}
+
+// The compile that may own the only record of `compile`, which no record begins: one of its ids
+// differs in one digit, the others are the same. nullptr: none.
+const CompileState* LikelyCompileOf(const Process& process, const CompileState& compile) {
+  constexpr std::size_t kMostCompiles = 10'000;
+  if (compile.has_start || compile.first_record_id != compile.last_record_id ||
+      &compile == process.latest || process.state.compiles.size() > kMostCompiles)
+    return nullptr;
+  const CompileIds& own = compile.ids;
+  for (const std::unique_ptr<CompileState>& other : process.state.compiles) {
+    const CompileIds& ids = other->ids;
+    if (!ids.frame_id || !HasManyRecords(other->first_record_id, other->last_record_id) ||
+        own.compiled_autograd_id != ids.compiled_autograd_id)
+      continue;
+    const bool is_same_frame = own.frame_id == ids.frame_id;
+    const bool is_same_compile = own.frame_compile_id == ids.frame_compile_id;
+    if ((is_same_frame && DifferInOneDigit(*own.frame_compile_id, *ids.frame_compile_id)) ||
+        (is_same_compile && DifferInOneDigit(*own.frame_id, *ids.frame_id)))
+      return other.get();
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -61,7 +90,8 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
     Log(ImportCode::kDamagedHeader,
         "the header holds control characters, or bytes that are not UTF-8");
   }
-  if (envelope.frame_id.has_value() != envelope.frame_compile_id.has_value()) {
+  if (envelope.frame_id.has_value() != envelope.frame_compile_id.has_value() &&
+      envelope.bad_member.empty()) {
     Log(ImportCode::kDamagedHeader,
         fmt::format("'{}' without '{}': the record is assigned to no compile",
                     envelope.frame_id ? "frame_id" : "frame_compile_id",
@@ -127,11 +157,11 @@ void TypingStage::ReportStrayRecords(const Process& process) {
       add(*compile->end_place, ImportCode::kMissingMetrics,
           fmt::format("compile {} ended here, and its compilation_metrics are not in the log",
                       compile->label));
-    } else if (!compile->has_start && compile->first_record_id == compile->last_record_id &&
-               compile.get() != process.latest) {
+    } else if (const CompileState* const other = LikelyCompileOf(process, *compile);
+               other != nullptr) {
       add(compile->first_place, ImportCode::kStrayRecord,
-          fmt::format("the only record of compile {}, which no record begins or ends",
-                      compile->label));
+          fmt::format("the only record of compile {}; {} has others", compile->label,
+                      other->label));
     }
   }
 }
@@ -145,7 +175,7 @@ const Process* TypingStage::LikelyWriterOf(const Process& process) const {
     return nullptr;
   const ProcessState& own = process.state;
   for (const std::unique_ptr<Process>& other : processes) {
-    if (other->first_record_id == other->last_record_id) continue;
+    if (!HasManyRecords(other->first_record_id, other->last_record_id)) continue;
     const ProcessState& state = other->state;
     const bool is_other_rank = own.rank && state.rank && *own.rank != *state.rank;
     if (own.pid == state.pid ? is_other_rank
