@@ -222,8 +222,7 @@ TEST_CASE("Times of a process never decrease, over New Year and the end of summe
   CHECK(summer.LocalUs(kFirstUs + kHourUs) == before + kHourUs);
 }
 
-TEST_CASE("One time that contradicts those around it does not move the others",
-          "[process_clock]") {
+TEST_CASE("One time that contradicts those around it does not move the others", "[process_clock]") {
   constexpr std::int64_t kSecondUs = 1'000'000;
   const auto at = [](std::int64_t seconds) { return kFirstUs + kHourUs + seconds * kSecondUs; };
   for (const std::int64_t wrong : {at(9 * 3600), at(100 * 86400), at(70)}) {

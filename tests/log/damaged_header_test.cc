@@ -7,7 +7,9 @@ using namespace tlparse;  // NOLINT: a test
 
 namespace {
 
-bool IsKey(std::string_view key) { return key == "dynamo_start" || key == "str" || key == "export"; }
+bool IsKey(std::string_view key) {
+  return key == "dynamo_start" || key == "str" || key == "export";
+}
 
 const std::string kStart =
     Header("\"dynamo_start\": {\"stack\": []}, \"frame_id\": 0, \"frame_compile_id\": 0");

@@ -74,7 +74,7 @@ struct LogState {
   KeptPayloads kept;
   std::unordered_set<TextId> reported_unknown;
   std::unordered_set<std::string> reported_once;
-  std::map<std::string, SimilarUse> similar_names;  // by the unknown name
+  std::map<std::string, SimilarUse, std::less<>> similar_names;  // by the unknown name
 };
 
 }  // namespace tlparse

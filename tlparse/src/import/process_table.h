@@ -63,8 +63,8 @@ struct Process {
   ProcessClock clock;
   std::int64_t first_record_id = 0;
   std::int64_t last_record_id = 0;
-  ImportPlace latest_place = {};    // of its latest record
-  ImportPlace previous_place = {};  // of the record before
+  ImportPlace latest_place = {};      // of its latest record
+  ImportPlace previous_place = {};    // of the record before
   CompileState* synthetic = nullptr;  // open stretch of records without ids
   CompileState* latest = nullptr;     // of the latest record with ids
   // As of the latest pause (TypingStage::PauseFile).

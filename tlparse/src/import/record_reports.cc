@@ -68,10 +68,12 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
         "the record has no kind");
   }
   if (!envelope.unknown_members.empty()) {
-    if (log_->reported_once.insert("member " + envelope.unknown_members).second)
-      Log(ImportCode::kUnknownEnvelopeMember, fmt::format("'{}' beside '{}' (first of this file)",
-                                                          envelope.unknown_members, record_.kind));
-    NoteUnknownName(envelope.unknown_members, SimilarMember(envelope.unknown_members));
+    const std::string& names = envelope.unknown_members;
+    const bool is_new = log_->reported_once.insert("member " + names).second;
+    if (is_new)
+      Log(ImportCode::kUnknownEnvelopeMember,
+          fmt::format("'{}' beside '{}' (first of this file)", names, record_.kind));
+    NoteUnknownName(names, is_new ? SimilarMember(names) : std::string_view());
   }
   if (!envelope.bad_member.empty()) {
     Log(ImportCode::kBadEnvelopeMember, fmt::format("'{}' has a wrong type", envelope.bad_member));
@@ -110,29 +112,32 @@ void TypingStage::ReportUnknown() {
     return;
   const bool is_artifact = record_.kind == "artifact";
   const std::string_view name = is_artifact ? record_.name : record_.kind;
-  if (log_->reported_unknown.insert(is_artifact ? name_id_ : kind_id_).second)
+  const bool is_new = log_->reported_unknown.insert(is_artifact ? name_id_ : kind_id_).second;
+  if (is_new)
     Log(is_artifact ? ImportCode::kUnknownArtifact : ImportCode::kUnknownRecordKind,
         fmt::format("'{}' (first of this file)", name));
-  NoteUnknownName(name, SimilarKey(is_artifact ? "artifact" : name, name));
+  NoteUnknownName(name, is_new ? SimilarKey(record_.kind, name) : std::string_view());
 }
 
 // A new name of a newer PyTorch is written in every log and most often repeatedly; a name that was
 // changed by damage is there once.
+// `similar`: the known name that the first use resembles.
 void TypingStage::NoteUnknownName(std::string_view name, std::string_view similar) {
   constexpr std::size_t kMostNames = 1000;
-  if (similar.empty()) return;
-  std::map<std::string, SimilarUse>& known = log_->similar_names;
-  if (known.size() >= kMostNames && !known.contains(std::string(name))) return;
-  SimilarUse& use = known[std::string(name)];
-  if (use.count++ == 0) use = {std::string(similar), PlaceOfRecord(), 1};
+  auto& uses = log_->similar_names;
+  if (const auto known = uses.find(name); known != uses.end()) {
+    ++known->second.count;
+  } else if (!similar.empty() && uses.size() < kMostNames) {
+    uses.emplace(name, SimilarUse{std::string(similar), PlaceOfRecord(), 1});
+  }
 }
 
 void TypingStage::ReportSimilarNames() {
   for (const auto& [name, use] : log_->similar_names) {
     if (use.count > 1) continue;
-    import_log_.Add(*rows_, log_->id, use.place, ImportCode::kDamagedHeader,
-                    fmt::format("'{}' occurs once and differs in one character from '{}'", name,
-                                use.known));
+    import_log_.Add(
+        *rows_, log_->id, use.place, ImportCode::kDamagedHeader,
+        fmt::format("'{}' occurs once and differs in one character from '{}'", name, use.known));
   }
 }
 

@@ -58,7 +58,8 @@ bool HasEnvelopeMember(std::string_view line, EnvelopeParser::IsRecordKey is_rec
 }  // namespace
 
 bool IsDamagedHeader(std::string_view line, EnvelopeParser::IsRecordKey is_record_key) {
-  if (const std::optional<RankPrefix> rank = ParseRankPrefix(line)) line.remove_prefix(rank->length);
+  if (const std::optional<RankPrefix> rank = ParseRankPrefix(line))
+    line.remove_prefix(rank->length);
   if (HasTagOfTorchLogs(line)) return false;
   return (HasShapeOfPrefix(line) || line.find("] {\"") != std::string_view::npos) &&
          HasEnvelopeMember(line, is_record_key);

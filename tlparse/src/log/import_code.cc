@@ -11,7 +11,8 @@ using C = ImportCode;
 
 constexpr ImportCodeInfo kInfos[] = {
     {C::kBrokenHeader, kE, "broken_header",
-     "The line was the header of a record but is damaged: bytes were changed, the log was cut off or "
+     "The line was the header of a record but is damaged: bytes were changed, the log was cut off "
+     "or "
      "two writers shared the file. The record is lost; the text is kept here."},
     {C::kPayloadMismatch, kE, "payload_mismatch",
      "The payload's bytes do not have the MD5 that the record names: it was edited, cut or mixed "
@@ -92,7 +93,8 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kBadPayloadHash, kW, "bad_payload_hash",
      "has_payload is not an MD5; the payload is kept but cannot be verified."},
     {C::kImpossibleTime, kW, "impossible_time",
-     "The record's prefix names a date or time of day that does not exist, and it got the time of the "
+     "The record's prefix names a date or time of day that does not exist, and it got the time of "
+     "the "
      "record before it (the first ones: of the one after); or its time contradicts those of the "
      "records around it, and it kept that time."},
     {C::kAssumedState, kI, "assumed_state",

@@ -130,7 +130,8 @@ bool WindowVerifier::AddDamaged(Window& window, std::string_view chunk, std::int
     AddBroken(window, chunk, line, "the header's prefix is damaged");
     return true;
   }
-  const std::size_t end = static_cast<std::size_t>(chunk.data() - window.bytes.data()) + chunk.size();
+  const std::size_t end =
+      static_cast<std::size_t>(chunk.data() - window.bytes.data()) + chunk.size();
   if (window.ends_file && end == window.end && chunk.find('\n') == std::string_view::npos &&
       IsStartOfHeader(chunk)) {
     AddBroken(window, chunk, line, "the log ends inside the header's prefix");

@@ -229,9 +229,10 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
   finding.detail += LastRecords(group);
   if (std::any_of(group.begin(), group.end(),
                   [&](const Stop& stop) { return context_.IsCut(stop.rank); }))
-    finding.detail += group.size() == 1
-                          ? " The log's last record is incomplete: it is cut off, or damaged."
-                          : " The last record of some of the logs is incomplete: cut off, or damaged.";
+    finding.detail +=
+        group.size() == 1
+            ? " The log's last record is incomplete: it is cut off, or damaged."
+            : " The last record of some of the logs is incomplete: cut off, or damaged.";
 }
 
 void StopFinder::Report() {

@@ -112,12 +112,10 @@ void SayDamage(const FindingContext& context, Finding& finding) {
   std::vector<RankIndex> who;
   for (const RankIndex one : context.All()) {
     const JobParticipant& participant = context.job.participants()[static_cast<std::size_t>(one)];
-    const bool is_meant =
-        participant.rank
-            ? std::find(finding.ranks.begin(), finding.ranks.end(), *participant.rank) !=
-                  finding.ranks.end()
-            : std::find(finding.logs.begin(), finding.logs.end(), participant.name) !=
-                  finding.logs.end();
+    const bool is_meant = participant.rank ? std::find(finding.ranks.begin(), finding.ranks.end(),
+                                                       *participant.rank) != finding.ranks.end()
+                                           : std::find(finding.logs.begin(), finding.logs.end(),
+                                                       participant.name) != finding.logs.end();
     if (is_meant) who.push_back(one);
   }
   if (!context.AreDamaged(who)) return;

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "artifacts/common/family_state.h"
-#include "log/import_code.h"
 #include "artifacts/common/graph/direction.h"
+#include "log/import_code.h"
 
 namespace tlparse {
 
