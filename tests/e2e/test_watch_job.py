@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 import unittest
@@ -45,6 +46,69 @@ class Ends(watching.Watching):
         over = self.tlparse("watch", "logs", "--once", "--db", "w.db", "--max-recompiles", "0", expect=1)
         self.assertIn("recompile", over.stdout)
         self.assertEqual(self.start("--db", "w.db", "--until-idle", "2s", "--max-recompiles", "0").wait(watching.LIMIT_S), 1)
+
+    def status_lines(self):
+        """The latest lines of state, without their times."""
+        lines = [line.partition(" ")[2] for line in self.output().splitlines()]
+        return [line for line in lines if re.match(r"(\d+ ranks|ranks?|\d+ process)", line)]
+
+    def test_removed_log(self):
+        """Of a log that is gone nobody can say whether its rank is stuck; the others are judged."""
+        logs = {}
+        for index in range(4):
+            log = harness.bundled("hang_in_compile", index)
+            logs[os.path.basename(log).removesuffix(".zst").removesuffix(".gz")] = harness.log_bytes(log)
+        hanging, = (name for name in logs if "rank_2" in name)
+        logs[hanging.replace("rank_2", "rank_4")] = logs[hanging].replace(b'"rank": 2', b'"rank": 4')
+        process = self.start("--db", "w.db", "--json")
+        plain = self.start("--db", "v.db")
+        self.wait_for("the database", lambda: harness.rows(self.path("w.db"), "SELECT count(*) FROM run") == [[1]])
+        for name, data in logs.items():
+            self.append(name, data)
+        self.wait_for("some rows", lambda: harness.rows(self.path("w.db"), "SELECT count(*) FROM log_file") == [[5]])
+        self.wait_for("some rows", lambda: harness.rows(self.path("v.db"), "SELECT count(*) FROM log_file") == [[5]])
+        os.remove(self.path("logs", hanging))
+        text = "rank 2: the log was removed, shown as of its last record"
+        self.wait_for(text, lambda: text in self.status_lines())
+        self.wait_for("the other that hangs", lambda: [4] in [finding["ranks"] for finding in self.findings("stuck")])
+        self.end(process)
+        self.end(plain)
+        self.assertEqual([finding for finding in self.findings("stuck") if finding["ranks"] != [4]], self.findings("stuck", "settled"))
+
+    def test_rank_with_two_logs(self):
+        """One rank, however many logs it has; groups of one size are in order of their ranks."""
+        data = harness.log_bytes(harness.bundled("hang_in_compile"))
+        half = data[:data.rfind(b"\nV", 0, len(data) // 2) + 1]
+        for suffix in ("log", "log.1"):
+            self.append("dedicated_log_torch_trace_rank_0_abcdefgh." + suffix, half)
+        other = harness.log_bytes(harness.bundled("hang_in_compile", 1))
+        process = self.start("--db", "w.db")
+        self.append("dedicated_log_torch_trace_rank_1_abcdefgh.log", other)
+        self.wait_for("the state", lambda: len(self.status_lines()) >= 2)
+        self.end(process)
+        lines = self.status_lines()[-2:]
+        self.assertRegex(lines[0], r"^rank 0: ")
+        self.assertRegex(lines[1], r"^rank 1: ")
+
+    def test_launch_that_runs_has_no_end(self):
+        """An earlier launch ended; whether it ended otherwise than the one that runs, and how long that compiles, is not known yet."""
+        logs = []
+        for index in range(12):
+            log = harness.bundled("restart_elastic", index)
+            data = harness.log_bytes(log)
+            logs.append((next(watching.timed_records(data))[0], os.path.basename(log).removesuffix(".zst").removesuffix(".gz"), data))
+        logs.sort()
+        process = self.start("--db", "w.db", "--json")
+        self.wait_for("the database", lambda: harness.rows(self.path("w.db"), "SELECT count(*) FROM run") == [[1]])
+        for _, name, data in logs[:8]:  # two launches of four ranks
+            self.append(name, data)
+        self.wait_for("the finding", lambda: self.findings("restarted"))
+        self.end(process)
+        title = self.findings("restarted")[0]["title"]
+        self.assertRegex(title, r"^Launch 1 of 2 \(\d\d:\d\d:\d\d to \d\d:\d\d:\d\d UTC\) ended: Rank 2's log ends after 0/0 forward")
+        self.assertNotIn("compile time instead", self.output())
+        after = self.tlparse("findings", "w.db").stdout
+        self.assertIn("ended otherwise", after)
 
     def test_lines_have_the_schema(self):
         """Every kind of line, with findings as `tlparse findings` has them."""

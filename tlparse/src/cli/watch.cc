@@ -177,7 +177,7 @@ LiveJob Watch::Live() const {
   for (const LogGrowth& log : follower_->Growth()) {
     if (log.has_rows)
       live.logs[log.path] = {std::max<std::int64_t>(0, live.now_us - log.grown_at_us),
-                             log.has_grown};
+                             log.has_grown, log.is_removed};
   }
   return live;
 }

@@ -150,6 +150,26 @@ std::string WatchView::LineOf(const ProcessStatus& row, const Class& one) const 
   return line;
 }
 
+// The ranks and processes all of whose logs are gone; empty: none.
+std::string WatchView::RemovedLine() const {
+  std::set<std::int64_t> removed, kept;
+  std::size_t without_rank = 0;
+  for (const ProcessStatus& row : status_.rows) {
+    const auto log = live_.logs.find(row.log_path);
+    const bool is_removed = log != live_.logs.end() && log->second.is_removed;
+    if (row.rank) (is_removed ? removed : kept).insert(*row.rank);
+    if (!row.rank && is_removed) ++without_rank;
+  }
+  std::erase_if(removed, [&](std::int64_t rank) { return kept.contains(rank); });
+  std::string whose;
+  if (!removed.empty())
+    whose = fmt::format("{} {}", removed.size() == 1 ? "rank" : "ranks",
+                        FormatRankRanges({removed.begin(), removed.end()}));
+  if (without_rank > 0)
+    whose += (whose.empty() ? "" : ", ") + Count(without_rank, "process") + " without rank";
+  return whose.empty() ? whose : whose + ": the log was removed, shown as of its last record";
+}
+
 std::vector<std::string> WatchView::StatusLines() const {
   std::map<std::tuple<RankState, std::string, std::string, std::string>,
            std::pair<const ProcessStatus*, Class>>
@@ -158,7 +178,10 @@ std::vector<std::string> WatchView::StatusLines() const {
   for (const ProcessStatus& row : status_.rows) {
     auto& [first, one] = classes[{row.state, row.compile, row.function, row.phase}];
     if (first == nullptr) first = &row;
-    if (row.rank) one.ranks.push_back(*row.rank), seen.insert(*row.rank);
+    // By rank: one that has several logs is one rank.
+    if (row.rank && (one.ranks.empty() || one.ranks.back() != *row.rank))
+      one.ranks.push_back(*row.rank);
+    if (row.rank) seen.insert(*row.rank);
     if (!row.rank) ++one.logs;
     one.longest_us = std::max(one.longest_us, ElapsedUs(row));
     one.least_done = std::min(one.least_done, row.compiles_done);
@@ -168,15 +191,19 @@ std::vector<std::string> WatchView::StatusLines() const {
       one.cache.lookups += cache->second.lookups;
     }
   }
-  std::vector<std::pair<std::size_t, std::string>> lines;
+  // The largest first, then by their first rank; those without rank last.
+  std::vector<std::tuple<std::size_t, std::int64_t, std::string>> lines;
   for (const auto& [key, entry] : classes) {
     const auto& [row, one] = entry;
-    lines.emplace_back(one.ranks.size() + one.logs, LineOf(*row, one));
+    lines.emplace_back(one.ranks.size() + one.logs, one.ranks.empty() ? INT64_MAX : one.ranks[0],
+                       LineOf(*row, one));
   }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
+    return std::get<0>(a) != std::get<0>(b) ? std::get<0>(a) > std::get<0>(b)
+                                            : std::get<1>(a) < std::get<1>(b);
+  });
   std::vector<std::string> texts;
-  for (auto& [count, text] : lines) texts.push_back(std::move(text));
+  for (auto& [count, rank, text] : lines) texts.push_back(std::move(text));
   if (texts.size() > kMostClasses) {
     const std::size_t more = texts.size() - kMostClasses;
     texts.resize(kMostClasses);
@@ -186,6 +213,7 @@ std::vector<std::string> WatchView::StatusLines() const {
   for (std::int64_t rank = 0; rank < options_.world_size.value_or(0); ++rank) {
     if (!seen.contains(rank)) missing.push_back(rank);
   }
+  if (std::string line = RemovedLine(); !line.empty()) texts.push_back(std::move(line));
   if (!missing.empty())
     texts.push_back(fmt::format("{} {}: no log yet", missing.size() == 1 ? "rank" : "ranks",
                                 FormatRankRanges(missing)));

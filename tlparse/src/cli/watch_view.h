@@ -53,6 +53,7 @@ class WatchView {
   void RunAlerts();
   struct Class;
   std::string LineOf(const ProcessStatus& row, const Class& one) const;
+  std::string RemovedLine() const;
   std::vector<std::string> StatusLines() const;
   std::int64_t ElapsedUs(const ProcessStatus& row) const;
   void ShowScreen(const std::vector<std::string>& lines);

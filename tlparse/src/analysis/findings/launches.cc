@@ -37,7 +37,9 @@ Result<void> AddRestarts(FindingContext& context) {
     if (launch.ordinal >= context.job.launch() || ++earlier > kMostEarlier) break;
     ASSIGN_OR_RETURN(const StatusAnswer status,
                      AnalyzeStatus(context.database, {context.job.run_name(), launch.ordinal}));
-    if (Ends(status.rows) == Ends(context.status)) continue;
+    // How a launch that runs will end is not known.
+    const bool has_ended = context.live == nullptr;
+    if (has_ended && Ends(status.rows) == Ends(context.status)) continue;
     // Its own end, as its own findings say.
     RanksOptions options;
     options.run = context.job.run_name();
@@ -56,9 +58,9 @@ Result<void> AddRestarts(FindingContext& context) {
     Finding& finding = context.Add(FindingKind::kRestarted, FindingSeverity::kNote);
     finding.launch = launch.ordinal;
     finding.since_us = launch.end_us;
-    finding.title =
-        fmt::format("Launch {} of {} ({} to {} UTC) ended otherwise", launch.ordinal,
-                    context.launches.size(), Clock(launch.start_us), Clock(launch.end_us));
+    finding.title = fmt::format("Launch {} of {} ({} to {} UTC) ended{}", launch.ordinal,
+                                context.launches.size(), Clock(launch.start_us),
+                                Clock(launch.end_us), has_ended ? " otherwise" : "");
     if (!own.findings.empty()) {
       const Finding& first = own.findings.front();
       finding.title += ": " + first.title;
@@ -121,14 +123,15 @@ Result<void> AddReuse(FindingContext& context) {
   finding.title = fmt::format("Launch {} hit {} cache entr{} that earlier launches had filled",
                               context.job.launch(), hits, hits == 1 ? "y" : "ies");
   ASSIGN_OR_RETURN(const Job before, Job::Load(context.database, context.job.run_name(), earlier));
-  // Only where both compiled the same functions is the time comparable.
+  // Only where both have ended and compiled the same functions is the time comparable.
   const auto functions = [](const Job& job) {
     std::set<std::string> titles;
     for (const JobSlot& slot : job.slots()) titles.insert(slot.Title());
     return titles;
   };
   const double now_s = CompileSeconds(context.job), before_s = CompileSeconds(before);
-  if (functions(before) == functions(context.job) && before_s > now_s && now_s > 0)
+  if (context.live == nullptr && functions(before) == functions(context.job) && before_s > now_s &&
+      now_s > 0)
     finding.title += fmt::format(": {:.1f} s of compile time instead of {:.1f} s in launch {}",
                                  now_s, before_s, earlier);
   finding.cause = "hits of entries from an earlier launch";

@@ -14,6 +14,7 @@ namespace tlparse {
 struct LiveLog {
   std::int64_t quiet_us = 0;  // how long it has not grown
   bool has_grown = false;     // while it was watched
+  bool is_removed = false;    // the file is not there any more
 };
 
 struct LiveJob {
