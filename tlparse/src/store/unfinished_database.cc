@@ -22,7 +22,7 @@ namespace {
 
 // SQLite locks bytes from 2^30 on with locks of the process, which a second descriptor of the same
 // file may not disturb: a lock of the descriptor on the first byte does not.
-bool Lock(int descriptor, off_t length) {
+bool LockBytes(int descriptor, off_t length) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
@@ -59,7 +59,7 @@ void RemoveIfAbandoned(const std::string& name) {
       ::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
   if (descriptor < 0) return;
   // All bytes: an earlier tlparse has only SQLite's locks.
-  if (IsStillNamed(descriptor, name) && Lock(descriptor, 0) && IsStillNamed(descriptor, name))
+  if (IsStillNamed(descriptor, name) && LockBytes(descriptor, 0) && IsStillNamed(descriptor, name))
     ::unlink(name.c_str());
   ::close(descriptor);
 }
@@ -100,7 +100,7 @@ Result<std::unique_ptr<UnfinishedDatabase>> UnfinishedDatabase::Make(const std::
                   fmt::format("cannot write the database '{}': {}", name, std::strerror(code)));
     }
     std::unique_ptr<UnfinishedDatabase> made(new UnfinishedDatabase(name, descriptor));
-    (void)Lock(descriptor, 1);
+    (void)LockBytes(descriptor, 1);
     // Another process may have taken it for abandoned before it was locked.
     if (IsStillNamed(descriptor, name)) return made;
   }
