@@ -257,6 +257,51 @@ class Schema(unittest.TestCase):
                 self.assertRegex(statement, r"\)\s*(WITHOUT ROWID, *)?STRICT(, *WITHOUT ROWID)?;$", path)
 
 
+class Lengths(unittest.TestCase):
+    MOST_LINES = 400
+    MOST_FUNCTION_LINES = 60
+    # Files and functions above the limits, and why. One that is no longer too long has to leave the list.
+    LONG_FILES = {
+        "tlparse/src/base/md5_lanes.cc": "one algorithm, once for each vector width",
+    }
+    LONG_FUNCTIONS = {}
+
+    @staticmethod
+    def functions(path):
+        """Functions of a formatted source as (name of the first line, lines): a body ends at the brace of its column."""
+        lines = read(path).split("\n")
+        for indent in ("", "  "):
+            start = None
+            for number, line in enumerate(lines):
+                if start is not None and line == indent + "}":
+                    yield lines[start].strip(), number - start + 1
+                    start = None
+                elif start is None and line.endswith("{") and re.match(indent + r"\S", line) and "(" in line + lines[number - 1] \
+                        and not re.match(r"\s*(namespace|class|struct|enum|union|extern|if|for|while|switch|\})\b", line):
+                    start = number
+                elif line.startswith(indent + "}"):
+                    start = None
+
+    def test_files_are_short_enough_to_read(self):
+        long_files = [os.path.relpath(path, ROOT) for folder in ("tlparse", "libtrace", "viewer/src", "tests", "schemas/sql")
+                      for path in below(os.path.join(ROOT, folder), ".h", ".cc", ".ts", ".tsx", ".py", ".sql", ".css")
+                      if read(path).count("\n") > self.MOST_LINES]
+        self.assertEqual(sorted(self.LONG_FILES), sorted(long_files))
+
+    def test_functions_fit_on_a_screen(self):
+        long_functions = [(os.path.relpath(path, ROOT), name) for folder in ("tlparse/src", "libtrace")
+                          for path in below(os.path.join(ROOT, folder), ".h", ".cc")
+                          for name, lines in self.functions(path) if lines > self.MOST_FUNCTION_LINES]
+        self.assertEqual(sorted(self.LONG_FUNCTIONS), sorted(long_functions))
+
+    def test_it_finds_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "long.cc")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("int F(int a) {\n" + "  a += 1;\n" * 58 + "  return a;\n}\n\nclass C {\n  int G() {\n" + "    H();\n" * 3 + "  }\n};\n")
+            self.assertEqual([("int F(int a) {", 61), ("int G() {", 5)], list(self.functions(path)))
+
+
 class Tree(unittest.TestCase):
     # Recorded logs hold the paths of where they were recorded.
     RECORDED = ("fixtures/", "tests/fuzz/corpus/", "tests/report/expected/")

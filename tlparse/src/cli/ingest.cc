@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/finding_output.h"
+#include "cli/ingest_options.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "import/importer.h"
@@ -31,85 +32,6 @@ namespace tlparse {
 
 namespace {
 
-struct Options {
-  std::vector<std::string> inputs;
-  std::string output = "tl_out";
-  std::optional<std::string> database;
-  std::optional<std::string> run;
-  std::string custom_header_html;
-  std::string only;
-  bool keep_python_frames = false;
-  bool db_only = false;
-  bool overwrite = false;
-  bool latest = false;
-  bool strict = false;
-  bool strict_compile_id = false;
-  bool browser = false;
-  bool no_browser = false;
-  bool verbose = false;
-  bool plain_text = false;
-  bool with_profile = false;
-  bool export_report = false;
-  bool inductor_provenance = false;
-  bool all_ranks_html = false;
-  bool serve = false;
-  std::optional<std::string> port;
-  int threads = 0;
-};
-
-void Describe(Arguments& app, Options& options) {
-  app.Add("input", options.inputs,
-          "logs, profiles and recorder dumps, directories of them, or - for standard input; what a "
-          "file is, gzip and zstd are recognised by content");
-  app.Add("-o,--output", options.output, "output directory").ShowDefault();
-  app.Flag("--overwrite", options.overwrite,
-           "replace the output directory, if an earlier tlparse wrote it");
-  app.Flag("--db-only", options.db_only, "write the database and no report");
-  app.Add("--db", options.database,
-          "add to this database instead of writing trace.db in the output directory");
-  app.Add("--run", options.run, "name of the run in the database (default: the input's path)");
-  app.Add("--only", options.only,
-          "logs: leave profiles and recorder dumps out; profiles: leave the logs out")
-      .OneOf({"logs", "profiles"});
-  app.Flag("--keep-python-frames", options.keep_python_frames,
-           "keep all Python frames of profiles, not only those of generated code");
-  app.Flag("--latest", options.latest, "only the log of each directory that was written last");
-  app.Flag("--strict", options.strict, "exit with 1 if the import log has an error or a warning");
-  app.Flag("--strict-compile-id", options.strict_compile_id,
-           "exit with 1 if a record that belongs to a compile has no compile id");
-  app.Flag("--with-profile", options.with_profile,
-           "also write the measurements of profiles to chromium_events.json");
-  app.Flag("-p,--plain-text", options.plain_text, "generated code as .txt instead of HTML");
-  app.Flag("-e,--export", options.export_report,
-           "report on a torch.export: problems, guards, expressions");
-  app.Flag("-i,--inductor-provenance", options.inductor_provenance,
-           "pages that join graphs, generated code and source lines");
-  app.Flag("--all-ranks-html", options.all_ranks_html, "a directory per rank even for one log");
-  app.Add("--custom-header-html", options.custom_header_html,
-          "HTML put at the top of the index pages");
-  app.Add(
-         "--threads", options.threads,
-         "maximum number of threads (default: one for each core); the output does not depend on it")
-      .Between(1, 1024);
-  app.Flag("-v,--verbose", options.verbose, "say what was ingested and how fast");
-  app.Flag("--browser", options.browser, "open the report in a browser");
-  app.Flag("--serve", options.serve,
-           "then serve the report over HTTP on this machine (see 'tlparse serve')");
-  app.Add("--port", options.port, "port of --serve");
-  app.Flag("--no-browser", options.no_browser, "open no browser (the default)");
-  app.SetVersion("-V,--version", std::string("tlparse ") + kVersion);
-  std::string commands = "Subcommands, each with --help and --json:\n";
-  for (const Command& command : Commands()) {
-    commands +=
-        fmt::format("  tlparse {} {}\n      {}\n", command.name, command.usage, command.summary);
-  }
-  app.SetFooter(commands +
-                "\nA database that will take more than 1 GB is announced on standard error before "
-                "the load, with its estimated size.\nExit codes: 0 done, 1 the answer is no "
-                "(check, --strict), 2 usage or unreadable "
-                "input, 3 internal error.");
-}
-
 // The same path twice is one file.
 template <typename File>
 void KeepOnePerPath(std::vector<File>& files) {
@@ -117,7 +39,7 @@ void KeepOnePerPath(std::vector<File>& files) {
   std::erase_if(files, [&](const File& file) { return !known.insert(file.path).second; });
 }
 
-Result<FoundInputs> InputsOf(const Options& options) {
+Result<FoundInputs> InputsOf(const IngestOptions& options) {
   FoundInputs found;
   for (const std::string& input : options.inputs) {
     if (input == "-") {
@@ -149,7 +71,7 @@ Result<FoundInputs> InputsOf(const Options& options) {
 }
 
 // Where the database is created: next to the output directory until everything has succeeded.
-std::string DatabaseBeside(const Options& options) {
+std::string DatabaseBeside(const IngestOptions& options) {
   std::string base = options.output;
   while (base.size() > 1 && base.back() == '/') base.pop_back();
   RemoveAbandonedDatabases(base);
@@ -166,7 +88,7 @@ Result<void> MakeParent(const std::string& path) {
   return {};
 }
 
-Result<ImportSummary> Import(const Options& options, const FoundInputs& found,
+Result<ImportSummary> Import(const IngestOptions& options, const FoundInputs& found,
                              const std::string& database, StageTimes& times) {
   ImportOptions import;
   import.threads = options.threads;
@@ -191,7 +113,7 @@ Result<std::int64_t> RecordsWithoutCompileId(Database& database, std::int64_t ru
                   run_id));
 }
 
-void Say(const Options& options, const ImportSummary& summary, double seconds) {
+void Say(const IngestOptions& options, const ImportSummary& summary, double seconds) {
   if (!options.verbose) return;
   std::fprintf(stderr, "%s\n",
                fmt::format("{} records of {} logs ({}) in {}, {:.0f} MB/s; import log: {} errors, "
@@ -203,7 +125,7 @@ void Say(const Options& options, const ImportSummary& summary, double seconds) {
                    .c_str());
 }
 
-void AnnounceSize(const Options& options, const FoundInputs& found) {
+void AnnounceSize(const IngestOptions& options, const FoundInputs& found) {
   const std::int64_t bytes = EstimateDatabaseBytes(found);
   if (bytes <= kAnnouncedDatabaseBytes) return;
   std::fprintf(stderr, "tlparse: the database will %s about %s (estimated from the input's size)\n",
@@ -211,7 +133,7 @@ void AnnounceSize(const Options& options, const FoundInputs& found) {
 }
 
 // What the benchmark reads: the CPU seconds of each stage, and of its longest step.
-void SayTimes(const Options& options, const StageTimes& times) {
+void SayTimes(const IngestOptions& options, const StageTimes& times) {
   if (!options.verbose) return;
   std::string line = "CPU seconds (longest step):";
   for (std::size_t i = 0; i < kStageNames.size(); ++i) {
@@ -223,7 +145,7 @@ void SayTimes(const Options& options, const StageTimes& times) {
 }
 
 // --strict and --strict-compile-id ask the finished database.
-int Judge(const Options& options, Database& database, const ImportSummary& summary) {
+int Judge(const IngestOptions& options, Database& database, const ImportSummary& summary) {
   int code = kExitDone;
   if (options.strict && summary.error_count + summary.warning_count > 0) {
     std::fprintf(stderr,
@@ -253,7 +175,7 @@ void OpenBrowser(const std::string& page) {
   _exit(127);
 }
 
-Result<void> Report(const Options& options, const Directory& directory, Database& database,
+Result<void> Report(const IngestOptions& options, const Directory& directory, Database& database,
                     std::int64_t run_id, StageTimes& times) {
   ReportOptions report;
   report.threads = options.threads;
@@ -307,8 +229,8 @@ Result<void> TellDamage(Database& database, const ImportSummary& summary) {
 }
 
 // The five that matter most, for who looks at the terminal.
-Result<void> TellFindings(Database& database, const ImportSummary& summary, const Options& options,
-                          const std::string& path) {
+Result<void> TellFindings(Database& database, const ImportSummary& summary,
+                          const IngestOptions& options, const std::string& path) {
   FindingsOptions findings_options;
   ASSIGN_OR_RETURN(
       findings_options.run,
@@ -319,7 +241,7 @@ Result<void> TellFindings(Database& database, const ImportSummary& summary, cons
   return {};
 }
 
-Result<int> Run(const Options& options) {
+Result<int> Run(const IngestOptions& options) {
   ASSIGN_OR_RETURN(const FoundInputs found, InputsOf(options));
   const bool has_directory = !(options.database && options.db_only);
   if (has_directory) RETURN_IF_ERROR(CheckOutputDirectory(options.output, options.overwrite));
@@ -373,7 +295,7 @@ Result<int> Run(const Options& options) {
 
 int RunIngest(std::span<const std::string> arguments) {
   Arguments app("Ingest structured traces of PyTorch (TORCH_TRACE) into SQLite, and report.");
-  Options options;
+  IngestOptions options;
   Describe(app, options);
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
   if (options.inputs.empty()) {

@@ -14,6 +14,7 @@
 #include "fleet/pull.h"
 #include "fleet/sql_quote.h"
 #include "fleet/temporary_database.h"
+#include "report/own_host.h"
 
 namespace tlparse {
 namespace {
