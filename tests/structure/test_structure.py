@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rules of the source tree: the direction of includes, headers that compile alone, a
+"""Rules of the source tree: the direction of includes, headers that compile alone, lengths, a
 schema that describes its columns, no paths of one machine, three files for every artifact family.
 
 usage: test_structure.py [--compiler CXX]     without a compiler the headers are not compiled
@@ -260,11 +260,25 @@ class Schema(unittest.TestCase):
 class Lengths(unittest.TestCase):
     MOST_LINES = 400
     MOST_FUNCTION_LINES = 60
-    # Files and functions above the limits, and why. One that is no longer too long has to leave the list.
+    # Above the limits. What is no longer too long has to leave these lists.
     LONG_FILES = {
         "tlparse/src/base/md5_lanes.cc": "one algorithm, once for each vector width",
     }
-    LONG_FUNCTIONS = {}
+    # Written before the limit was tested; split them when they change.
+    LONG_FUNCTIONS = (
+        ("tlparse/src/analysis/collectives/issued_pairs.cc", "bool GroupFinder::FindMispaired() {"),
+        ("tlparse/src/analysis/collectives/issued_waits.cc", "Result<bool> GroupFinder::FindLate(std::int64_t sequence) {"),
+        ("tlparse/src/analysis/findings/failures.cc", "Result<void> FindFailures(FindingContext& context) {"),
+        ("tlparse/src/artifacts/chromium_event.cc", "Result<Event> Parse(IngestContext& context, std::string& repaired_args) {"),
+        ("tlparse/src/cli/collectives.cc", "JsonWriter ToJson(const CollectiveAnswer& answer, const std::vector<Finding>& findings) {"),
+        ("tlparse/src/cli/cost.cc", "std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t top) {"),
+        ("tlparse/src/cli/cost.cc", "void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {"),
+        ("tlparse/src/cli/diff.cc", "int RunDiff(std::span<const std::string> arguments) {"),
+        ("tlparse/src/cli/diff_json.cc", "void WriteCompile(JsonWriter& json, const CompileChange& change) {"),
+        ("tlparse/src/cli/history.cc", "Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& runs) {"),
+        ("tlparse/src/runtime/libtrace_rows.cc",
+         "Result<void> AddProcess(Database& database, const Process& process, std::int64_t run_id) {"),
+    )
 
     @staticmethod
     def functions(path):

@@ -111,20 +111,82 @@ void PrintIssued(const CollectiveAnswer& answer, bool all) {
   }
 }
 
+namespace {
+
+void WriteIndices(JsonWriter& json, const IssuedJob& job, const Indices& indices) {
+  json.BeginObject()
+      .Key("count")
+      .Int(static_cast<std::int64_t>(indices.size()))
+      .Key("ranks")
+      .String(RanksOf(job, indices))
+      .EndObject();
+}
+
+void WriteLine(JsonWriter& json, const IssuedJob& job, const IssuedLine& line) {
+  json.BeginObject().Key("sequence_number").Int(line.sequence).Key("issued").BeginArray();
+  for (const auto& [title, ranks] : line.by_title) {
+    json.BeginObject().Key("item").String(title).Key("ranks");
+    WriteIndices(json, job, ranks);
+    json.EndObject();
+  }
+  json.EndArray().Key("done");
+  WriteIndices(json, job, line.done);
+  json.Key("timed_out");
+  WriteIndices(json, job, line.timed_out);
+  json.Key("ended");
+  WriteIndices(json, job, line.ended);
+  json.Key("waiting");
+  WriteIndices(json, job, line.waiting);
+  json.Key("not_reached");
+  WriteIndices(json, job, line.missing);
+  json.Key("unknown");
+  WriteIndices(json, job, line.unknown);
+  json.Key("graph")
+      .OptionalString(NonEmpty(line.usual->label))
+      .Key("file")
+      .OptionalString(NonEmpty(line.usual->file));
+  json.Key("line").OptionalInt(line.usual->line == 0 ? std::nullopt
+                                                     : std::optional(line.usual->line));
+  json.Key("wait_us");
+  line.HasWait() ? json.Real(static_cast<double>(line.WaitNs()) / 1e3) : json.Null();
+  json.Key("is_timed_out").Bool(line.IsTimedOut());
+  json.Key("last_rank").String(job.ranks[line.last_rank].name).EndObject();
+}
+
+void WriteProblem(JsonWriter& json, const IssuedJob& job, const CollectiveFinding& one) {
+  json.BeginObject()
+      .Key("kind")
+      .String(one.kind)
+      .Key("severity")
+      .String(one.severity)
+      .Key("title")
+      .String(one.title);
+  json.Key("detail").String(one.detail).Key("ranks");
+  WriteIndices(json, job, one.ranks);
+  json.Key("group").String(one.group).Key("sequence_number").Int(one.sequence);
+  json.Key("graph")
+      .OptionalString(NonEmpty(one.label))
+      .Key("function")
+      .OptionalString(NonEmpty(one.function));
+  json.Key("file")
+      .OptionalString(NonEmpty(one.file))
+      .Key("line")
+      .OptionalInt(one.line == 0 ? std::nullopt : std::optional(one.line));
+  json.Key("cause")
+      .OptionalString(NonEmpty(one.cause))
+      .Key("try")
+      .OptionalString(NonEmpty(one.advice));
+  json.Key("since_us").OptionalInt(one.since_us).EndObject();
+}
+
+}  // namespace
+
 void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
   const IssuedJob& job = answer.issued;
   if (job.empty()) {
     json.Null();
     return;
   }
-  const auto write_ranks = [&](const Indices& indices) {
-    json.BeginObject()
-        .Key("count")
-        .Int(static_cast<std::int64_t>(indices.size()))
-        .Key("ranks")
-        .String(RanksOf(job, indices))
-        .EndObject();
-  };
   json.BeginObject().Key("groups").BeginArray();
   for (const IssuedGroup& group : job.groups) {
     json.BeginObject()
@@ -133,65 +195,16 @@ void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
         .Key("description")
         .OptionalString(NonEmpty(group.description))
         .Key("ranks");
-    write_ranks(group.ranks);
+    WriteIndices(json, job, group.ranks);
     json.Key("collectives").BeginArray();
     for (const IssuedLine& line : IssuedLines(group)) {
-      json.BeginObject().Key("sequence_number").Int(line.sequence).Key("issued").BeginArray();
-      for (const auto& [title, ranks] : line.by_title) {
-        json.BeginObject().Key("item").String(title).Key("ranks");
-        write_ranks(ranks);
-        json.EndObject();
-      }
-      json.EndArray().Key("done");
-      write_ranks(line.done);
-      json.Key("timed_out");
-      write_ranks(line.timed_out);
-      json.Key("ended");
-      write_ranks(line.ended);
-      json.Key("waiting");
-      write_ranks(line.waiting);
-      json.Key("not_reached");
-      write_ranks(line.missing);
-      json.Key("unknown");
-      write_ranks(line.unknown);
-      json.Key("graph")
-          .OptionalString(NonEmpty(line.usual->label))
-          .Key("file")
-          .OptionalString(NonEmpty(line.usual->file));
-      json.Key("line").OptionalInt(line.usual->line == 0 ? std::nullopt
-                                                         : std::optional(line.usual->line));
-      json.Key("wait_us");
-      line.HasWait() ? json.Real(static_cast<double>(line.WaitNs()) / 1e3) : json.Null();
-      json.Key("is_timed_out").Bool(line.IsTimedOut());
-      json.Key("last_rank").String(job.ranks[line.last_rank].name).EndObject();
+      WriteLine(json, job, line);
     }
     json.EndArray().EndObject();
   }
   json.EndArray().Key("findings").BeginArray();
   for (const CollectiveFinding& one : answer.problems) {
-    json.BeginObject()
-        .Key("kind")
-        .String(one.kind)
-        .Key("severity")
-        .String(one.severity)
-        .Key("title")
-        .String(one.title);
-    json.Key("detail").String(one.detail).Key("ranks");
-    write_ranks(one.ranks);
-    json.Key("group").String(one.group).Key("sequence_number").Int(one.sequence);
-    json.Key("graph")
-        .OptionalString(NonEmpty(one.label))
-        .Key("function")
-        .OptionalString(NonEmpty(one.function));
-    json.Key("file")
-        .OptionalString(NonEmpty(one.file))
-        .Key("line")
-        .OptionalInt(one.line == 0 ? std::nullopt : std::optional(one.line));
-    json.Key("cause")
-        .OptionalString(NonEmpty(one.cause))
-        .Key("try")
-        .OptionalString(NonEmpty(one.advice));
-    json.Key("since_us").OptionalInt(one.since_us).EndObject();
+    WriteProblem(json, job, one);
   }
   json.EndArray().Key("progress").BeginArray();
   for (const GraphProgress& one : answer.progress) {
