@@ -11,12 +11,11 @@ using C = ImportCode;
 
 constexpr ImportCodeInfo kInfos[] = {
     {C::kBrokenHeader, kE, "broken_header",
-     "The line was the header of a record but is damaged: bytes were changed, the log was cut off "
-     "or "
-     "two writers shared the file. The record is lost; the text is kept here."},
+     "The line was the header of a record but is damaged: bytes were changed, the log was cut "
+     "off or two writers shared the file. The record is lost; the text is kept here."},
     {C::kPayloadMismatch, kE, "payload_mismatch",
-     "The payload's bytes do not have the MD5 that the record names: it was edited, cut or mixed "
-     "with other lines. Compare with the original log."},
+     "The payload's bytes do not have the MD5 that the record names: it was edited, cut or "
+     "mixed with other lines. Compare with the original log."},
     {C::kPayloadMissing, kE, "payload_missing",
      "The record names a payload, but no payload lines follow it: the log was cut off or "
      "filtered."},
@@ -33,8 +32,8 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kNoRecordKey, kW, "no_record_key",
      "The envelope has no member that names its kind; it is kept with kind NULL."},
     {C::kSeveralRecordKeys, kW, "several_record_keys",
-     "The envelope has several members that could name its kind, and none or several of them are "
-     "known; it is kept with kind NULL."},
+     "The envelope has several members that could name its kind, and none or several of them "
+     "are known; it is kept with kind NULL."},
     {C::kBadEnvelopeMember, kW, "bad_envelope_member",
      "A member of the envelope has a wrong type; its value is in record.envelope."},
     {C::kUnknownRecordKind, kI, "unknown_record_kind",
@@ -48,22 +47,20 @@ constexpr ImportCodeInfo kInfos[] = {
      "The payload does not have the form of its kind; it is kept, but typed rows are missing or "
      "incomplete."},
     {C::kPayloadTooLarge, kW, "payload_too_large",
-     "The record is larger than what is typed: JSON of more than 32 MiB, a payload or an envelope "
-     "of "
-     "more than a million values, guards of more than 300,000 lines, code of too many kernels. It "
-     "is "
-     "kept; the message says which rows were left out."},
+     "The record is larger than what is typed: JSON of more than 32 MiB, a payload or an "
+     "envelope of more than a million values, guards of more than 300,000 lines, code of too "
+     "many kernels. It is kept; the message says which rows were left out."},
     {C::kUnresolvedString, kW, "unresolved_string",
-     "A stack names an interned string that this process's log does not define (forked child, or "
-     "tracing began late); shown as <unknown:id>."},
+     "A stack names an interned string that this process's log does not define (forked child, "
+     "or tracing began late); shown as <unknown:id>."},
     {C::kRedefinedString, kW, "redefined_string",
      "An interned string id was defined twice with different texts: several processes share one "
      "pid in this file. The later one counts from here on."},
     {C::kUnresolvedCompile, kW, "unresolved_compile",
      "The record points to a compile that is not in this log."},
     {C::kOpenEvent, kW, "open_event",
-     "A timed event was begun and never ended: the process died, or the compile failed and reset "
-     "its events."},
+     "A timed event was begun and never ended: the process died, or the compile failed and "
+     "reset its events."},
     {C::kOrphanEvent, kW, "orphan_event", "A timed event ended that was never begun in this log."},
     {C::kForeignLine, kI, "foreign_line",
      "These lines are not part of the structured trace (another log was mixed in). The text is "
@@ -72,8 +69,8 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kUncalibratedTime, kW, "uncalibrated_time",
      "The year and zone of the prefix times are unknown; record.time_us is NULL for this process."},
     {C::kTimeFromFile, kI, "time_from_file",
-     "No record gives the year or zone: the year was taken from the file's modification time, and "
-     "the zone was assumed to be UTC."},
+     "No record gives the year or zone: the year was taken from the file's modification time, "
+     "and the zone was assumed to be UTC."},
     {C::kUnnamedArtifact, kI, "unnamed_artifact",
      "An artifact without a name (PyTorch 2.6's partitioner writes such); kept with name NULL."},
     {C::kCrRemoved, kI, "cr_removed",
@@ -83,8 +80,8 @@ constexpr ImportCodeInfo kInfos[] = {
      "The JSON held NaN, Infinity, lone surrogates or repeated members; record.metadata has the "
      "strict form, record.envelope the original."},
     {C::kUnhashedPayload, kW, "unhashed_payload",
-     "Payload lines follow a record that names no payload: the record they belong to was lost, or "
-     "has_payload was changed. They are kept with this record but cannot be verified."},
+     "Payload lines follow a record that names no payload: the record they belong to was lost, "
+     "or has_payload was changed. They are kept with this record but cannot be verified."},
     {C::kRankConflict, kW, "rank_conflict",
      "Records of one process name different ranks; each rank got a process row of its own."},
     {C::kAssumedUnit, kI, "assumed_unit",
@@ -93,65 +90,62 @@ constexpr ImportCodeInfo kInfos[] = {
     {C::kBadPayloadHash, kW, "bad_payload_hash",
      "has_payload is not an MD5; the payload is kept but cannot be verified."},
     {C::kImpossibleTime, kW, "impossible_time",
-     "The record's prefix names a date or time of day that does not exist, and it got the time of "
-     "the "
-     "record before it (the first ones: of the one after); or its time contradicts those of the "
-     "records around it, and it kept that time."},
+     "The record's prefix names a date or time of day that does not exist, and it got the time "
+     "of the record before it (the first ones: of the one after); or its time contradicts those "
+     "of the records around it, and it kept that time."},
     {C::kAssumedState, kI, "assumed_state",
      "A cache artifact of early 2024 names the key but not how the lookup ended; it counts as a "
      "miss."},
     {C::kRecordsLost, kW, "records_lost",
-     "The log is incomplete: libtrace counted records that it could not write (trace_loss says why "
-     "and when, lost_record which). "
-     "queue_full: take LIBTRACE_ASYNC=block or a larger LIBTRACE_QUEUE_BYTES; write_failed, "
-     "open_failed: the disk was full, or the directory not writable."},
+     "The log is incomplete: libtrace counted records that it could not write (trace_loss says "
+     "why and when, lost_record which). queue_full: take LIBTRACE_ASYNC=block or a larger "
+     "LIBTRACE_QUEUE_BYTES; write_failed, open_failed: the disk was full, or the directory not "
+     "writable."},
     {C::kCutProfile, kE, "cut_profile",
-     "The profile ends in the middle of its events: the process died while it wrote, or the file "
-     "was copied too early. What came before was read. Copy it again."},
+     "The profile ends in the middle of its events: the process died while it wrote, or the "
+     "file was copied too early. What came before was read. Copy it again."},
     {C::kBadProfileEvent, kE, "bad_profile_event",
      "An event of the profile is not valid JSON, lacks a name, or has no possible time; it was "
-     "left "
-     "out. The text is kept here."},
+     "left out. The text is kept here."},
     {C::kProfileEventTooLarge, kE, "profile_event_too_large",
      "An event of the profile is larger than 16 MiB; it was left out."},
     {C::kUnknownProfileEvent, kI, "unknown_profile_event",
      "This tlparse does not know the category; its events were counted and left out."},
     {C::kProfileEventsLeftOut, kI, "profile_events_left_out",
-     "These events are not about compiled code, or repeat others; they were counted and left out. "
-     "--keep-python-frames keeps Python frames."},
+     "These events are not about compiled code, or repeat others; they were counted and left "
+     "out. --keep-python-frames keeps Python frames."},
     {C::kAssumedClock, kI, "assumed_clock",
      "The profile does not say when its clock began (before mid-2024): its times were taken for "
      "microseconds since the epoch."},
     {C::kUnmatchedProfile, kI, "unmatched_profile",
-     "No log of this run belongs to the process that was profiled; profile.process_note says what "
-     "was looked for. The log can be added later with --db FILE --run NAME."},
+     "No log of this run belongs to the process that was profiled; profile.process_note says "
+     "what was looked for. The log can be added later with --db FILE --run NAME."},
     {C::kOverlappingProfiles, kI, "overlapping_profiles",
      "Two profiles of one process measured the same time; 'tlparse cost' counts the first only."},
     {C::kUnknownEnvelopeMember, kI, "unknown_envelope_member",
      "The envelope has a member other than its record key that this version does not know; its "
      "value is in record.envelope."},
     {C::kBadRank, kW, "bad_rank",
-     "The record names a rank that no job has (below 0 or above 1,048,575): it counts as a record "
-     "without a rank. What it named is in record.envelope."},
+     "The record names a rank that no job has (below 0 or above 1,048,575): it counts as a "
+     "record without a rank. What it named is in record.envelope."},
     {C::kMemoryLimit, kW, "memory_limit",
      "More than the memory limit allows was open at once, so that the oldest was treated as "
-     "complete, "
-     "or a process interned too many strings, so that the later ones do not appear in stacks. The "
-     "records are kept; rows derived from them may be incomplete."},
+     "complete, or a process interned too many strings, so that the later ones do not appear in "
+     "stacks. The records are kept; rows derived from them may be incomplete."},
     {C::kLeftoverKernels, kI, "leftover_kernels",
-     "PyTorch 2.14 repeats kernels of earlier graphs among the stack traces of a later one, whose "
-     "code does not call them: they are in leftover_kernel, not in kernel."},
+     "PyTorch 2.14 repeats kernels of earlier graphs among the stack traces of a later one, "
+     "whose code does not call them: they are in leftover_kernel, not in kernel."},
     {C::kBadRuntimeFile, kE, "bad_runtime_file",
-     "The dump, package or export is damaged, or does not have the form of its kind; the readable "
-     "part was kept. Compare with the original file."},
+     "The dump, package or export is damaged, or does not have the form of its kind; the "
+     "readable part was kept. Compare with the original file."},
     {C::kRefusedPickle, kE, "refused_pickle",
      "The pickle holds more than plain values. Nothing of it was executed; what came before was "
      "read. Do not unpickle the file by other means unless you trust its source."},
     {C::kUnknownRank, kI, "unknown_rank",
      "The rank that wrote the file is unknown. Give it a name that ends in _rank_<N>."},
     {C::kAssumedFormat, kI, "assumed_format",
-     "The file names a version of its format that this tlparse does not know; it was read like the "
-     "nearest known one."},
+     "The file names a version of its format that this tlparse does not know; it was read like "
+     "the nearest known one."},
     {C::kRemovedFile, kI, "removed_file",
      "The log was removed while 'tlparse watch' followed it. The rows of what was read stay."},
     {C::kLogWithoutRecords, kW, "log_without_records",
@@ -164,8 +158,8 @@ constexpr ImportCodeInfo kInfos[] = {
      "No other record names this process, rank or compile: the number was probably changed. The "
      "record is kept, but not compared with other ranks. Compare with the original log."},
     {C::kMissingMetrics, kW, "missing_metrics",
-     "The compile ended, but its compilation_metrics are not in the log: the record was lost. How "
-     "long the compile took is unknown, and an exception that only the metrics name too."},
+     "The compile ended, but its compilation_metrics are not in the log: the record was lost. "
+     "How long the compile took is unknown, and an exception that only the metrics name too."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 
