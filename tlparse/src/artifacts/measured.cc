@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "artifacts/common/json_rows.h"
+#include "log/inductor_texts.h"
 
 namespace tlparse {
 namespace {
@@ -146,7 +147,7 @@ class Measurements final : public Ingestor {
                                        .total_ns = RealDuration(op, "total_ns"),
                                        .min_ns = RealDuration(op, "min_ns"),
                                        .max_ns = RealDuration(op, "max_ns"),
-                                       .estimated_ns = op.Number("estimated_runtime_ns")});
+                                       .estimated_ns = op.Number(inductor::kEstimatedRuntime)});
     });
   }
 

@@ -16,6 +16,7 @@
 #include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/json_members.h"
 #include "artifacts/common/text/safe_text.h"
+#include "log/inductor_texts.h"
 
 namespace tlparse {
 namespace {
@@ -96,7 +97,7 @@ Result<std::vector<Op>> ReadOps(IngestContext& context) {
     const JsonMembers members(object, context, ImportCode::kBadPayload);
     op.name = members.String("name");
     op.type = members.String("type");
-    op.estimate = members.Number("estimated_runtime_ns");
+    op.estimate = members.Number(inductor::kEstimatedRuntime);
     op.outputs = ReadOutputs(members, context);
   }
   return ops;

@@ -83,7 +83,7 @@ std::optional<std::size_t> FindJump(const std::vector<double>& medians) {
 
 namespace {
 
-Result<FleetSection> ReadRuns(FleetReader& reader, const FleetQuestion& question) {
+Result<FleetSection> ReadRunTimes(FleetReader& reader, const FleetQuestion& question) {
   return reader.Read(
       "runs",
       {{"job"},
@@ -105,7 +105,7 @@ Result<FleetSection> ReadRuns(FleetReader& reader, const FleetQuestion& question
 Result<FleetAnswer> FleetTime(FleetReader& reader, const FleetQuestion& question) {
   if (question.function.empty()) return SlowestFunctions(reader, question);
   FleetAnswer answer;
-  ASSIGN_OR_RETURN(FleetSection runs, ReadRuns(reader, question));
+  ASSIGN_OR_RETURN(FleetSection runs, ReadRunTimes(reader, question));
   // Runs of one job follow each other.
   std::map<std::string, std::vector<RunTime>> of_job;
   for (const auto& row : runs.rows) {

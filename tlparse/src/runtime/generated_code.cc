@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "log/inductor_texts.h"
 
 namespace tlparse {
 namespace {
@@ -34,13 +35,13 @@ std::optional<std::string_view> CpuKernelName(std::string_view slice) {
   const std::string_view name = WithoutGraphNumber(slice);
   if (name.empty() || !std::all_of(name.begin(), name.end(), IsWordCharacter)) return std::nullopt;
   if (name.size() != slice.size()) {
-    return name == "inductor_wrapper_call" ? std::nullopt : std::optional(name);
+    return name == inductor::kWrapperCall ? std::nullopt : std::optional(name);
   }
-  return name.starts_with("cpp_") ? std::optional(name) : std::nullopt;
+  return name.starts_with(inductor::kCppKernel) ? std::optional(name) : std::nullopt;
 }
 
 std::unordered_map<std::string_view, std::string_view> KernelPaths(std::string_view code) {
-  constexpr std::string_view kPath = "# kernel path: ";
+  using inductor::kDefinition, inductor::kKernelPath;
   std::unordered_map<std::string_view, std::string_view> names;
   std::string_view path;
   while (!code.empty()) {
@@ -49,9 +50,9 @@ std::unordered_map<std::string_view, std::string_view> KernelPaths(std::string_v
     const std::size_t first = line.find_first_not_of(" \t\r");
     if (first == line.npos) continue;
     line.remove_prefix(first);
-    if (line.starts_with(kPath)) path = line.substr(kPath.size());
+    if (line.starts_with(kKernelPath)) path = line.substr(kKernelPath.size());
     if (line[0] == '#' || path.empty()) continue;
-    const std::size_t end = line.find(" = async_compile.");
+    const std::size_t end = line.find(kDefinition);
     if (end != line.npos && std::all_of(line.begin(), line.begin() + end, IsWordCharacter))
       names.try_emplace(path.substr(0, path.find_last_not_of(" \r") + 1), line.substr(0, end));
     path = {};
@@ -62,7 +63,7 @@ std::unordered_map<std::string_view, std::string_view> KernelPaths(std::string_v
 std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool IsWrapperCall(std::string_view slice) {
-  return WithoutGraphNumber(slice) == "inductor_wrapper_call" && slice.starts_with("graph_");
+  return WithoutGraphNumber(slice) == inductor::kWrapperCall && slice.starts_with("graph_");
 }
 
 }  // namespace tlparse

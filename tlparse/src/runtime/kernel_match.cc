@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "log/inductor_texts.h"
 #include "runtime/generated_code.h"
 
 namespace tlparse {
@@ -14,10 +15,11 @@ std::string_view WithoutTrailing(std::string_view text, char c) {
 
 // "addmm" of "extern_kernels.addmm", "f" of "torch.ops.aten.f.default" and "aten.f.out".
 std::optional<std::string_view> ExternName(std::string_view kernel) {
-  for (const std::string_view prefix : {"extern_kernels.", "torch.ops.", "aten."}) {
+  for (const std::string_view prefix :
+       {inductor::kExternKernels, inductor::kTorchOps, inductor::kAten}) {
     if (!kernel.starts_with(prefix)) continue;
     kernel.remove_prefix(prefix.size());
-    if (prefix == "torch.ops.") {
+    if (prefix == inductor::kTorchOps) {
       const std::size_t dot = kernel.find('.');
       if (dot == kernel.npos) return std::nullopt;
       kernel.remove_prefix(dot + 1);
@@ -33,7 +35,7 @@ std::string_view OpName(std::string_view slice) {
 }
 
 bool IsKernelSlice(std::string_view slice) {
-  return CpuKernelName(slice).has_value() || slice.starts_with("triton_");
+  return CpuKernelName(slice).has_value() || slice.starts_with(inductor::kTritonKernel);
 }
 
 // "low_out" of aten.randint.low_out runs as aten::randint.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "log/inductor_texts.h"
 #include "rows/profile.h"
 #include "runtime/generated_code.h"
 #include "runtime/kineto_file.h"
@@ -23,7 +24,7 @@ std::optional<std::string_view> Between(std::string_view text, std::string_view 
 }
 
 std::optional<std::string_view> GraphCallKey(std::string_view name) {
-  return Between(name, "## Call CompiledFxGraph ", " ##");
+  return Between(name, inductor::kGraphCall, inductor::kGraphCallEnd);
 }
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
@@ -150,11 +151,11 @@ void KinetoFile::TakeCpuSlice(const KinetoEvent& event, bool is_annotation) {
   if (!facts.pid && !is_annotation) facts.pid = ToInt(event.pid);
   const std::string_view name = event.name;
   if (const auto key = GraphCallKey(name)) return AddCompiledSlice(event, kGraphCall, *key);
-  if (const auto label = Between(name, "Torch-Compiled Region: ", ""))
+  if (const auto label = Between(name, inductor::kRegion, ""))
     return AddCompiledSlice(event, kRegion, *label);
   if (is_annotation) return AddAnnotation(event, std::nullopt, std::nullopt);
-  if (name == "CompiledFunction") AddCompiledSlice(event, kFunction, {});
-  if (name == "CompiledFunctionBackward") AddCompiledSlice(event, kBackward, {});
+  if (name == inductor::kFunction) AddCompiledSlice(event, kFunction, {});
+  if (name == inductor::kBackward) AddCompiledSlice(event, kBackward, {});
   if (IsWrapperCall(name)) return AddCompiledSlice(event, kWrapper, name);
   if (CpuKernelName(name)) {
     rows().Add(KernelRunRow{.id = context_.NextId<KernelRunRow>(),

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "log/inductor_texts.h"
+
 namespace tlparse {
 namespace {
 
@@ -26,22 +28,21 @@ std::optional<std::int64_t> TakeSequence(std::string_view& text) {
 }  // namespace
 
 NsysRange ParseNsysRange(std::string_view text) {
-  constexpr std::string_view kCall = "## Call CompiledFxGraph ",
-                             kRegion = "Torch-Compiled Region: ", kStep = "ProfilerStep#";
+  constexpr std::string_view kStep = "ProfilerStep#";
+  using inductor::kGraphCall, inductor::kRegion, inductor::kFunction, inductor::kBackward;
   NsysRange range;
   range.sequence = TakeSequence(text);
   range.name = text;
-  if (text.starts_with(kCall)) {
+  if (text.starts_with(kGraphCall)) {
     range.slice = CompiledSliceKind::kGraphCall;
-    range.name = text.substr(kCall.size());
+    range.name = text.substr(kGraphCall.size());
     range.name = range.name.substr(0, range.name.find(' '));
     if (range.name == "None") range.name = {};
   } else if (text.starts_with(kRegion)) {
     range.slice = CompiledSliceKind::kRegion;
     range.name = text.substr(kRegion.size());
-  } else if (text == "CompiledFunction" || text == "CompiledFunctionBackward") {
-    range.slice =
-        text == "CompiledFunction" ? CompiledSliceKind::kFunction : CompiledSliceKind::kBackward;
+  } else if (text == kFunction || text == kBackward) {
+    range.slice = text == kFunction ? CompiledSliceKind::kFunction : CompiledSliceKind::kBackward;
     range.name = {};
   } else if (text.find("::") != text.npos) {
     range.is_op = true;

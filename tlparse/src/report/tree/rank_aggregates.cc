@@ -8,6 +8,7 @@
 #include "base/json_count.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
+#include "log/inductor_texts.h"
 #include "report/tree/entry_file.h"
 #include "report/tree/file_name.h"
 #include "report/tree/html.h"
@@ -36,7 +37,7 @@ std::vector<Op> ReadOps(std::string_view payload, simdjson::dom::parser& parser)
     simdjson::dom::element estimate;
     if (element.at_key("name").get(name) != simdjson::SUCCESS) continue;
     const bool has_number =
-        element.at_key("estimated_runtime_ns").get(estimate) == simdjson::SUCCESS &&
+        element.at_key(inductor::kEstimatedRuntime).get(estimate) == simdjson::SUCCESS &&
         estimate.is_number();
     ops.push_back(
         Op{std::string(name), has_number ? std::string(simdjson::minify(estimate)) : "null"});
@@ -61,7 +62,7 @@ Result<void> AddEstimate(const Participant& participant, const ArtifactOfGraph& 
   entry.Key("ops").BeginArray();
   for (const Op& op : ops) {
     entry.BeginObject().Key("name").String(op.name);
-    entry.Key("estimated_runtime_ns").Raw(op.estimate).EndObject();
+    entry.Key(inductor::kEstimatedRuntime).Raw(op.estimate).EndObject();
   }
   entry.EndArray().EndObject();
   return file.Add(entry.text());

@@ -7,6 +7,7 @@
 #include "artifacts/common/graph/code_tensors.h"
 #include "artifacts/common/text/python_traceback.h"
 #include "base/ascii.h"
+#include "log/inductor_texts.h"
 
 namespace tlparse {
 
@@ -25,10 +26,7 @@ constexpr std::size_t kMostSummaryBytes = std::size_t{64} << 20;
 constexpr std::size_t kBytesOfKernel = 700;
 
 bool IsCollective(std::string_view op) {
-  static constexpr std::array<std::string_view, 5> kNamespaces = {
-      "torch.ops._c10d_functional.", "torch.ops._c10d_functional_autograd.",
-      "torch.ops.c10d_functional.", "torch.ops.c10d.", "torch.ops.symm_mem."};
-  for (const std::string_view prefix : kNamespaces) {
+  for (const std::string_view prefix : inductor::kCollectiveOps) {
     if (op.starts_with(prefix)) return true;
   }
   return false;
@@ -80,28 +78,27 @@ class Summarizer {
   };
 
   void Comment(std::string_view text) {
-    constexpr std::string_view kSourceNodes = "Source Nodes: [";
-    constexpr std::string_view kHandles = " [Provenance debug handles] ";
     if (block_ != Block::kNone && text.starts_with("   ")) {
       BlockLine(text.substr(3));
       return;
     }
     block_ = Block::kNone;
-    if (text.starts_with(kHandles)) {
+    if (text.starts_with(inductor::kHandles)) {
       CodeKernel kernel;
-      const auto [name, handle] = SplitDebugHandle(TrimEnd(text.substr(kHandles.size())));
+      const auto [name, handle] = SplitDebugHandle(TrimEnd(text.substr(inductor::kHandles.size())));
       kernel.name = name;
       kernel.handle = handle;
       AddKernel(std::move(kernel));
       is_awaiting_call_ = true;
-    } else if (text.starts_with(" Source node to ATen node mapping:")) {
+    } else if (text.starts_with(inductor::kNodeMapping)) {
       block_ = Block::kMapping;
-    } else if (text.starts_with(" Graph fragment:")) {
+    } else if (text.starts_with(inductor::kGraphFragment)) {
       block_ = Block::kFragment;
-    } else if (const std::size_t nodes = text.substr(0, 64).find(kSourceNodes);
+    } else if (const std::size_t nodes = text.substr(0, 64).find(inductor::kSourceNodes);
                nodes != std::string_view::npos) {
       source_nodes_.clear();
-      for (const std::string_view name : SplitArguments(text.substr(nodes + kSourceNodes.size()))) {
+      for (const std::string_view name :
+           SplitArguments(text.substr(nodes + inductor::kSourceNodes.size()))) {
         if (Spend(name.size())) source_nodes_.emplace_back(name);
       }
     }
@@ -128,7 +125,7 @@ class Summarizer {
   // "name = async_compile.triton('name', '''": what the comments above tell belongs to the kernel.
   bool Definition(std::string_view line) {
     const std::string_view name = LeadingName(line);
-    if (name.empty() || !line.substr(name.size()).starts_with(" = async_compile.")) return false;
+    if (name.empty() || !line.substr(name.size()).starts_with(inductor::kDefinition)) return false;
     if (!Spend(kBytesOfKernel)) return true;
     Defined& defined = Define(name);
     defined.source_nodes = std::move(source_nodes_);
@@ -228,11 +225,9 @@ class Summarizer {
 
   // The kernel that `call` calls; "" if it is no call of one.
   std::string_view KernelName(std::string_view call) const {
-    constexpr std::string_view kCheck = "AOTI_TORCH_ERROR_CODE_CHECK(";
-    constexpr std::string_view kLaunch = "launchKernel(kernels.";
-    constexpr std::string_view kCallTriton = "call_triton_";
-    if (call.starts_with("extern_kernels.") || call.starts_with("torch.ops.") ||
-        call.starts_with("aten.")) {
+    using inductor::kCallTriton, inductor::kCheck, inductor::kLaunch;
+    if (call.starts_with(inductor::kExternKernels) || call.starts_with(inductor::kTorchOps) ||
+        call.starts_with(inductor::kAten)) {
       const std::string_view name = LeadingName(call, true);
       return call.substr(name.size()).starts_with("(") ? name : std::string_view();
     }
@@ -250,7 +245,8 @@ class Summarizer {
     if (after.starts_with(".run(")) return name;
     if (!after.starts_with("(")) return {};
     if (name.starts_with(kCallTriton)) return name.substr(5);
-    return name.starts_with("cpp_fused_") || definition_.contains(name) ? name : std::string_view();
+    return name.starts_with(inductor::kCppFused) || definition_.contains(name) ? name
+                                                                               : std::string_view();
   }
 
   void Collective(std::string_view op, std::string_view arguments) {
