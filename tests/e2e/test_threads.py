@@ -50,7 +50,8 @@ class Threads(harness.EndToEnd):
             for rank, line in enumerate(lines)))
         damaged = bytearray(train * 3)
         damaged[len(train) // 2] ^= 0x40
-        damaged[len(train) + 100:len(train) + 100] = b"a foreign line\nV9999 25:61:00 "
+        damaged[len(train) + 100:len(train) + 100] = b"a header in two\nV9999 25:61:00 "
+        damaged[len(train):len(train)] = b"a foreign line\n"
         self.write("job/damaged.log", bytes(damaged[:-200]))
         self.write("job/train.log.gz", gzip.compress(train * 4, 1))
         lines = b"".join(b"line %d\n" % number for number in range(900_000))
@@ -76,7 +77,7 @@ class Threads(harness.EndToEnd):
             databases.append(self.path(f"out{threads}", "trace.db"))
         self.assert_same(databases)
         codes = {row[0] for row in harness.rows(databases[0], "SELECT code FROM import_log")}
-        self.assertLessEqual({"foreign_line", "payload_mismatch", "impossible_time"}, codes)
+        self.assertLessEqual({"foreign_line", "broken_header", "payload_mismatch", "impossible_time"}, codes)
 
     def test_equal_after_a_second_load(self):
         """The second load finds payloads of the first in its database."""
