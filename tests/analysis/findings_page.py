@@ -22,6 +22,7 @@ JOBS = {
     "jobs/growing/logs": "nothing; functions are recompiled",
     "jobs/healthy_8/logs": "nothing",
     "traces/2.14.1/cache_some_ranks/1_warm_ranks_0_1": "nothing",
+    "traces/2.14.1/cache_some_ranks": "both folders of it together: a warm-up without ranks, then the job",
     "traces/2.14.1/cache_some_ranks/2_job": "the caches of ranks 2 and 3 are empty",
     "traces/2.14.1/ddp_optimizer": "nothing; DDP breaks graphs",
     "traces/2.14.1/diverge_config": "rank 2 sets max_fusion_size = 13",

@@ -7,7 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import AnswerTest, ask, record, run  # noqa: E402
+from answers import SHARED, AnswerTest, ask, record, run  # noqa: E402
 
 
 class CacheAnswers(AnswerTest):
@@ -33,6 +33,55 @@ class CacheAnswers(AnswerTest):
         self.assertNotIn("process setting", text)
         self.assertEqual([layer["time_taken_ns"] for layer in answer["economics"]], [None])
         self.assertRegex(text, r"my .*–")
+
+
+class SharedCaches(CacheAnswers):
+    START_NS = 1_763_713_801_000_000_000
+
+    def rank(self, rank, state, begin_s, taken_s=None):
+        """The log of a rank that looks one key up, `begin_s` after the start of the job."""
+        begin_ns = self.START_NS + int(begin_s * 1e9)
+        times = {"cache_event_time": begin_ns, **({} if taken_s is None else {"time_taken_ns": int(taken_s * 1e9)})}
+        path = os.path.join(self.scratch, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log")
+        with open(path, "w") as file:
+            file.write(self.lookup(state, [f"[{'a' * 51}] graph: one"], 0, **times).replace('{"dynamo_start"', f'{{"rank": {rank}, "dynamo_start"')
+                       .replace('{"artifact"', f'{{"rank": {rank}, "artifact"'))
+        return path
+
+    def cold(self, *logs):
+        found = [one for one in ask("findings", self.ingest(*logs))["findings"] if one["kind"] == "cold_cache"]
+        return sorted((one["severity"], one["ranks"], one["detail"]) for one in found)
+
+    def test_who_misses_what_another_had_stored_shares_no_cache_with_it(self):
+        race = [self.rank(0, "miss", 0, 2), self.rank(1, "miss", 1, 2), self.rank(2, "hit", 30)]
+        note = ("note", [0, 1], "The hits came after one of ranks 0,1 had compiled, as they do where ranks share a cache.")
+        self.assertEqual(self.cold(*race), [note])
+        # Another 4 s after the entry was stored may be due to clocks, 58 s are not.
+        self.assertEqual(self.cold(*race, self.rank(3, "miss", 6, 2))[0][:2], ("note", [0, 1, 3]))
+        late = self.cold(*race, self.rank(3, "miss", 60, 2))
+        self.assertEqual([one[:2] for one in late], [("note", [0, 1]), ("warning", [3])])
+
+    def test_logs_of_a_warm_up_are_no_ranks_that_missed(self):
+        shared = os.path.join(SHARED, "traces", "2.14.1", "cache_some_ranks")
+        if not os.path.isdir(shared):
+            self.skipTest("the recordings are not here")
+        with_warm_up = self.cold(shared)
+        self.assertEqual([one[:2] for one in with_warm_up], [("warning", [2, 3])])
+        self.assertEqual(with_warm_up, self.cold(os.path.join(shared, "2_job")))
+
+
+class Unfinished(AnswerTest):
+    def test_a_lookup_of_a_compile_that_did_not_end_well_is_not_in_the_log(self):
+        for scenario, rank in (("hang_in_compile", "2"), ("crash_in_compile", "1")):
+            database = self.job(scenario)
+            lookups = [one for one in ask("cache", database)["lookups"] if one["layer"] == "fx_graph" and one["compile"].startswith("1/0")]
+            self.assertEqual([(one["unfinished"]["ranks"], one["without_lookup"]["ranks"]) for one in lookups], [(rank, "")])
+            text = run("cache", database)
+            self.assertIn(f"{rank}: not in log (unfinished)", text)
+            self.assertNotIn("no lookup", text)
+            diff = run("diff", database, "--rank", "0", "--rank", rank)
+            self.assertRegex(" ".join(diff.split()), r"miss → not in the log \(the compile (failed|is unfinished)\)")
+            self.assertNotIn("no lookup", diff)
 
 
 class Bypasses(AnswerTest):

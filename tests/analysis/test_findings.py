@@ -1,5 +1,6 @@
 """`tlparse findings`: the first finding of every recorded job is what was planted in it; healthy jobs have none that alarms."""
 
+import contextlib
 import glob
 import json
 import os
@@ -29,6 +30,7 @@ PLANTED = {
     "jobs/restart_elastic/logs": None,
     "jobs/growing/logs": None,
     "jobs/healthy_8/logs": None,
+    "traces/2.14.1/cache_some_ranks": ("cold_cache", [2, 3], r"that ranks 0,1 hit under the same keys"),
     "traces/2.14.1/cache_some_ranks/1_warm_ranks_0_1": None,
     "traces/2.14.1/cache_some_ranks/2_job": ("cold_cache", [2, 3], r"that ranks 0,1 hit under the same keys"),
     "traces/2.14.1/ddp_optimizer": None,
@@ -173,13 +175,26 @@ class Lists(AnswerTest):
         self.assertEqual([(one["launch"], one["ranks"]) for one in notes], [(1, [2]), (2, [])])
         # Which rank failed in the second launch is not in its logs, and not claimed.
         self.assertIn("not in the logs", notes[1]["detail"])
-        self.assertIn("all its logs end after 1/0 grad_sync", notes[1]["title"])
+        self.assertRegex(notes[0]["title"], r"ended earlier on some ranks: Rank 2's log ends after 0/0 forward")
+        self.assertRegex(notes[1]["title"], "ended with no failure in its logs: all its logs end after 1/0 grad_sync")
+        self.assertEqual([one["try"] for one in notes], ["tlparse findings <db> --launch 1", "tlparse findings <db> --launch 2"])
+        # The time is that of the log that ended early, not of the launch's last record.
+        self.assertEqual(notes[0]["since_us"], first[0]["since_us"])
         reuse = [one for one in self.findings("restart_elastic", "--launch", "2") if one["kind"] == "launch_differs"]
         self.assertTrue(any("that earlier launches had filled" in one["title"] for one in reuse), reuse)
+        database = self.job("restart_elastic")
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            hits, entries = connection.execute(
+                "SELECT count(*), count(DISTINCT e.key) FROM cache_event e JOIN process p ON p.id = e.process_id JOIN launch n ON n.id = p.launch_id "
+                "WHERE n.ordinal = 3 AND e.state = 'hit' AND e.key IN (SELECT f.key FROM cache_event f JOIN process q ON q.id = f.process_id "
+                "JOIN launch m ON m.id = q.launch_id WHERE m.ordinal < 3 AND f.state = 'miss')").fetchone()
+        self.assertLess(entries, hits)
+        self.assertIn(f"Launch 3 had {hits} cache hits ({entries} entries that earlier launches had filled)", [one["title"] for one in ask("findings", database)["findings"]])
 
     def test_ranks_that_race_for_a_shared_cache_are_a_note(self):
         cold = [one for one in self.findings("restart_elastic") if one["kind"] == "cold_cache"]
-        self.assertEqual([one["severity"] for one in cold], ["note"])
+        self.assertEqual([(one["severity"], one["detail"]) for one in cold],
+                         [("note", "The hits came after rank 1 had compiled, as they do where ranks share a cache.")])
 
     def test_check(self):
         database = self.job("hang_in_compile")

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """tlparse cost: sums, windows, devices; the JSON as its schema says."""
 
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import unittest
 
 import profiles
@@ -96,6 +98,36 @@ class Cost(harness.EndToEnd):
         nodes = [row for row in self.ask("--by", "node")["rows"] if row["name"] is None]
         self.assertEqual(len({row["graph_id"] for row in nodes}), len(nodes))
         self.assertGreater(len(nodes), 2)
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_a_compile_time_is_that_of_the_forward(self):
+        """The log has compilation_metrics of 3/1 and none of its backward, which is the costlier of the two."""
+        self.tlparse(profiles.recorded("p_graph_breaks"), "--db", "x.db", "--db-only")
+        measured = harness.rows(self.path("x.db"), "SELECT label, duration_us, backward_duration_us FROM compile ORDER BY label")
+        self.assertEqual([row[0] for row in measured if row[2] is None], ["3/1"])
+        rows = self.ask("--by", "graph")["rows"]
+        self.assertEqual({(row["label"], row["direction"]): row["compile_us"] for row in rows},
+                         {(label, direction): us for label, forward, backward in measured for direction, us in (("forward", forward), ("backward", backward))
+                          if (label, direction) in {(row["label"], row["direction"]) for row in rows}})
+        self.assertEqual([(row["label"], row["direction"], row["join_note"]) for row in rows if row["join_note"]],
+                         [("3/1", "backward", "the log has no compile time of this backward")])
+        self.assertIn("3/1 backward: the log has no compile time of this backward", self.tlparse("cost", "x.db", "--by", "graph").stdout)
+        # A backward alone in the profile has no other's time.
+        with contextlib.closing(sqlite3.connect(self.path("x.db"))) as connection:
+            connection.execute("DELETE FROM compiled_slice_link_row WHERE graph_id IN (SELECT id FROM graph WHERE direction = 'forward')")
+            connection.commit()
+        rows = self.ask("--by", "graph")["rows"]
+        self.assertEqual({row["label"]: row["compile_us"] for row in rows if row["direction"] == "backward"},
+                         {label: backward for label, _, backward in measured if label in {row["label"] for row in rows}})
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_what_a_share_is_of(self):
+        self.tlparse(profiles.recorded("p_mlp_train"), "--db", "x.db", "--db-only")
+        for by, divided in (("line", "of a kernel of several lines is divided"), ("kernel", ""), ("node", "of a kernel of several nodes is divided evenly"),
+                            ("graph", ""), ("op", "")):
+            text = " ".join(self.tlparse("cost", "x.db", "--by", by).stdout.split())
+            self.assertRegex(text, r"share: of [\d.]+ m?s (kernel|CPU) time")
+            self.assertIn(divided, text)
 
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_generations_of_a_label(self):

@@ -21,8 +21,8 @@ std::string CompileTitle(const Job& job, std::int32_t slot) {
 std::string Seconds(std::int64_t ns) { return HumanDuration(static_cast<double>(ns) / 1e9); }
 
 std::string CompileList(const Job& job, const std::vector<std::int32_t>& slots) {
-  std::string text;
   constexpr std::size_t kMost = 4;
+  std::string text;
   for (std::size_t i = 0; i < slots.size() && i < kMost; ++i)
     text += (i == 0 ? "" : ", ") + CompileTitle(job, slots[i]);
   if (slots.size() > kMost) text += fmt::format(" and {} more", slots.size() - kMost);
@@ -85,8 +85,11 @@ std::string ClassesText(const CacheAnswer& answer, const CacheLookupAnswer& look
                         Name(one.state));
     if (i > 0 && one.state == lookup.classes[0].state) text += " (other key)";
   }
-  if (!lookup.without_lookup.empty())
-    text += fmt::format(" · {}: no lookup", answer.job.FormatRanks(lookup.without_lookup));
+  const auto add = [&](const std::vector<RankIndex>& ranks, const char* what) {
+    if (!ranks.empty()) text += fmt::format(" · {}: {}", answer.job.FormatRanks(ranks), what);
+  };
+  add(lookup.without_lookup, "no lookup");
+  add(lookup.unfinished, "not in log (unfinished)");
   return text;
 }
 
@@ -97,8 +100,9 @@ void PrintLookups(const CacheAnswer& answer, bool all) {
   for (const CacheLookupAnswer& lookup : answer.lookup_answers) {
     const LookupSlot& slot = answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
     const std::string text = ClassesText(answer, lookup);
-    if (!all && lookup.classes.size() == 1 && lookup.without_lookup.empty() &&
-        answer.lookup_answers.size() > 12) {
+    const bool is_alike =
+        lookup.classes.size() == 1 && lookup.without_lookup.empty() && lookup.unfinished.empty();
+    if (!all && is_alike && answer.lookup_answers.size() > 12) {
       ++alike[text];
       continue;
     }
@@ -185,9 +189,8 @@ void PrintEconomics(const CacheAnswer& answer) {
   }
   for (const CacheEconomics& sums : answer.economics) {
     for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
-      PrintWrapped(
-          fmt::format("{} bypassed {}×: {}", sums.layer, reason.count, Shorten(reason.text, 200)),
-          0, 2);
+      const std::string text = Shorten(reason.text, 200);
+      PrintWrapped(fmt::format("{} bypassed {}×: {}", sums.layer, reason.count, text), 0, 2);
     }
   }
 }
@@ -287,6 +290,8 @@ void WriteLookup(JsonWriter& json, const CacheAnswer& answer, const CacheLookupA
   }
   json.EndArray().Key("without_lookup");
   WriteRanks(json, answer.job, lookup.without_lookup);
+  json.Key("unfinished");
+  WriteRanks(json, answer.job, lookup.unfinished);
   json.EndObject();
 }
 
@@ -342,13 +347,8 @@ JsonWriter ToJson(const CacheAnswer& answer, const std::vector<Finding>& finding
     WriteRanks(json, answer.job, odd.ranks);
     json.Key("other_ranks");
     WriteRanks(json, answer.job, odd.other_ranks);
-    json.Key("record_id")
-        .Int(odd.record_id)
-        .Key("other_record_id")
-        .Int(odd.other_record_id)
-        .Key("diff")
-        .String(odd.diff)
-        .EndObject();
+    json.Key("record_id").Int(odd.record_id).Key("other_record_id").Int(odd.other_record_id);
+    json.Key("diff").String(odd.diff).EndObject();
   }
   json.EndArray().Key("lookups").BeginArray();
   for (const CacheLookupAnswer& lookup : answer.lookup_answers) WriteLookup(json, answer, lookup);

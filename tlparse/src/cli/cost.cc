@@ -221,6 +221,19 @@ std::string ShortKey(const std::string& key) {
   return key.size() <= kShown ? key : key.substr(0, kShown) + "…";
 }
 
+// What the shares are of, and how a fused kernel's time is divided.
+void PrintShare(const CostAnswer& answer, CostBy by) {
+  double total_us = 0;
+  for (const CostRow& row : answer.rows) total_us += row.share_us;
+  std::string text = fmt::format("share: of {} {}", Us(total_us), NameOf(answer.time).heading);
+  if (by == CostBy::kLine)
+    text +=
+        "; that of a kernel of several lines is divided by the number of its nodes on each, or of "
+        "its stacks where not all nodes have a line";
+  if (by == CostBy::kNode) text += "; that of a kernel of several nodes is divided evenly";
+  PrintWrapped(text, 0, 2);
+}
+
 void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   using Align = Table::Align;
   std::vector<Table::Column> columns = {{"share", Align::kRight},
@@ -305,7 +318,13 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
     std::puts("nothing of that ran in these profiles");
     return;
   }
+  PrintShare(answer, by);
   table.Print();
+  for (std::size_t i = 0; by == CostBy::kGraph && i < std::min(top, answer.rows.size()); ++i) {
+    const CostRow& row = answer.rows[i];
+    if (!row.name.empty() && !row.join_note.empty())
+      PrintWrapped(fmt::format("{} {}: {}", row.label, row.direction, row.join_note), 0, 2);
+  }
   if (answer.rows.size() > top)
     std::puts(fmt::format("and {} more (--top)", answer.rows.size() - top).c_str());
 }

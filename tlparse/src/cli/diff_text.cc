@@ -74,18 +74,26 @@ bool IsOnlyShared(const CauseCounts& shared, const CacheChange& cache) {
                      [&](const Cause& cause) { return IsShared(shared, cause); });
 }
 
-void PrintCache(const CauseCounts& shared, const CacheChange& cache) {
+// A lookup's record is written after its compile: that of one that did not end well may be missing.
+std::string LookupState(const std::string& state, const std::string& status) {
+  if (!state.empty()) return state;
+  if (status == "failed") return "not in the log (the compile failed)";
+  if (status == "unfinished") return "not in the log (the compile is unfinished)";
+  return "no lookup";
+}
+
+void PrintCache(const CauseCounts& shared, const CompileChange& change, const CacheChange& cache) {
   if (IsOnlyShared(shared, cache)) return;
   const bool has_both = !cache.a_state.empty() && !cache.b_state.empty();
   const char* key = !has_both            ? ""
                     : cache.has_same_key ? " under the same key"
                                          : " under another key";
-  PrintWrapped(cache.a_state == cache.b_state
-                   ? fmt::format("{}: {} on both sides{}", cache.title, cache.a_state, key)
-                   : fmt::format("{}: {} → {}{}", cache.title,
-                                 cache.a_state.empty() ? "no lookup" : cache.a_state,
-                                 cache.b_state.empty() ? "no lookup" : cache.b_state, key),
-               4, 6);
+  PrintWrapped(
+      cache.a_state == cache.b_state
+          ? fmt::format("{}: {} on both sides{}", cache.title, cache.a_state, key)
+          : fmt::format("{}: {} → {}{}", cache.title, LookupState(cache.a_state, change.a_status),
+                        LookupState(cache.b_state, change.b_status), key),
+      4, 6);
   bool has_cause = false;
   for (const Cause& cause : cache.causes) {
     if (IsShared(shared, cause)) continue;
@@ -152,7 +160,7 @@ void PrintCompile(const CompileChange& change, const CauseCounts& shared, bool h
   PrintTexts("new graph break", change.new_graph_breaks, most);
   PrintTexts("graph break gone", change.vanished_graph_breaks, most);
   PrintTexts("graph break with another cause", change.changed_graph_breaks, most);
-  for (const CacheChange& cache : change.caches) PrintCache(shared, cache);
+  for (const CacheChange& cache : change.caches) PrintCache(shared, change, cache);
   PrintGuardsAndKernels(change, has_other_torch, all);
   for (const CodeChange& code : change.codes) {
     PrintWrapped(

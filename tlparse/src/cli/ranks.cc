@@ -26,8 +26,17 @@ void PrintAspects(const RankClass& one, bool all) {
 // A log without times says nothing of them.
 std::string CompileTime(const RankClass& one) {
   if (one.median_compile_s <= 0) return "compile time unknown";
-  return fmt::format("compile time {}{}", HumanDuration(one.median_compile_s),
-                     one.ranks.size() > 1 ? " (lower median)" : "");
+  return fmt::format("{}compile time {}", one.ranks.size() > 1 ? "median " : "",
+                     HumanDuration(one.median_compile_s));
+}
+
+// Logs that end inside a compile do not show what came of it.
+const char* SameThing(const Job& job, const RankClass& all_ranks) {
+  if (all_ranks.ranks.size() < 2) return ": ";
+  const bool is_open =
+      std::any_of(job.compiles().begin(), job.compiles().end(),
+                  [&](const JobCompile& one) { return job.string(one.status_id) == "unfinished"; });
+  return is_open ? " compiled the same, as far as their logs go; " : " compiled the same thing; ";
 }
 
 void PrintClasses(const RanksAnswer& answer, bool all) {
@@ -35,8 +44,7 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
   constexpr std::size_t kMostClasses = 12;
   if (answer.classes.size() == 1) {
     const RankClass& all_ranks = answer.classes.front();
-    PrintWrapped(fmt::format("{}{}{}", RanksText(job, all_ranks.ranks),
-                             all_ranks.ranks.size() > 1 ? " compiled the same thing; " : ": ",
+    PrintWrapped(fmt::format("{}{}{}", RanksText(job, all_ranks.ranks), SameThing(job, all_ranks),
                              CompileTime(all_ranks)),
                  0, 2);
     return;
@@ -78,7 +86,7 @@ void Print(const RanksAnswer& answer, const std::vector<Finding>& findings, bool
   if (answer.slowest && answer.slowest->compile_s > 1.05 * answer.slowest->median_s) {
     const SlowestRank& slowest = *answer.slowest;
     std::string text =
-        fmt::format("slowest: {}, {} against {} (lower median)", RanksText(job, {slowest.rank}),
+        fmt::format("slowest: {}, {} against a median of {}", RanksText(job, {slowest.rank}),
                     HumanDuration(slowest.compile_s), HumanDuration(slowest.median_s));
     if (slowest.IsMostInOne())
       text += fmt::format("; {} takes {} longer{}{}", slowest.compile,

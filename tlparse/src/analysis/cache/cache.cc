@@ -195,8 +195,10 @@ void ClassFinder::FindWithoutLookup(std::int32_t lookup_slot, CacheLookupAnswer&
     has_lookup[static_cast<std::size_t>(Lookup(index).participant)] = 1;
   for (std::size_t i = 0; i < has_lookup.size(); ++i) {
     const auto rank = static_cast<RankIndex>(i);
-    if (has_lookup[i] == 0 && answer_.job.CompileOf(rank, slot.slot) >= 0)
-      answer.without_lookup.push_back(rank);
+    const std::int32_t index = answer_.job.CompileOf(rank, slot.slot);
+    if (has_lookup[i] != 0 || index < 0) continue;
+    const JobCompile& compile = answer_.job.compiles()[static_cast<std::size_t>(index)];
+    (answer_.job.IsFinished(compile) ? answer.without_lookup : answer.unfinished).push_back(rank);
   }
 }
 

@@ -31,7 +31,9 @@ struct CacheLookupAnswer {
   std::int32_t lookup_slot = 0;
   std::vector<CacheClass> classes;  // the reference first, then by size
   bool has_majority = true;  // false: classes are equals, compared with that of the lowest rank
-  std::vector<RankIndex> without_lookup;  // have the compile, but not the lookup
+  std::vector<RankIndex> without_lookup;  // have the compile, finished, but not the lookup
+  // Did not finish the compile: a lookup's record is written after it.
+  std::vector<RankIndex> unfinished;
 };
 
 // One cause, reported once for all lookups where it sets the same ranks apart.

@@ -89,10 +89,12 @@ struct CostRow {
   double share = 0;                 // of all rows' share_us, 0 … 1
   std::optional<double> device_us;  // graphs, ops; modules: kernels, without the modules inside
   std::optional<double> cpu_us;     // ops, modules: without those inside
-  // Of all graphs of its compile (forward or backward); in the row of the costliest of them only.
+  // Of all graphs of its compile's forward, or of its backward where the log measured that; in the
+  // row of the costliest of them only. A backward that was not measured has none.
   std::optional<double> compile_us;
   std::optional<double> estimated_us;  // kernels: of one run, by the compiler
-  std::string join_note;               // kernels without a kernel_id: why
+  // Of kernels why they have no kernel_id; of graphs why there is no graph or no compile time.
+  std::string join_note;
 };
 
 struct CostAnswer {

@@ -65,8 +65,8 @@ constexpr char kByNode[] =
     "GROUP BY v.rank, v.graph_id, n.post_grad_node "
     "ORDER BY share_us DESC, name";
 
-// A compile has one time for all its graphs, or one for those of the forward and one for those of
-// the backward: it is in one row.
+// A compile has one time for the graphs of its forward and, where the log measured a lazy backward,
+// one for those of the backward: each is in one row. A backward without a time of its own has none.
 constexpr char kByGraph[] =
     ", call AS (SELECT coalesce(c.function, CASE WHEN s.kind = 7 THEN t.text END) AS name, w.rank, "
     "coalesce(c.label, CASE WHEN s.kind = 1 THEN "
@@ -74,8 +74,7 @@ constexpr char kByGraph[] =
     "END) AS key, g.direction, l.graph_id, l.compile_id, count(*) AS calls, "
     "sum(s.duration_ns / 1e3) AS inclusive_us, sum(s.duration_ns / 1e3) AS share_us, "
     "sum(l.device_ns / 1e3) AS device_us, "
-    "g.direction IS 'backward' AND c.backward_duration_us IS NOT NULL AS has_own_time, "
-    "CASE WHEN g.direction = 'backward' AND c.backward_duration_us IS NOT NULL THEN "
+    "g.direction IS 'backward' AS is_backward, CASE WHEN g.direction IS 'backward' THEN "
     "c.backward_duration_us ELSE c.duration_us END AS all_us, n.text AS join_note "
     "FROM win w JOIN compiled_slice_row s ON s.profile_id = w.profile_id AND s.start_ns >= "
     "w.start_ns AND s.start_ns < w.end_ns JOIN compiled_slice_link_row l ON l.slice_id = s.id AND "
@@ -83,8 +82,12 @@ constexpr char kByGraph[] =
     "l.compile_id LEFT JOIN text_row t ON t.id = s.name_id LEFT JOIN text_row n ON n.id = "
     "l.note_id "
     "GROUP BY w.rank, l.compile_id, l.graph_id, CASE WHEN l.graph_id IS NULL THEN s.name_id END) "
-    "SELECT *, CASE WHEN row_number() OVER (PARTITION BY compile_id, has_own_time ORDER BY "
-    "share_us DESC, graph_id) = 1 THEN all_us END AS compile_us FROM call "
+    "SELECT name, rank, label, generation, key, direction, graph_id, calls, inclusive_us, "
+    "share_us, "
+    "device_us, coalesce(join_note, CASE WHEN is_backward AND compile_id IS NOT NULL AND all_us IS "
+    "NULL THEN 'the log has no compile time of this backward' END) AS join_note, "
+    "CASE WHEN row_number() OVER (PARTITION BY compile_id, is_backward ORDER BY "
+    "direction IS NULL, share_us DESC, graph_id) = 1 THEN all_us END AS compile_us FROM call "
     "ORDER BY share_us DESC, label, graph_id";
 
 // Ops share the time of the devices where any of them enqueued device work, else that of the CPU.

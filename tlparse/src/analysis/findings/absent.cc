@@ -162,7 +162,7 @@ Result<void> FindSlowRanks(FindingContext& context) {
                          : FindingSeverity::kNote;
   finding.launch = context.job.launch();
   context.SetRanks(finding, {slowest.rank});
-  finding.title = fmt::format("{} compiled for {:.1f} s, half of the ranks for at most {:.1f} s",
+  finding.title = fmt::format("{} compiled for {:.1f} s, against a median of {:.1f} s",
                               context.Who({slowest.rank}), slowest.compile_s, slowest.median_s);
   if (slowest.IsMostInOne())
     finding.detail =

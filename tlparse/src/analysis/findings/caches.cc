@@ -14,7 +14,7 @@ namespace {
 
 // Lookups under one key that these ranks missed and others hit.
 struct Cold {
-  std::vector<std::int32_t> lookup_slots, slots;
+  std::vector<std::int32_t> slots;
   std::set<RankIndex> hit_ranks;
   std::vector<std::int64_t> ids;  // cache_event.id
   std::size_t lookups = 0;
@@ -28,47 +28,139 @@ std::int64_t EndOf(const FindingContext& context, const JobLookup& lookup) {
   return compile.start_us == 0 ? 0 : compile.start_us + compile.duration_us;
 }
 
+// When a lookup began, at the earliest; 0: unknown.
+std::int64_t BeginOf(const FindingContext& context, const JobLookup& lookup) {
+  return lookup.event_time_ns != 0
+             ? lookup.event_time_ns / 1000
+             : context.job.compiles()[static_cast<std::size_t>(lookup.compile)].start_us;
+}
+
+// When the rank that missed had stored the entry, at the latest; nothing: unknown. A lookup without
+// a time may be of an entry that is stored after a later backward.
+std::optional<std::int64_t> StoredAt(const FindingContext& context, const JobLookup& miss) {
+  const JobCompile& compile = context.job.compiles()[static_cast<std::size_t>(miss.compile)];
+  const bool is_known = miss.event_time_ns != 0
+                            ? miss.time_taken_ns != 0
+                            : compile.backward_duration_us == 0 && context.job.IsFinished(compile);
+  if (!is_known) return std::nullopt;
+  const std::int64_t end = EndOf(context, miss);
+  return end == 0 ? std::nullopt : std::optional(end);
+}
+
+// Logs without rank that ended before any rank began are of other processes, as those that fill a
+// cache before the job.
+std::set<RankIndex> EndedBeforeTheRanks(const FindingContext& context) {
+  std::int64_t first_us = INT64_MAX;
+  const auto has_rank = [&](std::size_t i) {
+    return context.job.participants()[i].rank.has_value();
+  };
+  for (std::size_t i = 0; i < context.status.size(); ++i) {
+    if (has_rank(i))
+      first_us = std::min(first_us, context.status[i].first_record_us.value_or(INT64_MAX));
+  }
+  std::set<RankIndex> earlier;
+  for (std::size_t i = 0; i < context.status.size(); ++i) {
+    if (!has_rank(i) && context.status[i].last_record_us.value_or(INT64_MAX) < first_us)
+      earlier.insert(static_cast<RankIndex>(i));
+  }
+  return earlier;
+}
+
+// A rank that missed a key this long after another one had stored its entry asked another cache.
+constexpr std::int64_t kStoreMarginUs = 5'000'000;
+
+using Lookups = std::vector<const JobLookup*>;
 using ColdCaches = std::map<std::vector<RankIndex>, Cold>;
 
-void Examine(const FindingContext& context, const LookupSlot& place, std::int32_t lookup_slot,
-             ColdCaches& found) {
-  std::map<std::int64_t, std::vector<const JobLookup*>> by_key;
-  for (const std::int32_t index : place.lookups) {
-    const JobLookup& lookup =
-        context.ranks.cache.lookups.lookups()[static_cast<std::size_t>(index)];
+class ColdFinder {
+ public:
+  explicit ColdFinder(const FindingContext& context)
+      : context_(context), earlier_(EndedBeforeTheRanks(context)) {}
+
+  ColdCaches Find() {
+    for (const std::int32_t slot : context_.ranks.cache.lookups.order()) Examine(slot);
+    return std::move(found_);
+  }
+
+ private:
+  void Examine(std::int32_t lookup_slot);
+  void ExamineKey(std::int32_t lookup_slot, const Lookups& lookups);
+  bool IsLate(const JobLookup& miss, const Lookups& misses) const;
+  void Add(std::int32_t lookup_slot, const Lookups& misses, const Lookups& hits, bool is_race);
+
+  const FindingContext& context_;
+  const std::set<RankIndex> earlier_;
+  ColdCaches found_;
+};
+
+void ColdFinder::Examine(std::int32_t lookup_slot) {
+  const LookupIndex& index = context_.ranks.cache.lookups;
+  std::map<std::int64_t, Lookups> by_key;
+  for (const std::int32_t one : index.slots()[static_cast<std::size_t>(lookup_slot)].lookups) {
+    const JobLookup& lookup = index.lookups()[static_cast<std::size_t>(one)];
     if (lookup.key_id != 0) by_key[lookup.key_id].push_back(&lookup);
   }
-  for (const auto& [key, lookups] : by_key) {
-    std::vector<RankIndex> missed, hit;
-    std::int64_t stored_us = INT64_MAX, first_hit_us = INT64_MAX;
-    for (const JobLookup* lookup : lookups) {
-      if (lookup->state == CacheState::kMiss) {
-        missed.push_back(lookup->participant);
-        if (const std::int64_t end = EndOf(context, *lookup); end != 0)
-          stored_us = std::min(stored_us, end);
-      } else if (lookup->state == CacheState::kHit) {
-        hit.push_back(lookup->participant);
-        if (const std::int64_t end = EndOf(context, *lookup); end != 0)
-          first_hit_us = std::min(first_hit_us, end);
-      }
+  for (const auto& [key, lookups] : by_key) ExamineKey(lookup_slot, lookups);
+}
+
+bool ColdFinder::IsLate(const JobLookup& miss, const Lookups& misses) const {
+  const std::int64_t begin = BeginOf(context_, miss);
+  return begin != 0 && std::any_of(misses.begin(), misses.end(), [&](const JobLookup* other) {
+           if (other->participant == miss.participant) return false;
+           const std::optional<std::int64_t> stored = StoredAt(context_, *other);
+           return stored && begin > *stored + kStoreMarginUs;
+         });
+}
+
+void ColdFinder::ExamineKey(std::int32_t lookup_slot, const Lookups& lookups) {
+  Lookups misses, hits, late, early;
+  for (const JobLookup* lookup : lookups) {
+    if (lookup->state == CacheState::kMiss) misses.push_back(lookup);
+    if (lookup->state == CacheState::kHit) hits.push_back(lookup);
+  }
+  if (misses.empty() || hits.empty()) return;
+  std::int64_t stored_us = INT64_MAX, first_hit_us = INT64_MAX;
+  for (const JobLookup* miss : misses) {
+    if (IsLate(*miss, misses)) {
+      late.push_back(miss);
+    } else if (earlier_.count(miss->participant) == 0) {
+      early.push_back(miss);
+      if (const std::int64_t end = EndOf(context_, *miss); end != 0)
+        stored_us = std::min(stored_us, end);
     }
-    if (missed.empty() || hit.empty()) continue;
-    std::sort(missed.begin(), missed.end());
-    Cold& cold = found[missed];
-    ++cold.lookups;
-    cold.hit_ranks.insert(hit.begin(), hit.end());
-    cold.lookup_slots.push_back(lookup_slot);
-    if (cold.slots.empty() || cold.slots.back() != place.slot) cold.slots.push_back(place.slot);
-    // Unknown times claim nothing.
-    if (first_hit_us != INT64_MAX && stored_us != INT64_MAX && first_hit_us < stored_us)
-      cold.is_race = false;
-    for (const JobLookup* lookup : lookups) {
-      if (lookup->state != CacheState::kMiss) continue;
-      cold.ids.push_back(lookup->id);
-      const std::int64_t start_us =
-          context.job.compiles()[static_cast<std::size_t>(lookup->compile)].start_us;
-      if (start_us != 0 && (!cold.since_us || start_us < *cold.since_us)) cold.since_us = start_us;
-    }
+  }
+  for (const JobLookup* hit : hits) {
+    if (const std::int64_t end = EndOf(context_, *hit); end != 0)
+      first_hit_us = std::min(first_hit_us, end);
+  }
+  // Unknown times claim nothing.
+  const bool is_cold =
+      first_hit_us != INT64_MAX && stored_us != INT64_MAX && first_hit_us < stored_us;
+  if (is_cold) {
+    late.insert(late.end(), early.begin(), early.end());
+    early.clear();
+  }
+  if (!late.empty()) Add(lookup_slot, late, hits, false);
+  if (!early.empty()) Add(lookup_slot, early, hits, true);
+}
+
+void ColdFinder::Add(std::int32_t lookup_slot, const Lookups& misses, const Lookups& hits,
+                     bool is_race) {
+  std::vector<RankIndex> missed;
+  for (const JobLookup* miss : misses) missed.push_back(miss->participant);
+  std::sort(missed.begin(), missed.end());
+  Cold& cold = found_[missed];
+  ++cold.lookups;
+  for (const JobLookup* hit : hits) cold.hit_ranks.insert(hit->participant);
+  const std::int32_t slot =
+      context_.ranks.cache.lookups.slots()[static_cast<std::size_t>(lookup_slot)].slot;
+  if (cold.slots.empty() || cold.slots.back() != slot) cold.slots.push_back(slot);
+  if (!is_race) cold.is_race = false;
+  for (const JobLookup* miss : misses) {
+    cold.ids.push_back(miss->id);
+    const std::int64_t start_us =
+        context_.job.compiles()[static_cast<std::size_t>(miss->compile)].start_us;
+    if (start_us != 0 && (!cold.since_us || start_us < *cold.since_us)) cold.since_us = start_us;
   }
 }
 
@@ -96,7 +188,8 @@ void AddRaces(FindingContext& context, const ColdCaches& caches) {
       context.Who(who), lookups, lookups == 1 ? "y" : "ies", where);
   finding.cause = "ranks that start together look for an entry before one of them has stored it";
   finding.detail =
-      "The hits came after one of the ranks that missed had compiled: they share a cache.";
+      fmt::format("The hits came after {}{} had compiled, as they do where ranks share a cache.",
+                  who.size() == 1 ? "" : "one of ", context.WhoInside(who));
   finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(ids));
 }
 
@@ -113,10 +206,7 @@ double CompileSeconds(const FindingContext& context, RankIndex rank,
 }
 
 void AddColdCaches(FindingContext& context) {
-  ColdCaches caches;
-  for (const std::int32_t slot : context.ranks.cache.lookups.order())
-    Examine(context, context.ranks.cache.lookups.slots()[static_cast<std::size_t>(slot)], slot,
-            caches);
+  const ColdCaches caches = ColdFinder(context).Find();
   for (const auto& [missed, cold] : caches) {
     if (cold.is_race) continue;
     Finding& finding = context.Add(FindingKind::kColdCache, FindingSeverity::kWarning);

@@ -31,6 +31,18 @@ std::map<std::string, std::size_t> Ends(const std::vector<ProcessStatus>& rows) 
   return ends;
 }
 
+// "with a failed compile": as far as its logs show. Failures outside compiles are in none.
+const char* HowEnded(const std::vector<Finding>& own, const std::vector<ProcessStatus>& rows) {
+  const auto has = [&](RankState state) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const ProcessStatus& row) { return row.state == state; });
+  };
+  if (own.empty() ? has(RankState::kFailed) : own.front().kind == FindingKind::kCompileFailed)
+    return "with a failed compile";
+  if (has(RankState::kCompiling)) return "inside a compile";
+  return own.empty() ? "with no failure in its logs" : "earlier on some ranks";
+}
+
 Result<void> AddRestarts(FindingContext& context) {
   std::size_t earlier = 0;
   for (const Launch& launch : context.launches) {
@@ -58,12 +70,13 @@ Result<void> AddRestarts(FindingContext& context) {
     Finding& finding = context.Add(FindingKind::kRestarted, FindingSeverity::kNote);
     finding.launch = launch.ordinal;
     finding.since_us = launch.end_us;
-    finding.title = fmt::format("Launch {} of {} ({} to {} UTC) ended{}", launch.ordinal,
+    finding.title = fmt::format("Launch {} of {} ({} to {} UTC) ended {}", launch.ordinal,
                                 context.launches.size(), Clock(launch.start_us),
-                                Clock(launch.end_us), has_ended ? " otherwise" : "");
+                                Clock(launch.end_us), HowEnded(own.findings, status.rows));
     if (!own.findings.empty()) {
       const Finding& first = own.findings.front();
       finding.title += ": " + first.title;
+      if (first.since_us) finding.since_us = first.since_us;
       finding.ranks = first.ranks;
       finding.rank_count = first.rank_count;
       finding.compiles = first.compiles;
@@ -80,7 +93,7 @@ Result<void> AddRestarts(FindingContext& context) {
       }
       finding.detail = "Which rank was first to end is not in the logs.";
     }
-    finding.suggestion = fmt::format("tlparse findings --launch {}", launch.ordinal);
+    finding.suggestion = fmt::format("tlparse findings <db> --launch {}", launch.ordinal);
     finding.query = fmt::format("SELECT * FROM rank_status WHERE run_id = {} AND launch = {}",
                                 context.job.run_id(), launch.ordinal);
   }
@@ -110,18 +123,20 @@ Result<void> AddReuse(FindingContext& context) {
           "cache_event_row e JOIN record_row r ON r.id = e.record_id JOIN process p ON p.id = "
           "r.process_id JOIN launch n ON n.id = p.launch_id WHERE n.run_id = ?1 AND e.key_id IS "
           "NOT "
-          "NULL) SELECT count(*), min(compile_id) FROM lookup WHERE ordinal = ?2 AND state = 0 AND "
+          "NULL) SELECT count(*), count(DISTINCT key_id) FROM lookup WHERE ordinal = ?2 AND state "
+          "= 0 AND "
           "key_id IN (SELECT key_id FROM lookup WHERE ordinal < ?2 AND state IN (1, 5))"));
   rows.Bind(1, context.job.run_id());
   rows.Bind(2, context.job.launch());
   ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-  const std::int64_t hits = has_row ? rows.Int(0) : 0;
+  const std::int64_t hits = has_row ? rows.Int(0) : 0, entries = has_row ? rows.Int(1) : 0;
   rows.Reset();
   if (hits == 0) return {};
   Finding& finding = context.Add(FindingKind::kLaunchDiffers, FindingSeverity::kNote);
   context.SetRanks(finding, context.All());
-  finding.title = fmt::format("Launch {} hit {} cache entr{} that earlier launches had filled",
-                              context.job.launch(), hits, hits == 1 ? "y" : "ies");
+  finding.title = fmt::format(
+      "Launch {} had {} cache hit{} ({} entr{} that earlier launches had filled)",
+      context.job.launch(), hits, hits == 1 ? "" : "s", entries, entries == 1 ? "y" : "ies");
   ASSIGN_OR_RETURN(const Job before, Job::Load(context.database, context.job.run_name(), earlier));
   // Only where both have ended and compiled the same functions is the time comparable.
   const auto functions = [](const Job& job) {
@@ -175,7 +190,8 @@ Result<void> AddConfiguration(FindingContext& context) {
   finding.title =
       fmt::format("Launch {} was compiled with another configuration than launch {}: {}",
                   context.job.launch(), earlier, finding.cause);
-  finding.suggestion = fmt::format("tlparse diff DB --launch {} {}", earlier, context.job.launch());
+  finding.suggestion =
+      fmt::format("tlparse diff <db> --launch {} {}", earlier, context.job.launch());
   finding.query = fmt::format(
       "SELECT * FROM cache_event e JOIN process p ON p.id = e.process_id JOIN launch n ON n.id = "
       "p.launch_id WHERE n.run_id = {} AND n.ordinal IN ({}, {})",

@@ -98,6 +98,11 @@ class Job {
   }
   // By database id; nullptr: of another run.
   const JobCompile* FindCompile(std::int64_t compile_id) const;
+  // Whether it neither failed nor was under way where its log ends.
+  bool IsFinished(const JobCompile& compile) const {
+    const std::string& status = string(compile.status_id);
+    return status != "failed" && status != "unfinished";
+  }
   // -1: of another run.
   RankIndex ParticipantOfProcess(std::int64_t process_id) const;
   const std::string& string(std::int32_t id) const {

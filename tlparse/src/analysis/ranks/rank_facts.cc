@@ -139,11 +139,6 @@ Result<void> RankFacts::LoadEvents(Database& database) {
   }
 }
 
-bool RankFacts::IsOutcome(const JobCompile& compile) const {
-  const std::string& status = job_->string(compile.status_id);
-  return status == "failed" || status == "unfinished";
-}
-
 Hash128 RankFacts::Signature(RankIndex rank) const {
   SequenceHash hash;
   for (std::size_t slot = 0; slot < job_->slots().size(); ++slot) {
@@ -155,7 +150,7 @@ Hash128 RankFacts::Signature(RankIndex rank) const {
     const JobCompile& compile = job_->compiles()[static_cast<std::size_t>(index)];
     // A compile that was served from a cache may log no graph: its graph is then unknown.
     hash.Add(compile.graph_content == 0 ? common_graph_[slot] : compile.graph_content);
-    hash.Add(IsOutcome(compile) ? compile.status_id : std::int32_t{-1});
+    hash.Add(job_->IsFinished(compile) ? std::int32_t{-1} : compile.status_id);
     hash.Add(compile.function_id);
   }
   for (const Code& code : codes_[static_cast<std::size_t>(rank)]) {
@@ -163,7 +158,8 @@ Hash128 RankFacts::Signature(RankIndex rank) const {
     const std::int32_t slot =
         graphs_->graph_slots()[static_cast<std::size_t>(code.graph_slot)].slot;
     const std::int32_t index = job_->CompileOf(rank, slot);
-    if (index >= 0 && IsOutcome(job_->compiles()[static_cast<std::size_t>(index)])) continue;
+    if (index >= 0 && !job_->IsFinished(job_->compiles()[static_cast<std::size_t>(index)]))
+      continue;
     hash.Add(code.graph_slot);
     hash.Add(code.content_id);
   }
@@ -184,7 +180,7 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     const JobCompile& old_one = job_->compiles()[static_cast<std::size_t>(a)];
     const JobCompile& new_one = job_->compiles()[static_cast<std::size_t>(b)];
     const std::string title = job_->slots()[static_cast<std::size_t>(slot)].Title();
-    const bool is_state = IsOutcome(old_one) || IsOutcome(new_one);
+    const bool is_state = !job_->IsFinished(old_one) || !job_->IsFinished(new_one);
     if (is_state && old_one.status_id != new_one.status_id) {
       aspects.push_back({"failures",
                          fmt::format("{}: {} → {}", title, job_->string(old_one.status_id),

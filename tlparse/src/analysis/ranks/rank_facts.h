@@ -38,8 +38,6 @@ class RankFacts {
  private:
   RankFacts(const Job& job, const JobGraphs& graphs) : job_(&job), graphs_(&graphs) {}
   void FindCommonGraphs();
-  // Whether the compile failed or did not finish: the rest of its status is compared elsewhere.
-  bool IsOutcome(const JobCompile& compile) const;
   double MedianOfComplete() const;
   Result<void> LoadCodes(Database& database);
   Result<void> LoadEvents(Database& database);
