@@ -286,6 +286,13 @@ class SlowestRank(SentenceTest):
         self.assertNotIn(" longer", run("ranks", database))
         self.assertIn("1/0 forward takes 27.05 s longer: aotautograd miss where 3 others hit", " ".join(run("ranks", self.job("one_rank_cold")).split()))
 
+    def test_logs_that_end_inside_a_compile_show_no_more(self):
+        text = " ".join(run("ranks", self.job("crash_segv_in_inductor")).split())
+        self.assertRegex(text, r"ranks 0-3 compiled the same, as far as their logs go; median compile time [\d.]+ s")
+        self.assertRegex(text, r"Rank 0 compiled for [\d.]+ s, against a median of [\d.]+ s")
+        whole = " ".join(run("ranks", self.job("train_order")).split())
+        self.assertNotIn("as far as their logs go", whole)
+
 
 class OneException(SentenceTest):
     def test_ranks_names_it_once(self):
