@@ -29,12 +29,17 @@ def without_line(data, text):
 
 
 class Damaged(AnswerTest):
-    def damage(self, change, scenario="straggler_late", rank=1):
-        """The job with the log of one rank changed."""
+    def damage(self, change, scenario="straggler_late", rank=1, change_file=None):
+        """The job with the log of one rank changed; `change_file`: its compressed file."""
         folder = os.path.join(self.scratch, f"damaged_{len(os.listdir(self.scratch))}")
         os.mkdir(folder)
         for path in sorted(glob.glob(os.path.join(LOGS, scenario, "*.log*"))):
             data = read(path)
+            if f"_rank_{rank}_" in path and change_file:
+                data = change_file(subprocess.run(["zstd", "-qc", "--check"], input=data, capture_output=True, check=True).stdout)
+                with open(os.path.join(folder, os.path.basename(path).removesuffix(".zst") + ".zst"), "wb") as file:
+                    file.write(data)
+                continue
             if f"_rank_{rank}_" in path:
                 changed = change(data)
                 self.assertNotEqual(data, changed)
@@ -107,6 +112,67 @@ class Damaged(AnswerTest):
         stopped = next(one for one in findings if one["kind"] == "stopped_first")
         self.assertEqual(stopped["ranks"], [1])
         self.assertIn("The log's last record is incomplete: it is cut off, or damaged.", stopped["detail"])
+
+    def test_a_compressed_log_that_is_cut_shows_nothing_of_what_came_after(self):
+        changes = {"cut": lambda data: data[:len(data) // 3],
+                   "a byte": lambda data: data[:len(data) // 3] + bytes([data[len(data) // 3] ^ 0x40]) + data[len(data) // 3 + 1:]}
+        for name, change_file in changes.items():
+            with self.subTest(name):
+                database = self.damage(None, change_file=change_file)
+                self.assertIn("damaged_input", self.logged(database))
+                self.check_nothing_else_is_found(database)
+                unread = [one for one in ask("findings", database)["findings"] if one["kind"] == "import_errors" and one["ranks"] == [1]]
+                self.assertEqual(len(unread), 1)
+                row = next(one for one in ask("status", database)["rows"] if one["rank"] == 1)
+                self.assertTrue(unread[0]["title"].startswith(f"Rank 1's log can be read only up to byte {row['readable_bytes']}, "), unread[0])
+                self.assertEqual(unread[0]["severity"], "warning")
+                self.assertIn("What its process did after that is not known.", unread[0]["detail"])
+                self.assertEqual({one["readable_bytes"] for one in ask("status", database)["rows"] if one["rank"] != 1}, {None})
+                self.assertIn("log damaged", run("status", database))
+                for answer in ("findings", "ranks", "collectives", "cache"):
+                    text = " ".join(run(answer, database, "--all").split() if answer != "findings" else run(answer, database).split())
+                    for claim in ("did not compile", "not compiled here", "the process died"):
+                        self.assertNotIn(claim, text, answer)
+
+    def test_what_a_cut_log_lacks_is_no_compile_that_was_left_out(self):
+        database = self.damage(lambda data: data[:line_of(data, b'"inductor_output_code"')[1] + 200])
+        answer = ask("findings", database)["findings"]
+        stopped = next(one for one in answer if one["kind"] == "stopped_first")
+        missing = [one for one in stopped["evidence"] if one["kind"] == "missing_compile"]
+        self.assertEqual([one["severity"] for one in missing], ["note"])
+        self.assertIn("not in the log of rank 1, which is cut off or damaged", missing[0]["title"])
+        self.assertNotIn("missing_compile", [one["kind"] for one in answer])
+        self.assertEqual([(one["ranks"]["ranks"], one["is_cut"], one["is_damaged"]) for one in ask("ranks", database)["classes"] if one["is_cut"]],
+                         [("1", True, False)])
+        self.assertNotIn("not compiled here", run("ranks", database) + run("cache", database) + run("collectives", database))
+
+    def test_a_changed_letter_of_a_cache_layer_is_damage(self):
+        database = self.damage(lambda data: data.replace(b'{"artifact": {"name": "fx_graph_cache_miss"', b'{"artifact": {"name": "fx_fraph_cache_miss"', 1))
+        self.assertEqual(self.logged(database), ["damaged_header"])
+        self.assertIn("'fx_fraph_cache_miss' occurs once and differs in one character from 'fx_graph_cache_miss'",
+                      [one["message"] for one in json.loads(run("import-log", database, "--json"))["rows"]])
+        self.assertRegex(run("import-log", database, "--unknown"), r"artifact +fx_fraph_cache_miss")
+        self.check_nothing_else_is_found(database)
+
+    def test_the_total_of_a_compile_without_metrics_is_unknown(self):
+        database = self.damage(lambda data: without_line(data, b'{"compilation_metrics": '))
+        lost = [one for one in json.loads(run("history", database, "--json"))["compiles"] if one["duration_us"] is None]
+        self.assertEqual([(one["rank"], one["label"], one["total_us"]) for one in lost], [(1, "0/0", None)])
+        line = next(one for one in run("history", database).splitlines() if one.split()[:2] == ["1", "0/0"])
+        healthy = next(one for one in run("history", database).splitlines() if one.split()[:2] == ["0", "0/0"])
+        self.assertGreater(healthy.count(" s ") + healthy.count(" ms "), line.count(" s ") + line.count(" ms "))
+        alone = self.ingest(*glob.glob(os.path.join(self.scratch, "damaged_*", "*_rank_1_*")), name="alone")
+        self.assertEqual([one["median_compile_s"] for one in ask("ranks", alone)["classes"]], [None])
+        self.assertIn("compile time unknown", run("ranks", alone))
+
+    def test_lost_and_changed_records_are_counted(self):
+        database = self.damage(lambda data: data.replace(b'{"dynamo_output_graph"', b'{"dynamo_outpet_graph"', 1))
+        errors = [one for one in ask("findings", database)["findings"] if one["kind"] == "import_errors"]
+        self.assertEqual(len(errors), 1)
+        name = next(name for name in os.listdir(database.removesuffix(".db")) if "_rank_1_" in name)
+        self.assertEqual(errors[0]["title"], f"Records are lost or changed in 1 place of {name}: damaged_header ×1")
+        self.assertEqual(errors[0]["try"], "compare with the original, or copy it again; 'tlparse import-log' lists where")
+        self.assertIn("The header can be read, but a byte of it was changed", errors[0]["detail"])
 
     def test_what_damage_may_have_caused_says_so(self):
         """The last compile's metrics and the event that ends it are lost: the log seems to end inside it."""

@@ -1,8 +1,9 @@
--- The compiles in order of time: when, how long by phase, status, graph breaks, recompiles and why, caches.
+-- The compiles in order of time: when, how long by phase, status, graph breaks, recompiles and why, caches. total_us is that of the compile and
+-- its lazy backward, NULL where the metrics of the compile itself are not in the log.
 CREATE VIEW compile_history AS
   SELECT c.id AS compile_id, f.run_id, c.rank, c.process_id, c.label, c.generation, c.function, c.file, c.line, c.status,
     c.start_time_us, c.duration_us, c.backward_duration_us,
-    coalesce(c.duration_us + coalesce(c.backward_duration_us, 0), c.backward_duration_us) AS total_us,
+    c.duration_us + coalesce(c.backward_duration_us, 0) AS total_us,
     m.dynamo_us, m.aot_autograd_us, m.inductor_us, m.code_gen_us, m.triton_us, m.before_restart_us,
     (SELECT count(*) FROM graph_break_row b WHERE b.compile_id = c.id) AS graph_breaks,
     (SELECT count(*) - 1 FROM attempt a WHERE a.compile_id = c.id AND EXISTS (SELECT 1 FROM attempt z WHERE z.compile_id = c.id)) AS restarts,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
 
 #include "analysis/participants.h"
 
@@ -38,14 +39,26 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
       answer.empty_logs.push_back({one.rank, one.log_path});
   }
   ASSIGN_OR_RETURN(
+      Statement ends,
+      database.Prepare("SELECT log_file_id, min(coalesce(byte_offset, 0)) FROM import_log WHERE "
+                       "run_id = ? AND code = 'damaged_input' AND log_file_id IS NOT NULL GROUP BY "
+                       "log_file_id"));
+  ends.Bind(1, run_id);
+  std::map<std::int64_t, std::int64_t> readable_bytes;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, ends.Step());
+    if (!has_row) break;
+    readable_bytes.emplace(ends.Int(0), ends.Int(1));
+  }
+  ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT s.launch, s.rank, s.pid, s.state, s.compile, s.function, s.phase, "
-                       "s.since_us, s.first_record_us, s.last_record_us, s.compiles_done, "
-                       "s.process_id, s.compile_id, f.path FROM rank_status s JOIN log_file f ON "
-                       "f.id = s.log_file_id WHERE s.run_id = ? AND s.launch = ? "
-                       "AND s.process_id NOT IN (" +
-                       std::string(kStrayProcesses) +
-                       ") ORDER BY s.rank IS NULL, s.rank, s.process_id"));
+      database.Prepare(
+          "SELECT s.launch, s.rank, s.pid, s.state, s.compile, s.function, s.phase, "
+          "s.since_us, s.first_record_us, s.last_record_us, s.compiles_done, "
+          "s.process_id, s.compile_id, f.path, f.id FROM rank_status s JOIN log_file f ON "
+          "f.id = s.log_file_id WHERE s.run_id = ? AND s.launch = ? "
+          "AND s.process_id NOT IN (" +
+          std::string(kStrayProcesses) + ") ORDER BY s.rank IS NULL, s.rank, s.process_id"));
   rows.Bind(1, run_id);
   rows.Bind(2, answer.launch);
   while (true) {
@@ -66,6 +79,8 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
     row.process_id = rows.Int(11);
     row.compile_id = rows.Int(12);
     row.log_path = rows.Text(13);
+    if (const auto end = readable_bytes.find(rows.Int(14)); end != readable_bytes.end())
+      row.readable_bytes = end->second;
     answer.rows.push_back(std::move(row));
   }
 }

@@ -32,6 +32,9 @@ struct ProcessStatus {
   std::int64_t process_id = 0;
   std::int64_t compile_id = 0;
   std::string log_path;
+  // The compressed log is cut or damaged and can be read up to this byte of its text: the state is
+  // that at the last record before. Nothing: it was read whole.
+  std::optional<std::int64_t> readable_bytes;
 };
 
 struct StatusAnswer {

@@ -48,9 +48,10 @@ std::string Duration(const Statement& row, int column) {
   return row.IsNull(column) ? "" : HumanDuration(static_cast<double>(row.Int(column)) / 1e6);
 }
 
-// Of a compile and its lazy backward.
-std::string Total(const Statement& row, int duration, int backward) {
-  if (row.IsNull(duration) && row.IsNull(backward)) return "";
+// Of a compile and its lazy backward. Where the metrics of the compile itself are not in the log,
+// that of its backward is no total.
+std::string Total(const Statement& row, bool has_metrics, int duration, int backward) {
+  if (!has_metrics || (row.IsNull(duration) && row.IsNull(backward))) return "";
   return HumanDuration(static_cast<double>(row.Int(duration) + row.Int(backward)) / 1e6);
 }
 
@@ -105,16 +106,18 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
     if (!has_row) break;
     std::string label(row.Text(at("label")));
     if (row.Int(at("generation")) > 0) label += fmt::format(" #{}", row.Int(at("generation")) + 1);
-    std::vector<std::string> cells = {Cell(row, at("rank")),
-                                      label,
-                                      Time(row, at("start_time_us")),
-                                      Cell(row, at("function")),
-                                      Cell(row, at("status")),
-                                      Total(row, at("duration_us"), at("backward_duration_us")),
-                                      Duration(row, at("dynamo_us")),
-                                      Total(row, at("inductor_us"), at("backward_inductor_us")),
-                                      Duration(row, at("backward_duration_us")),
-                                      Cell(row, at("graphs"))};
+    const bool has_metrics = !row.IsNull(at("duration_us"));
+    std::vector<std::string> cells = {
+        Cell(row, at("rank")),
+        label,
+        Time(row, at("start_time_us")),
+        Cell(row, at("function")),
+        Cell(row, at("status")),
+        Total(row, has_metrics, at("duration_us"), at("backward_duration_us")),
+        Duration(row, at("dynamo_us")),
+        Total(row, has_metrics, at("inductor_us"), at("backward_inductor_us")),
+        Duration(row, at("backward_duration_us")),
+        Cell(row, at("graphs"))};
     if (has_profiles != 0) {
       cells.push_back(Cell(row, at("calls")));
       cells.push_back(Duration(row, at("run_us")));

@@ -65,6 +65,11 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
         fmt::format("{} ({}{}): {}", RanksText(job, one.ranks),
                     Count(one.ranks.size(), has_ranks ? "rank" : "log"), role, CompileTime(one)),
         0, 2);
+    if (one.is_cut && !one.is_damaged)
+      PrintWrapped(
+          fmt::format("{} incomplete: the log is cut off, or damaged there",
+                      one.ranks.size() == 1 ? "The last record is" : "The last records are"),
+          4, 6);
     if (one.is_damaged && i > 0)
       PrintWrapped(fmt::format("{} damaged (tlparse import-log): what follows may be due to that",
                                one.ranks.size() == 1 ? "The log is" : "The logs are"),
@@ -157,8 +162,15 @@ JsonWriter ToJson(const Answer& all) {
   for (const RankClass& one : answer.classes) {
     json.BeginObject().Key("ranks");
     WriteRanks(json, job, one.ranks);
-    json.Key("median_compile_s").Real(one.median_compile_s);
-    json.Key("is_damaged").Bool(one.is_damaged).Key("aspects").BeginArray();
+    json.Key("median_compile_s")
+        .OptionalReal(one.median_compile_s > 0 ? std::optional(one.median_compile_s)
+                                               : std::nullopt);
+    json.Key("is_damaged")
+        .Bool(one.is_damaged)
+        .Key("is_cut")
+        .Bool(one.is_cut)
+        .Key("aspects")
+        .BeginArray();
     for (const RankAspect& aspect : one.aspects)
       json.BeginObject()
           .Key("area")

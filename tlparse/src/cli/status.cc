@@ -46,8 +46,8 @@ void Print(const StatusAnswer& answer) {
                {"done", Table::Align::kRight}});
   for (const ProcessStatus& row : answer.rows) {
     table.Add({row.rank ? std::to_string(*row.rank) : "", std::to_string(row.pid),
-               StateText(row.state), row.compile, row.function, row.phase, TimeText(row.since_us),
-               TimeText(row.last_record_us),
+               StateText(row.state) + (row.readable_bytes ? ", log damaged" : ""), row.compile,
+               row.function, row.phase, TimeText(row.since_us), TimeText(row.last_record_us),
                row.last_record_us && latest
                    ? HumanDuration(static_cast<double>(*latest - *row.last_record_us) / 1e6)
                    : "",
@@ -57,6 +57,13 @@ void Print(const StatusAnswer& answer) {
     table.Add(
         {log.rank ? std::to_string(*log.rank) : "", "", "no record", "", "", "", "", "", "", ""});
   table.Print();
+  const bool has_unread = std::any_of(answer.rows.begin(), answer.rows.end(),
+                                      [](const ProcessStatus& row) { return row.readable_bytes; });
+  if (has_unread)
+    PrintWrapped(
+        "log damaged: the compressed file is cut or damaged (tlparse import-log). The row is of "
+        "the last record that could be read; what came after is not known.",
+        0, 2);
 }
 
 JsonWriter ToJson(const StatusAnswer& answer) {
@@ -73,6 +80,7 @@ JsonWriter ToJson(const StatusAnswer& answer) {
     json.Key("first_record_us").OptionalInt(row.first_record_us);
     json.Key("last_record_us").OptionalInt(row.last_record_us);
     json.Key("compiles_done").Int(row.compiles_done).Key("process_id").Int(row.process_id);
+    json.Key("readable_bytes").OptionalInt(row.readable_bytes);
     json.Key("log").String(row.log_path).EndObject();
   }
   json.EndArray().Key("logs_without_records").BeginArray();

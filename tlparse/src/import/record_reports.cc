@@ -116,7 +116,7 @@ void TypingStage::ReportUnknown() {
   if (is_new)
     Log(is_artifact ? ImportCode::kUnknownArtifact : ImportCode::kUnknownRecordKind,
         fmt::format("'{}' (first of this file)", name));
-  NoteUnknownName(name, is_new ? SimilarKey(record_.kind, name) : std::string_view());
+  NoteUnknownName(name, is_new ? SimilarKey(record_.kind, name) : std::string());
 }
 
 // A new name of a newer PyTorch is written in every log and most often repeatedly; a name that was

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "artifacts/common/cache/cache_events.h"
 #include "log/damaged_header.h"
 
 namespace tlparse {
@@ -85,10 +86,20 @@ bool IsKnownRecordKey(std::string_view key) {
   return false;
 }
 
-std::string_view SimilarKey(std::string_view kind, std::string_view name) {
+bool HasUnknownLayer(std::string_view name) {
+  const std::optional<CacheEventName> parsed = ParseCacheEventName(name);
+  return parsed && !IsKnownCacheLayer(parsed->layer);
+}
+
+std::string SimilarKey(std::string_view kind, std::string_view name) {
   constexpr std::size_t kLeast = 5;
   if (name.size() < kLeast) return {};
   const bool is_artifact = kind == "artifact";
+  if (is_artifact && HasUnknownLayer(name)) {
+    const std::string_view layer = ParseCacheEventName(name)->layer;
+    const std::string_view similar = SimilarCacheLayer(layer);
+    return similar.empty() ? std::string() : std::string(similar).append(name.substr(layer.size()));
+  }
   for (const Artifact* artifact : AllArtifacts()) {
     for (const ArtifactKey& declared : artifact->keys) {
       std::string_view key = declared.text;
@@ -96,7 +107,7 @@ std::string_view SimilarKey(std::string_view kind, std::string_view name) {
       if (is_artifact) key.remove_prefix(kArtifactPrefix.size());
       const std::size_t star = key.find('*');
       if (star == std::string_view::npos) {
-        if (DiffersInOneCharacter(key, name)) return key;
+        if (DiffersInOneCharacter(key, name)) return std::string(key);
         continue;
       }
       // The part that the pattern names must be long enough to be recognised.
@@ -107,7 +118,7 @@ std::string_view SimilarKey(std::string_view kind, std::string_view name) {
       const std::string_view tail = name.substr(name.size() - suffix.size());
       if ((head == prefix && DiffersInOneCharacter(tail, suffix)) ||
           (tail == suffix && DiffersInOneCharacter(head, prefix)))
-        return key;
+        return std::string(key);
     }
   }
   if (!is_artifact && DiffersInOneCharacter("artifact", name)) return "artifact";

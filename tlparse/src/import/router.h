@@ -58,8 +58,11 @@ bool IsKnownRecordKey(std::string_view key);
 
 // The record key or, where `kind` is "artifact", the artifact that `name`, which no family owns, may
 // have been before one character of it was changed; empty: none. Names of four characters and less
-// are too short to be compared. Any thread.
-std::string_view SimilarKey(std::string_view kind, std::string_view name);
+// are too short to be compared. The same of an artifact with HasUnknownLayer. Any thread.
+std::string SimilarKey(std::string_view kind, std::string_view name);
+
+// Whether the artifact is named like a lookup in a cache that is not known.
+bool HasUnknownLayer(std::string_view name);
 
 // What is declared of the key of a record of this kind and (for artifacts) name. Any thread.
 KeyTraits TraitsOf(std::string_view kind, std::string_view name);

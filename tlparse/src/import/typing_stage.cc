@@ -187,6 +187,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   if (Ingestor* ingestor = router_.Find(record_.kind, record_.name, name_id_);
       ingestor != nullptr) {
     Ingest(*ingestor);
+    if (record_.kind == "artifact" && HasUnknownLayer(record_.name)) ReportUnknown();
   } else if (record_.kind != "str") {
     ReportUnknown();
   }

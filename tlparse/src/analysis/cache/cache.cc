@@ -125,7 +125,13 @@ Result<void> ClassFinder::FindMissingCompiles() {
     ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
                      LoadFailedEntries(database_, compile_id));
     const std::string reason = FailedEntriesText(entries, "");
-    finding.cause.text = few_have_it ? "compiled here only" : "not compiled here";
+    // A log that is cut or damaged does not show what was not compiled.
+    const bool is_incomplete =
+        answer_.damage.AnyIsIncomplete(few_have_it ? finding.against : finding.ranks);
+    finding.cause.text = few_have_it
+                             ? (is_incomplete ? "in the log here only" : "compiled here only")
+                         : is_incomplete ? "not in the log, which is cut off or damaged"
+                                         : "not compiled here";
     if (!reason.empty()) finding.cause.text += ", recompiled because " + Shorten(reason, 300);
     finding.state = few_have_it ? "compiled" : "absent";
     finding.against_state = few_have_it ? "absent" : "compiled";
@@ -336,6 +342,7 @@ Result<CacheAnswer> AnalyzeCache(Database& database, const CacheOptions& options
   CacheAnswer answer;
   ASSIGN_OR_RETURN(answer.job, Job::Load(database, options.run, options.launch));
   ASSIGN_OR_RETURN(answer.graphs, JobGraphs::Load(database, answer.job));
+  ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.job));
   ASSIGN_OR_RETURN(answer.lookups, LookupIndex::Load(database, answer.job, answer.graphs));
   RETURN_IF_ERROR(FindCacheClasses(database, answer));
   ASSIGN_OR_RETURN(answer.economics, SumEconomics(database, answer.lookups));

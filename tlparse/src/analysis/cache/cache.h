@@ -11,6 +11,7 @@
 #include "analysis/cache/cache_lookups.h"
 #include "analysis/ranks/cause.h"
 #include "analysis/ranks/job.h"
+#include "analysis/ranks/log_damage.h"
 #include "base/result.h"
 
 namespace tlparse {
@@ -95,6 +96,7 @@ struct CacheEconomics {
 struct CacheAnswer {
   Job job;
   JobGraphs graphs;
+  LogDamage damage;
   LookupIndex lookups;
   std::vector<CacheLookupAnswer> lookup_answers;  // in the order of lookups.order()
   std::vector<CacheFinding> findings;  // divergences first, then notes; most significant first

@@ -10,6 +10,7 @@
 
 #include "analysis/diff/sequence_diff.h"
 #include "analysis/majority.h"
+#include "analysis/ranks/log_damage.h"
 #include "analysis/read_transaction.h"
 #include "store/hash128.h"
 
@@ -61,6 +62,7 @@ class Finder {
 
   Database& database_;
   CollectiveAnswer& answer_;
+  LogDamage damage_;
   std::vector<std::vector<Use>> uses_;  // by participant
   CollectiveTable table_;
   std::unordered_map<std::int64_t, ListPointer> items_;  // by content
@@ -182,7 +184,10 @@ Result<CollectiveList> Finder::Flatten(const RankClass& one, bool& is_whole) {
 // Why a rank has no collectives for a graph, if its compile says so.
 std::string Finder::StateOf(RankIndex rank, std::int32_t slot, std::string_view side) const {
   const std::int32_t compile = answer_.job.CompileOf(rank, slot);
-  if (compile < 0) return fmt::format("it was not compiled {}", side);
+  if (compile < 0)
+    return damage_.AnyIsIncomplete({rank})
+               ? fmt::format("it is not in the log {}, which is cut off or damaged", side)
+               : fmt::format("it was not compiled {}", side);
   const std::string& status =
       answer_.job.string(answer_.job.compiles()[static_cast<std::size_t>(compile)].status_id);
   if (status == "ok" || status == "restarted") return {};
@@ -337,6 +342,7 @@ Result<void> Finder::DescribeAll(const std::vector<RankClass>& classes) {
 
 Result<void> Finder::Run() {
   RETURN_IF_ERROR(LoadUses());
+  ASSIGN_OR_RETURN(damage_, FindLogDamage(database_, answer_.job));
   std::vector<RankClass> classes = Classify();
   RETURN_IF_ERROR(DescribeAll(classes));
   // Where none is a majority, the largest of the others may be one with those that join it.

@@ -1,4 +1,4 @@
-// Ranks without a log, ranks that started late, ranks that compiled much longer; damage of logs.
+// Ranks without a log, ranks that started late, ranks that compiled much longer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -186,47 +186,6 @@ Result<void> FindSlowRanks(FindingContext& context) {
     }
   }
   context.findings.push_back(std::move(finding));
-  return {};
-}
-
-Result<void> FindImportErrors(FindingContext& context) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "SELECT i.code, count(*), min(f.path), min(i.line), c.severity, min(i.advice) FROM "
-          "import_log i JOIN import_code c ON c.code = i.code LEFT JOIN log_file f ON f.id = "
-          "i.log_file_id WHERE i.run_id = ? AND i.severity = 'error' GROUP BY i.code ORDER BY 2 "
-          "DESC, 1"));
-  rows.Bind(1, context.job.run_id());
-  std::string codes, advice;
-  std::int64_t total = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    codes += fmt::format("{}{} ×{}", codes.empty() ? "" : ", ", rows.Text(0), rows.Int(1));
-    if (advice.empty()) advice = rows.Text(5);
-    total += rows.Int(1);
-  }
-  if (total == 0) return {};
-  Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
-  finding.title =
-      fmt::format("The input is damaged in {} place{}: {}", total, total == 1 ? "" : "s", codes);
-  finding.cause = codes;
-  finding.detail =
-      "'tlparse import-log' names the file of each, and where in it; the rest of the input was "
-      "read.";
-  std::vector<RankIndex> damaged;
-  for (const RankIndex one : context.All()) {
-    if (context.AreDamaged({one})) damaged.push_back(one);
-  }
-  if (!damaged.empty() && context.job.participants().size() > 1)
-    finding.detail += fmt::format(
-        " What sets {} apart from the others may be the damage: it is "
-        "not reported.",
-        context.WhoInside(damaged));
-  finding.suggestion = advice;
-  finding.query = fmt::format("SELECT * FROM import_log WHERE run_id = {} AND severity = 'error'",
-                              context.job.run_id());
   return {};
 }
 

@@ -52,6 +52,11 @@ struct FindingContext {
     return ranks.damage.is_cut[static_cast<std::size_t>(participant)] != 0;
   }
 
+  // Where the data of a participant's compressed log end early; nothing: they do not.
+  const std::optional<std::int64_t>& ReadableBytes(RankIndex participant) const {
+    return ranks.damage.readable_bytes[static_cast<std::size_t>(participant)];
+  }
+
   // "process_id IN (…)": the rows of this launch.
   std::string OfLaunch() const;
 

@@ -72,6 +72,10 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
                                              const std::string& where,
                                              const std::string& reason) const {
   const std::string because = reason.empty() ? "" : "recompiled because " + Shorten(reason, 160);
+  if (const std::vector<RankIndex>& who = Lacking(one, aspect); answer_.damage.AnyIsIncomplete(who))
+    return fmt::format("{} {} not in the log{} of {}, which {} cut off or damaged", where,
+                       aspect.slots.size() == 1 ? "is" : "are", who.size() == 1 ? "" : "s",
+                       context_.WhoInside(who), who.size() == 1 ? "is" : "may be");
   const std::string after_comma = because.empty() ? "" : ", " + because;
   if (answer_.has_majority)
     return aspect.is_on_others ? fmt::format("{} did not compile {}, the others did",
@@ -144,8 +148,10 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
     const std::size_t because = aspect.text.find("recompiled because ");
     const std::string reason =
         because == std::string::npos ? std::string() : aspect.text.substr(because + 19);
+    const bool is_incomplete = answer_.damage.AnyIsIncomplete(Lacking(one, aspect));
     return make(aspect.is_on_others ? FindingKind::kMissingCompile : FindingKind::kExtraCompile,
-                FindingSeverity::kWarning, reason, TitleOfMissing(one, aspect, where, reason));
+                is_incomplete ? FindingSeverity::kNote : FindingSeverity::kWarning, reason,
+                TitleOfMissing(one, aspect, where, reason));
   }
   if (area == "graphs" || area == "compiles")
     return make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,

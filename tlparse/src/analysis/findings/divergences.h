@@ -36,6 +36,10 @@ class DivergenceFinder {
                    std::string_view of_both, const std::string& what) const;
   std::string TitleOfBreak(const RankClass& one, const RankAspect& aspect, const std::string& where,
                            const std::string& at, const std::string& cause) const;
+  // The ranks that lack what an aspect says.
+  const std::vector<RankIndex>& Lacking(const RankClass& one, const RankAspect& aspect) const {
+    return aspect.is_on_others ? one.ranks : answer_.classes.front().ranks;
+  }
   std::string TitleOfMissing(const RankClass& one, const RankAspect& aspect,
                              const std::string& where, const std::string& reason) const;
   Difference Of(const RankClass& one, const RankAspect& aspect, FindingKind kind,

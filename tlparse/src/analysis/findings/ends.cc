@@ -71,7 +71,9 @@ void StopFinder::FindInside() {
   for (const RankIndex rank : context_.All()) {
     const ProcessStatus& status = context_.StatusOf(rank);
     const JobCompile* compile = context_.LastCompile(rank);
-    if (status.state != RankState::kCompiling || compile == nullptr || compile->slot < 0) continue;
+    if (status.state != RankState::kCompiling || compile == nullptr || compile->slot < 0 ||
+        context_.ReadableBytes(rank))
+      continue;
     stops_.push_back({rank, job_.SlotPosition(compile->slot), true,
                       status.last_record_us.value_or(INT64_MAX), -1});
   }
@@ -94,7 +96,7 @@ void StopFinder::FindBehind() {
   for (const RankIndex rank : ranks) {
     const ProcessStatus& status = context_.StatusOf(rank);
     if (status.state != RankState::kBetweenCompiles || status.compile_id == 0 ||
-        !status.last_record_us)
+        !status.last_record_us || context_.ReadableBytes(rank))
       continue;
     std::int32_t last = -1, missing = -1, next_slot = -1;
     bool is_prefix = true;
@@ -236,7 +238,10 @@ void StopFinder::Describe(Finding& finding, const std::vector<Stop>& group,
 }
 
 void StopFinder::Report() {
-  const bool is_everyone = stops_.size() == job_.participants().size();
+  const std::vector<RankIndex> all = context_.All();
+  const auto unread = static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(), [&](RankIndex rank) { return context_.ReadableBytes(rank); }));
+  const bool is_everyone = stops_.size() + unread == all.size();
   std::vector<Stop> group, later;
   for (const Stop& stop : stops_) {
     const Stop& first = stops_.front();

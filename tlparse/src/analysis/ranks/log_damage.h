@@ -1,6 +1,8 @@
 // Which logs of a job are damaged, and how.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "analysis/ranks/job.h"
@@ -13,11 +15,16 @@ struct LogDamage {
   // By participant. Records of its log were lost or changed before its end: what sets it apart from
   // the others may be due to that.
   std::vector<char> is_damaged;
-  // By participant: the last record of its log is cut off or damaged.
+  // By participant: the last record of its log is cut off or damaged, or its data end early.
   std::vector<char> is_cut;
+  // By participant: the compressed file is cut or damaged, and can be read up to this byte of the
+  // text. What its process did later is not known; is_damaged and is_cut are set too.
+  std::vector<std::optional<std::int64_t>> readable_bytes;
 
   // Whether the logs of all of them are damaged.
   bool AreDamaged(const std::vector<RankIndex>& who) const;
+  // Whether a log of theirs is damaged or cut: what it lacks the process may have done.
+  bool AnyIsIncomplete(const std::vector<RankIndex>& who) const;
 };
 Result<LogDamage> FindLogDamage(Database& database, const Job& job);
 

@@ -36,9 +36,7 @@ double CompileSeconds(const JobCompile& compile) {
 }
 
 // A compile that did not finish or has no metrics.
-bool IsTimeUnknown(const JobCompile& compile) {
-  return compile.duration_us + compile.backward_duration_us == 0;
-}
+bool IsTimeUnknown(const JobCompile& compile) { return compile.duration_us == 0; }
 
 Result<std::string> CodeOf(Database& database, std::int64_t record_id) {
   ASSIGN_OR_RETURN(
@@ -270,9 +268,20 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
 }
 
 double RankFacts::MedianCompileSeconds(const std::vector<RankIndex>& ranks) const {
+  // A compile that ended without metrics took a time that is not known.
+  std::vector<char> is_unknown(compile_s_.size());
+  for (const JobCompile& compile : job_->compiles()) {
+    const std::string& status = job_->string(compile.status_id);
+    if (compile.slot >= 0 && !compile.is_synthetic && IsTimeUnknown(compile) &&
+        status != "unfinished" && status != "failed")
+      is_unknown[static_cast<std::size_t>(compile.participant)] = 1;
+  }
   std::vector<double> values;
-  for (const RankIndex rank : ranks) values.push_back(compile_s_[static_cast<std::size_t>(rank)]);
-  return Median(std::move(values));
+  for (const RankIndex rank : ranks) {
+    const auto index = static_cast<std::size_t>(rank);
+    if (is_unknown[index] == 0) values.push_back(compile_s_[index]);
+  }
+  return values.empty() ? 0 : Median(std::move(values));
 }
 
 // A rank with a compile of unknown time has no total to compare with, unless every rank has one.

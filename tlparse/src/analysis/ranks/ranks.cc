@@ -135,10 +135,17 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
       where += fmt::format(" and {} more", finding.compile_slots.size() - 3);
     if (finding.cause.kind == CauseKind::kMissingCompile) {
       const bool is_on_others = there != (finding.state == "absent");
+      const std::vector<RankIndex>& lacking =
+          is_on_others ? one.ranks : answer_.classes.front().ranks;
+      const bool is_incomplete = answer_.damage.AnyIsIncomplete(lacking);
+      const char* const what =
+          is_on_others ? (is_incomplete ? "not in the log, which is cut off or damaged"
+                                        : "not compiled here")
+                       : (is_incomplete ? "in the log here only" : "compiled here only");
       const std::size_t because = finding.cause.text.find(", recompiled because ");
       one.aspects.push_back(
           {"compiles",
-           fmt::format("{}: {}{}", where, is_on_others ? "not compiled here" : "compiled here only",
+           fmt::format("{}: {}{}", where, what,
                        because == std::string::npos ? "" : finding.cause.text.substr(because)),
            finding.compile_slots, finding.cause.kind, is_on_others});
       continue;
@@ -274,6 +281,9 @@ Result<void> RankClassifier::Run() {
   for (RankClass& one : answer_.classes) {
     one.median_compile_s = facts_.MedianCompileSeconds(one.ranks);
     one.is_damaged = answer_.damage.AreDamaged(one.ranks);
+    one.is_cut = std::all_of(one.ranks.begin(), one.ranks.end(), [&](RankIndex rank) {
+      return answer_.damage.is_cut[static_cast<std::size_t>(rank)] != 0;
+    });
   }
   ASSIGN_OR_RETURN(answer_.slowest, facts_.FindSlowest(database_, answer_.cache));
   return {};
@@ -355,7 +365,7 @@ Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options
 
   ASSIGN_OR_RETURN(RankFacts facts,
                    RankFacts::Load(database, answer.cache.job, answer.cache.graphs));
-  ASSIGN_OR_RETURN(answer.damage, FindLogDamage(database, answer.cache.job));
+  answer.damage = answer.cache.damage;
   RETURN_IF_ERROR(RankClassifier(database, answer, std::move(facts)).Run());
   FindAbsent(answer, options.world_size);
   AddNotes(answer);

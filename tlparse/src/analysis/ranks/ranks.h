@@ -36,8 +36,10 @@ struct RankAspect {
 struct RankClass {
   std::vector<RankIndex> ranks;
   std::vector<RankAspect> aspects;  // empty for the reference
-  double median_compile_s = 0;      // compile time of a rank: its compiles and their backwards
+  double median_compile_s = 0;      // compile time of a rank: its compiles and their backwards; 0:
+                                    // unknown
   bool is_damaged = false;          // all its logs are: what sets it apart may be the damage
+  bool is_cut = false;              // the last record of each of its logs is cut off or damaged
 };
 
 struct SlowestRank {

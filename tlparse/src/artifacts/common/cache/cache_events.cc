@@ -1,9 +1,11 @@
 #include "artifacts/common/cache/cache_events.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/json_members.h"
+#include "log/damaged_header.h"
 
 namespace tlparse {
 
@@ -50,6 +52,26 @@ std::optional<CacheEventName> ParseCacheEventName(std::string_view name) {
     return parsed;
   }
   return std::nullopt;
+}
+
+namespace {
+
+// As the artifacts name them.
+constexpr std::string_view kLayers[] = {
+    "fx_graph", "fx_graph_bundled", "aotautograd",          "autograd",
+    "dynamo",   "precompile",       "libtrace_aotinductor", "libtrace_torchscript"};
+
+}  // namespace
+
+bool IsKnownCacheLayer(std::string_view layer) {
+  return std::find(std::begin(kLayers), std::end(kLayers), layer) != std::end(kLayers);
+}
+
+std::string_view SimilarCacheLayer(std::string_view layer) {
+  const auto* const found =
+      std::find_if(std::begin(kLayers), std::end(kLayers),
+                   [&](std::string_view known) { return DiffersInOneCharacter(known, layer); });
+  return found == std::end(kLayers) ? std::string_view() : *found;
 }
 
 void NoteInstantCacheEvent(const Record& record, std::string_view name,

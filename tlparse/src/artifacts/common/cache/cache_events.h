@@ -29,6 +29,11 @@ struct CacheEventName {
 };
 // Nothing if the name is not that of a cache lookup.
 std::optional<CacheEventName> ParseCacheEventName(std::string_view name);
+// Whether PyTorch or libtrace has a cache that writes artifacts of this layer. Other programs may
+// have more.
+bool IsKnownCacheLayer(std::string_view layer);
+// The known layer that differs from `layer` in one character; empty: none.
+std::string_view SimilarCacheLayer(std::string_view layer);
 
 // What the artifact and the instant of one lookup share.
 struct CacheLookupId {
