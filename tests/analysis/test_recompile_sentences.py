@@ -45,14 +45,49 @@ class GuardsThatFailed(SentenceTest):
         self.assertEqual(guards[3], "after 0/2: tensor 'w' dtype mismatch. expected Double, actual Float; after 0/1: tensor 'x' rank mismatch. expected 2, "
                          "actual 3; after 0/0: tensor 'x' rank mismatch. expected 2, actual 3")
 
-    def test_what_only_generated_code_names_is_named_by_its_line(self):
+    def test_what_only_generated_code_names_is_said_with_its_line(self):
         guard = "0/0: ___check_type_id(G['__import_torch'].config._config['x'].get(), 119), type=<class 'object'>  # if override is None:  # utils/_config.py:461 in get"
         database = self.ingest(self.job_of([[], [guard], ["0/1: ___check_type_id(n, 11), type=<class 'int'>  # return x * n  # m.py:4 in f"]]))
         one = self.findings(database)[0]
-        self.assertEqual(one["title"], "f was recompiled twice (if override is None: (utils/_config.py:461); type of n: int)")
-        self.assertEqual(one["detail"], "Guards that failed: 0/1 after 0/0: if override is None: (utils/_config.py:461); 0/2 after 0/1: type of n: int.")
+        self.assertEqual(one["title"], "f was recompiled twice (type of torch.config._config['x'].get(): object; type of n: int)")
+        self.assertEqual(one["detail"], "Guards that failed: 0/1 after 0/0: type of torch.config._config['x'].get(): object at: "
+                         "if override is None: (utils/_config.py:461); 0/2 after 0/1: type of n: int.")
         for command in ("history", "recompiles", "findings"):
             self.assertNotIn("___check", run(command, database))
+
+    def test_a_value_on_the_stack_is_shown(self):
+        line = "if y.sum().item() > 0:"
+        guard = f"0/0: ___stack0 == 678.75  # {line}  # ome/u/m.py:12 in resume\nUser stack trace:\n  File \"/u/m.py\", line 12, in resume\n    {line}\n"
+        database = self.ingest(self.job_of([[], [guard]]))
+        one = self.findings(database)[0]
+        self.assertEqual(one["title"], f"f was recompiled once (___stack0 (a value on the stack): 678.75 at: {line} (u/m.py:12))")
+        said = f"___stack0 == 678.75 (a value on the stack) at: {line} (u/m.py:12)"
+        self.assertIn(said, one["detail"])
+        self.assertIn("___stack0 == 678.75", run("recompiles", database))
+
+    def test_an_option_is_named_with_the_users_line(self):
+        option = "G['__import_torch_dot_a'].torch.compiler.config._config['on_one_rank'].user_override.get()"
+        guard = (f"0/0: ___check_type_id({option}, 119), type=<class 'object'>  # if override is None:  # utils/_config.py:461 in get (HINT: type object)\n"
+                 "User stack trace:\n  File \"/u/m.py\", line 9, in f\n    y = g(x)\n"
+                 "  File \"/usr/lib/python3/dist-packages/torch/utils/_config.py\", line 461, in get\n    if override is None:\n")
+        one = self.findings(self.ingest(self.job_of([[], [guard]])))[0]
+        self.assertEqual(one["title"], "f was recompiled once (type of torch.compiler.config.on_one_rank (user_override): object)")
+        self.assertIn("(user_override): object at: y = g(x) (u/m.py:9)", one["detail"])
+        self.assertEqual((one["place"]["file"], one["place"]["line"], one["place"]["code"]), ("/u/m.py", 9, "y = g(x)"))
+
+    def test_a_hint_against_specialization_is_passed_on(self):
+        guard = ("0/1: 2 <= x.size()[0]  # y = g(x)  # ome/u/m.py:4 in f (user code shown is first use of this value--the guard itself is not due user code but "
+                 "due to 0/1 specialization in the framework; to avoid specialization try torch._dynamo.decorators.mark_unbacked(tensor, dim))")
+        size = "0/0: tensor 'x' size mismatch at index 0. expected 8, actual 16"
+        hint = "torch._dynamo.decorators.mark_unbacked(tensor, dim) to avoid specialization (PyTorch's hint for 2 <= x.size()[0])"
+        advice = "torch._dynamo.mark_dynamic(x, 0) before the call, if this size is meant to vary"
+        self.assertEqual(self.findings(self.ingest(self.job_of([[], [size], ["0/1: n == 1", guard, size]]), name="a"))[0]["try"],
+                         f"{advice} (1 of the 2 recompiles); {hint}")
+        database = self.ingest(self.job_of([[], [guard]], name="b.log"), name="b")
+        self.assertEqual(self.findings(database)[0]["try"], hint)
+        text = run("recompiles", database)
+        self.assertIn(" /u/m.py:4 ", text)
+        self.assertNotIn("ome/u", text)
 
     def test_older_values_of_the_same_are_not_repeated(self):
         one = self.findings(self.ingest(self.job_of([[], ["0/0: n == 1"], ["0/1: n == 2", "0/0: n == 1"]])))[0]

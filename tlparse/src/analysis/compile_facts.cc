@@ -49,24 +49,13 @@ Result<void> LoadEvents(Questions& questions, CompileFacts& facts) {
     facts.recompile_reasons.push_back(
         {after + GuardKey(entry.reason.guard), after + entry.reason.text});
   }
-  RETURN_IF_ERROR(questions.ForEachRow(
+  return questions.ForEachRow(
       "SELECT reason, user_file, user_line FROM graph_break WHERE compile_id = ? ORDER BY "
       "record_id",
       facts.id, [&](Statement& row) {
         facts.graph_breaks.push_back(
             {row.IsNull(1) ? "" : fmt::format("{}:{}", row.Text(1), row.Int(2)),
              CauseOfBreak(row.Text(0))});
-      }));
-  return questions.ForEachRow(
-      "SELECT sum(dynamo_us), sum(aot_autograd_us), sum(inductor_us), sum(code_gen_us), "
-      "sum(triton_us), sum(backward_us) "
-      "FROM compilation_metric_row WHERE compile_id = ?",
-      facts.id, [&](Statement& row) {
-        static constexpr const char* kPhases[] = {"dynamo",   "aot_autograd", "inductor",
-                                                  "code_gen", "triton",       "backward"};
-        for (int i = 0; i < 6; ++i) {
-          if (!row.IsNull(i)) facts.phases_us[kPhases[i]] = row.Int(i);
-        }
       });
 }
 
@@ -76,8 +65,11 @@ Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
       "WHERE compile_id = ? AND kind NOT LIKE '%Manager' AND normalized_expression <> '' GROUP BY "
       "1",
       facts.id, [&](Statement& row) {
-        facts.guards.push_back({GuardKey(row.Text(0)),
-                                ReadableGuard(row.Text(0), row.Text(1), row.Text(2), row.Int(3))});
+        const GuardText shown = ReadableGuard(row.Text(0), row.Text(1), row.Text(2), row.Int(3));
+        std::string key = GuardKey(row.Text(0));
+        std::string subject(GuardSubject(key));
+        if (!subject.empty()) subject += fmt::format("\n{}", row.Text(1));
+        facts.guards.push_back({std::move(key), shown.Whole(), std::move(subject), shown.at});
       }));
   std::stable_sort(facts.guards.begin(), facts.guards.end(),
                    [](const FactText& a, const FactText& b) { return a.key < b.key; });
@@ -123,6 +115,27 @@ Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
 
 }  // namespace
 
+Result<Phases> LoadPhases(Database& database, const JobCompile& compile) {
+  ASSIGN_OR_RETURN(
+      Statement* const kept,
+      database.PrepareKept("SELECT sum(dynamo_us), sum(aot_autograd_us), sum(inductor_us), "
+                           "sum(code_gen_us), sum(triton_us), sum(backward_us) "
+                           "FROM compilation_metric_row WHERE compile_id = ?"));
+  Statement& row = *kept;
+  row.Bind(1, compile.id);
+  Phases phases;
+  phases["total"] = compile.duration_us + compile.backward_duration_us;
+  static constexpr const char* kPhases[] = {"dynamo",   "aot_autograd", "inductor",
+                                            "code_gen", "triton",       "backward"};
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, row.Step());
+    if (!has_row) return phases;
+    for (int i = 0; i < 6; ++i) {
+      if (!row.IsNull(i)) phases[kPhases[i]] = row.Int(i);
+    }
+  }
+}
+
 Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job,
                                               RankIndex participant) {
   const JobParticipant& who = job.participants()[static_cast<std::size_t>(participant)];
@@ -140,6 +153,7 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     facts.label = job.string(compile.label_id);
     if (compile.generation > 0) facts.label += fmt::format("#{}", compile.generation + 1);
     if (compile.function_id >= 0) facts.function = job.string(compile.function_id);
+    if (compile.file_id >= 0) facts.file = job.string(compile.file_id);
     facts.status = job.string(compile.status_id);
     facts.graph_content = compile.graph_content;
     if (compile.graph_content != 0) {
@@ -147,7 +161,7 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
           questions.ForEachRow("SELECT hash FROM content_row WHERE id = ?", compile.graph_content,
                                [&](Statement& row) { facts.graph_hash = row.Text(0); }));
     }
-    facts.phases_us["total"] = compile.duration_us + compile.backward_duration_us;
+    ASSIGN_OR_RETURN(facts.phases_us, LoadPhases(database, compile));
     RETURN_IF_ERROR(LoadEvents(questions, facts));
     RETURN_IF_ERROR(LoadContents(questions, facts));
     RETURN_IF_ERROR(questions.ForEachRow(

@@ -28,6 +28,9 @@ struct FactCode {
 // A guard, recompile reason or graph break: what is compared, and what is shown.
 struct FactText {
   std::string key, text;
+  // Of a guard: what it checks, with its line of code (empty: unknown); and the end of `text` that
+  // names that line.
+  std::string subject = {}, at = {};
 };
 
 struct FactBreak {
@@ -37,11 +40,10 @@ struct FactBreak {
 
 struct CompileFacts {
   std::int64_t id = 0;
-  std::string label, function, status;
+  std::string label, function, file, status;
   std::string graph_hash;  // normalised Dynamo graph; empty: none
   std::int64_t graph_content = 0;
-  // Total, dynamo, aot_autograd, inductor, code_gen, triton, backward
-  std::map<std::string, std::int64_t> phases_us;
+  std::map<std::string, std::int64_t> phases_us;  // LoadPhases
   std::vector<FactText> recompile_reasons;
   std::vector<FactBreak> graph_breaks;
   std::vector<FactText> guards;      // checks, without the managers of the tree; sorted by key
@@ -56,6 +58,11 @@ struct ParticipantFacts {
   std::string torch_version, python_version;
   std::vector<CompileFacts> compiles;
 };
+
+// By phase; what the log lacks is missing.
+using Phases = std::map<std::string, std::int64_t>;
+// Total, dynamo, aot_autograd, inductor, code_gen, triton, backward.
+Result<Phases> LoadPhases(Database& database, const JobCompile& compile);
 
 Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job,
                                               RankIndex participant);

@@ -70,9 +70,12 @@ Reason ParseReason(std::string_view text) {
     at = next;
   }
   if (stack != std::string_view::npos) {
-    // Not cut on the left, unlike the comment.
-    if (const std::optional<PythonFrame> frame =
-            LastFrame(text.substr(stack + kUserStack.size()))) {
+    // Not cut on the left, unlike the comment. The user's own line, where there is one, not that
+    // of PyTorch or a library below it.
+    const std::string_view frames = text.substr(stack + kUserStack.size());
+    std::optional<PythonFrame> frame = LastFrame(frames, true);
+    if (!frame) frame = LastFrame(frames);
+    if (frame) {
       reason.user_file = frame->file;
       reason.user_line = frame->line;
     }

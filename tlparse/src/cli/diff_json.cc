@@ -39,6 +39,11 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
       .String(change.b_status)
       .Key("is_equal")
       .Bool(change.IsEqual());
+  json.Key("a_file")
+      .OptionalString(NonEmpty(change.a_file))
+      .Key("b_file")
+      .OptionalString(NonEmpty(change.b_file));
+  json.Key("has_other_comments_only").Bool(change.has_other_comments_only);
   json.Key("has_same_graph")
       .Bool(change.has_same_graph)
       .Key("graph_difference")
@@ -57,6 +62,7 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
   json.Key("b_kernel_count").Int(change.b_kernel_count);
   WriteTexts(json, "new_guards", change.new_guards);
   WriteTexts(json, "vanished_guards", change.vanished_guards);
+  WriteTexts(json, "changed_guards", change.changed_guards);
   WriteTexts(json, "new_kernels", change.new_kernels);
   WriteTexts(json, "vanished_kernels", change.vanished_kernels);
   json.Key("caches").BeginArray();

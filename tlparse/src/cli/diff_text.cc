@@ -123,13 +123,15 @@ void PrintGuardsAndKernels(const CompileChange& change, bool has_other_torch, bo
                                       lacks(change.b_kernel_count, change.a_kernel_count));
   if (!only_a.empty()) PrintWrapped("in the log of a only: " + only_a, 4, 6);
   if (!only_b.empty()) PrintWrapped("in the log of b only: " + only_b, 4, 6);
-  const bool has_guards = !change.new_guards.empty() || !change.vanished_guards.empty();
+  const bool has_guards = !change.new_guards.empty() || !change.vanished_guards.empty() ||
+                          !change.changed_guards.empty();
   if (has_guards && has_other_torch && !all) {
     PrintWrapped(fmt::format("guards: {} → {}; versions of PyTorch write guards differently "
                              "(--all lists those that differ)",
                              change.a_guard_count, change.b_guard_count),
                  4, 6);
   } else {
+    PrintTexts("guard changed", change.changed_guards, most);
     PrintTexts("new guard", change.new_guards, most);
     PrintTexts("guard gone", change.vanished_guards, most);
   }
@@ -147,11 +149,16 @@ void PrintCompile(const CompileChange& change, const CauseCounts& shared, bool h
                   bool all) {
   const std::size_t most = all ? 100000 : 3;
   PrintWrapped(TitleOf(change), 0, 2);
+  if (change.HasOtherFile())
+    PrintWrapped(
+        fmt::format("paired by name; the files differ: {} → {}", change.a_file, change.b_file), 4,
+        6);
   if (change.a_status != change.b_status)
     PrintWrapped(fmt::format("status: {} → {}", change.a_status, change.b_status), 4, 6);
   if (!change.has_same_graph)
     PrintWrapped(
-        change.graph_difference.empty()
+        change.has_other_comments_only ? std::string("graph differs in comments only")
+        : change.graph_difference.empty()
             ? std::string("graph differs in shapes, types or comments, not in its operations")
             : "graph differs: " + change.graph_difference,
         4, 6);
@@ -210,6 +217,10 @@ void PrintMeasured(const MeasuredDifference& measured, bool all) {
                                        : "the same generated code"});
   }
   std::fputc('\n', stdout);
+  if (measured.changes.empty()) {
+    std::puts("measured: no line and no kernel is on both sides");
+    return;
+  }
   if (table.empty()) {
     std::puts("measured: no line or kernel of both sides takes more than a tenth longer");
     return;
@@ -259,7 +270,9 @@ void Print(const DiffAnswer& answer, bool all) {
                  0, 2);
   std::size_t equal = 0, equal_but_keys = 0;
   for (const CompileChange& change : answer.compiles) {
-    if (change.IsEqual()) {
+    if (change.HasOtherFile()) {
+      PrintCompile(change, shared, answer.HasOtherTorch(), all);
+    } else if (change.IsEqual()) {
       ++equal;
     } else if (HasOnlySharedCauses(change, shared)) {
       ++equal_but_keys;

@@ -35,7 +35,9 @@ Result<void> PrintRecompiles(Database&, Statement& row, const RunFilter& runs) {
     if (!has_row) break;
     const RecompileReason reason = ParseRecompileReason(row.Text(8), row.Text(9), "", row.Int(11));
     const std::string guard = reason.text.empty() ? Cell(row, 9) : reason.text;
-    const std::string where = row.IsNull(10) ? "" : fmt::format("{}:{}", row.Text(10), row.Int(11));
+    const std::string where =
+        row.IsNull(10) ? ""
+                       : fmt::format("{}:{}", WholePath(row.Text(10), row.Text(4)), row.Int(11));
     runs.AddOfLaunch(
         table, Cell(row, 0), Cell(row, 16),
         {Cell(row, 1), Cell(row, 2), Cell(row, 3), Cell(row, 6), guard, where, Cell(row, 12)});

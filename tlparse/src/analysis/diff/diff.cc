@@ -42,6 +42,48 @@ Texts FactDifference(const std::vector<FactText>& a, const std::vector<FactText>
   return result;
 }
 
+// Guards of the same value in the same line of code are one guard that changed.
+void CompareGuards(const std::vector<FactText>& a, const std::vector<FactText>& b,
+                   CompileChange& change) {
+  const auto only = [](const std::vector<FactText>& own, const std::vector<FactText>& other) {
+    std::set<std::string_view> keys;
+    for (const FactText& guard : other) keys.insert(guard.key);
+    std::vector<const FactText*> result;
+    for (const FactText& guard : own) {
+      if (!keys.contains(guard.key)) result.push_back(&guard);
+    }
+    return result;
+  };
+  std::multimap<std::string_view, const FactText*> gone;
+  const std::vector<const FactText*> only_a = only(a, b);
+  for (const FactText* guard : only_a) {
+    if (!guard->subject.empty()) gone.emplace(guard->subject, guard);
+  }
+  std::set<const FactText*> is_changed;
+  std::set<std::string_view> shown;
+  const auto add = [&](Texts& texts, const FactText& guard) {
+    if (!is_changed.contains(&guard) && shown.insert(guard.text).second)
+      texts.push_back(guard.text);
+  };
+  for (const FactText* guard : only(b, a)) {
+    const auto found = gone.find(guard->subject);
+    if (found == gone.end()) {
+      add(change.new_guards, *guard);
+      continue;
+    }
+    std::string before = found->second->text;
+    if (found->second->at == guard->at && !guard->at.empty())
+      before.resize(before.rfind(" at: " + guard->at));
+    // Equal as shown: what differs is what only generated code names.
+    if (before != guard->text)
+      change.changed_guards.push_back(fmt::format("{} → {}", before, guard->text));
+    is_changed.insert(found->second);
+    gone.erase(found);
+  }
+  shown.clear();
+  for (const FactText* guard : only_a) add(change.vanished_guards, *guard);
+}
+
 // A break in the same place is the same one, whatever PyTorch says of it.
 void CompareBreaks(const std::vector<FactBreak>& a, const std::vector<FactBreak>& b,
                    CompileChange& change) {
@@ -91,6 +133,10 @@ std::vector<PhaseChange> ComparePhases(const std::map<std::string, std::int64_t>
   return changes;
 }
 
+std::string_view FileName(std::string_view path) {
+  return path.substr(path.find_last_of("/\\") + 1);
+}
+
 class Differ {
  public:
   Differ(Database& a, Database& b, const ParticipantFacts& a_facts, const ParticipantFacts& b_facts,
@@ -128,18 +174,24 @@ std::vector<std::pair<int, int>> Differ::Match() const {
       is_taken[static_cast<std::size_t>(partner_of_b[i])] = 1;
     }
   };
-  pass([](const CompileFacts& c) { return Texts{c.function, c.graph_hash, c.label}; });
-  pass([](const CompileFacts& c) { return Texts{c.function, c.graph_hash}; });
-  pass([](const CompileFacts& c) { return Texts{c.function, c.label}; });
-  // Frame ids move where more or fewer functions were compiled; a function's compiles keep their
-  // order. Without a name nothing shows that two compiles are the same.
-  pass([](const CompileFacts& c) {
-    const bool has_name = !c.function.empty();
-    return Texts{c.function, has_name ? c.label.substr(c.label.rfind('/') + 1) : c.label};
-  });
-  pass([](const CompileFacts& c) {
-    return Texts{c.function, c.function.empty() ? c.label : std::string()};
-  });
+  // The same name in another file is another function, most often: those are paired last.
+  for (const bool with_file : {true, false}) {
+    const auto name = [&](const CompileFacts& c) {
+      return with_file ? fmt::format("{}\n{}", c.function, FileName(c.file)) : c.function;
+    };
+    pass([&](const CompileFacts& c) { return Texts{name(c), c.graph_hash, c.label}; });
+    pass([&](const CompileFacts& c) { return Texts{name(c), c.graph_hash}; });
+    pass([&](const CompileFacts& c) { return Texts{name(c), c.label}; });
+    // Frame ids move where more or fewer functions were compiled; a function's compiles keep their
+    // order. Without a name nothing shows that two compiles are the same.
+    pass([&](const CompileFacts& c) {
+      const bool has_name = !c.function.empty();
+      return Texts{name(c), has_name ? c.label.substr(c.label.rfind('/') + 1) : c.label};
+    });
+    pass([&](const CompileFacts& c) {
+      return Texts{name(c), c.function.empty() ? c.label : std::string()};
+    });
+  }
   std::vector<std::pair<int, int>> pairs;
   for (std::size_t i = 0; i < partner_of_b.size(); ++i) {
     if (partner_of_b[i] >= 0) pairs.emplace_back(partner_of_b[i], static_cast<int>(i));
@@ -180,7 +232,11 @@ Result<void> Differ::CompareDynamoGraphs(const CompileFacts& a, const CompileFac
   if (change.has_same_graph || a.graph_content == 0 || b.graph_content == 0) return {};
   ASSIGN_OR_RETURN(const GraphDifference difference,
                    CompareGraphs(a_, a.graph_content, b_, b.graph_content));
-  if (!difference.differs) return {};
+  if (!difference.differs) {
+    ASSIGN_OR_RETURN(change.has_other_comments_only,
+                     DifferInComments(a_, a.graph_content, b_, b.graph_content));
+    return {};
+  }
   change.graph_difference =
       fmt::format("{} → {}", difference.a_node.empty() ? "(end)" : difference.a_node,
                   difference.b_node.empty() ? "(end)" : difference.b_node);
@@ -193,6 +249,8 @@ Result<CompileChange> Differ::Compare(const CompileFacts& a, const CompileFacts&
   change.a_label = a.label;
   change.b_label = b.label;
   change.function = b.function;
+  change.a_file = a.file;
+  change.b_file = b.file;
   change.a_status = a.status;
   change.b_status = b.status;
   change.phases = ComparePhases(a.phases_us, b.phases_us);
@@ -202,8 +260,7 @@ Result<CompileChange> Differ::Compare(const CompileFacts& a, const CompileFacts&
   change.a_guard_count = static_cast<std::int64_t>(a.guards.size());
   change.b_guard_count = static_cast<std::int64_t>(b.guards.size());
   if (!a.guards.empty() && !b.guards.empty()) {
-    change.new_guards = FactDifference(a.guards, b.guards);
-    change.vanished_guards = FactDifference(b.guards, a.guards);
+    CompareGuards(a.guards, b.guards, change);
   }
   change.a_kernel_count = static_cast<std::int64_t>(a.kernels.size());
   change.b_kernel_count = static_cast<std::int64_t>(b.kernels.size());
@@ -271,13 +328,17 @@ bool CompileChange::IsFinished() const {
   return IsFinishedStatus(a_status) && IsFinishedStatus(b_status);
 }
 
+bool CompileChange::HasOtherFile() const {
+  return !a_file.empty() && !b_file.empty() && FileName(a_file) != FileName(b_file);
+}
+
 bool CompileChange::IsEqual() const {
   return has_same_graph && a_status == b_status && new_recompiles.empty() &&
          vanished_recompiles.empty() && new_graph_breaks.empty() && vanished_graph_breaks.empty() &&
          changed_graph_breaks.empty() && (a_guard_count == 0) == (b_guard_count == 0) &&
          (a_kernel_count == 0) == (b_kernel_count == 0) && new_guards.empty() &&
-         vanished_guards.empty() && new_kernels.empty() && vanished_kernels.empty() &&
-         caches.empty() && codes.empty();
+         vanished_guards.empty() && changed_guards.empty() && new_kernels.empty() &&
+         vanished_kernels.empty() && caches.empty() && codes.empty();
 }
 
 bool DiffAnswer::IsEqual() const {

@@ -36,11 +36,14 @@ struct CodeChange {
 // function.
 struct CompileChange {
   std::string a_label, b_label, function;
+  std::string a_file, b_file;  // of the function; empty: unknown
+  bool HasOtherFile() const;   // by name: the same file may be in another directory
   std::string a_status, b_status;
   bool has_same_graph = true;
   std::string
-      graph_difference;     // first differing node; empty: the operations are equal, the texts not
-  bool IsFinished() const;  // on both sides
+      graph_difference;  // first differing node; empty: the operations are equal, the texts not
+  bool has_other_comments_only = false;  // in the graphs
+  bool IsFinished() const;               // on both sides
   std::vector<PhaseChange> phases;
   std::vector<std::string> new_recompiles, vanished_recompiles;
   std::vector<std::string> new_graph_breaks, vanished_graph_breaks;
@@ -48,6 +51,7 @@ struct CompileChange {
   // What one side has none of (its compile ended before it was logged) is counted, not listed.
   std::int64_t a_guard_count = 0, b_guard_count = 0, a_kernel_count = 0, b_kernel_count = 0;
   std::vector<std::string> new_guards, vanished_guards;
+  std::vector<std::string> changed_guards;  // of the same value in the same line of code
   std::vector<std::string> new_kernels, vanished_kernels;
   std::vector<CacheChange> caches;  // lookups whose state or key differs
   std::vector<CodeChange> codes;    // graphs whose code differs

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <vector>
 
 #include "analysis/diff/sequence_diff.h"
+#include "artifacts/common/text/normalize.h"
+#include "artifacts/common/text/python_traceback.h"
 
 namespace tlparse {
 namespace {
@@ -42,6 +45,46 @@ std::string Title(const Node& node) {
   return node.operation.empty() ? node.name : fmt::format("{} = {}", node.name, node.operation);
 }
 
+// Python's: from a # outside of a string to the end of the line. Lines that are empty then go too.
+std::string WithoutComments(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    std::string_view line = NextLine(text);
+    char quote = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const char c = line[i];
+      if (quote != 0 && c == '\\') {
+        ++i;
+      } else if (quote != 0) {
+        if (c == quote) quote = 0;
+      } else if (c == '#') {
+        line = line.substr(0, i);
+      } else if (c == '"' || c == '\'') {
+        quote = c;
+      }
+    }
+    line = TrimEnd(line);
+    if (!line.empty()) result.append(line).append("\n");
+  }
+  return result;
+}
+
+// Nothing: the text is not in the database.
+Result<std::optional<std::string>> LoadText(Database& database, std::int64_t content_id) {
+  ASSIGN_OR_RETURN(Statement* const kept,
+                   database.PrepareKept("SELECT p.content FROM content_row c JOIN record_row r ON "
+                                        "r.id = c.record_id JOIN payload_row p ON "
+                                        "p.id = r.payload_id WHERE c.id = ?"));
+  Statement& rows = *kept;
+  rows.Bind(1, content_id);
+  ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+  if (!has_row) return std::optional<std::string>();
+  std::string buffer;
+  std::string text(NormalizeGraph(rows.Text(0), buffer));
+  ASSIGN_OR_RETURN([[maybe_unused]] const bool has_more, rows.Step());
+  return std::optional(std::move(text));
+}
+
 }  // namespace
 
 Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id,
@@ -63,6 +106,13 @@ Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_conte
     ++(step.kind == EditStep::Kind::kDelete ? result.only_in_a : result.only_in_b);
   }
   return result;
+}
+
+Result<bool> DifferInComments(Database& a_database, std::int64_t a_content_id, Database& b_database,
+                              std::int64_t b_content_id) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> a, LoadText(a_database, a_content_id));
+  ASSIGN_OR_RETURN(const std::optional<std::string> b, LoadText(b_database, b_content_id));
+  return a && b && *a != *b && WithoutComments(*a) == WithoutComments(*b);
 }
 
 }  // namespace tlparse

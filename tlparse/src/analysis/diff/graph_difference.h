@@ -22,4 +22,9 @@ struct GraphDifference {
 Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id,
                                       Database& b_database, std::int64_t b_content_id);
 
+// Whether the texts of two such contents differ, but not without their comments. False if a text is
+// not in its database.
+Result<bool> DifferInComments(Database& a_database, std::int64_t a_content_id, Database& b_database,
+                              std::int64_t b_content_id);
+
 }  // namespace tlparse

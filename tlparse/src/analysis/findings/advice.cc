@@ -195,11 +195,13 @@ std::string_view CodeAfterOrigin(std::string_view text) {
 }
 
 // "<guard>  # <code>  # <file>:<line> in <function> (<note>) and <code>  # <file>:<line> …", and the
-// user's stack, whose frames are followed by their code.
-std::string CodeInLine(std::string_view reason, std::int64_t line) {
+// user's stack, whose frames are followed by their code. The origin is in `line` of a file of the
+// same name as `file` (empty: of any).
+std::string CodeInLine(std::string_view reason, std::string_view file, std::int64_t line) {
+  const std::string_view name = file.substr(file.rfind('/') + 1);
   constexpr std::string_view kComment = "  # ";
   const std::size_t stack = reason.find("\nUser stack trace");
-  const std::string wanted = fmt::format(":{}", line);
+  const std::string wanted = fmt::format("{}:{}", name, line);
   std::string_view code, rest = reason.substr(0, stack);
   for (std::size_t at = rest.find(kComment); at != std::string_view::npos;
        at = rest.find(kComment)) {
@@ -217,10 +219,26 @@ std::string CodeInLine(std::string_view reason, std::int64_t line) {
   ForEachLine(reason.substr(stack), [&](std::string_view text) {
     if (is_next && !text.starts_with("File ")) found = text;
     is_next = text.starts_with("File ") &&
-              text.find(fmt::format(", line {},", line)) != std::string_view::npos;
+              text.find(fmt::format("{}\", line {},", name, line)) != std::string_view::npos;
     return true;
   });
   return found;
+}
+
+// "(user code shown is first use of this value--the guard itself is not due user code but due to 0/1
+// specialization in the framework; to avoid specialization try f(tensor, dim))".
+std::string UnbackedHint(std::string_view reason, std::string_view guard) {
+  constexpr std::string_view kTry = "to avoid specialization try ";
+  const std::size_t at = reason.find(kTry);
+  if (at == std::string_view::npos) return {};
+  reason.remove_prefix(at + kTry.size());
+  std::size_t end = 0;
+  for (int depth = 0; end < reason.size(); ++end) {
+    depth += reason[end] == '(' ? 1 : reason[end] == ')' ? -1 : 0;
+    if (depth < 0) break;
+  }
+  return fmt::format("{} to avoid specialization (PyTorch's hint for {})",
+                     Trimmed(reason.substr(0, end)), guard);
 }
 
 }  // namespace
@@ -247,8 +265,11 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
     // "type int" is the guard's own type again.
     if (hint.find(' ') != hint.rfind(' ')) result.hint = Trimmed(hint);
   }
-  result.code = CodeInLine(reason, line);
-  result.text = ReadableGuard(result.guard, result.code, file, line);
+  result.unbacked_hint = UnbackedHint(text, result.guard);
+  result.code = CodeInLine(reason, file, line);
+  const GuardText shown = ReadableGuard(result.guard, result.code, file, line);
+  result.text = shown.Whole();
+  result.at = shown.at;
   const std::string_view check = result.guard;
   if (check.starts_with("tensor '")) {
     ParseTensorMismatch(check, result);
@@ -256,20 +277,18 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
     std::string_view subject = check.substr(0, equals);
     if (subject.starts_with("L['") && subject.ends_with("']"))
       subject = subject.substr(3, subject.size() - 5);
-    result.subject = subject;
+    result.subject = ReadableName(subject);
     result.value = check.substr(equals + 4);
   } else if (check.starts_with("___check_type_id(")) {
-    std::string_view subject = check.substr(
-        17, check.rfind(',') == std::string_view::npos ? check.npos : check.find(", ") - 17);
+    std::string_view subject = GuardSubject(check);
     if (subject.starts_with("L['") && subject.ends_with("']"))
       subject = subject.substr(3, subject.size() - 5);
-    result.subject = "type of " + std::string(subject);
+    result.subject = "type of " + ReadableName(subject);
     const std::string_view type = Between(check, "type=<class '", "'>");
     result.value = type;
   }
-  // What only generated code has a name for is named by its line.
-  if (result.subject.empty() || (HasGeneratedNames(result.subject) && !result.code.empty())) {
-    result.subject = result.text;
+  if (result.subject.empty()) {
+    result.subject = shown.guard;
     result.value.clear();
   }
   return result;
@@ -277,6 +296,7 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
 
 std::string AdviceForRecompiles(const RecompileReason& reason) {
   if (!reason.hint.empty()) return reason.hint;
+  if (!reason.unbacked_hint.empty()) return reason.unbacked_hint;
   constexpr std::string_view kSize = "size ";
   if (reason.subject.starts_with(kSize)) {
     const std::size_t of = reason.subject.find(" of ");

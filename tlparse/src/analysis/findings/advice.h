@@ -38,13 +38,15 @@ bool IsSilentRecompileLimit(std::string_view type);
 
 // The parts of a recompile reason: "0/1: n == 1   # return x + n  # s.py:63 in f (HINT: …)".
 struct RecompileReason {
-  std::string guard;    // "n == 1"
-  std::string text;     // the guard as it is shown (ReadableGuard)
-  std::string code;     // "return x + n"
-  std::string hint;     // without "HINT:"
-  std::string subject;  // what was compared: "n", "size of x at index 0", "dtype of x"
-  std::string value;    // the value it had when compiled: "1", "Float"
-  std::string actual;   // the value that failed the guard, if in the message
+  std::string guard;          // "n == 1"
+  std::string text;           // the guard as it is shown, with its line (ReadableGuard)
+  std::string at;             // that line alone; empty: the guard says enough
+  std::string code;           // "return x + n"
+  std::string hint;           // without "HINT:"
+  std::string unbacked_hint;  // what the reason says against a specialization of the framework
+  std::string subject;        // what was compared: "n", "size of x at index 0", "dtype of x"
+  std::string value;          // the value it had when compiled: "1", "Float"
+  std::string actual;         // the value that failed the guard, if in the message
 };
 // `file`, `line`: where the guard came from; empty, 0: unknown. A reason may name several origins; the code is
 // that of the origin in this line, empty if the reason has none for it.

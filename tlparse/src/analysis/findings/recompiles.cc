@@ -8,6 +8,7 @@
 
 #include "analysis/findings/advice.h"
 #include "analysis/findings/context.h"
+#include "analysis/guard_text.h"
 #include "analysis/ranks/cause.h"
 #include "analysis/recompile_reasons.h"
 #include "artifacts/common/text/python_traceback.h"
@@ -134,6 +135,7 @@ Result<std::set<std::int64_t>> LoadLimits(FindingContext& context, Functions& fu
 // What the guards compared, with its values, and how many recompiles it had a part in.
 struct Subject {
   std::string name;
+  std::string at;  // its line, where the name is one of generated code
   std::vector<std::string> values;
   std::size_t count = 0;
   std::size_t last = SIZE_MAX;  // the recompile that was counted last
@@ -150,9 +152,11 @@ std::string Varied(const std::vector<Recompile>& recompiles) {
   for (std::size_t i = 0; i < recompiles.size(); ++i) {
     for (const FailedEntry& entry : recompiles[i].entries) {
       const std::string& name = entry.reason.subject;
-      auto found = std::find_if(subjects.begin(), subjects.end(),
-                                [&](const Subject& one) { return one.name == name; });
-      if (found == subjects.end()) found = subjects.insert(subjects.end(), {name, {}, 0, SIZE_MAX});
+      auto found = std::find_if(subjects.begin(), subjects.end(), [&](const Subject& one) {
+        return one.name == name && one.at == entry.reason.at;
+      });
+      if (found == subjects.end())
+        found = subjects.insert(subjects.end(), {name, entry.reason.at, {}, 0, SIZE_MAX});
       if (found->last != i) ++found->count, found->last = i;
       found->Add(entry.reason.value);
       found->Add(entry.reason.actual);
@@ -168,6 +172,8 @@ std::string Varied(const std::vector<Recompile>& recompiles) {
     for (std::size_t j = 0; j < values.size() && j < kMostValues; ++j)
       text += (j == 0 ? ": " : ", ") + Shorten(values[j], 60);
     if (values.size() > kMostValues) text += ", …";
+    if (!subjects[i].at.empty() && HasGeneratedNames(subjects[i].name))
+      text += " at: " + subjects[i].at;
   }
   if (subjects.size() > kMostSubjects)
     text += fmt::format("; and {} more", subjects.size() - kMostSubjects);
@@ -185,7 +191,11 @@ std::string AdviceFor(const std::vector<Recompile>& recompiles) {
   std::map<std::string, Advice> known;
   std::vector<std::string> order;
   std::size_t made = 0;
+  std::string hint;  // against a specialization: no later compile lifts it
   for (const Recompile& one : recompiles) {
+    for (const FailedEntry& entry : one.entries) {
+      if (hint.empty()) hint = entry.reason.unbacked_hint;
+    }
     if (one.entries.empty()) continue;
     const RecompileReason& reason = one.entries.front().reason;
     const auto [found, is_new] = known.try_emplace(reason.subject);
@@ -201,9 +211,12 @@ std::string AdviceFor(const std::vector<Recompile>& recompiles) {
     const Advice& advice = known[subject];
     if (!advice.text.empty() && (best == nullptr || advice.all > best->all)) best = &advice;
   }
-  if (best == nullptr) return {};
-  if (best->all == recompiles.size() || made == 0 || best->made == 0) return best->text;
-  return fmt::format("{} ({} of the {} recompiles)", best->text, best->made, made);
+  if (best == nullptr) return hint;
+  std::string text = best->text;
+  if (best->all != recompiles.size() && made != 0 && best->made != 0)
+    text += fmt::format(" ({} of the {} recompiles)", best->made, made);
+  if (!hint.empty() && hint != best->text) text += "; " + hint;
+  return text;
 }
 
 // "0/2 after 0/1: n == 2; after 0/0: dtype of x …; 0/3 …": the guards that failed. Where older
@@ -220,7 +233,7 @@ std::string FailedGuards(const std::vector<Recompile>& recompiles) {
       auto found = std::find_if(guards.begin(), guards.end(),
                                 [&](const auto& known) { return known.first == guard; });
       if (found == guards.end()) {
-        if (!subjects.insert(entry.reason.subject).second) continue;
+        if (!subjects.insert(entry.reason.subject + "\n" + entry.reason.at).second) continue;
         found = guards.insert(guards.end(), {guard, {}});
       }
       if (!entry.label.empty()) found->second += (found->second.empty() ? "" : ",") + entry.label;
