@@ -146,7 +146,7 @@ class Lists(AnswerTest):
         text = run("findings", self.job("crash_in_compile"))
         self.assertIn("error: Rank 1 failed to compile 1/0 grad_sync", text)
         markdown = run("findings", self.job("diverge_order"), "--markdown")
-        self.assertRegex(markdown, r"(?m)^- \*\*error\*\*: Rank 2 schedules other collectives")
+        self.assertRegex(markdown, r"(?m)^- \*\*error\*\*: Rank 2 schedules its collectives in another order than the others: order in 0/0")
         self.assertIn("all\\_reduce\\_", markdown)
         for line in run("findings", self.job("failures")).splitlines():
             self.assertLessEqual(len(line), 80 if " " in line.strip() else 10000, line)
@@ -154,7 +154,7 @@ class Lists(AnswerTest):
     def test_ranks_has_the_same_findings(self):
         database = self.job("diverge_order")
         self.assertEqual(ask("ranks", database)["findings"], ask("findings", database)["findings"])
-        self.assertIn("error: Rank 2 schedules other collectives", run("ranks", database))
+        self.assertIn("error: Rank 2 schedules its collectives in another order", run("ranks", database))
 
     def test_world_size(self):
         answer = self.findings("fcol_4" if os.path.isdir(os.path.join(LOGS, "fcol_4")) else "train_order", "--world-size", "6")

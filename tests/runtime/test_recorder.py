@@ -158,6 +158,33 @@ class Damage(RecorderTest):
         self.assertLess(3, self.rows(database, "SELECT count(*) FROM recorder_entry WHERE thread_id IS NOT NULL")[0][0])
         self.assertEqual([["cut_profile"]], self.rows(database, "SELECT code FROM import_log WHERE severity = 'error'"))
 
+    def test_json_without_its_entries(self):
+        with open(os.path.join(RUNS, "fr_healthy", "fr_trace_rank_0.json"), encoding="utf-8") as file:
+            dump = json.load(file)
+
+        def severities(name, members):
+            database = self.ingest(self.dump(json.dumps(members).encode(), name + "_rank_0.json"), name=name + ".db")
+            return self.rows(database, "SELECT code, severity FROM import_log WHERE profile_id IS NOT NULL")
+        lost = {"entri~s" if key == "entries" else key: value for key, value in dump.items()}
+        self.assertEqual([["bad_runtime_file", "error"]], severities("lost", lost))
+        for left_out in ("pg_config", "pg_status", "version"):
+            self.assertEqual([["bad_runtime_file", "error"]], severities(left_out, {key: value for key, value in lost.items() if key != left_out}))
+        few = {key: value for key, value in lost.items() if key in ("version", "comm_lib_version")}
+        self.assertEqual([["bad_runtime_file", "error"]], severities("few", few))
+        # A dump of a process that issued nothing has no list.
+        idle = {group: {**status, "last_enqueued_collective": "-1"} for group, status in dump["pg_status"].items()}
+        del lost["entri~s"]
+        self.assertEqual([], severities("idle", {**lost, "pg_status": idle}))
+
+    def test_every_file_that_is_left_out_has_a_row(self):
+        folder = self.part("fr_healthy", "fr_trace_rank_0")
+        for name, data in (("other.json", b'{"a": 1}'), ("list.json", b"[]"), ("empty.json", b""), ("other_rank_1", pickle.dumps({"a": 1}, 2)), ("words", b"\x80")):
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(data)
+        names = {os.path.basename(message.split(": ")[0]) for message, in self.rows(self.ingest(folder), "SELECT message FROM import_log WHERE code IN ("
+                                                                                    "'skipped_file', 'log_without_records')")}
+        self.assertEqual({"other.json", "list.json", "empty.json", "other_rank_1", "words"}, names)
+
     def test_a_pickle_that_runs_code_is_refused(self):
         witness = os.path.join(self.scratch, "was here")
 

@@ -44,6 +44,50 @@ class Findings(RecorderTest):
                           "all_gather_into_tensor [8, 16] float32 (4) group 1; 2 mismatches in all"], [one["title"] for one in reported["evidence"]])
         self.assertNotIn("majority", reported["detail"])
 
+    def test_what_a_cut_dump_does_not_hold_is_unknown(self):
+        folder = self.part("fr_wrong_op", "fr_hang_trace_rank_?")
+        path = os.path.join(folder, "fr_hang_trace_rank_2")
+        with open(path, "r+b") as file:
+            file.truncate(os.path.getsize(path) * 6 // 10)
+        database = self.ingest(folder)
+        issued = self.issued(database)
+        self.assertEqual([("2", path)], [(dump["rank"], dump["path"]) for dump in issued["cut_dumps"]])
+        groups = {group["name"]: group for group in issued["groups"]}
+        self.assertEqual(("0,1,3", "2"), (groups["1"]["ranks"]["ranks"], groups["1"]["unknown"]["ranks"]))
+        self.assertEqual(["2"] * 3, [one["unknown"]["ranks"] for one in groups["1"]["collectives"]])
+        self.assertEqual([("2,3", "")] + [("3", "2")] * 4, [(one["done"]["ranks"], one["unknown"]["ranks"]) for one in groups["3"]["collectives"]])
+        self.assertEqual({""}, {one["not_reached"]["ranks"] for group in issued["groups"] for one in group["collectives"]})
+        self.assertEqual([], issued["findings"])
+        text = self.text("collectives", database)
+        self.assertNotIn("NOT REACHED", text)
+        self.assertIn("group dp (1): ranks 0,1,3; unknown 2", text)
+        self.assertRegex(" ".join(text.split()), r"rank 2: its dump is not whole: \S+fr_hang_trace_rank_2: the pickle ends before its end mark \(byte \d+\)")
+        # The whole copy in the other form has all of it.
+        shutil.copy(os.path.join(RUNS, "fr_wrong_op", "fr_hang_trace_rank_2.json"), folder)
+        issued = self.issued(self.ingest(folder, name="copy.db"))
+        self.assertEqual(([], [""] * 4), (issued["cut_dumps"], [group["unknown"]["ranks"] for group in issued["groups"]]))
+
+    def test_a_rank_without_a_dump_is_unknown(self):
+        database = self.ingest(self.part("fr_wrong_op", "fr_hang_trace_rank_[013]"))
+        issued = self.issued(database)
+        self.assertEqual({"0": ("0,1,3", "2"), "1": ("0,1,3", "2"), "2": ("0,1", ""), "3": ("3", "2")}, {
+            group["name"]: (group["ranks"]["ranks"], group["unknown"]["ranks"]) for group in issued["groups"]})
+        text = self.text("collectives", database)
+        self.assertIn("issued, by the dumps and logs of 3 ranks", text)
+        self.assertIn("rank 2: no dump is among the input", text)
+
+    def test_completed_and_not_reached_are_never_said_of_one_collective(self):
+        for completed in (True, False):
+            def older(rank, dump):
+                if completed:
+                    self.nccl(dump, True)
+                if rank == 3:
+                    dump["entries"] = [e for e in dump["entries"] if e["process_group"][0] != "1" or e["collective_seq_id"] < 3]
+            group, = [group for group in self.planted(older)["groups"] if group["name"] == "1"]
+            line, = [one for one in group["collectives"] if one["sequence_number"] == 3]
+            self.assertEqual(("0-2", "", "", "3") if completed else ("", "0-2", "3", ""), tuple(
+                line[state]["ranks"] for state in ("done", "ended", "not_reached", "unknown")))
+
     def test_nobody_has_waited_for_what_has_not_ended(self):
         database = self.ingest(self.part("fr_wrong_op", "fr_hang_trace_rank_?"))
         group, = [group for group in self.issued(database)["groups"] if group["name"] == "1"]

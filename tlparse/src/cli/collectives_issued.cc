@@ -32,8 +32,10 @@ std::string RanksOf(const IssuedJob& job, const Indices& indices) {
 }
 
 void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
-  PrintWrapped(fmt::format("{}: ranks {}", group.Title(), RanksOf(job, group.ranks)), 2, 4);
-  const std::vector<IssuedLine> lines = IssuedLines(group);
+  PrintWrapped(fmt::format("{}: ranks {}{}", group.Title(), RanksOf(job, group.ranks),
+                           group.unknown.empty() ? "" : "; unknown " + RanksOf(job, group.unknown)),
+               2, 4);
+  const std::vector<IssuedLine> lines = IssuedLines(job, group);
   constexpr std::size_t kLast = 3;
   Table table({{"#", Table::Align::kRight},
                {"collective"},
@@ -42,12 +44,13 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
                {"waited", Table::Align::kRight},
                {"last"}});
   std::size_t left_out = 0;
-  bool has_ended = false;
+  bool has_ended = false, has_unknown = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const IssuedLine& line = lines[i];
     if (!all && !line.IsOdd() && line.waiting.empty() && line.timed_out.empty() &&
         i + kLast < lines.size()) {
       ++left_out;
+      has_unknown |= !line.unknown.empty();
       continue;
     }
     std::string state;
@@ -57,7 +60,7 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
     };
     has_ended |= !line.ended.empty();
     if (line.waiting.empty() && line.missing.empty() && line.timed_out.empty() &&
-        line.ended.empty()) {
+        line.ended.empty() && line.unknown.empty()) {
       state = "done";
     } else {
       add("done", line.done);
@@ -65,6 +68,7 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
       add("ended", line.ended);
       add("in it", line.waiting);
       add("NOT REACHED", line.missing);
+      add("unknown", line.unknown);
     }
     const bool has_span = group.ranks.size() > 1 && line.HasWait();
     const bool has_several = group.ranks.size() > 1;
@@ -82,11 +86,38 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
   table.Print();
   if (has_ended) {
     PrintWrapped(
-        "ended: the dump does not show whether a call in or after one that timed out completed", 4,
-        6);
+        "ended: the dump does not show whether a call in or after one that timed out, or that some "
+        "rank did not reach, completed",
+        4, 6);
   }
-  if (left_out > 0)
-    PrintWrapped(fmt::format("and {} more, alike on all ranks (--all)", left_out), 4, 6);
+  if (left_out > 0) {
+    PrintWrapped(fmt::format("and {} more, alike on all ranks{} (--all)", left_out,
+                             has_unknown ? " whose dumps hold them" : ""),
+                 4, 6);
+  }
+}
+
+void PrintCutDumps(const IssuedJob& job) {
+  for (const CutDump& dump : job.cut_dumps) {
+    PrintWrapped(
+        fmt::format("{}: its dump is not whole: {}: {}{}; what it does not hold is unknown",
+                    dump.rank.empty() ? "no rank" : "rank " + dump.rank, dump.path, dump.problem,
+                    dump.byte_offset ? fmt::format(" (byte {})", *dump.byte_offset) : ""),
+        2, 4);
+  }
+  Indices absent;
+  for (const IssuedGroup& group : job.groups) {
+    for (const std::size_t index : group.unknown) {
+      if (!job.ranks[index].has_dump) absent.push_back(index);
+    }
+  }
+  std::sort(absent.begin(), absent.end());
+  absent.erase(std::unique(absent.begin(), absent.end()), absent.end());
+  if (absent.empty()) return;
+  PrintWrapped(fmt::format("{} {}: no dump is among the input; what {} issued is unknown",
+                           absent.size() == 1 ? "rank" : "ranks", RanksOf(job, absent),
+                           absent.size() == 1 ? "it" : "they"),
+               2, 4);
 }
 
 }  // namespace
@@ -94,7 +125,8 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
 void PrintIssued(const CollectiveAnswer& answer, bool all) {
   const IssuedJob& job = answer.issued;
   if (job.empty()) return;
-  PrintHeading(fmt::format("issued, by the dumps and logs of {}", Count(job.ranks.size(), "rank")));
+  PrintHeading(fmt::format("issued, by the dumps and logs of {}", Count(job.known_ranks, "rank")));
+  PrintCutDumps(job);
   for (const CollectiveFinding& finding : answer.problems) {
     PrintWrapped(fmt::format("{}: {}", finding.severity, finding.title), 0, 2);
     PrintWrapped(finding.detail, 2, 4);
@@ -196,8 +228,10 @@ void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
         .OptionalString(NonEmpty(group.description))
         .Key("ranks");
     WriteIndices(json, job, group.ranks);
+    json.Key("unknown");
+    WriteIndices(json, job, group.unknown);
     json.Key("collectives").BeginArray();
-    for (const IssuedLine& line : IssuedLines(group)) {
+    for (const IssuedLine& line : IssuedLines(job, group)) {
       WriteLine(json, job, line);
     }
     json.EndArray().EndObject();
@@ -223,6 +257,19 @@ void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
         .Int(static_cast<std::int64_t>(one.reached))
         .Key("next")
         .OptionalString(NonEmpty(one.next))
+        .EndObject();
+  }
+  json.EndArray().Key("cut_dumps").BeginArray();
+  for (const CutDump& dump : job.cut_dumps) {
+    json.BeginObject()
+        .Key("rank")
+        .OptionalString(NonEmpty(dump.rank))
+        .Key("path")
+        .String(dump.path)
+        .Key("byte_offset")
+        .OptionalInt(dump.byte_offset)
+        .Key("problem")
+        .String(dump.problem)
         .EndObject();
   }
   json.EndArray().EndObject();

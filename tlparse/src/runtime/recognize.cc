@@ -69,7 +69,12 @@ InputKind RecognizeObject(std::string_view text) {
        {"traceEvents", "schemaVersion", "baseTimeNanoseconds", "deviceProperties"}) {
     if (head.Has(key)) return InputKind::kProfile;
   }
-  if (head.Has("version") && head.Has("entries")) return InputKind::kRecorderDump;
+  // Members of a recorder dump, any of which may be damaged.
+  int known = 0;
+  for (const std::string_view key :
+       {"version", "entries", "comm_lib_version", "nccl_version", "nccl_comm_state"})
+    known += head.Has(key) ? 1 : 0;
+  if (known >= 2) return InputKind::kRecorderDump;
   // A large JSON dump names its groups behind its entries.
   if (head.Has("entries") && Contains(text, "\"profiling_name\"")) return InputKind::kRecorderDump;
   const bool has_handles =

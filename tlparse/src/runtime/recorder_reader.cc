@@ -291,6 +291,19 @@ Result<void> RecorderReader::AddEntries(const PlainValue& entries, RuntimeContex
   return {};
 }
 
+// JSON dumps leave the list out where it is empty: pg_status then counts no collectives.
+void LogNoEntries(const PlainValue& root, RuntimeContext& context) {
+  const PlainValue status = root["pg_status"];
+  bool is_empty = status.type() == PlainValue::Type::kDict;
+  for (std::size_t i = 0; i < status.size(); ++i)
+    is_empty &= Number(status.Member(i).second["last_enqueued_collective"]).value_or(1) <= 0;
+  if (is_empty) return;
+  context.Log(ImportCode::kBadRuntimeFile,
+              status.type() == PlainValue::Type::kDict
+                  ? "the dump has no list of entries, although its pg_status counts collectives"
+                  : "the dump has neither a list of entries nor pg_status");
+}
+
 Result<bool> RecorderReader::Read(RuntimeContext& context) {
   if (!has_stacks_) {
     RETURN_IF_ERROR(stacks_->Load(context.database()));
@@ -319,13 +332,13 @@ Result<bool> RecorderReader::Read(RuntimeContext& context) {
                 std::string_view(bytes).substr(static_cast<std::size_t>(problem.byte_offset), 64));
   }
   const PlainValue entries = root["entries"];
-  // JSON dumps leave the list out where it is empty.
   if (root.type() != PlainValue::Type::kDict ||
       (root.Has("entries") && entries.type() != PlainValue::Type::kList)) {
     if (!document.problem)
       context.Log(ImportCode::kBadRuntimeFile, "the dump has no list of entries");
     return true;
   }
+  if (!root.Has("entries") && !document.problem) LogNoEntries(root, context);
   if (!facts.format_version.empty() && !facts.format_version.starts_with("2.")) {
     context.Log(
         ImportCode::kAssumedFormat,

@@ -150,6 +150,13 @@ function Profiles({ model }: { model: Model }) {
   );
 }
 
+// Profiles, recorder dumps and other files that are no logs.
+function otherFiles(model: Model): string {
+  const { path, kind } = model.index.profile;
+  const others = new Set(path.filter((_, i) => kind[i] !== 'libtrace')).size;
+  return others === 0 ? '' : ` and ${plural(others, 'other file')}`;
+}
+
 export function OverviewPage({ model }: { model: Model }) {
   const time = span(model.compiles);
   const run = model.index.run.is_current.indexOf(1);
@@ -184,8 +191,7 @@ export function OverviewPage({ model }: { model: Model }) {
             <Processes model={model} />
           </Section>
           <p class="quiet small">
-            {isLive ? 'Followed' : 'Read'} by tlparse {model.index.run.tool_version[run]} {isLive ? 'since' : 'at'} {model.index.run.created_at[run]} from {plural(model.index.log_file.rows, 'file')},{' '}
-            {bytes(model.counts.get('bytes'))}.{' '}
+            {isLive ? 'Followed' : 'Read'} by tlparse {model.index.run.tool_version[run]} {isLive ? 'since' : 'at'} {model.index.run.created_at[run]} from {plural(model.index.log_file.rows, 'log')} ({bytes(model.counts.get('bytes'))}){otherFiles(model)}.{' '}
             {isServed ? (
               'Every table here is a query on the database: see SQL.'
             ) : (

@@ -19,7 +19,7 @@ function stateName(state: State, isRecorded: boolean): string {
   if (state === 'waiting') return isRecorded ? 'issued, not completed' : 'issued';
   if (state === 'timed_out') return 'timed out';
   if (state === 'ended') return 'ended in or after a timeout, whether it completed is not known';
-  return state === 'done' ? 'completed' : 'unknown: its file begins later';
+  return state === 'done' ? 'completed' : 'unknown';
 }
 
 interface Group {
@@ -155,7 +155,7 @@ function CellDetail({ model, t, cell, groups, graphs }: { model: Model; t: Table
         {rankName(t, rank)}, {t.group.title[group.index]}, number {t.line.sequence[line]} <span class={`tag cell-${state}`}>{stateName(state, group.isRecorded)}</span>
       </h2>
       <p>
-        {t.cell.title[cell] === null ? <span class="quiet">This rank {state === 'unknown' ? 'may have issued it: its file begins with a later number.' : group.isRecorded ? 'did not issue it before its dump was written.' : 'has no such entry in its file, which may cover another time.'}</span> : <code>{shorten(t.cell.title[cell]!, 600)}</code>}
+        {t.cell.title[cell] === null ? <span class="quiet">This rank {state === 'unknown' ? 'may have issued it: its file begins with a later number, is not whole or older than the others, or is not among the input.' : group.isRecorded ? 'did not issue it before its dump was written.' : 'has no such entry in its file, which may cover another time.'}</span> : <code>{shorten(t.cell.title[cell]!, 600)}</code>}
         {(t.cell.others[cell] ?? 0) > 0 && <span class="quiet"> and {plural(t.cell.others[cell]!, 'entry', 'entries')} more under this number</span>}
       </p>
       {t.cell.title[cell] !== null && (
@@ -223,7 +223,7 @@ function Groups({ model, t, graphs, route }: { model: Model; t: Table; graphs: C
           <span class="tag cell-missing">✗ not reached</span>
           {t.cell.state.includes(states.indexOf('timed_out')) && <span class="tag cell-timed_out">T timed out</span>}
           {t.cell.state.includes(states.indexOf('ended')) && <span class="tag cell-ended">~ ended in or after a timeout</span>}
-          <span class="tag cell-unknown">? its file begins later</span>
+          <span class="tag cell-unknown">? unknown</span>
           <span class="tag cell-missing">≠ not what most ranks issued</span>
           <span class="tag cell-missing">! a finding names it</span>
         </span>

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
+#include "analysis/collectives/issued_members.h"
 #include "runtime/collective_op.h"
 
 namespace tlparse {
@@ -83,15 +83,15 @@ std::size_t RankOf(const Statement& row, Loaded& loaded, IssuedJob& job) {
 }
 
 // Where there are dumps, they alone count: a profile of another rank sees other moments, and spells
-// sizes and types in its own way.
-void DropUnrecorded(Loaded& loaded) {
+// sizes and types in its own way. Whether there are dumps.
+bool DropUnrecorded(Loaded& loaded) {
   bool has_dump = false;
   for (const auto& [name, by_rank] : loaded.groups) {
     for (const auto& [rank, issued] : by_rank)
       has_dump |= std::any_of(issued.begin(), issued.end(),
                               [](const auto& one) { return one.is_recorded; });
   }
-  if (!has_dump) return;
+  if (!has_dump) return false;
   for (auto group = loaded.groups.begin(); group != loaded.groups.end();) {
     for (auto rank = group->second.begin(); rank != group->second.end();) {
       std::vector<IssuedCollective>& issued = rank->second;
@@ -102,6 +102,7 @@ void DropUnrecorded(Loaded& loaded) {
     }
     group = group->second.empty() ? loaded.groups.erase(group) : std::next(group);
   }
+  return true;
 }
 
 // Numbers start again when a group is reset: only those after the last reset are comparable.
@@ -115,56 +116,15 @@ void KeepLastEpoch(std::vector<IssuedCollective>& issued) {
                    [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
 }
 
-// "[0, 1, 5]" → 0, 1, 5.
-std::vector<std::int64_t> RanksOf(std::string_view text) {
-  std::vector<std::int64_t> ranks;
-  std::int64_t number = -1;
-  for (const char c : text) {
-    if (c >= '0' && c <= '9') {
-      number =
-          std::min<std::int64_t>(1'000'000'000, std::max<std::int64_t>(number, 0) * 10 + (c - '0'));
-    } else if (number >= 0) {
-      ranks.push_back(number);
-      number = -1;
-    }
-  }
-  if (number >= 0) ranks.push_back(number);
-  return ranks;
-}
-
-// Members as pg_config says; an entry without a name (Gloo of 2.14) says nothing.
-Result<void> LoadMembers(Database& database, IssuedJob& job) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare(
-          "SELECT DISTINCT j.key, j.value ->> '$.ranks' FROM profile p, json_each(p.metadata, "
-          "'$.pg_config') j "
-          "WHERE p.run_id = ? AND p.kind = 'flight_recorder' AND json_type(j.value) = 'object'"));
-  rows.Bind(1, job.run_id);
-  std::map<std::string, std::set<std::string>> members;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-    if (!has_row) break;
-    if (!rows.Text(0).empty() && !rows.Text(1).empty())
-      members[std::string(rows.Text(0))].insert(std::string(rows.Text(1)));
-  }
-  for (IssuedGroup& group : job.groups) {
-    const auto found = members.find(group.name);
-    // Dumps that contradict each other tell nothing.
-    if (found != members.end() && found->second.size() == 1)
-      group.members = RanksOf(*found->second.begin());
-  }
-  return {};
-}
-
 Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT max(e.first), max(p.end_us) FROM profile p LEFT JOIN (SELECT "
-                       "profile_id, min(recorder_id) AS first "
-                       "FROM recorder_entry_row GROUP BY profile_id) e ON e.profile_id = p.id "
-                       "WHERE p.run_id = ?1 AND p.kind = 'flight_recorder' AND (p.rank = ?2 OR (?2 "
-                       "IS NULL AND p.path = ?3))"));
+      database.Prepare(
+          "SELECT max(e.first), max(p.end_us), count(p.id) FROM profile p LEFT JOIN (SELECT "
+          "profile_id, min(recorder_id) AS first "
+          "FROM recorder_entry_row GROUP BY profile_id) e ON e.profile_id = p.id "
+          "WHERE p.run_id = ?1 AND p.kind = 'flight_recorder' AND (p.rank = ?2 OR (?2 "
+          "IS NULL AND p.path = ?3))"));
   for (IssuingRank& rank : job.ranks) {
     rows.Bind(1, job.run_id);
     rows.Bind(2, rank.rank);
@@ -173,6 +133,7 @@ Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
     if (has_row) {
       rank.is_whole = rows.IsNull(0) || rows.Int(0) == 0;
       rank.last_known_ns = rows.Int(1) * 1000;
+      rank.has_dump = rows.Int(2) > 0;
     }
     rows.Reset();
   }
@@ -236,7 +197,7 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
     loaded.groups[group][rank].push_back(CollectiveOf(rows));
     if (!rows.IsNull(23)) loaded.descriptions[group] = rows.Text(23);
   }
-  DropUnrecorded(loaded);
+  const bool has_dump = DropUnrecorded(loaded);
   for (auto& [name, by_rank] : loaded.groups) {
     IssuedGroup group;
     group.name = name;
@@ -248,8 +209,12 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
     }
     job.groups.push_back(std::move(group));
   }
-  RETURN_IF_ERROR(LoadMembers(database, job));
   RETURN_IF_ERROR(LoadRankFacts(database, job));
+  job.known_ranks = job.ranks.size();
+  if (has_dump) {
+    RETURN_IF_ERROR(LoadCutDumps(database, job));
+    RETURN_IF_ERROR(LoadMembers(database, launch, job));
+  }
   return job;
 }
 
@@ -258,6 +223,7 @@ Result<std::vector<GraphProgress>> CompareWithSchedule(Database& database, const
   std::map<std::pair<std::size_t, std::int64_t>, std::vector<const IssuedCollective*>> by_graph;
   for (const IssuedGroup& group : job.groups) {
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      if (job.ranks[group.ranks[i]].is_cut) continue;
       for (const IssuedCollective& one : group.issued[i]) {
         if (one.graph_id != 0 && one.code_line != 0)
           by_graph[{group.ranks[i], one.graph_id}].push_back(&one);

@@ -3,7 +3,7 @@
 //
 // Collectives of one process group are matched by their sequence number, which is the same on all
 // its ranks. Only what the dumps show is reported: a rank whose dump lacks a number because its
-// ring had wrapped is unknown at that number, not missing.
+// ring had wrapped, or because it is cut or damaged, is unknown at that number, not missing.
 #pragma once
 
 #include <cstdint>
@@ -54,16 +54,21 @@ struct IssuingRank {
   std::string name;      // "3", or the file's name
   bool is_whole = true;  // the ring has not wrapped: the dump begins with the first collective
   std::int64_t last_known_ns = 0;  // the latest time in its files
+  bool has_dump = false;           // of the flight recorder
+  bool is_cut = false;  // one of its dumps is in IssuedJob::cut_dumps: what it lacks is unknown
 };
 
 // The collectives of one group, by rank.
 struct IssuedGroup {
   std::string name;
   std::string description;  // dp, default_pg; empty: unknown
-  // Its ranks according to a dump; empty: unknown (Gloo of 2.14 does not log them), then those that
-  // issued something on it.
+  // Its ranks according to a dump; empty: unknown (Gloo of 2.14 does not log them).
   std::vector<std::int64_t> members;
-  std::vector<std::size_t> ranks;  // indices into IssuedJob::ranks, ascending
+  std::vector<std::size_t>
+      ranks;  // that issued something; indices into IssuedJob::ranks, ascending
+  // Members, according to a dump or the code in their logs, of which nothing is known: they have no
+  // dump, or it holds nothing of the group and is cut or has wrapped.
+  std::vector<std::size_t> unknown;
   // By the position in `ranks`: ascending by sequence, of the last epoch (numbers start again when
   // a group is reset). Several with one number were coalesced.
   std::vector<std::vector<IssuedCollective>> issued;
@@ -72,10 +77,20 @@ struct IssuedGroup {
   std::vector<const IssuedCollective*> At(std::size_t position, std::int64_t sequence) const;
 };
 
+// A dump that is cut, damaged or refused, and of which no whole copy in the other form is there.
+struct CutDump {
+  std::string rank;  // "2"; empty: its name has none
+  std::string path;
+  std::optional<std::int64_t> byte_offset;
+  std::string problem;
+};
+
 struct IssuedJob {
   std::int64_t run_id = 0;
-  std::vector<IssuingRank> ranks;   // by rank, then by path
+  std::vector<IssuingRank> ranks;   // by rank, then by path; then those of which nothing is known
+  std::size_t known_ranks = 0;      // without the latter
   std::vector<IssuedGroup> groups;  // by name
+  std::vector<CutDump> cut_dumps;   // by rank, then by path
   bool empty() const { return groups.empty(); }
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace tlparse {
@@ -25,9 +26,35 @@ void SetStates(const IssuedGroup& group, IssuedLine& line) {
   }
 }
 
+// Whether no rank can complete it before all ranks of the group have issued it.
+bool NeedsAllRanks(std::string_view plain_op) {
+  for (const std::string_view op :
+       {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}) {
+    if (plain_op.starts_with(op)) return true;
+  }
+  return false;
+}
+
+// A collective that needs all ranks is not completed on one and not reached by another: a call that
+// returned may have failed, and a rank whose dump is older may have issued it since.
+void SettleMissing(const IssuedGroup& group, IssuedLine& line) {
+  if (line.missing.empty() || !NeedsAllRanks(line.usual->plain_op)) return;
+  std::vector<std::size_t> completed;
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    if (!std::binary_search(line.done.begin(), line.done.end(), group.ranks[i])) continue;
+    const bool is_completed = group.At(i, line.sequence).front()->is_completed;
+    (is_completed ? completed : line.ended).push_back(group.ranks[i]);
+  }
+  std::sort(line.ended.begin(), line.ended.end());
+  line.done = std::move(completed);
+  if (line.done.empty()) return;
+  line.unknown.insert(line.unknown.end(), line.missing.begin(), line.missing.end());
+  line.missing.clear();
+}
+
 }  // namespace
 
-std::vector<IssuedLine> IssuedLines(const IssuedGroup& group) {
+std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& group) {
   std::set<std::int64_t> sequences;
   for (const std::vector<IssuedCollective>& issued : group.issued) {
     for (const IssuedCollective& one : issued) sequences.insert(one.sequence);
@@ -42,7 +69,8 @@ std::vector<IssuedLine> IssuedLines(const IssuedGroup& group) {
       if (all.empty()) {
         const bool is_before =
             !group.issued[i].empty() && sequence < group.issued[i].front().sequence;
-        (is_before ? line.unknown : line.missing).push_back(group.ranks[i]);
+        const bool is_unknown = is_before || job.ranks[group.ranks[i]].is_cut;
+        (is_unknown ? line.unknown : line.missing).push_back(group.ranks[i]);
         continue;
       }
       const IssuedCollective& one = *all.front();
@@ -64,6 +92,9 @@ std::vector<IssuedLine> IssuedLines(const IssuedGroup& group) {
     line.is_after_timeout =
         !lines.empty() && (lines.back().is_after_timeout || lines.back().IsTimedOut());
     SetStates(group, line);
+    SettleMissing(group, line);
+    line.unknown.insert(line.unknown.end(), group.unknown.begin(), group.unknown.end());
+    std::sort(line.unknown.begin(), line.unknown.end());
     lines.push_back(std::move(line));
   }
   return lines;

@@ -17,18 +17,23 @@ struct IssuedLine {
   std::map<std::string, std::vector<std::size_t>> by_title;  // IssuedCollective::Title
   std::vector<std::size_t> done, waiting;
   std::vector<std::size_t> timed_out;  // the last one came after its timeout
-  // The call returned, in or after one that timed out: whether it completed is not known.
+  // The call returned, in or after one that timed out or that some rank did not reach: whether it
+  // completed is not known.
   std::vector<std::size_t> ended;
   std::vector<std::size_t> missing;  // did not reach it
-  std::vector<std::size_t> unknown;  // its file begins with a later number
+  // Its file begins with a later number or is cut, there is none, or another rank completed what all
+  // must reach.
+  std::vector<std::size_t> unknown;
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
   std::size_t last_rank = 0;    // the rank that issued it last
   std::int64_t timeout_ns = 0;  // of the first; 0: unknown
   // An earlier collective of the group timed out: ranks whose call failed do not wait in later ones.
   bool is_after_timeout = false;
-  // Whether WaitNs is known, of a group of several ranks. Ranks that are still in it wait on.
+  // Whether WaitNs is known, of a group of several ranks: an unknown rank may have come last, and
+  // ranks that are still in it wait on.
   bool HasWait() const {
-    return last_ns > INT64_MIN && !is_after_timeout && waiting.empty() && missing.empty();
+    return last_ns > INT64_MIN && !is_after_timeout && waiting.empty() && missing.empty() &&
+           unknown.empty();
   }
   // The last rank came after the timeout of the first.
   bool IsTimedOut() const { return timeout_ns > 0 && last_ns - first_ns > timeout_ns; }
@@ -38,6 +43,6 @@ struct IssuedLine {
 };
 
 // Ascending by sequence number.
-std::vector<IssuedLine> IssuedLines(const IssuedGroup& group);
+std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& group);
 
 }  // namespace tlparse

@@ -14,8 +14,10 @@ std::set<std::size_t> WaitingRanks(const IssuedJob& job) {
   std::set<std::size_t> waiting;
   for (const IssuedGroup& group : job.groups) {
     std::int64_t reached = INT64_MAX;
-    for (const std::vector<IssuedCollective>& issued : group.issued)
-      reached = std::min(reached, issued.back().sequence);
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      if (!job.ranks[group.ranks[i]].is_cut)
+        reached = std::min(reached, group.issued[i].back().sequence);
+    }
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
       for (const IssuedCollective& one : group.issued[i]) {
         if (one.sequence > reached && one.is_recorded && !one.is_done)

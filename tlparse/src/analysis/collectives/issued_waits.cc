@@ -76,7 +76,9 @@ Result<bool> GroupFinder::FindNotReached() {
   std::int64_t sequence = 0;
   for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
     const std::int64_t next = Last(i) + 1;
-    if (!group_.issued[i].back().is_recorded || blocked_.count(group_.ranks[i]) > 0) continue;
+    if (!group_.issued[i].back().is_recorded || job_.ranks[group_.ranks[i]].is_cut ||
+        blocked_.count(group_.ranks[i]) > 0)
+      continue;
     const Positions holders = Holders(next);
     const bool somebody_waits =
         std::any_of(holders.begin(), holders.end(), [&](std::size_t position) {
@@ -124,7 +126,7 @@ bool GroupFinder::FindNeverIssued() {
     const IssuingRank& rank = job_.ranks[i];
     const bool is_member = rank.rank && std::find(group_.members.begin(), group_.members.end(),
                                                   *rank.rank) != group_.members.end();
-    if (!is_member || !rank.is_whole || blocked_.count(i) > 0 ||
+    if (!is_member || !rank.has_dump || rank.is_cut || !rank.is_whole || blocked_.count(i) > 0 ||
         std::find(group_.ranks.begin(), group_.ranks.end(), i) != group_.ranks.end())
       continue;
     absent.push_back(i);
@@ -239,19 +241,16 @@ bool GroupFinder::FindStuck() {
   finding.kind = "stuck";
   finding.severity = "error";
   std::vector<std::int64_t> absent;
-  for (const std::int64_t member : group_.members) {
-    if (std::none_of(group_.ranks.begin(), group_.ranks.end(),
-                     [&](std::size_t i) { return job_.ranks[i].rank == member; }))
-      absent.push_back(member);
-  }
+  for (const std::size_t i : group_.unknown) absent.push_back(job_.ranks[i].rank.value());
   finding.title =
       fmt::format("{} {} in {} #{} of {} for {:.1f} s at least", Ranks(all),
                   all.size() == 1 ? "waits" : "wait", one.op.substr(one.op.rfind(':') + 1),
                   sequence, group_.Title(), static_cast<double>(waited_ns) / 1e9);
   finding.detail = one.Title();
   if (!absent.empty())
-    finding.detail += fmt::format(". No dump of rank {}, a member of the group, is among the input",
-                                  FormatRankRanges(absent));
+    finding.detail += fmt::format(". No whole dump of {} {}, {} of the group, is among the input",
+                                  absent.size() == 1 ? "rank" : "ranks", FormatRankRanges(absent),
+                                  absent.size() == 1 ? "a member" : "members");
   SetPlace(finding, one);
   finding.advice =
       absent.empty()

@@ -122,6 +122,12 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                 fmt::format("The collectives of {} are not in the log{} of {}", where,
                             one.ranks.size() == 1 ? "" : "s", context_.WhoInside(one.ranks)));
   }
+  if (area == "collectives" && aspect.is_order) {
+    return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
+                Pair(one, "schedules its collectives in another order than the others: ",
+                     "schedule their collectives in another order than the others: ",
+                     "schedule their collectives in different orders: ", aspect.text));
+  }
   if (area == "collectives") {
     return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
                 Pair(one, "schedules other collectives than the others: ",

@@ -78,7 +78,7 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
       rank.rank ? finding.ranks.push_back(*rank.rank) : finding.logs.push_back(rank.name);
     }
     std::sort(finding.ranks.begin(), finding.ranks.end());
-    finding.rank_count = problem.ranks.empty() ? job.ranks.size() : problem.ranks.size();
+    finding.rank_count = problem.ranks.empty() ? job.known_ranks : problem.ranks.size();
     if (!problem.label.empty()) finding.compiles.push_back(problem.label);
     finding.since_us = problem.since_us;
     if (!problem.file.empty()) finding.place = FindingPlace{problem.file, problem.line, {}};

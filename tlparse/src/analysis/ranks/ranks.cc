@@ -175,6 +175,10 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
          false,
          std::all_of(candidate.mismatches.begin(), candidate.mismatches.end(),
                      [](const CollectiveMismatch& m) { return m.kind == MismatchKind::kState; })});
+    one.aspects.back().is_order =
+        candidate.left_out == 0 &&
+        std::all_of(candidate.mismatches.begin(), candidate.mismatches.end(),
+                    [](const CollectiveMismatch& m) { return m.kind == MismatchKind::kOrder; });
   }
 }
 

@@ -29,6 +29,7 @@ struct RankAspect {
   std::string stack = {};   // graph_breaks: the user's frames
   std::string file = {};    // where in the user's code; empty: unknown
   std::int64_t line = 0;
+  bool is_order = false;  // collectives: the same ones in another order
 };
 
 // Ranks that compiled the same thing: the same compiles, graphs, generated codes, collectives,

@@ -54,7 +54,7 @@ void LeaveOut(const IssuedJob& job, std::vector<Shown>& lines, std::vector<LeftO
   std::vector<bool> is_kept(lines.size());
   std::size_t cells = 0;
   for (const std::size_t i : order) {
-    cells += job.groups[lines[i].group].ranks.size();
+    cells += job.groups[lines[i].group].ranks.size() + job.groups[lines[i].group].unknown.size();
     if (cells > kMostCells) break;
     is_kept[i] = true;
   }
@@ -95,7 +95,9 @@ void AddGroups(const IssuedJob& job, const std::vector<LeftOut>& left, ChunkWrit
   }
   writer.BeginTable("member", {"group", "rank"}, {});
   for (std::size_t i = 0; i < job.groups.size(); ++i) {
-    for (const std::size_t rank : job.groups[i].ranks) {
+    std::vector<std::size_t> ranks = job.groups[i].ranks;
+    ranks.insert(ranks.end(), job.groups[i].unknown.begin(), job.groups[i].unknown.end());
+    for (const std::size_t rank : ranks) {
       writer.AddNumber(static_cast<std::int64_t>(i));
       writer.AddNumber(static_cast<std::int64_t>(rank));
     }
@@ -153,6 +155,12 @@ class Cells {
       writer_.AddNumber(static_cast<std::int64_t>(group.ranks[i]));
       writer_.AddNumber(static_cast<std::int64_t>(state));
       AddOne(all, usual);
+    }
+    for (const std::size_t rank : group.unknown) {
+      writer_.AddNumber(static_cast<std::int64_t>(index));
+      writer_.AddNumber(static_cast<std::int64_t>(rank));
+      writer_.AddNumber(static_cast<std::int64_t>(CellState::kUnknown));
+      AddOne({}, usual);
     }
   }
 
@@ -234,7 +242,7 @@ Result<std::string> CollectivesChunk(Database& database, std::int64_t run_id,
   ASSIGN_OR_RETURN(const std::vector<GraphProgress> progress, CompareWithSchedule(database, job));
   std::vector<Shown> lines;
   for (std::size_t i = 0; i < job.groups.size(); ++i) {
-    for (IssuedLine& line : IssuedLines(job.groups[i])) {
+    for (IssuedLine& line : IssuedLines(job, job.groups[i])) {
       const bool is_odd = line.IsOdd() || !line.waiting.empty() || !line.timed_out.empty();
       lines.push_back({i, std::move(line), is_odd});
     }

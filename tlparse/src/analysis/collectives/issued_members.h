@@ -1,0 +1,19 @@
+// Who belongs to a process group, and whose dumps are not whole; a part of LoadIssued (issued.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "analysis/collectives/issued.h"
+
+namespace tlparse {
+
+// IssuedJob::cut_dumps and IssuingRank::is_cut.
+Result<void> LoadCutDumps(Database& database, IssuedJob& job);
+
+// IssuedGroup::members and IssuedGroup::unknown, after LoadCutDumps. Members of which nothing is
+// known are added to IssuedJob::ranks.
+Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& launch,
+                         IssuedJob& job);
+
+}  // namespace tlparse
