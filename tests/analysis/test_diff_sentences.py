@@ -169,7 +169,7 @@ class GraphBreaks(SentenceTest):
 class Launches(SentenceTest):
     def test_a_cause_of_many_keys_is_said_once(self):
         text = " ".join(run("diff", self.job("restart_manual_other_config"), "--launch", "1", "2").split())
-        self.assertIn("ranks 0-3: alike within each side, shown by rank 0 ", text)
+        self.assertIn("ranks 0-3: alike within each side but for times, shown by rank 0 ", text)
         self.assertIn(", launch 1, rank 0", text)
         self.assertIn(", launch 2, rank 0", text)
         self.assertEqual(text.count("max_fusion_size"), 1)

@@ -86,7 +86,7 @@ class Sides(AnswerTest):
 
     def test_collectives(self):
         one = self.two("diverge_order")[0]
-        self.assertRegex(one["title"], "^Rank 0 and rank 2 schedule different collectives: ")
+        self.assertRegex(one["title"], "^Rank 0 and rank 2 schedule their collectives in different orders: ")
         self.assertNotIn("others", one["title"])
 
 

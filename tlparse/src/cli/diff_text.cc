@@ -308,10 +308,12 @@ void PrintDiff(const RunComparison& answer, bool all) {
     if (one.count > 1) {
       const bool is_same = one.a_ranks == one.b_ranks && one.diff.a_rank == one.diff.b_rank;
       PrintHeading(
-          is_same ? fmt::format("ranks {}: alike within each side, shown by rank {}", one.a_ranks,
-                                one.diff.a_rank)
-                  : fmt::format("{} of a and {} of b: alike within each side, shown by {} and {}",
-                                one.a_ranks, one.b_ranks, one.diff.a_rank, one.diff.b_rank));
+          is_same
+              ? fmt::format("ranks {}: alike within each side but for times, shown by rank {}",
+                            one.a_ranks, one.diff.a_rank)
+              : fmt::format(
+                    "{} of a and {} of b: alike within each side but for times, shown by {} and {}",
+                    one.a_ranks, one.b_ranks, one.diff.a_rank, one.diff.b_rank));
     }
     Print(one.diff, all);
   }

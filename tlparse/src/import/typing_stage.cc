@@ -187,7 +187,10 @@ void TypingStage::TypeRecord(const LogRecord& record) {
   if (Ingestor* ingestor = router_.Find(record_.kind, record_.name, name_id_);
       ingestor != nullptr) {
     Ingest(*ingestor);
-    if (record_.kind == "artifact" && HasUnknownLayer(record_.name)) ReportUnknown();
+    // Programs name the caches that they keep with libtrace.
+    if (record_.kind == "artifact" && !process_->state.is_of_libtrace &&
+        HasUnknownLayer(record_.name))
+      ReportUnknown();
   } else if (record_.kind != "str") {
     ReportUnknown();
   }
