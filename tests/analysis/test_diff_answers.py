@@ -10,22 +10,6 @@ from answers import AnswerTest, ask, record, run  # noqa: E402
 
 
 class Diff(AnswerTest):
-    def save(self, name, *records):
-        path = os.path.join(self.scratch, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as file:
-            file.write("".join(records))
-        return path
-
-    def compiled(self, frame, function, operation, rank=0, inputs='L_x_: "f32[4][1]cuda:0"'):
-        ids = {"rank": rank, "frame_id": frame, "frame_compile_id": 0, "attempt": 0}
-        graph = (f"class GraphModule(torch.nn.Module):\n    def forward(self, {inputs}):\n        l_x_ = L_x_\n"
-                 f'        {operation}: "f32[4][1]cuda:{rank}" = l_x_ + 1;  l_x_ = None\n        return ({operation},)\n')
-        metrics = {"co_name": function, "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": f"{frame}/0"}
-        stack = [{"line": 10, "name": function, "filename": 1, "loc": "x"}]
-        return (record({"dynamo_start": {"stack": stack}, **ids}) + record({"dynamo_output_graph": {"sizes": {}}, **ids}, graph)
-                + record({"compilation_metrics": metrics, **ids}))
-
     def test_an_unknown_time_is_not_zero(self):
         ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
         a = self.save("a.log", record({"dynamo_start": {"stack": []}, **ids}))

@@ -66,7 +66,7 @@ constexpr char kByNode[] =
     "ORDER BY share_us DESC, name";
 
 // A compile has one time for the graphs of its forward and, where the log measured a lazy backward,
-// one for those of the backward: each is in one row. A backward without a time of its own has none.
+// one for those of the backward: each is in one row. A backward that no metric measured has none.
 constexpr char kByGraph[] =
     ", call AS (SELECT coalesce(c.function, CASE WHEN s.kind = 7 THEN t.text END) AS name, w.rank, "
     "coalesce(c.label, CASE WHEN s.kind = 1 THEN "

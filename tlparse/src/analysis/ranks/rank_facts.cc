@@ -152,7 +152,7 @@ Hash128 RankFacts::Signature(RankIndex rank) const {
     hash.Add(compile.function_id);
   }
   for (const Code& code : codes_[static_cast<std::size_t>(rank)]) {
-    // How far a compile came that did not end well is no difference of its own.
+    // A compile that did not end well already differs by that; its code is not compared.
     const std::int32_t slot =
         graphs_->graph_slots()[static_cast<std::size_t>(code.graph_slot)].slot;
     const std::int32_t index = job_->CompileOf(rank, slot);
