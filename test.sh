@@ -41,7 +41,7 @@ for step; do
   fi
   echo "test: running the tests of $step"
   # shellcheck disable=SC2086  # the words of $select are arguments
-  ctest --preset "$preset" $select -j "$(nproc)" || {
+  ctest --preset "$preset" $select -j $(($(nproc) + 2)) || {
     list=build-$preset/Testing/Temporary/LastTestsFailed.log
     first=$(mktemp)
     sed 's/^[0-9]*://' "$list" 2>/dev/null | sort >"$first"

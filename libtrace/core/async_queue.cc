@@ -1,12 +1,12 @@
 #include "core/async_queue.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <cstring>
 #include <string>
 
 #include "core/busy.h"
+#include "core/signal_guard.h"
 
 namespace libtrace::detail {
 namespace {
@@ -116,13 +116,17 @@ AsyncQueue::PushResult AsyncQueue::Push(PendingRecord& record) {
 bool AsyncQueue::MakeRoom(Lock& lock, uint64_t cost_bytes) {
   if (limits_.mode == AsyncMode::kDrop || is_stalled_) return false;
   const auto has_room = [&] {
-    return is_closed_ || queued_bytes_ == 0 || queued_bytes_ + cost_bytes <= limits_.size_bytes;
+    return is_abandoned_ || queued_bytes_ == 0 || queued_bytes_ + cost_bytes <= limits_.size_bytes;
   };
   if (is_asleep_) {
     is_asleep_ = false;
     work_.notify_one();
   }
-  if (progress_.wait_for(lock, limits_.max_block, has_room)) return !is_closed_;
+  // A queue that is closed meanwhile still takes the record.
+  ++waiting_count_;
+  const bool is_in_time = progress_.wait_for(lock, limits_.max_block, has_room);
+  --waiting_count_;
+  if (is_in_time) return !is_abandoned_;
   is_stalled_ = true;
   return false;
 }
@@ -142,25 +146,17 @@ AsyncQueue::Chunk& AsyncQueue::ChunkFor(size_t size) {
 }
 
 void AsyncQueue::StartThread() {
-  // The host's signals are not for this thread, and a SIGXFSZ of a write must not kill the process.
-  sigset_t all, previous;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &previous);
-  try {
-    std::thread thread([this] { Run(); });
-    thread_id_ = thread.get_id();
-    thread.detach();
-    is_started_ = true;
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  // A SIGXFSZ of a write must not kill the process, either.
+  const AllSignalsBlocked blocked;
+  std::thread thread([this] { Run(); });
+  thread_id_ = thread.get_id();
+  thread.detach();
+  is_started_ = true;
 }
 
 bool AsyncQueue::WaitForWork(Lock& lock) {
-  for (int naps = 0; full_.empty() && !is_closed_; ++naps) {
-    if (naps < kNapsBeforeSleep) {
+  for (int naps = 0; full_.empty() && MayGetWork(); ++naps) {
+    if (naps < kNapsBeforeSleep || is_closed_) {
       work_.wait_for(lock, kNap);
     } else {
       is_asleep_ = true;
@@ -246,6 +242,7 @@ void AsyncQueue::Close(std::chrono::milliseconds timeout) noexcept {
   if (!is_started_ || std::this_thread::get_id() == thread_id_) return;
   if (progress_.wait_for(lock, timeout, [this] { return is_done_; })) return;
   is_abandoned_ = true;
+  progress_.notify_all();
   const uint64_t left = pushed_count_ - written_count_;
   lock.unlock();
   ledger_.Lost(LossKind::kNotWrittenAtExit, "(queued)",

@@ -36,8 +36,8 @@ class AsyncQueue {
   PushResult Push(PendingRecord& record);
   // Waits until all that was pushed before is written.
   bool Flush(std::chrono::milliseconds timeout) noexcept;
-  // Writes what is queued and ends the thread; what is left when time is up is counted as lost and
-  // never written. Later pushes get kClosed.
+  // Writes what is queued, and what waits for room, and ends the thread; what is left when time is
+  // up is counted as lost and never written. Later pushes get kClosed.
   void Close(std::chrono::milliseconds timeout) noexcept;
 
  private:
@@ -52,6 +52,7 @@ class AsyncQueue {
   using Lock = std::unique_lock<std::mutex>;
 
   bool MakeRoom(Lock& lock, uint64_t cost_bytes);
+  bool MayGetWork() const { return !is_closed_ || waiting_count_ > 0; }
   Chunk& ChunkFor(size_t size);
   void StartThread();
   void Run() noexcept;
@@ -76,6 +77,7 @@ class AsyncQueue {
   bool is_started_ = false;
   bool is_asleep_ = false;
   bool is_stalled_ = false;  // a Push timed out and nothing has been written since
+  int waiting_count_ = 0;    // threads that wait for room
   bool is_closed_ = false;
   bool is_done_ = false;
   std::thread::id thread_id_;

@@ -53,6 +53,12 @@ libtrace::Stack FramesOf(const libtrace_frame* frames, size_t count) {
   return stack;
 }
 
+void AddReasons(const char* const* reasons, size_t count,
+                libtrace::CompileDescription& description) {
+  if (reasons == nullptr || !libtrace::IsEnabled()) return;
+  for (size_t i = 0; i < count; ++i) description.recompile_reasons.emplace_back(Text(reasons[i]));
+}
+
 }  // namespace
 
 extern "C" {
@@ -166,11 +172,9 @@ libtrace_compile* libtrace_compile_begin(const libtrace_site* site, uint32_t fra
     description.function = Text(function);
     description.file = Text(file);
     if (line != 0) description.line = line;
-    for (size_t i = 0; recompile_reasons != nullptr && i < recompile_reason_count; ++i) {
-      description.recompile_reasons.emplace_back(Text(recompile_reasons[i]));
-    }
-    return new libtrace_compile{{libtrace::CompileId::Frame(frame_id, frame_compile_id),
-                                 std::move(description), Site(site)}};
+    AddReasons(recompile_reasons, recompile_reason_count, description);
+    return new libtrace_compile{
+        {libtrace::CompileId::Frame(frame_id, frame_compile_id), description, Site(site)}};
   });
 }
 
@@ -188,11 +192,8 @@ libtrace_compile* libtrace_compile_begin_described(const libtrace_site* site,
     if (libtrace::IsEnabled()) {
       description.callers = FramesOf(Get<D, const libtrace_frame*>(d, &D::callers, nullptr),
                                      Get<D, size_t>(d, &D::caller_count, 0));
-      const auto reasons = Get<D, const char* const*>(d, &D::recompile_reasons, nullptr);
-      const size_t count = Get<D, size_t>(d, &D::recompile_reason_count, 0);
-      for (size_t i = 0; reasons != nullptr && i < count; ++i) {
-        description.recompile_reasons.emplace_back(Text(reasons[i]));
-      }
+      AddReasons(Get<D, const char* const*>(d, &D::recompile_reasons, nullptr),
+                 Get<D, size_t>(d, &D::recompile_reason_count, 0), description);
     }
     return new libtrace_compile{{id, description, Site(site)}};
   });
@@ -200,6 +201,7 @@ libtrace_compile* libtrace_compile_begin_described(const libtrace_site* site,
 
 int libtrace_compile_metric(libtrace_compile* compile, const char* name, const char* json) {
   if (compile == nullptr) return 0;
+  if (!libtrace::IsEnabled()) return 1;
   return Shielded(
       [&] { return compile->compile.metrics().SetJson(Text(name), Text(json)) ? 1 : 0; });
 }

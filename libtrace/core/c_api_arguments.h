@@ -14,6 +14,10 @@ inline std::string_view Text(const char* text) {
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
+inline std::string_view Bytes(const void* bytes, size_t size_bytes) {
+  return {static_cast<const char*>(bytes), bytes == nullptr ? 0 : size_bytes};
+}
+
 inline CallSite Site(const libtrace_site* site) {
   if (site == nullptr) return {};
   return {site->file, site->function, site->line};

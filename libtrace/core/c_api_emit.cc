@@ -14,6 +14,7 @@
 #include "libtrace/artifacts/graph_dump.h"
 #include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/artifacts/provenance.h"
+#include "libtrace/artifacts/run_digest.h"
 #include "libtrace/cache/cache_key.h"
 #include "libtrace/compile.h"
 #include "libtrace/libtrace.h"
@@ -25,6 +26,9 @@ using namespace libtrace::c_api;  // NOLINT: its own helpers
 struct libtrace_provenance {
   libtrace::Provenance provenance;
 };
+struct libtrace_run_digest {
+  libtrace::RunDigest digest;
+};
 struct libtrace_execution_order {
   libtrace_execution_order(libtrace::GraphExecutionOrder::Options options, CallSite site)
       : order(options, site) {}
@@ -32,6 +36,12 @@ struct libtrace_execution_order {
 };
 
 namespace {
+
+// "" when tracing is off: a provenance that is added to then keeps nothing.
+std::string KernelCallOf(const char* kernel, uint32_t debug_handle) {
+  return libtrace::IsEnabled() ? libtrace::Provenance::KernelCall(Text(kernel), debug_handle)
+                               : std::string();
+}
 
 std::vector<int64_t> ShapeOf(const int64_t* sizes, size_t count) {
   return sizes == nullptr ? std::vector<int64_t>() : std::vector<int64_t>(sizes, sizes + count);
@@ -68,8 +78,8 @@ extern "C" {
 
 void libtrace_emit_graph_dump(const libtrace_site* site, const char* name, const char* type,
                               const char* filename, const char* text, size_t text_size) {
-  libtrace::EmitGraphDump(Text(name), Text(type), Text(filename),
-                          {text, text == nullptr ? 0 : text_size}, Site(site));
+  libtrace::EmitGraphDump(Text(name), Text(type), Text(filename), Bytes(text, text_size),
+                          Site(site));
 }
 
 void libtrace_emit_output_graph(const libtrace_site* site, const char* sizes, const char* text,
@@ -80,15 +90,12 @@ void libtrace_emit_output_graph(const libtrace_site* site, const char* sizes, co
         json.BeginObject().Key("sizes").Json(sizes == nullptr ? "{}" : sizes);
         json.EndObject();
       },
-      [&](libtrace::Payload& target) {
-        target.Borrow({text, text == nullptr ? 0 : text_size});
-      },
-      {}, Site(site));
+      [&](libtrace::Payload& target) { target.Borrow(Bytes(text, text_size)); }, {}, Site(site));
 }
 
 void libtrace_emit_output_code(const libtrace_site* site, const char* file_path, const char* code,
                                size_t code_size) {
-  libtrace::EmitOutputCode(Text(file_path), {code, code == nullptr ? 0 : code_size}, Site(site));
+  libtrace::EmitOutputCode(Text(file_path), Bytes(code, code_size), Site(site));
 }
 
 libtrace_provenance* libtrace_provenance_new(void) {
@@ -103,22 +110,41 @@ void libtrace_provenance_kernel_to_post(libtrace_provenance* provenance, const c
                                         uint32_t debug_handle, const char* post_grad_node) {
   if (provenance == nullptr) return;
   Shielded([&] {
-    provenance->provenance.AddKernelToPost(
-        libtrace::Provenance::KernelCall(Text(kernel), debug_handle), Text(post_grad_node));
+    provenance->provenance.AddKernelToPost(KernelCallOf(kernel, debug_handle),
+                                           Text(post_grad_node));
   });
 }
 void libtrace_provenance_stack_trace(libtrace_provenance* provenance, const char* kernel,
                                      uint32_t debug_handle, const char* traceback) {
   if (provenance == nullptr) return;
   Shielded([&] {
-    provenance->provenance.AddStackTrace(
-        libtrace::Provenance::KernelCall(Text(kernel), debug_handle), Text(traceback));
+    provenance->provenance.AddStackTrace(KernelCallOf(kernel, debug_handle), Text(traceback));
   });
 }
 void libtrace_provenance_emit(const libtrace_site* site, const libtrace_provenance* provenance) {
   if (provenance != nullptr) provenance->provenance.Emit(Site(site));
 }
 void libtrace_provenance_free(libtrace_provenance* provenance) { delete provenance; }
+
+libtrace_run_digest* libtrace_run_digest_new(const char* graph, uint64_t call) {
+  if (!libtrace::IsEnabled()) return nullptr;
+  return Shielded([&] { return new libtrace_run_digest{libtrace::RunDigest(Text(graph), call)}; });
+}
+void libtrace_run_digest_kernel(libtrace_run_digest* digest, const char* name, const char* code,
+                                size_t code_size) {
+  if (digest != nullptr) digest->digest.Kernel(Text(name), Bytes(code, code_size));
+}
+void libtrace_run_digest_choice(libtrace_run_digest* digest, const char* name, const char* choice) {
+  if (digest != nullptr) digest->digest.Choice(Text(name), Text(choice));
+}
+void libtrace_run_digest_output(libtrace_run_digest* digest, const char* name, const char* type,
+                                const void* bytes, size_t size_bytes) {
+  if (digest != nullptr) digest->digest.Output(Text(name), Text(type), Bytes(bytes, size_bytes));
+}
+void libtrace_run_digest_emit(const libtrace_site* site, const libtrace_run_digest* digest) {
+  if (digest != nullptr) digest->digest.Emit(Site(site));
+}
+void libtrace_run_digest_free(libtrace_run_digest* digest) { delete digest; }
 
 libtrace_execution_order* libtrace_execution_order_new(const libtrace_site* site,
                                                        int per_execution) {
@@ -131,7 +157,7 @@ libtrace_execution_order* libtrace_execution_order_new(const libtrace_site* site
 void libtrace_execution_order_ran(libtrace_execution_order* order, int64_t frame_id,
                                   uint32_t frame_compile_id, const char* label,
                                   int64_t duration_ns) {
-  if (order == nullptr) return;
+  if (order == nullptr || !libtrace::IsEnabled()) return;
   std::optional<libtrace::CompileId> id;
   if (frame_id >= 0 && frame_id <= UINT32_MAX) {
     id = libtrace::CompileId::Frame(static_cast<uint32_t>(frame_id), frame_compile_id);
@@ -197,10 +223,8 @@ void libtrace_emit_cache_event(const libtrace_site* site, const libtrace_cache_e
 size_t libtrace_component_line(const char* name, const char* text, const void* content,
                                size_t content_size, char* line, size_t line_size) {
   return Shielded([&]() -> size_t {
-    const std::string_view bytes(static_cast<const char*>(content),
-                                 content == nullptr ? 0 : content_size);
     libtrace::CacheKeyBuilder key("k");
-    key.AddContent(Text(name), Text(text), bytes);
+    key.AddContent(Text(name), Text(text), Bytes(content, content_size));
     const std::string full = key.Build().components.front();
     if (line != nullptr && line_size > 0) {
       const size_t copied = std::min(full.size(), line_size - 1);

@@ -300,8 +300,9 @@ void EmitNamed(std::string_view name, std::string_view key, MetadataBuilder meta
       message = Build(*trace, key, metadata, payload, options, location, scratch.texts.get(),
                       scratch.record);
       if (message == nullptr) {
-        Trace* target = trace;
-        // A trace that replaced this one meanwhile gets the record; after Stop() there is none.
+        // A trace that replaced this one meanwhile gets the record; after Stop(), and in a child
+        // that a builder forked, there is none.
+        Trace* target = CurrentTrace();
         while (target != nullptr && !target->Submit(scratch.record, scratch.framed)) {
           target = CurrentTrace() == target ? nullptr : CurrentTrace();
         }

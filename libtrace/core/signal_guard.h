@@ -1,4 +1,5 @@
-// Keeps a signal that a failing write raises in this thread from killing the process.
+// Keeps a signal that a failing write raises in this thread from killing the process, and the
+// host's signals from threads of ours.
 #pragma once
 
 #include <pthread.h>
@@ -41,6 +42,25 @@ class SignalGuard {
   sigset_t previous_{};
   bool is_blocked_ = false;
   bool was_pending_ = false;
+};
+
+// Blocks all signals for its lifetime: a thread that is started meanwhile gets none of the host's.
+class AllSignalsBlocked {
+ public:
+  AllSignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    is_blocked_ = pthread_sigmask(SIG_SETMASK, &all, &previous_) == 0;
+  }
+  ~AllSignalsBlocked() {
+    if (is_blocked_) pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
+  }
+  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
+  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
+
+ private:
+  sigset_t previous_{};
+  bool is_blocked_ = false;
 };
 
 }  // namespace libtrace::detail

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 
-namespace libtrace::detail {
+#include "libtrace/export.h"
+
+namespace libtrace {
+namespace detail LIBTRACE_EXPORT {
 
 uint32_t ProcessId() noexcept;
 uint32_t ThreadId() noexcept;
@@ -11,4 +14,5 @@ uint32_t ThreadId() noexcept;
 // In a forked child, whose only thread calls it.
 void ResetIdsInChild() noexcept;
 
-}  // namespace libtrace::detail
+}  // namespace LIBTRACE_EXPORT
+}  // namespace libtrace

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "core/busy.h"
 #include "core/clock.h"
@@ -24,6 +25,7 @@ std::atomic<Trace*> g_trace{nullptr};
 std::atomic<Trace*> g_last_trace{nullptr};  // also after Stop; in a child its parent's
 std::atomic<int64_t> g_rank{kRankNotSet};   // what SetRank said
 std::mutex g_mutex;                         // starting and stopping
+bool g_has_exit_handler = false;            // guarded by g_mutex
 
 // This thread starts or stops a trace and holds g_mutex: what it emits meanwhile (a sink's
 // constructor, a copied callback) finds tracing off instead of waiting for itself.
@@ -90,8 +92,7 @@ void AtExit() {
 }
 
 void Begin(Options options, std::shared_ptr<Sink> sink) {
-  static const int once = std::atexit(AtExit);
-  (void)once;
+  if (!std::exchange(g_has_exit_handler, true)) std::atexit(AtExit);
   RefreshUtcOffset();
   const int level = LevelOf(options);
   auto* const trace = new Trace(std::move(options), std::move(sink));
@@ -293,7 +294,8 @@ ProvenanceLevel CurrentProvenanceLevel() noexcept {
 Stats GetStats() noexcept {
   Stats stats;
   const detail::Trace* const trace = detail::g_last_trace.load();
-  if (trace == nullptr) return stats;
+  // A child that has not emitted yet has its parent's.
+  if (trace == nullptr || trace->pid != static_cast<int>(detail::ProcessId())) return stats;
   const detail::WriteCounters& counters = trace->writer.counters();
   stats.record_count = counters.record_count.load();
   stats.size_bytes = counters.size_bytes.load();

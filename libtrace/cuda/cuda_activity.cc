@@ -66,6 +66,7 @@ struct CudaActivity::Impl {
   explicit Impl(const CudaActivityOptions& chosen) : options(chosen) {}
 
   const CudaActivityOptions options;
+  CallSite location;
   const cupti::Library* library = nullptr;
   std::unique_ptr<ActivityStore> store;  // made before anything is watched, then stays
   std::atomic<bool> is_watching = false;
@@ -73,7 +74,7 @@ struct CudaActivity::Impl {
 
   Status Start();
   void ReadClock();
-  void EmitAll(CallSite location) const;
+  void EmitAll(CallSite place) const;
 };
 
 namespace {
@@ -150,7 +151,9 @@ void CudaActivity::Impl::ReadClock() {
   if (const auto clock = libtrace::ReadClock(*library)) clocks.push_back(*clock);
 }
 
-CudaActivity::CudaActivity(CudaActivityOptions options) : impl_(std::make_shared<Impl>(options)) {
+CudaActivity::CudaActivity(CudaActivityOptions options, CallSite location)
+    : impl_(std::make_shared<Impl>(options)) {
+  impl_->location = location;
   if (!IsEnabled()) {
     status_ = Status::Error("tracing is off");
     return;
@@ -172,7 +175,7 @@ CudaActivity::CudaActivity(CudaActivityOptions options) : impl_(std::make_shared
   }
 }
 
-CudaActivity::~CudaActivity() { Emit(); }
+CudaActivity::~CudaActivity() { Emit(impl_->location); }
 
 void CudaActivity::Emit(CallSite location) noexcept {
   if (!impl_->is_watching.exchange(false)) return;
@@ -192,7 +195,7 @@ void CudaActivity::Emit(CallSite location) noexcept {
   }
 }
 
-void CudaActivity::Impl::EmitAll(CallSite location) const {
+void CudaActivity::Impl::EmitAll(CallSite place) const {
   const std::vector<CudaActivityRecord> records = store->Records();
   const CudaActivityCounts counts = store->counts();
   EmitOptions emit;
@@ -217,7 +220,7 @@ void CudaActivity::Impl::EmitAll(CallSite location) const {
           for (size_t i = next; i < end; ++i) WriteActivity(json, records[i]);
           json.EndArray().EndObject();
         },
-        emit, location);
+        emit, place);
     next = end;
   } while (next < records.size());
 }

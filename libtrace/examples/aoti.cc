@@ -90,7 +90,7 @@ int RunProcess(const std::string& directory, const std::string& number,
   const auto load = [&] {
     return libtrace::LoadOrBuildPackage(
         cache, {.source = ContentOf(LIBTRACE_AOTI_EXPORT)},
-        {.name = "classifier", .executions = executions},
+        {.name = "classifier", .executions = executions, .digest_every = 2},
         [&] { return built = package.empty() ? CompilePackage(directory) : package; }, &loaded);
   };
   const libtrace::CachedAotiModel cached = load();

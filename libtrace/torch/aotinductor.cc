@@ -16,9 +16,7 @@
 #include <type_traits>
 #include <typeinfo>
 
-#include "libtrace/artifacts/graph_dump.h"
 #include "libtrace/artifacts/model_load.h"
-#include "libtrace/artifacts/provenance.h"
 #include "libtrace/cache/cache_key.h"
 #include "libtrace/compile.h"
 #include "libtrace/torch/native_code.h"
@@ -26,50 +24,12 @@
 #include "libtrace/torch/package.h"
 #include "libtrace/trace.h"
 #include "torch/compat.h"
+#include "torch/model_digests.h"
 #include "torch/model_parts.h"
-#include "torch/zip_file.h"
+#include "torch/package_records.h"
 
 namespace libtrace {
 namespace {
-
-constexpr uint64_t kMaxCodeSize = uint64_t{64} << 20;
-
-// Under the names that PyTorch gives it while it compiles a package: the wrapper calls the kernels
-// of the other file; packages of 2.6 hold one file.
-std::string_view DumpName(std::string_view file) {
-  if (file.ends_with(".wrapper.cpp")) return "inductor_aot_wrapper_code";
-  if (file.ends_with(".kernel.cpp")) return "inductor_aot_kernel_code";
-  return "inductor_aot_code";
-}
-
-void EmitGeneratedCode(const std::string& path) {
-  ZipFile zip;
-  if (!zip.Open(path)) return;
-  for (const ZipFile::Member& member : zip.members()) {
-    const std::string_view name = member.name;
-    if (name.find("data/aotinductor/") == std::string_view::npos || !name.ends_with(".cpp"))
-      continue;
-    if (const auto code = zip.Read(member, kMaxCodeSize))
-      EmitGraphDump(DumpName(name), "cpp", name, *code);
-  }
-}
-
-void EmitProvenance(const Package& package) {
-  if (CurrentProvenanceLevel() == ProvenanceLevel::kOff) return;
-  Provenance provenance;
-  for (const PackageKernel& kernel : package.kernels) {
-    for (const std::string& node : kernel.post_grad_nodes)
-      provenance.AddKernelToPost(kernel.name, node);
-    for (const std::string& trace : kernel.stack_traces)
-      provenance.AddStackTrace(kernel.name, trace);
-    // The package lists both kinds of nodes per kernel, not which became which: that is known only
-    // of a single one.
-    if (kernel.post_grad_nodes.size() != 1) continue;
-    for (const std::string& node : kernel.pre_grad_nodes)
-      provenance.AddPreToPost(node, kernel.post_grad_nodes[0]);
-  }
-  provenance.Emit();
-}
 
 // A package of the cache under a path with the ending that libtorch expects: a link to the cache's
 // file, or a copy. libtorch unpacks it while loading.
@@ -129,15 +89,19 @@ struct LoadedPackage {
   std::unique_ptr<Loader> owned_loader;
   Loader* loader = nullptr;  // its own, or the program's
   std::atomic<bool> is_observed = false;
+  RunNumbers runs;
+  std::optional<RunDigest> code;  // for AotiOptions::digest_every
   CacheState state = CacheState::kMiss;
   int64_t time_taken_ns = 0;  // what building it took, now or once
   uint64_t file_size_bytes = 0;
 
   // `shown_path` is what records call the package.
   void Load(Compile& compile, const AotiOptions& options, const std::string& path,
-            const std::string& shown_path, ModelLoad load);
+            const std::string& shown_path, ModelLoad load, CallSite location);
   std::vector<ModelWeight> Weights() const;
-  void EmitLoaded(const std::string& path, const std::string& shown_path, ModelLoad load) const;
+  // Also makes ready what runs need.
+  void EmitLoaded(const AotiOptions& options, const std::string& path,
+                  const std::string& shown_path, ModelLoad load, CallSite location);
 };
 
 std::vector<ModelWeight> LoadedPackage::Weights() const {
@@ -150,23 +114,25 @@ std::vector<ModelWeight> LoadedPackage::Weights() const {
   return weights;
 }
 
-void LoadedPackage::EmitLoaded(const std::string& path, const std::string& shown_path,
-                               ModelLoad load) const {
+void LoadedPackage::EmitLoaded(const AotiOptions& options, const std::string& path,
+                               const std::string& shown_path, ModelLoad load, CallSite location) {
   load.memory_after_bytes = ResidentBytes();
   load.device_peak_after_bytes = DevicePeakBytes();
   load.weights = Weights();
-  EmitModelLoad(load);
+  EmitModelLoad(load, location);
+  if (options.observe_ops) MeasureRooflines(load.weights);  // not during a request
   Package package;
   if (!DescribePackage(path, package)) return;
   package.path = shown_path;
   if (package.weights.empty()) package.weights = load.weights;
-  EmitPackage(package);
-  EmitGeneratedCode(path);
-  EmitProvenance(package);
+  EmitPackage(package, location);
+  if (options.digest_every != 0) code.emplace(options.name);
+  EmitPackageCode(path, code ? &*code : nullptr, location);
+  EmitPackageProvenance(package, location);
 }
 
 void LoadedPackage::Load(Compile& compile, const AotiOptions& options, const std::string& path,
-                         const std::string& shown_path, ModelLoad load) {
+                         const std::string& shown_path, ModelLoad load, CallSite location) {
   compile_id = compile.id();
   load.model = options.name;
   load.kind = "aotinductor";
@@ -179,9 +145,7 @@ void LoadedPackage::Load(Compile& compile, const AotiOptions& options, const std
   std::error_code ignored;
   const uintmax_t size = std::filesystem::file_size(path, ignored);
   if (!ignored) file_size_bytes = size;
-  if (!IsEnabled()) return;
-  EmitLoaded(path, shown_path, std::move(load));
-  if (options.observe_ops) MeasuredRoofline();  // not during a request
+  if (IsEnabled()) EmitLoaded(options, path, shown_path, std::move(load), location);
 }
 
 namespace {
@@ -209,10 +173,10 @@ CacheKey KeyOf(const AotiRequest& request, const AotiOptions& options) {
 }
 
 std::shared_ptr<LoadedPackage> LoadNow(CompileCache& cache, const CacheKey& key,
-                                       const AotiOptions& options,
-                                       FunctionRef<std::string()> build) {
+                                       const AotiOptions& options, FunctionRef<std::string()> build,
+                                       CallSite location) {
   auto package = std::make_shared<LoadedPackage>();
-  Compile compile(package->frame, {.function = options.name});
+  Compile compile(package->frame, {.function = options.name}, location);
   RecordingFailure(compile, [&] {
     std::optional<std::string> built;
     const CacheResult result = cache.GetOrCompile(
@@ -223,13 +187,14 @@ std::shared_ptr<LoadedPackage> LoadNow(CompileCache& cache, const CacheKey& key,
           const Status status = ArtifactFile::Open(*built, entry.artifact_file);
           if (!status) throw std::runtime_error(status.message());
           return CompileOutput{.entry = std::move(entry)};
-        });
+        },
+        location);
     package->time_taken_ns = result.entry.time_taken_ns;
     if (result.state == CacheState::kHit) {
       try {
         const TemporaryPackage file(result.entry);
         package->Load(compile, options, file.path(), "cache:" + key.text,
-                      {.state = "cache_hit", .cache_key = key.text});
+                      {.state = "cache_hit", .cache_key = key.text}, location);
         package->state = CacheState::kHit;
         return;
       } catch (const std::exception& error) {  // of another libtorch or machine, or damaged
@@ -238,7 +203,8 @@ std::shared_ptr<LoadedPackage> LoadNow(CompileCache& cache, const CacheKey& key,
       }
     }
     if (!built) built = build();
-    package->Load(compile, options, *built, *built, {.state = "compiled", .cache_key = key.text});
+    package->Load(compile, options, *built, *built, {.state = "compiled", .cache_key = key.text},
+                  location);
   });
   return package;
 }
@@ -247,39 +213,45 @@ std::shared_ptr<LoadedPackage> LoadNow(CompileCache& cache, const CacheKey& key,
 
 struct AotiObserver::Call::State {
   AotiObserver* observer = nullptr;
+  CallSite location;
   std::optional<OpObserver> ops;
+  std::optional<uint64_t> digested;  // number of a run that is to be hashed
   int64_t start_ns = 0;
+  std::optional<int64_t> duration_ns;
   int uncaught_count = std::uncaught_exceptions();
 };
 
-AotiObserver::AotiObserver(Loader& loader, const std::string& package_path, AotiOptions options)
+AotiObserver::AotiObserver(Loader& loader, const std::string& package_path, AotiOptions options,
+                           CallSite location)
     : package_(std::make_shared<LoadedPackage>()), options_(std::move(options)) {
   package_->loader = &loader;
-  Compile compile(package_->frame, {.function = options_.name, .file = package_path});
+  Compile compile(package_->frame, {.function = options_.name, .file = package_path}, location);
   package_->compile_id = compile.id();
   if (!IsEnabled()) return;
   try {
-    package_->EmitLoaded(package_path, package_path,
-                         {.model = options_.name, .kind = "aotinductor", .state = "loaded"});
-    if (options_.observe_ops) MeasuredRoofline();  // not during a request
-  } catch (const std::exception&) {                // no memory: the loader runs all the same
+    package_->EmitLoaded(options_, package_path, package_path,
+                         {.model = options_.name, .kind = "aotinductor", .state = "loaded"},
+                         location);
+  } catch (const std::exception&) {  // no memory: the loader runs all the same
   }
 }
 AotiObserver::AotiObserver(std::shared_ptr<LoadedPackage> package, AotiOptions options)
     : package_(std::move(package)), options_(std::move(options)) {}
 AotiObserver::~AotiObserver() = default;
 
-AotiObserver::Call::Call(AotiObserver& observer) noexcept {
-  if (!IsEnabled() && observer.options_.executions == nullptr) return;
+AotiObserver::Call::Call(AotiObserver& observer, CallSite location) noexcept {
+  if (!IsEnabled()) return;
   try {
     auto state = std::make_unique<State>();
     state->observer = &observer;
+    state->location = location;
     LoadedPackage& package = *observer.package_;
-    if (observer.options_.observe_ops && IsEnabled() && !package.is_observed.exchange(true)) {
+    if (observer.options_.observe_ops && !package.is_observed.exchange(true)) {
       OpObserverOptions observe;
       observe.context = Context{package.compile_id, 0, ""};
-      state->ops.emplace(observe);
+      state->ops.emplace(observe, location);
     }
+    state->digested = package.runs.Next(observer.options_.digest_every);
     state->start_ns = NowNs();
     state_ = std::move(state);
   } catch (const std::exception&) {  // no memory: the run is not observed
@@ -288,11 +260,26 @@ AotiObserver::Call::Call(AotiObserver& observer) noexcept {
 
 AotiObserver::Call::~Call() {
   if (state_ == nullptr) return;
-  const int64_t duration_ns = NowNs() - state_->start_ns;
+  const int64_t duration_ns = state_->duration_ns.value_or(NowNs() - state_->start_ns);
   const AotiOptions& options = state_->observer->options_;
   const bool has_thrown = std::uncaught_exceptions() > state_->uncaught_count;
   if (options.executions == nullptr || has_thrown) return;
-  options.executions->Executed(state_->observer->package_->compile_id, options.name, duration_ns);
+  options.executions->Executed(state_->observer->package_->compile_id, options.name, duration_ns,
+                               state_->location);
+}
+
+void AotiObserver::Call::Returned(const std::vector<at::Tensor>& outputs) noexcept {
+  if (state_ == nullptr) return;
+  state_->duration_ns = NowNs() - state_->start_ns;
+  state_->ops.reset();
+  if (!state_->digested) return;
+  const LoadedPackage& package = *state_->observer->package_;
+  try {
+    EmitRunDigest(state_->observer->options_.name, *state_->digested,
+                  Context{package.compile_id, 0, ""}, package.code, c10::IValue(outputs),
+                  state_->location);
+  } catch (const std::exception&) {  // no memory
+  }
 }
 
 struct AotiModel::Impl {
@@ -303,12 +290,12 @@ struct AotiModel::Impl {
       : package(loaded), observer(std::move(loaded), std::move(options)) {}
 };
 
-AotiModel::AotiModel(const std::string& package_path, AotiOptions options) {
+AotiModel::AotiModel(const std::string& package_path, AotiOptions options, CallSite location) {
   auto package = std::make_shared<LoadedPackage>();
   {
-    Compile compile(package->frame, {.function = options.name, .file = package_path});
+    Compile compile(package->frame, {.function = options.name, .file = package_path}, location);
     RecordingFailure(compile, [&] {
-      package->Load(compile, options, package_path, package_path, {.state = "loaded"});
+      package->Load(compile, options, package_path, package_path, {.state = "loaded"}, location);
     });
   }
   impl_ = MakeImpl(std::move(package), std::move(options));
@@ -321,20 +308,23 @@ std::unique_ptr<AotiModel::Impl> AotiModel::MakeImpl(std::shared_ptr<LoadedPacka
   return std::make_unique<Impl>(std::move(package), std::move(options));
 }
 
-std::vector<at::Tensor> AotiModel::Run(const std::vector<at::Tensor>& inputs, void* stream) {
-  const AotiObserver::Call call(impl_->observer);
-  return impl_->package->loader->run(inputs, stream);
+std::vector<at::Tensor> AotiModel::Run(const std::vector<at::Tensor>& inputs, void* stream,
+                                       CallSite location) {
+  AotiObserver::Call call(impl_->observer, location);
+  std::vector<at::Tensor> outputs = impl_->package->loader->run(inputs, stream);
+  call.Returned(outputs);
+  return outputs;
 }
 
 Loader& AotiModel::loader() { return *impl_->package->loader; }
 
 CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& request,
                                    const AotiOptions& options, FunctionRef<std::string()> build,
-                                   LoadedModels* loaded) {
+                                   LoadedModels* loaded, CallSite location) {
   const int64_t start_ns = NowNs();
   const CacheKey key = KeyOf(request, options);
   const auto load_now = [&] {
-    std::shared_ptr<LoadedPackage> package = LoadNow(cache, key, options, build);
+    std::shared_ptr<LoadedPackage> package = LoadNow(cache, key, options, build, location);
     const uint64_t size_bytes = package->file_size_bytes;
     return LoadedModels::Model{std::move(package), size_bytes};
   };
@@ -345,14 +335,15 @@ CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& reque
   const LoadedPackage& package = *found;
   if (is_held) {
     const ContextScope scope(Context{package.compile_id, 0, ""});
-    EmitMemoryHit(cache.layer(), key, package.time_taken_ns);
+    EmitMemoryHit(cache.layer(), key, package.time_taken_ns, location);
     if (IsEnabled()) {
       EmitModelLoad({.model = options.name,
                      .kind = "aotinductor",
                      .state = "memory_hit",
                      .cache_key = key.text,
                      .duration_ns = NowNs() - start_ns,
-                     .weights = package.Weights()});
+                     .weights = package.Weights()},
+                    location);
     }
   }
   const CacheState state = is_held ? CacheState::kHit : package.state;

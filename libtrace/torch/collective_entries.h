@@ -22,6 +22,12 @@ inline bool IsPointToPoint(const std::string& op) { return op == "send" || op ==
 struct CollectiveLog::Impl {
   explicit Impl(const CollectiveLogOptions& chosen) : options(chosen) {}
 
+  // A group that is given to the log at `place`, before it issues anything.
+  void AddGroup(const CallSite& place) {
+    const std::lock_guard lock(mutex);
+    if (location.file == nullptr) location = place;
+  }
+
   // One collective that is being issued; null if it is not logged.
   using Entry = std::shared_ptr<IssuedCollective>;
   // Adds what is not set yet (shapes, dtype, time, compile, numbers), writes or keeps it. With
@@ -34,6 +40,7 @@ struct CollectiveLog::Impl {
   void EmitKept();
 
   const CollectiveLogOptions options;
+  CallSite location;  // of the first group
   mutable std::mutex mutex;
   uint64_t unwritten_count = 0;
   std::vector<Entry> kept;

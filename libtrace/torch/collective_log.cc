@@ -82,9 +82,9 @@ CollectiveLog::Impl::Entry CollectiveLog::Impl::Append(IssuedCollective collecti
       kept.push_back(entry);
     }
   }
-  if (is_first_unwritten) EmitCollectiveState({.unwritten_count = 1});
+  if (is_first_unwritten) EmitCollectiveState({.unwritten_count = 1}, location);
   if (entry != nullptr && options.writes_as_issued)
-    EmitCollectiveLog(ArrayView<IssuedCollective>(entry.get(), 1));
+    EmitCollectiveLog(ArrayView<IssuedCollective>(entry.get(), 1), location);
   return entry;
 }
 
@@ -93,7 +93,8 @@ void CollectiveLog::Impl::Finish(IssuedCollective& entry, int64_t start_ns) {
   if (options.writes_as_issued) {
     EmitCollectiveState({.process_group = entry.process_group,
                          .sequence_number = entry.sequence_number,
-                         .duration_ns = duration_ns});
+                         .duration_ns = duration_ns},
+                        location);
     return;
   }
   const std::lock_guard lock(mutex);
@@ -121,8 +122,8 @@ void CollectiveLog::Impl::EmitKept() {
     kept.clear();
     unwritten = unwritten_count;
   }
-  EmitCollectiveLog(collectives);
-  if (unwritten != 0) EmitCollectiveState({.unwritten_count = unwritten});
+  EmitCollectiveLog(collectives, location);
+  if (unwritten != 0) EmitCollectiveState({.unwritten_count = unwritten}, location);
 }
 
 CollectiveLog::CollectiveLog(CollectiveLogOptions options)
@@ -153,7 +154,7 @@ void CollectiveLog::EmitSchedule() noexcept {
       const std::lock_guard lock(impl_->mutex);
       schedule.swap(impl_->schedule);
     }
-    EmitCollectiveSchedule(schedule);
+    EmitCollectiveSchedule(schedule, impl_->location);
   } catch (...) {  // no memory
   }
 }

@@ -73,8 +73,9 @@ const char* OpName(c10d::HookOpName name) {
 
 CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> group,
                                        std::string process_group,
-                                       std::shared_ptr<CollectiveLog> log)
+                                       std::shared_ptr<CollectiveLog> log, CallSite location)
     : impl_(new Impl{std::move(group), std::move(process_group), std::move(log)}) {
+  impl_->log->impl()->AddGroup(location);
   static std::atomic<int64_t> next_hook_id{int64_t{0x6c74} << 32};  // far from those of others
   impl_->hook_id = next_hook_id++;
   Impl* const impl = impl_.get();
@@ -249,8 +250,9 @@ void OnEnd(const at::RecordFunction& function, at::ObserverContext* context) {
 
 CollectiveObserver::CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> group,
                                        std::string process_group,
-                                       std::shared_ptr<CollectiveLog> log)
+                                       std::shared_ptr<CollectiveLog> log, CallSite location)
     : impl_(new Impl{std::move(group), std::move(process_group), std::move(log)}) {
+  impl_->log->impl()->AddGroup(location);
   const std::lock_guard lock(observers_mutex);
   observers.emplace(impl_->group.get(), impl_.get());
   if (observers.size() > 1) return;

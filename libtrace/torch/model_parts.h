@@ -17,10 +17,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "libtrace/artifacts/cache_event.h"
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/cache/cache_key.h"
+#include "libtrace/torch/cost_model.h"
 #include "libtrace/trace.h"
 #include "torch/dtype_name.h"
 
@@ -77,8 +79,15 @@ inline ModelWeight WeightOf(const std::string& name, const at::Tensor& tensor) {
           .storage_size_bytes = tensor.has_storage() ? tensor.storage().nbytes() : 0};
 }
 
+// Measures what estimates for these weights' devices need, so that no request has to wait for it.
+inline void MeasureRooflines(const std::vector<ModelWeight>& weights) {
+  MeasuredRoofline();
+  for (const ModelWeight& weight : weights) MeasuredRoofline(weight.device);
+}
+
 // The event of a lookup that LoadedModels answered. `time_taken_ns` is what compiling took once.
-inline void EmitMemoryHit(std::string_view layer, const CacheKey& key, int64_t time_taken_ns) {
+inline void EmitMemoryHit(std::string_view layer, const CacheKey& key, int64_t time_taken_ns,
+                          CallSite location) {
   if (!IsEnabled()) return;
   CacheInfo info;
   info.cache_status_detailed = "hit";
@@ -86,7 +95,7 @@ inline void EmitMemoryHit(std::string_view layer, const CacheKey& key, int64_t t
   info.components = key.components;
   info.time_saved_ns = time_taken_ns;
   info.answered_by = "memory";
-  EmitCacheEvent(layer, CacheState::kHit, info);
+  EmitCacheEvent(layer, CacheState::kHit, info, location);
 }
 
 }  // namespace libtrace

@@ -10,6 +10,7 @@
 #include "libtrace/torch/op_observer.h"
 #include "libtrace/torch/torchscript.h"
 #include "libtrace/trace.h"
+#include "torch/model_digests.h"
 #include "torch/model_parts.h"
 #include "torch/torchscript_records.h"
 
@@ -19,14 +20,15 @@ struct ModuleObserver::Impl {
   struct Seen {
     InputSignature signature;
     CompileId compile_id;
-    uint32_t call_count = 1;
+    uint64_t call_count = 1;
   };
 
   torch::jit::Module module;
   TorchScriptOptions options;
   Frame frame;
   std::mutex mutex;
-  std::vector<Seen> seen;  // newest last
+  std::vector<Seen> seen;      // newest last
+  uint64_t general_count = 0;  // calls with other inputs
   bool has_optimized_graph = false;
 
   torch::jit::Function& function() { return module.get_method(options.method).function(); }
@@ -38,17 +40,56 @@ struct ModuleObserver::Call::State {
   std::string file;
   std::optional<Compile> compile;  // inputs of a new kind
   std::optional<CompileId> compile_id;
-  bool is_second = false;
+  CallSite location;
+  InputSignature signature;
+  uint64_t number = 0;  // of the call, among those with such inputs
   std::optional<OpObserver> ops;
   int64_t start_ns = 0;
+  std::optional<int64_t> duration_ns;
   int uncaught_count = std::uncaught_exceptions();
+
+  // Whether the call has inputs of a new kind, to be compiled; `earlier` is then what was before.
+  bool Count(std::vector<ModuleObserver::Impl::Seen>& earlier);
+  // Without a lock: other calls do not wait for what is emitted.
+  void BeginCompile(const std::vector<ModuleObserver::Impl::Seen>& earlier);
 };
+
+bool ModuleObserver::Call::State::Count(std::vector<ModuleObserver::Impl::Seen>& earlier) {
+  const std::lock_guard lock(impl->mutex);
+  auto& seen = impl->seen;
+  const auto known = std::find_if(seen.begin(), seen.end(),
+                                  [&](const auto& s) { return s.signature == signature; });
+  if (known != seen.end()) {
+    compile_id = known->compile_id;
+    number = known->call_count++;
+    return false;
+  }
+  if (seen.size() >= impl->options.max_specializations) {
+    number = impl->general_count++;
+    return false;
+  }
+  earlier = seen;
+  compile_id = impl->frame.NextCompile();
+  seen.push_back({signature, *compile_id});
+  return true;
+}
+
+void ModuleObserver::Call::State::BeginCompile(
+    const std::vector<ModuleObserver::Impl::Seen>& earlier) {
+  std::vector<std::pair<CompileId, const InputSignature*>> signatures;
+  for (const auto& s : earlier) signatures.emplace_back(s.compile_id, &s.signature);
+  const auto graph = torch::jit::toGraphFunction(impl->function()).graph();
+  const std::string& name = impl->options.name;
+  const CompileDescription description = DescribeCompile(name, signatures, signature, *graph, file);
+  compile.emplace(*compile_id, description, location);
+  EmitGraphBefore(*compile, *graph, earlier.size(), signature.size(), location);
+}
 
 ModuleObserver::ModuleObserver(torch::jit::Module module, TorchScriptOptions options)
     : impl_(std::make_shared<Impl>()) {
   impl_->module = std::move(module);
   impl_->options = std::move(options);
-  if (impl_->options.observe_ops && IsEnabled()) MeasuredRoofline();  // not during a request
+  if (impl_->options.observe_ops && IsEnabled()) MeasureRooflines(WeightsOf(impl_->module));
 }
 ModuleObserver::~ModuleObserver() = default;
 
@@ -57,7 +98,7 @@ namespace {
 using Impl = ModuleObserver::Impl;
 
 // The graph that libtorch made of the module, once it has one; nothing is made for it.
-void EmitOptimizedGraph(Impl& impl, CompileId compile_id) {
+void EmitOptimizedGraph(Impl& impl, CompileId compile_id, CallSite location) {
   auto& graph_function = torch::jit::toGraphFunction(impl.function());
   auto& executor = graph_function.get_executor();
   if (!executor.isOptimized()) return;
@@ -69,43 +110,26 @@ void EmitOptimizedGraph(Impl& impl, CompileId compile_id) {
   if (state.execution_plans.empty()) return;
   const auto optimized = state.execution_plans.begin()->second.graph;
   const ContextScope scope(Context{compile_id, 0, ""});
-  EmitOptimizedRecords(*graph_function.optimized_graph(), *optimized);
+  EmitOptimizedRecords(*graph_function.optimized_graph(), *optimized, nullptr, location);
 }
 
 }  // namespace
 
-ModuleObserver::Call::Call(ModuleObserver& observer,
-                           const std::vector<c10::IValue>& inputs) noexcept {
+ModuleObserver::Call::Call(ModuleObserver& observer, const std::vector<c10::IValue>& inputs,
+                           CallSite location) noexcept {
   if (!IsEnabled()) return;
   try {
     auto state = std::make_unique<State>();
     state->impl = observer.impl_;
+    state->location = location;
     Impl& impl = *state->impl;
-    InputSignature signature = SignatureOf(inputs, 1, impl.function());
-    CompileDescription description;
-    {
-      const std::lock_guard lock(impl.mutex);
-      const auto known = std::find_if(impl.seen.begin(), impl.seen.end(), [&](const Impl::Seen& s) {
-        return s.signature == signature;
-      });
-      if (known != impl.seen.end()) {
-        state->compile_id = known->compile_id;
-        state->is_second = ++known->call_count == 2;
-      } else if (impl.seen.size() < impl.options.max_specializations) {
-        std::vector<std::pair<CompileId, const InputSignature*>> earlier;
-        for (const Impl::Seen& s : impl.seen) earlier.emplace_back(s.compile_id, &s.signature);
-        const auto graph = torch::jit::toGraphFunction(impl.function()).graph();
-        description = DescribeCompile(impl.options.name, earlier, signature, *graph, state->file);
-        state->compile.emplace(impl.frame, description);
-        state->compile_id = state->compile->id();
-        EmitGraphBefore(*state->compile, *graph, impl.seen.size(), signature.size());
-        impl.seen.push_back({std::move(signature), *state->compile_id});
-      }
-    }
-    if (state->is_second && impl.options.observe_ops) {
+    state->signature = SignatureOf(inputs, 1, impl.function());
+    std::vector<Impl::Seen> earlier;
+    if (state->Count(earlier)) state->BeginCompile(earlier);
+    if (state->compile_id && state->number == 1 && impl.options.observe_ops) {
       OpObserverOptions observe;
       observe.context = Context{*state->compile_id, 0, ""};
-      state->ops.emplace(observe);
+      state->ops.emplace(observe, location);
     }
     state->start_ns = NowNs();
     state_ = std::move(state);
@@ -115,27 +139,35 @@ ModuleObserver::Call::Call(ModuleObserver& observer,
 
 ModuleObserver::Call::~Call() {
   if (state_ == nullptr) return;
-  const int64_t duration_ns = NowNs() - state_->start_ns;
+  const int64_t duration_ns = state_->duration_ns.value_or(NowNs() - state_->start_ns);
   Impl& impl = *state_->impl;
   state_->ops.reset();
   if (std::uncaught_exceptions() > state_->uncaught_count) return;  // the call has thrown
   try {
     if (impl.options.executions)
-      impl.options.executions->Executed(state_->compile_id, impl.options.name, duration_ns);
-    if (state_->compile_id && !state_->compile) EmitOptimizedGraph(impl, *state_->compile_id);
+      impl.options.executions->Executed(state_->compile_id, impl.options.name, duration_ns,
+                                        state_->location);
+    if (state_->compile_id && !state_->compile)
+      EmitOptimizedGraph(impl, *state_->compile_id, state_->location);
   } catch (const std::exception&) {  // no memory, or libtorch keeps the graph to itself
   }
 }
 
 void ModuleObserver::Call::Returned(const c10::IValue& output) noexcept {
-  if (state_ == nullptr || !state_->compile) return;
+  if (state_ == nullptr) return;
+  state_->duration_ns = NowNs() - state_->start_ns;
+  state_->ops.reset();
+  Impl& impl = *state_->impl;
+  const TorchScriptOptions& options = impl.options;
+  if (options.digest_every != 0 && state_->number % options.digest_every == 0) {
+    Context context;
+    if (state_->compile_id) context.compile_id = *state_->compile_id;
+    EmitRunDigest(options.name, state_->number, context, {}, output, state_->location);
+  }
+  if (!state_->compile) return;
   try {
-    const std::lock_guard lock(state_->impl->mutex);
-    for (const Impl::Seen& s : state_->impl->seen) {
-      if (s.compile_id == *state_->compile_id)
-        EmitSignature(state_->impl->options.name, s.signature, output);
-    }
-  } catch (const std::exception&) {
+    EmitSignature(options.name, state_->signature, output, state_->location);
+  } catch (const std::exception&) {  // no memory
   }
 }
 

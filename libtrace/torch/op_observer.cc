@@ -62,6 +62,7 @@ struct Op {
 
 struct OpObserver::Impl {
   OpObserverOptions options;
+  CallSite location;
   at::CallbackHandle handle = 0;
   bool is_watching = false;
 
@@ -254,8 +255,10 @@ std::vector<std::string> OpObserver::Impl::Names() const {
   return names;
 }
 
-OpObserver::OpObserver(OpObserverOptions options) : impl_(std::make_shared<Impl>()) {
+OpObserver::OpObserver(OpObserverOptions options, CallSite location)
+    : impl_(std::make_shared<Impl>()) {
   impl_->options = std::move(options);
+  impl_->location = location;
   if (!IsEnabled()) return;
   const bool is_global = impl_->options.all_threads;
   auto callback = at::RecordFunctionCallback(is_global ? OnStart<true> : OnStart<false>,
@@ -297,8 +300,8 @@ void OpObserver::Emit() noexcept {
   try {
     std::optional<ContextScope> scope;
     if (impl_->options.context) scope.emplace(*impl_->options.context);
-    EmitRuntimeAndTensorMeta(Runtimes());
-    EmitMeasuredRuntime(Measured(), "cpu");
+    EmitRuntimeAndTensorMeta(Runtimes(), impl_->location);
+    EmitMeasuredRuntime(Measured(), "cpu", impl_->location);
   } catch (...) {  // no memory, or the roofline could not be measured: the records are missing
   }
 }

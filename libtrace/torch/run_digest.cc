@@ -1,13 +1,16 @@
 #include "libtrace/torch/run_digest.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/record_function.h>
 
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "libtrace/trace.h"
 #include "torch/dtype_name.h"
+#include "torch/model_digests.h"
 
 namespace libtrace {
 namespace {
@@ -46,7 +49,22 @@ void Add(RunDigest& digest, const std::string& name, const c10::IValue& value) {
 }  // namespace
 
 void AddOutputs(RunDigest& digest, const c10::IValue& outputs) {
-  if (IsEnabled()) Add(digest, "", outputs);
+  if (!IsEnabled()) return;
+  const at::DisableRecordFunctionGuard unobserved;
+  Add(digest, "", outputs);
+}
+
+void EmitRunDigest(const std::string& graph, uint64_t call, const Context& context,
+                   const std::optional<RunDigest>& code, const c10::IValue& outputs,
+                   CallSite location) noexcept {
+  try {
+    RunDigest digest(graph, call);
+    if (code) digest.PartsOf(*code);
+    AddOutputs(digest, outputs);
+    const ContextScope scope(context);
+    digest.Emit(location);
+  } catch (const std::exception&) {  // no memory, or libtorch cannot copy: the run has no digest
+  }
 }
 
 }  // namespace libtrace

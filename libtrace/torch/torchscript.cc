@@ -26,6 +26,7 @@
 #include "libtrace/trace.h"
 #include "torch/compat.h"
 #include "torch/input_signature.h"
+#include "torch/model_digests.h"
 #include "torch/model_parts.h"
 #include "torch/node_marks.h"
 #include "torch/torchscript_records.h"
@@ -39,6 +40,8 @@ struct Specialization {
   std::unique_ptr<torch::jit::GraphExecutor> executor;
   OptimizedFacts facts;
   bool is_observed = false;
+  RunNumbers runs;
+  std::optional<RunDigest> code;  // of the optimised graph
 };
 
 // The interpreter's message quotes the source as Python would; the last place it names is the
@@ -84,10 +87,14 @@ struct TorchScriptModel::Impl {
 
   std::shared_ptr<Specialization> Find(const InputSignature& signature) const;
   void Remove(const Specialization* specialization);
-  c10::IValue RunGeneral(torch::jit::Stack stack, torch::jit::Function& function);
+  RunNumbers general_runs;
+
+  c10::IValue RunGeneral(torch::jit::Stack stack, torch::jit::Function& function,
+                         CallSite location);
   c10::IValue CompileAndRun(torch::jit::Stack stack, Specialization& made,
-                            torch::jit::Function& function);
-  c10::IValue RunSpecialized(Specialization& specialization, torch::jit::Stack stack);
+                            torch::jit::Function& function, CallSite location);
+  c10::IValue RunSpecialized(Specialization& specialization, torch::jit::Stack stack,
+                             CallSite location);
 };
 
 std::shared_ptr<Specialization> TorchScriptModel::Impl::Find(
@@ -106,7 +113,8 @@ void TorchScriptModel::Impl::Remove(const Specialization* specialization) {
 }
 
 c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, Specialization& made,
-                                                  torch::jit::Function& function) {
+                                                  torch::jit::Function& function,
+                                                  CallSite location) {
   const auto graph = torch::jit::toGraphFunction(function).optimized_graph()->copy();
   std::string file;
   CompileDescription description;
@@ -120,24 +128,29 @@ c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, Speci
     earlier_count = earlier.size();
     description = DescribeCompile(options.name, earlier, made.signature, *graph, file);
   }
-  Compile compile(frame, description);
-  EmitGraphBefore(compile, *graph, earlier_count, made.signature.size());
+  Compile compile(frame, description, location);
+  EmitGraphBefore(compile, *graph, earlier_count, made.signature.size(), location);
   made.compile_id = compile.id();
   auto executor = std::make_unique<torch::jit::GraphExecutor>(graph->copy(), options.name);
   try {
     // Libtorch specialises from what it saw in one run, whose result is as good as any; the passes
     // then run in getPlanFor.
     torch::jit::Stack result = stack;
+    const std::optional<uint64_t> digested = made.runs.Next(options.digest_every);
     const int64_t start_ns = NowNs();
     executor->run(result);
     if (options.executions)
-      options.executions->Executed(compile.id(), options.name, NowNs() - start_ns);
-    EmitSignature(options.name, made.signature, result.front());
+      options.executions->Executed(compile.id(), options.name, NowNs() - start_ns, location);
+    EmitSignature(options.name, made.signature, result.front(), location);
+    if (digested)
+      EmitRunDigest(options.name, *digested, CurrentContext(), {}, result.front(), location);
     try {
-      const TimedSpan span("libtrace_torchscript_optimize", options.name);
+      const TimedSpan span("libtrace_torchscript_optimize", options.name, location);
       const MarkingScope marking(CurrentProvenanceLevel() == ProvenanceLevel::kFull);
       const auto& plan = executor->getPlanFor(stack);
-      made.facts = EmitOptimizedRecords(*graph, *plan.graph, &compile.metrics());
+      made.facts = EmitOptimizedRecords(*graph, *plan.graph, &compile.metrics(), location);
+      if (options.digest_every != 0)
+        made.code.emplace(options.name).Kernel("optimized_graph", plan.graph->toString(false));
     } catch (const std::exception& error) {
       compile.Restart(std::string("optimising failed, the graph runs as it is: ") + error.what());
     }
@@ -154,8 +167,9 @@ c10::IValue TorchScriptModel::Impl::CompileAndRun(torch::jit::Stack stack, Speci
 }
 
 c10::IValue TorchScriptModel::Impl::RunSpecialized(Specialization& specialization,
-                                                   torch::jit::Stack stack) {
+                                                   torch::jit::Stack stack, CallSite location) {
   std::optional<OpObserver> observer;
+  const Context context{specialization.compile_id, 0, ""};
   bool is_first = false;
   if (options.observe_ops && IsEnabled()) {
     const std::lock_guard lock(mutex);
@@ -163,16 +177,23 @@ c10::IValue TorchScriptModel::Impl::RunSpecialized(Specialization& specializatio
   }
   if (is_first) {
     OpObserverOptions observe;
-    observe.context = Context{specialization.compile_id, 0, ""};
+    observe.context = context;
     observe.fused_ops = specialization.facts.fused_ops;
-    observer.emplace(observe);
+    observer.emplace(observe, location);
   }
+  const std::optional<uint64_t> digested = specialization.runs.Next(options.digest_every);
   std::optional<MarkedRun> marked;
   if (!specialization.facts.mark_names.empty()) marked.emplace(&specialization.facts.mark_names);
   const int64_t start_ns = NowNs();
   specialization.executor->run(stack);
   if (options.executions) {
-    options.executions->Executed(specialization.compile_id, options.name, NowNs() - start_ns);
+    options.executions->Executed(specialization.compile_id, options.name, NowNs() - start_ns,
+                                 location);
+  }
+  marked.reset();
+  observer.reset();
+  if (digested) {
+    EmitRunDigest(options.name, *digested, context, specialization.code, stack.front(), location);
   }
   return stack.front();
 }
@@ -181,7 +202,7 @@ TorchScriptModel::TorchScriptModel(torch::jit::Module module, TorchScriptOptions
     : impl_(std::make_unique<Impl>()) {
   impl_->module = std::move(module);
   impl_->options = std::move(options);
-  if (impl_->options.observe_ops && IsEnabled()) MeasuredRoofline();  // not during a request
+  if (impl_->options.observe_ops && IsEnabled()) MeasureRooflines(WeightsOf(impl_->module));
 }
 TorchScriptModel::~TorchScriptModel() = default;
 
@@ -193,21 +214,28 @@ size_t TorchScriptModel::specialization_count() const {
 }
 
 c10::IValue TorchScriptModel::Impl::RunGeneral(torch::jit::Stack stack,
-                                               torch::jit::Function& function) {
+                                               torch::jit::Function& function, CallSite location) {
+  if (!IsEnabled()) {
+    function.run(stack);
+    return stack.front();
+  }
+  const std::optional<uint64_t> digested = general_runs.Next(options.digest_every);
   const int64_t start_ns = NowNs();
   function.run(stack);
-  if (options.executions) options.executions->Executed({}, options.name, NowNs() - start_ns);
+  if (options.executions)
+    options.executions->Executed({}, options.name, NowNs() - start_ns, location);
+  if (digested) EmitRunDigest(options.name, *digested, {}, {}, stack.front(), location);
   return stack.front();
 }
 
-c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs) {
+c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs, CallSite location) {
   torch::jit::Function& function = impl_->module.get_method(impl_->options.method).function();
   torch::jit::Stack stack;
   stack.reserve(inputs.size() + 1);
   stack.emplace_back(impl_->module._ivalue());
   for (c10::IValue& input : inputs) stack.push_back(std::move(input));
   function.getSchema().checkAndNormalizeInputs(stack, {});
-  if (!IsEnabled()) return impl_->RunGeneral(std::move(stack), function);
+  if (!IsEnabled()) return impl_->RunGeneral(std::move(stack), function, location);
   InputSignature signature = SignatureOf(c10::ArrayRef<c10::IValue>(stack).slice(1), 1, function);
   std::shared_ptr<Specialization> specialization, made;
   {
@@ -224,28 +252,18 @@ c10::IValue TorchScriptModel::Run(std::vector<c10::IValue> inputs) {
   }
   if (made != nullptr) {
     try {
-      return impl_->CompileAndRun(std::move(stack), *made, function);
+      return impl_->CompileAndRun(std::move(stack), *made, function, location);
     } catch (...) {
       impl_->Remove(made.get());
       throw;
     }
   }
-  if (specialization != nullptr) return impl_->RunSpecialized(*specialization, std::move(stack));
-  return impl_->RunGeneral(std::move(stack), function);
+  if (specialization != nullptr)
+    return impl_->RunSpecialized(*specialization, std::move(stack), location);
+  return impl_->RunGeneral(std::move(stack), function, location);
 }
 
 namespace {
-
-std::vector<ModelWeight> WeightsOf(const torch::jit::Module& module) {
-  std::vector<ModelWeight> weights;
-  for (const auto& parameter : module.named_attributes()) {
-    if (!parameter.value.isTensor()) continue;
-    const at::Tensor& tensor = parameter.value.toTensor();
-    if (!tensor.defined()) continue;
-    weights.push_back(WeightOf(parameter.name, tensor));
-  }
-  return weights;
-}
 
 CacheKey KeyOf(const ModelRequest& request) {
   CacheKeyBuilder builder("ts");
@@ -295,14 +313,14 @@ torch::jit::Module LoadArchive(const CacheEntry& entry) {
 }
 
 LoadedModule LoadNow(CompileCache& cache, const CacheKey& key,
-                     FunctionRef<torch::jit::Module()> build) {
+                     FunctionRef<torch::jit::Module()> build, CallSite location) {
   std::optional<torch::jit::Module> module;
   const auto compile = [&] {
     module = build();
     return CompileOutput{.entry = {.artifact_file = SaveArchive(*module)}};
   };
   CacheResult result = cache.GetOrCompile(
-      key, [](std::string_view) { return true; }, compile);
+      key, [](std::string_view) { return true; }, compile, location);
   if (!module && result.state == CacheState::kHit) {
     try {
       module = LoadArchive(result.entry);
@@ -322,14 +340,15 @@ LoadedModule LoadNow(CompileCache& cache, const CacheKey& key,
 }  // namespace
 
 CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
-                        FunctionRef<torch::jit::Module()> build, LoadedModels* loaded) {
+                        FunctionRef<torch::jit::Module()> build, LoadedModels* loaded,
+                        CallSite location) {
   const int64_t start_ns = NowNs();
   ModelLoad load{.model = request.name, .kind = "torchscript"};
   load.memory_before_bytes = ResidentBytes();
   load.device_peak_before_bytes = DevicePeakBytes();
   const CacheKey key = KeyOf(request);
   const auto load_now = [&] {
-    auto made = std::make_shared<LoadedModule>(LoadNow(cache, key, build));
+    auto made = std::make_shared<LoadedModule>(LoadNow(cache, key, build, location));
     // What was frozen into the graph is no weight.
     return LoadedModels::Model{
         made, std::max(SizeOfWeights(WeightsOf(made->module)), made->archive_size_bytes)};
@@ -339,7 +358,7 @@ CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
   const auto found = std::static_pointer_cast<LoadedModule>(
       may_share ? loaded->GetOrLoad(key.text, load_now, &is_held) : load_now().object);
   const CacheState state = is_held ? CacheState::kHit : found->state;
-  if (is_held) EmitMemoryHit(cache.layer(), key, found->time_taken_ns);
+  if (is_held) EmitMemoryHit(cache.layer(), key, found->time_taken_ns, location);
   load.state = is_held ? "memory_hit" : state == CacheState::kHit ? "cache_hit" : "compiled";
   load.cache_key = key.text;
   load.duration_ns = NowNs() - start_ns;
@@ -347,7 +366,7 @@ CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
     load.memory_after_bytes = ResidentBytes();
     load.device_peak_after_bytes = DevicePeakBytes();
     load.weights = WeightsOf(found->module);
-    EmitModelLoad(load);
+    EmitModelLoad(load, location);
   }
   return {found->module, state, key.text};
 }

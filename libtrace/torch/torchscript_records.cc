@@ -4,6 +4,7 @@
 #include "libtrace/trace.h"
 #include "torch/graph_provenance.h"
 #include "torch/kernel_code.h"
+#include "torch/model_parts.h"
 
 namespace libtrace {
 namespace {
@@ -23,13 +24,14 @@ void WriteFacts(JsonWriter& json, std::string_view key, const InputSignature& si
 
 // The generated code of all fused groups of a graph, each under the name that provenance calls it
 // by.
-void EmitKernels(const GraphProvenance& provenance) {
+void EmitKernels(const GraphProvenance& provenance, CallSite location) {
   std::string text;
   for (const auto& [call, group] : provenance.groups()) {
     const std::string code = KernelCode(group);
     if (!code.empty()) text += "// " + call + "\n" + code + "\n";
   }
-  if (!text.empty()) EmitGraphDump("libtrace_torchscript_kernels", "tensorexpr", "", text);
+  if (!text.empty())
+    EmitGraphDump("libtrace_torchscript_kernels", "tensorexpr", "", text, location);
 }
 
 }  // namespace
@@ -69,30 +71,45 @@ CompileDescription DescribeCompile(
   return description;
 }
 
+std::vector<ModelWeight> WeightsOf(const torch::jit::Module& module) {
+  std::vector<ModelWeight> weights;
+  for (const auto& parameter : module.named_attributes()) {
+    if (!parameter.value.isTensor()) continue;
+    const at::Tensor& tensor = parameter.value.toTensor();
+    if (!tensor.defined()) continue;
+    weights.push_back(WeightOf(parameter.name, tensor));
+  }
+  return weights;
+}
+
 void EmitGraphBefore(Compile& compile, const torch::jit::Graph& graph, size_t earlier_count,
-                     size_t guard_count) {
+                     size_t guard_count, CallSite location) {
   compile.metrics().cache_size = static_cast<int64_t>(earlier_count);
   compile.metrics().guard_count = static_cast<int64_t>(guard_count);
-  if (IsEnabled()) EmitGraphDump("libtrace_torchscript_graph", "torchscript", "", graph.toString());
+  if (!IsEnabled()) return;
+  EmitGraphDump("libtrace_torchscript_graph", "torchscript", "", graph.toString(), location);
 }
 
 void EmitSignature(const std::string& model, const InputSignature& inputs,
-                   const c10::IValue& output) {
+                   const c10::IValue& output, CallSite location) {
   InputSignature outputs;
   AppendFacts("output", output, outputs);
-  EmitJsonArtifact("libtrace_torchscript_signature", JsonStyle::kOneLine, [&](JsonWriter& json) {
-    json.BeginObject().Field("model", model);
-    WriteFacts(json, "inputs", inputs);
-    WriteFacts(json, "outputs", outputs);
-    json.EndObject();
-  });
+  EmitJsonArtifact(
+      "libtrace_torchscript_signature", JsonStyle::kOneLine,
+      [&](JsonWriter& json) {
+        json.BeginObject().Field("model", model);
+        WriteFacts(json, "inputs", inputs);
+        WriteFacts(json, "outputs", outputs);
+        json.EndObject();
+      },
+      {}, location);
 }
 
 OptimizedFacts EmitOptimizedRecords(const torch::jit::Graph& before, torch::jit::Graph& after,
-                                    CompilationMetrics* metrics) {
+                                    CompilationMetrics* metrics, CallSite location) {
   OptimizedFacts facts;
   if (!IsEnabled()) return facts;
-  EmitGraphDump("libtrace_torchscript_optimized", "torchscript", "", after.toString());
+  EmitGraphDump("libtrace_torchscript_optimized", "torchscript", "", after.toString(), location);
   if (metrics != nullptr) metrics->graph_input_count = static_cast<int64_t>(before.inputs().size());
   const GraphProvenance provenance(before, after);
   facts.fused_ops = std::make_shared<std::map<std::string, FusedOp>>(provenance.fused_ops());
@@ -101,9 +118,9 @@ OptimizedFacts EmitOptimizedRecords(const torch::jit::Graph& before, torch::jit:
     metrics->graph_node_count = provenance.node_count();
     metrics->graph_op_count = provenance.op_count();
   }
-  provenance.result().Emit();
+  provenance.result().Emit(location);
   if (CurrentProvenanceLevel() != ProvenanceLevel::kFull) return facts;
-  EmitKernels(provenance);
+  EmitKernels(provenance, location);
   facts.mark_names = provenance.mark_names();
   return facts;
 }

@@ -1,6 +1,7 @@
 // Emits the records of a TorchScript compile, for the wrapper and the observer.
 #pragma once
 
+#include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <map>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "libtrace/artifacts/model_load.h"
 #include "libtrace/compile.h"
 #include "libtrace/torch/op_observer.h"
 #include "torch/input_signature.h"
@@ -26,11 +28,13 @@ CompileDescription DescribeCompile(
     const std::vector<std::pair<CompileId, const InputSignature*>>& earlier,
     const InputSignature& signature, const torch::jit::Graph& graph, std::string& file);
 
+std::vector<ModelWeight> WeightsOf(const torch::jit::Module& module);
+
 // At the start of a compile, within it.
 void EmitGraphBefore(Compile& compile, const torch::jit::Graph& graph, size_t earlier_count,
-                     size_t guard_count);
+                     size_t guard_count, CallSite location);
 void EmitSignature(const std::string& model, const InputSignature& inputs,
-                   const c10::IValue& output);
+                   const c10::IValue& output, CallSite location);
 // What is known of an optimised graph for when it runs.
 struct OptimizedFacts {
   std::vector<std::string> mark_names{};  // of marked nodes (ProvenanceLevel::kFull)
@@ -38,6 +42,6 @@ struct OptimizedFacts {
 };
 // The optimised graph and where its kernels come from. `metrics` may be null.
 OptimizedFacts EmitOptimizedRecords(const torch::jit::Graph& before, torch::jit::Graph& after,
-                                    CompilationMetrics* metrics = nullptr);
+                                    CompilationMetrics* metrics, CallSite location);
 
 }  // namespace libtrace

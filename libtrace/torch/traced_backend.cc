@@ -14,11 +14,33 @@ namespace {
 
 using Tensors = TensorList;
 
-Tensors Flat(const std::vector<Tensors>& lists) {
-  Tensors all;
-  for (const Tensors& list : lists) all.insert(all.end(), list.begin(), list.end());
-  return all;
-}
+// What a collective is called with, by reference: nothing is built of it when tracing is off.
+struct CollectiveCall {
+  const char* op;
+  const c10d::ReduceOp* reduce_op = nullptr;
+  std::optional<int64_t> root_rank{};
+};
+class TensorArguments {
+ public:
+  TensorArguments() = default;
+  TensorArguments(const at::Tensor& tensor) : tensor_(&tensor) {}
+  TensorArguments(const Tensors& list) : list_(&list) {}
+  TensorArguments(const std::vector<Tensors>& lists) : lists_(&lists) {}
+
+  Tensors Flat() const {
+    if (tensor_ != nullptr) return {*tensor_};
+    Tensors all;
+    if (list_ != nullptr) all = *list_;
+    if (lists_ == nullptr) return all;
+    for (const Tensors& list : *lists_) all.insert(all.end(), list.begin(), list.end());
+    return all;
+  }
+
+ private:
+  const at::Tensor* tensor_ = nullptr;
+  const Tensors* list_ = nullptr;
+  const std::vector<Tensors>* lists_ = nullptr;
+};
 
 class TracedBackend final : public CollectiveBackend {
  public:
@@ -66,60 +88,57 @@ class TracedBackend final : public CollectiveBackend {
                  [&] { return inner_->broadcast(tensors, options); });
   }
   Work allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
-    return Issue({.op = "all_reduce", .reduce_op = ReduceOpName(options.reduceOp)}, tensors,
-                 tensors, [&] { return inner_->allreduce(tensors, options); });
+    return Issue({.op = "all_reduce", .reduce_op = &options.reduceOp}, tensors, tensors,
+                 [&] { return inner_->allreduce(tensors, options); });
   }
   Work allreduce_coalesced(Tensors& tensors,
                            const c10d::AllreduceCoalescedOptions& options) override {
-    return Issue({.op = "all_reduce_coalesced", .reduce_op = ReduceOpName(options.reduceOp)},
-                 tensors, tensors, [&] { return inner_->allreduce_coalesced(tensors, options); });
+    return Issue({.op = "all_reduce_coalesced", .reduce_op = &options.reduceOp}, tensors, tensors,
+                 [&] { return inner_->allreduce_coalesced(tensors, options); });
   }
   Work reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
-    return Issue({.op = "reduce",
-                  .reduce_op = ReduceOpName(options.reduceOp),
-                  .root_rank = options.rootRank},
+    return Issue({.op = "reduce", .reduce_op = &options.reduceOp, .root_rank = options.rootRank},
                  tensors, tensors, [&] { return inner_->reduce(tensors, options); });
   }
   Work allgather(std::vector<Tensors>& outputs, Tensors& inputs,
                  const c10d::AllgatherOptions& options) override {
-    return Issue({.op = "all_gather"}, inputs, Flat(outputs),
+    return Issue({.op = "all_gather"}, inputs, outputs,
                  [&] { return inner_->allgather(outputs, inputs, options); });
   }
   Work _allgather_base(at::Tensor& output, at::Tensor& input,
                        const c10d::AllgatherOptions& options) override {
-    return Issue({.op = "all_gather"}, {input}, {output},
+    return Issue({.op = "all_gather"}, input, output,
                  [&] { return inner_->_allgather_base(output, input, options); });
   }
   Work allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
                            const c10d::AllgatherOptions& options) override {
-    return Issue({.op = "all_gather_coalesced"}, inputs, Flat(outputs),
+    return Issue({.op = "all_gather_coalesced"}, inputs, outputs,
                  [&] { return inner_->allgather_coalesced(outputs, inputs, options); });
   }
   Work gather(std::vector<Tensors>& outputs, Tensors& inputs,
               const c10d::GatherOptions& options) override {
-    return Issue({.op = "gather", .root_rank = options.rootRank}, inputs, Flat(outputs),
+    return Issue({.op = "gather", .root_rank = options.rootRank}, inputs, outputs,
                  [&] { return inner_->gather(outputs, inputs, options); });
   }
   Work scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                const c10d::ScatterOptions& options) override {
-    return Issue({.op = "scatter", .root_rank = options.rootRank}, Flat(inputs), outputs,
+    return Issue({.op = "scatter", .root_rank = options.rootRank}, inputs, outputs,
                  [&] { return inner_->scatter(outputs, inputs, options); });
   }
   Work reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                       const c10d::ReduceScatterOptions& options) override {
-    return Issue({.op = "reduce_scatter", .reduce_op = ReduceOpName(options.reduceOp)},
-                 Flat(inputs), outputs,
+    return Issue({.op = "reduce_scatter", .reduce_op = &options.reduceOp}, inputs, outputs,
                  [&] { return inner_->reduce_scatter(outputs, inputs, options); });
   }
   Work _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                             const c10d::ReduceScatterOptions& options) override {
-    return Issue({.op = "reduce_scatter", .reduce_op = ReduceOpName(options.reduceOp)}, {input},
-                 {output}, [&] { return inner_->_reduce_scatter_base(output, input, options); });
+    return Issue({.op = "reduce_scatter", .reduce_op = &options.reduceOp}, input, output,
+                 [&] { return inner_->_reduce_scatter_base(output, input, options); });
   }
   Work alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
                      std::vector<int64_t>& input_sizes,
                      const c10d::AllToAllOptions& options) override {
-    return Issue({.op = "all_to_all"}, {input}, {output}, [&] {
+    return Issue({.op = "all_to_all"}, input, output, [&] {
       return inner_->alltoall_base(output, input, output_sizes, input_sizes, options);
     });
   }
@@ -144,8 +163,8 @@ class TracedBackend final : public CollectiveBackend {
 
 #if LIBTRACE_TORCH >= 206
   Work allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override {
-    return Issue({.op = "all_reduce_sparse", .reduce_op = ReduceOpName(options.reduceOp)}, tensors,
-                 tensors, [&] { return inner_->allreduce_sparse(tensors, options); });
+    return Issue({.op = "all_reduce_sparse", .reduce_op = &options.reduceOp}, tensors, tensors,
+                 [&] { return inner_->allreduce_sparse(tensors, options); });
   }
   Work allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                        const c10d::AllgatherOptions& options) override {
@@ -154,8 +173,8 @@ class TracedBackend final : public CollectiveBackend {
   }
   Work reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                        const c10d::ReduceScatterOptions& options) override {
-    return Issue({.op = "reduce_scatter_coalesced", .reduce_op = ReduceOpName(options.reduceOp)},
-                 inputs, outputs,
+    return Issue({.op = "reduce_scatter_coalesced", .reduce_op = &options.reduceOp}, inputs,
+                 outputs,
                  [&] { return inner_->reduce_scatter_tensor_coalesced(outputs, inputs, options); });
   }
   bool supportsSplitting() const override { return inner_->supportsSplitting(); }
@@ -173,7 +192,7 @@ class TracedBackend final : public CollectiveBackend {
 #if LIBTRACE_TORCH >= 214
   Work all_gather_single(at::Tensor& output, at::Tensor& input,
                          const c10d::AllgatherOptions& options) override {
-    return Issue({.op = "all_gather"}, {input}, {output},
+    return Issue({.op = "all_gather"}, input, output,
                  [&] { return inner_->all_gather_single(output, input, options); });
   }
   Work all_gather_single_coalesced(Tensors& outputs, Tensors& inputs,
@@ -183,29 +202,29 @@ class TracedBackend final : public CollectiveBackend {
   }
   Work gather_single(at::Tensor& output, at::Tensor& input,
                      const c10d::GatherOptions& options) override {
-    return Issue({.op = "gather", .root_rank = options.rootRank}, {input}, {output},
+    return Issue({.op = "gather", .root_rank = options.rootRank}, input, output,
                  [&] { return inner_->gather_single(output, input, options); });
   }
   Work gather_into_tensor(at::Tensor& output, at::Tensor& input,
                           const c10d::GatherOptions& options) override {
-    return Issue({.op = "gather", .root_rank = options.rootRank}, {input}, {output},
+    return Issue({.op = "gather", .root_rank = options.rootRank}, input, output,
                  [&] { return inner_->gather_into_tensor(output, input, options); });
   }
   Work reduce_scatter_single(at::Tensor& output, at::Tensor& input,
                              const c10d::ReduceScatterOptions& options) override {
-    return Issue({.op = "reduce_scatter", .reduce_op = ReduceOpName(options.reduceOp)}, {input},
-                 {output}, [&] { return inner_->reduce_scatter_single(output, input, options); });
+    return Issue({.op = "reduce_scatter", .reduce_op = &options.reduceOp}, input, output,
+                 [&] { return inner_->reduce_scatter_single(output, input, options); });
   }
   Work reduce_scatter_single_coalesced(Tensors& outputs, Tensors& inputs,
                                        const c10d::ReduceScatterOptions& options) override {
-    return Issue({.op = "reduce_scatter_coalesced", .reduce_op = ReduceOpName(options.reduceOp)},
-                 inputs, outputs,
+    return Issue({.op = "reduce_scatter_coalesced", .reduce_op = &options.reduceOp}, inputs,
+                 outputs,
                  [&] { return inner_->reduce_scatter_single_coalesced(outputs, inputs, options); });
   }
   Work all_to_all_single(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
                          std::vector<int64_t>& input_sizes,
                          const c10d::AllToAllOptions& options) override {
-    return Issue({.op = "all_to_all"}, {input}, {output}, [&] {
+    return Issue({.op = "all_to_all"}, input, output, [&] {
       return inner_->all_to_all_single(output, input, output_sizes, input_sizes, options);
     });
   }
@@ -287,17 +306,22 @@ class TracedBackend final : public CollectiveBackend {
 
   // Logs, then issues. What goes wrong with the log must not touch the collective.
   template <class F>
-  Work Issue(IssuedCollective collective, const Tensors& inputs, const Tensors& outputs,
+  Work Issue(const CollectiveCall& call, TensorArguments inputs, TensorArguments outputs,
              F&& issue) {
     PassOnGroup();
     if (!IsEnabled()) return issue();
     CollectiveLog::Impl::Entry entry;
     try {
+      IssuedCollective collective;
+      collective.op = call.op;
+      if (call.reduce_op != nullptr) collective.reduce_op = ReduceOpName(*call.reduce_op);
+      collective.root_rank = call.root_rank;
       collective.process_group = name_;
       collective.group_size = static_cast<uint32_t>(getSize());
       collective.backend = inner_->getBackendName();
       const bool shares_number = is_coalescing_ && shares_number_.exchange(true);
-      entry = log_->impl()->Append(std::move(collective), inputs, outputs, shares_number);
+      entry =
+          log_->impl()->Append(std::move(collective), inputs.Flat(), outputs.Flat(), shares_number);
     } catch (...) {  // no memory
     }
     const int64_t start_ns = NowNs();
@@ -317,7 +341,8 @@ class TracedBackend final : public CollectiveBackend {
 
 c10::intrusive_ptr<CollectiveBackend> TraceCollectives(
     c10::intrusive_ptr<CollectiveBackend> backend, std::string process_group,
-    std::shared_ptr<CollectiveLog> log) {
+    std::shared_ptr<CollectiveLog> log, CallSite location) {
+  log->impl()->AddGroup(location);
   return c10::make_intrusive<TracedBackend>(std::move(backend), std::move(process_group),
                                             std::move(log));
 }

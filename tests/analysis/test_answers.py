@@ -1,6 +1,7 @@
 """The answers on recorded jobs: the cause is named, and jobs that do the same on every rank report nothing."""
 
 import glob
+import hashlib
 import json
 import os
 import re
@@ -34,7 +35,7 @@ class Ranks(AnswerTest):
         first = collectives["classes"][1]["mismatches"][0]
         self.assertEqual((first["kind"], first["against_ordinal"], first["ordinal"]), ("order", 0, 1))
         # What each side has in the other's place: the collective and the process group differ.
-        self.assertEqual((first["instead"], first["against_item"]), ("all_gather_into_tensor [8, 16] float32 (4) group 2", "all_reduce_ [8, 16] float32 ('sum') group 1"))
+        self.assertEqual((first["instead"], first["against_item"]), ("all_gather_into_tensor(4) [8, 16] float32 group 2", "all_reduce_('sum') [8, 16] float32 group 1"))
         self.assertEqual((first["item"], first["against_instead"]), (first["against_item"], first["instead"]))
 
     def test_storage_state_is_a_note(self):
@@ -373,8 +374,9 @@ class Everything(AnswerTest):
         for rank, order in enumerate((["0/0", "1/0"], ["1/0", "0/0"], ["0/0", "1/0"])):
             lines = [f'V1121 08:30:0{i}.000000 {4242 + rank} a.py:1] {{"dynamo_start": {{"stack": []}}, "rank": {rank}, "frame_id": {i}, '
                      f'"frame_compile_id": 0, "attempt": 0}}\n' for i in range(2)]
+            payload = json.dumps({"graph_execution_order": order})
             lines.append(f'V1121 08:30:03.000000 {4242 + rank} a.py:1] {{"artifact": {{"name": "graph_execution", "encoding": "json"}}, '
-                         f'"rank": {rank}, "has_payload": "x"}}\n\t{{"graph_execution_order": {json.dumps(order)}}}\n')
+                         f'"rank": {rank}, "has_payload": "{hashlib.md5(payload.encode()).hexdigest()}"}}\n\t{payload}\n')
             paths.append(os.path.join(self.scratch, f"order_rank_{rank}.log"))
             with open(paths[-1], "w", encoding="utf-8") as file:
                 file.writelines(lines)

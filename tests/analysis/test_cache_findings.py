@@ -92,7 +92,13 @@ class Bypasses(AnswerTest):
             self.addCleanup(connection.close)
             groups = connection.execute("SELECT count(DISTINCT layer || ' ' || ifnull(bypass_reason, '')) FROM cache_event WHERE state = 'bypass'").fetchone()[0]
             self.assertGreater(groups, 1)
-            self.assertEqual(len([one for one in ask("findings", database)["findings"] if one["kind"] == "cache_bypassed"]), groups)
+            bypassed = [one for one in ask("findings", database)["findings"] if one["kind"] == "cache_bypassed"]
+            self.assertEqual(len(bypassed), groups)
+            for one in bypassed:
+                self.assertIn("These compiles take nothing from this cache and store nothing in it", one["detail"])
+            frozen, = [one["detail"] for one in bypassed if "freezing" in one["title"]]
+            self.assertRegex(frozen, r"The compile took \d+\.\d s\.$")
+            self.assertTrue(any("The fx_graph cache was asked in them" in one["detail"] for one in bypassed))
 
 
 if __name__ == "__main__":

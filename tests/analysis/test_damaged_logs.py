@@ -1,8 +1,10 @@
 """Logs that are damaged, or hold nothing: what is said of them, and what is not."""
 
+import contextlib
 import glob
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -29,18 +31,19 @@ def without_line(data, text):
 
 
 class Damaged(AnswerTest):
-    def damage(self, change, scenario="straggler_late", rank=1, change_file=None):
-        """The job with the log of one rank changed; `change_file`: its compressed file."""
+    def damage(self, change, scenario="straggler_late", rank=1, change_file=None, name=None):
+        """The job with the log of one rank (or of this name) changed; `change_file`: its compressed file."""
+        name = name or f"_rank_{rank}_"
         folder = os.path.join(self.scratch, f"damaged_{len(os.listdir(self.scratch))}")
         os.mkdir(folder)
         for path in sorted(glob.glob(os.path.join(LOGS, scenario, "*.log*"))):
             data = read(path)
-            if f"_rank_{rank}_" in path and change_file:
+            if name in path and change_file:
                 data = change_file(subprocess.run(["zstd", "-qc", "--check"], input=data, capture_output=True, check=True).stdout)
                 with open(os.path.join(folder, os.path.basename(path).removesuffix(".zst") + ".zst"), "wb") as file:
                     file.write(data)
                 continue
-            if f"_rank_{rank}_" in path:
+            if name in path:
                 changed = change(data)
                 self.assertNotEqual(data, changed)
                 data = changed
@@ -58,6 +61,14 @@ class Damaged(AnswerTest):
         answer = ask("ranks", database)
         self.assertTrue(all(one["is_damaged"] for one in answer["classes"][1:]), answer["classes"])
         self.assertFalse(answer["has_divergence"])
+        for name in ("cache", "collectives", "execution"):
+            self.assertFalse(ask(name, database)["has_divergence"], name)
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            damaged = {str(rank) for rank, in connection.execute("SELECT p.rank FROM log_damage d JOIN process p ON p.id = d.process_id")}
+            self.assertTrue(damaged)
+            for view in ("cache_divergence", "collective_divergence", "execution_divergence"):
+                for ranks, in connection.execute(f"SELECT ranks FROM {view}"):
+                    self.assertFalse(damaged & set(ranks.split(",")), view)
 
     def test_damage_of_one_log_is_no_difference_between_ranks(self):
         database = self.damage(lambda data: data.replace(b"\n\tfrom torch import device", b"\n\tFrom torch import device", 1))
@@ -134,6 +145,17 @@ class Damaged(AnswerTest):
                     for claim in ("did not compile", "not compiled here", "the process died"):
                         self.assertNotIn(claim, text, answer)
 
+    def test_how_an_earlier_launch_ended_is_not_told_from_logs_that_cannot_be_read(self):
+        def of_launch(data):
+            return data[:len(data) // 3]
+        database = self.damage(None, "restart_manual_other_config", change_file=of_launch, name="rank_1_cvj0lawi")
+        self.assertNotIn("restarted", [one["kind"] for one in ask("findings", database)["findings"]])
+        restarted = [one for one in ask("findings", self.damage(None, "restart_elastic", change_file=of_launch, name="rank_2_"))["findings"]
+                     if one["kind"] == "restarted"]
+        for one in restarted:
+            self.assertNotIn("inside a compile", one["title"])
+            self.assertNotEqual(one["ranks"], [2])
+
     def test_what_a_cut_log_lacks_is_no_compile_that_was_left_out(self):
         database = self.damage(lambda data: data[:line_of(data, b'"inductor_output_code"')[1] + 200])
         answer = ask("findings", database)["findings"]
@@ -163,7 +185,28 @@ class Damaged(AnswerTest):
         self.assertGreater(healthy.count(" s ") + healthy.count(" ms "), line.count(" s ") + line.count(" ms "))
         alone = self.ingest(*glob.glob(os.path.join(self.scratch, "damaged_*", "*_rank_1_*")), name="alone")
         self.assertEqual([one["median_compile_s"] for one in ask("ranks", alone)["classes"]], [None])
-        self.assertIn("compile time unknown", run("ranks", alone))
+        self.assertIn("compile time at least ", run("ranks", alone))
+
+    def test_no_sum_takes_an_unknown_time_for_none(self):
+        """The compile's own time is lost; the log has that of its backward."""
+        database = self.damage(lambda data: without_line(data, b'{"compilation_metrics": '))
+        rest = sum(one["total_us"] for one in json.loads(run("history", database, "--json"))["compiles"] if one["rank"] == 1 and one["total_us"])
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            of_rank = dict((rank, values) for rank, *values in connection.execute("SELECT rank, compile_us, known_compile_us FROM rank_summary"))
+        self.assertEqual(of_rank[1], [None, rest])
+        self.assertEqual(of_rank[0][0], of_rank[0][1])
+        checked = ask("check", database, "--max-compile-seconds", "1000")["rules"][0]
+        self.assertRegex(checked["actual"], r"^at least [0-9.]+ \(rank [0-9]\); 1 compile without a time in the log$")
+        alone = self.ingest(*glob.glob(os.path.join(self.scratch, "damaged_*", "*_rank_1_*")), name="alone")
+        checked = ask("check", alone, "--max-compile-seconds", "0.01", code=1)["rules"][0]
+        self.assertEqual(checked["actual"], f"at least {rest / 1e6:.3f}; 1 compile without a time in the log")
+        self.assertIn("time not in the log", " ".join(checked["rows"]))
+        compared = ask("diff", database, "--rank", "0", "--rank", "1")["comparisons"][0]
+        timed = [one for one in compared["compiles"] if {phase["phase"]: phase["b_us"] for phase in one["phases"]}["total"] is not None]
+        self.assertEqual(compared["finished_count"], len(timed))
+        self.assertEqual(len(compared["compiles"]) - 1, len(timed))
+        self.assertEqual(next(phase["b_us"] for phase in compared["phases"] if phase["phase"] == "total"), rest)
+        self.assertIn("and both logs have the times of", " ".join(run("diff", database, "--rank", "0", "--rank", "1").split()))
 
     def test_lost_and_changed_records_are_counted(self):
         database = self.damage(lambda data: data.replace(b'{"dynamo_output_graph"', b'{"dynamo_outpet_graph"', 1))
@@ -182,9 +225,14 @@ class Damaged(AnswerTest):
             begin = data.rindex(b"\n", 0, metrics) + 1
             changed = data[:begin] + data[data.index(b"\n", metrics) + 1:end] + data[end:].replace(b"dynamo", b"dxnamo", 1)
             return changed.replace(b"\n\tfrom torch import device", b"\n\tFrom torch import device", 1)
-        stopped = [one for one in ask("findings", self.damage(change))["findings"] if one["kind"] == "stopped_first"]
+        database = self.damage(change)
+        stopped = [one for one in ask("findings", database)["findings"] if one["kind"] == "stopped_first"]
         self.assertEqual([one["ranks"] for one in stopped], [[1]])
         self.assertIn("The log is damaged: records of it are lost or changed, which may be the cause of this.", stopped[0]["detail"])
+        self.assertIn("the log of rank 1 is damaged (tlparse import-log): what sets it apart may be due to that", " ".join(run("ranks", database).split()))
+        for text in self.aspects(database).get("1", []):
+            self.assertNotIn("unfinished", text)
+            self.assertFalse(text.startswith("collectives:"), text)
 
 
 class EmptyLogs(AnswerTest):

@@ -23,6 +23,13 @@ class Unfinished(SentenceTest):
         text = run("diff", a, b, "--rank", "2")
         self.assertIn("times of the 1 compile that both sides finished", text)
 
+    def test_times_that_stand_for_several_ranks_say_whose_they_are(self):
+        a, b = self.job("straggler_late"), self.job("one_rank_cold")
+        one = ask("diff", a, b)["comparisons"][0]
+        self.assertGreater(one["pair_count"], 1)
+        self.assertRegex(run("diff", a, b), r"(?m)^phase +a \(rank 0\) +b \(rank 0\) +change")
+        self.assertRegex(run("diff", a, b, "--rank", "0"), r"(?m)^phase +a +b +change")
+
     def test_what_a_failed_compile_has_not_logged_is_not_listed(self):
         a, b = self.job("crash_in_compile"), self.job("hang_in_compile")
         text = run("diff", a, b, "--rank", "1")
@@ -78,6 +85,23 @@ class Guards(SentenceTest):
         self.assertEqual((change["new_guards"], change["vanished_guards"]), ([], []))
         self.assertEqual(change["changed_guards"], [f"{name} == False → type of {name}: object at: if override is not None: (utils/_config.py:461)"])
         self.assertFalse(change["is_equal"])
+
+    def test_those_that_are_shown_alike_are_counted(self):
+        ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+        def log(name, *modules):
+            option = "G['__import_torch_dot_%s'].torch.compiler.config._config['on_one_rank'].user_override.get() == False"
+            tree = ("\nTREE_GUARD_MANAGER:\n+- RootGuardManager\n| +- DictGuardManager: source=G, accessed_by=GlobalsGuardAccessor\n"
+                    + "".join(f"| | +- FALSE_MATCH: {option % module}  # if override is not None:  # utils/_config.py:461 in get\n" for module in modules)
+                    + "| | +- EQUALS_MATCH: G['n'] == 1  # return x / n  # m.py:3 in f\n")
+            return self.log(name, record({"dynamo_start": {"stack": []}, **ids}), record({"dynamo_cpp_guards_str": {}, **ids}, tree),
+                            record({"compilation_metrics": {"co_name": "f"}, **ids}))
+        shown = "torch.compiler.config.on_one_rank (user_override) == False at: if override is not None: (utils/_config.py:461)"
+        a, b, c = log("a.log"), log("b.log", "x", "y"), log("c.log", "z", "y")
+        change, = ask("diff", a, b)["comparisons"][0]["compiles"]
+        self.assertEqual((change["new_guards"], change["alike_guard_count"]), ([shown] * 2, 0))
+        self.assertIn(f"new guard: {shown} (×2)", " ".join(run("diff", a, b).split()))
+        change, = ask("diff", b, c)["comparisons"][0]["compiles"]
+        self.assertEqual((change["new_guards"], change["vanished_guards"], change["alike_guard_count"], change["is_equal"]), ([], [], 1, True))
 
     def test_recorded_ones_are_readable(self):
         answer = ask("diff", self.job("restart_elastic"), "--launch", "1", "3")

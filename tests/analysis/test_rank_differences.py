@@ -74,6 +74,60 @@ class Sides(AnswerTest):
         self.assertNotIn("others", one["title"])
 
 
+class CallersOfCollectives(AnswerTest):
+    """Nodes of a functional collective name a line of torch's."""
+
+    TORCH = "# File: /usr/lib/python3/dist-packages/torch/distributed/_functional_collectives.py:{} in {}, code: return torch.ops._c10d_functional.{}("
+
+    def graph(self, *nodes):
+        text = 'class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: "f32[4][1]cpu"):\n        l_x_ = L_x_\n\n'
+        for number, (line, operation) in enumerate(nodes):
+            where = self.TORCH.format(179, operation, operation) if line is None else f"# File: /u/m.py:{line}"
+            called = f"torch.ops._c10d_functional.{operation}(x, 'sum', '1')" if line is None else operation
+            text += f'        {where}\n        n{number}: "f32[4][1]cpu" = {called}\n\n'
+        return text + f"        return (n{len(nodes) - 1},)\n"
+
+    def first_difference(self, usual, odd):
+        """The finding on rank 2, whose graph is another, and what `ranks` says of it."""
+        logs = []
+        case = f"case_{len(os.listdir(self.scratch))}"
+        for rank in range(3):
+            ids = {"rank": rank, "frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+            metrics = {"co_name": "f", "co_filename": "/u/m.py", "co_firstlineno": 10, "compile_id": "0/0"}
+            logs.append(self.save(f"{case}/rank_{rank}.log", record({"dynamo_start": {"stack": []}, **ids}),
+                                  record({"dynamo_output_graph": {"sizes": {}}, **ids}, self.graph(*(odd if rank == 2 else usual))),
+                                  record({"compilation_metrics": metrics, **ids})))
+        database = self.ingest(*logs, name=case)
+        finding, = [one for one in ask("findings", database)["findings"] if one["kind"] == "graph_divergence"]
+        text = self.aspects(database)["2"][0]
+        self.assertNotIn("_functional_collectives", text)
+        return finding["place"], text
+
+    def test_the_line_that_calls_it_is_named(self):
+        call = ('11 in f, code: s = fcol.all_reduce(x.exp(), "sum", g)', "l_x_.exp()")
+        place, text = self.first_difference([call, (None, "all_reduce")], [call, (None, "all_reduce_coalesced")])
+        self.assertEqual((place["file"], place["line"]), ("/u/m.py", 11))
+        self.assertIn('at /u/m.py:11 in f: s = fcol.all_reduce(x.exp(), "sum", g)', text)
+
+    def test_a_line_that_the_log_lacks_is_not(self):
+        other = ("11 in f, code: y = x.exp()", "l_x_.exp()")
+        place, text = self.first_difference([other, (None, "all_reduce")], [other, (None, "all_gather_into_tensor")])
+        self.assertIsNone(place)
+        self.assertNotIn(" at /", text)
+        # The line had made its call before, or a call since may be that of the line.
+        call = ('11 in f, code: y = fcol.all_reduce(x.exp(), "sum", g) * 2', "l_x_.exp()")
+        rest = (call[0], "y * 2")
+        place, _ = self.first_difference([call, (None, "all_reduce"), rest, (None, "all_reduce")], [call, (None, "all_reduce"), rest])
+        self.assertIsNone(place)
+        bare = ('11 in f, code: y = fcol.all_reduce(x, "sum", g) * 2', "y * 2")
+        place, _ = self.first_difference([(None, "all_reduce"), bare, (None, "all_reduce")], [(None, "all_reduce"), bare])
+        self.assertIsNone(place)
+
+    def test_a_schedule_in_another_order_has_the_users_line(self):
+        finding, = [one for one in ask("findings", self.job("diverge_order"))["findings"] if one["severity"] != "note"]
+        self.assertEqual((os.path.basename(finding["place"]["file"]), finding["place"]["line"]), ("d_fcol.py", 24))
+
+
 class Once(AnswerTest):
     def test_a_recompile_that_follows_from_another_cause_is_its_evidence(self):
         findings = ask("findings", self.job("libtrace_collectives"))["findings"]

@@ -24,6 +24,14 @@ TEST_CASE("IsUserFile tells the user's files from PyTorch's, Python's and genera
   CHECK_FALSE(tlparse::IsUserFile("/tmp/x/de/c" + std::string(51, 'd') + ".py"));
 }
 
+TEST_CASE("IsTorchFile tells PyTorch's files from others", "[python_traceback]") {
+  CHECK(tlparse::IsTorchFile(
+      "/usr/lib/python3/dist-packages/torch/distributed/_functional_collectives.py"));
+  CHECK(tlparse::IsTorchFile("torch/_dynamo/convert_frame.py"));
+  CHECK_FALSE(tlparse::IsTorchFile("/usr/lib/python3/dist-packages/transformers/trainer.py"));
+  CHECK_FALSE(tlparse::IsTorchFile("/home/u/torch/train.py"));
+}
+
 TEST_CASE("SummarizeTraceback takes the last of chained tracebacks", "[python_traceback]") {
   const std::string text =
       "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nValueError: "

@@ -134,15 +134,15 @@ void BenchPayloadIndex() {
     std::size_t found = 0;
     const double insert_ns = nanoseconds_each([&] {
       for (std::size_t i = 0; i < count; ++i) {
-        const bool is_new = index.Find(known[i]) == nullptr;
+        const bool is_new = !index.Find(known[i]);
         if (!is_new || !index.Insert({known[i], i, static_cast<std::uint32_t>(i)})) std::abort();
       }
     });
     const double hit_ns = nanoseconds_each([&] {
-      for (const Md5Digest& md5 : known) found += index.Find(md5) != nullptr;
+      for (const Md5Digest& md5 : known) found += index.Find(md5).has_value();
     });
     const double miss_ns = nanoseconds_each([&] {
-      for (const Md5Digest& md5 : unknown) found += index.Find(md5) != nullptr;
+      for (const Md5Digest& md5 : unknown) found += index.Find(md5).has_value();
     });
     const double visit_ns = nanoseconds_each([&] {
       std::uint64_t sum = 0;

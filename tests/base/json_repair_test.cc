@@ -4,7 +4,6 @@
 #include <simdjson.h>
 #include <sqlite3.h>
 
-#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -173,16 +172,15 @@ TEST_CASE("RepairJson limits depth and its result is as deep as simdjson allows"
 }
 
 TEST_CASE("RepairJson takes linear time for hostile shapes", "[json_repair]") {
-  // Each level repeats a member whose first copy must go; and an object with many equal names.
+  // Each level repeats a member whose first copy must go; and an object with many equal names. With quadratic time the test would
+  // run into ctest's limit.
   std::string deep = "1";
   for (int i = 0; i < 1000; ++i) deep = R"({"a":0,"a":)" + deep + "}";
   std::string wide = "[", equal = "{";
   for (int i = 0; i < 100; ++i) wide += (i ? "," : "") + deep;
-  for (int i = 0; i < 200'000; ++i) equal += R"("\u0061":1,)";
-  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 1'000'000; ++i) equal += R"("\u0061":1,)";
   CHECK(RepairJson(wide + "]"));
   CHECK(Repair(equal + R"("a":2})") == R"({"a":2})");
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
 }
 
 TEST_CASE("HasDuplicateMembers looks into every object", "[json_repair]") {

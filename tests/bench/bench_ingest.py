@@ -25,7 +25,7 @@ import make_bench_input  # noqa: E402
 
 # (aim, never below) of db-only, as a multiple of the floor's rate; the full tree: half of it.
 AIMS = {"distinct": (0.8, 0.6), "repeated": (1.5, 1.2)}
-# Stages as tlparse -v names them.
+# Steps as tlparse -v names them.
 DATABASE = ("reading", "verifying", "typing", "writing", "storing", "finishing")
 REPORT = ("tree", "page")
 PARALLEL = ("verifying", *REPORT)
@@ -106,16 +106,16 @@ class Bench:
                 shutil.rmtree(folder)
         shutil.rmtree(self.out)
 
-    def stages(self, size_bytes):
-        """CPU by stage of a job of 64 files, and what it allows on more cores."""
-        print(f"\nCPU seconds by stage, a job of 64 files (least of {self.tries} runs), and the "
+    def steps(self, size_bytes):
+        """CPU by step of a job of 64 files, and what it allows on more cores."""
+        print(f"\nCPU seconds by step, a job of 64 files (least of {self.tries} runs), and the "
               "best possible speed by them, relative to one core")
         for payloads in AIMS:
             folder = os.path.join(self.folder, "in")
             paths = make_bench_input.make(folder, size_bytes, 64, payloads == "distinct",
                                           os.cpu_count())
             size_mb = sum(map(os.path.getsize, paths)) / 1e6
-            runs = [self.stage_times(folder) for _ in range(self.tries)]
+            runs = [self.step_times(folder) for _ in range(self.tries)]
             sums, longest = ({name: min(run[name][what] for run in runs) for name in runs[0]}
                              for what in (0, 1))
             shutil.rmtree(folder)
@@ -125,7 +125,7 @@ class Bench:
                 for name in names:
                     print(f"    {name:<10} {sums[name]:6.2f} s {sums[name] / total:5.0%}  "
                           f"{'at the same time on all cores' if name in PARALLEL else 'one at a time'}"
-                          f"; longest step {longest[name]:.2f} s")
+                          f"; longest task {longest[name]:.2f} s")
                 for cores in (1, 2, 4, 8, 16, 64):
                     seconds = best_seconds(sums, longest, names, cores)
                     print(f"    {cores:>2} cores: {seconds:6.2f} s, {total / seconds:4.1f}x, "
@@ -133,8 +133,8 @@ class Bench:
                 print(f"    one at a time: {serial_seconds(sums, longest, names) / total:.0%} of the CPU",
                       flush=True)
 
-    def stage_times(self, folder):
-        """stage → (CPU seconds, those of its longest step) of one run with the full tree."""
+    def step_times(self, folder):
+        """step → (CPU seconds, those of its longest task) of one run with the full tree."""
         shutil.rmtree(self.out, ignore_errors=True)
         # With more than two threads pages are stored apart from writing, as on a larger machine.
         done = subprocess.run([os.path.join(self.bin, "tlparse"), folder, "-o", self.out, "-v",
@@ -184,7 +184,7 @@ class Bench:
 
 
 def serial_seconds(sums, longest, names):
-    """What no number of cores can go below: the longest stage that takes one window at a time, and
+    """What no number of cores can go below: the longest step that takes one window at a time, and
     what follows it; of the report the longest task."""
     if "finishing" in names:
         in_turn = max(sums[name] for name in names if name not in (*PARALLEL, "finishing"))
@@ -225,7 +225,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="small inputs, for a first look")
     parser.add_argument("--bytes", type=float, help="size of each input (default 1e9)")
     parser.add_argument("--tries", type=int, default=3, help="runs of each measurement")
-    parser.add_argument("--only", choices=("throughput", "stages", "small", "answers"))
+    parser.add_argument("--only", choices=("throughput", "steps", "small", "answers"))
     parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"), metavar="DIRECTORY")
     parser.add_argument("--folder", default="/dev/shm", metavar="DIRECTORY",
                         help="where input and output lie while it runs (default /dev/shm)")
@@ -239,8 +239,8 @@ def main():
     try:
         if arguments.only in (None, "throughput"):
             bench.throughput(size)
-        if arguments.only in (None, "stages"):
-            bench.stages(size)
+        if arguments.only in (None, "steps"):
+            bench.steps(size)
         if arguments.only in (None, "small"):
             bench.small()
         if arguments.only in (None, "answers"):

@@ -9,9 +9,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "libtrace/sink.h"
 #include "libtrace/torch/op_observer.h"
+#include "libtrace/torch/run_digest.h"
 #include "libtrace/torch/torchscript.h"
 #include "libtrace/trace.h"
 
@@ -120,6 +122,35 @@ void ModelTraced(benchmark::State& state) {  // provenance at the default level
   RunModel(state);
 }
 BENCHMARK(ModelTraced);
+
+// What the other calls of libtrace::torch cost when tracing is off.
+template <class Call>
+void RunOff(benchmark::State& state, Call call) {
+  libtrace::Stop();
+  const at::Tensor x = at::ones({4});
+  libtrace::ModuleObserver observer(SmallOps());
+  libtrace::RunDigest digest("forward");
+  const std::vector<c10::IValue> inputs{x};
+  const c10::IValue output(x);
+  for (auto _ : state) call(observer, inputs, digest, output);
+}
+using Observer = libtrace::ModuleObserver;
+using Inputs = std::vector<c10::IValue>;
+using Digest = libtrace::RunDigest;
+BENCHMARK_CAPTURE(RunOff, ModuleObserver::Call,
+                  [](Observer& observer, const Inputs& inputs, Digest&, const c10::IValue&) {
+                    const Observer::Call call(observer, inputs);
+                  });
+BENCHMARK_CAPTURE(RunOff, OpObserver, [](Observer&, const Inputs&, Digest&, const c10::IValue&) {
+  const libtrace::OpObserver ops;
+});
+BENCHMARK_CAPTURE(RunOff, NodeScope, [](Observer&, const Inputs&, Digest&, const c10::IValue&) {
+  const libtrace::NodeScope node(nullptr);
+});
+BENCHMARK_CAPTURE(RunOff, AddOutputs,
+                  [](Observer&, const Inputs&, Digest& digest, const c10::IValue& output) {
+                    libtrace::AddOutputs(digest, output);
+                  });
 
 }  // namespace
 

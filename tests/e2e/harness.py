@@ -55,18 +55,23 @@ def rows(database, sql, *parameters):
         connection.close()
 
 
-def dump(database):
-    """Everything in the database, as text that is equal for equal content."""
+def tables(database, *left_out):
+    """{table: its rows in the order of the file}, with texts as bytes."""
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     connection.text_factory = bytes
     try:
-        tables = [row[0].decode() for row in connection.execute(
+        names = [row[0].decode() for row in connection.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
             "ORDER BY 1")]
-        return {table: sorted(map(repr, connection.execute(f'SELECT * FROM "{table}"')))
-                for table in tables}
+        return {name: connection.execute(f'SELECT * FROM "{name}"').fetchall()
+                for name in names if name not in left_out}
     finally:
         connection.close()
+
+
+def dump(database):
+    """Everything in the database, as text that is equal for equal content."""
+    return {table: sorted(map(repr, rows)) for table, rows in tables(database).items()}
 
 
 def tree(directory):

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import pathlib
-import sqlite3
 import unittest
 
 import harness
@@ -17,16 +16,7 @@ THREADS = (1, 2, 3, 8)
 
 def in_order(database):
     """Every table's rows in the order of the file, but for the run's own name and time."""
-    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    connection.text_factory = bytes
-    try:
-        tables = [row[0].decode() for row in connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
-            "AND name != 'run' ORDER BY 1")]
-        return {table: connection.execute(f'SELECT * FROM "{table}"').fetchall()
-                for table in tables}
-    finally:
-        connection.close()
+    return harness.tables(database, "run")
 
 
 class Threads(harness.EndToEnd):

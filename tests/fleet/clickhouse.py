@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -124,13 +125,21 @@ class Server:
         return int(self.query(f"SELECT count() FROM {table} WHERE {where}"))
 
 
-def cluster(folder, count=2, https=None):
-    """Started servers that know each other."""
+def scratch(test_class):
+    """A folder that is removed after the tests of the class."""
+    folder = tempfile.mkdtemp(prefix="tracekit_fleet_")
+    test_class.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def cluster(test_class, folder, count=2, https=None):
+    """Started servers that know each other; they are stopped after the tests of the class."""
     skip_without_server()
     ports = free_ports(3 * count)
     triples = [ports[3 * i:3 * i + 3] for i in range(count)]
     servers = [Server(f"{folder}/server{i}", triple, [one[1] for one in triples], https if i == 0 else None)
                for i, triple in enumerate(triples)]
     for server in servers:
+        test_class.addClassCleanup(server.stop)
         server.start()
     return servers

@@ -4,10 +4,8 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 import urllib.error
 import urllib.parse
@@ -34,8 +32,8 @@ class Answers(EndToEnd):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.home = tempfile.mkdtemp(prefix="tracekit_fleet_")
-        cls.servers = clickhouse.cluster(cls.home, 2)
+        cls.home = clickhouse.scratch(cls)
+        cls.servers = clickhouse.cluster(cls, cls.home, 2)
         cls.urls = [cls.servers[0].url]
         if chdb_server.library():
             cls.chdb = chdb_server.ChdbServer(cls.home)
@@ -57,12 +55,6 @@ class Answers(EndToEnd):
         if done.returncode != 0:
             raise RuntimeError(f"tlparse {' '.join(arguments)}\n{done.stdout}{done.stderr}")
         return done.stdout
-
-    @classmethod
-    def tearDownClass(cls):
-        for server in cls.servers:
-            server.stop()
-        shutil.rmtree(cls.home, ignore_errors=True)
 
     def ask(self, *question, since="2026-01-01"):
         """The answer of each server, which must be one."""

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -33,17 +32,11 @@ class Pull(EndToEnd):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.home = tempfile.mkdtemp(prefix="tracekit_fleet_")
-        cls.servers = clickhouse.cluster(cls.home)
+        cls.home = clickhouse.scratch(cls)
+        cls.servers = clickhouse.cluster(cls, cls.home)
         cls.server = cls.servers[0]
         cls.url = cls.server.url
         subprocess.run([TLPARSE, "fleet", "init", "--url", cls.url], check=True, stdout=subprocess.DEVNULL)
-
-    @classmethod
-    def tearDownClass(cls):
-        for server in cls.servers:
-            server.stop()
-        shutil.rmtree(cls.home, ignore_errors=True)
 
     def setUp(self):
         super().setUp()

@@ -2,9 +2,7 @@
 """tlparse push to real servers: all or nothing is visible, and a repeated push changes nothing."""
 
 import os
-import shutil
 import sys
-import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -19,15 +17,9 @@ class Push(EndToEnd):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.home = tempfile.mkdtemp(prefix="tracekit_fleet_")
-        cls.servers = clickhouse.cluster(cls.home)
+        cls.home = clickhouse.scratch(cls)
+        cls.servers = clickhouse.cluster(cls, cls.home)
         cls.url = cls.servers[0].url
-
-    @classmethod
-    def tearDownClass(cls):
-        for server in cls.servers:
-            server.stop()
-        shutil.rmtree(cls.home, ignore_errors=True)
 
     def setUp(self):
         super().setUp()

@@ -8,11 +8,9 @@ server. The times of the answers are printed, not asserted.
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -38,14 +36,9 @@ class Scale(EndToEnd):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.home = tempfile.mkdtemp(prefix="tracekit_fleet_")
-        cls.server = clickhouse.cluster(cls.home, 1)[0]
+        cls.home = clickhouse.scratch(cls)
+        cls.server = clickhouse.cluster(cls, cls.home, 1)[0]
         cls.url = cls.server.url
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stop()
-        shutil.rmtree(cls.home, ignore_errors=True)
 
     def setUp(self):
         super().setUp()

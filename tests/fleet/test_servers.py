@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -30,24 +29,18 @@ class Servers(EndToEnd):
     def setUpClass(cls):
         super().setUpClass()
         clickhouse.skip_without_server()
-        cls.home = tempfile.mkdtemp(prefix="tracekit_fleet_")
+        cls.home = clickhouse.scratch(cls)
         cls.https = None
         if shutil.which("openssl"):
             cls.authority, key = certificate(cls.home, "server")
             cls.https = (clickhouse.free_ports(1)[0], cls.authority, key)
-        cls.servers = clickhouse.cluster(cls.home, 2, cls.https)
+        cls.servers = clickhouse.cluster(cls, cls.home, 2, cls.https)
         cls.urls = [server.url for server in cls.servers]
         cls.database = f"{cls.home}/trace.db"
         subprocess.run([TLPARSE, os.path.dirname(bundled("train_order")), "--db-only", "--db", cls.database, "--run", "job"], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         subprocess.run([TLPARSE, "fleet", "init", "--url", cls.urls[0], "--url", cls.urls[1], "--cluster", "fleet"], check=True,
                        stdout=subprocess.DEVNULL)
-
-    @classmethod
-    def tearDownClass(cls):
-        for server in cls.servers:
-            server.stop()
-        shutil.rmtree(cls.home, ignore_errors=True)
 
     def setUp(self):
         super().setUp()

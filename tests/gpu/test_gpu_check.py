@@ -2,7 +2,7 @@
 """The GPU check itself, where there is no GPU: against stand-ins of the driver and of CUPTI it succeeds, without a driver it is
 skipped, and it reports errors.
 
-usage: test_gpu_check.py PROGRAM STAND_IN SOURCE_DIRECTORY
+usage: test_gpu_check.py PROGRAM STAND_IN SOURCE_DIRECTORY EXAMPLE
 """
 import os
 import pathlib
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM, STAND_IN, SOURCE = sys.argv[1:]
+PROGRAM, STAND_IN, SOURCE, EXAMPLE = sys.argv[1:]
 
 
 def run(command, **variables):
@@ -44,4 +44,15 @@ with tempfile.TemporaryDirectory() as name:
     assert code == 0 and "Not tried: reading it back" in said, (code, said)
     code, said = run([str(folder / "gpu-check.sh")], LIBTRACE_CUDA_DRIVER="/no/such/libcuda.so.1")
     assert code == 77, (code, said)
+
+# The example, whose records are those of its ops.
+with tempfile.TemporaryDirectory() as trace:
+    done = subprocess.run([EXAMPLE, STAND_IN], env={**os.environ, "TORCH_TRACE": trace, "LIBTRACE_CUPTI": STAND_IN}, capture_output=True,
+                          text=True, check=True)
+    assert done.stdout == ("memcpy HtoD: 4194304 bytes in 100 ns, for acme::upload\n"
+                           "memcpy DtoH: 4194304 bytes in 100 ns, for acme::download\n"), done.stdout
+    log = next(pathlib.Path(trace).glob("*.log")).read_text()
+    assert '"libtrace_cuda_activity"' in log and '"numbers_1"' in log, log
+code, said = run([EXAMPLE, "/no/such/libcuda.so.1"])
+assert (code, said) == (77, "no GPU\n"), (code, said)
 print("the check tells right from wrong")

@@ -1,4 +1,4 @@
-#include "import/typing_stage.h"
+#include "import/typing_step.h"
 #include "tests/import/import_log_file.h"
 
 using namespace tlparse;  // NOLINT: a test

@@ -12,10 +12,10 @@ using namespace tlparse;  // NOLINT: a test
 namespace {
 
 // A pipeline into an empty database; files come from memory.
-struct Stages {
+struct LoadOfFiles {
   ScratchDatabase scratch;
   TableSet tables;
-  TypingStage typing{tables};
+  TypingStep typing{tables};
   PayloadIndex index{scratch.directory.path()};
   ReadShared shared{&index, 1, 42};
   std::unique_ptr<BatchWriter> writer;
@@ -24,7 +24,7 @@ struct Stages {
   std::vector<Pipeline::Progress> progress;  // without their paths
   std::string last_path;
 
-  Stages() {
+  LoadOfFiles() {
     auto made = BatchWriter::Make(scratch.database, tables);
     REQUIRE(made);
     writer = std::move(*made);
@@ -63,65 +63,65 @@ std::string LargeLog(std::size_t bytes) {
 }  // namespace
 
 TEST_CASE("Files become rows in their order", "[pipeline]") {
-  Stages stages;
+  LoadOfFiles load;
   std::vector<PipelineFile> files;
   files.push_back(File("b", RecordText("one") + RecordText("two")));
   files.push_back(File("a", ""));
   files.push_back(File("c", RecordText("one")));
-  REQUIRE(stages.Run(std::move(files)));
-  CHECK(stages.scratch.Rows("SELECT id, path, record_count, first_record_id, last_record_id FROM "
-                            "log_file ORDER BY id") ==
+  REQUIRE(load.Run(std::move(files)));
+  CHECK(load.scratch.Rows("SELECT id, path, record_count, first_record_id, last_record_id FROM "
+                          "log_file ORDER BY id") ==
         Lines{"1|b|2|1|2", "2|a|0|NULL|NULL", "3|c|1|3|3"});
-  CHECK(stages.Count("SELECT count(*) FROM payload_row") == 2);
-  CHECK(stages.progress.back().records == 3);
-  CHECK(stages.last_path == "c");
+  CHECK(load.Count("SELECT count(*) FROM payload_row") == 2);
+  CHECK(load.progress.back().records == 3);
+  CHECK(load.last_path == "c");
 }
 
 TEST_CASE("Progress ascends over windows and files", "[pipeline]") {
-  Stages stages;
+  LoadOfFiles load;
   const std::string text = LargeLog(9 << 20);
   std::vector<PipelineFile> files;
   files.push_back(File("a", text));
   files.push_back(File("b", text));
-  REQUIRE(stages.Run(std::move(files)));
-  REQUIRE(stages.progress.size() >= 8);
-  for (std::size_t index = 1; index < stages.progress.size(); ++index) {
-    CHECK(stages.progress[index].bytes_done >= stages.progress[index - 1].bytes_done);
-    CHECK(stages.progress[index].records >= stages.progress[index - 1].records);
+  REQUIRE(load.Run(std::move(files)));
+  REQUIRE(load.progress.size() >= 8);
+  for (std::size_t index = 1; index < load.progress.size(); ++index) {
+    CHECK(load.progress[index].bytes_done >= load.progress[index - 1].bytes_done);
+    CHECK(load.progress[index].records >= load.progress[index - 1].records);
   }
-  CHECK(stages.progress.back().bytes_done == 2 * static_cast<std::int64_t>(text.size()));
-  CHECK(stages.progress.back().records == stages.Count("SELECT count(*) FROM record_row"));
+  CHECK(load.progress.back().bytes_done == 2 * static_cast<std::int64_t>(text.size()));
+  CHECK(load.progress.back().records == load.Count("SELECT count(*) FROM record_row"));
 }
 
 TEST_CASE("A file that cannot be opened ends the load with its error", "[pipeline]") {
-  Stages stages;
+  LoadOfFiles load;
   std::vector<PipelineFile> files;
   files.push_back(File("a", RecordText("one")));
-  files.emplace_back().info.path = stages.scratch.directory.path() + "/missing";
+  files.emplace_back().info.path = load.scratch.directory.path() + "/missing";
   files.push_back(File("c", LargeLog(20 << 20)));
-  const Result<void> result = stages.Run(std::move(files));
+  const Result<void> result = load.Run(std::move(files));
   REQUIRE_FALSE(result);
   CHECK(result.error().code == ErrorCode::kNotFound);
   CHECK(result.error().message.find("missing") != std::string::npos);
 }
 
 TEST_CASE("Input that breaks is a finding, and the next file is read", "[pipeline]") {
-  Stages stages;
+  LoadOfFiles load;
   std::vector<PipelineFile> files;
   files.push_back(File("a", RecordText("one"), "broke here"));
   files.push_back(File("b", RecordText("two")));
-  REQUIRE(stages.Run(std::move(files)));
-  CHECK(stages.Count("SELECT count(*) FROM record_row") == 2);
-  CHECK(stages.scratch.Rows(
+  REQUIRE(load.Run(std::move(files)));
+  CHECK(load.Count("SELECT count(*) FROM record_row") == 2);
+  CHECK(load.scratch.Rows(
             "SELECT log_file_id, message FROM import_log WHERE code = 'damaged_input'") ==
         Lines{"1|broke here"});
 }
 
 TEST_CASE("What is written after reading is in the database, and its failure ends the load",
           "[pipeline]") {
-  Stages stages;
+  LoadOfFiles load;
   SECTION("rows") {
-    stages.hooks.after_reading = [&](const auto& write) -> Result<void> {
+    load.hooks.after_reading = [&](const auto& write) -> Result<void> {
       for (int id = 1000; id < 1010; ++id) {
         if (!write([&](RowBatch& rows) { rows.Add(TextRow{.id = id, .text = "after reading"}); }))
           return Fail(ErrorCode::kDatabase, "stopped");
@@ -130,37 +130,37 @@ TEST_CASE("What is written after reading is in the database, and its failure end
     };
     std::vector<PipelineFile> files;
     files.push_back(File("a", LargeLog(9 << 20)));
-    REQUIRE(stages.Run(std::move(files)));
-    CHECK(stages.Count("SELECT count(*) FROM text_row WHERE text = 'after reading'") == 10);
+    REQUIRE(load.Run(std::move(files)));
+    CHECK(load.Count("SELECT count(*) FROM text_row WHERE text = 'after reading'") == 10);
   }
   SECTION("an error") {
-    stages.hooks.after_reading = [](const auto&) -> Result<void> {
+    load.hooks.after_reading = [](const auto&) -> Result<void> {
       return Fail(ErrorCode::kIo, "no room");
     };
     std::vector<PipelineFile> files;
     files.push_back(File("a", RecordText("one")));
-    const Result<void> result = stages.Run(std::move(files));
+    const Result<void> result = load.Run(std::move(files));
     REQUIRE_FALSE(result);
     CHECK(result.error().message == "no room");
   }
   SECTION("want of memory") {
-    stages.hooks.after_reading = [](const auto&) -> Result<void> { throw std::bad_alloc(); };
+    load.hooks.after_reading = [](const auto&) -> Result<void> { throw std::bad_alloc(); };
     std::vector<PipelineFile> files;
     files.push_back(File("a", LargeLog(9 << 20)));
-    const Result<void> result = stages.Run(std::move(files));
+    const Result<void> result = load.Run(std::move(files));
     REQUIRE_FALSE(result);
     CHECK(result.error().message == "not enough memory for the log's records");
   }
 }
 
 TEST_CASE("A database that refuses rows ends the load at once", "[pipeline]") {
-  Stages stages;
+  LoadOfFiles load;
   REQUIRE(
-      stages.scratch.database.Execute("CREATE TRIGGER full AFTER INSERT ON payload_row WHEN "
-                                      "new.id > 1500 BEGIN SELECT raise(ABORT, 'disk full'); END"));
+      load.scratch.database.Execute("CREATE TRIGGER full AFTER INSERT ON payload_row WHEN "
+                                    "new.id > 1500 BEGIN SELECT raise(ABORT, 'disk full'); END"));
   std::vector<PipelineFile> files;
   files.push_back(File("a", LargeLog(60 << 20)));  // more than all windows in flight hold
-  const Result<void> result = stages.Run(std::move(files));
+  const Result<void> result = load.Run(std::move(files));
   REQUIRE_FALSE(result);
   CHECK(result.error().code == ErrorCode::kDatabase);
   CHECK(result.error().message.find("disk full") != std::string::npos);
@@ -168,9 +168,9 @@ TEST_CASE("A database that refuses rows ends the load at once", "[pipeline]") {
 
 TEST_CASE("Rows are the same whatever the number of threads", "[pipeline]") {
   const std::string large = LargeLog(9 << 20);
-  const auto load = [&](int threads) {
-    Stages stages;
-    stages.threads = threads;
+  const auto rows_with = [&](int threads) {
+    LoadOfFiles load;
+    load.threads = threads;
     std::vector<PipelineFile> files;
     files.push_back(File("a", large.substr(0, 5 << 20), "broke here"));
     files.push_back(File("b", large));  // begins with the payloads of the first
@@ -178,18 +178,18 @@ TEST_CASE("Rows are the same whatever the number of threads", "[pipeline]") {
     for (int file = 0; file < 20; ++file)
       files.push_back(
           File(std::to_string(file), RecordText("one") + RecordText(std::to_string(file % 7))));
-    REQUIRE(stages.Run(std::move(files)));
+    REQUIRE(load.Run(std::move(files)));
     Lines rows;
     for (const char* sql :
          {"SELECT id, process_id, line, byte_offset, payload_id, payload_state FROM record_row",
           "SELECT id, hash, size_bytes FROM payload_row ORDER BY rowid",
           "SELECT id, code, record_id, line, byte_offset, message FROM import_log",
           "SELECT id, size_bytes, content_hash, first_record_id FROM log_file"}) {
-      for (std::string& row : stages.scratch.Rows(sql)) rows.push_back(std::move(row));
+      for (std::string& row : load.scratch.Rows(sql)) rows.push_back(std::move(row));
     }
     return rows;
   };
-  const Lines one = load(1);
+  const Lines one = rows_with(1);
   CHECK(one.size() > 10'000);
-  for (const int threads : {2, 3, 8}) CHECK((load(threads) == one));
+  for (const int threads : {2, 3, 8}) CHECK((rows_with(threads) == one));
 }

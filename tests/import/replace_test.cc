@@ -105,6 +105,8 @@ TEST_CASE("A database of an earlier tlparse gets what of the schema it lacks", "
   REQUIRE(OpenOrThrow(ingest.database_path, Database::Mode::kAppend)
               .Execute("DROP VIEW payload; CREATE VIEW payload AS SELECT 1 AS hash;"
                        "ALTER TABLE model_load DROP COLUMN weight_size_bytes;"
+                       "DROP VIEW cache_divergence; DROP VIEW collective_divergence;"
+                       "DROP VIEW execution_divergence; DROP VIEW log_damage;"
                        "DROP VIEW import_log; ALTER TABLE import_log_row DROP COLUMN profile_id;"
                        "DROP TABLE trace_loss; DROP INDEX record_by_kind; DROP TABLE cache_state;"
                        "DELETE FROM payload_state WHERE id = 1"));

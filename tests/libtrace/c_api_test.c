@@ -103,6 +103,12 @@ static void EmitWhatCameWithVersion2(void) {
                                   "  File \"m.py\", line 8, in f\n    x @ y\n");
   libtrace_provenance_emit(LIBTRACE_HERE, provenance);
   libtrace_provenance_free(provenance);
+  libtrace_run_digest* digest = libtrace_run_digest_new("forward", 3);
+  libtrace_run_digest_kernel(digest, "fused_mm", "int y;", 6);
+  libtrace_run_digest_choice(digest, "mm(4, 8)", "tile_16");
+  libtrace_run_digest_output(digest, "0", "float32[1]", "\0\0\200?", 4);
+  libtrace_run_digest_emit(LIBTRACE_HERE, digest);
+  libtrace_run_digest_free(digest);
   const char* ops[2] = {"torch.ops._c10d_functional.all_reduce_.default", NULL};
   libtrace_emit_collective_schedule(LIBTRACE_HERE, ops, 2);
   libtrace_compile_end(compile);
@@ -139,6 +145,7 @@ int main(int argc, char** argv) {
   Require(libtrace_abi_version() == LIBTRACE_ABI_VERSION, "header and library differ");
   Require(!libtrace_enabled(), "on before start");
   Require(libtrace_span_begin(NULL, "off") == NULL, "a span while off");
+  Require(libtrace_run_digest_new("off", 0) == NULL, "a digest while off");
 
   libtrace_options options;
   libtrace_options_init(&options);
@@ -168,6 +175,8 @@ int main(int argc, char** argv) {
   libtrace_compile_end(NULL);
   libtrace_compile_metric(NULL, NULL, NULL);
   libtrace_provenance_free(NULL);
+  libtrace_run_digest_output(NULL, NULL, NULL, NULL, 0);
+  libtrace_run_digest_free(NULL);
   libtrace_execution_order_free(NULL);
   libtrace_stack_end(NULL);
   libtrace_span_end(NULL);

@@ -7,11 +7,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/core/clock.h"
+#include "libtrace/core/per_process.h"
+#include "libtrace/sink.h"
 #include "libtrace/trace.h"
 #include "tests/catch2.h"
 #include "tests/libtrace/log_text.h"
@@ -251,6 +255,76 @@ TEST_CASE("A trace that replaces another loses nothing", "[start][threads]") {
     }
     CHECK(count == kThreads * kRecords);
   }
+}
+
+TEST_CASE("A builder that forks leaves its record to the parent", "[fork]") {
+  std::atomic<bool> is_in_write{false}, may_go_on{false};
+  Options options;
+  options.sink = std::make_shared<CallbackSink>([&](std::string_view record) {
+    if (record.find("{\"slow\"") == std::string_view::npos) return;
+    is_in_write = true;
+    while (!may_go_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  REQUIRE(Start(std::move(options)));
+  std::thread writing([] { Emit("slow", [](MetadataWriter& json) { json.Int(1); }); });
+  while (!is_in_write) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  pid_t child = 0;
+  Emit("forks", [&](MetadataWriter& json) {
+    json.Int(1);
+    child = fork();
+    if (child == 0) alarm(kHangLimitS);
+    may_go_on = true;
+  });
+  if (child == 0) _exit(0);
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  writing.join();
+  Stop();
+}
+
+TEST_CASE("A child counts from 0, before its first record too", "[fork]") {
+  Options options;
+  options.sink = std::make_shared<MemorySink>();
+  REQUIRE(Start(std::move(options)));
+  EmitNumber(1, 10);
+  GraphExecutionOrder order;
+  order.Executed(CompileId::Frame(0));
+  const int status = ForkAndWait([&] {
+    if (GetStats().record_count != 0) return 1;
+    order.Emit();  // what its parent ran is in its parent's log
+    if (GetStats().record_count != 0) return 2;
+    order.Executed(CompileId::Frame(1));
+    order.Emit();
+    return GetStats().record_count > 0 ? 0 : 3;
+  });
+  CHECK(status == 0);
+  Stop();
+}
+
+TEST_CASE("A child has a lock of its own for what another thread locks", "[fork]") {
+  struct Guarded {
+    std::mutex mutex;
+    int number = 0;
+  };
+  detail::PerProcess<Guarded> guarded;
+  std::atomic<bool> is_locked{false}, is_done{false};
+  std::thread holder([&] {
+    const std::lock_guard lock(guarded->mutex);
+    guarded->number = 7;
+    is_locked = true;
+    while (!is_done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  while (!is_locked) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const int status = ForkAndWait([&] {
+    const std::lock_guard lock(guarded->mutex);
+    guarded->number += 1;
+    return guarded->number == 1 ? 0 : 1;
+  });
+  is_done = true;
+  holder.join();
+  CHECK(status == 0);
+  CHECK(guarded->number == 7);
 }
 
 }  // namespace

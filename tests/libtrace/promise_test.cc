@@ -6,6 +6,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include "libtrace/artifacts/cache_event.h"
+#include "libtrace/artifacts/model_load.h"
+#include "libtrace/artifacts/package.h"
+#include "libtrace/artifacts/provenance.h"
+#include "libtrace/artifacts/run_digest.h"
 #include "libtrace/chromium_event.h"
 #include "libtrace/compile.h"
 #include "libtrace/libtrace.h"
@@ -143,6 +148,56 @@ TEST_CASE("A description is made only when tracing is on", "[compile]") {
   { const Compile compile(frame, describe); }
   CHECK(was_made);
   CHECK(MetricsOf(trace).find("\"co_name\": \"f\"") != std::string::npos);
+}
+
+TEST_CASE("What a record is made of is built only when tracing is on", "[emit]") {
+  int built_count = 0;
+  const auto emit_all = [&] {
+    EmitCacheEvent("acme", CacheState::kMiss, [&](CacheInfo& info) {
+      ++built_count;
+      info.key = "a_key";
+    });
+    EmitModelLoad([&](ModelLoad& load) {
+      ++built_count;
+      load.model = "a_model";
+    });
+    EmitPackage([&](Package& package) {
+      ++built_count;
+      package.path = "a.pt2";
+    });
+  };
+  Stop();
+  emit_all();
+  CHECK(built_count == 0);
+  MemoryTrace trace;
+  emit_all();
+  EmitPackage([](Package&) { throw std::runtime_error("no such file"); });
+  CHECK(built_count == 3);
+  const std::string text = trace.text();
+  for (const char* part : {"\"key\": \"a_key\"", "\"model\": \"a_model\"", "\"path\": \"a.pt2\""})
+    CHECK(text.find(part) != std::string::npos);
+  CHECK(GetStats().lost_by_kind[static_cast<size_t>(LossKind::kBuilderFailed)] == 1);
+}
+
+TEST_CASE("A digest or provenance that was begun while tracing was off is not emitted", "[emit]") {
+  Stop();
+  RunDigest digest("forward");
+  Provenance provenance;
+  provenance.AddKernelToPost("early:1", "mm");
+  MemoryTrace trace;
+  digest.Output("0", "float32[1]", "abcd");
+  digest.Emit();
+  provenance.AddKernelToPost("late:1", "mm");
+  provenance.Emit();
+  Emit("acme_last", [](MetadataWriter& json) { json.Int(1); });
+  CHECK(trace.text().find("run_digest") == std::string::npos);
+  CHECK(trace.text().find("late:1") == std::string::npos);
+  provenance.Clear();
+  provenance.AddKernelToPost("late:1", "mm");
+  provenance.Emit();
+  RunDigest("forward").Output("0", "float32[1]", "abcd").Emit();
+  CHECK(trace.text().find("run_digest") != std::string::npos);
+  CHECK(trace.text().find("late:1") != std::string::npos);
 }
 
 TEST_CASE("Chromium events carry the ids of their process and thread", "[chromium][threads]") {

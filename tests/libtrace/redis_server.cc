@@ -119,6 +119,9 @@ void RedisServer::Kill() {
   pid_ = 0;
 }
 
+void RedisServer::Pause() { REQUIRE(kill(pid_, SIGSTOP) == 0); }
+void RedisServer::GoOn() { REQUIRE(kill(pid_, SIGCONT) == 0); }
+
 RedisOptions RedisServer::options() const {
   RedisOptions options;
   options.unix_socket = socket_;

@@ -26,6 +26,9 @@ class RedisServer {
 
   void Start();
   void Kill();
+  // The server answers nothing until it may go on.
+  void Pause();
+  void GoOn();
 
   // Of a client that may do everything.
   RedisOptions options() const;

@@ -286,5 +286,28 @@ TEST_CASE("A forked child opens a connection of its own", "[redis]") {
   CHECK(status == 0);
 }
 
+TEST_CASE("A forked child does not wait for a thread that talks to the server", "[redis]") {
+  if (!HasProgram()) return;
+  RedisServer server;
+  RedisOptions options = server.options();
+  options.timeout = std::chrono::minutes(5);
+  CompileCache cache({.layer = "test", .remote = RedisServer::Store(options)});
+  cache.GetOrCompile(KeyOf("x"), {}, [] { return CompileOutput{{"code", "", 0, 0, {}}, {}}; });
+  server.Pause();
+  std::thread asking([&] { CHECK(cache.Find(KeyOf("x"), {}).state() == CacheState::kHit); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it waits for the server now
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(120);  // a child that hangs dies of it
+    const bool is_hit = cache.Find(KeyOf("x"), {}).state() == CacheState::kHit;
+    _exit(is_hit && cache.counters().hit_count == 1 ? 0 : 1);
+  }
+  server.GoOn();
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  asking.join();
+}
+
 }  // namespace
 }  // namespace libtrace

@@ -155,6 +155,10 @@ TEST_CASE("collectives: all are passed on as they are, and logged when they are 
   traced->monitoredBarrier({}, false);
   check("monitoredBarrier", "monitored_barrier", nullptr);
 
+  for (const auto& record : trace.records()) {  // from the place that gave the log a group
+    if (record.IsArtifact("libtrace_collective_log"))
+      CHECK(record.prefix.find("collectives_test.cc:") != std::string::npos);
+  }
   const std::string text = LogOf(trace.records(), "libtrace_collective_log");
   CHECK(text.find("\"reduce_op\": \"max\"") != std::string::npos);
   // 15 collectives and 3 point-to-point ops have numbers of their own.

@@ -270,6 +270,18 @@ class Aoti(Example):
     def test_execution_order(self):
         self.assertEqual(self.rows("SELECT label, count(*) FROM graph_execution GROUP BY 1"), [("0/0", 7)])
 
+    def test_digests_of_both_processes_are_equal(self):
+        runs = {}
+        for process, call, kind, name, digest in self.rows("SELECT r.process_id, d.call, d.kind, d.name, d.hash FROM run_digest d"
+                                                           " JOIN record_row r ON r.id = d.record_id"):
+            runs.setdefault(process, set()).add((call, kind, name, digest))
+        self.assertEqual(len(runs), 2)
+        first, second = runs.values()
+        self.assertEqual(first, second)
+        self.assertEqual({call for call, *_ in first}, {0, 2})
+        self.assertEqual({(kind, name) for _, kind, name, _ in first if kind == "output"}, {("output", "0")})
+        self.assertTrue(any(kind == "kernel" and name.startswith("model/inductor_aot_") for _, kind, name, _ in first), first)
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -213,6 +213,72 @@ TEST_CASE("torchscript: off, the module's own method runs and nothing is special
   CHECK(model.specialization_count() == 0);
 }
 
+// `<compile id> <call>: <kinds of its parts>` of each digest.
+std::vector<std::string> Digests(MemoryTrace& trace) {
+  std::vector<std::string> digests;
+  for (const auto& record : trace.records()) {
+    if (!record.IsArtifact("libtrace_run_digest")) continue;
+    const std::string& text = record.payload;
+    const size_t call = text.find("\"call\": ") + 8;
+    digests.push_back(
+        (record.Has("\"frame_compile_id\": 0") ? "0/0 " : "none ") +
+        text.substr(call, text.find(',', call) - call) + ":" +
+        (Contains(text, "\"kind\": \"kernel\", \"name\": \"optimized_graph\"") ? " kernel" : "") +
+        (Contains(text, "\"kind\": \"output\", \"name\": \"0\", \"text\": \"float32[4, 4]\"")
+             ? " output"
+             : ""));
+  }
+  return digests;
+}
+
+TEST_CASE("torchscript: the first run of a graph and every n-th after it are hashed on request") {
+  MemoryTrace trace(At(libtrace::ProvenanceLevel::kDefault));
+  libtrace::TorchScriptModel model(MakeModule(), {.max_specializations = 1, .digest_every = 2});
+  for (int i = 0; i < 5; ++i) model.Run({at::ones({4, 4})});
+  CHECK(Digests(trace) ==
+        std::vector<std::string>{"0/0 0: output", "0/0 2: kernel output", "0/0 4: kernel output"});
+  // Inputs beyond the limit of graphs: the general one, a graph of its own.
+  for (int i = 0; i < 2; ++i) model.Run({at::ones({6, 6})});
+  CHECK(Digests(trace).back() == "none 0:");
+  // Hashing is no op of the model.
+  CHECK_FALSE(Contains(PayloadOf(trace, "libtrace_measured_runtime"), "aten::contiguous"));
+
+  MemoryTrace without(At(libtrace::ProvenanceLevel::kDefault));
+  libtrace::TorchScriptModel plain(MakeModule());
+  RunTwice(plain);
+  CHECK(Digests(without).empty());
+}
+
+TEST_CASE("torchscript: an observer hashes what it is told that a call returned") {
+  MemoryTrace trace(At(libtrace::ProvenanceLevel::kDefault));
+  torch::jit::Module module = MakeModule();
+  libtrace::ModuleObserver observer(module, {.digest_every = 3});
+  for (int i = 0; i < 4; ++i) {
+    const at::Tensor x = at::ones({4, 4});
+    libtrace::ModuleObserver::Call call(observer, {x});
+    call.Returned(module.forward({x}));
+  }
+  CHECK(Digests(trace) == std::vector<std::string>{"0/0 0: output", "0/0 3: output"});
+}
+
+TEST_CASE("torchscript: records have the place in the program that ran the model") {
+  MemoryTrace trace(At(libtrace::ProvenanceLevel::kFull));
+  libtrace::TorchScriptModel model(MakeModule());
+  RunTwice(model);
+  torch::jit::Module module = MakeModule();
+  libtrace::ModuleObserver observer(module);
+  for (int i = 0; i < 3; ++i) {
+    libtrace::ModuleObserver::Call call(observer, {at::ones({4, 4})});
+    call.Returned(module.forward({at::ones({4, 4})}));
+  }
+  for (const auto& record : trace.records()) {
+    INFO(record.prefix << record.envelope);
+    CHECK(Contains(record.prefix, Contains(record.prefix, "record_writer.cc")
+                                      ? "libtrace/core/record_writer.cc:"
+                                      : "torchscript_test.cc:"));
+  }
+}
+
 TEST_CASE("torchscript: requests do not wait for one that compiles") {
   MemoryTrace trace(At(libtrace::ProvenanceLevel::kDefault));
   const torch::jit::Module module = FromGraph(R"(graph(%x : Tensor, %wait : bool):

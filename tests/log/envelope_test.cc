@@ -121,14 +121,6 @@ TEST_CASE("A parser that failed reads the next envelope", "[envelope]") {
   CHECK(envelope->bad_member.empty());
 }
 
-TEST_CASE("MemberText gives the last of repeated members and nothing for absent ones",
-          "[envelope]") {
-  const std::string_view object = R"({"a": {"b": [1, "}"]}, "b": 1, "b": 2})";
-  CHECK(MemberText(object, "a") == R"({"b": [1, "}"]})");
-  CHECK(MemberText(object, "b") == "2");
-  CHECK(MemberText(object, "c").empty());
-}
-
 TEST_CASE("A record key that no JSON path can name brings its metadata along", "[envelope]") {
   CHECK(Parsed(R"({"dynamo_start": {"x": 1}})").envelope->metadata.empty());
   CHECK(Parsed(R"({"a b.c[0]": {"x": 1}})").envelope->metadata.empty());
@@ -139,16 +131,6 @@ TEST_CASE("A record key that no JSON path can name brings its metadata along", "
   CHECK(Parsed(R"({"\u00e9": 5})").envelope->metadata == "5");
   CHECK_FALSE(Parsed(R"({"\u00e9": 5})").envelope->was_repaired);
   CHECK(Parsed(R"({"\ud800": NaN})").envelope->metadata == "null");
-}
-
-TEST_CASE("Integers of 64 bits keep their digits when others are too large", "[envelope]") {
-  CHECK(WithoutBigIntegers(
-            R"({"a": 1795249801003000001, "b": [-9223372036854775808,)"
-            R"( 9223372036854775807, 18446744073709551615], "c": "123456789012345678901"})") ==
-        R"({"a": 1795249801003000001, "b": [-9223372036854775808,)"
-        R"( 9223372036854775807, 18446744073709551615], "c": "123456789012345678901"})");
-  CHECK(WithoutBigIntegers("[-9223372036854775809, 18446744073709551616, 1e999]") ==
-        "[-9223372036854775809e0, 18446744073709551616e0, 1e300]");
 }
 
 TEST_CASE("A number that no job has as a rank is no rank", "[envelope]") {

@@ -25,7 +25,7 @@ TEST_CASE("Want of memory in a task is an error of the report", "[task_pool]") {
   const std::string path = MakeDatabase(directory);
   TaskPool pool;
   for (int i = 0; i < 8; ++i) {
-    pool.Add(Stage::kTree, [](Database&) -> Result<void> { throw std::bad_alloc(); });
+    pool.Add(LoadStep::kTree, [](Database&) -> Result<void> { throw std::bad_alloc(); });
   }
   const Result<void> done = pool.Run(path, 4);
   REQUIRE_FALSE(done);
@@ -38,9 +38,9 @@ TEST_CASE("Tasks may add tasks, and all are run", "[task_pool]") {
   const std::string path = MakeDatabase(directory);
   TaskPool pool;
   std::atomic<int> count = 0;
-  pool.Add(Stage::kTree, [&](Database&) -> Result<void> {
+  pool.Add(LoadStep::kTree, [&](Database&) -> Result<void> {
     for (int i = 0; i < 100; ++i) {
-      pool.Add(Stage::kTree, [&](Database&) -> Result<void> {
+      pool.Add(LoadStep::kTree, [&](Database&) -> Result<void> {
         ++count;
         return {};
       });

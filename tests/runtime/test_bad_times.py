@@ -127,7 +127,8 @@ class BadTimes(harness.EndToEnd):
         message = "10 of the entries' times are impossible (not a time, negative, or an end before the begin) and left out of the collectives"
         for name, data in (("fr_trace_rank_0", pickle.dumps(dump, 2)), ("fr_trace_rank_0.json", json.dumps(dump).replace(": NaN", ": -2").replace(": Infinity", ": 1e30").encode())):
             self.ingest(name, data)
-            self.assertEqual(self.counts("bad_runtime_file"), [message])
+            self.assertEqual(self.counts("bad_profile_event"), [message])
+            self.assertEqual(self.counts("bad_runtime_file"), [])
             self.assertEqual(self.rows("SELECT count(*), count(start_ns), count(end_ns) FROM collective_run"), [[len(changes), 8, 11]])
             self.assertEqual(self.rows("SELECT count(duration_ms), count(timeout_ms) FROM recorder_entry"), [[7, 10]])
             self.assertEqual(self.rows("SELECT start_ns, end_ns FROM collective_run WHERE sequence_number = 1"), [[base, base + 9]])

@@ -13,13 +13,6 @@ import profiles
 from profiles import harness
 
 
-def records(path):
-    """Envelope and payload text of each record of a log."""
-    text = profiles.data(path).decode()
-    for match in re.finditer(r"(?m)^V\d{4} [^\]]*\] (\{.*\})\n((?:\t.*\n)*)", text):
-        yield json.loads(match[1]), match[2].replace("\n\t", "\n")[1:]
-
-
 class CollectiveJoins(harness.EndToEnd):
     def rows(self, sql):
         return harness.rows(self.path("x.db"), sql)
@@ -30,10 +23,10 @@ class CollectiveJoins(harness.EndToEnd):
         expected = []
         for path in glob.glob(os.path.join(folder, "*.log")):
             rank = int(re.search(r"rank_(\d+)", path)[1])
-            for head, payload in records(path):
-                if head.get("artifact", {}).get("name") == "libtrace_collective_log":
+            for record in profiles.records(path):
+                if record.name == "libtrace_collective_log":
                     expected += [[rank, c["process_group"], c["sequence_number"], c["backend"] + ":" + c["op"], c["start_us"] * 1000, c.get("compile_id") is not None]
-                                 for c in json.loads(payload)]
+                                 for c in json.loads(record.payload)]
         self.assertEqual(len(expected), 28)
         self.assertEqual(self.rows("SELECT rank, group_name, sequence_number, op, start_ns, join_key IS NOT NULL FROM collective_run ORDER BY 1, 2, 3"), sorted(expected))
         self.assertEqual(self.rows("SELECT count(*) FROM collective_run WHERE (join_key IS NULL) = (join_note IS NULL)"), [[0]])
@@ -75,7 +68,7 @@ class CollectiveJoins(harness.EndToEnd):
         log, = glob.glob(profiles.recorded("fr_healthy", "dedicated_log_torch_trace_rank_0_*"))
         with open(self.path("in", os.path.basename(log).removesuffix(".zst")), "wb") as file:
             file.write(profiles.data(log))
-        keys = [json.loads(payload)["key"] for head, payload in records(log) if head.get("artifact", {}).get("name", "").startswith("fx_graph_cache_miss")]
+        keys = [json.loads(record.payload)["key"] for record in profiles.records(log) if (record.name or "").startswith("fx_graph_cache_miss")]
         pid = int(re.search(r"(?m)^V\d{4} \S+ (\d+) ", profiles.data(log).decode())[1])
         with open(profiles.recorded("fr_healthy", "fr_trace_rank_0.json"), encoding="utf-8") as file:
             dump = json.load(file)

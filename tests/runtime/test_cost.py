@@ -95,6 +95,15 @@ class Cost(harness.EndToEnd):
         said = sorted(row["compile_us"] for row in rows if row["compile_us"] is not None)
         self.assertEqual(said, sorted(us for both in compiles for us in both))
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT sum(compile_us) FROM graph_cost WHERE label = '4/0'"), [[sum(said)]])
+        # A backward that no metric measured has no time, and its calls say nothing of its forward's.
+        with contextlib.closing(sqlite3.connect(self.path("x.db"))) as connection:
+            of_forward = "SELECT compile_id, graph_id, compile_time_in_calls FROM graph_cost WHERE direction = 'forward' ORDER BY 1, 2"
+            before = connection.execute(of_forward).fetchall()
+            self.assertTrue(any(calls is not None for *_, calls in before), before)
+            connection.execute("UPDATE compile SET backward_duration_us = NULL")
+            self.assertEqual(connection.execute(of_forward).fetchall(), before)
+            self.assertEqual(connection.execute("SELECT DISTINCT compile_us, compile_time_in_calls FROM graph_cost WHERE direction = 'backward'").fetchall(),
+                             [(None, None)])
         nodes = [row for row in self.ask("--by", "node")["rows"] if row["name"] is None]
         self.assertEqual(len({row["graph_id"] for row in nodes}), len(nodes))
         self.assertGreater(len(nodes), 2)

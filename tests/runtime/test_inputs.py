@@ -7,38 +7,15 @@ import gzip
 import json
 import os
 import re
-import shutil
 import sqlite3
-import subprocess
-import tempfile
 import unittest
 import zipfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RUNS = os.path.join(ROOT, "fixtures", "runs")
-TLPARSE = os.environ["TLPARSE"]
+import profiles
+from profiles import RUNS
 
 
-class InputTest(unittest.TestCase):
-    def setUp(self):
-        self.scratch = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.scratch)
-
-    def path(self, name):
-        return os.path.join(self.scratch, name)
-
-    def ingest(self, *inputs, code=0, name="t.db"):
-        database = self.path(name)
-        done = subprocess.run([TLPARSE, *inputs, "--db", database, "--run", "r", "-o", self.path(name + ".out"), "--overwrite"],
-                              capture_output=True, text=True, check=False)
-        self.assertEqual(code, done.returncode, done.stderr + done.stdout)
-        return database
-
-    def rows(self, database, sql, *parameters):
-        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-        self.addCleanup(connection.close)
-        return [list(row) for row in connection.execute(sql, parameters)]
-
+class InputTest(profiles.InputTest):
     def codes(self, database):
         return [code for code, in self.rows(database, "SELECT code FROM import_log WHERE severity <> 'info' ORDER BY id")]
 
@@ -95,9 +72,9 @@ class Packages(InputTest):
             self.assertEqual([["K5", 5, 3, 15], ["K5", 10, 3, 30]], self.rows(
                 database, """SELECT g.join_key, count(DISTINCT r.kernel_id), count(DISTINCT g.id), count(*) FROM graph_call g JOIN kernel_run r ON
                 r.graph_call_id = g.id JOIN kernel k ON k.id = r.kernel_id AND k.graph_id = g.graph_id WHERE g.basis = 'model' GROUP BY g.graph_id"""))
-            text = subprocess.run(["zstd", "-dcq", log], capture_output=True, check=True).stdout.decode()
+            text = profiles.data(log).decode()
             self.assertEqual([[text.count("[Provenance debug handles]")]], self.rows(database, "SELECT count(*) FROM kernel WHERE code_line IS NOT NULL"))
-            answer = json.loads(subprocess.run([TLPARSE, "cost", database, "--by", "graph", "--json"], capture_output=True, check=True).stdout)
+            answer = self.answer("cost", database, "--by", "graph")
             self.assertEqual([3, 3], [row["calls"] for row in answer["rows"]])
             self.assertGreater(answer["profiles"][0]["compiled_us"], 0.9 * answer["profiles"][0]["window_us"])
 
@@ -141,7 +118,7 @@ class Packages(InputTest):
         self.assertEqual([["\x1b[31m", 1], ["big", 0], ["model", 15 - 5], ["top", 0], ["up", 0]],
                          self.rows(database, "SELECT name, kernel_count FROM package_model ORDER BY name"))
         self.assertIn("bad_runtime_file", self.codes(database))
-        self.assertEqual([], glob.glob(os.path.join(self.scratch, "**", "etc"), recursive=True))
+        self.assertEqual([], glob.glob(self.path("**", "etc"), recursive=True))
 
     def test_damaged_packages(self):
         with open(self.package(), "rb") as file:
@@ -167,7 +144,7 @@ class Packages(InputTest):
 class TorchLogs(InputTest):
     def test_lines_of_a_recording(self):
         database = self.ingest(os.path.join(RUNS, "p_torch_logs"))
-        text = subprocess.run(["zstd", "-dcq", os.path.join(RUNS, "p_torch_logs", "torch_logs.txt.zst")], capture_output=True, check=True).stdout.decode()
+        text = profiles.data(os.path.join(RUNS, "p_torch_logs", "torch_logs.txt.zst")).decode()
         counts = {}
         for line in text.splitlines():
             match = re.match(r"[VIWEC]\d{4} \S+ +(\d+) (\S+?):(\d+)\] (?:\[([\d/!]+)(?:_(\d+))?\] )?\[__(\w+)\]", line)
@@ -205,11 +182,6 @@ class Tritonparse(InputTest):
             "python_source": {"file_path": "/tmp/torchinductor_u/mw/c.py", "start_line": 18, "end_line": 40, "code": "def k"}, "times": {"total": 5}}}
     LAUNCH = {"event_type": "launch", "pid": 29856, "name": "triton_poi_fused_0", "grid": [8, 1, 1], "stream": 7, "compilation_metadata": {"hash": "751a"},
               "extracted_args": {"in_ptr0": {"type": "tensor", "shape": [8], "dtype": "torch.float32", "data_ptr": "0x7f"}, "n": {"type": "int", "value": 8}}}
-
-    def write(self, name, data):
-        with open(self.path(name), "wb") as file:
-            file.write(data)
-        return self.path(name)
 
     def test_events(self):
         lines = [json.dumps(self.COMPILATION), json.dumps(self.LAUNCH), json.dumps(self.LAUNCH), json.dumps({"event_type": "launch_diff", "hash": "751a"})]

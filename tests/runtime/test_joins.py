@@ -18,26 +18,15 @@ ALLOCATION = re.compile(r"aten::(empty|empty_strided|empty_like|resize_|detach|s
 
 
 def read_log(path):
-    """{cache key: handles of its code, in order}, {cache key: compile ids}, {compile id: …}"""
+    """{cache key: handles of its code, in order}, {cache key: compile ids}"""
     handles, keys, code = {}, collections.defaultdict(set), {}
-    lines = profiles.data(path).decode("utf-8", "replace").split("\n")
-    header = re.compile(r"^[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ .+?:\d+\] (\{.*)$")
-    at = 0
-    while at < len(lines):
-        match = header.match(lines[at])
-        at += 1
-        if not match:
-            continue
-        payload = []
-        while at < len(lines) and lines[at].startswith("\t"):
-            payload.append(lines[at][1:])
-            at += 1
-        envelope = json.loads(match.group(1))
+    for record in profiles.records(path):
+        envelope, payload = record.envelope, profiles.payload_text(record)
         compile_id = "%s/%s" % (envelope["frame_id"], envelope["frame_compile_id"]) if "frame_id" in envelope else None
         if "inductor_output_code" in envelope:
-            code[compile_id] = re.findall(r"\[Provenance debug handles\] (\S+)", "\n".join(payload))
+            code[compile_id] = re.findall(r"\[Provenance debug handles\] (\S+)", payload)
         if envelope.get("artifact", {}).get("name", "").startswith("fx_graph_cache_") and payload:
-            key = json.loads("\n".join(payload)).get("key")
+            key = json.loads(payload).get("key")
             keys[key].add(compile_id)
             handles.setdefault(key, code.get(compile_id, []))
     return handles, keys
@@ -242,6 +231,17 @@ class Joins(harness.EndToEnd):
         answer = json.loads(self.tlparse("cost", "x.db", "--json").stdout)
         self.assertEqual(len(answer["profiles"]), 1)
         self.assertIn("overlaps", answer["notes"][0])
+
+    def test_what_overlaps_only_a_profile_that_is_not_counted_is_counted(self):
+        trace = profiles.trace(profiles.recorded("p_mlp_train/steps.pt.trace.json.zst"))
+        starts = [e["ts"] for e in trace["traceEvents"] if e["ph"] == "X"]
+        length_us = max(e["ts"] + e["dur"] for e in trace["traceEvents"] if e["ph"] == "X") - min(starts)
+        for name, shift in (("a", 0), ("b", 0.6), ("c", 1.2), ("d", 1.8)):
+            moved = [dict(e, ts=e["ts"] + shift * length_us) if "ts" in e else e for e in trace["traceEvents"]]
+            self.write(f"job/{name}.json", json.dumps({**trace, "traceEvents": moved}).encode())
+        self.tlparse("job", "--db", "x.db", "--db-only")
+        self.assertEqual([["a", None], ["b", "a"], ["c", None], ["d", "c"]],
+                         self.rows("SELECT substr(p.path, -6, 1), substr(o.path, -6, 1) FROM profile p LEFT JOIN profile o ON o.id = p.overlaps_id ORDER BY p.path"))
 
 
 class TritonKernelsByPath(harness.EndToEnd):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Profiles into rows: counted by another program, in every form and with every damage."""
 
+import glob
 import gzip
 import json
 import os
@@ -247,6 +248,27 @@ class Reading(harness.EndToEnd):
         self.assertEqual(self.rows("SELECT count(*) FROM import_log WHERE message GLOB '*JSON*'"), [[0]])
         self.assertEqual(self.rows("SELECT count(*) > 1 FROM import_log WHERE code = 'damaged_input'"), [[1]])
 
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_a_compressed_file_of_which_nothing_can_be_read_is_not_called_empty(self):
+        for name, size in (("steps.pt.trace.json.zst", 200), ("x", 40)):  # within the first block, which cannot be decoded then
+            with open(profiles.recorded("p_mlp_train", "steps.pt.trace.json.zst"), "rb") as file:
+                self.write(os.path.join("job", name), file.read()[:size])
+        self.write(os.path.join("job", "empty.json"), b"")
+        self.write(os.path.join("job", "p.json"), json.dumps(self.small()).encode())
+        done = self.tlparse(self.path("job"), "--db", "x.db", "--db-only")
+        self.assertEqual(2, done.stderr.count("nothing of it could be read"), done.stderr)
+        self.assertEqual([["error", "steps.pt.trace.json.zst: its zstd data is cut or damaged: nothing of it could be read"],
+                          ["error", "x: its zstd data is cut or damaged: nothing of it could be read"]],
+                         self.rows("SELECT severity, substr(message, instr(message, 'job/') + 4) FROM import_log WHERE code = 'damaged_input' ORDER BY 2"))
+        self.assertEqual([["empty.json: it is empty"]],
+                         self.rows("SELECT substr(message, instr(message, 'job/') + 4) FROM import_log WHERE code = 'skipped_file'"))
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_a_profile_that_names_no_process_is_said_to(self):
+        log = glob.glob(profiles.recorded("p_mlp_train", "*.log.zst"))[0]
+        self.ingest(log, self.write("p.json", b'{"traceEvents": [{"name": "k", "cat": "kernel", "ph": "X", "ts": 1e15, "dur": 2}]}'))
+        self.assertEqual([["the file names neither its process nor a rank"]], self.rows("SELECT process_note FROM profile"))
+
     def test_many_damaged_events_do_not_cost_the_square(self):
         # Each of them opens a bracket that nothing closes: what follows is looked at again and again, up to a limit.
         self.write("open.json", b'{"schemaVersion": 1, "traceEvents": [' + b'{"ph" ' * 500_000)
@@ -313,6 +335,15 @@ class Reading(harness.EndToEnd):
         self.assertEqual(self.rows("SELECT name FROM op_run ORDER BY 1"), [["aten::add"], ["aten::mul"]])
         self.assertEqual(self.rows("SELECT count(*) FROM profile"), [[1]])
         self.assertEqual(self.rows("PRAGMA foreign_key_check"), [])
+
+    def test_files_that_are_left_out_are_told_once(self):
+        self.write("job/p.json", json.dumps(self.small()).encode())
+        self.write("job/empty", b"")
+        self.write("job/other.json", b'{"traceEvents": [{"name": "x", "ph": "X", "ts": 1, "cat": "y"}]}')
+        for _ in range(3):
+            self.tlparse("job", "--db", "x.db", "--db-only", "--run", "r")
+            self.assertEqual([["empty"], ["other"]],
+                             self.rows("SELECT substr(message, 5, 5) FROM import_log WHERE code = 'skipped_file' ORDER BY 1"))
 
     def test_a_report_of_a_profile_alone(self):
         self.tlparse(self.write("p.json", json.dumps(self.small()).encode()), "-o", "out")

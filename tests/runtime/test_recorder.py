@@ -2,16 +2,17 @@
 """Flight-recorder dumps end to end: rows as Python's pickle reads them, joins counted by another program, and what a damaged or hostile
 dump does."""
 
+import collections
 import glob
 import json
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import profiles  # noqa: E402
 from recorder import RUNS, RecorderTest, output_codes  # noqa: E402
 
 
@@ -91,7 +92,7 @@ class Rows(RecorderTest):
         database = self.ingest(os.path.join(RUNS, "p_ddp"))
         for rank in range(2):
             profile = glob.glob(os.path.join(RUNS, "p_ddp", f"steps.rank{rank}.pt.trace.json*"))[0]
-            events = json.loads(subprocess.run(["zstd", "-dcq", profile], capture_output=True, check=True).stdout)
+            events = profiles.trace(profile)
             slices = [(int(events["baseTimeNanoseconds"]) / 1e3 + e["ts"], e["dur"]) for e in events["traceEvents"]
                       if e.get("ph") == "X" and e.get("name") == "c10d::allreduce_"]
             with open(os.path.join(RUNS, "p_ddp", f"fr_trace_rank_{rank}"), "rb") as file:
@@ -103,7 +104,7 @@ class Rows(RecorderTest):
                 e.start_ns BETWEEN c.start_ns AND c.end_ns""", rank))
 
     def test_a_dump_without_a_rank_in_its_name(self):
-        path = os.path.join(self.scratch, "dump")
+        path = self.path("dump")
         shutil.copy(os.path.join(RUNS, "fr_healthy", "fr_trace_rank_0"), path)
         database = self.ingest(path)
         self.assertEqual([["unknown_rank"]], self.rows(database, "SELECT code FROM import_log WHERE code = 'unknown_rank'"))
@@ -120,10 +121,7 @@ class Rows(RecorderTest):
 
 class Damage(RecorderTest):
     def dump(self, data, name="fr_trace_rank_0"):
-        path = os.path.join(self.scratch, name)
-        with open(path, "wb") as file:
-            file.write(data)
-        return path
+        return self.write(name, data)
 
     def whole(self, protocol=2, entries=15):
         with open(os.path.join(RUNS, "fr_healthy", "fr_trace_rank_0"), "rb") as file:
@@ -186,7 +184,7 @@ class Damage(RecorderTest):
         self.assertEqual({"other.json", "list.json", "empty.json", "other_rank_1", "words"}, names)
 
     def test_a_pickle_that_runs_code_is_refused(self):
-        witness = os.path.join(self.scratch, "was here")
+        witness = self.path("was here")
 
         class Evil:
             def __reduce__(self):
@@ -196,6 +194,12 @@ class Damage(RecorderTest):
         self.assertFalse(os.path.exists(witness))
         self.assertEqual([["refused_pickle"]], self.rows(database, "SELECT code FROM import_log WHERE severity = 'error'"))
         self.assertEqual([[0]], self.rows(database, "SELECT recorder_id FROM recorder_entry"))
+
+    def test_a_pickle_that_begins_with_another_type_is_refused_too(self):
+        dump = collections.OrderedDict(version="2.10", pg_config={}, pg_status={}, entries=[])
+        for protocol in (2, 4):
+            database = self.ingest(self.dump(pickle.dumps(dump, protocol)), name=f"{protocol}.db")
+            self.assertEqual([["refused_pickle"]], self.rows(database, "SELECT code FROM import_log WHERE severity = 'error'"), protocol)
 
     def test_odd_values_stay_rows(self):
         entries = [{}, {"record_id": "x", "process_group": 7, "frames": [1, {"filename": None}], "input_sizes": {"a": [[]]}, "later_field": [1.5]},

@@ -2,16 +2,14 @@
 """What is said of the collectives that ranks issued: findings of recorded jobs (healthy, another op, a late rank) and of planted dumps."""
 
 import glob
-import json
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from recorder import RUNS, TLPARSE, RecorderTest  # noqa: E402
+from recorder import RUNS, RecorderTest  # noqa: E402
 
 
 class Findings(RecorderTest):
@@ -21,11 +19,9 @@ class Findings(RecorderTest):
             self.assertEqual([], issued["findings"])
             self.assertEqual(["0", "1", "2", "3"], [group["name"] for group in issued["groups"]])
             # Ranks of another group have another group name in their graph: expected.
-            done = subprocess.run([TLPARSE, "findings", self.path_of_last, "--json"], capture_output=True, text=True, check=True)
-            self.assertEqual([], [f["title"] for f in json.loads(done.stdout)["findings"]])
-            done = subprocess.run([TLPARSE, "ranks", self.path_of_last, "--json"], capture_output=True, text=True, check=True)
-            self.assertEqual(["0-3"], [one["ranks"]["ranks"] for one in json.loads(done.stdout)["classes"]])
-            self.assertIn("cache keys differ in expected ways only", self.text("cache", self.path_of_last))
+            self.assertEqual([], [f["title"] for f in self.answer("findings", self.database)["findings"]])
+            self.assertEqual(["0-3"], [one["ranks"]["ranks"] for one in self.answer("ranks", self.database)["classes"]])
+            self.assertIn("cache keys differ in expected ways only", self.text("cache", self.database))
 
     def test_another_op(self):
         issued = self.issued(self.ingest(self.part("fr_wrong_op", "fr_hang_trace_rank_?")))
@@ -36,13 +32,14 @@ class Findings(RecorderTest):
         self.assertTrue(finding["file"].endswith("/fr_job.py"))
         self.assertEqual(44, finding["line"])
         self.assertEqual("Rank 2 issued all_gather where ranks 0,1,3 issued all_reduce: #3 of group dp (1)", finding["title"])
-        done = subprocess.run([TLPARSE, "findings", self.path_of_last, "--json"], capture_output=True, text=True, check=False)
-        reported = json.loads(done.stdout)["findings"][0]
+        reported = self.answer("findings", self.database)["findings"][0]
         self.assertEqual(("collective_divergence", [2], ["1/0"], 44), (reported["kind"], reported["ranks"], reported["compiles"], reported["place"]["line"]))
         # Ranks 0,1 and rank 3 call another group by another name: they agree all the same, and are the majority.
-        self.assertEqual(["Rank 2 schedules other collectives than the others: type in 1/0 second [inference]: all_reduce_ [8, 16] float32 ('max') group 1 → "
-                          "all_gather_into_tensor [8, 16] float32 (4) group 1; 2 mismatches in all"], [one["title"] for one in reported["evidence"]])
+        self.assertEqual(["Rank 2 schedules other collectives than the others: type in 1/0 second [inference]: all_reduce_('max') [8, 16] float32 group 1 → "
+                          "all_gather_into_tensor(4) [8, 16] float32 group 1; 2 mismatches in all"], [one["title"] for one in reported["evidence"]])
         self.assertNotIn("majority", reported["detail"])
+        self.assertIn("Rank 2 compiled it for G['RANK'] == 2, rank 0 for G['RANK'] == 0, which"
+                      ' fr_job.py:43 tests: if mode == "wrong_op" and RANK == 2:', reported["detail"])
 
     def test_what_a_cut_dump_does_not_hold_is_unknown(self):
         folder = self.part("fr_wrong_op", "fr_hang_trace_rank_?")
@@ -114,10 +111,14 @@ class Findings(RecorderTest):
         self.assertEqual(["collective_not_reached"], [finding["kind"] for finding in issued["findings"]])
         self.assertEqual(("3", "1", 3, "1/0"), (issued["findings"][0]["ranks"]["ranks"], issued["findings"][0]["group"],
                                                 issued["findings"][0]["sequence_number"], issued["findings"][0]["graph"]))
-        begun = {rank: start for rank, start in self.rows(self.path_of_last, "SELECT rank, start_time_us FROM compile WHERE label = '1/0'")}
+        begun = {rank: start for rank, start in self.rows(self.database, "SELECT rank, start_time_us FROM compile WHERE label = '1/0'")}
         late = (begun[3] - max(begun[rank] for rank in range(3))) / 1e6
         self.assertGreater(late, 40)
-        cause = f"rank 3 began to compile second (1/0) {late:.1f} s after ranks 0-2"
+        ended, = self.rows(self.database, "SELECT max(r.time_us) FROM record r JOIN compile c ON c.process_id = r.process_id AND c.label = '1/0' "
+                           "WHERE c.rank = 3 AND r.time_us < c.start_time_us - 100000")[0]
+        self.assertGreater(begun[3] - ended, 40e6)
+        cause = (f"rank 3 began to compile second (1/0) {late:.1f} s after ranks 0-2; its log has no record for {(begun[3] - ended) / 1e6:.1f} s "
+                 "before that")
         self.assertEqual(cause, issued["findings"][0]["cause"])
         self.assertTrue(issued["findings"][0]["title"].endswith(" beyond the timeout of 25 s: " + cause), issued["findings"][0]["title"])
 
@@ -148,7 +149,7 @@ class Findings(RecorderTest):
 
     def planted(self, change, ranks=4):
         """Dumps made from the healthy ones by `change(rank, dump)`: planted."""
-        folder = os.path.join(self.scratch, "planted" + str(len(os.listdir(self.scratch))))
+        folder = self.path("planted" + str(len(os.listdir(self.folder))))
         os.mkdir(folder)
         for rank in range(ranks):
             with open(os.path.join(RUNS, "fr_healthy", f"fr_trace_rank_{rank}"), "rb") as file:
@@ -208,6 +209,23 @@ class Findings(RecorderTest):
         self.assertIn("Rank 3 had issued nothing on group dp (1)", finding["title"])
         self.assertIn("ranks 0-2 wait", finding["title"])
 
+    def test_all_that_have_a_dump_wait_in_one_collective(self):
+        def wait(rank, dump):
+            self.nccl(dump, True)
+            last = [e for e in dump["entries"] if e["process_group"][0] == "1"][-1]
+            last.update(state="started", retired=False, time_discovered_completed_ns=None)
+            dump["entries"][0]["time_discovered_completed_ns"] = last["time_created_ns"] + 60_000_000_000
+
+        def unnamed(rank, dump):
+            wait(rank, dump)
+            dump["pg_config"] = {}
+        finding, = self.planted(wait)["findings"]
+        self.assertEqual("stuck", finding["kind"])
+        self.assertIn("all members issued it: look at the network", finding["try"])
+        # Without the members of the group a rank without dump may not have.
+        finding, = self.planted(unnamed)["findings"]
+        self.assertTrue(finding["try"].startswith("if the group has other members, get their dumps; else look at"), finding["try"])
+
     def test_the_order_across_groups(self):
         def swap(rank, dump):
             self.nccl(dump, True)
@@ -223,9 +241,7 @@ class Findings(RecorderTest):
 
     def test_dumps_without_logs_have_findings(self):
         database = self.ingest(self.part("fr_late", "fr_trace_rank_?", logs=False))
-        done = subprocess.run([TLPARSE, "findings", database, "--json"], capture_output=True, text=True, check=False)
-        self.assertEqual(0, done.returncode, done.stderr)
-        finding, = json.loads(done.stdout)["findings"]
+        finding, = self.answer("findings", database)["findings"]
         self.assertEqual(("collective_not_reached", [3]), (finding["kind"], finding["ranks"]))
         self.assertEqual([[0]], self.rows(database, "SELECT count(*) FROM collective_run WHERE join_key IS NULL AND join_note IS NULL"))
 
@@ -266,7 +282,20 @@ class Findings(RecorderTest):
                 dump["entries"] = [e for e in dump["entries"] if e["process_group"][0] != "1" or e["collective_seq_id"] < 4]
             elif dump["entries"][-1]["collective_seq_id"] == 4:
                 dump["entries"][-1].update(state="started", retired=False, time_discovered_completed_ns=None)
-        finding, = self.planted(nccl)["findings"]
+        issued = self.planted(nccl)
+        finding, = issued["findings"]
+        self.assertEqual(("collective_not_reached", "2", 4), (finding["kind"], finding["ranks"]["ranks"], finding["sequence_number"]))
+        # Rank 2 may come last in what it had not reached.
+        waits = self.rows(self.database, "SELECT DISTINCT sequence_number, last_rank IS NULL, rank_count, member_count FROM collective_wait "
+                          "WHERE group_name = '1' ORDER BY 1")
+        self.assertEqual([[1, 0, 4, 4], [2, 0, 4, 4], [3, 0, 4, 4], [4, 1, 3, 4]], waits)
+        group, = [one for one in issued["groups"] if one["name"] == "1"]
+        self.assertEqual([False, False, False, True], [one["last_rank"] is None for one in group["collectives"]])
+
+        def odd_time(rank, dump):
+            nccl(rank, dump)
+            dump["entries"][0]["time_discovered_completed_ns"] = 1
+        finding, = self.planted(odd_time)["findings"]
         self.assertEqual(("collective_not_reached", "2", 4), (finding["kind"], finding["ranks"]["ranks"], finding["sequence_number"]))
 
 

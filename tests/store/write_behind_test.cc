@@ -15,7 +15,7 @@ constexpr const char* kFill =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
     "INSERT INTO t SELECT i, randomblob(1000) FROM n";
 
-Database Behind(const std::string& path, StageTimes* times = nullptr) {
+Database Behind(const std::string& path, StepTimes* times = nullptr) {
   Database database = OpenOrThrow(path, Database::Mode::kBulkLoad);
   REQUIRE(database.Execute("CREATE TABLE t (id INTEGER PRIMARY KEY, bytes)"));
   REQUIRE(database.Execute("BEGIN"));
@@ -28,7 +28,7 @@ Database Behind(const std::string& path, StageTimes* times = nullptr) {
 TEST_CASE("Pages written behind are read, changed and committed", "[write_behind]") {
   const TempDirectory directory;
   const std::string path = directory.path() + "/t.db";
-  StageTimes times;
+  StepTimes times;
   std::string sum;
   constexpr const char* kSum =
       "SELECT count(*) || ' ' || sum(length(bytes)) || ' ' || max(hex(bytes)) FROM t";
@@ -41,7 +41,7 @@ TEST_CASE("Pages written behind are read, changed and committed", "[write_behind
     sum = *database.QueryText(kSum);
     CHECK(sum.starts_with("20000 18571500 "));
   }
-  CHECK(times.Seconds(Stage::kStoring) > 0);
+  CHECK(times.Seconds(LoadStep::kStoring) > 0);
   sqlite3* plain = nullptr;
   REQUIRE(sqlite3_open(path.c_str(), &plain) == SQLITE_OK);
   std::string found;

@@ -47,10 +47,10 @@ void WriteCacheInfo(JsonWriter& json, CacheState state, const CacheInfo& info) {
   }
 }
 
-}  // namespace
-
-void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& info,
-                    CallSite location) noexcept {
+// `write` writes the members of the payload.
+template <class Write>
+void EmitCacheInfo(std::string_view layer, CacheState state, Write&& write,
+                   CallSite location) noexcept {
   if (!IsEnabled()) return;
   try {
     std::string name(layer);
@@ -74,12 +74,32 @@ void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& i
         name, JsonStyle::kOneLine,
         [&](JsonWriter& json) {
           json.BeginObject();
-          WriteCacheInfo(json, state, info);
+          write(json);
           json.EndObject();
         },
         {}, location);
   } catch (...) {  // no memory for a name
   }
+}
+
+}  // namespace
+
+void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& info,
+                    CallSite location) noexcept {
+  EmitCacheInfo(
+      layer, state, [&](JsonWriter& json) { WriteCacheInfo(json, state, info); }, location);
+}
+
+void detail::EmitCacheEvent(std::string_view layer, CacheState state,
+                            FunctionRef<void(CacheInfo&)> fill, CallSite location) noexcept {
+  EmitCacheInfo(
+      layer, state,
+      [&](JsonWriter& json) {
+        CacheInfo info;
+        fill(info);
+        WriteCacheInfo(json, state, info);
+      },
+      location);
 }
 
 }  // namespace libtrace

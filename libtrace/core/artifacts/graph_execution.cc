@@ -5,16 +5,20 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/per_process.h"
 #include "libtrace/trace.h"
 
 namespace libtrace {
 
 struct GraphExecutionOrder::Impl {
+  struct Seen {
+    std::mutex mutex;
+    std::vector<std::optional<CompileId>> order;
+    uint64_t next_ordinal = 0;  // of per-execution records: continues after Emit
+  };
   Options options;
   CallSite location;
-  std::mutex mutex;
-  std::vector<std::optional<CompileId>> order;
-  uint64_t next_ordinal = 0;  // of per-execution records: continues after Emit
+  detail::PerProcess<Seen> seen;
 };
 
 GraphExecutionOrder::GraphExecutionOrder(CallSite location)
@@ -59,10 +63,11 @@ void GraphExecutionOrder::Executed(const std::optional<CompileId>& compile_id,
     uint64_t ordinal = 0;
     bool is_full = false;
     {
-      const std::lock_guard lock(impl_->mutex);
-      impl_->order.push_back(compile_id);
-      ordinal = impl_->next_ordinal++;
-      is_full = impl_->order.size() >= impl_->options.max_size;
+      Impl::Seen& seen = impl_->seen.get();
+      const std::lock_guard lock(seen.mutex);
+      seen.order.push_back(compile_id);
+      ordinal = seen.next_ordinal++;
+      is_full = seen.order.size() >= impl_->options.max_size;
     }
     if (impl_->options.per_execution) {
       EmitExecution({ordinal, compile_id, label, duration_ns}, location);
@@ -75,8 +80,9 @@ void GraphExecutionOrder::Executed(const std::optional<CompileId>& compile_id,
 void GraphExecutionOrder::Emit(CallSite location) noexcept {
   std::vector<std::optional<CompileId>> order;
   try {
-    const std::lock_guard lock(impl_->mutex);
-    order.swap(impl_->order);
+    Impl::Seen& seen = impl_->seen.get();
+    const std::lock_guard lock(seen.mutex);
+    order.swap(seen.order);
   } catch (...) {
     return;
   }

@@ -48,26 +48,44 @@ uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights) {
   return size_bytes;
 }
 
-void EmitModelLoad(const ModelLoad& load, CallSite location) noexcept {
+namespace {
+
+void WriteLoad(JsonWriter& json, const ModelLoad& load) {
+  json.BeginObject()
+      .Field("model", load.model)
+      .Field("kind", load.kind)
+      .Field("state", load.state)
+      .OptionalField("cache_key", load.cache_key)
+      .Field("duration_ns", load.duration_ns)
+      .OptionalField("memory_before_bytes", load.memory_before_bytes)
+      .OptionalField("memory_after_bytes", load.memory_after_bytes)
+      .OptionalField("device_peak_before_bytes", load.device_peak_before_bytes)
+      .OptionalField("device_peak_after_bytes", load.device_peak_after_bytes);
+  detail::WriteWeights(json, load.weights);
+  json.EndObject();
+}
+
+template <class Write>
+void EmitLoad(Write&& write, CallSite location) noexcept {
   EmitOptions options;
   options.expects_compile_id = false;
-  EmitJsonArtifact(
-      "libtrace_model_load", JsonStyle::kOneLine,
+  EmitJsonArtifact("libtrace_model_load", JsonStyle::kOneLine, write, options, location);
+}
+
+}  // namespace
+
+void EmitModelLoad(const ModelLoad& load, CallSite location) noexcept {
+  EmitLoad([&](JsonWriter& json) { WriteLoad(json, load); }, location);
+}
+
+void detail::EmitModelLoad(FunctionRef<void(ModelLoad&)> fill, CallSite location) noexcept {
+  EmitLoad(
       [&](JsonWriter& json) {
-        json.BeginObject()
-            .Field("model", load.model)
-            .Field("kind", load.kind)
-            .Field("state", load.state)
-            .OptionalField("cache_key", load.cache_key)
-            .Field("duration_ns", load.duration_ns)
-            .OptionalField("memory_before_bytes", load.memory_before_bytes)
-            .OptionalField("memory_after_bytes", load.memory_after_bytes)
-            .OptionalField("device_peak_before_bytes", load.device_peak_before_bytes)
-            .OptionalField("device_peak_after_bytes", load.device_peak_after_bytes);
-        detail::WriteWeights(json, load.weights);
-        json.EndObject();
+        ModelLoad load;
+        fill(load);
+        WriteLoad(json, load);
       },
-      options, location);
+      location);
 }
 
 }  // namespace libtrace

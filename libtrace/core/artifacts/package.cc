@@ -28,29 +28,42 @@ void WriteCode(JsonWriter& json, const PackageCode& code) {
   json.Field("libraries", code.libraries).EndObject();
 }
 
+void WritePackage(JsonWriter& json, const Package& package) {
+  json.BeginObject().Field("path", package.path).Field("kind", package.kind);
+  json.Field("size_bytes", package.size_bytes).Key("files").BeginArray();
+  for (const PackageFile& file : package.files) WriteFile(json, file);
+  json.EndArray().Key("kernels").BeginArray();
+  for (const PackageKernel& kernel : package.kernels) WriteKernel(json, kernel);
+  json.EndArray();
+  detail::WriteWeights(json, package.weights);
+  json.Field("metadata", package.metadata).Key("extern_kernels").BeginArray();
+  for (const PackageExternKernel& kernel : package.extern_kernels) WriteExternKernel(json, kernel);
+  json.EndArray().Key("code").BeginArray();
+  for (const PackageCode& code : package.code) WriteCode(json, code);
+  json.EndArray().EndObject();
+}
+
+template <class Write>
+void EmitAsPackage(Write&& write, CallSite location) noexcept {
+  EmitOptions options;
+  options.expects_compile_id = false;
+  EmitJsonArtifact("libtrace_package", JsonStyle::kOneLine, write, options, location);
+}
+
 }  // namespace
 
 void EmitPackage(const Package& package, CallSite location) noexcept {
-  EmitOptions options;
-  options.expects_compile_id = false;
-  EmitJsonArtifact(
-      "libtrace_package", JsonStyle::kOneLine,
+  EmitAsPackage([&](JsonWriter& json) { WritePackage(json, package); }, location);
+}
+
+void detail::EmitPackage(FunctionRef<void(Package&)> fill, CallSite location) noexcept {
+  EmitAsPackage(
       [&](JsonWriter& json) {
-        json.BeginObject().Field("path", package.path).Field("kind", package.kind);
-        json.Field("size_bytes", package.size_bytes).Key("files").BeginArray();
-        for (const PackageFile& file : package.files) WriteFile(json, file);
-        json.EndArray().Key("kernels").BeginArray();
-        for (const PackageKernel& kernel : package.kernels) WriteKernel(json, kernel);
-        json.EndArray();
-        detail::WriteWeights(json, package.weights);
-        json.Field("metadata", package.metadata).Key("extern_kernels").BeginArray();
-        for (const PackageExternKernel& kernel : package.extern_kernels)
-          WriteExternKernel(json, kernel);
-        json.EndArray().Key("code").BeginArray();
-        for (const PackageCode& code : package.code) WriteCode(json, code);
-        json.EndArray().EndObject();
+        Package package;
+        fill(package);
+        WritePackage(json, package);
       },
-      options, location);
+      location);
 }
 
 }  // namespace libtrace

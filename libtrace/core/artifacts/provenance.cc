@@ -24,17 +24,25 @@ std::string Provenance::KernelCall(std::string_view kernel, uint32_t debug_handl
   return std::string(kernel).append(":").append(std::to_string(debug_handle));
 }
 
+bool Provenance::IsKept() noexcept {
+  if (!IsEnabled()) has_all_ = false;
+  return has_all_;
+}
+
 void Provenance::AddPreToPost(std::string_view pre_grad_node, std::string_view post_grad_node) {
+  if (!IsKept()) return;
   AddEdge(pre_to_post_, pre_grad_node, post_grad_node);
   AddEdge(post_to_pre_, post_grad_node, pre_grad_node);
 }
 
 void Provenance::AddKernelToPost(std::string_view kernel_call, std::string_view post_grad_node) {
+  if (!IsKept()) return;
   AddEdge(kernel_to_post_, kernel_call, post_grad_node);
   AddEdge(post_to_kernel_, post_grad_node, kernel_call);
 }
 
 void Provenance::AddStackTrace(std::string_view kernel_call, std::string_view traceback) {
+  if (!IsKept()) return;
   AddEdge(stacks_, kernel_call, traceback);
 }
 
@@ -50,6 +58,7 @@ std::string Provenance::FormatFrame(std::string_view file, uint32_t line, std::s
 void Provenance::Clear() { *this = Provenance(); }
 
 void Provenance::Emit(CallSite location) const noexcept {
+  if (!has_all_) return;
   if (!pre_to_post_.empty() || !kernel_to_post_.empty()) {
     EmitJsonArtifact(
         "inductor_provenance_tracking_node_mappings", JsonStyle::kOneLine,

@@ -8,7 +8,8 @@
 namespace libtrace {
 
 RunDigest::RunDigest(std::string_view graph, uint64_t call) noexcept : call_(call) {
-  if (!IsEnabled()) return;
+  has_all_ = IsEnabled();
+  if (!has_all_) return;
   try {
     graph_ = graph;
   } catch (const std::exception&) {  // no memory
@@ -18,7 +19,8 @@ RunDigest::RunDigest(std::string_view graph, uint64_t call) noexcept : call_(cal
 
 void RunDigest::Add(std::string_view kind, std::string_view name, std::string_view text,
                     std::string_view bytes) noexcept {
-  if (!IsEnabled()) return;
+  if (!IsEnabled()) has_all_ = false;
+  if (!has_all_) return;
   try {
     parts_.push_back(
         {kind, std::string(name), std::string(text), detail::Base32Key(detail::Sha256Of(bytes))});
@@ -40,6 +42,17 @@ RunDigest& RunDigest::Kernel(std::string_view name, std::string_view code) noexc
 
 RunDigest& RunDigest::Choice(std::string_view name, std::string_view choice) noexcept {
   Add("choice", name, choice, choice);
+  return *this;
+}
+
+RunDigest& RunDigest::PartsOf(const RunDigest& other) noexcept {
+  has_all_ = has_all_ && other.has_all_;
+  if (!has_all_) return *this;
+  try {
+    parts_.insert(parts_.end(), other.parts_.begin(), other.parts_.end());
+  } catch (const std::exception&) {
+    has_all_ = false;
+  }
   return *this;
 }
 

@@ -153,7 +153,9 @@ bool CompileCache::Impl::WaitOrClaim(Lookup& lookup, GuardCheck check_guard, Acc
 
 void CompileCache::Impl::CountOutcome(const Lookup& lookup, bool is_hit) {
   const bool is_remote = lookup.info_.answered_by == "remote";
-  const std::lock_guard lock(mutex);
+  Counted& mine = tally.get();
+  const std::lock_guard lock(mine.mutex);
+  CacheCounters& counters = mine.counters;
   if (local) ++(is_hit && !is_remote ? counters.local_hit_count : counters.local_miss_count);
   if (options.remote && (!is_hit || is_remote)) {
     if (is_hit) {

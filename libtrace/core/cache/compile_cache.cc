@@ -134,11 +134,9 @@ CompileCache::Lookup::~Lookup() { EmitMiss(); }
 void CompileCache::Lookup::EmitMiss() noexcept {
   if (cache_ == nullptr || is_emitted_) return;
   is_emitted_ = true;
-  {
-    const std::lock_guard lock(cache_->impl_->mutex);
-    ++cache_->impl_->counters.miss_count;
-    if (info_.cache_status_detailed == "guard_miss") ++cache_->impl_->counters.guard_miss_count;
-  }
+  cache_->impl_->Count(&CacheCounters::miss_count);
+  if (info_.cache_status_detailed == "guard_miss")
+    cache_->impl_->Count(&CacheCounters::guard_miss_count);
   EmitCacheEvent(cache_->layer(), CacheState::kMiss, info_, location_);
 }
 
@@ -272,8 +270,9 @@ bool CompileCache::enabled() const { return impl_->options.enabled; }
 CacheCounters CompileCache::counters() const {
   CacheCounters counters;
   {
-    const std::lock_guard lock(impl_->mutex);
-    counters = impl_->counters;
+    Impl::Counted& mine = impl_->tally.get();
+    const std::lock_guard lock(mine.mutex);
+    counters = mine.counters;
   }
   if (impl_->local) counters.damaged_count += impl_->local->stats().damaged_count;
   return counters;

@@ -9,6 +9,7 @@
 
 #include "core/cache/entry_head.h"
 #include "core/cache/single_flight.h"
+#include "core/per_process.h"
 #include "libtrace/cache/compile_cache.h"
 
 namespace libtrace {
@@ -16,12 +17,16 @@ namespace libtrace {
 struct CompileCache::Impl {
   CompileCacheOptions options;
   std::unique_ptr<LocalStore> local;
-  mutable std::mutex mutex;  // guards the counters
-  CacheCounters counters;
+  struct Counted {
+    std::mutex mutex;
+    CacheCounters counters;
+  };
+  detail::PerProcess<Counted> tally;
 
   void Count(uint64_t CacheCounters::*counter) {
-    const std::lock_guard lock(mutex);
-    ++(counters.*counter);
+    Counted& mine = tally.get();
+    const std::lock_guard lock(mine.mutex);
+    ++(mine.counters.*counter);
   }
 
   // Searches all stores once. True: the lookup is a hit. May throw what guards throw.

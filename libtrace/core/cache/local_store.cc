@@ -17,6 +17,7 @@
 #include "core/cache/byte_coder.h"
 #include "core/clock.h"
 #include "core/digest.h"
+#include "core/per_process.h"
 #include "libtrace/cache/cache_store.h"
 
 namespace libtrace {
@@ -86,9 +87,12 @@ std::vector<FoundFile> ListFiles(const fs::path& directory, bool is_recursive) {
 struct LocalStore::Impl {
   fs::path directory;
   uint64_t max_size_bytes;
-  std::mutex mutex;  // one eviction at a time, and the fields below
-  bool is_measured = false;
-  LocalStoreStats stats;
+  struct Size {
+    std::mutex mutex;  // one eviction at a time, and the fields below
+    bool is_measured = false;
+    LocalStoreStats stats;
+  };
+  detail::PerProcess<Size> size;
 
   fs::path KeyDirectory(std::string_view key) const { return directory / key.substr(1, 2) / key; }
 
@@ -96,20 +100,23 @@ struct LocalStore::Impl {
   // are seen whenever the limit is reached, because everything is listed then.
   void Grow(uint64_t added_bytes) {
     if (max_size_bytes == 0) return;
-    const std::lock_guard lock(mutex);
+    Size& mine = size.get();
+    const std::lock_guard lock(mine.mutex);
+    LocalStoreStats& stats = mine.stats;
     stats.size_bytes += added_bytes;
-    if (is_measured && stats.size_bytes <= max_size_bytes) return;
-    is_measured = true;
+    if (mine.is_measured && stats.size_bytes <= max_size_bytes) return;
+    mine.is_measured = true;
     std::vector<FoundFile> files = ListFiles(directory, true);
     uint64_t sum = 0;
     for (const FoundFile& file : files) sum += file.size_bytes;
-    if (sum > max_size_bytes) sum -= Evict(files, sum - max_size_bytes / 10 * 9);
+    if (sum > max_size_bytes) sum -= Evict(files, sum - max_size_bytes / 10 * 9, stats);
     stats.size_bytes = sum;
   }
 
   // The head of an entry goes before its artifact; both are as old as the head, which is what a
   // hit touches.
-  uint64_t Evict(std::vector<FoundFile>& files, uint64_t wanted_bytes) {
+  static uint64_t Evict(std::vector<FoundFile>& files, uint64_t wanted_bytes,
+                        LocalStoreStats& stats) {
     std::map<fs::path, fs::file_time_type> heads;  // by the path of the artifact
     for (const FoundFile& file : files) {
       if (file.path.extension() == kHeadSuffix && IsEntry(file))
@@ -267,8 +274,9 @@ Status LocalStore::RemoveEntry(std::string_view key, const StoredEntry& entry) {
   if (Status status = CheckName(key, entry.content_hash); !status.ok()) return status;
   std::error_code error;
   if (fs::remove(impl_->HeadPath(key, entry.content_hash), error)) {
-    const std::lock_guard lock(impl_->mutex);
-    ++impl_->stats.damaged_count;
+    Impl::Size& mine = impl_->size.get();
+    const std::lock_guard lock(mine.mutex);
+    ++mine.stats.damaged_count;
   }
   fs::remove(impl_->ArtifactPath(key, entry.content_hash), error);
   return {};
@@ -303,8 +311,9 @@ ClaimState LocalStore::Claim(std::string_view key, std::unique_ptr<CacheClaim>& 
 }
 
 LocalStoreStats LocalStore::stats() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->stats;
+  Impl::Size& mine = impl_->size.get();
+  const std::lock_guard lock(mine.mutex);
+  return mine.stats;
 }
 
 }  // namespace libtrace

@@ -16,6 +16,8 @@
 #include "core/cache/atomic_file.h"
 #include "core/cache/byte_coder.h"
 #include "core/cache/resp_connection.h"
+#include "core/per_process.h"
+#include "core/signal_guard.h"
 
 namespace libtrace {
 namespace {
@@ -38,71 +40,72 @@ class RedisLink {
 
   // Not ok: no connection, or the server refuses. `types` are those that the reply may have.
   Status Ask(const Words& words, std::string_view types, RespReply& reply) {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return AskLater(words, types, reply);
-    return AskLocked(words, types, reply);
+    State& state = state_.get();
+    std::unique_lock lock(state.mutex, std::try_to_lock);
+    if (!lock.owns_lock()) {
+      // Another thread talks to the server. While the breaker is open it only tries whether the
+      // server is back; nobody waits for that.
+      if (state.is_open) return Status::Error("Redis was not asked: it did not answer before");
+      lock.lock();
+    }
+    return AskLocked(state, words, types, reply);
   }
 
  private:
-  // Another thread talks to the server. While the breaker is open it only tries whether the server
-  // is back; nobody waits for that.
-  Status AskLater(const Words& words, std::string_view types, RespReply& reply) {
-    if (is_open_) return Status::Error("Redis was not asked: it did not answer before");
-    const std::lock_guard lock(mutex_);
-    return AskLocked(words, types, reply);
-  }
+  // A forked child has its own: it must not talk on its parent's connection, nor wait for a thread
+  // of its parent's that does.
+  struct State {
+    std::atomic<bool> is_open{false};
+    std::mutex mutex;  // guards what follows
+    std::unique_ptr<RespConnection> connection;
+    int failure_count = 0;
+    Clock::time_point closed_until{};
+    Status last_error;
+  };
 
-  Status AskLocked(const Words& words, std::string_view types, RespReply& reply) {
-    // A forked child must not talk on its parent's connection.
-    if (connection_ && pid_ != getpid()) connection_.reset();
-    const bool was_connected = connection_ != nullptr;
+  Status AskLocked(State& state, const Words& words, std::string_view types, RespReply& reply) {
+    const bool was_connected = state.connection != nullptr;
     if (!was_connected) {
-      if (Status status = Connect(); !status.ok()) return status;
+      if (Status status = Connect(state); !status.ok()) return status;
     }
-    Status status = connection_->Ask(words, reply);
+    Status status = state.connection->Ask(words, reply);
     if (!status.ok() && was_connected) {
       // The server may have been started again, or closed a connection that was idle.
-      connection_.reset();
-      if (status = Connect(); !status.ok()) return status;
-      status = connection_->Ask(words, reply);
+      state.connection.reset();
+      if (status = Connect(state); !status.ok()) return status;
+      status = state.connection->Ask(words, reply);
     }
-    if (!status.ok()) return Break(std::move(status));
+    if (!status.ok()) return Break(state, std::move(status));
     if (reply.type == '-') return Status::Error("Redis refuses: " + reply.text);
     if (types.find(reply.type) == std::string_view::npos)
-      return Break(Status::Error("Redis answers something unexpected"));
-    failure_count_ = 0;
-    is_open_ = false;
+      return Break(state, Status::Error("Redis answers something unexpected"));
+    state.failure_count = 0;
+    state.is_open = false;
     return {};
   }
 
-  Status Connect() {
-    if (Clock::now() < closed_until_) return last_error_;
+  Status Connect(State& state) {
+    if (Clock::now() < state.closed_until) return state.last_error;
     auto connection = std::make_unique<RespConnection>();
-    pid_ = getpid();
     if (Status status = connection->Connect(options_); !status.ok())
-      return Break(std::move(status));
-    connection_ = std::move(connection);
+      return Break(state, std::move(status));
+    state.connection = std::move(connection);
     return {};
   }
 
   // Gives the connection up and leaves the server alone for a while.
-  Status Break(Status status) {
-    connection_.reset();
-    const int doublings = std::min(failure_count_++, 20);
-    closed_until_ = Clock::now() + std::min(options_.retry_after, kFirstBreak * (1 << doublings));
-    is_open_ = true;
-    last_error_ = std::move(status);
-    return last_error_;
+  Status Break(State& state, Status status) {
+    state.connection.reset();
+    const int doublings = std::min(state.failure_count++, 20);
+    state.closed_until =
+        Clock::now() + std::min(options_.retry_after, kFirstBreak * (1 << doublings));
+    state.is_open = true;
+    state.last_error = std::move(status);
+    return state.last_error;
   }
 
   const RedisOptions options_;
-  std::atomic<bool> is_open_{false};
-  std::mutex mutex_;  // guards what follows
-  std::unique_ptr<RespConnection> connection_;
-  int pid_ = 0;
-  int failure_count_ = 0;
-  Clock::time_point closed_until_{};
-  Status last_error_;
+  detail::PerProcess<State> state_;
 };
 
 // A lease on `<key>:claim`, renewed by a thread of its own as long as it is held.
@@ -110,6 +113,7 @@ class RedisClaim : public CacheClaim {
  public:
   RedisClaim(std::shared_ptr<RedisLink> link, std::string name, std::string token)
       : link_(std::move(link)), name_(std::move(name)), token_(std::move(token)), pid_(getpid()) {
+    const detail::AllSignalsBlocked blocked;
     try {
       thread_ = std::thread([this] { Renew(); });
     } catch (...) {  // no thread: the lease ends by itself

@@ -7,7 +7,8 @@ namespace libtrace {
 
 // The texts must live as long as what they are given to (a call, a span); Current()'s are literals.
 struct CallSite {
-  // As a default argument: the caller's position. (std::source_location needs clang 16.)
+  // As a default argument: the caller's position. (std::source_location needs clang 16.) Where the
+  // caller is the standard library (std::make_shared, emplace) give Current() yourself.
   static constexpr CallSite Current(const char* file = __builtin_FILE(),
                                     uint32_t line = __builtin_LINE(),
                                     const char* function = __builtin_FUNCTION()) {

@@ -3,8 +3,9 @@
  * The ABI is stable: functions and struct members are only ever added, structs begin with their own
  * size, and handles are opaque. All functions may be called from any thread. None throws, aborts or
  * keeps pointers to what it is given, unless said otherwise. A record that cannot be written is
- * counted (libtrace_get_stats), and its function returns as always. Texts are UTF-8 and end with NUL; broken UTF-8 is replaced, NULL is
- * "".
+ * counted (libtrace_get_stats), and its function returns as always. Texts are UTF-8 and end with
+ * NUL; broken UTF-8 is replaced, NULL is "". Functions that end in `_free` or `_end` take the handle
+ * back; they, and all others that take a handle, ignore NULL.
  *
  * Tracing starts by itself if the environment says so (TORCH_TRACE=<directory>; all variables are
  * in libtrace/options.h), or by libtrace_start. No function is async-signal-safe. What each
@@ -23,7 +24,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Grows whenever something is added. */
-#define LIBTRACE_ABI_VERSION 2
+#define LIBTRACE_ABI_VERSION 3
 uint32_t libtrace_abi_version(void);
 const char* libtrace_version(void); /* of the library, "0.1.0"; static */
 
@@ -135,7 +136,7 @@ libtrace_compile* libtrace_compile_begin_described(const libtrace_site* site,
                                                    const libtrace_compile_description* description);
 /* Sets a member of compilation_metrics, by PyTorch's name (`graph_op_count`, `guard_count`,
  * `joint_graph_pass_time_us`, …), to a JSON value. 0 if there is no member of that name or `json`
- * is not JSON. Since version 2. */
+ * is not JSON; 1, unchecked, when tracing is off. Since version 2. */
 int libtrace_compile_metric(libtrace_compile* compile, const char* name, const char* json);
 
 void libtrace_compile_restart(libtrace_compile* compile, const char* reason);
@@ -190,6 +191,22 @@ void libtrace_provenance_stack_trace(libtrace_provenance* provenance, const char
                                      uint32_t debug_handle, const char* traceback);
 void libtrace_provenance_emit(const libtrace_site* site, const libtrace_provenance* provenance);
 void libtrace_provenance_free(libtrace_provenance* provenance);
+
+/* ---- Hashes of one run of a graph (since version 3), which `tlparse diff` compares with those of
+ * another run of the program; see artifacts/run_digest.h. Not thread-safe. ---- */
+
+typedef struct libtrace_run_digest libtrace_run_digest;
+/* `call` counts the runs of the graph from 0, those that are not hashed too. NULL when tracing is
+ * off. */
+libtrace_run_digest* libtrace_run_digest_new(const char* graph, uint64_t call);
+void libtrace_run_digest_kernel(libtrace_run_digest* digest, const char* name, const char* code,
+                                size_t code_size);
+void libtrace_run_digest_choice(libtrace_run_digest* digest, const char* name, const char* choice);
+/* `name` is the position of the output, `type` its type and shape: `float32[2, 3]`. */
+void libtrace_run_digest_output(libtrace_run_digest* digest, const char* name, const char* type,
+                                const void* bytes, size_t size_bytes);
+void libtrace_run_digest_emit(const libtrace_site* site, const libtrace_run_digest* digest);
+void libtrace_run_digest_free(libtrace_run_digest* digest);
 
 /* ---- The order in which graphs ran (since version 2). Thread-safe. ---- */
 

@@ -73,7 +73,8 @@ class MemorySink : public TraceSink {
   bool is_begun_ = false;
 };
 
-// Gives each record to `callback`, which may throw (the record counts as lost) and must not emit.
+// Gives each record to `callback`, which may throw (the record counts as lost) and must not emit. A
+// forked child has a copy of the callback.
 class CallbackSink : public TraceSink {
  public:
   using Callback = std::function<void(std::string_view record)>;

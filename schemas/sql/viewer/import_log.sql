@@ -1,7 +1,7 @@
 -- Rows :first … :last of the import log.
 
 -- table: import_log
-SELECT id, log_file_id, record_id, line, byte_offset, line_count,
+SELECT id, log_file_id, profile_id, record_id, line, byte_offset, line_count,
   0 AS "|",
   severity, code, message, advice, CAST(substr(text, 1, 4096) AS TEXT) AS text
 FROM import_log

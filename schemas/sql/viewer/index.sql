@@ -6,10 +6,18 @@ FROM run
 ORDER BY id;
 
 -- table: log_file
-SELECT id, size_bytes, record_count, line_count, name_rank, 0 AS "|", path, compression
-FROM log_file
-WHERE run_id = :run
-ORDER BY id;
+SELECT f.id, f.size_bytes, f.record_count, f.line_count, f.name_rank, coalesce(i.n, 0) AS problems, 0 AS "|",
+  f.path, f.compression
+FROM log_file f
+  LEFT JOIN (
+    SELECT log_file_id, count(*) AS n
+    FROM import_log
+    WHERE run_id = :run
+      AND severity <> 'info'
+    GROUP BY log_file_id
+  ) i ON i.log_file_id = f.id
+WHERE f.run_id = :run
+ORDER BY f.id;
 
 -- table: process
 SELECT p.id, p.log_file_id, p.pid, p.rank, p.is_thread_id, p.utc_offset_s, n.ordinal AS launch,
@@ -19,7 +27,7 @@ SELECT p.id, p.log_file_id, p.pid, p.rank, p.is_thread_id, p.utc_offset_s, n.ord
 FROM process p
   LEFT JOIN launch n ON n.id = p.launch_id
 WHERE p.id IN run_process
-ORDER BY p.rank IS NULL, p.rank, p.id;
+ORDER BY coalesce(n.ordinal, 1), p.rank IS NULL, p.rank, p.id;
 
 -- table: rank_status
 SELECT process_id, compile_id, since_us - :origin AS since_us, 0 AS "|", state, phase
@@ -56,11 +64,13 @@ FROM (
   UNION ALL SELECT 'executions', (SELECT count(*) FROM graph_execution WHERE process_id IN run_process));
 
 -- table: cache_state
-SELECT count(*) AS events, count(DISTINCT process_id) AS processes, 0 AS "|", layer, state
-FROM cache_event
-WHERE process_id IN run_process
-GROUP BY layer, state
-ORDER BY layer, state;
+SELECT coalesce(n.ordinal, 1) AS launch, count(*) AS events, count(DISTINCT e.process_id) AS processes, 0 AS "|", e.layer, e.state
+FROM cache_event e
+  JOIN process p ON p.id = e.process_id
+  LEFT JOIN launch n ON n.id = p.launch_id
+WHERE e.process_id IN run_process
+GROUP BY 1, e.layer, e.state
+ORDER BY 1, e.layer, e.state;
 
 -- table: import_code
 SELECT count(*) AS entries, 0 AS "|", severity, code

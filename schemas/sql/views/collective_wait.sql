@@ -4,7 +4,8 @@
 -- no longer than its group's timeout, nor beyond the end of the collective, if the files have these: is_timed_out is 1 if the last rank
 -- came after the timeout of this one, for which the collective had failed before. Later collectives of such a group are left out: ranks
 -- whose call failed do not wait in them. Ranks whose files do not have the collective are not counted: rank_count is the number of
--- those that have it.
+-- those that have it, member_count that of the group: as the dumps configure it, else the most that have one collective of it. Where
+-- some are missing, last_rank is NULL: one of them may have come last, and wait_us is the time to the last of those that are not.
 CREATE VIEW collective_wait AS
   WITH issued AS (
     SELECT coalesce(p.run_id, f.run_id) AS run_id, n.ordinal AS launch, c.process_id, c.rank, coalesce(c.process_id, -c.profile_id) AS who,
@@ -29,14 +30,24 @@ CREATE VIEW collective_wait AS
       count(*) OVER same AS rank_count
     FROM one
     WINDOW same AS (PARTITION BY run_id, launch, group_name, reset_count, sequence_number)),
+  configured AS MATERIALIZED (
+    SELECT run_id, key AS group_name, CASE WHEN min(ranks) = max(ranks) THEN length(min(ranks)) - length(replace(min(ranks), ',', '')) + 1 END
+      AS members
+    FROM (SELECT p.run_id, j.key, j.value ->> '$.ranks' AS ranks FROM profile p, json_each(p.metadata, '$.pg_config') j
+      WHERE p.kind = 'flight_recorder' AND json_type(j.value) = 'object')
+    WHERE ranks GLOB '*[0-9]*' GROUP BY run_id, key),
+  sized AS (
+    SELECT g.*, max(coalesce(m.members, 0), max(g.rank_count) OVER (PARTITION BY g.run_id, g.launch, g.group_name)) AS member_count
+    FROM gap g LEFT JOIN configured m ON m.run_id = g.run_id AND m.group_name = g.group_name),
   broken AS (
     SELECT run_id, launch, group_name, reset_count, min(sequence_number) AS sequence_number FROM gap
     WHERE gap_ns > timeout_ms * 1000000 GROUP BY run_id, launch, group_name, reset_count),
   waited AS (
-    SELECT *, min(gap_ns, coalesce(timeout_ms * 1000000, gap_ns), coalesce(max(end_ns - start_ns, 0), gap_ns)) / 1e3 AS wait_us FROM gap)
+    SELECT *, min(gap_ns, coalesce(timeout_ms * 1000000, gap_ns), coalesce(max(end_ns - start_ns, 0), gap_ns)) / 1e3 AS wait_us FROM sized)
   SELECT run_id, launch, rank, process_id, group_name, reset_count, sequence_number, op, graph_id, file, line, start_ns / 1e3 AS start_us,
-    wait_us, wait_us AS inclusive_us, wait_us AS share_us, 1 AS calls, kind, last_rank, rank_count,
-    coalesce(gap_ns > timeout_ms * 1000000, 0) AS is_timed_out, timeout_ms * 1e3 AS timeout_us
+    wait_us, wait_us AS inclusive_us, wait_us AS share_us, 1 AS calls, kind,
+    CASE WHEN rank_count >= member_count THEN last_rank END AS last_rank, rank_count,
+    coalesce(gap_ns > timeout_ms * 1000000, 0) AS is_timed_out, timeout_ms * 1e3 AS timeout_us, member_count
   FROM waited
   WHERE NOT EXISTS (SELECT 1 FROM broken b WHERE b.run_id IS waited.run_id AND b.launch IS waited.launch
     AND b.group_name = waited.group_name AND b.reset_count = waited.reset_count AND b.sequence_number < waited.sequence_number);

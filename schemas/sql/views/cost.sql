@@ -36,8 +36,8 @@ CREATE VIEW node_cost AS
   GROUP BY k.run_id, k.process_id, k.rank, k.graph_id, n.post_grad_node;
 
 -- Graphs of the log: the compile time of each and the time of its measured calls. Graphs without measured calls have calls 0. A compile makes
--- several graphs (forward and backward, the pieces of DDP) and its log has one time for all of them, or one for those of the forward and one
--- for those of the backward: compile_us is in the row of the first of these graphs, NULL in the others, and adds up over the rows.
+-- several graphs (forward and backward, the pieces of DDP) and its log has one time for those of the forward, and one for those of the
+-- backward if that was measured: compile_us is in the row of the first of these graphs, NULL in the others, and adds up over the rows.
 -- No log has the time of calls without the compiler; compile_time_in_calls is the compile time as a number of measured calls of all these
 -- graphs.
 CREATE VIEW graph_cost AS
@@ -49,15 +49,15 @@ CREATE VIEW graph_cost AS
     WHERE l.is_call = 1 AND l.graph_id IS NOT NULL GROUP BY l.graph_id),
   timed AS (
     SELECT f.run_id, c.process_id, c.rank, g.compile_id, g.id AS graph_id, c.label, c.generation, c.function, g.direction, g.cache_key,
-      g.direction IS 'backward' AND c.backward_duration_us IS NOT NULL AS has_own_time,
-      CASE WHEN g.direction = 'backward' AND c.backward_duration_us IS NOT NULL THEN c.backward_duration_us ELSE c.duration_us END AS us,
+      g.direction IS 'backward' AS is_backward,
+      CASE WHEN g.direction IS 'backward' THEN c.backward_duration_us ELSE c.duration_us END AS us,
       call.calls, call.inclusive_us, call.device_us, call.first_us, call.last_us
     FROM graph g JOIN compile c ON c.id = g.compile_id JOIN process q ON q.id = c.process_id JOIN log_file f ON f.id = q.log_file_id
     LEFT JOIN call ON call.graph_id = g.id),
   first AS (
     SELECT *, row_number() OVER (same ORDER BY graph_id) = 1 AS is_first,
       sum(inclusive_us) OVER (same) / max(calls) OVER (same) AS us_of_a_call
-    FROM timed WINDOW same AS (PARTITION BY compile_id, has_own_time))
+    FROM timed WINDOW same AS (PARTITION BY compile_id, is_backward))
   SELECT run_id, process_id, rank, compile_id, graph_id, label, generation, function, direction, cache_key,
     CASE WHEN is_first THEN us END AS compile_us, coalesce(calls, 0) AS calls, inclusive_us, inclusive_us AS share_us, device_us, first_us,
     last_us, CASE WHEN is_first THEN us / us_of_a_call END AS compile_time_in_calls,

@@ -1,5 +1,5 @@
 -- Where ranks of one run differ, as rows for further queries. The answers of `tlparse cache|collectives|execution|ranks` name causes as well;
--- these views pair ranks by compile label only.
+-- these views pair ranks by compile label only. Processes whose logs are damaged (log_damage) are left out.
 
 -- Cache lookups that differ between ranks: one row per lookup, state and component set (a lookup without components: and key).
 -- Keys of one set differ by the device index only; `key` is the first of them.
@@ -11,7 +11,8 @@ CREATE VIEW cache_divergence AS
       coalesce(p.launch_id, 0) AS launch_id
     FROM cache_event_row e
     JOIN compile c ON c.id = e.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
-    LEFT JOIN graph g ON g.id = e.graph_id LEFT JOIN text_row l ON l.id = e.layer_id),
+    LEFT JOIN graph g ON g.id = e.graph_id LEFT JOIN text_row l ON l.id = e.layer_id
+    WHERE p.id NOT IN (SELECT process_id FROM log_damage WHERE is_damaged)),
   class AS (
     SELECT run_id, launch_id, label, generation, min(function) AS function, layer, direction, ordinal, state, min(key_id) AS key_id,
       component_set_id, count(*) AS rank_count, min(rank) AS first_rank, group_concat(rank) AS ranks
@@ -32,7 +33,8 @@ CREATE VIEW collective_divergence AS
       u.source, u.content_id, p.rank
     FROM collective_use_row u
     JOIN compile c ON c.id = u.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id
-    LEFT JOIN graph g ON g.id = u.graph_id),
+    LEFT JOIN graph g ON g.id = u.graph_id
+    WHERE p.id NOT IN (SELECT process_id FROM log_damage)),
   items AS (
     SELECT content_id, group_concat(coalesce(op, '') || ' ' || coalesce(shape, '') || ' ' || coalesce(dtype, '') || ' ' ||
       coalesce(arguments, '') || ' ' || coalesce(group_name, ''), char(10)) AS text
@@ -62,6 +64,7 @@ CREATE VIEW execution_divergence AS
     FROM (SELECT f.run_id, coalesce(p.launch_id, 0) AS launch_id, u.process_id, p.rank, u.content_id,
             (SELECT count(*) FROM graph_execution_row r WHERE r.content_id = u.content_id) AS length
           FROM graph_execution_use_row u JOIN process p ON p.id = u.process_id JOIN log_file f ON f.id = p.log_file_id
+          WHERE p.id NOT IN (SELECT process_id FROM log_damage)
           ORDER BY u.process_id, u.first_ordinal)
     GROUP BY run_id, launch_id, process_id, rank),
   class AS (
@@ -72,20 +75,23 @@ CREATE VIEW execution_divergence AS
   LEFT JOIN launch n ON n.id = x.launch_id
   WHERE x.classes > 1;
 
--- One row per process: a summary of its compiles.
+-- One row per process: a summary of its compiles. compile_us is the time of all compiles and their backwards: NULL if the log lacks that of one;
+-- known_compile_us adds up what it has.
 CREATE VIEW rank_summary AS
   WITH compiles AS (
       SELECT process_id, count(*) AS compiles, sum(status = 'failed') AS failed, sum(status = 'unfinished') AS unfinished,
-        sum(coalesce(duration_us, 0) + coalesce(backward_duration_us, 0)) AS compile_us FROM compile GROUP BY process_id),
+        sum(duration_us + coalesce(backward_duration_us, 0)) AS known_us,
+        sum(duration_us IS NULL AND frame_id IS NOT NULL AND is_synthetic = 0) AS without_time FROM compile GROUP BY process_id),
     breaks AS (SELECT c.process_id, count(*) AS n FROM graph_break_row b JOIN compile c ON c.id = b.compile_id GROUP BY 1),
     recompiles AS (SELECT c.process_id, count(DISTINCT r.compile_id) AS n FROM recompile_row r JOIN compile c ON c.id = r.compile_id GROUP BY 1),
     lookups AS (
       SELECT c.process_id, sum(e.state = 0) AS hits, sum(e.state IN (1, 2, 5)) AS misses, sum(e.state IN (3, 4)) AS bypasses
       FROM cache_event_row e JOIN compile c ON c.id = e.compile_id GROUP BY 1)
   SELECT f.run_id, p.id AS process_id, p.rank, f.path, p.torch_version, coalesce(c.compiles, 0) AS compiles,
-    coalesce(c.failed, 0) AS failed_compiles, coalesce(c.unfinished, 0) AS unfinished_compiles, coalesce(c.compile_us, 0) AS compile_us,
+    coalesce(c.failed, 0) AS failed_compiles, coalesce(c.unfinished, 0) AS unfinished_compiles,
+    CASE WHEN coalesce(c.without_time, 0) = 0 THEN coalesce(c.known_us, 0) END AS compile_us,
     coalesce(b.n, 0) AS graph_breaks, coalesce(r.n, 0) AS recompiles, coalesce(l.hits, 0) AS cache_hits,
-    coalesce(l.misses, 0) AS cache_misses, coalesce(l.bypasses, 0) AS cache_bypasses
+    coalesce(l.misses, 0) AS cache_misses, coalesce(l.bypasses, 0) AS cache_bypasses, coalesce(c.known_us, 0) AS known_compile_us
   FROM process p JOIN log_file f ON f.id = p.log_file_id
   LEFT JOIN compiles c ON c.process_id = p.id LEFT JOIN breaks b ON b.process_id = p.id
   LEFT JOIN recompiles r ON r.process_id = p.id LEFT JOIN lookups l ON l.process_id = p.id;

@@ -136,6 +136,8 @@ with tempfile.TemporaryDirectory() as name:
         build_with_cmake(prefix, folder)
     missing_component_is_named(shared, folder)
     exported_names(shared)
+    run("c++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", EXAMPLES / "gpu_copies.cc",
+        *flags(shared, "--cflags", "--libs", "torchtrace_cuda"), "-ldl", "-o", folder / "gpu_copies")
     for example, language in (("first_trace.py", sys.executable),):
         if (EXAMPLES / example).exists():
             check_trace([language, EXAMPLES / example], shared, folder, ('"dynamo_start"', '"compilation_metrics"'))

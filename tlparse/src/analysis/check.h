@@ -22,7 +22,8 @@ struct CheckBudget {
   std::optional<std::int64_t> max_cache_misses;  // of all layers; guard misses count
   std::optional<double> min_cache_hit_rate;      // hits / (hits + misses) over all participants and
                                                  // layers, 0 … 1; no lookups: 0 / 0 passes
-  std::optional<double> max_compile_seconds;     // of all compiles and backwards of a participant
+  std::optional<double> max_compile_seconds;     // of all compiles and backwards of a participant,
+                                                 // as far as the log has their times
   bool no_failures = false;                      // findings compile_failed, stopped_first
   bool no_divergence = false;         // findings *_divergence, extra_compile, missing_compile,
                                       // one_key_two_codes above a note

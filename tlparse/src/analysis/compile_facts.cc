@@ -91,16 +91,13 @@ Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
       }));
   return questions.ForEachRow(
       "SELECT l.text, (SELECT name FROM cache_state WHERE id = e.state), coalesce(g.direction, "
-      "''), k.key, b.text, u.text, "
-      "  coalesce(max(x.component_set_id), e.component_set_id), x.device_index, re.text "
-      "FROM cache_event_row e LEFT JOIN cache_key_set_row x ON x.key_id = e.key_id "
-      "  AND x.component_set_id = coalesce(e.component_set_id, x.component_set_id) LEFT JOIN "
-      "text_row "
-      "l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id "
-      "LEFT JOIN text_row b ON b.id = e.bypass_reason_id LEFT JOIN text_row u ON u.id = "
-      "e.guard_expression_id LEFT JOIN text_row re ON re.id = e.remote_error_id "
-      "LEFT JOIN graph g ON g.id = e.graph_id WHERE e.compile_id = ? GROUP BY e.id ORDER BY "
-      "e.record_id",
+      "''), k.key, b.text, u.text,   coalesce(max(x.component_set_id), e.component_set_id), "
+      "x.device_index, re.text FROM cache_event_row e LEFT JOIN cache_key_set_row x ON x.key_id = "
+      "e.key_id   AND x.component_set_id = coalesce(e.component_set_id, x.component_set_id) LEFT "
+      "JOIN text_row l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id LEFT JOIN "
+      "text_row b ON b.id = e.bypass_reason_id LEFT JOIN text_row u ON u.id = "
+      "e.guard_expression_id LEFT JOIN text_row re ON re.id = e.remote_error_id LEFT JOIN graph g "
+      "ON g.id = e.graph_id WHERE e.compile_id = ? GROUP BY e.id ORDER BY e.record_id",
       facts.id, [&](Statement& row) {
         facts.lookups.push_back({std::string(row.Text(0)),
                                  std::string(row.Text(1)),
@@ -124,7 +121,8 @@ Result<Phases> LoadPhases(Database& database, const JobCompile& compile) {
   Statement& row = *kept;
   row.Bind(1, compile.id);
   Phases phases;
-  phases["total"] = compile.duration_us + compile.backward_duration_us;
+  if (compile.duration_us != 0)
+    phases["total"] = compile.duration_us + compile.backward_duration_us;
   static constexpr const char* kPhases[] = {"dynamo",   "aot_autograd", "inductor",
                                             "code_gen", "triton",       "backward"};
   while (true) {
@@ -166,10 +164,8 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     RETURN_IF_ERROR(LoadContents(questions, facts));
     RETURN_IF_ERROR(questions.ForEachRow(
         "SELECT r.payload_id FROM compile_record_row m JOIN record_row r ON r.id = m.record_id "
-        "WHERE m.compile_id = ? AND "
-        "r.name_id = (SELECT id FROM text_row WHERE text = 'torch._functorch.config') ORDER BY "
-        "r.id "
-        "LIMIT 1",
+        "WHERE m.compile_id = ? AND r.name_id = (SELECT id FROM text_row WHERE text = "
+        "'torch._functorch.config') ORDER BY r.id LIMIT 1",
         compile.id, [&](Statement& row) { facts.functorch_config_payload = row.Int(0); }));
     result.compiles.push_back(std::move(facts));
   }

@@ -212,6 +212,7 @@ Result<void> OrderFinder::MarkOrdersOfThreads(const std::vector<OrderClass>& cla
 
 Result<void> OrderFinder::Run() {
   RETURN_IF_ERROR(LoadContents());
+  ASSIGN_OR_RETURN(answer_.damage, FindLogDamage(database_, answer_.job));
   ASSIGN_OR_RETURN(const std::vector<OrderClass> classes, Classify());
   for (const OrderClass& one : classes) {
     ExecutionClass described = Describe(classes.front(), one);
@@ -231,11 +232,17 @@ Result<void> OrderFinder::Run() {
 
 }  // namespace
 
+bool ExecutionAnswer::IsDivergent(const ExecutionClass& one) const {
+  return &one != &classes.front() && !one.is_order_of_threads &&
+         !damage.MayExplain(one.ranks, classes.front().ranks);
+}
+
 bool ExecutionAnswer::HasDivergence() const {
-  return !tensors.empty() || (classes.size() > 1 &&
-                              std::any_of(classes.begin() + 1, classes.end(), [](const auto& one) {
-                                return !one.is_order_of_threads;
-                              }));
+  return std::any_of(classes.begin(), classes.end(),
+                     [&](const ExecutionClass& one) { return IsDivergent(one); }) ||
+         std::any_of(tensors.begin(), tensors.end(), [&](const TensorDivergence& one) {
+           return !damage.MayExplain(one.ranks, one.against);
+         });
 }
 
 Result<void> FindExecutionClasses(Database& database, ExecutionAnswer& answer) {

@@ -9,6 +9,7 @@
 
 #include "analysis/ranks/job.h"
 #include "analysis/ranks/job_graphs.h"
+#include "analysis/ranks/log_damage.h"
 #include "base/result.h"
 
 namespace tlparse {
@@ -61,12 +62,15 @@ struct TensorDivergence {
 struct ExecutionAnswer {
   Job job;
   JobGraphs graphs;
+  LogDamage damage;
   std::vector<ExecutionClass> classes;  // ranks with an execution order, the reference first
   bool has_majority = true;
   std::vector<RankIndex> without_order;  // ranks that logged none, where others did
   std::vector<RuntimeSpread> runtimes;   // only graphs where estimates differ, widest first
   std::vector<TensorDivergence> tensors;
   std::size_t graphs_with_estimates = 0;
+  // What damage of logs may explain is none.
+  bool IsDivergent(const ExecutionClass& one) const;
   bool HasDivergence() const;
 };
 

@@ -19,6 +19,23 @@ RankState StateOf(std::string_view name) {
   return RankState::kBetweenCompiles;
 }
 
+// By log file: the bytes before the first that cannot be read.
+Result<std::map<std::int64_t, std::int64_t>> ReadableBytes(Database& database,
+                                                           std::int64_t run_id) {
+  ASSIGN_OR_RETURN(
+      Statement ends,
+      database.Prepare("SELECT log_file_id, min(coalesce(byte_offset, 0)) FROM import_log WHERE "
+                       "run_id = ? AND code = 'damaged_input' AND log_file_id IS NOT NULL GROUP BY "
+                       "log_file_id"));
+  ends.Bind(1, run_id);
+  std::map<std::int64_t, std::int64_t> readable_bytes;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, ends.Step());
+    if (!has_row) return readable_bytes;
+    readable_bytes.emplace(ends.Int(0), ends.Int(1));
+  }
+}
+
 }  // namespace
 
 std::string_view Name(RankState state) { return kNames[static_cast<std::size_t>(state)]; }
@@ -38,18 +55,7 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
     if (one.launch == answer.launch && one.processes.empty())
       answer.empty_logs.push_back({one.rank, one.log_path});
   }
-  ASSIGN_OR_RETURN(
-      Statement ends,
-      database.Prepare("SELECT log_file_id, min(coalesce(byte_offset, 0)) FROM import_log WHERE "
-                       "run_id = ? AND code = 'damaged_input' AND log_file_id IS NOT NULL GROUP BY "
-                       "log_file_id"));
-  ends.Bind(1, run_id);
-  std::map<std::int64_t, std::int64_t> readable_bytes;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, ends.Step());
-    if (!has_row) break;
-    readable_bytes.emplace(ends.Int(0), ends.Int(1));
-  }
+  ASSIGN_OR_RETURN(const auto readable_bytes, ReadableBytes(database, run_id));
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(

@@ -9,26 +9,21 @@ namespace {
 
 // Each query: kind, name, number of records, the first of them.
 constexpr char kRecords[] =
-    "SELECT CASE code WHEN 'unknown_artifact' THEN 'artifact' ELSE 'record' END, "
-    "coalesce(n.text, k.text), "
-    "(SELECT count(*) FROM record_row s JOIN process q ON q.id = s.process_id "
-    " JOIN log_file g ON g.id = q.log_file_id WHERE s.kind_id = r.kind_id AND s.name_id IS "
-    "r.name_id "
-    " AND (?1 IS NULL OR g.run_id = ?1)), min(r.id) "
-    "FROM import_log i JOIN record_row r ON r.id = i.record_id LEFT JOIN text_row k ON k.id = "
-    "r.kind_id LEFT JOIN text_row n ON n.id = r.name_id "
+    "SELECT CASE code WHEN 'unknown_artifact' THEN 'artifact' ELSE 'record' END, coalesce(n.text, "
+    "k.text), (SELECT count(*) FROM record_row s JOIN process q ON q.id = s.process_id  JOIN "
+    "log_file g ON g.id = q.log_file_id WHERE s.kind_id = r.kind_id AND s.name_id IS r.name_id  "
+    "AND (?1 IS NULL OR g.run_id = ?1)), min(r.id) FROM import_log i JOIN record_row r ON r.id = "
+    "i.record_id LEFT JOIN text_row k ON k.id = r.kind_id LEFT JOIN text_row n ON n.id = r.name_id "
     "WHERE code IN ('unknown_artifact', 'unknown_record_kind') AND (?1 IS NULL OR i.run_id = ?1) "
     "GROUP BY r.kind_id, r.name_id";
 constexpr char kPhases[] =
     "SELECT 'phase', t.text, count(*), min(e.record_id) FROM chromium_event_row e JOIN record_row "
-    "r "
-    "ON r.id = e.record_id JOIN process p ON p.id = r.process_id JOIN log_file f ON f.id = "
-    "p.log_file_id JOIN text_row t ON t.id = e.name_id WHERE ?1 IS NULL OR f.run_id = ?1 "
-    "GROUP BY e.name_id";
+    "r ON r.id = e.record_id JOIN process p ON p.id = r.process_id JOIN log_file f ON f.id = "
+    "p.log_file_id JOIN text_row t ON t.id = e.name_id WHERE ?1 IS NULL OR f.run_id = ?1 GROUP BY "
+    "e.name_id";
 constexpr char kMetrics[] =
     "SELECT 'metric', j.key, count(*), min(m.record_id) FROM compilation_metric m JOIN record_row "
-    "r "
-    "ON r.id = m.record_id JOIN process p ON p.id = r.process_id JOIN log_file f ON f.id = "
+    "r ON r.id = m.record_id JOIN process p ON p.id = r.process_id JOIN log_file f ON f.id = "
     "p.log_file_id JOIN json_each(m.metrics) j WHERE ?1 IS NULL OR f.run_id = ?1 GROUP BY j.key";
 constexpr char kComponents[] =
     "SELECT 'component', t.text, count(*), NULL FROM component_row c JOIN text_row t ON t.id = "

@@ -17,7 +17,7 @@
 #include "artifacts/common/graph/graph_tracker.h"
 #include "base/json_count.h"
 #include "base/json_repair.h"
-#include "log/envelope.h"
+#include "base/json_text.h"
 
 namespace tlparse {
 namespace {
@@ -167,6 +167,15 @@ class ChromiumEvent final : public Ingestor {
                               kMostJsonValues));
       return Fail(ErrorCode::kBadJson, "the event has too many values to be parsed");
     }
+    ASSIGN_OR_RETURN(const element root, ParseJson(text, context, repaired_args));
+    simdjson::dom::object object;
+    if (root.get(object) != simdjson::SUCCESS)
+      return Fail(ErrorCode::kBadJson, "the event is not a JSON object");
+    return ReadMembers(object);
+  }
+
+  Result<element> ParseJson(std::string_view text, IngestContext& context,
+                            std::string& repaired_args) {
     element root;
     if (parser_.parse(text.data(), text.size(), false).get(root) != simdjson::SUCCESS) {
       Result<RepairedJson> repaired = RepairJson(context.Payload());
@@ -177,9 +186,10 @@ class ChromiumEvent final : public Ingestor {
         return Fail(ErrorCode::kBadJson, "the event is not JSON");
       }
     }
-    simdjson::dom::object object;
-    if (root.get(object) != simdjson::SUCCESS)
-      return Fail(ErrorCode::kBadJson, "the event is not a JSON object");
+    return root;
+  }
+
+  static Result<Event> ReadMembers(const simdjson::dom::object& object) {
     Event event;
     bool has_time = false;
     for (const simdjson::dom::key_value_pair field : object) {

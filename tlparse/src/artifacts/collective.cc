@@ -1,6 +1,5 @@
-// inductor_collective_schedule: the collectives of one graph in scheduled order, as Python kernel
-// names
-// (_dump_collective_schedule in torch/_inductor/debug.py). Written on a fresh compile only;
+// inductor_collective_schedule: the collectives of one graph in scheduled order, as names of Python
+// kernels (_dump_collective_schedule in torch/_inductor/debug.py). Written on a fresh compile only;
 // collectives of cached graphs are read from the generated code (output_code.cc).
 #include "rows/collective.h"
 

@@ -8,6 +8,7 @@ namespace tlparse {
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 constexpr bool IsAlphanumeric(char c) { return IsLetter(c) || IsDigit(c); }
+constexpr bool IsJsonSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 // \w of a regular expression.
 constexpr bool IsWordCharacter(char c) { return IsAlphanumeric(c) || c == '_'; }
 // Characters of Python's identifiers; every byte of UTF-8 beyond ASCII counts as one.

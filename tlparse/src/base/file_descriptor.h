@@ -1,3 +1,4 @@
+// The owner of a file descriptor.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// How much memory a parse of JSON will take, before it is parsed.
+// Bounds the memory that a parse of JSON takes.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace tlparse {
 
-// A parsed value takes up to 24 bytes in simdjson's DOM, and a row or its likes many more: payloads
-// of more values are not parsed.
+// A value takes up to 24 bytes in simdjson's DOM, and the rows that are made of it several times as much. Texts with more values
+// are not parsed.
 inline constexpr std::size_t kMostJsonValues = 1'000'000;
 
 // Whether `json`, which need not be valid, has more than kMostJsonValues values and names of
-// members. Free for texts of up to so many bytes.
+// members. Costs nothing for texts of up to kMostJsonValues bytes.
 bool HasTooManyJsonValues(std::string_view json);
 
 }  // namespace tlparse

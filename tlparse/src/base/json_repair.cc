@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/ascii.h"
 #include "base/json_string.h"
+#include "base/json_walk.h"
 #include "base/utf8.h"
 
 namespace tlparse {
@@ -40,234 +40,127 @@ constexpr std::array<bool, 256> kIsPlain = [] {
 
 // Copies the text token by token. What has to go, the earlier ones of equal members, is noted and
 // cut out at the end, all at once.
-class Repairer {
+class Repairer : JsonWalker<Repairer> {
  public:
-  explicit Repairer(std::string_view text) : text_(text) { out_.text.reserve(text.size()); }
+  explicit Repairer(std::string_view text) : JsonWalker(text) { out_.text.reserve(text.size()); }
 
   Result<RepairedJson> Run() {
-    if (!Document()) {
-      return Fail(ErrorCode::kBadJson, fmt::format("not JSON at byte {}: {}", position_, problem_));
+    if (!Walk()) {
+      return Fail(ErrorCode::kBadJson,
+                  fmt::format("not JSON at byte {}: {}", position(), problem_));
     }
     CutDeadSpans();
     return std::move(out_);
   }
 
  private:
+  friend class JsonWalker<Repairer>;
   struct Member {
     std::size_t begin;                 // of the member in the output
     std::size_t name_begin, name_end;  // inside the quotes, in the output or in decoded_names_
     bool is_decoded;
   };
   struct Level {
-    bool is_object;
     std::size_t first_member;   // in members_
     std::size_t decoded_begin;  // in decoded_names_
   };
 
-  bool Problem(const char* problem) {
-    problem_ = problem;
-    return false;
-  }
-
-  void SkipSpace() {
-    while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\t' ||
-                                        text_[position_] == '\n' || text_[position_] == '\r')) {
-      ++position_;
-    }
-  }
-
-  // The next byte; NUL (which no token begins with) at the end.
-  char Peek() const { return position_ < text_.size() ? text_[position_] : '\0'; }
-
-  bool Copy(char c) {
-    out_.text.push_back(c);
-    ++position_;
+  bool Copy(std::size_t size = 1) {
+    out_.text.append(at_, size);
+    at_ += size;
     return true;
   }
 
-  bool Document() {
-    do {
-      SkipSpace();
-      if (!Value()) return false;
-      // Close what ends here; stop before the next value or at the end of the document.
-      while (!levels_.empty()) {
-        SkipSpace();
-        const bool is_object = levels_.back().is_object;
-        const bool is_empty = std::exchange(is_just_opened_, false);
-        if (Peek() == (is_object ? '}' : ']')) {
-          if (is_object) CloseObject();
-          levels_.pop_back();
-          Copy(Peek());
-          continue;
-        }
-        if (!is_empty) {
-          if (Peek() != ',')
-            return Problem(is_object ? "',' or '}' expected" : "',' or ']' expected");
-          Copy(',');
-          SkipSpace();
-        }
-        if (is_object && !Name()) return false;
-        break;
-      }
-    } while (!levels_.empty());
-    SkipSpace();
-    return position_ == text_.size() || Problem("something follows the value");
+  bool Open() {
+    if (depth() == kMaxDepth) return Problem("nested too deeply");
+    levels_.push_back({members_.size(), decoded_names_.size()});
+    return Copy();
   }
-
-  // A whole scalar, or the opening bracket of a container.
-  bool Value() {
-    const char first = Peek();
-    switch (first) {
-      case '{':
-      case '[':
-        if (levels_.size() == kMaxDepth) return Problem("nested too deeply");
-        levels_.push_back({first == '{', members_.size(), decoded_names_.size()});
-        is_just_opened_ = true;
-        return Copy(first);
-      case '"':
-        return String();
-      case 't':
-        return Literal("true", "true");
-      case 'f':
-        return Literal("false", "false");
-      case 'n':
-        return Literal("null", "null");
-      case 'N':
-        out_.had_nan = true;
-        return Literal("NaN", "null");
-      case 'I':
-        out_.had_nan = true;
-        return Literal("Infinity", "null");
-      case '-':
-        if (text_.substr(position_ + 1, 1) == "I") {
-          out_.had_nan = true;
-          return Literal("-Infinity", "null");
-        }
-        return Number();
-      default:
-        if (IsDigit(first)) return Number();
-        return Problem(position_ == text_.size() ? "the text ends where a value is expected"
-                                                 : "a value expected");
-    }
+  bool Close() {
+    if (*at_ == '}') CloseObject();
+    levels_.pop_back();
+    return Copy();
   }
+  void Comma() { Copy(); }
+  void Colon() { Copy(); }
 
-  bool Literal(std::string_view literal, std::string_view replacement) {
-    if (text_.substr(position_, literal.size()) != literal) return Problem("a value expected");
-    position_ += literal.size();
-    out_.text.append(replacement);
-    return true;
-  }
-
-  bool Digits() {
-    if (!IsDigit(Peek())) return Problem("a digit expected");
-    while (IsDigit(Peek())) ++position_;
-    return true;
-  }
-
-  bool Number() {
-    const std::size_t begin = position_;
-    if (Peek() == '-') ++position_;
-    if (Peek() == '0') {
-      ++position_;
-    } else if (!Digits()) {
-      return false;
+  bool Scalar() {
+    if (*at_ == '"') return CopyString();
+    if (IsAtPythonNumber()) {
+      out_.had_nan = true;
+      out_.text.append("null");
+      return PythonNumber();
     }
-    if (Peek() == '.') {
-      ++position_;
-      if (!Digits()) return false;
-    }
-    if (Peek() == 'e' || Peek() == 'E') {
-      ++position_;
-      if (Peek() == '+' || Peek() == '-') ++position_;
-      if (!Digits()) return false;
-    }
-    out_.text.append(text_.substr(begin, position_ - begin));
+    const char* const begin = at_;
+    if (!StrictScalar()) return false;
+    out_.text.append(TextSince(begin));
     return true;
   }
 
   bool Name() {
-    if (Peek() != '"') return Problem("a member's name expected");
     Member member{out_.text.size(), out_.text.size() + 1, 0, false};
-    if (!String()) return false;
+    if (!CopyString()) return false;
     member.name_end = out_.text.size() - 1;
     const std::string_view name = NameOf(member);
     if (name.find('\\') != name.npos) {
-      const std::string meaning = UnescapeJson(name);
+      const std::string meaning = *UnescapeJson(name);
       member.name_begin = decoded_names_.size();
       decoded_names_.append(meaning);
       member.name_end = decoded_names_.size();
       member.is_decoded = true;
     }
     members_.push_back(member);
-    SkipSpace();
-    if (Peek() != ':') return Problem("':' expected");
-    return Copy(':');
-  }
-
-  bool String() {
-    Copy('"');
-    for (;;) {
-      const std::size_t begin = position_;
-      while (position_ < text_.size() && kIsPlain[static_cast<unsigned char>(text_[position_])]) {
-        ++position_;
-      }
-      out_.text.append(text_.data() + begin, position_ - begin);
-      if (position_ == text_.size()) return Problem("the text ends inside a string");
-      const char c = text_[position_];
-      if (c == '"') return Copy('"');
-      if (c == '\\') {
-        if (!Escape()) return false;
-      } else if (static_cast<unsigned char>(c) < 0x20) {
-        out_.had_control = true;
-        out_.text.append(fmt::format("\\u{:04x}", static_cast<unsigned>(c)));
-        ++position_;
-      } else {
-        const auto [length, is_valid] = FirstUtf8Sequence(text_.substr(position_));
-        if (is_valid) {
-          out_.text.append(text_.substr(position_, length));
-        } else {
-          out_.had_invalid_utf8 = true;
-          out_.text.append("\xef\xbf\xbd");
-        }
-        position_ += length;
-      }
-    }
-  }
-
-  bool Escape() {
-    const char kind = position_ + 1 < text_.size() ? text_[position_ + 1] : '\0';
-    if (kind != 'u') {
-      if (kind == '\0' || std::string_view("\"\\/bfnrt").find(kind) == std::string_view::npos) {
-        return Problem("an escape sequence expected");
-      }
-      Copy('\\');
-      return Copy(kind);
-    }
-    constexpr std::size_t kEscapeBytes = 6;
-    const std::optional<std::uint32_t> unit = UnitAt(position_);
-    if (!unit) return Problem("an escape sequence expected");
-    if (IsHighSurrogate(*unit)) {
-      const std::optional<std::uint32_t> next = UnitAt(position_ + kEscapeBytes);
-      if (next && IsLowSurrogate(*next)) {
-        out_.text.append(text_.substr(position_, 2 * kEscapeBytes));
-        position_ += 2 * kEscapeBytes;
-        return true;
-      }
-    }
-    if (IsHighSurrogate(*unit) || IsLowSurrogate(*unit)) {
-      out_.had_lone_surrogate = true;
-      out_.text.append("\\ufffd");
-    } else {
-      out_.text.append(text_.substr(position_, kEscapeBytes));
-    }
-    position_ += kEscapeBytes;
     return true;
   }
 
-  // The UTF-16 unit that a \uXXXX at `position` encodes.
-  std::optional<std::uint32_t> UnitAt(std::size_t position) const {
-    if (position > text_.size() || text_.substr(position, 2) != "\\u") return std::nullopt;
-    return HexUnit(text_.substr(position + 2, 4));
+  bool CopyString() {
+    Copy();
+    while (true) {
+      const char* const begin = at_;
+      while (at_ != end_ && kIsPlain[static_cast<unsigned char>(*at_)]) ++at_;
+      out_.text.append(TextSince(begin));
+      if (at_ == end_) return Cut("the text ends inside a string");
+      const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
+      const char c = *at_;
+      if (c == '"') return Copy();
+      if (c == '\\') {
+        if (!CopyEscape(rest)) return false;
+      } else if (static_cast<unsigned char>(c) < 0x20) {
+        out_.had_control = true;
+        out_.text.append(fmt::format("\\u{:04x}", static_cast<unsigned>(c)));
+        ++at_;
+      } else if (const auto [length, is_valid] = FirstUtf8Sequence(rest); is_valid) {
+        Copy(length);
+      } else {
+        out_.had_invalid_utf8 = true;
+        out_.text.append("\xef\xbf\xbd");
+        at_ += length;
+      }
+    }
+  }
+
+  bool CopyEscape(std::string_view rest) {
+    constexpr std::size_t kEscapeBytes = 6;
+    const std::optional<std::uint32_t> unit = UnitOf(rest);
+    if (!unit) {
+      if (rest.size() < 2 || std::string_view("\"\\/bfnrt").find(rest[1]) == rest.npos)
+        return Problem("an escape sequence expected");
+      return Copy(2);
+    }
+    if (IsHighSurrogate(*unit)) {
+      const std::optional<std::uint32_t> next = UnitOf(rest.substr(kEscapeBytes));
+      if (next && IsLowSurrogate(*next)) return Copy(2 * kEscapeBytes);
+    }
+    if (!IsHighSurrogate(*unit) && !IsLowSurrogate(*unit)) return Copy(kEscapeBytes);
+    out_.had_lone_surrogate = true;
+    out_.text.append("\\ufffd");
+    at_ += kEscapeBytes;
+    return true;
+  }
+
+  // The UTF-16 unit that a \uXXXX at the start of `text` encodes.
+  static std::optional<std::uint32_t> UnitOf(std::string_view text) {
+    return text.starts_with("\\u") ? HexUnit(text.substr(2)) : std::nullopt;
   }
 
   std::string_view NameOf(const Member& member) const {
@@ -329,15 +222,11 @@ class Repairer {
     text.resize(kept);
   }
 
-  std::string_view text_;
-  std::size_t position_ = 0;
-  const char* problem_ = "";
   RepairedJson out_;
   std::vector<Level> levels_;
   std::vector<Member> members_;  // of all open objects
   std::string decoded_names_;    // of names with escape sequences
   std::vector<std::pair<std::size_t, std::size_t>> dead_spans_;
-  bool is_just_opened_ = false;
 };
 
 // Objects with many members: through a table of hashes. Not inlined, so that the recursion below

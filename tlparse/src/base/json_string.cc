@@ -1,8 +1,10 @@
 #include "base/json_string.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/ascii.h"
+#include "base/plain_bytes.h"
 
 namespace tlparse {
 
@@ -41,30 +43,48 @@ std::optional<std::uint32_t> HexUnit(std::string_view text) {
   return unit;
 }
 
-std::string UnescapeJson(std::string_view inside) {
+std::optional<std::string> UnescapeJson(std::string_view inside) {
   std::string text;
-  while (!inside.empty()) {
+  while (true) {
     const std::size_t plain = std::min(inside.find('\\'), inside.size());
     text.append(inside.substr(0, plain));
     inside.remove_prefix(plain);
-    if (inside.empty()) break;
-    const char kind = inside[1];
-    inside.remove_prefix(2);
-    if (kind != 'u') {
-      constexpr std::string_view kKinds = "bfnrt", kMeanings = "\b\f\n\r\t";
-      const std::size_t position = kKinds.find(kind);
-      text.push_back(position == kKinds.npos ? kind : kMeanings[position]);
+    if (inside.empty()) return text;
+    constexpr std::string_view kKinds = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
+    const char kind = inside.size() > 1 ? inside[1] : '\0';
+    inside.remove_prefix(std::min<std::size_t>(2, inside.size()));
+    if (const std::size_t position = kKinds.find(kind); position != kKinds.npos) {
+      text.push_back(kMeanings[position]);
       continue;
     }
-    std::uint32_t code_point = *HexUnit(inside);
+    std::optional<std::uint32_t> code_point = kind == 'u' ? HexUnit(inside) : std::nullopt;
+    if (!code_point) return std::nullopt;
     inside.remove_prefix(4);
-    if (IsHighSurrogate(code_point)) {  // its partner follows
-      code_point = FromSurrogates(code_point, *HexUnit(inside.substr(2)));
-      inside.remove_prefix(6);
+    if (IsHighSurrogate(*code_point) && inside.starts_with("\\u")) {
+      const std::optional<std::uint32_t> low = HexUnit(inside.substr(2));
+      if (!low) return std::nullopt;
+      if (IsLowSurrogate(*low)) {
+        code_point = FromSurrogates(*code_point, *low);
+        inside.remove_prefix(6);
+      }
     }
-    AppendUtf8(code_point, text);
+    const bool is_lone = IsHighSurrogate(*code_point) || IsLowSurrogate(*code_point);
+    AppendUtf8(is_lone ? 0xFFFD : *code_point, text);
   }
-  return text;
+}
+
+const char* EndOfJsonString(const char* at, const char* end) {
+  while (at != end) {
+    if (end - at >= static_cast<std::ptrdiff_t>(kBlockBytes)) {
+      const unsigned special = SpecialBytes<0, '"', '\\'>(at);
+      at += special == 0 ? static_cast<int>(kBlockBytes) : std::countr_zero(special);
+      if (special == 0) continue;
+    }
+    const char c = *at++;
+    if (c == '"') return at;
+    if (c == '\\' && at != end) ++at;
+  }
+  return nullptr;
 }
 
 }  // namespace tlparse

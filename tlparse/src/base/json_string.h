@@ -20,7 +20,11 @@ constexpr std::uint32_t FromSurrogates(std::uint32_t high, std::uint32_t low) {
 // The value of the four hex digits at the start of `text`; nothing if there are none.
 std::optional<std::uint32_t> HexUnit(std::string_view text);
 
-// Decodes the inside of a valid JSON string.
-std::string UnescapeJson(std::string_view inside);
+// Decodes the inside of a JSON string; a surrogate without partner becomes U+FFFD. Nothing if an escape is invalid.
+std::optional<std::string> UnescapeJson(std::string_view inside);
+
+// For texts that need not be valid JSON: `at` is behind the opening quote of a string. The place behind its closing quote, or
+// nullptr if there is none before `end`.
+const char* EndOfJsonString(const char* at, const char* end);
 
 }  // namespace tlparse

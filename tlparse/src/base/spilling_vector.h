@@ -14,9 +14,8 @@
 
 namespace tlparse {
 
-// The bytes of a SpillingVector. From kMostInMemory on they are a nameless file that is mapped, so
-// that their pages are those of a file: without a need for memory they stay resident, and with one
-// they go to the disk.
+// The bytes of a SpillingVector. From kMostInMemory on they are a nameless file that is mapped:
+// the kernel keeps their pages in memory while there is enough, and else writes them to the disk.
 class SpillingBytes {
  public:
   // `directory`: where the file is made.

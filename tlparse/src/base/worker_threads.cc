@@ -1,10 +1,11 @@
 #include "base/worker_threads.h"
 
+#include <fmt/core.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <exception>
-#include <thread>
+#include <utility>
 #include <vector>
 
 namespace tlparse {
@@ -25,6 +26,14 @@ void RunOnThreads(int threads, const std::function<void()>& work) {
   }
   work();
   for (std::thread& thread : others) thread.join();
+}
+
+Result<std::thread> StartThread(std::function<void()> work) {
+  try {
+    return std::thread(std::move(work));
+  } catch (const std::exception& error) {
+    return Fail(ErrorCode::kIo, fmt::format("no thread can be started: {}", error.what()));
+  }
 }
 
 }  // namespace tlparse

@@ -40,7 +40,7 @@ void ValueToJson(const Statement& statement, int column, JsonWriter& json) {
 
 }  // namespace
 
-Result<void> RowsToJson(Statement& statement, JsonWriter& json) {
+Result<void> RowsToJson(Statement& statement, JsonWriter& json, const AddMembers& add) {
   json.BeginArray();
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, statement.Step());
@@ -50,13 +50,14 @@ Result<void> RowsToJson(Statement& statement, JsonWriter& json) {
       json.Key(statement.ColumnName(column));
       ValueToJson(statement, column, json);
     }
+    if (add) RETURN_IF_ERROR(add(statement, json));
     json.EndObject();
   }
   json.EndArray();
   return {};
 }
 
-std::string Cell(const Statement& statement, int column) {
+std::string CellText(const Statement& statement, int column) {
   switch (statement.ColumnType(column)) {
     case SQLITE_INTEGER:
       return fmt::format("{}", statement.Int(column));
@@ -69,10 +70,10 @@ std::string Cell(const Statement& statement, int column) {
   }
 }
 
-int PrintRowsAsJson(Statement statement, std::string_view name) {
+int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers& add) {
   JsonWriter json;
   json.BeginObject().Key(name);
-  if (Result<void> rows = RowsToJson(statement, json); !rows) return ReportError(rows.error());
+  if (Result<void> rows = RowsToJson(statement, json, add); !rows) return ReportError(rows.error());
   json.EndObject();
   PrintJson(json);
   return kExitDone;
@@ -153,7 +154,14 @@ int RunRowsAnswer(const RowsAnswer& answer, std::span<const std::string> argumen
   if (!rows) return ReportError(rows.error());
   rows->Bind(1, rank);
   if (Result<void> bound = run.Bind(*database, 2, *rows); !bound) return ReportError(bound.error());
-  if (common.json) return PrintRowsAsJson(std::move(*rows), answer.member);
+  if (common.json) {
+    AddMembers add;
+    if (answer.add != nullptr)
+      add = [&](const Statement& row, JsonWriter& json) {
+        return answer.add(*database, row, json);
+      };
+    return PrintRowsAsJson(std::move(*rows), answer.member, add);
+  }
   if (Result<void> printed = answer.print(*database, *rows, run); !printed)
     return ReportError(printed.error());
   return kExitDone;

@@ -1,6 +1,7 @@
 // Answers that are one query: prints the rows as a table, or as JSON.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,14 +16,16 @@
 
 namespace tlparse {
 
+// Members of the object of a row beyond its columns.
+using AddMembers = std::function<Result<void>(const Statement& row, JsonWriter& json)>;
 // Appends an array of objects, one per row, with the columns as members. Blobs become
-// {"base64": …}.
-Result<void> RowsToJson(Statement& statement, JsonWriter& json);
+// {"base64": …}. `add` may be empty.
+Result<void> RowsToJson(Statement& statement, JsonWriter& json, const AddMembers& add = {});
 // The value of a column as a cell of a table; NULL is empty.
-std::string Cell(const Statement& statement, int column);
+std::string CellText(const Statement& statement, int column);
 
 // {"<name>": [rows…]} to standard output.
-int PrintRowsAsJson(Statement statement, std::string_view name);
+int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers& add = {});
 
 // --json and the database argument that every answer takes.
 struct AnswerArguments {
@@ -64,6 +67,8 @@ struct RowsAnswer {
   const char* sql;          // ?1 the rank, ?2 the run's id, ?3 the launch's ordinal; NULL: all
   const char* member;       // of the JSON document that holds the rows
   Result<void> (*print)(Database& database, Statement& rows, const RunFilter& runs);
+  // Members of the JSON of a row beyond its columns; may be null.
+  Result<void> (*add)(Database& database, const Statement& row, JsonWriter& json) = nullptr;
 };
 int RunRowsAnswer(const RowsAnswer& answer, std::span<const std::string> arguments);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/cache_economics.h"
 #include "cli/commands.h"
 #include "cli/finding_output.h"
 #include "cli/rank_answer.h"
@@ -17,8 +18,6 @@ namespace {
 std::string CompileTitle(const Job& job, std::int32_t slot) {
   return job.slots()[static_cast<std::size_t>(slot)].Title();
 }
-
-std::string Seconds(std::int64_t ns) { return HumanDuration(static_cast<double>(ns) / 1e9); }
 
 std::string CompileList(const Job& job, const std::vector<std::int32_t>& slots) {
   constexpr std::size_t kMost = 4;
@@ -49,6 +48,9 @@ void PrintFinding(const CacheAnswer& answer, const CacheFinding& finding, bool a
   PrintWrapped(fmt::format("{}: {}", who, is_missing ? cause.text : std::string(Title(cause.kind))),
                0, 2);
   if (!is_missing && !cause.text.empty()) PrintWrapped(cause.text, 4, 6);
+  if (const std::string damage = DamageText(job, answer.damage, finding.ranks, finding.against);
+      !damage.empty() && !IsExpected(cause.kind))
+    PrintWrapped(damage + ": this may be due to that", 4, 6);
   if (!finding.node.empty() || !finding.against_node.empty()) {
     PrintWrapped(fmt::format("first differing node: {} → {}",
                              finding.against_node.empty() ? "(none)" : finding.against_node,
@@ -152,50 +154,7 @@ void PrintClosest(const CacheAnswer& answer) {
   }
 }
 
-void PrintEconomics(const CacheAnswer& answer) {
-  if (answer.economics.empty()) return;
-  std::fputc('\n', stdout);
-  PrintHeading("what the caches were worth");
-  using Align = Table::Align;
-  Table table({{"layer"},
-               {"hits", Align::kRight},
-               {"misses", Align::kRight},
-               {"guard misses", Align::kRight},
-               {"remote errors", Align::kRight},
-               {"bypasses", Align::kRight},
-               {"saved", Align::kRight},
-               {"spent in misses", Align::kRight},
-               {"waited", Align::kRight}});
-  const auto seconds = [](const std::optional<std::int64_t>& ns) {
-    return ns ? Seconds(*ns) : std::string("–");
-  };
-  for (const CacheEconomics& sums : answer.economics) {
-    table.Add({sums.layer, std::to_string(sums.hits), std::to_string(sums.misses),
-               std::to_string(sums.guard_misses), std::to_string(sums.remote_errors),
-               std::to_string(sums.bypasses + sums.disabled), seconds(sums.time_saved_ns),
-               seconds(sums.time_taken_ns), Seconds(sums.waited_ns)});
-  }
-  table.Print();
-  for (const CacheEconomics& sums : answer.economics) {
-    for (const auto& [outer, within] : sums.within) {
-      for (const auto& [ns, what] :
-           {std::pair(within.saved_ns, "saved"), std::pair(within.taken_ns, "spent in misses")}) {
-        if (ns > 0)
-          PrintWrapped(fmt::format("{} {} by {} is in the time of {} as well: do not add the two",
-                                   Seconds(ns), what, sums.layer, outer),
-                       0, 2);
-      }
-    }
-  }
-  for (const CacheEconomics& sums : answer.economics) {
-    for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
-      const std::string text = Shorten(reason.text, 200);
-      PrintWrapped(fmt::format("{} bypassed {}×: {}", sums.layer, reason.count, text), 0, 2);
-    }
-  }
-}
-
-void Print(const CacheAnswer& answer, bool all) {
+void PrintCache(const CacheAnswer& answer, bool all) {
   const Job& job = answer.job;
   PrintHeading(fmt::format("{}: {}, {}", job.Title(),
                            Count(job.participants().size(), "participant"),
@@ -213,9 +172,14 @@ void Print(const CacheAnswer& answer, bool all) {
   const bool has_expected = std::any_of(
       answer.findings.begin(), answer.findings.end(),
       [](const CacheFinding& finding) { return finding.cause.kind != CauseKind::kStorage; });
+  const bool has_damage =
+      std::any_of(answer.findings.begin(), answer.findings.end(), [&](const CacheFinding& finding) {
+        return !IsExpected(finding.cause.kind) && answer.MayBeDamage(finding);
+      });
   if (!answer.HasDivergence() && job.HasSeveral())
-    PrintWrapped(has_expected ? "cache keys differ in expected ways only"
-                              : "no cache key differs between the participants",
+    PrintWrapped(has_damage     ? "no cache key differs but where a log is damaged or cut off"
+                 : has_expected ? "cache keys differ in expected ways only"
+                                : "no cache key differs between the participants",
                  0, 2);
   for (const bool is_expected : {false, true}) {
     bool has_heading = !is_expected;
@@ -258,7 +222,8 @@ void WriteFinding(JsonWriter& json, const CacheAnswer& answer, const CacheFindin
       .OptionalString(NonEmpty(finding.node))
       .Key("against_node")
       .OptionalString(NonEmpty(finding.against_node));
-  json.Key("source").OptionalString(NonEmpty(finding.source)).EndObject();
+  json.Key("source").OptionalString(NonEmpty(finding.source));
+  json.Key("may_be_damage").Bool(answer.MayBeDamage(finding)).EndObject();
 }
 
 void WriteLookup(JsonWriter& json, const CacheAnswer& answer, const CacheLookupAnswer& lookup) {
@@ -295,46 +260,11 @@ void WriteLookup(JsonWriter& json, const CacheAnswer& answer, const CacheLookupA
   json.EndObject();
 }
 
-void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
-  json.BeginObject()
-      .Key("layer")
-      .String(sums.layer)
-      .Key("hits")
-      .Int(sums.hits)
-      .Key("misses")
-      .Int(sums.misses);
-  json.Key("guard_misses")
-      .Int(sums.guard_misses)
-      .Key("remote_errors")
-      .Int(sums.remote_errors)
-      .Key("bypasses")
-      .Int(sums.bypasses)
-      .Key("disabled")
-      .Int(sums.disabled);
-  json.Key("time_saved_ns")
-      .OptionalInt(sums.time_saved_ns)
-      .Key("time_taken_ns")
-      .OptionalInt(sums.time_taken_ns)
-      .Key("waited_ns")
-      .Int(sums.waited_ns)
-      .Key("within")
-      .BeginArray();
-  for (const auto& [outer, within] : sums.within) {
-    json.BeginObject().Key("layer").String(outer).Key("time_saved_ns").Int(within.saved_ns);
-    json.Key("time_taken_ns").Int(within.taken_ns).EndObject();
-  }
-  json.EndArray().Key("bypass_reasons").BeginArray();
-  for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
-    json.BeginObject().Key("reason").String(reason.text).Key("count").Int(reason.count).EndObject();
-  }
-  json.EndArray().EndObject();
-}
-
 // Kinds of findings whose subject is a cache.
-constexpr FindingKind kSubject[] = {FindingKind::kColdCache, FindingKind::kCacheBypassed,
-                                    FindingKind::kRemoteCacheError, FindingKind::kOneKeyTwoCodes};
+constexpr FindingKind kOfCaches[] = {FindingKind::kColdCache, FindingKind::kCacheBypassed,
+                                     FindingKind::kRemoteCacheError, FindingKind::kOneKeyTwoCodes};
 
-JsonWriter ToJson(const CacheAnswer& answer, const std::vector<Finding>& findings) {
+JsonWriter CacheToJson(const CacheAnswer& answer, const std::vector<Finding>& findings) {
   JsonWriter json;
   json.BeginObject();
   WriteJob(json, answer.job);
@@ -394,7 +324,7 @@ int RunCache(std::span<const std::string> arguments) {
           "there is one)");
   return RunSubjectAnswer(
       app, arguments, "every lookup and every component, also those that another cause explains",
-      options, kSubject, AnalyzeCache, ToJson, Print);
+      options, kOfCaches, AnalyzeCache, CacheToJson, PrintCache);
 }
 
 }  // namespace tlparse

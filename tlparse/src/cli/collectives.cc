@@ -75,7 +75,7 @@ void PrintMismatches(const CollectiveAnswer& answer, const CollectiveClass& one,
   if (more > 0) PrintWrapped(fmt::format("and {} more (--all)", more), 4, 6);
 }
 
-void Print(const CollectiveAnswer& answer, bool all) {
+void PrintCollectives(const CollectiveAnswer& answer, bool all) {
   const Job& job = answer.job;
   if (job.participants().empty()) {
     PrintHeading(fmt::format("run {}: no log", job.run_name()));
@@ -105,6 +105,9 @@ void Print(const CollectiveAnswer& answer, bool all) {
                      : ""),
           0, 2);
     }
+    const std::string damage =
+        DamageText(job, answer.damage, one.ranks, answer.classes.front().ranks);
+    if (i > 0 && !damage.empty()) PrintWrapped(damage + ": what follows may be due to that", 2, 4);
     PrintMismatches(answer, one, all);
     for (const std::string& note : one.notes) PrintWrapped("note: " + note, 2, 4);
   }
@@ -131,76 +134,61 @@ void Print(const CollectiveAnswer& answer, bool all) {
 }
 
 // Kinds of findings whose subject is a collective; stuck: in one.
-constexpr FindingKind kSubject[] = {FindingKind::kCollectiveDivergence,
-                                    FindingKind::kCollectiveNotReached, FindingKind::kStuck};
+constexpr FindingKind kOfCollectives[] = {FindingKind::kCollectiveDivergence,
+                                          FindingKind::kCollectiveNotReached, FindingKind::kStuck};
 
-JsonWriter ToJson(const CollectiveAnswer& answer, const std::vector<Finding>& findings) {
+void WriteMismatch(JsonWriter& json, const CollectiveAnswer& answer,
+                   const CollectiveMismatch& mismatch) {
   const auto place = [](std::int64_t ordinal) {
     return ordinal < 0 ? std::nullopt : std::optional(ordinal);
   };
+  json.BeginObject().Key("kind").String(Name(mismatch.kind));
+  json.Key("graph").String(answer.graphs.Title(answer.job, mismatch.graph_slot));
+  json.Key("ordinal").OptionalInt(place(mismatch.ordinal));
+  json.Key("against_ordinal").OptionalInt(place(mismatch.against_ordinal));
+  json.Key("item").OptionalString(NonEmpty(mismatch.item));
+  json.Key("against_item").OptionalString(NonEmpty(mismatch.against_item));
+  json.Key("instead").OptionalString(NonEmpty(mismatch.instead));
+  json.Key("against_instead").OptionalString(NonEmpty(mismatch.against_instead));
+  json.Key("reason").OptionalString(NonEmpty(mismatch.reason)).EndObject();
+}
+
+void WriteCollectiveClass(JsonWriter& json, const CollectiveAnswer& answer,
+                          const CollectiveClass& one) {
+  json.BeginObject().Key("ranks");
+  WriteRanks(json, answer.job, one.ranks);
+  json.Key("collectives").Int(static_cast<std::int64_t>(one.collectives));
+  json.Key("waits").Int(static_cast<std::int64_t>(one.waits));
+  json.Key("mismatches").BeginArray();
+  for (const CollectiveMismatch& mismatch : one.mismatches) WriteMismatch(json, answer, mismatch);
+  json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out));
+  json.Key("notes");
+  WriteStrings(json, one.notes);
+  json.Key("is_divergent").Bool(answer.IsDivergent(one)).EndObject();
+}
+
+void WriteParity(JsonWriter& json, const CollectiveAnswer& answer, const CollectiveParity& parity) {
+  json.BeginObject().Key("graph").String(answer.graphs.Title(answer.job, parity.graph_slot));
+  json.Key("ranks");
+  WriteRanks(json, answer.job, parity.ranks);
+  json.Key("scheduled").Int(static_cast<std::int64_t>(parity.scheduled));
+  json.Key("generated").Int(static_cast<std::int64_t>(parity.generated));
+  json.Key("missing_waits").Int(static_cast<std::int64_t>(parity.missing_waits));
+  json.Key("differs").Bool(parity.differs);
+  json.Key("first_difference").OptionalString(NonEmpty(parity.first_difference)).EndObject();
+}
+
+JsonWriter CollectivesToJson(const CollectiveAnswer& answer, const std::vector<Finding>& findings) {
   JsonWriter json;
   json.BeginObject();
   WriteJob(json, answer.job);
   json.Key("participants").Int(static_cast<std::int64_t>(answer.job.participants().size()));
-  json.Key("has_divergence")
-      .Bool(answer.HasDivergence())
-      .Key("has_majority")
-      .Bool(answer.has_majority)
-      .Key("classes")
-      .BeginArray();
-  for (const CollectiveClass& one : answer.classes) {
-    json.BeginObject().Key("ranks");
-    WriteRanks(json, answer.job, one.ranks);
-    json.Key("collectives")
-        .Int(static_cast<std::int64_t>(one.collectives))
-        .Key("waits")
-        .Int(static_cast<std::int64_t>(one.waits));
-    json.Key("mismatches").BeginArray();
-    for (const CollectiveMismatch& mismatch : one.mismatches) {
-      json.BeginObject()
-          .Key("kind")
-          .String(Name(mismatch.kind))
-          .Key("graph")
-          .String(answer.graphs.Title(answer.job, mismatch.graph_slot));
-      json.Key("ordinal")
-          .OptionalInt(place(mismatch.ordinal))
-          .Key("against_ordinal")
-          .OptionalInt(place(mismatch.against_ordinal));
-      json.Key("item")
-          .OptionalString(NonEmpty(mismatch.item))
-          .Key("against_item")
-          .OptionalString(NonEmpty(mismatch.against_item));
-      json.Key("instead")
-          .OptionalString(NonEmpty(mismatch.instead))
-          .Key("against_instead")
-          .OptionalString(NonEmpty(mismatch.against_instead));
-      json.Key("reason").OptionalString(NonEmpty(mismatch.reason)).EndObject();
-    }
-    json.EndArray()
-        .Key("left_out")
-        .Int(static_cast<std::int64_t>(one.left_out))
-        .Key("notes")
-        .BeginArray();
-    for (const std::string& note : one.notes) json.String(note);
-    json.EndArray().EndObject();
-  }
+  json.Key("has_divergence").Bool(answer.HasDivergence());
+  json.Key("has_majority").Bool(answer.has_majority);
+  json.Key("classes").BeginArray();
+  for (const CollectiveClass& one : answer.classes) WriteCollectiveClass(json, answer, one);
   json.EndArray().Key("parity").BeginArray();
-  for (const CollectiveParity& parity : answer.parity) {
-    json.BeginObject()
-        .Key("graph")
-        .String(answer.graphs.Title(answer.job, parity.graph_slot))
-        .Key("ranks");
-    WriteRanks(json, answer.job, parity.ranks);
-    json.Key("scheduled")
-        .Int(static_cast<std::int64_t>(parity.scheduled))
-        .Key("generated")
-        .Int(static_cast<std::int64_t>(parity.generated));
-    json.Key("missing_waits")
-        .Int(static_cast<std::int64_t>(parity.missing_waits))
-        .Key("differs")
-        .Bool(parity.differs);
-    json.Key("first_difference").OptionalString(NonEmpty(parity.first_difference)).EndObject();
-  }
+  for (const CollectiveParity& parity : answer.parity) WriteParity(json, answer, parity);
   json.EndArray().Key("from_code_only");
   WriteRanks(json, answer.job, answer.from_code_only);
   json.Key("issued");
@@ -220,8 +208,8 @@ int RunCollectives(std::span<const std::string> arguments) {
       "profiles or libtrace's logs.",
       "collectives");
   CollectiveOptions options;
-  return RunSubjectAnswer(app, arguments, "every mismatch", options, kSubject, AnalyzeCollectives,
-                          ToJson, Print);
+  return RunSubjectAnswer(app, arguments, "every mismatch", options, kOfCollectives,
+                          AnalyzeCollectives, CollectivesToJson, PrintCollectives);
 }
 
 }  // namespace tlparse

@@ -31,6 +31,41 @@ std::string RanksOf(const IssuedJob& job, const Indices& indices) {
   return text;
 }
 
+// Where the ranks of a line are; "done" if all have ended it.
+std::string LineState(const IssuedJob& job, const IssuedLine& line) {
+  std::string state;
+  const auto add = [&](std::string_view what, const Indices& ranks) {
+    if (!ranks.empty())
+      state += fmt::format("{}{} {}", state.empty() ? "" : ", ", what, RanksOf(job, ranks));
+  };
+  if (line.waiting.empty() && line.missing.empty() && line.timed_out.empty() &&
+      line.ended.empty() && line.unknown.empty())
+    return "done";
+  add("done", line.done);
+  add("TIMED OUT", line.timed_out);
+  add("ended", line.ended);
+  add("in it", line.waiting);
+  add("NOT REACHED", line.missing);
+  add("unknown", line.unknown);
+  return state;
+}
+
+// One row for each title that ranks gave to the collective.
+void AddLine(Table& table, const IssuedJob& job, const IssuedGroup& group, const IssuedLine& line) {
+  const bool has_several = group.ranks.size() > 1;
+  const bool has_span = has_several && line.HasWait();
+  const std::string waited = has_span ? HumanDuration(static_cast<double>(line.WaitNs()) / 1e9)
+                             : has_several && !line.waiting.empty() ? "not ended"
+                                                                    : "";
+  bool is_first = true;
+  for (const auto& [title, ranks] : line.by_title) {
+    table.Add({is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
+               is_first ? LineState(job, line) : "", is_first ? waited : "",
+               is_first && has_span ? job.ranks[line.last_rank].name : ""});
+    is_first = false;
+  }
+}
+
 void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
   PrintWrapped(fmt::format("{}: ranks {}{}", group.Title(), RanksOf(job, group.ranks),
                            group.unknown.empty() ? "" : "; unknown " + RanksOf(job, group.unknown)),
@@ -53,35 +88,8 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
       has_unknown |= !line.unknown.empty();
       continue;
     }
-    std::string state;
-    const auto add = [&](std::string_view what, const Indices& ranks) {
-      if (!ranks.empty())
-        state += fmt::format("{}{} {}", state.empty() ? "" : ", ", what, RanksOf(job, ranks));
-    };
     has_ended |= !line.ended.empty();
-    if (line.waiting.empty() && line.missing.empty() && line.timed_out.empty() &&
-        line.ended.empty() && line.unknown.empty()) {
-      state = "done";
-    } else {
-      add("done", line.done);
-      add("TIMED OUT", line.timed_out);
-      add("ended", line.ended);
-      add("in it", line.waiting);
-      add("NOT REACHED", line.missing);
-      add("unknown", line.unknown);
-    }
-    const bool has_span = group.ranks.size() > 1 && line.HasWait();
-    const bool has_several = group.ranks.size() > 1;
-    const std::string waited = has_span ? HumanDuration(static_cast<double>(line.WaitNs()) / 1e9)
-                               : has_several && !line.waiting.empty() ? "not ended"
-                                                                      : "";
-    bool is_first = true;
-    for (const auto& [title, ranks] : line.by_title) {
-      table.Add({is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
-                 is_first ? state : "", is_first ? waited : "",
-                 is_first && has_span ? job.ranks[line.last_rank].name : ""});
-      is_first = false;
-    }
+    AddLine(table, job, group, line);
   }
   table.Print();
   if (has_ended) {
@@ -182,7 +190,12 @@ void WriteLine(JsonWriter& json, const IssuedJob& job, const IssuedLine& line) {
   json.Key("wait_us");
   line.HasWait() ? json.Real(static_cast<double>(line.WaitNs()) / 1e3) : json.Null();
   json.Key("is_timed_out").Bool(line.IsTimedOut());
-  json.Key("last_rank").String(job.ranks[line.last_rank].name).EndObject();
+  // One that is missing may have come later.
+  json.Key("last_rank")
+      .OptionalString(line.missing.empty() && line.unknown.empty()
+                          ? NonEmpty(job.ranks[line.last_rank].name)
+                          : std::nullopt)
+      .EndObject();
 }
 
 void WriteProblem(JsonWriter& json, const IssuedJob& job, const CollectiveFinding& one) {
@@ -211,6 +224,33 @@ void WriteProblem(JsonWriter& json, const IssuedJob& job, const CollectiveFindin
   json.Key("since_us").OptionalInt(one.since_us).EndObject();
 }
 
+void WriteGroup(JsonWriter& json, const IssuedJob& job, const IssuedGroup& group) {
+  json.BeginObject().Key("name").String(group.name);
+  json.Key("description").OptionalString(NonEmpty(group.description));
+  json.Key("ranks");
+  WriteIndices(json, job, group.ranks);
+  json.Key("unknown");
+  WriteIndices(json, job, group.unknown);
+  json.Key("collectives").BeginArray();
+  for (const IssuedLine& line : IssuedLines(job, group)) WriteLine(json, job, line);
+  json.EndArray().EndObject();
+}
+
+void WriteProgress(JsonWriter& json, const IssuedJob& job, const GraphProgress& one) {
+  json.BeginObject().Key("rank").String(job.ranks[one.rank].name);
+  json.Key("graph").String(one.label).Key("function").String(one.function);
+  json.Key("scheduled").Int(static_cast<std::int64_t>(one.scheduled));
+  json.Key("issued").Int(static_cast<std::int64_t>(one.issued));
+  json.Key("reached_in_last_call").Int(static_cast<std::int64_t>(one.reached));
+  json.Key("next").OptionalString(NonEmpty(one.next)).EndObject();
+}
+
+void WriteCutDump(JsonWriter& json, const CutDump& dump) {
+  json.BeginObject().Key("rank").OptionalString(NonEmpty(dump.rank));
+  json.Key("path").String(dump.path).Key("byte_offset").OptionalInt(dump.byte_offset);
+  json.Key("problem").String(dump.problem).EndObject();
+}
+
 }  // namespace
 
 void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
@@ -220,58 +260,13 @@ void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
     return;
   }
   json.BeginObject().Key("groups").BeginArray();
-  for (const IssuedGroup& group : job.groups) {
-    json.BeginObject()
-        .Key("name")
-        .String(group.name)
-        .Key("description")
-        .OptionalString(NonEmpty(group.description))
-        .Key("ranks");
-    WriteIndices(json, job, group.ranks);
-    json.Key("unknown");
-    WriteIndices(json, job, group.unknown);
-    json.Key("collectives").BeginArray();
-    for (const IssuedLine& line : IssuedLines(job, group)) {
-      WriteLine(json, job, line);
-    }
-    json.EndArray().EndObject();
-  }
+  for (const IssuedGroup& group : job.groups) WriteGroup(json, job, group);
   json.EndArray().Key("findings").BeginArray();
-  for (const CollectiveFinding& one : answer.problems) {
-    WriteProblem(json, job, one);
-  }
+  for (const CollectiveFinding& one : answer.problems) WriteProblem(json, job, one);
   json.EndArray().Key("progress").BeginArray();
-  for (const GraphProgress& one : answer.progress) {
-    json.BeginObject()
-        .Key("rank")
-        .String(job.ranks[one.rank].name)
-        .Key("graph")
-        .String(one.label)
-        .Key("function")
-        .String(one.function);
-    json.Key("scheduled")
-        .Int(static_cast<std::int64_t>(one.scheduled))
-        .Key("issued")
-        .Int(static_cast<std::int64_t>(one.issued));
-    json.Key("reached_in_last_call")
-        .Int(static_cast<std::int64_t>(one.reached))
-        .Key("next")
-        .OptionalString(NonEmpty(one.next))
-        .EndObject();
-  }
+  for (const GraphProgress& one : answer.progress) WriteProgress(json, job, one);
   json.EndArray().Key("cut_dumps").BeginArray();
-  for (const CutDump& dump : job.cut_dumps) {
-    json.BeginObject()
-        .Key("rank")
-        .OptionalString(NonEmpty(dump.rank))
-        .Key("path")
-        .String(dump.path)
-        .Key("byte_offset")
-        .OptionalInt(dump.byte_offset)
-        .Key("problem")
-        .String(dump.problem)
-        .EndObject();
-  }
+  for (const CutDump& dump : job.cut_dumps) WriteCutDump(json, dump);
   json.EndArray().EndObject();
 }
 

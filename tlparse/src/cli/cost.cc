@@ -9,6 +9,7 @@
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/cost_output.h"
 #include "cli/rank_output.h"
 
 namespace tlparse {
@@ -18,26 +19,6 @@ constexpr std::pair<std::string_view, CostBy> kQuestions[] = {
     {"line", CostBy::kLine},   {"kernel", CostBy::kKernel}, {"node", CostBy::kNode},
     {"graph", CostBy::kGraph}, {"op", CostBy::kOp},         {"module", CostBy::kModule},
 };
-
-// As --json names it, and as the table's heading says it.
-struct TimeName {
-  std::string_view name, heading;
-};
-TimeName NameOf(CostTime time) {
-  switch (time) {
-    case CostTime::kKernels:
-      break;
-    case CostTime::kCallsOnCpu:
-      return {"graph_calls_on_cpu", "CPU time"};
-    case CostTime::kOpsOnCpu:
-      return {"ops_on_cpu", "CPU time"};
-    case CostTime::kOpsOnDevice:
-      return {"ops_on_device", "device time"};
-    case CostTime::kModulesOnCpu:
-      return {"modules_on_cpu", "CPU time"};
-  }
-  return {"kernels", "kernel time"};
-}
 
 std::string Us(double us) { return HumanDuration(us / 1e6); }
 std::string OptionalUs(const std::optional<double>& us) { return us ? Us(*us) : std::string(); }
@@ -59,69 +40,6 @@ bool ParseSteps(const std::string& text, CostOptions& options) {
   const std::string_view last = dash == text.npos ? first : std::string_view(text).substr(dash + 1);
   return number(first, options.first_step) && number(last, options.last_step) &&
          *options.first_step <= *options.last_step;
-}
-
-std::string ToJson(const CostAnswer& answer, std::string_view by, std::size_t top) {
-  JsonWriter json;
-  const auto text = [&](std::string_view key, const std::string& value) {
-    json.Key(key);
-    value.empty() ? json.Null() : json.String(value);
-  };
-  json.BeginObject().Key("by").String(by).Key("time").String(NameOf(answer.time).name);
-  json.Key("profiles").BeginArray();
-  for (const CostProfile& profile : answer.profiles) {
-    json.BeginObject().Key("path").String(profile.path);
-    json.Key("rank").OptionalInt(profile.rank).Key("steps").Int(profile.steps);
-    json.Key("start_us").Real(static_cast<double>(profile.start_ns) / 1e3);
-    json.Key("window_us").Real(profile.window_us).Key("compiled_us").Real(profile.compiled_us);
-    json.Key("outside_us").Real(profile.outside_us);
-    json.Key("compile_us").OptionalReal(profile.compile_us);
-    json.Key("kernel_us").OptionalReal(profile.kernel_us);
-    const auto if_devices = [&](double us) {
-      return profile.devices.empty() ? std::nullopt : std::optional(us);
-    };
-    json.Key("joined_kernel_us").Real(profile.joined_kernel_us);
-    json.Key("device_in_calls_us").OptionalReal(if_devices(profile.device_in_calls_us));
-    json.Key("device_outside_us").OptionalReal(if_devices(profile.device_outside_us));
-    json.Key("device_unknown_us").OptionalReal(if_devices(profile.device_unknown_us));
-    json.Key("problems").BeginArray();
-    for (const std::string& problem : profile.problems) json.String(problem);
-    json.EndArray().Key("devices").BeginArray();
-    for (const CostProfile::Device& device : profile.devices) {
-      json.BeginObject().Key("device").Int(device.device).Key("kernels").Int(device.kernels);
-      json.Key("busy_us").Real(device.busy_us).Key("idle_us").Real(device.idle_us).EndObject();
-    }
-    json.EndArray().EndObject();
-  }
-  json.EndArray().Key("rows").BeginArray();
-  for (std::size_t i = 0; i < std::min(top, answer.rows.size()); ++i) {
-    const CostRow& row = answer.rows[i];
-    json.BeginObject();
-    text("name", row.name);
-    text("label", row.label);
-    json.Key("generation").OptionalInt(row.generation).Key("rank").OptionalInt(row.rank);
-    text("key", row.key);
-    text("direction", row.direction);
-    text("file", row.file);
-    json.Key("line").OptionalInt(row.line);
-    text("function", row.function);
-    json.Key("kernel_id").OptionalInt(row.kernel_id).Key("graph_id").OptionalInt(row.graph_id);
-    json.Key("debug_handle").OptionalInt(row.debug_handle);
-    text("lines", row.lines);
-    text("grid", row.grid);
-    json.Key("calls").Int(row.calls).Key("inclusive_us").Real(row.inclusive_us);
-    json.Key("share_us").Real(row.share_us).Key("share").Real(row.share);
-    json.Key("device_us").OptionalReal(row.device_us).Key("cpu_us").OptionalReal(row.cpu_us);
-    json.Key("compile_us").OptionalReal(row.compile_us);
-    json.Key("estimated_us").OptionalReal(row.estimated_us);
-    text("join_note", row.join_note);
-    json.EndObject();
-  }
-  json.EndArray().Key("row_count").Int(static_cast<std::int64_t>(answer.rows.size()));
-  json.Key("notes").BeginArray();
-  for (const std::string& note : answer.notes) json.String(note);
-  json.EndArray().EndObject();
-  return json.Take();
 }
 
 void PrintKernels(const CostProfile& profile) {
@@ -234,29 +152,42 @@ void PrintShare(const CostAnswer& answer, CostBy by) {
   PrintWrapped(text, 0, 2);
 }
 
-void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
+// What the table has besides the columns of its question.
+struct CostColumns {
+  CostBy by;
+  bool has_cpu;  // the column before it is then of the device
+  bool has_graphs;
+  bool has_ranks;
+};
+
+CostColumns ColumnsOf(const CostAnswer& answer, CostBy by) {
+  CostColumns columns{by, false, false, false};
+  columns.has_cpu = answer.time == CostTime::kOpsOnDevice ||
+                    (by == CostBy::kModule && answer.time == CostTime::kKernels);
+  columns.has_graphs = by != CostBy::kLine && by != CostBy::kOp && by != CostBy::kModule;
+  columns.has_ranks =
+      columns.has_graphs && std::any_of(answer.rows.begin(), answer.rows.end(),
+                                        [](const CostRow& row) { return !!row.rank; });
+  return columns;
+}
+
+std::vector<Table::Column> CostHeadings(const CostColumns& columns, std::string_view time) {
   using Align = Table::Align;
-  std::vector<Table::Column> columns = {{"share", Align::kRight},
-                                        {std::string(NameOf(answer.time).heading), Align::kRight}};
+  const CostBy by = columns.by;
+  std::vector<Table::Column> headings = {{"share", Align::kRight},
+                                         {std::string(time), Align::kRight}};
   const auto add = [&](std::string heading, Align align = Align::kLeft) {
-    columns.push_back({std::move(heading), align});
+    headings.push_back({std::move(heading), align});
   };
   if (by == CostBy::kLine || by == CostBy::kNode) add("inclusive", Align::kRight);
-  // The column before it has the device's time or the CPU's.
-  const bool is_on_device = answer.time == CostTime::kOpsOnDevice;
-  const bool has_cpu_column =
-      is_on_device || (by == CostBy::kModule && answer.time == CostTime::kKernels);
-  if (has_cpu_column) add("CPU time", Align::kRight);
+  if (columns.has_cpu) add("CPU time", Align::kRight);
   if (by == CostBy::kOp) add("with ops inside", Align::kRight);
   if (by == CostBy::kModule) add("with modules inside", Align::kRight);
   add("calls", Align::kRight);
   if (by == CostBy::kKernel) add("mean", Align::kRight), add("estimated", Align::kRight);
   if (by == CostBy::kGraph) add("device", Align::kRight), add("compile", Align::kRight);
-  const bool has_graphs = by != CostBy::kLine && by != CostBy::kOp && by != CostBy::kModule;
-  const bool has_ranks = has_graphs && std::any_of(answer.rows.begin(), answer.rows.end(),
-                                                   [](const CostRow& row) { return !!row.rank; });
-  if (has_ranks) add("rank", Align::kRight);
-  if (has_graphs) add("compile id"), add("graph");
+  if (columns.has_ranks) add("rank", Align::kRight);
+  if (columns.has_graphs) add("compile id"), add("graph");
   if (by == CostBy::kGraph) add("key");
   if (by == CostBy::kLine) add("line"), add("code");
   if (by == CostBy::kKernel) add("kernel"), add("lines");
@@ -264,55 +195,67 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   if (by == CostBy::kGraph) add("function");
   if (by == CostBy::kOp) add("op");
   if (by == CostBy::kModule) add("module");
-  Table table(std::move(columns));
-  for (std::size_t i = 0; i < std::min(top, answer.rows.size()); ++i) {
-    const CostRow& row = answer.rows[i];
-    std::vector<std::string> cells = {Percent(row.share), Us(row.share_us)};
-    if (has_cpu_column) cells.push_back(OptionalUs(row.cpu_us));
-    if (by == CostBy::kLine || by == CostBy::kNode || by == CostBy::kOp || by == CostBy::kModule)
-      cells.push_back(Us(row.inclusive_us));
-    const bool is_no_module = by == CostBy::kModule && row.name.empty();
-    cells.push_back(is_no_module ? std::string() : std::to_string(row.calls));
-    if (by == CostBy::kKernel) {
-      cells.push_back(
-          Us(row.inclusive_us / static_cast<double>(std::max<std::int64_t>(row.calls, 1))));
-      cells.push_back(OptionalUs(row.estimated_us));
-    }
-    if (by == CostBy::kGraph)
-      cells.push_back(OptionalUs(row.device_us)), cells.push_back(OptionalUs(row.compile_us));
-    if (has_ranks) cells.push_back(row.rank ? std::to_string(*row.rank) : std::string());
-    if (has_graphs) {
-      const std::int64_t generation = row.generation.value_or(0);
-      cells.push_back(generation > 0 ? fmt::format("{} #{}", row.label, generation + 1)
-                                     : row.label);
-      cells.push_back(row.direction);
-    }
-    if (by == CostBy::kGraph) cells.push_back(ShortKey(row.key));
-    switch (by) {
-      case CostBy::kLine:
-        cells.push_back(row.file.empty() ? "(no line known)"
-                                         : fmt::format("{}:{}", row.file, row.line.value_or(0)));
-        cells.push_back(row.name);
-        break;
-      case CostBy::kKernel:
-        cells.push_back(KernelName(row));
-        cells.push_back(row.kernel_id ? row.lines : fmt::format("({})", row.join_note));
-        break;
-      case CostBy::kNode:
-        cells.push_back(row.name.empty() ? "(no node known)" : row.name);
-        break;
-      case CostBy::kModule:
-        cells.push_back(row.name.empty() ? "(no module was open)" : row.name);
-        break;
-      case CostBy::kGraph:
-      case CostBy::kOp:
-        cells.push_back(!row.name.empty()       ? row.name
-                        : row.join_note.empty() ? std::string()
-                                                : fmt::format("({})", row.join_note));
-        break;
-    }
-    table.Add(std::move(cells));
+  return headings;
+}
+
+// What the row is about: the last cells of its line.
+void AddSubject(const CostRow& row, CostBy by, std::vector<std::string>& cells) {
+  switch (by) {
+    case CostBy::kLine:
+      cells.push_back(row.file.empty() ? "(no line known)"
+                                       : fmt::format("{}:{}", row.file, row.line.value_or(0)));
+      cells.push_back(row.name);
+      break;
+    case CostBy::kKernel:
+      cells.push_back(KernelName(row));
+      cells.push_back(row.kernel_id ? row.lines : fmt::format("({})", row.join_note));
+      break;
+    case CostBy::kNode:
+      cells.push_back(row.name.empty() ? "(no node known)" : row.name);
+      break;
+    case CostBy::kModule:
+      cells.push_back(row.name.empty() ? "(no module was open)" : row.name);
+      break;
+    case CostBy::kGraph:
+    case CostBy::kOp:
+      cells.push_back(!row.name.empty()       ? row.name
+                      : row.join_note.empty() ? std::string()
+                                              : fmt::format("({})", row.join_note));
+      break;
   }
+}
+
+std::vector<std::string> CostCells(const CostRow& row, const CostColumns& columns) {
+  const CostBy by = columns.by;
+  std::vector<std::string> cells = {Percent(row.share), Us(row.share_us)};
+  if (columns.has_cpu) cells.push_back(OptionalUs(row.cpu_us));
+  if (by == CostBy::kLine || by == CostBy::kNode || by == CostBy::kOp || by == CostBy::kModule)
+    cells.push_back(Us(row.inclusive_us));
+  const bool is_no_module = by == CostBy::kModule && row.name.empty();
+  cells.push_back(is_no_module ? std::string() : std::to_string(row.calls));
+  if (by == CostBy::kKernel) {
+    cells.push_back(
+        Us(row.inclusive_us / static_cast<double>(std::max<std::int64_t>(row.calls, 1))));
+    cells.push_back(OptionalUs(row.estimated_us));
+  }
+  if (by == CostBy::kGraph)
+    cells.push_back(OptionalUs(row.device_us)), cells.push_back(OptionalUs(row.compile_us));
+  if (columns.has_ranks) cells.push_back(row.rank ? std::to_string(*row.rank) : std::string());
+  if (columns.has_graphs) {
+    const std::int64_t generation = row.generation.value_or(0);
+    cells.push_back(generation > 0 ? fmt::format("{} #{}", row.label, generation + 1) : row.label);
+    cells.push_back(row.direction);
+  }
+  if (by == CostBy::kGraph) cells.push_back(ShortKey(row.key));
+  AddSubject(row, by, cells);
+  return cells;
+}
+
+void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
+  const CostColumns columns = ColumnsOf(answer, by);
+  Table table(CostHeadings(columns, NameOf(answer.time).heading));
+  const std::size_t count = std::min(top, answer.rows.size());
+  for (std::size_t i = 0; i < count; ++i) table.Add(CostCells(answer.rows[i], columns));
   std::fputc('\n', stdout);
   if (table.empty()) {
     std::puts("nothing of that ran in these profiles");
@@ -320,7 +263,7 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
   }
   PrintShare(answer, by);
   table.Print();
-  for (std::size_t i = 0; by == CostBy::kGraph && i < std::min(top, answer.rows.size()); ++i) {
+  for (std::size_t i = 0; by == CostBy::kGraph && i < count; ++i) {
     const CostRow& row = answer.rows[i];
     if (!row.name.empty() && !row.join_note.empty())
       PrintWrapped(fmt::format("{} {}: {}", row.label, row.direction, row.join_note), 0, 2);
@@ -346,12 +289,11 @@ int RunCost(std::span<const std::string> arguments) {
   Arguments app(
       "Where the time of the profiled steps went, by Python line, kernel, graph node, graph, op or "
       "module; how much of it is outside compiled graphs, how long devices were idle. A kernel "
-      "that fuses "
-      "several lines: 'inclusive' gives each of them all of its time, 'kernel time' and 'share' "
-      "divide it. Rows are sorted by the time that their share is of, which the heading names: of "
-      "ops and modules the device's where any of them enqueued device work, else the CPU's. A "
-      "kernel belongs to the module that was open where and when it was enqueued; kernels of a "
-      "backward belong to none.",
+      "that fuses several lines: 'inclusive' gives each of them all of its time, 'kernel time' and "
+      "'share' divide it. Rows are sorted by the time that their share is of, which the heading "
+      "names: of ops and modules the device's where any of them enqueued device work, else the "
+      "CPU's. A kernel belongs to the module that was open where and when it was enqueued; kernels "
+      "of a backward belong to none.",
       "cost");
   AnswerArguments common;
   CostOptions options;
@@ -384,9 +326,7 @@ int RunCost(std::span<const std::string> arguments) {
   const Result<CostAnswer> answer = Cost(*database, options);
   if (!answer) return ReportError(answer.error());
   if (common.json) {
-    JsonWriter json;
-    json.Raw(ToJson(*answer, by, static_cast<std::size_t>(top)));
-    PrintJson(json);
+    PrintJson(CostJson(*answer, by, static_cast<std::size_t>(top)));
   } else {
     PrintProfiles(*answer);
     PrintRows(*answer, options.by, static_cast<std::size_t>(top));

@@ -9,6 +9,26 @@
 #include "cli/diff_output.h"
 
 namespace tlparse {
+namespace {
+
+std::optional<Error> UsageProblem(const std::vector<std::string>& inputs,
+                                  const std::vector<std::string>& ranks,
+                                  const std::vector<std::string>& launches) {
+  if (inputs.size() == 1 && ranks.size() != 2 && launches.size() != 2)
+    return Error(
+        {ErrorCode::kUsage, "diff needs two sides, or one and two --rank or two --launch"});
+  if (ranks.size() > 2 || launches.size() > 2)
+    return Error({ErrorCode::kUsage,
+                  "diff compares two sides: --rank and --launch may be given twice at most"});
+  for (const std::string& launch : launches) {
+    if (launch.empty() || launch.size() > 9 ||
+        launch.find_first_not_of("0123456789") != std::string::npos)
+      return Error({ErrorCode::kUsage, "--launch: '" + launch + "' is not a number"});
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 int RunDiff(std::span<const std::string> arguments) {
   Arguments app(
@@ -33,17 +53,8 @@ int RunDiff(std::span<const std::string> arguments) {
   app.Flag("--all", all, "every guard and kernel");
   app.Flag("--json", as_json, "JSON (schemas/json/answers/diff.schema.json)");
   if (const std::optional<int> code = app.Parse(arguments)) return *code;
-  if (inputs.size() == 1 && ranks.size() != 2 && launches.size() != 2)
-    return ReportError(
-        {ErrorCode::kUsage, "diff needs two sides, or one and two --rank or two --launch"});
-  if (ranks.size() > 2 || launches.size() > 2)
-    return ReportError({ErrorCode::kUsage,
-                        "diff compares two sides: --rank and --launch may be given twice at most"});
-  for (const std::string& launch : launches) {
-    if (launch.empty() || launch.size() > 9 ||
-        launch.find_first_not_of("0123456789") != std::string::npos)
-      return ReportError({ErrorCode::kUsage, "--launch: '" + launch + "' is not a number"});
-  }
+  if (const std::optional<Error> problem = UsageProblem(inputs, ranks, launches))
+    return ReportError(*problem);
   Result<AnswerInput> a = OpenAnswerInput(inputs.front());
   if (!a) return ReportError(a.error());
   const auto rank = [&](std::size_t side) {

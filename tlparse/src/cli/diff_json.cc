@@ -25,6 +25,29 @@ void WritePhases(JsonWriter& json, const std::vector<PhaseChange>& phases) {
   json.EndArray();
 }
 
+void WriteCaches(JsonWriter& json, const std::vector<CacheChange>& caches) {
+  json.Key("caches").BeginArray();
+  for (const CacheChange& cache : caches) {
+    json.BeginObject()
+        .Key("lookup")
+        .String(cache.title)
+        .Key("a_state")
+        .OptionalString(NonEmpty(cache.a_state));
+    json.Key("b_state")
+        .OptionalString(NonEmpty(cache.b_state))
+        .Key("has_same_key")
+        .Bool(cache.has_same_key);
+    json.Key("fallback").OptionalString(NonEmpty(cache.fallback)).Key("causes").BeginArray();
+    for (const Cause& cause : cache.causes) {
+      json.BeginObject();
+      WriteCause(json, cause);
+      json.EndObject();
+    }
+    json.EndArray().EndObject();
+  }
+  json.EndArray();
+}
+
 void WriteCompile(JsonWriter& json, const CompileChange& change) {
   json.BeginObject()
       .Key("a_label")
@@ -63,28 +86,11 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
   WriteTexts(json, "new_guards", change.new_guards);
   WriteTexts(json, "vanished_guards", change.vanished_guards);
   WriteTexts(json, "changed_guards", change.changed_guards);
+  json.Key("alike_guard_count").Int(change.alike_guard_count);
   WriteTexts(json, "new_kernels", change.new_kernels);
   WriteTexts(json, "vanished_kernels", change.vanished_kernels);
-  json.Key("caches").BeginArray();
-  for (const CacheChange& cache : change.caches) {
-    json.BeginObject()
-        .Key("lookup")
-        .String(cache.title)
-        .Key("a_state")
-        .OptionalString(NonEmpty(cache.a_state));
-    json.Key("b_state")
-        .OptionalString(NonEmpty(cache.b_state))
-        .Key("has_same_key")
-        .Bool(cache.has_same_key);
-    json.Key("fallback").OptionalString(NonEmpty(cache.fallback)).Key("causes").BeginArray();
-    for (const Cause& cause : cache.causes) {
-      json.BeginObject();
-      WriteCause(json, cause);
-      json.EndObject();
-    }
-    json.EndArray().EndObject();
-  }
-  json.EndArray().Key("codes").BeginArray();
+  WriteCaches(json, change.caches);
+  json.Key("codes").BeginArray();
   for (const CodeChange& code : change.codes) {
     json.BeginObject()
         .Key("graph")
@@ -143,7 +149,7 @@ void WriteComparison(JsonWriter& json, const RankComparison& one) {
       .OptionalString(NonEmpty(answer.a_python_version))
       .Key("b_python_version")
       .OptionalString(NonEmpty(answer.b_python_version));
-  json.Key("finished_count").Int(answer.finished_count);
+  json.Key("finished_count").Int(answer.timed_count);
   WritePhases(json, answer.phases);
   json.Key("compiles").BeginArray();
   for (const CompileChange& change : answer.compiles) WriteCompile(json, change);

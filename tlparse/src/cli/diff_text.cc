@@ -24,11 +24,18 @@ std::string Change(const PhaseChange& phase) {
 }
 
 void PrintTexts(const char* heading, const std::vector<std::string>& texts, std::size_t most) {
-  if (texts.empty()) return;
-  for (std::size_t i = 0; i < texts.size() && i < most; ++i)
-    PrintWrapped(fmt::format("{}: {}", heading, Shorten(texts[i], 240)), 4, 6);
-  if (texts.size() > most)
-    PrintWrapped(fmt::format("{}: and {} more (--all)", heading, texts.size() - most), 4, 6);
+  std::vector<std::string_view> shown;
+  std::map<std::string_view, std::size_t> counts;  // of those that are shown alike
+  for (const std::string& text : texts)
+    if (++counts[text] == 1) shown.push_back(text);
+  for (std::size_t i = 0; i < shown.size() && i < most; ++i) {
+    const std::size_t count = counts[shown[i]];
+    PrintWrapped(fmt::format("{}: {}{}", heading, Shorten(shown[i], 240),
+                             count == 1 ? "" : fmt::format(" (×{})", count)),
+                 4, 6);
+  }
+  if (shown.size() > most)
+    PrintWrapped(fmt::format("{}: and {} more (--all)", heading, shown.size() - most), 4, 6);
 }
 
 // A cause of other cache keys, said once where several lookups share it.
@@ -132,6 +139,10 @@ void PrintGuardsAndKernels(const CompileChange& change, bool has_other_torch, bo
                  4, 6);
   } else {
     PrintTexts("guard changed", change.changed_guards, most);
+    if (change.alike_guard_count > 0)
+      PrintWrapped(fmt::format("guard changed: {} in names of generated code only",
+                               change.alike_guard_count),
+                   4, 6);
     PrintTexts("new guard", change.new_guards, most);
     PrintTexts("guard gone", change.vanished_guards, most);
   }
@@ -154,7 +165,9 @@ void PrintCompile(const CompileChange& change, const CauseCounts& shared, bool h
         fmt::format("paired by name; the files differ: {} → {}", change.a_file, change.b_file), 4,
         6);
   if (change.a_status != change.b_status)
-    PrintWrapped(fmt::format("status: {} → {}", change.a_status, change.b_status), 4, 6);
+    PrintWrapped(fmt::format("status: {} → {}", StatusInWords(change.a_status),
+                             StatusInWords(change.b_status)),
+                 4, 6);
   if (!change.has_same_graph)
     PrintWrapped(
         change.has_other_comments_only ? std::string("graph differs in comments only")
@@ -185,15 +198,29 @@ bool HasOnlySharedCauses(const CompileChange& change, const CauseCounts& shared)
   return rest.IsEqual();
 }
 
+// Of a comparison that stands for several ranks: whose times are shown, " (rank 0)".
+struct Whose {
+  std::string a, b;
+};
+
+Whose WhoseTimes(const RankComparison& one) {
+  if (one.count < 2) return {};
+  const auto who = [](const std::string& name) {
+    const bool is_rank = name.find_first_not_of("0123456789#") == std::string::npos;
+    return fmt::format(" ({}{})", is_rank ? "rank " : "", name);
+  };
+  return {who(one.diff.a_rank), who(one.diff.b_rank)};
+}
+
 // Less than a tenth is noise as often as not.
 bool IsSlower(const MeasuredChange& change) { return change.b_us > change.a_us * 1.1; }
 
-void PrintMeasured(const MeasuredDifference& measured, bool all) {
+void PrintMeasured(const MeasuredDifference& measured, const Whose& whose, bool all) {
   using Align = Table::Align;
-  const std::string mean = measured.is_per_step ? "per step" : "per call";
+  const std::string mean = measured.is_per_step ? " per step" : " per call";
   Table table({{"slower"},
-               {"a " + mean, Align::kRight},
-               {"b " + mean, Align::kRight},
+               {"a" + whose.a + mean, Align::kRight},
+               {"b" + whose.b + mean, Align::kRight},
                {"change", Align::kRight},
                {"of"},
                {"code"}});
@@ -238,30 +265,40 @@ void PrintVersions(std::string_view what, const std::string& a, const std::strin
   PrintWrapped(fmt::format("{} {} → {}", what, text(a), text(b)), 0, 2);
 }
 
-void PrintPhases(const DiffAnswer& answer) {
-  const auto count = static_cast<std::size_t>(answer.finished_count);
+void PrintPhases(const DiffAnswer& answer, const Whose& whose) {
+  const auto count = static_cast<std::size_t>(answer.timed_count);
   const std::size_t all =
       answer.compiles.size() + std::max(answer.only_a.size(), answer.only_b.size());
+  const auto finished = static_cast<std::size_t>(
+      std::count_if(answer.compiles.begin(), answer.compiles.end(),
+                    [](const CompileChange& one) { return one.IsFinished(); }));
   if (count == 0) {
-    PrintWrapped("no compile was finished on both sides: there are no times to compare", 0, 2);
+    PrintWrapped(finished == 0
+                     ? "no compile was finished on both sides: there are no times to compare"
+                     : "no compile has its time in both logs",
+                 0, 2);
     return;
   }
   if (count < all)
-    PrintWrapped(fmt::format("times of the {} that both sides finished", Count(count, "compile")),
+    PrintWrapped(fmt::format("times of the {} that both sides finished{}", Count(count, "compile"),
+                             count < finished ? " and both logs have the times of" : ""),
                  0, 2);
   using Align = Table::Align;
-  Table table({{"phase"}, {"a", Align::kRight}, {"b", Align::kRight}, {"change", Align::kRight}});
+  Table table({{"phase"},
+               {"a" + whose.a, Align::kRight},
+               {"b" + whose.b, Align::kRight},
+               {"change", Align::kRight}});
   for (const PhaseChange& phase : answer.phases)
     table.Add({phase.phase, Microseconds(phase.a_us), Microseconds(phase.b_us), Change(phase)});
   table.Print();
 }
 
-void Print(const DiffAnswer& answer, bool all) {
+void Print(const DiffAnswer& answer, const Whose& whose, bool all) {
   PrintHeading(fmt::format("a: {}", answer.a_title));
   PrintHeading(fmt::format("b: {}", answer.b_title));
   PrintVersions("torch", answer.a_torch_version, answer.b_torch_version);
   PrintVersions("Python", answer.a_python_version, answer.b_python_version);
-  PrintPhases(answer);
+  PrintPhases(answer, whose);
   const CauseCounts shared = SharedCauses(answer);
   for (const auto& [text, cause] : shared)
     PrintWrapped(fmt::format("cache keys, {} in {}: {}{}", Count(cause.lookup_count, "lookup"),
@@ -284,9 +321,10 @@ void Print(const DiffAnswer& answer, bool all) {
     for (const UnmatchedCompile& compile : is_b ? answer.only_b : answer.only_a) {
       const std::string time = compile.duration_us == 0
                                    ? "time unknown"
-                                   : HumanDuration(static_cast<double>(compile.duration_us) / 1e6);
+                                   : HumanDuration(static_cast<double>(compile.duration_us) / 1e6) +
+                                         (is_b ? whose.b : whose.a);
       PrintWrapped(fmt::format("only in {}: {} {} ({}, {})", is_b ? "b" : "a", compile.label,
-                               compile.function, compile.status, time),
+                               compile.function, StatusInWords(compile.status), time),
                    0, 2);
       PrintTexts("recompiled because", compile.recompile_reasons, 3);
     }
@@ -296,7 +334,7 @@ void Print(const DiffAnswer& answer, bool all) {
                              Count(equal_but_keys, "compile")),
                  0, 2);
   if (equal > 0) PrintWrapped(fmt::format("{} equal but for times", Count(equal, "compile")), 0, 2);
-  if (answer.measured) PrintMeasured(*answer.measured, all);
+  if (answer.measured) PrintMeasured(*answer.measured, whose, all);
 }
 
 }  // namespace
@@ -315,7 +353,7 @@ void PrintDiff(const RunComparison& answer, bool all) {
                     "{} of a and {} of b: alike within each side but for times, shown by {} and {}",
                     one.a_ranks, one.b_ranks, one.diff.a_rank, one.diff.b_rank));
     }
-    Print(one.diff, all);
+    Print(one.diff, WhoseTimes(one), all);
   }
   if (answer.left_out > 0)
     PrintWrapped(fmt::format("and {} not compared: use --rank",

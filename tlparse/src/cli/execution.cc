@@ -45,11 +45,13 @@ void PrintOrder(const ExecutionAnswer& answer, bool all) {
       PrintWrapped(fmt::format("{} of them from the cache, without a compile id: taken to agree",
                                one.unlabelled),
                    2, 4);
+    const std::string damage =
+        DamageText(job, answer.damage, one.ranks, answer.classes.front().ranks);
+    if (i > 0 && !damage.empty()) PrintWrapped(damage + ": what follows may be due to that", 2, 4);
     if (one.is_order_of_threads)
       PrintWrapped(
           "the same graphs equally often, from processes of several threads, which run graphs in "
-          "no "
-          "fixed order: no divergence",
+          "no fixed order: no divergence",
           2, 4);
     const std::size_t most =
         all ? one.differences.size() : std::min<std::size_t>(one.differences.size(), 5);
@@ -77,6 +79,9 @@ void PrintOps(const ExecutionAnswer& answer, bool all) {
                     RanksText(answer.job, divergence.against),
                     answer.graphs.Title(answer.job, divergence.graph_slot)),
         0, 2);
+    const std::string damage =
+        DamageText(answer.job, answer.damage, divergence.ranks, divergence.against);
+    if (!damage.empty()) PrintWrapped(damage + ": this may be due to that", 4, 6);
     const std::size_t most =
         all ? divergence.ops.size() : std::min<std::size_t>(divergence.ops.size(), 5);
     for (std::size_t i = 0; i < most; ++i) {
@@ -121,7 +126,7 @@ void PrintOps(const ExecutionAnswer& answer, bool all) {
   table.Print();
 }
 
-void Print(const ExecutionAnswer& answer, bool all) {
+void PrintExecution(const ExecutionAnswer& answer, bool all) {
   PrintHeading(fmt::format("{}: {}", answer.job.Title(),
                            Count(answer.job.participants().size(), "participant")));
   PrintOrder(answer, all);
@@ -129,7 +134,7 @@ void Print(const ExecutionAnswer& answer, bool all) {
 }
 
 // Kinds of findings whose subject is the order of execution.
-constexpr FindingKind kSubject[] = {FindingKind::kExecutionDivergence};
+constexpr FindingKind kOfExecution[] = {FindingKind::kExecutionDivergence};
 
 void WriteClass(JsonWriter& json, const ExecutionAnswer& answer, const ExecutionClass& one) {
   json.BeginObject().Key("ranks");
@@ -152,7 +157,8 @@ void WriteClass(JsonWriter& json, const ExecutionAnswer& answer, const Execution
     json.Key("is_moved").Bool(difference.is_moved).EndObject();
   }
   json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(one.left_out));
-  json.Key("is_order_of_threads").Bool(one.is_order_of_threads).EndObject();
+  json.Key("is_order_of_threads").Bool(one.is_order_of_threads);
+  json.Key("is_divergent").Bool(answer.IsDivergent(one)).EndObject();
 }
 
 void WriteRuntimes(JsonWriter& json, const ExecutionAnswer& answer, const RuntimeSpread& spread) {
@@ -196,7 +202,7 @@ void WriteTensors(JsonWriter& json, const ExecutionAnswer& answer,
   json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(divergence.left_out)).EndObject();
 }
 
-JsonWriter ToJson(const ExecutionAnswer& answer, const std::vector<Finding>& findings) {
+JsonWriter ExecutionToJson(const ExecutionAnswer& answer, const std::vector<Finding>& findings) {
   JsonWriter json;
   json.BeginObject();
   WriteJob(json, answer.job);
@@ -228,8 +234,8 @@ int RunExecution(std::span<const std::string> arguments) {
       "tensors differ.",
       "execution");
   ExecutionOptions options;
-  return RunSubjectAnswer(app, arguments, "every difference", options, kSubject, AnalyzeExecution,
-                          ToJson, Print);
+  return RunSubjectAnswer(app, arguments, "every difference", options, kOfExecution,
+                          AnalyzeExecution, ExecutionToJson, PrintExecution);
 }
 
 }  // namespace tlparse

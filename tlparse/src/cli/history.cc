@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "analysis/ranks/job.h"
 #include "analysis/recompile_reasons.h"
 #include "cli/answer.h"
 #include "cli/command.h"
@@ -15,26 +16,26 @@ namespace tlparse {
 namespace {
 
 // Calls are those of the graph of the compile that was called most. A profile that ended before the
-// compile began says nothing about it.
-constexpr char kQuery[] =
+// compile began says nothing about it. Ranges of ids, not "?2 IS NULL OR": these are searched by index, so that of a database with
+// other runs only the named one is read.
+constexpr char kCompilesQuery[] =
     "WITH ran AS MATERIALIZED (SELECT compile_id, max(calls) AS calls, sum(us) AS run_us, "
     "sum(device_us) AS device_us FROM (SELECT l.compile_id, l.graph_id, count(*) AS calls, "
     "sum(s.duration_ns) / 1e3 AS us, sum(l.device_ns) / 1e3 AS device_us FROM profile p JOIN "
     "compiled_slice_row s ON s.profile_id = p.id JOIN compiled_slice_link_row l ON l.slice_id = "
-    "s.id WHERE p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, "
-    "2) GROUP BY 1) "
-    "SELECT r.name AS run, h.*, n.ordinal AS launch, CASE WHEN ran.calls IS NOT NULL OR (EXISTS "
-    "(SELECT 1 FROM profile x WHERE x.process_id = h.process_id AND x.kind IN ('kineto', 'nsys') "
-    "AND x.end_us >= h.start_time_us) AND EXISTS (SELECT 1 FROM graph g WHERE g.compile_id = "
-    "h.compile_id)) THEN coalesce(ran.calls, 0) END AS calls, ran.run_us, ran.device_us, "
-    "(SELECT group_concat(guard, '; ') FROM (SELECT 'after ' || coalesce(m.prior_label, '?') || "
-    "': ' || coalesce(m.guard, m.reason) AS guard FROM recompile m WHERE m.compile_id = "
-    "h.compile_id ORDER BY m.record_id, m.ordinal)) AS failed_guards FROM "
-    "compile_history h LEFT JOIN ran ON ran.compile_id = h.compile_id "
-    "JOIN run r ON r.id = h.run_id JOIN process p ON p.id = h.process_id "
-    "LEFT JOIN launch n ON n.id = p.launch_id "
-    "WHERE (?1 IS NULL OR h.rank = ?1) AND (?2 IS NULL OR r.id = ?2) "
-    "AND (?3 IS NULL OR n.ordinal = ?3) "
+    "s.id WHERE p.run_id BETWEEN ifnull(?2, 0) AND ifnull(?2, 9223372036854775807) AND "
+    "p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, "
+    "2) GROUP BY 1) SELECT r.name AS run, h.*, n.ordinal AS launch, CASE WHEN ran.calls IS NOT "
+    "NULL OR (EXISTS (SELECT 1 FROM profile x WHERE x.process_id = h.process_id AND x.kind IN "
+    "('kineto', 'nsys') AND x.end_us >= h.start_time_us) AND EXISTS (SELECT 1 FROM graph g WHERE "
+    "g.compile_id = h.compile_id)) THEN coalesce(ran.calls, 0) END AS calls, ran.run_us, "
+    "ran.device_us, (SELECT group_concat(guard, '; ') FROM (SELECT 'after ' || "
+    "coalesce(m.prior_label, '?') || ': ' || coalesce(m.guard, m.reason) AS guard FROM recompile m "
+    "WHERE m.compile_id = h.compile_id ORDER BY m.record_id, m.ordinal)) AS failed_guards FROM "
+    "compile_history h LEFT JOIN ran ON ran.compile_id = h.compile_id JOIN run r ON r.id = "
+    "h.run_id JOIN process p ON p.id = h.process_id LEFT JOIN launch n ON n.id = p.launch_id WHERE "
+    "(?1 IS NULL OR h.rank = ?1) AND r.id BETWEEN ifnull(?2, 0) AND ifnull(?2, "
+    "9223372036854775807) AND (?3 IS NULL OR n.ordinal = ?3) "
     "ORDER BY h.run_id, h.start_time_us IS NULL, h.start_time_us, h.rank, h.compile_id";
 
 std::string Time(const Statement& row, int column) {
@@ -72,17 +73,7 @@ std::string Remarks(const Statement& row, const std::function<int(std::string_vi
   return remarks;
 }
 
-Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& runs) {
-  ASSIGN_OR_RETURN(
-      const std::int64_t has_profiles,
-      database.QueryInt(
-          "SELECT EXISTS (SELECT 1 FROM profile WHERE kind IN ('kineto', 'nsys', 'libtrace'))"));
-  std::map<std::string, int, std::less<>> columns;
-  for (int column = 0; column < row.column_count(); ++column)
-    columns[std::string(row.ColumnName(column))] = column;
-  const std::function<int(std::string_view)> at = [&](std::string_view name) {
-    return columns.find(name)->second;
-  };
+std::vector<Table::Column> Headings(bool has_profiles) {
   using Align = Table::Align;
   std::vector<Table::Column> headings = {{"rank"},
                                          {"compile"},
@@ -94,13 +85,27 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
                                          {"inductor", Align::kRight},
                                          {"backward", Align::kRight},
                                          {"graphs", Align::kRight}};
-  if (has_profiles != 0) {
+  if (has_profiles) {
     headings.push_back({"calls", Align::kRight});
     headings.push_back({"run time", Align::kRight});
   }
   headings.push_back({"caches"});
   headings.push_back({"remarks"});
-  Table table = runs.MakeTableOfLaunches(std::move(headings));
+  return headings;
+}
+
+Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& runs) {
+  ASSIGN_OR_RETURN(
+      const std::int64_t has_profiles,
+      database.QueryInt(
+          "SELECT EXISTS (SELECT 1 FROM profile WHERE kind IN ('kineto', 'nsys', 'libtrace'))"));
+  std::map<std::string, int, std::less<>> columns;
+  for (int column = 0; column < row.column_count(); ++column)
+    columns[std::string(row.ColumnName(column))] = column;
+  const std::function<int(std::string_view)> at = [&](std::string_view name) {
+    return columns.find(name)->second;
+  };
+  Table table = runs.MakeTableOfLaunches(Headings(has_profiles != 0));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
@@ -108,21 +113,21 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
     if (row.Int(at("generation")) > 0) label += fmt::format(" #{}", row.Int(at("generation")) + 1);
     const bool has_metrics = !row.IsNull(at("duration_us"));
     std::vector<std::string> cells = {
-        Cell(row, at("rank")),
+        CellText(row, at("rank")),
         label,
         Time(row, at("start_time_us")),
-        Cell(row, at("function")),
-        Cell(row, at("status")),
+        CellText(row, at("function")),
+        std::string(StatusInWords(row.Text(at("status")))),
         Total(row, has_metrics, at("duration_us"), at("backward_duration_us")),
         Duration(row, at("dynamo_us")),
         Total(row, has_metrics, at("inductor_us"), at("backward_inductor_us")),
         Duration(row, at("backward_duration_us")),
-        Cell(row, at("graphs"))};
+        CellText(row, at("graphs"))};
     if (has_profiles != 0) {
-      cells.push_back(Cell(row, at("calls")));
+      cells.push_back(CellText(row, at("calls")));
       cells.push_back(Duration(row, at("run_us")));
     }
-    cells.push_back(Cell(row, at("caches")));
+    cells.push_back(CellText(row, at("caches")));
     std::string failed_guards;
     if (!row.IsNull(at("failed_guards"))) {
       ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
@@ -130,13 +135,27 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
       failed_guards = FailedEntriesText(entries, "after ");
     }
     cells.push_back(Remarks(row, at, failed_guards));
-    runs.AddOfLaunch(table, Cell(row, at("run")), Cell(row, at("launch")), std::move(cells));
+    runs.AddOfLaunch(table, CellText(row, at("run")), CellText(row, at("launch")),
+                     std::move(cells));
   }
   if (table.empty()) {
     std::puts("no compiles in this database");
   } else {
     table.Print();
   }
+  return {};
+}
+
+// The failed guards as the table has them.
+Result<void> AddGuardsInWords(Database& database, const Statement& row, JsonWriter& json) {
+  std::optional<std::string> words;
+  for (int column = 0; column < row.column_count(); ++column) {
+    if (std::string_view(row.ColumnName(column)) != "compile_id") continue;
+    ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
+                     LoadFailedEntries(database, row.Int(column)));
+    if (!entries.empty()) words = FailedEntriesText(entries, "after ");
+  }
+  json.Key("failed_guards_in_words").OptionalString(words);
   return {};
 }
 
@@ -147,7 +166,7 @@ int RunHistory(std::span<const std::string> arguments) {
       {"history",
        "The compiles in order of time: when, how long by phase, status, graph breaks, recompiles "
        "and why, caches; with profiles how often each was called, and how long it ran.",
-       kQuery, "compiles", &PrintHistory},
+       kCompilesQuery, "compiles", &PrintHistory, &AddGuardsInWords},
       arguments);
 }
 

@@ -13,17 +13,14 @@ namespace tlparse {
 
 namespace {
 
-constexpr char kQuery[] =
+constexpr char kImportLogQuery[] =
     "SELECT i.id, r.name AS run, coalesce(f.path, o.path) AS path, i.line, i.byte_offset, "
-    "i.severity, i.code, i.message, "
-    "i.advice, i.line_count, i.record_id, i.text "
-    "FROM import_log i JOIN run r ON r.id = i.run_id LEFT JOIN log_file f ON f.id = i.log_file_id "
-    "LEFT JOIN profile o ON o.id = i.profile_id "
-    "WHERE (?1 IS NULL OR i.severity = ?1) AND (?2 IS NULL OR r.id = ?2) "
-    "AND (?3 IS NULL OR EXISTS (SELECT 1 FROM process p JOIN launch n ON n.id = p.launch_id "
-    "WHERE p.log_file_id = i.log_file_id AND n.ordinal = ?3)) "
-    "ORDER BY i.run_id, i.severity = 'info', i.severity = 'warning', "
-    "i.log_file_id, i.line, i.id";
+    "i.severity, i.code, i.message, i.advice, i.line_count, i.record_id, i.text FROM import_log i "
+    "JOIN run r ON r.id = i.run_id LEFT JOIN log_file f ON f.id = i.log_file_id LEFT JOIN profile "
+    "o ON o.id = i.profile_id WHERE (?1 IS NULL OR i.severity = ?1) AND (?2 IS NULL OR r.id = ?2) "
+    "AND (?3 IS NULL OR EXISTS (SELECT 1 FROM process p JOIN launch n ON n.id = p.launch_id WHERE "
+    "p.log_file_id = i.log_file_id AND n.ordinal = ?3)) ORDER BY i.run_id, i.severity = 'info', "
+    "i.severity = 'warning', i.log_file_id, i.line, i.id";
 
 // Every row on a line, and each code's advice once, below them.
 Result<void> PrintRows(Statement& row, const RunFilter& runs) {
@@ -33,15 +30,15 @@ Result<void> PrintRows(Statement& row, const RunFilter& runs) {
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
-    std::string where = Cell(row, 2);
+    std::string where = CellText(row, 2);
     if (!row.IsNull(3)) {
       where += fmt::format(":{}", row.Int(3));
     } else if (!row.IsNull(4)) {
       where += fmt::format(", byte {}", row.Int(4));
     }
-    runs.Add(
-        table, Cell(row, 1),
-        {Cell(row, 5), Cell(row, 6), where, row.Int(9) == 1 ? "" : Cell(row, 9), Cell(row, 7)});
+    runs.Add(table, CellText(row, 1),
+             {CellText(row, 5), CellText(row, 6), where, row.Int(9) == 1 ? "" : CellText(row, 9),
+              CellText(row, 7)});
     advice.emplace(row.Text(6), row.Text(8));
   }
   if (table.empty()) {
@@ -119,7 +116,7 @@ int RunImportLog(std::span<const std::string> arguments) {
   if (is_unknown && severity)
     return ReportError({ErrorCode::kUsage, "--unknown lists names, which have no --severity"});
   if (is_unknown) return AnswerUnknown(*database, run, common.json);
-  Result<Statement> statement = database->Prepare(kQuery);
+  Result<Statement> statement = database->Prepare(kImportLogQuery);
   if (!statement) return ReportError(statement.error());
   if (severity) statement->Bind(1, std::string_view(*severity));
   if (Result<void> bound = run.Bind(*database, 2, *statement); !bound)

@@ -12,7 +12,7 @@
 #include "base/durable_rename.h"
 #include "base/free_memory.h"
 #include "base/remove_on_signal.h"
-#include "base/stage_times.h"
+#include "base/step_times.h"
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -89,7 +89,7 @@ Result<void> MakeParent(const std::string& path) {
 }
 
 Result<ImportSummary> Import(const IngestOptions& options, const FoundInputs& found,
-                             const std::string& database, StageTimes& times) {
+                             const std::string& database, StepTimes& times) {
   ImportOptions import;
   import.threads = options.threads;
   import.times = &times;
@@ -108,8 +108,7 @@ return ImportLogs(found.logs, found.skipped, import);
 Result<std::int64_t> RecordsWithoutCompileId(Database& database, std::int64_t run_id) {
   return database.QueryInt(
       fmt::format("SELECT count(*) FROM compile c JOIN process p ON p.id = c.process_id JOIN "
-                  "log_file f ON f.id = p.log_file_id "
-                  "WHERE c.is_synthetic = 1 AND f.run_id = {}",
+                  "log_file f ON f.id = p.log_file_id WHERE c.is_synthetic = 1 AND f.run_id = {}",
                   run_id));
 }
 
@@ -132,14 +131,14 @@ void AnnounceSize(const IngestOptions& options, const FoundInputs& found) {
                options.database ? "grow by" : "take", HumanBytes(bytes).c_str());
 }
 
-// What the benchmark reads: the CPU seconds of each stage, and of its longest step.
-void SayTimes(const IngestOptions& options, const StageTimes& times) {
+// What the benchmark reads: the CPU seconds of each step, and of its longest task.
+void SayTimes(const IngestOptions& options, const StepTimes& times) {
   if (!options.verbose) return;
-  std::string line = "CPU seconds (longest step):";
-  for (std::size_t i = 0; i < kStageNames.size(); ++i) {
-    const auto stage = static_cast<Stage>(i);
-    line += fmt::format("{} {} {:.4f} ({:.4f})", i == 0 ? "" : ",", kStageNames[i],
-                        times.Seconds(stage), times.LongestSeconds(stage));
+  std::string line = "CPU seconds (longest task):";
+  for (std::size_t i = 0; i < kStepNames.size(); ++i) {
+    const auto step = static_cast<LoadStep>(i);
+    line += fmt::format("{} {} {:.4f} ({:.4f})", i == 0 ? "" : ",", kStepNames[i],
+                        times.Seconds(step), times.LongestSeconds(step));
   }
   std::fprintf(stderr, "%s\n", line.c_str());
 }
@@ -176,7 +175,7 @@ void OpenBrowser(const std::string& page) {
 }
 
 Result<void> Report(const IngestOptions& options, const Directory& directory, Database& database,
-                    std::int64_t run_id, StageTimes& times) {
+                    std::int64_t run_id, StepTimes& times) {
   ReportOptions report;
   report.threads = options.threads;
   report.times = &times;
@@ -204,13 +203,16 @@ Result<void> Report(const IngestOptions& options, const Directory& directory, Da
   return {};
 }
 
-// What could not be read whole of profiles and dumps: answers count only what was read.
+// What could not be read whole of profiles and dumps, and files of which nothing could: answers
+// count only what was read.
 Result<void> TellDamage(Database& database, const ImportSummary& summary) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT p.path, i.message, count(*) OVER () FROM import_log i JOIN profile "
-                       "p ON p.id = i.profile_id WHERE i.run_id = ? AND i.severity = 'error' "
-                       "GROUP BY p.id HAVING i.id = max(i.id) ORDER BY p.id LIMIT 3"));
+      database.Prepare("SELECT p.path, i.message, count(*) OVER () FROM import_log i LEFT JOIN "
+                       "profile p ON p.id = i.profile_id WHERE i.run_id = ? AND i.severity = "
+                       "'error' AND (p.id IS NOT NULL OR (i.log_file_id IS NULL AND i.code = "
+                       "'damaged_input')) GROUP BY coalesce(p.id, -i.id) HAVING i.id = max(i.id) "
+                       "ORDER BY p.id IS NULL, p.id, i.id LIMIT 3"));
   rows.Bind(1, summary.run_id);
   std::int64_t shown = 0, all = 0;
   while (true) {
@@ -218,7 +220,9 @@ Result<void> TellDamage(Database& database, const ImportSummary& summary) {
     if (!has_row) break;
     ++shown;
     all = rows.Int(2);
-    std::fprintf(stderr, "tlparse: not all of %s was read: %s\n", Printable(rows.Text(0)).c_str(),
+    const std::string what =
+        rows.IsNull(0) ? std::string() : fmt::format("not all of {} was read: ", rows.Text(0));
+    std::fprintf(stderr, "tlparse: %s%s\n", Printable(what).c_str(),
                  Printable(rows.Text(1)).c_str());
   }
   if (shown == 0) return {};
@@ -241,7 +245,7 @@ Result<void> TellFindings(Database& database, const ImportSummary& summary,
   return {};
 }
 
-Result<int> Run(const IngestOptions& options) {
+Result<int> IngestInputs(const IngestOptions& options) {
   ASSIGN_OR_RETURN(const FoundInputs found, InputsOf(options));
   const bool has_directory = !(options.database && options.db_only);
   if (has_directory) RETURN_IF_ERROR(CheckOutputDirectory(options.output, options.overwrite));
@@ -251,7 +255,7 @@ Result<int> Run(const IngestOptions& options) {
   if (!options.database) remove_loaded.emplace(loaded);
   AnnounceSize(options, found);
   const auto start = std::chrono::steady_clock::now();
-  StageTimes times;
+  StepTimes times;
   ASSIGN_OR_RETURN(const ImportSummary summary, Import(options, found, loaded, times));
   GiveBackFreeMemory();
   Say(options, summary,
@@ -316,7 +320,7 @@ int RunIngest(std::span<const std::string> arguments) {
         stderr);
     return kExitUsage;
   }
-  Result<int> code = Run(options);
+  Result<int> code = IngestInputs(options);
   return code ? *code : ReportError(code.error());
 }
 

@@ -42,7 +42,7 @@ void Describe(Arguments& app, IngestOptions& options) {
          "--threads", options.threads,
          "maximum number of threads (default: one for each core); the output does not depend on it")
       .Between(1, 1024);
-  app.Flag("-v,--verbose", options.verbose, "say what was ingested and how fast");
+  app.Flag("-v,--verbose", options.verbose, "print what was ingested and how fast");
   app.Flag("--browser", options.browser, "open the report in a browser");
   app.Flag("--serve", options.serve,
            "then serve the report over HTTP on this machine (see 'tlparse serve')");

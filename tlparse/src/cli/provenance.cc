@@ -14,31 +14,26 @@ constexpr char kSelect[] =
     "WITH measured AS MATERIALIZED (SELECT l.kernel_id, s.graph_id, count(*) AS calls, "
     "sum(r.duration_ns) / 1e3 AS us FROM profile p JOIN kernel_run_row r ON r.profile_id = p.id "
     "JOIN kernel_run_link_row l ON l.kernel_run_id = r.id JOIN compiled_slice_link_row s ON "
-    "s.slice_id = l.slice_id WHERE p.overlaps_id IS NULL AND l.kernel_id IS NOT NULL GROUP BY 1, "
-    "2) "
-    "SELECT k.rank, k.label, k.direction, k.kernel, k.debug_handle, k.code_line, "
-    "k.post_grad_nodes, k.pre_grad_nodes, k.file, k.line, "
-    "k.function, k.code, k.basis, k.stack_ordinal, k.kernel_id, k.graph_id, k.compile_id, r.name "
-    "AS run, m.calls, m.us AS measured_us, n.ordinal AS launch FROM kernel_provenance k "
-    "LEFT JOIN measured m ON m.kernel_id = k.kernel_id AND m.graph_id = k.graph_id "
-    "JOIN compile c ON c.id = k.compile_id JOIN process p ON p.id = c.process_id JOIN log_file f "
-    "ON f.id = p.log_file_id "
-    "JOIN run r ON r.id = f.run_id LEFT JOIN launch n ON n.id = p.launch_id WHERE "
-    "(?1 IS NULL OR k.kernel = ?1 OR k.kernel || ':' || k.debug_handle = ?1 OR k.kernel GLOB ?1)"
+    "s.slice_id = l.slice_id WHERE p.run_id BETWEEN ifnull(?6, 0) AND ifnull(?6, "
+    "9223372036854775807) AND p.overlaps_id IS NULL AND l.kernel_id IS NOT NULL GROUP BY 1, "
+    "2) SELECT k.rank, k.label, k.direction, k.kernel, k.debug_handle, k.code_line, "
+    "k.post_grad_nodes, k.pre_grad_nodes, k.file, k.line, k.function, k.code, k.basis, "
+    "k.stack_ordinal, k.kernel_id, k.graph_id, k.compile_id, r.name AS run, m.calls, m.us AS "
+    "measured_us, n.ordinal AS launch FROM kernel_provenance k LEFT JOIN measured m ON m.kernel_id "
+    "= k.kernel_id AND m.graph_id = k.graph_id JOIN compile c ON c.id = k.compile_id JOIN process "
+    "p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = "
+    "f.run_id LEFT JOIN launch n ON n.id = p.launch_id WHERE (?1 IS NULL OR k.kernel = ?1 OR "
+    "k.kernel || ':' || k.debug_handle = ?1 OR k.kernel GLOB ?1)"
     // A source line matches if any frame of a stack of the kernel is there, not only the innermost.
     " AND (?2 IS NULL OR EXISTS (SELECT 1 FROM kernel_source s WHERE s.kernel_id = k.kernel_id AND "
-    "s.stack_ordinal = k.stack_ordinal"
-    "   AND (?3 IS NULL OR s.line = ?3) AND (s.file = ?2 OR s.file LIKE '%/' || ?2)))"
-    " AND (?4 IS NULL OR EXISTS (SELECT 1 FROM kernel_node_row n WHERE n.kernel_id = k.kernel_id "
-    "AND n.post_grad_node = ?4)"
-    "   OR EXISTS (SELECT 1 FROM kernel_node_row n JOIN graph g ON g.id = k.graph_id JOIN "
-    "node_mapping_row m ON"
-    "     m.content_id = g.provenance_content_id AND m.post_grad_node = n.post_grad_node"
-    "     WHERE n.kernel_id = k.kernel_id AND m.pre_grad_node = ?4))"
-    " AND (?5 IS NULL OR k.rank = ?5) AND (?6 IS NULL OR r.id = ?6) AND (?7 IS NULL OR n.ordinal = "
-    "?7)"
-    " ORDER BY CASE WHEN ?8 THEN coalesce(m.us, -1) END DESC, k.compile_id, k.graph_id, "
-    "k.kernel_id, k.stack_ordinal";
+    "s.stack_ordinal = k.stack_ordinal   AND (?3 IS NULL OR s.line = ?3) AND (s.file = ?2 OR "
+    "s.file LIKE '%/' || ?2))) AND (?4 IS NULL OR EXISTS (SELECT 1 FROM kernel_node_row n WHERE "
+    "n.kernel_id = k.kernel_id AND n.post_grad_node = ?4)   OR EXISTS (SELECT 1 FROM "
+    "kernel_node_row n JOIN graph g ON g.id = k.graph_id JOIN node_mapping_row m ON     "
+    "m.content_id = g.provenance_content_id AND m.post_grad_node = n.post_grad_node     WHERE "
+    "n.kernel_id = k.kernel_id AND m.pre_grad_node = ?4)) AND (?5 IS NULL OR k.rank = ?5) AND (?6 "
+    "IS NULL OR r.id = ?6) AND (?7 IS NULL OR n.ordinal = ?7) ORDER BY CASE WHEN ?8 THEN "
+    "coalesce(m.us, -1) END DESC, k.compile_id, k.graph_id, k.kernel_id, k.stack_ordinal";
 
 struct Source {
   std::optional<std::string> file;
@@ -70,8 +65,8 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
-    std::string kernel = Cell(row, 3);
-    if (!row.IsNull(4)) kernel += ":" + Cell(row, 4);
+    std::string kernel = CellText(row, 3);
+    if (!row.IsNull(4)) kernel += ":" + CellText(row, 4);
     std::string source;
     if (!row.IsNull(8)) source = fmt::format("{}:{} {}", row.Text(8), row.Int(9), row.Text(10));
     // Once for a kernel of several stacks.
@@ -79,10 +74,10 @@ Result<bool> PrintProvenance(Statement& row, const RunFilter& runs) {
     latest = {row.Int(14), row.Int(15)};
     const std::string measured =
         is_first && !row.IsNull(19) ? HumanDuration(row.Real(19) / 1e6) : std::string();
-    runs.AddOfLaunch(table, Cell(row, 17), Cell(row, 20),
-                     {Cell(row, 0), Cell(row, 1), Cell(row, 2), kernel, measured,
-                      is_first ? Cell(row, 18) : std::string(), Cell(row, 6), Cell(row, 7), source,
-                      Cell(row, 11)});
+    runs.AddOfLaunch(table, CellText(row, 17), CellText(row, 20),
+                     {CellText(row, 0), CellText(row, 1), CellText(row, 2), kernel, measured,
+                      is_first ? CellText(row, 18) : std::string(), CellText(row, 6),
+                      CellText(row, 7), source, CellText(row, 11)});
   }
   if (table.empty()) return false;
   table.Print();

@@ -50,6 +50,14 @@ std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks) {
   return !has_rank ? text : fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", text);
 }
 
+std::string DamageText(const Job& job, const LogDamage& damage, const std::vector<RankIndex>& ranks,
+                       const std::vector<RankIndex>& others) {
+  if (!damage.MayExplain(ranks, others)) return {};
+  const std::vector<RankIndex>& who = damage.AreDamaged(ranks) ? ranks : others;
+  return fmt::format("the log{} of {} {} damaged (tlparse import-log)", who.size() == 1 ? "" : "s",
+                     RanksText(job, who), who.size() == 1 ? "is" : "are");
+}
+
 void WriteJob(JsonWriter& json, const Job& job) {
   json.Key("run").String(job.run_name()).Key("launch").Int(job.launch());
   json.Key("launch_count").Int(job.launch_count());

@@ -8,6 +8,7 @@
 
 #include "analysis/ranks/cause.h"
 #include "analysis/ranks/job.h"
+#include "analysis/ranks/log_damage.h"
 #include "base/json_writer.h"
 #include "cli/terminal.h"
 
@@ -19,6 +20,10 @@ std::string RanksText(const Job& job, const std::vector<RankIndex>& ranks);
 // The members "run", "launch" (ordinal) and "launch_count".
 void WriteJob(JsonWriter& json, const Job& job);
 void WriteRanks(JsonWriter& json, const Job& job, const std::vector<RankIndex>& ranks);
+// Of those that differ and those they are compared with: "the log of rank 1 is damaged (tlparse
+// import-log)" if that may be why, else empty.
+std::string DamageText(const Job& job, const LogDamage& damage, const std::vector<RankIndex>& ranks,
+                       const std::vector<RankIndex>& others);
 // An object with name, hashes and values; values of more than 4,096 bytes are cut, and "is_cut" is
 // then true.
 void WriteDifference(JsonWriter& json, const ComponentDifference& difference);

@@ -26,8 +26,8 @@ void PrintAspects(const RankClass& one, bool all) {
 // A log without times says nothing of them.
 std::string CompileTime(const RankClass& one) {
   if (one.median_compile_s <= 0) return "compile time unknown";
-  return fmt::format("{}compile time {}", one.ranks.size() > 1 ? "median " : "",
-                     HumanDuration(one.median_compile_s));
+  return fmt::format("{}compile time {}{}", one.ranks.size() > 1 ? "median " : "",
+                     one.is_at_least ? "at least " : "", HumanDuration(one.median_compile_s));
 }
 
 // Logs that end inside a compile do not show what came of it.
@@ -70,17 +70,17 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
           fmt::format("{} incomplete: the log is cut off, or damaged there",
                       one.ranks.size() == 1 ? "The last record is" : "The last records are"),
           4, 6);
-    if (one.is_damaged && i > 0)
-      PrintWrapped(fmt::format("{} damaged (tlparse import-log): what follows may be due to that",
-                               one.ranks.size() == 1 ? "The log is" : "The logs are"),
-                   4, 6);
+    const std::string damage =
+        DamageText(job, answer.damage, one.ranks, answer.classes.front().ranks);
+    if (i > 0 && !damage.empty())
+      PrintWrapped(damage + ": what sets it apart may be due to that", 4, 6);
     PrintAspects(one, all);
   }
   if (most < answer.classes.size())
     PrintWrapped(fmt::format("and {} more classes (--all)", answer.classes.size() - most), 0, 2);
 }
 
-void Print(const RanksAnswer& answer, const std::vector<Finding>& findings, bool all) {
+void PrintRanks(const RanksAnswer& answer, const std::vector<Finding>& findings, bool all) {
   const Job& job = answer.job();
   PrintHeading(fmt::format("{}: {}, {}, {}", job.Title(),
                            Count(job.participants().size(), "participant"),
@@ -90,9 +90,13 @@ void Print(const RanksAnswer& answer, const std::vector<Finding>& findings, bool
   PrintClasses(answer, all);
   if (answer.slowest && answer.slowest->compile_s > 1.05 * answer.slowest->median_s) {
     const SlowestRank& slowest = *answer.slowest;
-    std::string text =
-        fmt::format("slowest: {}, {} against a median of {}", RanksText(job, {slowest.rank}),
-                    HumanDuration(slowest.compile_s), HumanDuration(slowest.median_s));
+    const auto at_least = [](bool is) { return is ? "at least " : ""; };
+    std::string text = fmt::format(
+        "slowest{}: {}, {}{} against a median of {}{}",
+        slowest.is_of_complete && !slowest.is_at_least ? " of those whose logs have all times" : "",
+        RanksText(job, {slowest.rank}), at_least(slowest.is_at_least),
+        HumanDuration(slowest.compile_s), at_least(slowest.is_median_at_least),
+        HumanDuration(slowest.median_s));
     if (slowest.IsMostInOne())
       text += fmt::format("; {} takes {} longer{}{}", slowest.compile,
                           HumanDuration(slowest.compile_excess_s),
@@ -136,7 +140,9 @@ void WriteSlowest(JsonWriter& json, const RanksAnswer& answer) {
       .Key("rank")
       .String(answer.job().participants()[static_cast<std::size_t>(slowest.rank)].name)
       .Key("compile_s")
-      .Real(slowest.compile_s);
+      .Real(slowest.compile_s)
+      .Key("is_at_least")
+      .Bool(slowest.is_at_least);
   json.Key("median_s")
       .Real(slowest.median_s)
       .Key("compile")
@@ -145,7 +151,7 @@ void WriteSlowest(JsonWriter& json, const RanksAnswer& answer) {
   json.Key("reason").OptionalString(NonEmpty(slowest.reason)).EndObject();
 }
 
-JsonWriter ToJson(const Answer& all) {
+JsonWriter RanksToJson(const Answer& all) {
   const RanksAnswer& answer = all.ranks;
   const Job& job = answer.job();
   JsonWriter json;
@@ -162,9 +168,13 @@ JsonWriter ToJson(const Answer& all) {
   for (const RankClass& one : answer.classes) {
     json.BeginObject().Key("ranks");
     WriteRanks(json, job, one.ranks);
-    json.Key("median_compile_s")
-        .OptionalReal(one.median_compile_s > 0 ? std::optional(one.median_compile_s)
-                                               : std::nullopt);
+    const auto known = [&](bool is_at_least) {
+      return one.median_compile_s > 0 && one.is_at_least == is_at_least
+                 ? std::optional(one.median_compile_s)
+                 : std::nullopt;
+    };
+    json.Key("median_compile_s").OptionalReal(known(false));
+    json.Key("least_compile_s").OptionalReal(known(true));
     json.Key("is_damaged")
         .Bool(one.is_damaged)
         .Key("is_cut")
@@ -215,8 +225,8 @@ int RunRanks(std::span<const std::string> arguments) {
       .Positive();
   return RunRankAnswer(
       app, arguments, "every class, aspect and note", options.run, options.launch,
-      [&](Database& database, bool) { return Analyze(database, options); }, ToJson,
-      [](const Answer& answer, bool all) { Print(answer.ranks, answer.findings, all); });
+      [&](Database& database, bool) { return Analyze(database, options); }, RanksToJson,
+      [](const Answer& answer, bool all) { PrintRanks(answer.ranks, answer.findings, all); });
 }
 
 }  // namespace tlparse

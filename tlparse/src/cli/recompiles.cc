@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/advice.h"
+#include "analysis/ranks/job.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -10,17 +11,24 @@ namespace tlparse {
 
 namespace {
 
-constexpr char kQuery[] =
+constexpr char kRecompilesQuery[] =
     "SELECT r.name AS run, c.rank, c.label, c.function, c.file, c.line, m.prior_label, m.ordinal, "
-    "m.guard, m.reason, m.user_file, "
-    "m.user_line, c.status, m.compile_id, m.prior_compile_id, m.record_id, n.ordinal AS launch "
-    "FROM recompile m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.id = c.process_id "
-    "JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = f.run_id "
-    "LEFT JOIN launch n ON n.id = p.launch_id "
-    "WHERE (?1 IS NULL OR c.rank = ?1) AND (?2 IS NULL OR r.id = ?2) "
-    "AND (?3 IS NULL OR n.ordinal = ?3) "
-    "ORDER BY f.run_id, c.rank, c.process_id, c.frame_id, c.frame_compile_id, m.record_id, "
-    "m.ordinal";
+    "m.guard, m.reason, m.user_file, m.user_line, c.status, m.compile_id, m.prior_compile_id, "
+    "m.record_id, n.ordinal AS launch FROM recompile m JOIN compile c ON c.id = m.compile_id JOIN "
+    "process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = "
+    "f.run_id LEFT JOIN launch n ON n.id = p.launch_id WHERE (?1 IS NULL OR c.rank = ?1) AND (?2 "
+    "IS NULL OR r.id = ?2) AND (?3 IS NULL OR n.ordinal = ?3) ORDER BY f.run_id, c.rank, "
+    "c.process_id, c.frame_id, c.frame_compile_id, m.record_id, m.ordinal";
+
+std::string GuardInWords(const Statement& row) {
+  const RecompileReason reason = ParseRecompileReason(row.Text(8), row.Text(9), "", row.Int(11));
+  return reason.text.empty() ? CellText(row, 9) : reason.text;
+}
+
+Result<void> AddGuardInWords(Database&, const Statement& row, JsonWriter& json) {
+  json.Key("guard_in_words").String(GuardInWords(row));
+  return {};
+}
 
 Result<void> PrintRecompiles(Database&, Statement& row, const RunFilter& runs) {
   Table table = runs.MakeTableOfLaunches({{"rank"},
@@ -33,14 +41,12 @@ Result<void> PrintRecompiles(Database&, Statement& row, const RunFilter& runs) {
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
     if (!has_row) break;
-    const RecompileReason reason = ParseRecompileReason(row.Text(8), row.Text(9), "", row.Int(11));
-    const std::string guard = reason.text.empty() ? Cell(row, 9) : reason.text;
     const std::string where =
         row.IsNull(10) ? ""
                        : fmt::format("{}:{}", WholePath(row.Text(10), row.Text(4)), row.Int(11));
-    runs.AddOfLaunch(
-        table, Cell(row, 0), Cell(row, 16),
-        {Cell(row, 1), Cell(row, 2), Cell(row, 3), Cell(row, 6), guard, where, Cell(row, 12)});
+    runs.AddOfLaunch(table, CellText(row, 0), CellText(row, 16),
+                     {CellText(row, 1), CellText(row, 2), CellText(row, 3), CellText(row, 6),
+                      GuardInWords(row), where, std::string(StatusInWords(row.Text(12)))});
   }
   if (table.empty()) {
     std::puts("no recompiles");
@@ -56,7 +62,7 @@ int RunRecompiles(std::span<const std::string> arguments) {
   return RunRowsAnswer({"recompiles",
                         "Why frames were compiled again: each earlier compile that was tried and "
                         "the guard that failed.",
-                        kQuery, "recompiles", &PrintRecompiles},
+                        kRecompilesQuery, "recompiles", &PrintRecompiles, &AddGuardInWords},
                        arguments);
 }
 

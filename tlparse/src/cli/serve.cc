@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "base/worker_threads.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -32,20 +33,21 @@ Result<std::string> FindDatabase(const std::string& path) {
 // Serves until Ctrl+C (or SIGTERM). The signals are blocked in every thread and awaited in one: a
 // handler could not stop a server.
 template <typename Server>
-void RunUntilSignal(Server& server) {
+Result<void> RunUntilSignal(Server& server) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::thread waiter([&] {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    server.Stop();
-  });
+  ASSIGN_OR_RETURN(std::thread waiter, StartThread([&] {
+                     int signal = 0;
+                     sigwait(&signals, &signal);
+                     server.Stop();
+                   }));
   server.Run();
   pthread_kill(waiter.native_handle(), SIGTERM);  // if Run ended by itself
   waiter.join();
+  return {};
 }
 
 Result<void> CheckFile(const std::string& path) {
@@ -66,7 +68,8 @@ int ServeDatabase(const std::string& path, ServerOptions options, std::optional<
   std::printf("%s\n", (*server)->url().c_str());
   std::fflush(stdout);
   std::fprintf(stderr, "serving %s, Ctrl+C ends it\n", Printable(*database).c_str());
-  RunUntilSignal(**server);
+  if (const Result<void> served = RunUntilSignal(**server); !served)
+    return ReportError(served.error());
   return kExitDone;
 }
 
@@ -87,7 +90,8 @@ int ServeFleet(const FleetArguments& fleet, const std::string& since, const Serv
   std::printf("%s\n", (*server)->url().c_str());
   std::fflush(stdout);
   std::fputs("serving the fleet, Ctrl+C ends it\n", stderr);
-  RunUntilSignal(**server);
+  if (const Result<void> served = RunUntilSignal(**server); !served)
+    return ReportError(served.error());
   return kExitDone;
 }
 

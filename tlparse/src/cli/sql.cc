@@ -32,7 +32,7 @@ Result<void> PrintTable(Statement& statement) {
     if (!has_row) break;
     std::vector<std::string> cells;
     for (int column = 0; column < statement.column_count(); ++column)
-      cells.push_back(Cell(statement, column));
+      cells.push_back(CellText(statement, column));
     table.Add(std::move(cells));
   }
   if (!columns.empty()) table.Print();

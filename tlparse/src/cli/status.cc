@@ -94,7 +94,7 @@ JsonWriter ToJson(const StatusAnswer& answer) {
 
 int RunStatus(std::span<const std::string> arguments) {
   Arguments app(
-      "The state of each rank at the end of its log: in which compile and step, since when, and "
+      "The state of each rank at the end of its log: in which compile and phase, since when, and "
       "how long before the last record of all. A log does not show why it ends: that of a process "
       "that hangs looks like that of one that was killed.",
       "status");

@@ -351,7 +351,7 @@ void InstallSignals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction action {};
     action.sa_handler = AskToStop;
-    action.sa_flags = SA_RESETHAND;  // a second one ends the process
+    action.sa_flags = static_cast<int>(SA_RESETHAND);  // a second one ends the process
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, nullptr);
   }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "base/json_writer.h"
 #include "cli/finding_output.h"
 
@@ -21,15 +22,13 @@ namespace tlparse {
 
 namespace {
 
-// A file without a name that holds the text; -1 if none can be made.
-int FindingFile(const std::string& json) {
-  const int descriptor = memfd_create("finding", MFD_CLOEXEC);
-  if (descriptor < 0) return -1;
-  if (write(descriptor, json.data(), json.size()) < 0 || lseek(descriptor, 0, SEEK_SET) < 0) {
-    close(descriptor);
-    return -1;
-  }
-  return descriptor;
+// A file without a name that holds the text; not open if none can be made.
+FileDescriptor FindingFile(const std::string& json) {
+  FileDescriptor file(memfd_create("finding", MFD_CLOEXEC));
+  if (file.is_open() &&
+      (write(file.get(), json.data(), json.size()) < 0 || lseek(file.get(), 0, SEEK_SET) < 0))
+    file.Close();
+  return file;
 }
 
 constexpr std::string_view kPrefix = "TLPARSE_FINDING_";
@@ -59,7 +58,7 @@ Result<WatchAlert> ParseAlert(const std::string& text) {
 void RunForFinding(const std::string& command, const Finding& finding) {
   JsonWriter json;
   WriteFinding(json, finding);
-  const int input = FindingFile(json.text());
+  const FileDescriptor input = FindingFile(json.text());
   std::vector<std::string> own = {fmt::format("{}KIND={}", kPrefix, Name(finding.kind)),
                                   fmt::format("{}ID={}", kPrefix, finding.id),
                                   fmt::format("{}TITLE={}", kPrefix, finding.title)};
@@ -73,8 +72,8 @@ void RunForFinding(const std::string& command, const Finding& finding) {
   char* const arguments[] = {shell.data(), option.data(), text.data(), nullptr};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  if (input >= 0) {
-    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  if (input.is_open()) {
+    posix_spawn_file_actions_adddup2(&actions, input.get(), STDIN_FILENO);
   } else {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   }
@@ -84,7 +83,6 @@ void RunForFinding(const std::string& command, const Finding& finding) {
   if (error != 0)
     std::fprintf(stderr, "tlparse: --exec: cannot start /bin/sh: %s\n", std::strerror(error));
   posix_spawn_file_actions_destroy(&actions);
-  if (input >= 0) close(input);
 }
 
 }  // namespace tlparse

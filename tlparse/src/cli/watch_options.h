@@ -28,7 +28,7 @@ struct WatchOptions {
   bool json = false;
 };
 
-// Nothing: go on. A code: exit with it (help or a complaint was printed).
+// Nothing: continue. A code: exit with it (help or a complaint was printed).
 std::optional<int> ParseWatchOptions(std::span<const std::string> arguments, WatchOptions& options);
 
 }  // namespace tlparse

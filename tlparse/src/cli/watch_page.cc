@@ -8,6 +8,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/worker_threads.h"
 #include "cli/listen.h"
 #include "store/database.h"
 
@@ -87,7 +88,7 @@ Result<std::unique_ptr<WatchPage>> WatchPage::Start(const std::string& address,
   if (!server) return tl::unexpected<Error>(std::move(server).error());
   page->server_ = std::move(*server);
   const SignalsBlocked blocked;
-  page->thread_ = std::thread([raw = page.get()] { raw->server_->Run(); });
+  ASSIGN_OR_RETURN(page->thread_, StartThread([raw = page.get()] { raw->server_->Run(); }));
   return page;
 }
 

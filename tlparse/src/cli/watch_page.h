@@ -35,7 +35,7 @@ class WatchPage {
 
   LiveState& state() { return *state_; }
   std::string url() const { return server_->url(); }
-  // Lets go of the database, so that it can become one file.
+  // Closes the server's connections, so that the database can become one file.
   void BeginEnd();
   // The database is whole; open pages load it a last time and say why the watch ended and what
   // stays. `index`: the page of the report, empty if there is none.

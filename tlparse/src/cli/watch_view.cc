@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kMostFindings = 8;  // on the screen
 constexpr std::size_t kMostClasses = 20;
 
-std::string Seconds(std::int64_t us) {
+std::string DurationOfUs(std::int64_t us) {
   const std::int64_t seconds = us / 1'000'000;
   return seconds < 120 ? fmt::format("{} s", seconds)
                        : fmt::format("{} min {} s", seconds / 60, seconds % 60);
@@ -141,7 +141,7 @@ std::string WatchView::LineOf(const ProcessStatus& row, const Class& one) const 
           : row.compile.empty()              ? ": no compile yet"
                                              : ": after " + title;
   if (!row.phase.empty()) line += ", " + row.phase;
-  if (is_running_) line += ", for " + Seconds(one.longest_us);
+  if (is_running_) line += ", for " + DurationOfUs(one.longest_us);
   line += one.least_done == one.most_done
               ? "; done: " + std::to_string(one.least_done)
               : fmt::format("; done: {} to {}", one.least_done, one.most_done);

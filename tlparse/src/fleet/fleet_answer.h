@@ -42,6 +42,13 @@ struct FleetQuestion {
   std::function<void(std::size_t done, std::size_t count)> on_progress;  // may be empty
 };
 
+// Of the compiles of a process: their time with that of their backwards, and, for HAVING, whether
+// the log has the times of all.
+inline constexpr std::string_view kProcessCompileUs =
+    "sum(if(isNull(duration_us), 0, assumeNotNull(duration_us) + ifNull(backward_duration_us, 0)))";
+inline constexpr std::string_view kHasAllTimes =
+    "countIf(isNull(duration_us) AND isNotNull(frame_id) AND is_synthetic = 0) = 0";
+
 // A connection for questions to one server, or to the shards behind its "<table>_all".
 class FleetReader {
  public:
@@ -56,6 +63,9 @@ class FleetReader {
   // Runs a query with the columns of the section.
   Result<FleetSection> Read(std::string name, std::vector<FleetColumnOfAnswer> columns,
                             const std::string& sql);
+  // The same, as the next section of the answer.
+  Result<void> ReadInto(FleetAnswer& answer, std::string name,
+                        std::vector<FleetColumnOfAnswer> columns, const std::string& sql);
   Result<std::vector<std::vector<std::string>>> Rows(const std::string& sql, std::size_t columns);
 
  private:

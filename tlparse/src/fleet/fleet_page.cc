@@ -17,11 +17,11 @@ constexpr std::string_view kStyle =
     ":root{color-scheme:light dark;--dot:#1f6feb;--odd:#c0392b;--line:#8888}"
     "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
     "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .8rem .2rem "
-    "0;text-align:left;"
-    "border-bottom:1px solid var(--line)}td.n,th.n{text-align:right}svg{width:100%;height:auto}"
-    "circle{fill:var(--dot)}circle.odd{fill:var(--odd)}a:focus circle{stroke:currentColor;"
-    "stroke-width:2}text{font:12px system-ui,sans-serif;fill:currentColor}line{stroke:var(--line)}"
-    "h2{font-size:1.1rem;margin:1.5rem 0 0}";
+    "0;text-align:left;border-bottom:1px solid "
+    "var(--line)}td.n,th.n{text-align:right}svg{width:100%;height:auto}circle{fill:var(--dot)}"
+    "circle.odd{fill:var(--odd)}a:focus circle{stroke:currentColor;stroke-width:2}text{font:12px "
+    "system-ui,sans-serif;fill:currentColor}line{stroke:var(--line)}h2{font-size:1.1rem;margin:1."
+    "5rem 0 0}";
 
 std::string Page(std::string_view title, const std::string& body) {
   return fmt::format(

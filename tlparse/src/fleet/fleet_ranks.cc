@@ -163,8 +163,7 @@ Result<FleetSection> Compiles(FleetReader& reader, const std::string& run) {
           "arrayStringConcat(arraySort(groupArray(concat(label, if(generation = 0, '', concat('~', "
           "toString(generation))), ' ', ifNull(function, ''), if(status = 'ok', '', concat(' ', "
           "status))))), ', ') AS labels FROM {} WHERE {} GROUP BY load_id, process_id) AS p GROUP "
-          "BY "
-          "c, labels ORDER BY n DESC, labels",
+          "BY c, labels ORDER BY n DESC, labels",
           reader.From("compile"), reader.LiveRun(run)));
 }
 
@@ -225,16 +224,13 @@ Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& questio
   answer.sections.push_back(std::move(lookups));
   ASSIGN_OR_RETURN(FleetSection collectives, Collectives(reader, run));
   answer.sections.push_back(std::move(collectives));
-  ASSIGN_OR_RETURN(
-      FleetSection slowest,
-      reader.Read(
-          "slowest_ranks",
-          {{"rank", Kind::kInt}, {"compiles", Kind::kInt}, {"compile_s", Kind::kReal}},
-          fmt::format("SELECT min(process_rank) AS r, count(), round(sum(ifNull(duration_us, 0)) / "
-                      "1e6, 6) AS t FROM {} WHERE {} GROUP BY load_id, process_id ORDER BY t DESC, "
-                      "r LIMIT 5",
-                      reader.From("compile"), reader.LiveRun(run))));
-  answer.sections.push_back(std::move(slowest));
+  RETURN_IF_ERROR(reader.ReadInto(
+      answer, "slowest_ranks",
+      {{"rank", Kind::kInt}, {"compiles", Kind::kInt}, {"compile_s", Kind::kReal}},
+      fmt::format(
+          "SELECT min(process_rank) AS r, count(), round({} / 1e6, 6) AS t FROM {} WHERE {} "
+          "GROUP BY load_id, process_id HAVING {} ORDER BY t DESC, r LIMIT 5",
+          kProcessCompileUs, reader.From("compile"), reader.LiveRun(run), kHasAllTimes)));
   const bool is_alike =
       std::all_of(answer.sections.begin() + 1, answer.sections.begin() + 4,
                   [](const FleetSection& section) { return section.rows.empty(); });

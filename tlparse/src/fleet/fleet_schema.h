@@ -1,8 +1,7 @@
 // The tables of a fleet, derived from the tables of the database: tables that a new artifact adds
 // to schemas/sql are included automatically.
 //
-//   facts     one row per row of the database, keyed by job, day, run, load; strings are in the
-// row,
+//   facts     one row per row of the database, keyed by job, day, run, load; strings are in the row,
 //             ids are those of the database the load was pushed from
 //   contents  rows below `content`, by the 128-bit hash of that content, once for all runs
 //   others    payloads, cache components and sets by hash, `push`: schemas/clickhouse/fleet.sql

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/worker_threads.h"
 #include "fleet/fleet_answer.h"
 #include "fleet/fleet_page.h"
 #include "fleet/fleet_trend.h"
@@ -37,15 +38,15 @@ class OpenRun {
     viewer.port = 0;
     ASSIGN_OR_RETURN(std::unique_ptr<ViewerServer> server,
                      ViewerServer::Create(database->path(), viewer));
-    return std::make_unique<OpenRun>(run_id, std::move(database), std::move(server));
+    auto run = std::make_unique<OpenRun>(run_id, std::move(database), std::move(server));
+    ASSIGN_OR_RETURN(run->thread_, StartThread([raw = run.get()] { raw->server_->Run(); }));
+    return run;
   }
   OpenRun(std::string run_id, std::unique_ptr<TemporaryDatabase> database,
           std::unique_ptr<ViewerServer> server)
-      : run_id_(std::move(run_id)),
-        database_(std::move(database)),
-        server_(std::move(server)),
-        thread_([this] { server_->Run(); }) {}
+      : run_id_(std::move(run_id)), database_(std::move(database)), server_(std::move(server)) {}
   ~OpenRun() {
+    if (!thread_.joinable()) return;
     server_->Stop();
     thread_.join();
   }

@@ -29,25 +29,22 @@ double Median(std::vector<double> values) {
 
 Result<FleetAnswer> SlowestFunctions(FleetReader& reader, const FleetQuestion& question) {
   FleetAnswer answer;
-  ASSIGN_OR_RETURN(
-      FleetSection functions,
-      reader.Read(
-          "functions",
-          {{"job"},
-           {"function"},
-           {"compiles", Kind::kInt},
-           {"runs", Kind::kInt},
-           {"median_us", Kind::kInt},
-           {"p95_us", Kind::kInt},
-           {"total_s", Kind::kReal}},
-          fmt::format("SELECT job, ifNull(function, '') AS f, count() AS n, uniqExact(run_id), "
-                      "quantileExact(0.5)(assumeNotNull(duration_us)), "
-                      "quantileExact(0.95)(assumeNotNull(duration_us)), "
-                      "round(sum(assumeNotNull(duration_us)) / 1e6, 6) AS total FROM {} WHERE {} "
-                      "AND duration_us IS NOT NULL GROUP BY job, f ORDER BY total DESC, n DESC, "
-                      "job, f LIMIT {}",
-                      reader.From("compile"), reader.Live(question), question.limit)));
-  answer.sections.push_back(std::move(functions));
+  RETURN_IF_ERROR(reader.ReadInto(
+      answer, "functions",
+      {{"job"},
+       {"function"},
+       {"compiles", Kind::kInt},
+       {"runs", Kind::kInt},
+       {"median_us", Kind::kInt},
+       {"p95_us", Kind::kInt},
+       {"total_s", Kind::kReal}},
+      fmt::format("SELECT job, ifNull(function, '') AS f, count() AS n, uniqExact(run_id), "
+                  "quantileExact(0.5)(assumeNotNull(duration_us)), "
+                  "quantileExact(0.95)(assumeNotNull(duration_us)), "
+                  "round(sum(assumeNotNull(duration_us)) / 1e6, 6) AS total FROM {} WHERE {} "
+                  "AND duration_us IS NOT NULL GROUP BY job, f ORDER BY total DESC, n DESC, "
+                  "job, f LIMIT {}",
+                  reader.From("compile"), reader.Live(question), question.limit)));
   return answer;
 }
 

@@ -14,11 +14,12 @@ std::int64_t Integer(const std::string& text) { return std::strtoll(text.c_str()
 // run_id and the largest `value` that a process of it has.
 std::string LargestOfProcess(FleetReader& reader, const FleetQuestion& question,
                              std::string_view table, std::string_view value,
-                             std::string_view condition) {
+                             std::string_view condition, std::string_view of_process = "1") {
   return fmt::format(
       "SELECT toString(run_id), toString(max(v)) FROM (SELECT run_id, load_id, process_id, {} AS v "
-      "FROM {} WHERE {} AND {} GROUP BY run_id, load_id, process_id) AS p GROUP BY run_id",
-      value, reader.From(table), reader.Live(question), condition);
+      "FROM {} WHERE {} AND {} GROUP BY run_id, load_id, process_id HAVING {}) AS p GROUP BY "
+      "run_id",
+      value, reader.From(table), reader.Live(question), condition, of_process);
 }
 
 class TrendReader {
@@ -29,9 +30,7 @@ class TrendReader {
   Result<std::vector<TrendRun>> Run() {
     RETURN_IF_ERROR(ReadRuns());
     RETURN_IF_ERROR(
-        Fill(LargestOfProcess(reader_, question_, "compile",
-                              "sum(ifNull(duration_us, 0) + ifNull(backward_duration_us, 0))",
-                              "duration_us IS NOT NULL"),
+        Fill(LargestOfProcess(reader_, question_, "compile", kProcessCompileUs, "1", kHasAllTimes),
              [](TrendRun& run, const std::vector<std::string>& row) {
                run.compile_s = std::strtod(row[1].c_str(), nullptr) / 1e6;
              }));

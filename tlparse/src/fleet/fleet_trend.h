@@ -15,7 +15,8 @@ struct TrendRun {
   std::string run_id, day, run_name;
   std::int64_t ranks = 0;
   // Of the process with the largest value.
-  std::optional<double> compile_s;  // nothing: no compile with a known duration
+  // Of the processes whose logs have the times of all compiles; nothing: there is none.
+  std::optional<double> compile_s;
   std::int64_t recompiles = 0;
   std::int64_t graph_breaks = 0;
   std::optional<double> hit_rate;  // of all processes and layers, 0 to 1; nothing: no lookups

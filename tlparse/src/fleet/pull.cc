@@ -41,8 +41,7 @@ Result<std::optional<FoundRun>> FindOn(const ClickHouseOptions& server,
     // All loads of the run that began last.
     where = fmt::format(
         "run_id IN (SELECT run_id FROM push WHERE {0} AND load_id IN ({1}) ORDER BY day DESC, "
-        "start_us "
-        "DESC, pushed_us DESC, run_id DESC LIMIT 1)",
+        "start_us DESC, pushed_us DESC, run_id DESC LIMIT 1)",
         where, LiveLoadsSql("push", where));
   }
   ASSIGN_OR_RETURN(const std::vector<PushRow> rows, ReadPushRows(client, where));

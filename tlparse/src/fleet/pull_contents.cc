@@ -32,8 +32,7 @@ std::string OfContents(const std::vector<PushRow>& loads, std::uint64_t version)
     if (load.content_version == version) ids.push_back(load.load_id);
   return fmt::format(
       "content_version = {} AND content_hash IN (SELECT toFixedString(unhex(hash), 16) FROM "
-      "content "
-      "WHERE job = {} AND day = {} AND run_id = {} AND load_id IN {})",
+      "content WHERE job = {} AND day = {} AND run_id = {} AND load_id IN {})",
       version, QuoteText(first.job), QuoteDay(first.day), QuoteUuid(ToText(first.run_id)),
       QuoteList(ids));
 }

@@ -14,10 +14,9 @@ namespace {
 
 constexpr const char* kColumns =
     "job, day, run_id, load_id, version, state, replaces, pushed_us, run_name, source_uuid, "
-    "job_key, "
-    "host, start_us, torch_versions, ranks, tag_keys, tag_values, log_hashes, log_paths, tables, "
-    "row_counts, plain_bytes, has_records, has_text, is_partial, tool_version, schema_version, "
-    "content_version";
+    "job_key, host, start_us, torch_versions, ranks, tag_keys, tag_values, log_hashes, log_paths, "
+    "tables, row_counts, plain_bytes, has_records, has_text, is_partial, tool_version, "
+    "schema_version, content_version";
 
 constexpr std::uint64_t kMostElements = 10'000'000;
 
@@ -152,8 +151,7 @@ std::string LiveLoadsSql(const std::string& table, const std::string& where) {
       table, where.empty() ? "" : " WHERE " + where);
   return fmt::format(
       "SELECT load_id FROM ({0}) AS p WHERE s = 1 AND load_id GLOBAL NOT IN (SELECT arrayJoin(r) "
-      "FROM "
-      "({0}) AS q WHERE s = 1)",
+      "FROM ({0}) AS q WHERE s = 1)",
       latest);
 }
 

@@ -17,8 +17,7 @@ std::string RowsThatAnswersRead(const FleetTable& table, const RowOptions& optio
   if (table.name == "record")
     return fmt::format(
         "(r.kind_id IS NULL OR r.kind_id > {} OR r.id IN ({}) OR r.id IN (SELECT last_record_id "
-        "FROM "
-        "compile UNION SELECT last_record_id FROM process))",
+        "FROM compile UNION SELECT last_record_id FROM process))",
         static_cast<int>(kTextCreateUnbackedSymbol), kUnpaired);
   return {};
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "import/typing_stage.h"
+#include "import/typing_step.h"
 #include "rows/core.h"
 
 namespace tlparse {
@@ -12,20 +12,20 @@ std::string_view StatusOf(const CompileState& compile) {
   if (compile.is_failed) return "failed";
   if (!compile.has_metrics) {
     // Contexts of compiled autograd (!N), stretches of records without ids and frames of an export
-    // have no metrics: only what was begun and never ended shows that the log ends inside them.
+    // never have metrics. The log ends inside such a compile if an event of it is open.
     if (!compile.end_place && (compile.ends_inside_event || compile.has_start)) return "unfinished";
     return compile.has_output_graph ? "ok" : "empty";
   }
   if (!compile.has_output_graph)
     return compile.has_start && compile.has_guarded_code ? "empty" : "skipped";
-  // A graph and no code, without an exception: one that is no Exception left the compile
-  // (KeyboardInterrupt, SystemExit), of which PyTorch writes nothing else. After a restart the graph
-  // may be that of an earlier attempt, and the frame skipped.
+  // A graph but no code, and the metrics name no exception: KeyboardInterrupt or SystemExit, which
+  // are no Exception of Python and which PyTorch does not log, ended the compile. Not so after a
+  // restart: the graph may be that of an earlier attempt, and the frame was then skipped.
   if (!compile.has_guarded_code && compile.max_attempt == 0) return "failed";
   return compile.max_attempt > 0 ? "restarted" : "ok";
 }
 
-std::optional<std::int64_t> TypingStage::RankOf(const ProcessState& process) const {
+std::optional<std::int64_t> TypingStep::RankOf(const ProcessState& process) const {
   return process.rank ? process.rank : log_->file.name_rank;
 }
 
@@ -49,7 +49,7 @@ const CompileState& NamedCompile(const CompileState& compile, const ProcessState
 
 }  // namespace
 
-void TypingStage::AddCompileRows(CompileState& compile, const Process& process) {
+void TypingStep::AddCompileRows(CompileState& compile, const Process& process) {
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
   };
@@ -85,7 +85,7 @@ void TypingStage::AddCompileRows(CompileState& compile, const Process& process) 
   }
 }
 
-Result<void> TypingStage::MakeRoom(const NextBatch& next_batch) {
+Result<void> TypingStep::MakeRoom(const NextBatch& next_batch) {
   if (!rows_->IsFull()) return {};
   RowBatch* const next = next_batch();
   if (next == nullptr) return Fail(ErrorCode::kDatabase, "writing has failed");
@@ -93,7 +93,7 @@ Result<void> TypingStage::MakeRoom(const NextBatch& next_batch) {
   return {};
 }
 
-Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_batch) {
+Result<void> TypingStep::EndProcess(Process& process, const NextBatch& next_batch) {
   process_ = &process;
   ProcessState& state = process.state;
   record_ = Record{};
@@ -130,7 +130,7 @@ Result<void> TypingStage::EndProcess(Process& process, const NextBatch& next_bat
   return MakeRoom(next_batch);
 }
 
-void TypingStage::AddProcessRow(const Process& process) {
+void TypingStep::AddProcessRow(const Process& process) {
   const ProcessState& state = process.state;
   const std::optional<std::int64_t> shift_us = process.clock.shift_us();
   const auto text_or_null = [](const std::string& text) {
@@ -160,7 +160,7 @@ void TypingStage::AddProcessRow(const Process& process) {
 // Graphs that a later record may still change: an event of inductor_compile, a late artifact.
 constexpr std::size_t kLatestGraphs = 64;
 
-Result<void> TypingStage::PauseProcess(Process& process, const NextBatch& next_batch) {
+Result<void> TypingStep::PauseProcess(Process& process, const NextBatch& next_batch) {
   ProcessState& state = process.state;
   process_ = &process;
   record_ = Record{};
@@ -182,8 +182,8 @@ Result<void> TypingStage::PauseProcess(Process& process, const NextBatch& next_b
   return MakeRoom(next_batch);
 }
 
-Result<void> TypingStage::PauseFile(const FileResult& progress, RowBatch& rows,
-                                    const NextBatch& next_batch) {
+Result<void> TypingStep::PauseFile(const FileResult& progress, RowBatch& rows,
+                                   const NextBatch& next_batch) {
   rows_ = &rows;
   for (const std::unique_ptr<Process>& process : log_->processes.processes()) {
     if (process->last_record_id == process->paused_record_id) continue;
@@ -198,8 +198,8 @@ Result<void> TypingStage::PauseFile(const FileResult& progress, RowBatch& rows,
   return {};
 }
 
-Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
-                                  const NextBatch& next_batch) {
+Result<void> TypingStep::EndFile(const FileResult& result, RowBatch& rows,
+                                 const NextBatch& next_batch) {
   rows_ = &rows;
   for (const std::unique_ptr<Process>& process : log_->processes.processes())
     RETURN_IF_ERROR(EndProcess(*process, next_batch));
@@ -220,7 +220,7 @@ Result<void> TypingStage::EndFile(const FileResult& result, RowBatch& rows,
   return {};
 }
 
-void TypingStage::AddFileRow(const FileResult& result) {
+void TypingStep::AddFileRow(const FileResult& result) {
   const std::int64_t record_count = next_record_id_ - log_->first_record_id;
   const bool has_records = record_count > 0;
   // Logs that are read in turn share the ids of contents.

@@ -26,7 +26,7 @@ constexpr std::int64_t kMostTransactionUs = 1'500'000;
 constexpr std::size_t kMostPendingBytes = 1 << 20;
 constexpr std::size_t kMostWindows = 64;
 constexpr std::size_t kMostKeptBytes = 256 << 10;  // of a window that is used again
-// Rows that TypingStage::PauseFile writes again.
+// Rows that TypingStep::PauseFile writes again.
 constexpr std::array<std::string_view, 6> kReplaced = {"log_file", "process", "compile",
                                                        "attempt",  "graph",   "cache_event_row"};
 
@@ -41,7 +41,7 @@ std::int64_t NowUs() {
 Follower::Follower(Database database, FollowOptions options)
     : database_(std::move(database)),
       options_(std::move(options)),
-      typing_(std::make_unique<TypingStage>(tables_)),
+      typing_(std::make_unique<TypingStep>(tables_)),
       index_(std::make_unique<PayloadIndex>(DirectoryOf(options_.database_path))),
       shared_{index_.get(), 1, RandomSeed(), &IsKnownRecordKey},
       tools_{shared_} {

@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "import/growing_log.h"
-#include "import/typing_stage.h"
+#include "import/typing_step.h"
 #include "log/find_logs.h"
 #include "log/payload_index.h"
 #include "store/batch_table.h"
@@ -91,7 +91,7 @@ class Follower {
   Database database_;
   FollowOptions options_;
   TableSet tables_;
-  std::unique_ptr<TypingStage> typing_;
+  std::unique_ptr<TypingStep> typing_;
   std::unique_ptr<PayloadIndex> index_;
   ReadShared shared_;
   GrowingLog::Tools tools_;

@@ -21,7 +21,7 @@
 #include "rows/core.h"
 #include "runtime/join.h"
 #include "runtime/join_inputs.h"
-#include "runtime/runtime_stage.h"
+#include "runtime/runtime_step.h"
 #include "store/schema.h"
 #include "store/unfinished_database.h"
 #include "store/write_behind.h"
@@ -61,7 +61,7 @@ class Load {
         is_new_(is_new),
         threads_(threads),
         runtime_(tables_),
-        typing_(std::make_unique<TypingStage>(tables_)),
+        typing_(std::make_unique<TypingStep>(tables_)),
         index_(std::make_unique<PayloadIndex>(DirectoryOf(options.database_path))),
         shared_{index_.get(), 1, RandomSeed(), &IsKnownRecordKey} {
     tables_.Use<PayloadHashRow>();
@@ -113,13 +113,14 @@ class Load {
     hooks.after_reading = [&](const auto& write) { return WriteHashes(write); };
     RETURN_IF_ERROR(Pipeline(*typing_, *writer_, tables_, shared_, {threads_, options_.times})
                         .Run(std::move(files), hooks));
-    const StageTimer timer(options_.times, Stage::kFinishing);
+    const StepTimer timer(options_.times, LoadStep::kFinishing);
     const bool has_new = summary_.log_count > 0 || !inputs.empty() || options_.ends_watch;
     if (summary_.unchanged_count == 0 || has_new) RETURN_IF_ERROR(LogSkipped(skipped));
     // The joins look up the rows of each profile, and texts. Rows of profiles are added in the order
     // of their indexes; an index that is made afterwards sorts millions of them in memory.
     if (is_new_ && !inputs.empty()) RETURN_IF_ERROR(CreateIndexes(database_));
     RETURN_IF_ERROR(ReadRuntimeInputs(inputs, bytes_total));
+    if (run_exists) RETURN_IF_ERROR(RemoveRepeatedSkippedRows());
     if (has_new) RETURN_IF_ERROR(JoinRun(database_, summary_.run_id));
     if (has_new) RETURN_IF_ERROR(JoinInputs(database_, summary_.run_id));
     return Finish();
@@ -190,9 +191,9 @@ class Load {
 
   Result<void> ReadRuntimeInputs(const std::vector<RuntimeInput>& inputs,
                                  std::int64_t bytes_total) {
-    RuntimeStage::Load load{database_,        *writer_,
-                            typing_->texts(), typing_->import_log(),
-                            summary_.run_id,  options_.runtime};
+    RuntimeStep::Load load{database_,        *writer_,
+                           typing_->texts(), typing_->import_log(),
+                           summary_.run_id,  options_.runtime};
     std::int64_t bytes_before = bytes_done_;
     for (const RuntimeInput& input : inputs) {
       const auto on_progress = [&](std::int64_t bytes) {
@@ -207,10 +208,22 @@ class Load {
     return {};
   }
 
+  // A condition: rows of files that were left out.
+  std::string SkippedRows() const {
+    return fmt::format(
+        "run_id = {} AND log_file_id IS NULL AND profile_id IS NULL AND code_id IN ({}, {})",
+        summary_.run_id, static_cast<int>(ImportCode::kSkippedFile),
+        static_cast<int>(ImportCode::kDamagedInput));
+  }
   Result<void> RemoveSkippedRows() {
-    return database_.Execute(fmt::format(
-        "DELETE FROM import_log_row WHERE run_id = {} AND log_file_id IS NULL AND code_id = {}",
-        summary_.run_id, static_cast<int>(ImportCode::kSkippedFile)));
+    return database_.Execute("DELETE FROM import_log_row WHERE " + SkippedRows());
+  }
+  // A file may have been left out of an earlier load of this run too.
+  Result<void> RemoveRepeatedSkippedRows() {
+    return database_.Execute(
+        fmt::format("DELETE FROM import_log_row WHERE {0} AND id NOT IN (SELECT min(id) FROM "
+                    "import_log_row WHERE {0} GROUP BY message)",
+                    SkippedRows()));
   }
 
   Result<void> LogSkipped(const std::vector<SkippedFile>& skipped) {
@@ -272,8 +285,8 @@ class Load {
   bool is_new_;
   int threads_;
   TableSet tables_;
-  RuntimeStage runtime_;  // declares its tables first: TypingStage counts them
-  std::unique_ptr<TypingStage> typing_;
+  RuntimeStep runtime_;  // declares its tables first: TypingStep counts them
+  std::unique_ptr<TypingStep> typing_;
   std::unique_ptr<PayloadIndex> index_;
   ReadShared shared_;
   std::unique_ptr<BatchWriter> writer_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/stage_times.h"
+#include "base/step_times.h"
 #include "log/find_logs.h"
 #include "runtime/find_inputs.h"
 #include "runtime/reader.h"
@@ -40,8 +40,8 @@ struct ImportOptions {
   // Maximum number of threads, including the caller's; 0: one for each core. The rows do not depend
   // on it.
   int threads = 0;
-  // CPU time by stage is added to it; may be null.
-  StageTimes* times = nullptr;
+  // CPU time by step is added to it; may be null.
+  StepTimes* times = nullptr;
 };
 
 struct ImportSummary {

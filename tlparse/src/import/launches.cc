@@ -99,11 +99,10 @@ Result<Lives> LoadLives(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare("SELECT p.id, p.log_file_id, coalesce(p.rank, one.rank, f.name_rank), "
-                       "p.first_record_us, p.last_record_us "
-                       "FROM process p JOIN log_file f ON f.id = p.log_file_id "
-                       "LEFT JOIN (SELECT log_file_id, min(rank) AS rank FROM process GROUP BY "
-                       "log_file_id HAVING min(rank) = max(rank)) one "
-                       "ON one.log_file_id = p.log_file_id WHERE f.run_id = ? ORDER BY p.id"));
+                       "p.first_record_us, p.last_record_us FROM process p JOIN log_file f ON f.id "
+                       "= p.log_file_id LEFT JOIN (SELECT log_file_id, min(rank) AS rank FROM "
+                       "process GROUP BY log_file_id HAVING min(rank) = max(rank)) one ON "
+                       "one.log_file_id = p.log_file_id WHERE f.run_id = ? ORDER BY p.id"));
   rows.Bind(1, run_id);
   Lives result;
   std::map<std::pair<std::int64_t, std::optional<std::int64_t>>, std::size_t> index;

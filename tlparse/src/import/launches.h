@@ -18,11 +18,16 @@ struct LogLife {
   std::optional<std::int64_t> end_us;
 };
 
-// The 1-based launch of each life. A rank's life that begins after its earlier one ended is of a
-// later launch; one that overlaps it is of the same. Ranks with as many lives as there are launches
-// determine the time of each launch; other ranks and logs without rank are assigned by time.
-// Clocks of several hosts may differ by less than the pause between two launches. A pure
-// function.
+// The launch of each life, from 1. The rank with the most lives one after the other has one in each
+// launch; lives of a rank that overlap are of one launch. Such ranks show when each launch was:
+//
+//   rank 0   ----------      ---------        launches 1, 2
+//   rank 1     --------       --------        1, 2
+//   rank 2                     -------        2: by its time
+//   log              ----                     1: a log without rank, by its time
+//
+// A later launch begins in the middle of the pause before it, so clocks of hosts may differ by less
+// than half of that pause. A pure function.
 std::vector<std::int64_t> AssignLaunches(const std::vector<LogLife>& lives);
 
 // Fills table `launch` and process.launch_id of a run, from its rows of `process`; may be called

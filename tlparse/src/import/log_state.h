@@ -27,9 +27,8 @@ struct FileInfo {
   bool has_mtime = false;
 };
 
-// Payloads of unfinished lookups (IngestContext::KeepPayload). Bounded for any log: the oldest are
-// dropped first. Logs that are read in turn hold texts only while they are read: what is set aside
-// is in the database.
+// Payloads of unfinished lookups (IngestContext::KeepPayload), at most 4 MiB: the oldest are dropped first. When another log's turn
+// comes, SetAside drops the texts, which are then in the database, and Find reads them from there.
 class KeptPayloads {
  public:
   using Load = std::function<std::string(std::int64_t payload_id)>;

@@ -1,8 +1,7 @@
-// Four stages over a fixed pool of windows: read → verify → type → write. Every stage except
-// verifying handles its windows in order, one at a time, on any free thread (with one thread per
-// stage a core was idle an eighth of the time on two cores, whenever the scheduler put two of them
-// on the same core). Windows are verified in parallel by all threads that have nothing else to do.
-// The rows do not depend on the number of threads.
+// Four steps over a fixed pool of windows: read → verify → type → write. Windows are verified in parallel; each other step
+// handles one window at a time, in order. No thread belongs to a step: a free thread takes the work that is nearest to the
+// database (with one thread per step a core was idle for an eighth of the time on two cores). The rows do not depend on the
+// number of threads.
 #pragma once
 
 #include <condition_variable>
@@ -14,9 +13,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/stage_times.h"
+#include "base/step_times.h"
 #include "import/record_preparer.h"
-#include "import/typing_stage.h"
+#include "import/typing_step.h"
 #include "log/record_reader.h"
 #include "log/window_settler.h"
 #include "log/window_verifier.h"
@@ -37,11 +36,11 @@ class Pipeline {
     std::string_view path;
   };
   struct Options {
-    int threads = 0;              // maximum, including the caller's; 0: one for each core
-    StageTimes* times = nullptr;  // CPU time by stage is added to it; may be null
+    int threads = 0;             // maximum, including the caller's; 0: one for each core
+    StepTimes* times = nullptr;  // CPU time by step is added to it; may be null
   };
   // All outlive the pipeline. The writer's database must not be touched while Run runs.
-  Pipeline(TypingStage& typing, BatchWriter& writer, const TableSet& tables, ReadShared& shared,
+  Pipeline(TypingStep& typing, BatchWriter& writer, const TableSet& tables, ReadShared& shared,
            const Options& options);
 
   struct Hooks {
@@ -59,9 +58,9 @@ class Pipeline {
 
  private:
   // A window with its rows: text of the rows points into the window.
-  struct Slot {
-    Slot(const TableSet& tables, bool is_of_spare) : is_spare(is_of_spare), rows(tables) {}
-    const bool is_spare;  // for rows alone
+  struct Item {
+    Item(const TableSet& tables, bool is_of_spare) : is_spare(is_of_spare), rows(tables) {}
+    const bool is_spare;  // holds rows but no window
     Window window;
     std::vector<PreparedRecord> prepared;  // of the window's records
     RowBatch rows;
@@ -69,12 +68,12 @@ class Pipeline {
     std::size_t file = 0;
     std::int64_t bytes_done = 0;
     std::optional<FileResult> result;  // with the last window of a file
-    std::size_t counted_bytes = 0;     // in excess_bytes_
-    // What window and rows hold, or soon will, beyond the memory of an ordinary window.
+    std::size_t counted_bytes = 0;     // the part of excess_bytes_ that is of this item
+    // Memory of the window and its rows, those to be made included, above that of an ordinary window (2 MiB of log).
     std::size_t ExcessBytes() const;
   };
-  using SlotPointer = std::unique_ptr<Slot>;
-  using Queue = std::deque<SlotPointer>;
+  using ItemPointer = std::unique_ptr<Item>;
+  using Queue = std::deque<ItemPointer>;
   using Lock = std::unique_lock<std::mutex>;
 
   // What each thread has of its own.
@@ -84,10 +83,10 @@ class Pipeline {
     RecordPreparer preparer;
   };
 
-  // Until all is done or has failed, runs the stage nearest to the database that has work.
+  // Until all is done or has failed, runs the step nearest to the database that has work.
   void Work();
-  bool RunStage(Lock& lock, Tools& tools);
-  // One step of a stage; unlocked meanwhile.
+  bool RunStep(Lock& lock, Tools& tools);
+  // Each does one step with one window; unlocked meanwhile.
   void RunRead(Lock& lock);
   void RunVerify(Lock& lock, Tools& tools);
   void RunType(Lock& lock);
@@ -95,62 +94,61 @@ class Pipeline {
   void RunAfterReading(Lock& lock);
   // Runs one of the functions below without the lock; an error or a lack of memory ends the load.
   // `file`: the one whose records it is about, or null.
-  template <typename Step>
-  void Unlocked(Lock& lock, Stage stage, const PipelineFile* file, Step step);
+  template <typename Function>
+  void Unlocked(Lock& lock, LoadStep step, const PipelineFile* file, Function function);
 
-  Result<void> Read(SlotPointer slot);
+  Result<void> Read(ItemPointer item);
   Result<void> AfterReading();
-  Result<void> Type(SlotPointer slot);
-  // The rows of the file's end; `slot` is its last window at first, and at last the batch that is
+  Result<void> Type(ItemPointer item);
+  // The rows of the file's end; `item` is its last window at first, and at last the batch that is
   // not handed over yet.
-  Result<void> EndFile(SlotPointer& slot);
+  Result<void> EndFile(ItemPointer& item);
 
-  // Updates the count of what the slot holds. With the lock.
-  void Count(Slot& slot);
-  // Frees the memory of a slot whose rows are written. With the lock.
-  void Free(SlotPointer slot);
-  // Whether another window may be read: no window is in use, or those in use take less than
-  // most_excess_bytes_ beyond what ordinary ones take. The next large record is read when the one
-  // before it has been written.
+  // Updates the count of what the item holds. With the lock.
+  void Count(Item& item);
+  // Frees the memory of a item whose rows are written. With the lock.
+  void Free(ItemPointer item);
+  // Whether another window may be read without exceeding the bound of memory: excess_bytes_ is below most_excess_bytes_, or no
+  // window is in use. (So a record larger than the bound is read alone, after the windows before it were written.)
   bool HasRoom() const;
-  // Whether the next window in order is verified and may be typed. With more than most_excess_bytes_
-  // in use, all rows before it must have been written: a small record may become many rows.
+  // Whether the next window in order is verified and may be typed. While excess_bytes_ is at the bound, only after all earlier
+  // rows were written: a few bytes of a record may become many rows.
   bool IsReadyToType() const;
   bool IsAllSettled() const { return is_all_read_ && settled_count_ == window_count_; }
-  static SlotPointer Pop(Queue& queue);
-  void Push(Queue& queue, SlotPointer slot);
-  // Waits for a slot of `queue`, and writes meanwhile if no other thread does. Null: the load has
+  static ItemPointer Pop(Queue& queue);
+  void Push(Queue& queue, ItemPointer item);
+  // Waits for a item of `queue`, and writes meanwhile if no other thread does. Null: the load has
   // failed.
-  SlotPointer Await(Queue& queue);
+  ItemPointer Await(Queue& queue);
 
-  TypingStage& typing_;
+  TypingStep& typing_;
   BatchWriter& writer_;
-  WindowSettler settler_;  // of the typing stage
+  WindowSettler settler_;  // of the typing step
   ReadShared& shared_;
-  StageTimes* const times_;
+  StepTimes* const times_;
   const int threads_;
   const std::size_t most_excess_bytes_;
-  const std::size_t slot_count_;  // spare ones left out
+  const std::size_t item_count_;  // without spare ones
   const Hooks* hooks_ = nullptr;
 
-  // Of the reading stage.
+  // Of the reading step.
   std::vector<PipelineFile> files_;
   std::size_t next_file_ = 0;
   std::unique_ptr<RecordReader> reader_;  // of files_[next_file_]; null: not begun
   std::int64_t bytes_before_ = 0;         // of files already read
   std::uint64_t window_count_ = 0;
-  // Of the typing stage.
+  // Of the typing step.
   std::optional<std::size_t> typed_file_;
 
   std::mutex mutex_;                 // guards all below
-  std::condition_variable changed_;  // for Work: one waiting thread is as good as another
+  std::condition_variable changed_;  // a step may have work: wakes one thread in Work
   std::condition_variable freed_;    // for Await
   Queue free_;
   Queue spare_;
   Queue read_;
-  std::map<std::uint64_t, SlotPointer> verified_;  // by number
+  std::map<std::uint64_t, ItemPointer> verified_;  // by number
   Queue typed_;
-  std::size_t excess_bytes_ = 0;  // of the slots in use
+  std::size_t excess_bytes_ = 0;  // of the items in use
   std::uint64_t settled_count_ = 0;
   bool is_reading_ = false;
   bool is_typing_ = false;

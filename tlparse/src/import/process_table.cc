@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/rank.h"
 #include "import/router.h"
+#include "log/rank.h"
 
 namespace tlparse {
 
@@ -165,11 +165,11 @@ CompileState& ProcessTable::MakeCompile(Process& process, const CompileIds& ids,
   compile->label = std::move(label);
   compile->first_record_id = compile->last_record_id = record_id;
   compile->first_place = process.latest_place;
-  CompileState*& slot = process.state.compile_by_label[compile->label];
-  if (slot != nullptr) compile->generation = slot->generation + 1;
-  slot = compile.get();
+  CompileState*& latest = process.state.compile_by_label[compile->label];
+  if (latest != nullptr) compile->generation = latest->generation + 1;
+  latest = compile.get();
   process.state.compiles.push_back(std::move(compile));
-  return *slot;
+  return *latest;
 }
 
 CompileState* ProcessTable::CompileFor(Process& process, const LogRecord& record,

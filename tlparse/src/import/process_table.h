@@ -25,12 +25,12 @@ class ProcessClock {
  public:
   ProcessClock(PrefixTimeUs first, std::int64_t file_mtime_us, bool has_mtime);
 
-  // Microseconds in the process's own provisional time. Never decreasing, except behind a record
-  // whose time was ahead of all others.
+  // The time of a record in microseconds on the process's own scale, which shift_us() converts to the epoch. Never less than that
+  // of the record before, except where that one was ahead of its neighbours (damage).
   std::int64_t LocalUs(PrefixTimeUs time);
-  // What the latest call has shown to be wrong with the time of the record before; empty: nothing.
+  // A sentence about the time of the record before, where the latest call showed it to be wrong; else empty.
   std::string_view contradiction() const { return contradiction_; }
-  // The first and the latest answer of LocalUs.
+  // What the first and the latest call of LocalUs returned.
   std::int64_t first_local_us() const { return first_us_; }
   std::int64_t last_local_us() const { return last_us_; }
   void Note(PrefixTimeUs time, std::int64_t epoch_us, IngestContext::TimeBasis basis);
@@ -67,7 +67,7 @@ struct Process {
   ImportPlace previous_place = {};    // of the record before
   CompileState* synthetic = nullptr;  // open stretch of records without ids
   CompileState* latest = nullptr;     // of the latest record with ids
-  // As of the latest pause (TypingStage::PauseFile).
+  // As of the latest pause (TypingStep::PauseFile).
   std::int64_t paused_record_id = 0;
   std::optional<std::int64_t> paused_rank = {};
 };

@@ -1,10 +1,11 @@
-// What the typing stage gives to families of the record that is being typed: its envelope, its
+// What the typing step gives to families of the record that is being typed: its envelope, its
 // payload, and its stacks.
 #include <fmt/format.h>
 
 #include "base/json_count.h"
 #include "base/json_repair.h"
-#include "import/typing_stage.h"
+#include "base/json_text.h"
+#include "import/typing_step.h"
 #include "log/payload_text.h"
 
 namespace tlparse {
@@ -14,14 +15,14 @@ namespace {
 constexpr std::size_t kMaxJsonBytes = 32 << 20;
 }  // namespace
 
-Result<simdjson::dom::element> TypingStage::EnvelopeRoot() {
+Result<simdjson::dom::element> TypingStep::EnvelopeRoot() {
   if (has_root_) return root_;
   ASSIGN_OR_RETURN(root_, ParseEnvelope());
   has_root_ = true;
   return root_;
 }
 
-Result<simdjson::dom::element> TypingStage::ParseEnvelope() {
+Result<simdjson::dom::element> TypingStep::ParseEnvelope() {
   if (!is_too_large_ && HasTooManyJsonValues(record_.envelope)) {
     is_too_large_ = true;
     Log(ImportCode::kPayloadTooLarge,
@@ -44,7 +45,7 @@ Result<simdjson::dom::element> TypingStage::ParseEnvelope() {
   return root;
 }
 
-Result<simdjson::dom::element> TypingStage::Metadata() {
+Result<simdjson::dom::element> TypingStep::Metadata() {
   // The repaired envelope is parsed as a whole: its last duplicate wins there as well.
   ASSIGN_OR_RETURN(simdjson::dom::element root, EnvelopeRoot());
   simdjson::dom::object object;
@@ -56,7 +57,7 @@ Result<simdjson::dom::element> TypingStage::Metadata() {
   return value;
 }
 
-std::int64_t TypingStage::Stack(std::string_view member, bool in_metadata) {
+std::int64_t TypingStep::Stack(std::string_view member, bool in_metadata) {
   Result<simdjson::dom::element> root = in_metadata ? Metadata() : EnvelopeRoot();
   simdjson::dom::element frames;
   if (!root || root->at_key(member).get(frames) != simdjson::SUCCESS || !frames.is_array())
@@ -76,7 +77,7 @@ std::int64_t TypingStage::Stack(std::string_view member, bool in_metadata) {
   return *stack;
 }
 
-std::string_view TypingStage::Payload() {
+std::string_view TypingStep::Payload() {
   if (payload_) return *payload_;
   if (log_record_->payload_is_new) {
     payload_ = log_record_->payload;
@@ -91,13 +92,13 @@ std::string_view TypingStage::Payload() {
   return *payload_;
 }
 
-std::string_view TypingStage::PayloadToParse() {
+std::string_view TypingStep::PayloadToParse() {
   const bool is_as_logged =
       !payload_ && !log_record_->payload_is_new && log_record_->payload_state == PayloadState::kOk;
   return is_as_logged ? log_record_->raw_payload : Payload();
 }
 
-Result<simdjson::dom::element> TypingStage::PayloadJson() {
+Result<simdjson::dom::element> TypingStep::PayloadJson() {
   const std::string_view text = PayloadToParse();
   if (text.size() > kMaxJsonBytes) {
     Log(ImportCode::kPayloadTooLarge, fmt::format("the payload has {} bytes", text.size()));
@@ -123,13 +124,13 @@ Result<simdjson::dom::element> TypingStage::PayloadJson() {
   return root;
 }
 
-std::string_view TypingStage::KeptPayload(std::int64_t payload_id) {
+std::string_view TypingStep::KeptPayload(std::int64_t payload_id) {
   return log_->kept.Find(payload_id, load_payload);
 }
-void TypingStage::KeepPayload() {
+void TypingStep::KeepPayload() {
   if (record_.payload_id != 0 && !log_->kept.Has(record_.payload_id))
     log_->kept.Add(record_.payload_id, Payload());
 }
-void TypingStage::ReleasePayload(std::int64_t payload_id) { log_->kept.Release(payload_id); }
+void TypingStep::ReleasePayload(std::int64_t payload_id) { log_->kept.Release(payload_id); }
 
 }  // namespace tlparse

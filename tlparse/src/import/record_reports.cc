@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "base/rank.h"
-#include "import/typing_stage.h"
+#include "import/typing_step.h"
 #include "log/damaged_header.h"
+#include "log/rank.h"
 
 namespace tlparse {
 
@@ -61,7 +61,7 @@ const CompileState* LikelyCompileOf(const Process& process, const CompileState& 
 
 }  // namespace
 
-void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
+void TypingStep::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
   const Envelope& envelope = record.envelope;
   if (record_.kind.empty()) {
     Log(envelope.has_several_keys ? ImportCode::kSeveralRecordKeys : ImportCode::kNoRecordKey,
@@ -107,7 +107,7 @@ void TypingStage::ReportEnvelope(const LogRecord& record, bool rank_conflict) {
   }
 }
 
-void TypingStage::ReportUnknown() {
+void TypingStep::ReportUnknown() {
   if (record_.kind.empty() || (record_.kind == "artifact" && record_.name.data() == nullptr))
     return;
   const bool is_artifact = record_.kind == "artifact";
@@ -122,7 +122,7 @@ void TypingStage::ReportUnknown() {
 // A new name of a newer PyTorch is written in every log and most often repeatedly; a name that was
 // changed by damage is there once.
 // `similar`: the known name that the first use resembles.
-void TypingStage::NoteUnknownName(std::string_view name, std::string_view similar) {
+void TypingStep::NoteUnknownName(std::string_view name, std::string_view similar) {
   constexpr std::size_t kMostNames = 1000;
   auto& uses = log_->similar_names;
   if (const auto known = uses.find(name); known != uses.end()) {
@@ -132,7 +132,7 @@ void TypingStage::NoteUnknownName(std::string_view name, std::string_view simila
   }
 }
 
-void TypingStage::ReportSimilarNames() {
+void TypingStep::ReportSimilarNames() {
   for (const auto& [name, use] : log_->similar_names) {
     if (use.count > 1) continue;
     import_log_.Add(
@@ -142,7 +142,7 @@ void TypingStage::ReportSimilarNames() {
 }
 
 // A changed digit makes a process or a compile that has one record.
-void TypingStage::ReportStrayRecords(const Process& process) {
+void TypingStep::ReportStrayRecords(const Process& process) {
   const auto add = [&](const ImportPlace& place, ImportCode code, std::string message) {
     import_log_.Add(*rows_, log_->id, place, code, message);
   };
@@ -173,7 +173,7 @@ void TypingStage::ReportStrayRecords(const Process& process) {
 
 // The process of the file that may have written the only record of `process`: its pid differs in
 // one digit, or its rank alone. nullptr: none.
-const Process* TypingStage::LikelyWriterOf(const Process& process) const {
+const Process* TypingStep::LikelyWriterOf(const Process& process) const {
   constexpr std::size_t kMostProcesses = 1000;
   const auto& processes = log_->processes.processes();
   if (process.first_record_id != process.last_record_id || processes.size() > kMostProcesses)
@@ -190,11 +190,11 @@ const Process* TypingStage::LikelyWriterOf(const Process& process) const {
   return nullptr;
 }
 
-ImportPlace TypingStage::PlaceOfRecord() const {
+ImportPlace TypingStep::PlaceOfRecord() const {
   return {record_.id, record_.line, record_.byte_offset, {}};
 }
 
-void TypingStage::Log(ImportCode code, std::string message) {
+void TypingStep::Log(ImportCode code, std::string message) {
   ImportPlace place;
   if (log_record_ != nullptr) {
     // One payload may hold millions of odd members.

@@ -74,11 +74,11 @@ Result<void> SettleContents(Database& database, const std::string& range) {
                     "IN settled GROUP BY 1",
                     column, table)));
   }
-  RETURN_IF_ERROR(database.Execute(
-      "CREATE INDEX temp.user_by_content ON user(content_id);"
-      "UPDATE content_row SET record_id = (SELECT min(u.record_id) FROM user u WHERE u.content_id "
-      "= content_row.id) WHERE id IN settled;"
-      "DELETE FROM settled WHERE id IN (SELECT content_id FROM user)"));
+  RETURN_IF_ERROR(
+      database.Execute("CREATE INDEX temp.user_by_content ON user(content_id);"
+                       "UPDATE content_row SET record_id = (SELECT min(u.record_id) FROM user u "
+                       "WHERE u.content_id = content_row.id) WHERE id IN settled;DELETE FROM "
+                       "settled WHERE id IN (SELECT content_id FROM user)"));
   ASSIGN_OR_RETURN(const std::vector<Reference> parts,
                    References(database, fmt::format(kReferencesTo, "content_row", kOfContent)));
   for (const auto& [table, column] : parts) {
@@ -172,9 +172,7 @@ Result<void> RemoveTypedRows(Database& database, const LogRows& log) {
 constexpr char kRemoveOrphanPayloads[] =
     "DELETE FROM payload_content_row WHERE payload_id IN (SELECT id FROM orphan);"
     "DELETE FROM payload_hash_row WHERE hash IN (SELECT p.hash FROM payload_row p JOIN orphan o ON "
-    "o.id = p.id);"
-    "DELETE FROM payload_row WHERE id IN (SELECT id FROM orphan);"
-    "DROP TABLE orphan;";
+    "o.id = p.id);DELETE FROM payload_row WHERE id IN (SELECT id FROM orphan);DROP TABLE orphan;";
 
 }  // namespace
 
@@ -202,9 +200,8 @@ Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::strin
   // Payloads that nobody else uses go with their records.
   RETURN_IF_ERROR(database.Execute(fmt::format(
       "CREATE TEMP TABLE orphan AS SELECT DISTINCT payload_id AS id FROM record_row WHERE id {0} "
-      "AND payload_id IS NOT NULL "
-      "EXCEPT SELECT payload_id FROM record_row WHERE id NOT {0} AND payload_id IS NOT NULL;"
-      "{1} DELETE FROM record_row WHERE id {0};",
+      "AND payload_id IS NOT NULL EXCEPT SELECT payload_id FROM record_row WHERE id NOT {0} AND "
+      "payload_id IS NOT NULL;{1} DELETE FROM record_row WHERE id {0};",
       log->range, kRemoveOrphanPayloads)));
   RETURN_IF_ERROR(SettleContents(database, log->range));
   return database.Execute(fmt::format("DELETE FROM log_file WHERE id = {}", log->log_file_id));

@@ -19,7 +19,7 @@ struct Envelope {
   std::string_view kind;  // the record key; empty: none or several candidates
   std::string_view
       name;  // metadata.name of an artifact; data() is null if absent (a name may be empty)
-  std::optional<std::int64_t> rank;      // in range (base/rank.h)
+  std::optional<std::int64_t> rank;      // in range (log/rank.h)
   std::optional<std::int64_t> bad_rank;  // out of range
   std::optional<std::int64_t> compiled_autograd_id;
   std::optional<std::int64_t> frame_id;
@@ -73,17 +73,5 @@ class EnvelopeParser {
   std::string repaired_;
   std::string large_metadata_;
 };
-
-// The text of the value of top-level member `key` of `object`, a strict JSON object; empty if there
-// is none. With repeated keys: the last.
-std::string_view MemberText(std::string_view object, std::string_view key);
-
-// `object`, strict JSON, with [] and {} in place of the large lists and objects among the values of
-// its members, and among those of an object that is a member. Needs no memory but the result's.
-std::string WithoutLargeValues(std::string_view object);
-
-// `json` (strict) with numbers that simdjson 3.0 cannot take (integers over 64 bits, floats out of
-// range) spelt as floating point numbers within range; their exact text is lost.
-std::string WithoutBigIntegers(std::string_view json);
 
 }  // namespace tlparse

@@ -1,5 +1,6 @@
 #include "log/find_logs.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -14,9 +15,9 @@
 
 #include "base/ascii.h"
 #include "base/input.h"
-#include "base/rank.h"
 #include "log/glog_time.h"
 #include "log/output_marker.h"
+#include "log/rank.h"
 
 namespace tlparse {
 namespace {
@@ -78,24 +79,35 @@ std::int64_t ModificationTimeNs(const std::string& path) {
   return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
 }
 
-// Why a file without a trace's name is not one; empty if it is.
-std::string ReasonToSkip(const std::string& path) {
+// Why a file without a trace's name is not one; an empty reason if it is.
+SkippedFile ReasonToSkip(const std::string& path) {
+  SkippedFile file{path, {}, true};
   Result<std::unique_ptr<InputStream>> input = OpenInput(path);
-  if (!input) return input.error().message.substr(path.size() + 2);  // "path: reason"
+  if (!input) {
+    file.reason = input.error().message.substr(path.size() + 2);  // "path: reason"
+    return file;
+  }
   std::string bytes(kProbeBytes, '\0');
   std::size_t size = 0;
   while (size < bytes.size()) {
     const Result<std::size_t> count = (*input)->Read(bytes.data() + size, bytes.size() - size);
+    file.is_damaged = size == 0 && !count && count.error().code == ErrorCode::kDamagedInput;
     if (!count || *count == 0) break;  // what is readable of damaged data is enough
     size += *count;
   }
-  if (size == 0) return "it is empty";
+  if (file.is_damaged)
+    file.reason = fmt::format("its {} data is cut or damaged: nothing of it could be read",
+                              (*input)->compression());
+  else if (size == 0)
+    file.reason = "it is empty";
+  if (!file.reason.empty()) return file;
   for (std::string_view rest(bytes.data(), size); !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (IsTraceHeaderLine(rest.substr(0, end))) return {};
+    if (IsTraceHeaderLine(rest.substr(0, end))) return file;
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  return "no record of a structured trace begins in its first 64 kB";
+  file.reason = "no record of a structured trace begins in its first 64 kB";
+  return file;
 }
 
 // Ours has a marker; the Rust program's has the list of its compiles, which ours has too.
@@ -163,9 +175,9 @@ class Search {
     // Opening a pipe would wait for a writer.
     if (!S_ISREG(status.st_mode)) return Skip(path, "it is not a regular file");
     if (!IsTraceFileName(path)) {
-      std::string reason = ReasonToSkip(path);
-      if (!reason.empty()) {
-        found_.skipped.push_back({path, std::move(reason), true});
+      SkippedFile file = ReasonToSkip(path);
+      if (!file.reason.empty()) {
+        found_.skipped.push_back(std::move(file));
         return;
       }
     }

@@ -26,6 +26,8 @@ struct SkippedFile {
   std::string reason;  // a short sentence without the path, for people
   // A regular file that was looked at and is no structured trace; it may be something else.
   bool is_other_file = false;
+  bool is_damaged =
+      false;  // compressed data of which nothing could be decoded: what it is is unknown
 };
 
 struct FoundLogs {
@@ -33,15 +35,13 @@ struct FoundLogs {
   std::vector<SkippedFile> skipped;
 };
 
-// Traces at `path`. A file (or "-", standard input) is returned as it is, without a look
-// inside. A directory is searched
-// with its subdirectories: a file counts if its name is one that PyTorch gives
+// Traces at `path`. A file (or "-", standard input) is returned without being read. A directory is
+// searched with its subdirectories: a file counts if its name is one that PyTorch gives
 // (torch/_logging/_internal.py) or, whatever its name, if the first 64 kB (after gzip or zstd) hold
 // the header line of a record. Symbolic links are followed; a directory or file that was already
 // reached by another path is not entered twice, and below `path` no output directory of tlparse is
-// entered. Order: rank (unranked last), then path.
-// kNotFound or kIo if `path` itself cannot be read; what cannot be read below it is
-// `skipped`.
+// entered. Order: rank (unranked last), then path. kNotFound or kIo if `path` itself cannot be read;
+// files and directories below it that cannot be read are `skipped`.
 Result<FoundLogs> FindLogs(const std::string& path);
 
 // The N of `dedicated_log_torch_trace_rank_<N>_<anything>.log` (PyTorch: 8 characters) or

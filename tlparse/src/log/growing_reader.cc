@@ -14,13 +14,13 @@ namespace tlparse {
 namespace {
 
 // Whether the record is complete: nothing that is appended later can belong to it.
-bool IsWhole(std::string_view chunk, EnvelopeParser& parser) {
-  if (!chunk.ends_with('\n')) return false;
-  const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(chunk));
+bool IsWhole(std::string_view stanza, EnvelopeParser& parser) {
+  if (!stanza.ends_with('\n')) return false;
+  const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(stanza));
   if (!prefix || prefix->rank) return false;
   const Envelope* envelope = parser.Parse(prefix->json);
   if (envelope == nullptr) return false;
-  std::string_view raw = chunk.substr(chunk.find('\n') + 1);
+  std::string_view raw = stanza.substr(stanza.find('\n') + 1);
   if (raw.empty()) return !envelope->names_payload;
   if (!envelope->payload_hash) return false;
   raw.remove_suffix(1);

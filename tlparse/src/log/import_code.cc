@@ -72,7 +72,8 @@ constexpr ImportCodeInfo kInfos[] = {
      "No record gives the year or zone: the year was taken from the file's modification time, "
      "and the zone was assumed to be UTC."},
     {C::kUnnamedArtifact, kI, "unnamed_artifact",
-     "An artifact without a name (PyTorch 2.6's partitioner writes such); kept with name NULL."},
+     "An artifact without a name (the partitioner of PyTorch 2.6 writes them); kept with name "
+     "NULL."},
     {C::kCrRemoved, kI, "cr_removed",
      "Line ends of this file were changed to CR LF on the way; payloads are correct without the "
      "CR."},
@@ -98,7 +99,7 @@ constexpr ImportCodeInfo kInfos[] = {
      "miss."},
     {C::kRecordsLost, kW, "records_lost",
      "The log is incomplete: libtrace counted records that it could not write (trace_loss says "
-     "why and when, lost_record which). queue_full: take LIBTRACE_ASYNC=block or a larger "
+     "why and when, lost_record which). queue_full: set LIBTRACE_ASYNC=block or a larger "
      "LIBTRACE_QUEUE_BYTES; write_failed, open_failed: the disk was full, or the directory not "
      "writable."},
     {C::kCutProfile, kE, "cut_profile",
@@ -106,7 +107,7 @@ constexpr ImportCodeInfo kInfos[] = {
      "file was copied too early. What came before was read. Copy it again."},
     {C::kBadProfileEvent, kE, "bad_profile_event",
      "An event of the profile is not valid JSON, lacks a name, or has no possible time; it was "
-     "left out. The text is kept here."},
+     "left out, of a flight recorder's entry its time alone. The text is kept here."},
     {C::kProfileEventTooLarge, kE, "profile_event_too_large",
      "An event of the profile is larger than 16 MiB; it was left out."},
     {C::kUnknownProfileEvent, kI, "unknown_profile_event",
@@ -159,7 +160,7 @@ constexpr ImportCodeInfo kInfos[] = {
      "record is kept, but not compared with other ranks. Compare with the original log."},
     {C::kMissingMetrics, kW, "missing_metrics",
      "The compile ended, but its compilation_metrics are not in the log: the record was lost. "
-     "How long the compile took is unknown, and an exception that only the metrics name too."},
+     "How long the compile took is unknown, and so is an exception that only the metrics name."},
 };
 static_assert(sizeof kInfos / sizeof kInfos[0] + 1 == static_cast<std::size_t>(C::kCount));
 

@@ -28,23 +28,23 @@ std::int64_t CountBits(std::uint64_t bits) {
 
 }  // namespace
 
-std::int64_t FindChunks(std::string_view bytes, std::vector<ChunkStart>& starts) {
+std::int64_t FindStanzas(std::string_view bytes, std::vector<StanzaStart>& starts) {
   if (bytes.empty()) return 0;
   std::int64_t line = 0;
-  bool after_newline = true;  // the first byte starts a chunk even if it is a TAB
+  bool after_newline = true;  // the first byte starts a stanza even if it is a TAB
   if (bytes[0] == '\t') {
     starts.push_back({0, 0});
     after_newline = false;
   }
   std::size_t at = 0;
   const auto handle = [&](std::uint64_t newlines, std::uint64_t tabs) {
-    std::uint64_t chunk_begins = ((newlines << 1) | (after_newline ? 1U : 0U)) & ~tabs;
+    std::uint64_t stanza_begins = ((newlines << 1) | (after_newline ? 1U : 0U)) & ~tabs;
     after_newline = (newlines >> 63) != 0;
-    while (chunk_begins != 0) {
-      const int bit = std::countr_zero(chunk_begins);
+    while (stanza_begins != 0) {
+      const int bit = std::countr_zero(stanza_begins);
       const std::uint64_t before = bit == 0 ? 0 : newlines & (~std::uint64_t{0} >> (64 - bit));
       starts.push_back({at + static_cast<std::size_t>(bit), line + CountBits(before)});
-      chunk_begins &= chunk_begins - 1;
+      stanza_begins &= stanza_begins - 1;
     }
     line += CountBits(newlines);
   };

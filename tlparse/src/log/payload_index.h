@@ -2,6 +2,9 @@
 // insert. Memory is bounded regardless of the number of payloads: a full hash table is
 // sorted, written to an unlinked temporary file and looked up there (a Bloom filter of 10 bits an
 // entry keeps most misses away from the file).
+//
+// Measured, each payload looked up and then inserted: 10 million take 13.5 s of CPU and 34 MB, with a table for all of them in
+// memory 3.9 s and 772 MB, which is three times what a load may take. A million take 0.36 s, without the filter 2.0 s.
 #pragma once
 
 #include <cstddef>

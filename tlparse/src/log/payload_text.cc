@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <cstring>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "base/plain_bytes.h"
 
 namespace tlparse {
 
@@ -17,27 +14,13 @@ namespace {
 // of bytes. Most payload lines are shorter than 32 bytes (events are printed a token a line), where
 // calls of memchr and memcpy cost more than the copy itself.
 std::size_t CopyLine(const char* from, const char* end, char* to) {
-#if defined(__SSE2__)
-  const __m128i newline = _mm_set1_epi8('\n');
-  const char* at = from;
-  for (; at < end; at += 16, to += 16) {
-    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), block);
-    const auto mask = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(block, newline)));
-    if (mask != 0) {
-      const char* stop = at + std::countr_zero(mask) + 1;
-      return static_cast<std::size_t>((stop < end ? stop : end) - from);
-    }
+  for (const char* at = from; at < end; at += kBlockBytes, to += kBlockBytes) {
+    const unsigned line_feeds = SpecialBytes<0, '\n'>(at);
+    std::memmove(to, at, kBlockBytes);  // `to` may be a few bytes before `at`
+    if (line_feeds != 0)
+      return static_cast<std::size_t>(std::min(at + std::countr_zero(line_feeds) + 1, end) - from);
   }
   return static_cast<std::size_t>(end - from);
-#else
-  const char* newline =
-      static_cast<const char*>(std::memchr(from, '\n', static_cast<std::size_t>(end - from)));
-  const std::size_t length =
-      static_cast<std::size_t>((newline == nullptr ? end : newline + 1) - from);
-  std::memcpy(to, from, length);
-  return length;
-#endif
 }
 
 }  // namespace

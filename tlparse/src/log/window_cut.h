@@ -16,7 +16,7 @@ struct Cut {
   // its record and a rank's latest record, whose payload may still follow, is after the cut.
   // 0: no such place yet.
   std::size_t offset = 0;
-  bool is_at_last_chunk = false;  // no other chunk begins after it
+  bool is_at_last_stanza = false;  // no other stanza begins after it
 };
 
 // Looks at the end of `bytes` first: in most logs the last 64 KiB decide.

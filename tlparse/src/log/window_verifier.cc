@@ -17,8 +17,8 @@ namespace {
 
 // Foreign lines that follow one another share an import_log row up to this size.
 constexpr std::size_t kMaxForeignBytes = 64 << 10;
-// Chunks of an ordinary window; the memory of a larger vector is freed.
-constexpr std::size_t kMostKeptChunks = 1 << 16;
+// Stanzas of an ordinary window; the memory of a larger vector is freed.
+constexpr std::size_t kMostKeptStanzas = 1 << 16;
 
 std::int64_t CountLines(std::string_view text) {
   return std::count(text.begin(), text.end(), '\n') +
@@ -53,18 +53,19 @@ void WindowVerifier::Verify(Window& window) {
 
 void WindowVerifier::Split(Window& window) {
   const std::string_view bytes = window.bytes.view().substr(0, window.end);
-  chunks_.clear();
-  if (chunks_.capacity() > kMostKeptChunks) chunks_.shrink_to_fit();
-  window.line_feeds = FindChunks(bytes, chunks_);
-  for (std::size_t index = 0; index < chunks_.size(); ++index) {
-    const std::size_t begin = chunks_[index].offset;
-    const std::size_t stop = index + 1 < chunks_.size() ? chunks_[index + 1].offset : bytes.size();
-    const std::string_view chunk = bytes.substr(begin, stop - begin);
-    const std::int64_t line = chunks_[index].line + 1;
-    if (const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(chunk))) {
-      AddHeader(window, chunk, *prefix, line);
+  stanzas_.clear();
+  if (stanzas_.capacity() > kMostKeptStanzas) stanzas_.shrink_to_fit();
+  window.line_feeds = FindStanzas(bytes, stanzas_);
+  for (std::size_t index = 0; index < stanzas_.size(); ++index) {
+    const std::size_t begin = stanzas_[index].offset;
+    const std::size_t stop =
+        index + 1 < stanzas_.size() ? stanzas_[index + 1].offset : bytes.size();
+    const std::string_view stanza = bytes.substr(begin, stop - begin);
+    const std::int64_t line = stanzas_[index].line + 1;
+    if (const std::optional<GlogPrefix> prefix = ParseGlogPrefix(FirstLine(stanza))) {
+      AddHeader(window, stanza, *prefix, line);
     } else {
-      AddForeign(window, chunk, line);
+      AddForeign(window, stanza, line);
     }
   }
   for (const auto& [record, payload] : torn_)
@@ -74,7 +75,7 @@ void WindowVerifier::Split(Window& window) {
   open_record_.reset();
 }
 
-void WindowVerifier::AddHeader(Window& window, std::string_view chunk, const GlogPrefix& prefix,
+void WindowVerifier::AddHeader(Window& window, std::string_view stanza, const GlogPrefix& prefix,
                                std::int64_t line) {
   // Payload lines from here on are not those of the record before; ranks are apart only where every
   // line has its "[rankN]:".
@@ -83,7 +84,7 @@ void WindowVerifier::AddHeader(Window& window, std::string_view chunk, const Glo
   if (prefix.rank) latest_of_rank_.erase(*prefix.rank);
   const Envelope* envelope = parser_.Parse(prefix.json);
   if (envelope == nullptr) {
-    return AddBroken(window, chunk, line,
+    return AddBroken(window, stanza, line,
                      HasTooManyJsonValues(prefix.json)
                          ? "the header's JSON is damaged or has too many members"
                          : "the header's JSON is damaged");
@@ -91,7 +92,7 @@ void WindowVerifier::AddHeader(Window& window, std::string_view chunk, const Glo
   open_record_ = window.records.size();
   LogRecord& record = window.records.emplace_back();
   record.line = line;
-  record.byte_offset = window.file_offset + (chunk.data() - window.bytes.data());
+  record.byte_offset = window.file_offset + (stanza.data() - window.bytes.data());
   record.prefix = prefix;
   record.envelope_json = prefix.json;
   SetTime(window, record);
@@ -101,51 +102,53 @@ void WindowVerifier::AddHeader(Window& window, std::string_view chunk, const Glo
         &record.envelope.metadata, &record.envelope.bad_member}) {
     if (text->data() != nullptr) *text = window.arena.Copy(*text);
   }
-  const std::size_t line_end = chunk.find('\n');
-  if (line_end != std::string_view::npos && line_end + 1 < chunk.size()) {
-    record.raw_payload = chunk.substr(line_end + 1);
+  const std::size_t line_end = stanza.find('\n');
+  if (line_end != std::string_view::npos && line_end + 1 < stanza.size()) {
+    record.raw_payload = stanza.substr(line_end + 1);
     if (record.raw_payload.back() == '\n') record.raw_payload.remove_suffix(1);
   } else if (prefix.rank) {
     latest_of_rank_[*prefix.rank] = *open_record_;  // its lines may have its prefix
   }
 }
 
-// The record of `chunk` is lost.
-void WindowVerifier::AddBroken(Window& window, std::string_view chunk, std::int64_t line,
+// The record of `stanza` is lost.
+void WindowVerifier::AddBroken(Window& window, std::string_view stanza, std::int64_t line,
                                std::string_view what) {
-  const std::string_view text = chunk.ends_with('\n') ? chunk.substr(0, chunk.size() - 1) : chunk;
+  const std::string_view text =
+      stanza.ends_with('\n') ? stanza.substr(0, stanza.size() - 1) : stanza;
   window.findings.push_back(
       {.code = ImportCode::kBrokenHeader,
        .line = line,
-       .byte_offset = window.file_offset + (chunk.data() - window.bytes.data()),
+       .byte_offset = window.file_offset + (stanza.data() - window.bytes.data()),
        .message = std::string(what) + "; the line and its payload lines are kept as text",
        .text = text,
-       .line_count = CountLines(chunk)});
+       .line_count = CountLines(stanza)});
 }
 
-// A chunk whose first line was a header, or the rest of one: false if it is none.
-bool WindowVerifier::AddDamaged(Window& window, std::string_view chunk, std::int64_t line) {
-  if (IsDamagedHeader(FirstLine(chunk), shared_.is_record_key)) {
+// A stanza whose first line was a header, or the rest of one: false if it is none.
+bool WindowVerifier::AddDamaged(Window& window, std::string_view stanza, std::int64_t line) {
+  if (IsDamagedHeader(FirstLine(stanza), shared_.is_record_key)) {
     open_record_.reset();
-    AddBroken(window, chunk, line, "the header's prefix is damaged");
+    AddBroken(window, stanza, line, "the header's prefix is damaged");
     return true;
   }
   const std::size_t end =
-      static_cast<std::size_t>(chunk.data() - window.bytes.data()) + chunk.size();
-  if (window.ends_file && end == window.end && chunk.find('\n') == std::string_view::npos &&
-      IsStartOfHeader(chunk)) {
-    AddBroken(window, chunk, line, "the log ends inside the header's prefix");
+      static_cast<std::size_t>(stanza.data() - window.bytes.data()) + stanza.size();
+  if (window.ends_file && end == window.end && stanza.find('\n') == std::string_view::npos &&
+      IsStartOfHeader(stanza)) {
+    AddBroken(window, stanza, line, "the log ends inside the header's prefix");
     return true;
   }
   // Payload lines behind the second half of a header that a line feed divides.
-  if (window.findings.empty() || chunk.find("\n\t") == std::string_view::npos) return false;
+  if (window.findings.empty() || stanza.find("\n\t") == std::string_view::npos) return false;
   ImportFinding& previous = window.findings.back();
   if (previous.code != ImportCode::kBrokenHeader ||
-      previous.text.data() + previous.text.size() + 1 != chunk.data())
+      previous.text.data() + previous.text.size() + 1 != stanza.data())
     return false;
-  const std::string_view text = chunk.ends_with('\n') ? chunk.substr(0, chunk.size() - 1) : chunk;
+  const std::string_view text =
+      stanza.ends_with('\n') ? stanza.substr(0, stanza.size() - 1) : stanza;
   previous.text = {previous.text.data(), previous.text.size() + 1 + text.size()};
-  previous.line_count += CountLines(chunk);
+  previous.line_count += CountLines(stanza);
   return true;
 }
 
@@ -158,23 +161,23 @@ bool WindowVerifier::AddTorn(Window& window, std::size_t index, std::string_view
       .first->second.Add(lines);
 }
 
-void WindowVerifier::AddForeign(Window& window, std::string_view chunk, std::int64_t line) {
-  const std::int64_t offset = window.file_offset + (chunk.data() - window.bytes.data());
-  const bool is_orphan = !chunk.empty() && chunk.front() == '\t';
+void WindowVerifier::AddForeign(Window& window, std::string_view stanza, std::int64_t line) {
+  const std::int64_t offset = window.file_offset + (stanza.data() - window.bytes.data());
+  const bool is_orphan = !stanza.empty() && stanza.front() == '\t';
   // "[rank3]:<TAB>…": a payload line to which an aggregator gave the same prefix as to its header.
-  if (const std::optional<RankPrefix> rank = ParseRankPrefix(chunk);
-      rank && rank->length < chunk.size() && chunk[rank->length] == '\t') {
+  if (const std::optional<RankPrefix> rank = ParseRankPrefix(stanza);
+      rank && rank->length < stanza.size() && stanza[rank->length] == '\t') {
     const auto record = latest_of_rank_.find(rank->rank);
     if (record != latest_of_rank_.end() &&
-        AddTorn(window, record->second, chunk.substr(rank->length)))
+        AddTorn(window, record->second, stanza.substr(rank->length)))
       return;
   }
-  if (!is_orphan && AddDamaged(window, chunk, line)) return;
-  std::string_view text = chunk;
-  const std::size_t line_end = chunk.find('\n');
-  if (!is_orphan && line_end != std::string_view::npos && line_end + 1 < chunk.size() &&
-      open_record_ && AddTorn(window, *open_record_, chunk.substr(line_end + 1))) {
-    text = chunk.substr(0, line_end + 1);
+  if (!is_orphan && AddDamaged(window, stanza, line)) return;
+  std::string_view text = stanza;
+  const std::size_t line_end = stanza.find('\n');
+  if (!is_orphan && line_end != std::string_view::npos && line_end + 1 < stanza.size() &&
+      open_record_ && AddTorn(window, *open_record_, stanza.substr(line_end + 1))) {
+    text = stanza.substr(0, line_end + 1);
   }
   const ImportCode code = is_orphan ? ImportCode::kPayloadWithoutRecord : ImportCode::kForeignLine;
   const std::int64_t line_count = CountLines(text);

@@ -57,20 +57,20 @@ class Reporter {
     // The pool takes what was added last: the longest task first, and beside it what prepares the
     // viewer's many small ones, which fill up what is left in the end.
     for (std::size_t i = 0; i < participants_.size(); ++i) {
-      pool_.Add(Stage::kTree, [this, i](Database& database) { return Begin(database, i); });
+      pool_.Add(LoadStep::kTree, [this, i](Database& database) { return Begin(database, i); });
     }
     if (options_.viewer) {
-      pool_.Add(Stage::kPage, [this, run_id](Database& database) {
+      pool_.Add(LoadStep::kPage, [this, run_id](Database& database) {
         return AddViewerTasks(pool_, database, root_, run_id, options_.custom_header_html);
       });
     }
-    pool_.Add(Stage::kTree, [this, has_aggregates](Database& database) {
+    pool_.Add(LoadStep::kTree, [this, has_aggregates](Database& database) {
       return WriteChromiumEvents(database, root_, participants_, has_aggregates,
                                  options_.with_profile);
     });
     RETURN_IF_ERROR(pool_.Run(database_.path(), options_.threads));
     if (has_aggregates) {
-      const StageTimer timer(options_.times, Stage::kTree);
+      const StepTimer timer(options_.times, LoadStep::kTree);
       RETURN_IF_ERROR(WriteAggregates(left_out));
     }
     ReportSummary summary;
@@ -97,7 +97,7 @@ class Reporter {
   }
 
   void AddStep(const std::shared_ptr<const Job>& job, Step step) {
-    pool_.Add(Stage::kTree, [this, job, step](Database& database) {
+    pool_.Add(LoadStep::kTree, [this, job, step](Database& database) {
       return step(ContextOf(database, *job), job->plan);
     });
   }
@@ -120,7 +120,7 @@ class Reporter {
     if (options_.inductor_provenance) AddStep(job, WriteProvenancePages);
     constexpr std::size_t kFilesPerTask = 512;
     for (std::size_t first = 0; first < job->plan.files.size(); first += kFilesPerTask) {
-      pool_.Add(Stage::kTree, [this, job, first](Database& connection) {
+      pool_.Add(LoadStep::kTree, [this, job, first](Database& connection) {
         return WriteArtifactFiles(ContextOf(connection, *job), job->plan, first,
                                   first + kFilesPerTask);
       });

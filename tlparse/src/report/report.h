@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "base/stage_times.h"
+#include "base/step_times.h"
 #include "report/output_directory.h"
 
 namespace tlparse {
@@ -40,8 +40,8 @@ struct ReportOptions {
   std::optional<std::int64_t> run_id;
   // Worker threads, each with a connection of its own; 0: one for each core.
   int threads = 0;
-  // CPU time by stage is added to it; may be null.
-  StageTimes* times = nullptr;
+  // CPU time by step is added to it; may be null.
+  StepTimes* times = nullptr;
 };
 
 struct ReportSummary {

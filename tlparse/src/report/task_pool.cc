@@ -9,15 +9,15 @@
 
 namespace tlparse {
 
-void TaskPool::Add(Stage stage, Task task) {
+void TaskPool::Add(LoadStep step, Task task) {
   const std::lock_guard lock(mutex_);
-  tasks_.push_back({stage, std::move(task)});
+  tasks_.push_back({step, std::move(task)});
   changed_.notify_one();
 }
 
-void TaskPool::AddForLater(Stage stage, Task task) {
+void TaskPool::AddForLater(LoadStep step, Task task) {
   const std::lock_guard lock(mutex_);
-  later_.push_back({stage, std::move(task)});
+  later_.push_back({step, std::move(task)});
   changed_.notify_one();
 }
 
@@ -70,7 +70,7 @@ void TaskPool::Work(const std::string& path) {
   Result<void> ready = connection->Execute("PRAGMA cache_size = -4096; BEGIN");
   if (!ready) return Fail(std::move(ready).error());
   while (std::optional<TimedTask> task = Take()) {
-    const StageTimer timer(times_, task->stage);
+    const StepTimer timer(times_, task->step);
     Done(task->run(*connection));
   }
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/stage_times.h"
+#include "base/step_times.h"
 
 namespace tlparse {
 
@@ -24,12 +24,12 @@ class TaskPool {
   using Task = std::function<Result<void>(Database&)>;
 
   // `times` may be null; otherwise CPU time of the tasks is added to it.
-  explicit TaskPool(StageTimes* times = nullptr) : times_(times) {}
+  explicit TaskPool(StepTimes* times = nullptr) : times_(times) {}
 
   // May be called by tasks, and before Run.
-  void Add(Stage stage, Task task);
+  void Add(LoadStep step, Task task);
   // The same for a task that runs after all others. Several of them run in order.
-  void AddForLater(Stage stage, Task task);
+  void AddForLater(LoadStep step, Task task);
 
   // Runs all tasks, those added meanwhile too, on `threads` threads, the caller's among them; 0: one
   // for each core. Each opens the database at `path`, and closes it before this returns: to unmap
@@ -40,7 +40,7 @@ class TaskPool {
 
  private:
   struct TimedTask {
-    Stage stage;
+    LoadStep step;
     Task run;
   };
   // The next task, or nothing if all are done (or one has failed).
@@ -52,7 +52,7 @@ class TaskPool {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  StageTimes* const times_;
+  StepTimes* const times_;
   std::vector<TimedTask> tasks_;
   std::deque<TimedTask> later_;
   std::size_t running_ = 0;

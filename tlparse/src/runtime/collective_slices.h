@@ -9,12 +9,17 @@
 
 namespace tlparse {
 
-// Sets peer_id of slices and of libtrace's records to the entry of the same collective, of libtrace's
-// records without an entry to the slice: by group and sequence number if both have them, else by op
-// and time (the entry was made while the slice was open; of several slices the innermost counts).
-// What the entry is joined with (graph, lines, reduction) is copied to the slice; an entry without
-// frames gets the graph call of its slice. Call after JoinRecorders; every entry is used once by
-// the files of one kind.
+// For each collective that several files recorded, one row stands for it and is the peer_id of the others: that of the dump, else
+// that of the profile.
+//
+//   recorder dump      entry                        peer_id NULL
+//   profile            slice of the same call       peer_id = entry    K8
+//   libtrace's log     record of the same call      peer_id = entry, or the slice where there is no dump
+//
+// Two rows are the same collective if group and sequence number are equal; where one lacks these, if the ops are equal and the entry
+// was made while the slice was open (the innermost such slice). A row is the peer of at most one row of each other kind. The slice
+// gets what the entry is joined with (graph, lines, reduction); an entry without frames gets the graph call of its slice (J3). Call
+// after JoinRecorders.
 Result<void> JoinCollectiveSlices(Database& database, std::int64_t run_id);
 
 }  // namespace tlparse

@@ -4,6 +4,9 @@
 #include <array>
 #include <cstring>
 
+#include "base/ascii.h"
+#include "base/json_string.h"
+
 namespace tlparse {
 namespace {
 
@@ -20,28 +23,13 @@ constexpr std::array<Class, 256> MakeClasses() {
 }
 constexpr std::array<Class, 256> kClasses = MakeClasses();
 
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-bool EndsScalar(char c) { return c == ',' || c == '}' || c == ']' || IsSpace(c); }
-
-// Behind the closing quote of the string whose text begins at `at`; nullptr: not in the buffer.
-const char* EndOfString(const char* at, const char* end) {
-  while (at < end) {
-    const char* quote =
-        static_cast<const char*>(std::memchr(at, '"', static_cast<std::size_t>(end - at)));
-    if (quote == nullptr) return nullptr;
-    const char* slash = quote;
-    while (slash > at && slash[-1] == '\\') --slash;
-    if ((quote - slash) % 2 == 0) return quote + 1;
-    at = quote + 1;  // an escaped quote: what stands before it is done with
-  }
-  return nullptr;
-}
+bool EndsScalar(char c) { return c == ',' || c == '}' || c == ']' || IsJsonSpace(c); }
 
 // Behind the value at `at`; nullptr: not in the buffer. Brackets are counted, not matched: an event
 // with wrong ones fails when it is parsed.
 const char* EndOfValue(const char* at, const char* end, bool is_at_end) {
   if (at == end) return nullptr;
-  if (*at == '"') return EndOfString(at + 1, end);
+  if (*at == '"') return EndOfJsonString(at + 1, end);
   if (*at != '{' && *at != '[') {
     while (at < end && !EndsScalar(*at)) ++at;
     return at < end || is_at_end ? at : nullptr;
@@ -52,7 +40,7 @@ const char* EndOfValue(const char* at, const char* end, bool is_at_end) {
       case Class::kOther:
         break;
       case Class::kQuote:
-        at = EndOfString(at, end);
+        at = EndOfJsonString(at, end);
         if (at == nullptr) return nullptr;
         break;
       case Class::kOpen:
@@ -92,7 +80,7 @@ Result<bool> EventScanner::Fill() {
 
 Result<char> EventScanner::Peek() {
   while (true) {
-    while (position_ < size_ && IsSpace(buffer_[position_])) ++position_;
+    while (position_ < size_ && IsJsonSpace(buffer_[position_])) ++position_;
     if (position_ < size_) return buffer_[position_];
     ASSIGN_OR_RETURN(const bool has_more, Fill());
     if (!has_more) return '\0';
@@ -185,7 +173,7 @@ std::size_t EventScanner::FindEvent(std::size_t from) const {
   const std::string_view text(buffer_.data(), size_);
   for (std::size_t at = text.find(kFirst, from); at != text.npos; at = text.find(kFirst, at + 1)) {
     std::size_t open = at;
-    while (open > from && IsSpace(text[open - 1])) --open;
+    while (open > from && IsJsonSpace(text[open - 1])) --open;
     if (open > from && text[open - 1] == '{') return open - 1;
   }
   return size_;

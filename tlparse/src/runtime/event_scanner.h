@@ -40,11 +40,14 @@ class EventScanner {
 
   // The next part; its views live until the next call.
   Result<Item> Next();
-  // To be called when the item that Next returned last is damaged (kEvent, kCut or kDamaged). Moves to
-  // the next event that begins behind the item's first byte; an event is recognised by its first
-  // member, "ph", as profilers write it. In a kEvent only its own text is searched; if no event
-  // begins in it, the item behind it is next. False: the rest holds no event, or the search has read
-  // too many bytes already; only kEnd follows.
+  // Call it if the latest item was kCut, kDamaged, or a kEvent that is not valid JSON. The scanner then continues at the next
+  // beginning of an event, {"ph", after the first byte of that item:
+  //
+  //   {"ph": "X", "name": "a {"ph": "X", "name": "b"}, {"ph": "X", "name": "c"}
+  //   ^ the damaged kEvent    ^ the next one
+  //
+  // A kEvent is searched only up to its own end; if no event begins inside it, the next item is the one after it. False: no
+  // event follows, or more than 1 GiB were read twice by such searches; Next then returns kEnd.
   Result<bool> Recover();
   // Whether a list of events has begun so far.
   bool has_list() const { return has_list_; }
@@ -67,7 +70,7 @@ class EventScanner {
   Result<void> SkipLarge(Item& item);
   Item End(Item::Kind kind);
   Item Damaged() { return End(Item::Kind::kDamaged); }
-  // The next event that begins in the buffer from there on; size_: none.
+  // Where the next event begins in buffer_, at `from` or after it; size_: none begins there.
   std::size_t FindEvent(std::size_t from) const;
 
   Source source_;
@@ -80,10 +83,10 @@ class EventScanner {
   bool is_list_ = false;  // the events are the whole file
   bool has_list_ = false;
   std::string key_;  // of the latest member
-  // The latest part, until the next one: where it begins in buffer_, and what it is.
+  // The latest item: its first byte in buffer_, and its kind.
   std::size_t latest_ = 0;
   Item::Kind latest_kind_ = Item::Kind::kEnd;
-  std::size_t recovered_bytes_ = 0;  // that were read again
+  std::size_t recovered_bytes_ = 0;  // read again after damage
 };
 
 }  // namespace tlparse

@@ -8,10 +8,10 @@
 
 namespace tlparse {
 
-// For the calls of one profile whose graph is known: a kernel of the graph that no run in the call is
-// joined with yet is the op, or the kernel run, that ran inside a frame called from the kernel's
-// line; if the profile recorded neither (CPU kernels without kernel events), the frame itself becomes
-// a run of it. Profiles with kernels on devices are left alone: frames enqueue those. Call after JoinProfile.
+// For graph calls with a known graph, and kernels of it without a run in the call: finds the Python frame that the kernel's line of
+// generated code called. The op or CPU kernel that ran inside the frame becomes the kernel's run; if there is none (the profile has
+// no events of CPU kernels), the frame itself does. Nothing is joined in profiles with kernels on devices, where a frame is the time
+// of enqueueing. Call after JoinProfile.
 Result<void> JoinFrames(Database& database, std::int64_t profile_id);
 
 }  // namespace tlparse

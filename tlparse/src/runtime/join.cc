@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "log/import_code.h"
@@ -72,11 +75,13 @@ const ProcessOf* ProcessOfProfile(const std::vector<ProcessOf>& processes, const
     if (grade >= best_grade) best = &process, best_grade = grade;
   }
   if (best == nullptr) {
-    note = processes.empty()
-               ? "this run has no log"
-               : fmt::format("no log of this run is of {}{}",
-                             profile.pid ? fmt::format("pid {}", *profile.pid) : "its pid",
-                             profile.rank ? fmt::format(" or rank {}", *profile.rank) : "");
+    const std::string pid = profile.pid ? fmt::format("pid {}", *profile.pid) : std::string();
+    const std::string rank = profile.rank ? fmt::format("rank {}", *profile.rank) : std::string();
+    note = processes.empty() ? "this run has no log"
+           : pid.empty() && rank.empty()
+               ? "the file names neither its process nor a rank"
+               : fmt::format("no log of this run is of {}{}{}", pid,
+                             pid.empty() || rank.empty() ? "" : " or ", rank);
     return nullptr;
   }
   note = best_grade % 4 == 3   ? "by rank and pid"
@@ -101,46 +106,59 @@ Result<void> RemoveLinks(Database& database, std::int64_t run_id) {
   const std::string profiles = fmt::format("(SELECT id FROM profile WHERE run_id = {})", run_id);
   return database.Execute(fmt::format(
       "DELETE FROM kernel_module_link_row WHERE kernel_run_id IN (SELECT id FROM kernel_run_row "
-      "WHERE profile_id IN {0});"
-      "DELETE FROM module_link_row WHERE frame_id IN (SELECT id FROM python_frame_row WHERE "
-      "profile_id IN {0});"
-      "DELETE FROM compiled_slice_link_row WHERE slice_id IN (SELECT id FROM compiled_slice_row "
-      "WHERE profile_id IN {0});"
-      "DELETE FROM kernel_run_link_row WHERE kernel_run_id IN (SELECT id FROM kernel_run_row WHERE "
-      "profile_id IN {0});"
-      "DELETE FROM kernel_run_row WHERE (op_run_id IS NOT NULL OR frame_id IS NOT NULL) AND "
-      "profile_id IN {0};"
-      "DELETE FROM compiled_slice_row WHERE kind = 7 AND profile_id IN {0};"
-      "DELETE FROM op_run_link_row WHERE op_run_id IN (SELECT id FROM op_run_row WHERE profile_id "
-      "IN {0});"
-      "DELETE FROM collective_run_link_row WHERE collective_run_id IN (SELECT id FROM "
-      "collective_run_row WHERE profile_id IN {0} AND entry_id IS NULL);"
-      "DELETE FROM import_log_row WHERE run_id = {1} AND code_id IN ({2}, {3});",
+      "WHERE profile_id IN {0});DELETE FROM module_link_row WHERE frame_id IN (SELECT id FROM "
+      "python_frame_row WHERE profile_id IN {0});DELETE FROM compiled_slice_link_row WHERE "
+      "slice_id IN (SELECT id FROM compiled_slice_row WHERE profile_id IN {0});DELETE FROM "
+      "kernel_run_link_row WHERE kernel_run_id IN (SELECT id FROM kernel_run_row WHERE profile_id "
+      "IN {0});DELETE FROM kernel_run_row WHERE (op_run_id IS NOT NULL OR frame_id IS NOT NULL) "
+      "AND profile_id IN {0};DELETE FROM compiled_slice_row WHERE kind = 7 AND profile_id IN "
+      "{0};DELETE FROM op_run_link_row WHERE op_run_id IN (SELECT id FROM op_run_row WHERE "
+      "profile_id IN {0});DELETE FROM collective_run_link_row WHERE collective_run_id IN (SELECT "
+      "id FROM collective_run_row WHERE profile_id IN {0} AND entry_id IS NULL);DELETE FROM "
+      "import_log_row WHERE run_id = {1} AND code_id IN ({2}, {3});",
       profiles, run_id, static_cast<int>(ImportCode::kUnmatchedProfile),
       static_cast<int>(ImportCode::kOverlappingProfiles)));
 }
 
+// A profile that begins before the latest counted one of its process has ended is not counted.
 Result<void> ReportOverlaps(Database& database, std::int64_t run_id) {
+  struct Counted {
+    std::int64_t id = 0, end_us = 0;
+    std::string path;
+  };
   ASSIGN_OR_RETURN(
-      Statement pairs,
+      Statement profiles,
       database.Prepare(
-          "SELECT b.id, a.path, b.path, min(a.id) FROM profile a JOIN profile b ON b.run_id = "
-          "a.run_id AND "
-          "b.kind = 'kineto' AND (b.start_us, b.id) > (a.start_us, a.id) AND b.start_us < a.end_us "
-          "AND (b.process_id = a.process_id OR (b.process_id IS NULL AND a.process_id IS NULL AND "
-          "b.pid = a.pid AND b.rank IS a.rank)) WHERE a.run_id = ? AND a.kind = 'kineto' GROUP BY "
-          "b.id"));
-  pairs.Bind(1, run_id);
+          "SELECT id, path, start_us, end_us, process_id, pid, rank FROM profile WHERE "
+          "run_id = ? AND kind = 'kineto' AND start_us IS NOT NULL AND end_us IS NOT "
+          "NULL AND (process_id IS NOT NULL OR pid IS NOT NULL) ORDER BY start_us, "
+          "id"));
+  profiles.Bind(1, run_id);
   ASSIGN_OR_RETURN(Statement* const set,
                    database.PrepareKept("UPDATE profile SET overlaps_id = ?2 WHERE id = ?1"));
+  std::map<std::tuple<std::optional<std::int64_t>, std::optional<std::int64_t>,
+                      std::optional<std::int64_t>>,
+           Counted>
+      latest;  // by process, else by pid and rank
   while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, pairs.Step());
+    ASSIGN_OR_RETURN(const bool has_row, profiles.Step());
     if (!has_row) return {};
-    set->Bind(1, pairs.Int(0));
-    set->Bind(2, pairs.Int(3));
+    const std::optional<std::int64_t> process = profiles.OptionalInt(4);
+    Counted& counted =
+        latest[process ? std::tuple(process, std::optional<std::int64_t>(),
+                                    std::optional<std::int64_t>())
+                       : std::tuple(process, profiles.OptionalInt(5), profiles.OptionalInt(6))];
+    const std::int64_t id = profiles.Int(0);
+    const std::string path(profiles.Text(1));
+    if (counted.id == 0 || profiles.Int(2) >= counted.end_us) {
+      counted = {id, profiles.Int(3), path};
+      continue;
+    }
+    set->Bind(1, id);
+    set->Bind(2, counted.id);
     RETURN_IF_ERROR(set->Run());
-    RETURN_IF_ERROR(Log(database, run_id, pairs.Int(0), ImportCode::kOverlappingProfiles,
-                        fmt::format("{} began before {} ended", pairs.Text(2), pairs.Text(1))));
+    RETURN_IF_ERROR(Log(database, run_id, id, ImportCode::kOverlappingProfiles,
+                        fmt::format("{} began before {} ended", path, counted.path)));
   }
 }
 

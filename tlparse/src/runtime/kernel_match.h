@@ -14,25 +14,27 @@ namespace tlparse {
 // and "aten::f"; Triton kernels and AOTInductor's functions by their own names.
 bool IsRunOf(std::string_view slice, std::string_view kernel);
 
-// For each slice (the direct children of a graph call, in order of time) the index of its kernel in
-// `kernels` (in the order of their calls in the code), if every kernel ran and in this order; the
-// slices between them must not be kernels. Nothing if not.
+// The functions below return, for each slice, the index of its kernel in `kernels`. `slices` are the names of the direct children
+// of a graph call, in order of time; `kernels` the names in the order of their calls in the code.
+
+// Nothing unless every kernel ran once, in the order of the code, and no other slice is a kernel.
 std::optional<std::vector<std::optional<std::size_t>>> MatchInOrder(
     const std::vector<std::string_view>& slices, const std::vector<std::string_view>& kernels);
 
-// If the order differs: by name, the runs of each name in their order if there are as many as calls
-// in the code; runs of other names get no kernel.
+// For calls whose order differs from the code's: the i-th run of a name is the i-th call of that name in the code, if both are
+// equally many; else these runs get no kernel.
 std::vector<std::optional<std::size_t>> MatchByName(const std::vector<std::string_view>& slices,
                                                     const std::vector<std::string_view>& kernels);
 
-// `slices` that say in which file their kernel's source is, under the name that the code gives this
-// kernel; the others "". A kernel that is called once is the one of all its runs; one that is called
-// more often has them in their order, if there are as many.
+// For profiles that name the file with a kernel's source. `slices`: the name under which the code calls the kernel of that file,
+// "" for slices without a file. All runs of a kernel that is called once get it; if it is called n times, its n runs get the calls
+// in order, and any other number of runs get none.
 std::vector<std::optional<std::size_t>> MatchByPath(const std::vector<std::string_view>& slices,
                                                     const std::vector<std::string_view>& kernels);
 
-// Runs on a device whose launches are not known (a device graph was replayed): each run is the next
-// kernel of its name. Runs whose name the code does not hold (libraries' kernels) stay without one.
+// For a device graph that was replayed, where no launch says which call a run belongs to. `runs`: names on the device, in order of
+// time. Each run gets the next kernel of its name after that of the run before; a run whose name does not follow (a kernel of a
+// library) gets none.
 std::vector<std::optional<std::size_t>> MatchReplay(const std::vector<std::string_view>& runs,
                                                     const std::vector<std::string_view>& kernels);
 

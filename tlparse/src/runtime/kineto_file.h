@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "enums/profile.h"
 #include "runtime/event_scanner.h"
 #include "runtime/kineto_event.h"
@@ -101,7 +102,8 @@ class KinetoFile {
   std::unordered_map<std::string, Thread> threads_;
   Thread* latest_thread_ = nullptr;
   std::vector<CollectiveOp> collective_ops_;
-  std::string metadata_;  // members of a JSON object, without its braces
+  JsonWriter metadata_;  // the object's other members
+  bool has_metadata_ = false;
 };
 
 }  // namespace tlparse::kineto

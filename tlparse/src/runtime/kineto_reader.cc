@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <utility>
 
+#include "base/json_string.h"
 #include "rows/profile.h"
 #include "runtime/generated_code.h"
 #include "runtime/kineto_file.h"
@@ -40,8 +42,8 @@ Result<bool> KinetoFile::Read() {
   RETURN_IF_ERROR(AddThreadRows());
   RETURN_IF_ERROR(AddCollectiveOps());
   RETURN_IF_ERROR(ShiftTimes());
-  if (!metadata_.empty()) {
-    facts.metadata = "{" + metadata_ + "}";
+  if (has_metadata_) {
+    facts.metadata = metadata_.EndObject().Take();
     simdjson::dom::parser parser;
     if (parser.parse(facts.metadata).error() != simdjson::SUCCESS) facts.metadata.clear();
   }
@@ -58,7 +60,7 @@ Result<void> KinetoFile::Take(const EventScanner::Item& item, EventScanner& scan
       TakeEvent(item);
       if (!is_event_text_) {
         // At the end of the events the next item says so.
-        ASSIGN_OR_RETURN([[maybe_unused]] const bool goes_on, scanner.Recover());
+        ASSIGN_OR_RETURN([[maybe_unused]] const bool can_continue, scanner.Recover());
       }
       break;
     case Kind::kMember:
@@ -82,8 +84,8 @@ Result<void> KinetoFile::TakeDamage(const EventScanner::Item& item, EventScanner
   const std::string text(item.value);
   ImportPlace place;
   place.byte_offset = item.byte_offset;
-  ASSIGN_OR_RETURN(const bool goes_on, scanner.Recover());
-  if (goes_on) {
+  ASSIGN_OR_RETURN(const bool can_continue, scanner.Recover());
+  if (can_continue) {
     if (is_in_damage_) return {};
     ++context_.facts().event_count;
     BadEvent(item.byte_offset, text, "it is damaged");
@@ -98,11 +100,12 @@ Result<void> KinetoFile::TakeDamage(const EventScanner::Item& item, EventScanner
     context_.Log(ImportCode::kCutProfile, fmt::format("the file ends after {} events", events),
                  place, text);
   } else {
-    context_.Log(ImportCode::kBadProfileEvent,
-                 fmt::format("after {} events the file goes on with what is no JSON; the rest was "
-                             "not read",
-                             events),
-                 place, text);
+    context_.Log(
+        ImportCode::kBadProfileEvent,
+        fmt::format("after {} events the file continues with bytes that are not JSON; the rest "
+                    "was not read",
+                    events),
+        place, text);
   }
   return {};
 }
@@ -223,8 +226,10 @@ void KinetoFile::TakeMember(const EventScanner::Item& item) {
   }
   constexpr std::size_t kLongestValue = 16 << 10;
   constexpr std::size_t kMostMetadata = 64 << 10;
-  if (item.value.size() > kLongestValue || metadata_.size() > kMostMetadata) return;
-  metadata_ += fmt::format("{}\"{}\": {}", metadata_.empty() ? "" : ", ", item.key, item.value);
+  const std::optional<std::string> key = UnescapeJson(item.key);
+  if (!key || item.value.size() > kLongestValue || metadata_.text().size() > kMostMetadata) return;
+  if (!std::exchange(has_metadata_, true)) metadata_.BeginObject();
+  metadata_.Key(*key).Raw(item.value);
 }
 
 // The file has the base of its times after its events, or not at all.

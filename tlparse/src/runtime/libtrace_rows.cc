@@ -6,7 +6,7 @@
 
 #include "runtime/join_notes.h"
 #include "runtime/join_profile.h"
-#include "runtime/runtime_stage.h"
+#include "runtime/runtime_step.h"
 
 namespace tlparse {
 namespace {
@@ -41,9 +41,8 @@ Result<void> RemoveEarlier(Database& database, std::int64_t run_id) {
   // Slices and collectives whose record is gone went with it.
   return database.Execute(
       "DELETE FROM compiled_slice_link_row WHERE slice_id NOT IN (SELECT id FROM "
-      "compiled_slice_row);"
-      "DELETE FROM collective_run_link_row WHERE collective_run_id NOT IN (SELECT id FROM "
-      "collective_run_row)");
+      "compiled_slice_row);DELETE FROM collective_run_link_row WHERE collective_run_id NOT IN "
+      "(SELECT id FROM collective_run_row)");
 }
 
 Result<std::vector<Process>> Processes(Database& database, std::int64_t run_id) {
@@ -56,8 +55,7 @@ Result<std::vector<Process>> Processes(Database& database, std::int64_t run_id) 
           " UNION SELECT DISTINCT record_id FROM issued_collective_row WHERE start_us IS NOT NULL"
           ") SELECT DISTINCT p.id, p.first_record_id, p.last_record_id FROM measured m JOIN "
           "record_row r ON r.id = m.record_id JOIN process p ON p.id = r.process_id JOIN log_file "
-          "f "
-          "ON f.id = p.log_file_id WHERE f.run_id = ? ORDER BY p.id"));
+          "f ON f.id = p.log_file_id WHERE f.run_id = ? ORDER BY p.id"));
   rows.Bind(1, run_id);
   std::vector<Process> processes;
   while (true) {
@@ -70,8 +68,7 @@ Result<std::vector<Process>> Processes(Database& database, std::int64_t run_id) 
 // Records of one process, in {} as record_id.
 constexpr std::string_view kOwn =
     "record_id BETWEEN {1} AND {2} AND record_id IN (SELECT id FROM record_row WHERE id BETWEEN "
-    "{1} "
-    "AND {2} AND process_id = {0})";
+    "{1} AND {2} AND process_id = {0})";
 
 // Numbered as in a recorder dump where libtrace has these numbers. The compile is the latest of the
 // label; its graph, if it has one only.
@@ -86,8 +83,7 @@ Result<void> AddCollectives(Database& database, std::int64_t profile_id,
       "d.id, i.reduce_op, CASE WHEN i.duration_ns IS NOT NULL THEN 'completed' END, i.start_us * "
       "1000, i.start_us * 1000 + CAST(i.duration_ns AS INTEGER) FROM {1} i LEFT JOIN {2} o ON "
       "o.text = i.op_name LEFT JOIN {2} g ON g.text = i.group_name LEFT JOIN {2} d ON d.text = "
-      "i.dtype "
-      "ORDER BY i.record_id, i.ordinal",
+      "i.dtype ORDER BY i.record_id, i.ordinal",
       profile_id, collectives, name_of)));
   ASSIGN_OR_RETURN(const std::int64_t no_label, NoteId(database, kNoLabel));
   ASSIGN_OR_RETURN(const std::int64_t no_compile, NoteId(database, kNoCompile));
@@ -102,6 +98,37 @@ Result<void> AddCollectives(Database& database, std::int64_t profile_id,
       "compile_id, row_number() OVER (PARTITION BY record_id ORDER BY ordinal) AS number FROM {3}) "
       "i ON i.record_id = r.record_id AND i.number = r.number",
       profile_id, no_label, no_compile, collectives));
+}
+
+// Kernels, copies and graph calls.
+Result<void> AddRuns(Database& database, std::int64_t profile_id, const Process& process,
+                     const std::string& activities, const std::string& calls,
+                     const std::string& name_of) {
+  RETURN_IF_ERROR(database.Execute(fmt::format(
+      "INSERT INTO kernel_run_row (profile_id, name_id, device, stream, start_ns, duration_ns) "
+      "SELECT {0}, n.id, coalesce(a.device, -1), a.stream, CAST(round(a.start_us * 1e3) AS "
+      "INTEGER), a.duration_ns FROM {1} a JOIN {2} n ON n.text = a.name WHERE a.kind = 'kernel' "
+      "ORDER BY a.record_id, a.ordinal;INSERT INTO device_copy_row (profile_id, kind, name_id, "
+      "device, stream, start_ns, duration_ns, size_bytes) SELECT {0}, a.kind, n.id, a.device, "
+      "a.stream, CAST(round(a.start_us * 1e3) AS INTEGER), a.duration_ns, a.size_bytes FROM {1} a "
+      "JOIN {2} n ON n.text = a.name WHERE a.kind IN ('memcpy', 'memset') ORDER BY a.record_id, "
+      "a.ordinal;INSERT INTO compiled_slice_row (profile_id, kind, name_id, start_ns, duration_ns, "
+      "record_id) SELECT {0}, 6, n.id, c.start_us * 1000, c.duration_ns, c.record_id FROM {3} c "
+      "LEFT JOIN {2} n ON n.text = c.label ORDER BY c.record_id;",
+      profile_id, activities, name_of, calls)));
+  ASSIGN_OR_RETURN(const std::int64_t no_call, NoteId(database, kLaunchNotInLog));
+  ASSIGN_OR_RETURN(const std::int64_t no_compile, NoteId(database, kNoCompile));
+  // The latest compile of the label; its graph, if it has one only.
+  return database.Execute(fmt::format(
+      "INSERT INTO kernel_run_link_row (kernel_run_id, note_id) SELECT id, {2} FROM kernel_run_row "
+      "WHERE profile_id = {0};INSERT INTO compiled_slice_link_row (slice_id, is_call, compile_id, "
+      "graph_id, join_key, note_id) SELECT s.id, 1, c.id, CASE WHEN (SELECT count(*) FROM graph g "
+      "WHERE g.compile_id = c.id) = 1 THEN (SELECT g.id FROM graph g WHERE g.compile_id = c.id) "
+      "END, CASE WHEN c.id IS NOT NULL THEN 'K2' END, CASE WHEN c.id IS NULL THEN {3} END FROM "
+      "compiled_slice_row s LEFT JOIN text_row t ON t.id = s.name_id LEFT JOIN compile c ON c.id = "
+      "(SELECT max(x.id) FROM compile x WHERE x.process_id = {1} AND x.label = t.text) WHERE "
+      "s.profile_id = {0}",
+      profile_id, process.id, no_call, no_compile));
 }
 
 Result<void> AddProcess(Database& database, const Process& process, std::int64_t run_id) {
@@ -140,33 +167,8 @@ Result<void> AddProcess(Database& database, const Process& process, std::int64_t
       fmt::format("INSERT INTO text_row (text) SELECT DISTINCT name FROM ({}) WHERE name IS NOT "
                   "NULL AND name NOT IN (SELECT text FROM text_row);",
                   names)));
-  RETURN_IF_ERROR(database.Execute(fmt::format(
-      "INSERT INTO kernel_run_row (profile_id, name_id, device, stream, start_ns, duration_ns) "
-      "SELECT {0}, n.id, coalesce(a.device, -1), a.stream, CAST(round(a.start_us * 1e3) AS "
-      "INTEGER), a.duration_ns FROM {1} a JOIN {2} n ON n.text = a.name WHERE a.kind = 'kernel' "
-      "ORDER BY a.record_id, a.ordinal;"
-      "INSERT INTO device_copy_row (profile_id, kind, name_id, device, stream, start_ns, "
-      "duration_ns, size_bytes) SELECT {0}, a.kind, n.id, a.device, a.stream, "
-      "CAST(round(a.start_us * 1e3) AS INTEGER), a.duration_ns, a.size_bytes FROM {1} a JOIN {2} n "
-      "ON n.text = a.name WHERE a.kind IN ('memcpy', 'memset') ORDER BY a.record_id, a.ordinal;"
-      "INSERT INTO compiled_slice_row (profile_id, kind, name_id, start_ns, duration_ns, "
-      "record_id) SELECT {0}, 6, n.id, c.start_us * 1000, c.duration_ns, c.record_id FROM {3} c "
-      "LEFT JOIN {2} n ON n.text = c.label ORDER BY c.record_id;",
-      profile_id, activities, name_of, calls)));
-  ASSIGN_OR_RETURN(const std::int64_t no_call, NoteId(database, kLaunchNotInLog));
-  ASSIGN_OR_RETURN(const std::int64_t no_compile, NoteId(database, kNoCompile));
   RETURN_IF_ERROR(AddCollectives(database, profile_id, collectives, name_of));
-  // The latest compile of the label; its graph, if it has one only.
-  return database.Execute(fmt::format(
-      "INSERT INTO kernel_run_link_row (kernel_run_id, note_id) SELECT id, {2} FROM kernel_run_row "
-      "WHERE profile_id = {0};"
-      "INSERT INTO compiled_slice_link_row (slice_id, is_call, compile_id, graph_id, join_key, "
-      "note_id) SELECT s.id, 1, c.id, CASE WHEN (SELECT count(*) FROM graph g WHERE g.compile_id = "
-      "c.id) = 1 THEN (SELECT g.id FROM graph g WHERE g.compile_id = c.id) END, CASE WHEN c.id IS "
-      "NOT NULL THEN 'K2' END, CASE WHEN c.id IS NULL THEN {3} END FROM compiled_slice_row s LEFT "
-      "JOIN text_row t ON t.id = s.name_id LEFT JOIN compile c ON c.id = (SELECT max(x.id) FROM "
-      "compile x WHERE x.process_id = {1} AND x.label = t.text) WHERE s.profile_id = {0}",
-      profile_id, process.id, no_call, no_compile));
+  return AddRuns(database, profile_id, process, activities, calls, name_of);
 }
 
 }  // namespace

@@ -103,19 +103,16 @@ Result<std::map<std::int64_t, std::vector<Event>>> LoadEvents(Database& database
   for (const Model& model : models) {
     for (const std::string& name : model.names) wanted[name] = true;
   }
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT k.id, 0 AS is_op, t.text, k.thread_id, k.start_ns, "
-                                    "k.start_ns + k.duration_ns FROM "
-                                    "kernel_run_row k JOIN text_row t ON t.id = k.name_id "
-                                    "LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = k.id "
-                                    "WHERE k.profile_id = ?1 AND k.device IS NULL AND "
-                                    "k.op_run_id IS NULL AND l.kernel_id IS NULL UNION ALL "
-                                    "SELECT o.id, 1, t.text, o.thread_id, o.start_ns, o.start_ns + "
-                                    "o.duration_ns FROM "
-                                    "op_run_row o JOIN text_row t ON t.id = o.name_id "
-                                    "WHERE o.profile_id = ?1 AND o.id NOT IN (SELECT op_run_id "
-                                    "FROM kernel_run_row WHERE profile_id = ?1 AND "
-                                    "op_run_id IS NOT NULL) ORDER BY 5, 1"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "SELECT k.id, 0 AS is_op, t.text, k.thread_id, k.start_ns, k.start_ns + k.duration_ns "
+          "FROM kernel_run_row k JOIN text_row t ON t.id = k.name_id LEFT JOIN kernel_run_link_row "
+          "l ON l.kernel_run_id = k.id WHERE k.profile_id = ?1 AND k.device IS NULL AND "
+          "k.op_run_id IS NULL AND l.kernel_id IS NULL UNION ALL SELECT o.id, 1, t.text, "
+          "o.thread_id, o.start_ns, o.start_ns + o.duration_ns FROM op_run_row o JOIN text_row t "
+          "ON t.id = o.name_id WHERE o.profile_id = ?1 AND o.id NOT IN (SELECT op_run_id FROM "
+          "kernel_run_row WHERE profile_id = ?1 AND op_run_id IS NOT NULL) ORDER BY 5, 1"));
   rows.Bind(1, profile_id);
   std::map<std::int64_t, std::vector<Event>> events;
   while (true) {

@@ -384,10 +384,7 @@ void Reader::Step(unsigned char op) {
 }  // namespace
 
 bool LooksLikePickle(std::string_view bytes) {
-  if (bytes.size() < 3 || bytes[0] != '\x80' || bytes[1] < 2 || bytes[1] > 5) return false;
-  bytes.remove_prefix(2);
-  if (bytes.front() == '\x95' && bytes.size() > 9) bytes.remove_prefix(9);
-  return bytes.front() == '}' || bytes.front() == ']';
+  return bytes.size() >= 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
 }
 
 PlainDocument ReadPickle(std::string_view bytes) { return Reader(bytes).Read(); }

@@ -10,7 +10,7 @@
 
 namespace tlparse {
 
-// Whether `bytes` begin like a pickle of a dict or list, protocol 2 or later.
+// Whether `bytes` begin like a pickle of protocol 2 or later.
 bool LooksLikePickle(std::string_view bytes);
 
 // Linear in time, no recursion; memory is bounded by PlainTree's limits, beyond which the reading

@@ -67,12 +67,10 @@ Result<Match> MatchByFrames(Database& database, const std::vector<Candidate>& al
       Statement rows,
       database.Prepare(
           "WITH RECURSIVE frame(id) AS (SELECT stack_id FROM recorder_entry_row WHERE profile_id = "
-          "?1 AND "
-          "stack_id IS NOT NULL UNION SELECT s.parent_id FROM frame f JOIN stack_frame s ON s.id = "
-          "f.id "
-          "WHERE s.parent_id IS NOT NULL) "
-          "SELECT DISTINCT r.process_id FROM output_code o JOIN record_row r ON r.id = o.record_id "
-          "WHERE o.path IN (SELECT s.file FROM frame f JOIN stack_frame s ON s.id = f.id)"));
+          "?1 AND stack_id IS NOT NULL UNION SELECT s.parent_id FROM frame f JOIN stack_frame s ON "
+          "s.id = f.id WHERE s.parent_id IS NOT NULL) SELECT DISTINCT r.process_id FROM "
+          "output_code o JOIN record_row r ON r.id = o.record_id WHERE o.path IN (SELECT s.file "
+          "FROM frame f JOIN stack_frame s ON s.id = f.id)"));
   rows.Bind(1, dump.id);
   std::vector<Candidate> found;
   while (true) {

@@ -4,13 +4,13 @@
 #include <memory>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/input.h"
+#include "base/json_string.h"
 #include "log/find_logs.h"
 
 namespace tlparse {
 namespace {
-
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -37,12 +37,14 @@ ObjectHead ReadObjectHead(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '"') {
-      const std::size_t begin = ++i;
-      while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
-      if (i >= text.size()) break;
-      if (is_key && depth == 1) head.keys.push_back(text.substr(begin, i - begin));
-      if (is_key && depth == 2) head.inner_keys.push_back(text.substr(begin, i - begin));
+      const char* const begin = text.data() + i + 1;
+      const char* const end = EndOfJsonString(begin, text.data() + text.size());
+      if (end == nullptr) break;
+      const std::string_view key(begin, static_cast<std::size_t>(end - begin) - 1);
+      if (is_key && depth == 1) head.keys.push_back(key);
+      if (is_key && depth == 2) head.inner_keys.push_back(key);
       is_key = false;
+      i += key.size() + 1;
     } else if (c == '{' || c == '[') {
       ++depth;
       in_array.push_back(c == '[' ? 1 : 0);
@@ -158,7 +160,7 @@ InputKind Recognize(std::string_view head) {
                : InputKind::kUnknown;
   std::string_view text = head;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
+  while (!text.empty() && IsJsonSpace(text.front())) text.remove_prefix(1);
   if (text.starts_with('{')) {
     const InputKind kind = RecognizeObject(text);
     if (kind != InputKind::kUnknown) return kind;

@@ -283,7 +283,7 @@ Result<void> RecorderReader::AddEntries(const PlainValue& entries, RuntimeContex
   }
   if (bad_times_ > 0) {
     context.Log(
-        ImportCode::kBadRuntimeFile,
+        ImportCode::kBadProfileEvent,
         fmt::format("{} of the entries' times {} impossible (not a time, negative, or an end "
                     "before the begin) and left out of the collectives",
                     bad_times_, bad_times_ == 1 ? "is" : "are"));

@@ -124,8 +124,7 @@ namespace {
 // measured best for payloads of this size.
 constexpr char kBulkLoadPragmas[] =
     "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA "
-    "locking_mode = EXCLUSIVE;"
-    "PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;";
+    "locking_mode = EXCLUSIVE;PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY;";
 constexpr char kAppendPragmas[] =
     "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; PRAGMA "
     "temp_store = MEMORY;";

@@ -1,5 +1,7 @@
 #include "store/import_log.h"
 
+#include <string>
+
 #include "base/utf8.h"
 #include "rows/core.h"
 
@@ -12,32 +14,19 @@ void ImportLog::Add(RowBatch& rows, std::optional<std::int64_t> log_file_id,
                     std::string_view text, std::int64_t line_count) {
   std::optional<StaticAny> kept;
   if (!text.empty()) kept = StaticAny{rows.arena().Copy(text), IsTextSafe(text)};
-  const std::int64_t code_id = static_cast<std::int64_t>(code);
-  if (IsTextSafe(message)) {
-    rows.Add(ImportLogRow{.id = next_id_++,
-                          .run_id = run_id_,
-                          .log_file_id = log_file_id,
-                          .record_id = place.record_id,
-                          .line = place.line,
-                          .byte_offset = place.byte_offset,
-                          .code_id = code_id,
-                          .message = message,
-                          .text = kept,
-                          .line_count = line_count,
-                          .profile_id = place.profile_id});
-  } else {
-    rows.Add(ImportLogRow{.id = next_id_++,
-                          .run_id = run_id_,
-                          .log_file_id = log_file_id,
-                          .record_id = place.record_id,
-                          .line = place.line,
-                          .byte_offset = place.byte_offset,
-                          .code_id = code_id,
-                          .message = SanitizeUtf8(message),
-                          .text = kept,
-                          .line_count = line_count,
-                          .profile_id = place.profile_id});
-  }
+  std::string sanitized;
+  if (!IsTextSafe(message)) message = sanitized = SanitizeUtf8(message);
+  rows.Add(ImportLogRow{.id = next_id_++,
+                        .run_id = run_id_,
+                        .log_file_id = log_file_id,
+                        .record_id = place.record_id,
+                        .line = place.line,
+                        .byte_offset = place.byte_offset,
+                        .code_id = static_cast<std::int64_t>(code),
+                        .message = message,
+                        .text = kept,
+                        .line_count = line_count,
+                        .profile_id = place.profile_id});
 }
 
 }  // namespace tlparse

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/durable_rename.h"
@@ -55,13 +56,12 @@ bool IsUnfinishedSuffix(std::string_view suffix) {
 }
 
 void RemoveIfAbandoned(const std::string& name) {
-  const int descriptor =
-      ::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
-  if (descriptor < 0) return;
+  const FileDescriptor file(
+      ::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK));
+  if (!file.is_open()) return;
   // All bytes: an earlier tlparse has only SQLite's locks.
-  if (IsStillNamed(descriptor, name) && LockBytes(descriptor, 0) && IsStillNamed(descriptor, name))
+  if (IsStillNamed(file.get(), name) && LockBytes(file.get(), 0) && IsStillNamed(file.get(), name))
     ::unlink(name.c_str());
-  ::close(descriptor);
 }
 
 }  // namespace
@@ -89,26 +89,25 @@ Result<std::unique_ptr<UnfinishedDatabase>> UnfinishedDatabase::Make(const std::
   std::int64_t number = getpid();
   while (true) {
     const std::string name = fmt::format("{}.{}.tmp", path, number);
-    const int descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (descriptor < 0 && errno == EEXIST && number < kMostIds * kMostNames) {
+    FileDescriptor file(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (!file.is_open() && errno == EEXIST && number < kMostIds * kMostNames) {
       number += kMostIds;
       continue;
     }
-    if (descriptor < 0) {
+    if (!file.is_open()) {
       const int code = errno;
       return Fail(ErrorCode::kIo,
                   fmt::format("cannot write the database '{}': {}", name, std::strerror(code)));
     }
-    std::unique_ptr<UnfinishedDatabase> made(new UnfinishedDatabase(name, descriptor));
-    (void)LockBytes(descriptor, 1);
+    std::unique_ptr<UnfinishedDatabase> made(new UnfinishedDatabase(name, std::move(file)));
+    (void)LockBytes(made->descriptor_.get(), 1);
     // Another process may have taken it for abandoned before it was locked.
-    if (IsStillNamed(descriptor, name)) return made;
+    if (IsStillNamed(made->descriptor_.get(), name)) return made;
   }
 }
 
 UnfinishedDatabase::~UnfinishedDatabase() {
-  if (IsStillNamed(descriptor_, name_)) ::unlink(name_.c_str());
-  ::close(descriptor_);
+  if (IsStillNamed(descriptor_.get(), name_)) ::unlink(name_.c_str());
 }
 
 Result<void> UnfinishedDatabase::Rename(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "base/remove_on_signal.h"
 #include "base/result.h"
 
@@ -24,11 +25,11 @@ class UnfinishedDatabase {
   Result<void> Rename(const std::string& path);
 
  private:
-  UnfinishedDatabase(std::string name, int descriptor)
-      : name_(std::move(name)), descriptor_(descriptor), remove_(name_) {}
+  UnfinishedDatabase(std::string name, FileDescriptor descriptor)
+      : name_(std::move(name)), descriptor_(std::move(descriptor)), remove_(name_) {}
 
   std::string name_;
-  int descriptor_;  // holds the lock
+  FileDescriptor descriptor_;  // holds the lock
   RemoveOnSignal remove_;
 };
 

@@ -25,7 +25,7 @@ constexpr std::size_t kMostBlockBytes = 64 << 10;
 // The pages on their way to one file. Writing and waiting by one thread at a time, that of SQLite.
 class PageQueue {
  public:
-  PageQueue(sqlite3_file* file, StageTimes* times) : file_(file), times_(times) {
+  PageQueue(sqlite3_file* file, StepTimes* times) : file_(file), times_(times) {
     thread_ = std::thread([this] { Work(); });
   }
   ~PageQueue() {
@@ -101,7 +101,7 @@ class PageQueue {
       lock.unlock();
       int code = SQLITE_OK;
       {
-        const StageTimer timer(times_, Stage::kStoring);
+        const StepTimer timer(times_, LoadStep::kStoring);
         code = file_->pMethods->xWrite(file_, writing_->bytes.data(),
                                        static_cast<int>(writing_->bytes.size()), writing_->offset);
       }
@@ -116,7 +116,7 @@ class PageQueue {
   }
 
   sqlite3_file* const file_;
-  StageTimes* const times_;
+  StepTimes* const times_;
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::deque<Block> blocks_;
@@ -244,7 +244,7 @@ const char* WriteBehindVfs() {
   return vfs.zName;
 }
 
-Result<void> WriteBehind(Database& database, StageTimes* times) {
+Result<void> WriteBehind(Database& database, StepTimes* times) {
   sqlite3_file* file = nullptr;
   if (sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file) !=
           SQLITE_OK ||

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "base/stage_times.h"
+#include "base/step_times.h"
 #include "store/database.h"
 
 namespace tlparse {
@@ -12,7 +12,7 @@ namespace tlparse {
 // later. Reading, committing and closing wait for them; an error of the system becomes that of a
 // later statement, the COMMIT at the latest. If no thread can be started nothing changes.
 // `times` may be null, and outlives the database.
-Result<void> WriteBehind(Database& database, StageTimes* times);
+Result<void> WriteBehind(Database& database, StepTimes* times);
 
 // The name of the file system (sqlite3_vfs) in which such a database is opened.
 const char* WriteBehindVfs();

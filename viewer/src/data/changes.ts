@@ -9,7 +9,7 @@ interface Mark {
 // Rows of lists, by table, with the column that names them and what a change of is no news: times that run on.
 const watched: Record<string, { key: string; restless?: string[]; onlyNew?: boolean }> = {
   'compiles.compile': { key: 'id' },
-  'findings.finding': { key: 'id', restless: ['since_us', 'parent', 'query'] },
+  'findings.finding': { key: 'id', restless: ['since_us', 'parent', 'query', 'place_view', 'place_graph_id', 'place_compile_id', 'place_record_id', 'place_line'] },
   'index.process': { key: 'id', onlyNew: true },
   'compile.record': { key: 'id', onlyNew: true },
   'process.record': { key: 'id', onlyNew: true },

@@ -17,6 +17,7 @@ const columns: Record<string, ((compile: Compile) => string) | undefined> = Obje
   id: (compile: Compile) => compile.label,
   status: (compile: Compile) => compile.status,
   rank: (compile: Compile) => String(compile.rank ?? ''),
+  launch: (compile: Compile) => String(compile.launch),
   function: (compile: Compile) => (compile.function ?? '').toLowerCase(),
   file: (compile: Compile) => (compile.file ?? '').toLowerCase(),
   frame: (compile: Compile) => String(compile.frameId ?? ''),

@@ -7,6 +7,7 @@ import { load, loaded, useAsync, type Chunks, type Pending, type Stem } from './
 export interface Compile {
   id: number;
   processId: number;
+  launch: number; // of its process
   rank: number | null;
   label: string;
   // Label, and which use of it where a process used it several times (torch._dynamo.reset()).
@@ -124,7 +125,7 @@ function readProcesses(index: Chunks['index']): Process[] {
   });
 }
 
-function readCompiles(table: Chunks['compiles']['compile']): Compile[] {
+function readCompiles(table: Chunks['compiles']['compile'], processById: Map<number, Process>): Compile[] {
   return table.id.map((id, i) => {
     const dynamo = table.dynamo_us[i] ?? 0;
     const aot = table.aot_autograd_us[i] ?? 0;
@@ -134,6 +135,7 @@ function readCompiles(table: Chunks['compiles']['compile']): Compile[] {
     return {
       id: id!,
       processId: table.process_id[i]!,
+      launch: processById.get(table.process_id[i]!)?.launch ?? 1,
       rank: table.rank[i],
       label,
       title: generation > 0 ? `${label} #${generation + 1}` : label,
@@ -202,7 +204,8 @@ export function stackOf(frames: Map<number, Frame>, id: number | null): Frame[] 
 
 const modelOf = remember((index: Chunks['index'], chunk: Chunks['compiles']): Model => {
   const processes = readProcesses(index);
-  const compiles = readCompiles(chunk.compile);
+  const processById = new Map(processes.map((process) => [process.id, process]));
+  const compiles = readCompiles(chunk.compile, processById);
   const setting = new Map(index.setting.name.map((name, i) => [name ?? '', index.setting.value[i] ?? 0]));
   const current = index.run.is_current.indexOf(1);
   const launches = processes.reduce((most, process) => Math.max(most, process.launch), 1);
@@ -214,7 +217,7 @@ const modelOf = remember((index: Chunks['index'], chunk: Chunks['compiles']): Mo
     processes,
     launches,
     latest: processes.filter((process) => process.launch === launches),
-    processById: new Map(processes.map((process) => [process.id, process])),
+    processById,
     compiles,
     compileById: new Map(compiles.map((compile) => [compile.id, compile])),
     frames: readFrames(chunk.frame),

@@ -27,6 +27,18 @@ export function slotsOf(model: Model, findings: Chunks['findings']): Slot[] {
   return [...slots].sort(([a], [b]) => a - b).map(([, slot]) => slot);
 }
 
+// Processes of the latest launch whose log lost records, or ends within one: what it lacks they may have done.
+export interface Damage {
+  isDamaged: boolean; // else only its last record is incomplete
+  participant: string; // "3", "log:<stem>"
+  path: string;
+}
+
+export const damageOf = remember((findings: Chunks['findings']): Map<number, Damage> => {
+  const t = findings.log_damage;
+  return new Map(t.process_id.map((id, i) => [id!, { isDamaged: t.is_damaged[i] === 1, participant: t.participant[i] ?? '', path: t.path[i] ?? '' }]));
+});
+
 export interface Lookup {
   id: number;
   row: number;

@@ -17,6 +17,7 @@ function compileColumns(model: Model, slowest: number): Column<Compile>[] {
   const hasBackward = model.compiles.some((c) => c.backwardUs !== null);
   const columns: Column<Compile>[] = [
     { key: 'id', title: 'Id', width: '76px', cell: (c) => <CompileLink compile={c} />, sort: (c) => c.id, hint: 'Compile id as PyTorch prints it: frame/compile of that frame' },
+    { key: 'launch', title: 'Launch', width: '60px', align: 'right', cell: (c) => c.launch, sort: (c) => c.launch },
     { key: 'rank', title: 'Rank', width: '52px', align: 'right', cell: (c) => c.rank, sort: (c) => c.rank },
     { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', class: 'mono', cell: (c) => c.function && shorten(c.function, 200), about: (c) => c.function ?? '', sort: (c) => c.function },
     { key: 'place', title: 'Place', width: 'minmax(90px, 1fr)', class: 'place', cell: (c) => <span class="tail"><bdi>{place(c.file, c.line)}</bdi></span>, about: (c) => wholePlace(c.file, c.line), sort: (c) => `${c.file ?? ''}:${String(c.line ?? 0).padStart(8, '0')}` },
@@ -31,7 +32,7 @@ function compileColumns(model: Model, slowest: number): Column<Compile>[] {
     { key: 'breaks', title: 'Breaks', width: '60px', align: 'right', cell: (c) => c.graphBreaks || '', sort: (c) => c.graphBreaks },
     { key: 'cache', title: 'Cache', width: '112px', cell: (c) => <CacheSummary compile={c} />, sort: (c) => (c.cache.miss + c.cache.remote_error) * 100 + c.cache.guard_miss * 10 + c.cache.bypass },
   ];
-  return columns.filter((column) => (hasRanks || column.key !== 'rank') && (hasBackward || column.key !== 'backward'));
+  return columns.filter((column) => (model.launches > 1 || column.key !== 'launch') && (hasRanks || column.key !== 'rank') && (hasBackward || column.key !== 'backward'));
 }
 
 // Null: unknown.

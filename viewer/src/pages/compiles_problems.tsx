@@ -38,7 +38,7 @@ export function Problems({ model, chunk, tab, route }: { model: Model; chunk: Ch
   const all = useMemo(() => problemsOf(model, chunk, tab), [model, chunk, tab]);
   const rows = useMemo(() => {
     const filter = parseFilter(query);
-    return query ? all.filter((row) => filter.matches(`${row.text} ${row.file}:${row.line} ${row.kind} ${row.compile ? searchText(row.compile) : ''}`.toLowerCase(), (key) => (key === 'kind' ? row.kind.toLowerCase() : undefined))) : all;
+    return query ? all.filter((row) => filter.matches(`${row.text} ${row.file}:${row.line} ${row.kind} ${row.compile ? searchText(row.compile) : ''}`.toLowerCase(), (key) => (key === 'kind' ? row.kind.toLowerCase() : key === 'launch' ? String(row.compile?.launch ?? '') : undefined))) : all;
   }, [all, query]);
   const selected = route.query.get('row');
   const open = all.find((row) => row.key === selected);
@@ -115,7 +115,7 @@ export function Recompiles({ model, chunk, route }: { model: Model; chunk: Chunk
   }, [model, chunk]);
   if (chains.length === 0) return <Empty>No recompiles: every function was compiled once, or the log does not say why it was recompiled.</Empty>;
   const filter = parseFilter(query);
-  const shown = chains.filter((chain) => !query || filter.matches(`${searchText(chain.first)} ${chain.edges.map((edge) => `${edge.reason} ${edge.file}`).join(' ')}`.toLowerCase(), (key) => (key === 'rank' ? String(chain.first.rank ?? '') : key === 'function' ? (chain.first.function ?? '').toLowerCase() : undefined)));
+  const shown = chains.filter((chain) => !query || filter.matches(`${searchText(chain.first)} ${chain.edges.map((edge) => `${edge.reason} ${edge.file}`).join(' ')}`.toLowerCase(), (key) => (key === 'rank' ? String(chain.first.rank ?? '') : key === 'launch' ? String(chain.first.launch) : key === 'function' ? (chain.first.function ?? '').toLowerCase() : undefined)));
   const limit = 60;
   return (
     <>

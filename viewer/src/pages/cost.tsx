@@ -1,4 +1,4 @@
-// Measured time of one profile by kernel, Python line, graph and op.
+// Measured time of one profile by kernel, Python line, graph, op and module.
 import { useMemo } from 'preact/hooks';
 import { useChunk, type Chunks } from '../data/chunks';
 import type { Model } from '../data/model';
@@ -120,7 +120,7 @@ function graphView(context: Context): View {
     ...shareColumns(us, windowUs, 'the length of the counted steps'),
     ...callColumns((row) => t.calls[row], us),
     { key: 'device', title: 'Device', width: '84px', align: 'right', hint: 'Time of the device kernels that its calls queued', cell: (row) => (t.device_us[row] === null ? <span class="quiet">–</span> : duration(t.device_us[row])), sort: (row) => t.device_us[row] },
-    { key: 'compile', title: 'Compile time', width: '92px', align: 'right', hint: 'Of all graphs of a compile (forward or backward), in the row of the one that cost most', cell: (row) => (t.compile_us[row] === null ? <span class="quiet">–</span> : duration(t.compile_us[row])), sort: (row) => t.compile_us[row] },
+    { key: 'compile', title: 'Compile time', width: '92px', align: 'right', hint: 'One time for the graphs of the forward, one for those of the backward if the log measured its compile; in the row of the graph that cost most', cell: (row) => (t.compile_us[row] === null ? <span class="quiet">–</span> : duration(t.compile_us[row])), sort: (row) => t.compile_us[row] },
     { key: 'graph', title: 'Graph', width: '120px', cell: (row) => <GraphCell context={context} graphId={t.graph_id[row]} label={t.label[row]} direction={t.direction[row]} note={t.join_note[row]} />, sort: (row) => `${t.label[row] ?? ''} ${t.direction[row] ?? ''}` },
     { key: 'function', title: 'Function', width: 'minmax(140px, 2fr)', cell: (row) => (t.function[row] === null ? <span class="quiet">{shorten(t.join_note[row] ?? '', 200)}</span> : <code>{shorten(t.function[row]!, 200)}</code>), sort: (row) => t.function[row] },
   ];
@@ -141,6 +141,22 @@ function opView(context: Context): View {
   return { columns, text: (row) => t.name[row] ?? '', totalUs, rows: t.rows, unit: 'op' };
 }
 
+function moduleView(context: Context): View {
+  const t = context.cost.module;
+  const us = (row: number) => t.share_us[row] ?? 0;
+  const hasDevice = t.device_us.some((value) => value !== null);
+  const totalUs = t.share_us.reduce<number>((sum, value) => sum + (value ?? 0), 0) + leftOutUs(context.cost, 'module');
+  const name = (row: number) => t.name[row] ?? 'no module was open';
+  const columns: Column<number>[] = [
+    ...shareColumns(us, totalUs, hasDevice ? 'the time of all kernels; a kernel belongs to the module that was open where and when it was enqueued, one of a backward to none' : 'the time of all modules on the CPU, each without the modules inside it'),
+    { key: 'inclusive', title: 'With modules inside', width: '128px', align: 'right', cell: (row) => duration(t.inclusive_us[row]), sort: (row) => t.inclusive_us[row] },
+    { key: 'cpu', title: 'On the CPU', width: '90px', align: 'right', hint: 'Without the modules inside', cell: (row) => (t.cpu_us[row] === null ? <span class="quiet">–</span> : duration(t.cpu_us[row])), sort: (row) => t.cpu_us[row] },
+    { key: 'calls', title: 'Calls', width: '70px', align: 'right', cell: (row) => (t.name[row] === null ? '' : count(t.calls[row])), sort: (row) => t.calls[row] },
+    { key: 'name', title: 'Module', width: 'minmax(180px, 3fr)', about: name, cell: (row) => (t.name[row] === null ? <span class="quiet">{name(row)}</span> : <code>{shorten(name(row), 300)}</code>), sort: (row) => t.name[row] },
+  ];
+  return { columns: columns.filter((column) => hasDevice || column.key !== 'cpu'), text: name, totalUs, rows: t.rows, unit: 'module' };
+}
+
 function leftOutUs(cost: Cost, table: string): number {
   const at = cost.left_out.table.indexOf(table);
   return at < 0 ? 0 : (cost.left_out.us[at] ?? 0);
@@ -151,6 +167,7 @@ const views: Record<string, { title: string; of: (context: Context) => View; tab
   lines: { title: 'Python lines', of: lineView, table: 'line' },
   graphs: { title: 'Graphs', of: graphView, table: 'graph' },
   ops: { title: 'Ops', of: opView, table: 'op' },
+  modules: { title: 'Modules', of: moduleView, table: 'module' },
 };
 
 function Head({ profile, cost }: { profile: Profile; cost: Cost }) {
@@ -214,15 +231,27 @@ function TimelineLink({ profile, cost }: { profile: Profile; cost: Cost }) {
   );
 }
 
+function Views({ model, profile, cost, route }: { model: Model; profile: Profile; cost: Cost; route: Route }) {
+  const graphs = useChunk('graphs');
+  const tab = route.query.get('tab') ?? 'kernels';
+  const tabs = Object.entries(views).filter(([key]) => key !== 'modules' || cost.module.rows > 0); // only profiles with Python frames name modules
+  const shown = tabs.some(([key]) => key === tab) ? tab : 'kernels';
+  return (
+    <>
+      <Head profile={profile} cost={cost} />
+      <Tabs tabs={tabs.map(([key, view]) => ({ key, title: view.title, count: cost[view.table].rows }))} current={shown} link={(key) => href(['cost'], { profile: route.query.get('profile'), tab: key === 'kernels' ? null : key })} />
+      <Waiting pending={graphs}>{(own) => <Table key={shown} context={{ model, cost, graphs: own, route }} tab={shown} />}</Waiting>
+    </>
+  );
+}
+
 export function CostPage({ model, route }: { model: Model; route: Route }) {
   const profiles = useMemo(() => measuredProfiles(model), [model]);
   const wanted = Number(route.query.get('profile'));
   const profile = profiles.find((candidate) => candidate.id === wanted) ?? profiles.find((candidate) => candidate.overlapsId === null) ?? profiles[0];
   const cost = useChunk(profile ? 'cost' : null, profile?.id);
   const graphs = useChunk(profile ? 'graphs' : null);
-  const tab = route.query.get('tab') ?? 'kernels';
   if (!profile) return <Empty>This run has no profile. Ingest one beside its logs: torch.profiler’s export_chrome_trace or tensorboard_trace_handler writes them.</Empty>;
-  const shown = tab in views ? tab : 'kernels';
   const pending = graphs.error ? { error: graphs.error } : cost;
   return (
     <div class="page wide cost">
@@ -242,13 +271,7 @@ export function CostPage({ model, route }: { model: Model; route: Route }) {
         {cost.value && <TimelineLink profile={profile} cost={cost.value} />}
       </h1>
       <Waiting pending={pending}>
-        {(value) => (
-          <>
-            <Head profile={profile} cost={value} />
-            <Tabs tabs={Object.entries(views).map(([key, view]) => ({ key, title: view.title, count: value[view.table].rows }))} current={shown} link={(key) => href(['cost'], { profile: route.query.get('profile'), tab: key === 'kernels' ? null : key })} />
-            <Waiting pending={graphs}>{(own) => <Table key={shown} context={{ model, cost: value, graphs: own, route }} tab={shown} />}</Waiting>
-          </>
-        )}
+        {(value) => <Views model={model} profile={profile} cost={value} route={route} />}
       </Waiting>
     </div>
   );

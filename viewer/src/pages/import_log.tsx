@@ -35,13 +35,15 @@ function useEntries(model: Model): { entries: Entry[]; done: boolean; error?: st
     let current = true;
     const first = model.counts.get('import_log_first');
     const last = model.counts.get('import_log_last');
-    const paths = new Map(model.index.log_file.id.map((id, i) => [id, model.index.log_file.path[i] ?? '']));
+    const { log_file: logs, profile } = model.index;
+    const paths = new Map(logs.id.map((id, i) => [id, logs.path[i] ?? '']));
+    const profilePaths = new Map(profile.id.map((id, i) => [id, profile.path[i] ?? '']));
     const run = async () => {
       const entries: Entry[] = [];
       if (first != null && last != null && (model.counts.get('import_log') ?? 0) > 0) {
         for (let block = Math.floor(first / blockRows); block <= Math.floor(last / blockRows) && current; block++) {
           const { import_log: t } = await load('import_log', block);
-          t.id.forEach((id, i) => entries.push({ id: id!, file: paths.get(t.log_file_id[i]) ?? '', line: t.line[i], offset: t.byte_offset[i], lines: t.line_count[i] ?? 0, severity: t.severity[i] ?? '', code: t.code[i] ?? '', message: t.message[i] ?? '', advice: t.advice[i] ?? '', text: t.text[i] }));
+          t.id.forEach((id, i) => entries.push({ id: id!, file: paths.get(t.log_file_id[i]) ?? profilePaths.get(t.profile_id[i]) ?? '', line: t.line[i], offset: t.byte_offset[i], lines: t.line_count[i] ?? 0, severity: t.severity[i] ?? '', code: t.code[i] ?? '', message: t.message[i] ?? '', advice: t.advice[i] ?? '', text: t.text[i] }));
           if (current) setState((old) => (old.done ? old : { entries: entries.slice(), done: false }));
         }
       }
@@ -59,7 +61,7 @@ const columns: Column<Entry>[] = [
   { key: 'severity', title: 'Severity', width: '80px', cell: (row) => <span class={`tag severity-${row.severity}`}>{row.severity}</span> },
   { key: 'code', title: 'Code', width: 'minmax(140px, 1fr)', class: 'mono', cell: (row) => row.code },
   { key: 'message', title: 'What', width: 'minmax(260px, 4fr)', cell: (row) => shorten(row.message, 300), about: (row) => row.message },
-  { key: 'file', title: 'Log', width: 'minmax(120px, 1fr)', cell: (row) => baseName(row.file), about: (row) => row.file },
+  { key: 'file', title: 'File', width: 'minmax(120px, 1fr)', cell: (row) => baseName(row.file), about: (row) => row.file },
   { key: 'line', title: 'Line', width: '84px', align: 'right', cell: (row) => count(row.line) },
 ];
 
@@ -115,7 +117,8 @@ export function ImportLogPage({ model, route }: { model: Model; route: Route }) 
           </p>
           <p>{open.advice}</p>
           <p class="quiet">
-            {open.file}, line {count(open.line)}
+            {open.file}
+            {open.line !== null && `, line ${count(open.line)}`}
             {open.offset !== null && `, byte ${count(open.offset)}`}
             {open.lines > 1 && `, ${plural(open.lines, 'line')}`}
           </p>

@@ -7,7 +7,7 @@ import { cacheStates } from '../data/model';
 import { caveatsOf, holdsText, isMeasured, profilesOf, type Profile } from '../data/profiles';
 import { baseName, bytes, count, duration, plural, ranges, utc } from '../lib/format';
 import { href } from '../route';
-import { CacheTag, Section, Waiting, cacheNames } from '../ui/bits';
+import { CacheTag, Section, Waiting, cacheNames, problemsOf } from '../ui/bits';
 import { CompileChart } from '../ui/compile_chart';
 import { CopyButton, Findings } from '../ui/findings';
 import { RanksNow } from '../ui/live_bar';
@@ -44,7 +44,13 @@ function span(compiles: Compile[]): [number, number] | null {
 }
 
 function Facts({ model }: { model: Model }) {
-  const { counts, compiles } = model;
+  // Of the latest launch, as the findings are; an earlier one is in the tables.
+  const { launches } = model;
+  const compiles = model.compiles.filter((compile) => compile.launch === launches);
+  const sum = (of: (compile: Compile) => number) => compiles.reduce((total, compile) => total + of(compile), 0);
+  const breaks = sum((compile) => compile.graphBreaks);
+  const recompiles = sum((compile) => (compile.recompiles > 0 ? 1 : 0));
+  const only = (q: string) => [q, launches > 1 ? `launch:${launches}` : ''].filter(Boolean).join(' ') || null;
   const time = span(compiles);
   const perProcess = new Map<number, number>();
   for (const compile of compiles) {
@@ -55,22 +61,31 @@ function Facts({ model }: { model: Model }) {
   const unfinished = compiles.filter((compile) => compile.status === 'unfinished').length;
   const lookups: Record<string, number> = {};
   const states = model.index.cache_state;
-  states.state.forEach((state, i) => (lookups[state!] = (lookups[state!] ?? 0) + (states.events[i] ?? 0)));
+  states.state.forEach((state, i) => states.launch[i] === launches && (lookups[state!] = (lookups[state!] ?? 0) + (states.events[i] ?? 0)));
   const hits = lookups.hit ?? 0;
   const all = Object.values(lookups).reduce((sum, value) => sum + value, 0);
   const problems = model.index.import_code.entries.reduce<number>((sum, value, i) => sum + (model.index.import_code.severity[i] === 'info' ? 0 : value!), 0);
   return (
     <div class="facts">
       <Fact name={perProcess.size > 1 ? 'compile time, slowest process' : 'compile time'} value={slowest > 0 ? duration(slowest) : compiles.length > 0 ? 'unknown' : '–'} hint={time ? `${utc(model.originUs + time[0])} and ${duration(time[1] - time[0])} on` : undefined} />
-      <Fact name="compiles" value={count(compiles.length)} link={href(['compiles'])} />
-      <Fact name="failed" value={count(failed)} link={href(['compiles'], { q: 'status:failed' })} tone={failed > 0 ? 'bad' : ''} />
-      {unfinished > 0 && <Fact name={isFollowing() ? 'not finished by now' : 'did not finish'} value={count(unfinished)} link={href(['compiles'], { q: 'status:unfinished' })} tone={isFollowing() ? '' : 'bad'} />}
-      <Fact name="graph breaks" value={count(counts.get('graph_breaks'))} link={href(['compiles'], { tab: 'breaks' })} tone={counts.get('graph_breaks') ? 'warn' : ''} />
-      <Fact name="recompiles" value={count(counts.get('recompiles'))} link={href(['compiles'], { tab: 'recompiles' })} tone={counts.get('recompiles') ? 'warn' : ''} />
+      <Fact name="compiles" value={count(compiles.length)} link={href(['compiles'], { q: only('') })} />
+      <Fact name="failed" value={count(failed)} link={href(['compiles'], { q: only('status:failed') })} tone={failed > 0 ? 'bad' : ''} />
+      {unfinished > 0 && <Fact name={isFollowing() ? 'not finished by now' : 'did not finish'} value={count(unfinished)} link={href(['compiles'], { q: only('status:unfinished') })} tone={isFollowing() ? '' : 'bad'} />}
+      <Fact name="graph breaks" value={count(breaks)} link={href(['compiles'], { tab: 'breaks', q: only('') })} tone={breaks > 0 ? 'warn' : ''} />
+      <Fact name="recompiles" value={count(recompiles)} link={href(['compiles'], { tab: 'recompiles', q: only('') })} tone={recompiles > 0 ? 'warn' : ''} />
       <Fact name={all > 0 ? `cache hit rate (${plural(all, 'lookup')})` : 'cache hit rate'} value={all > 0 ? `${Math.round((100 * hits) / all)} %` : '–'} link={href(['ranks'], { tab: 'cache' })} hint={cacheStates.map((state) => `${cacheNames[state]} ${lookups[state] ?? 0}`).join(', ')} />
-      <Fact name="graphs" value={count(counts.get('graphs'))} link={href(['provenance'])} />
-      <Fact name="log problems" value={count(problems)} link={href(['import-log'])} tone={problems > 0 ? 'warn' : ''} />
+      <Fact name="graphs" value={count(sum((compile) => compile.graphs))} link={href(['provenance'], { q: launches > 1 ? `launch ${launches}` : null })} />
+      <Fact name={launches > 1 ? 'log problems, all launches' : 'log problems'} value={count(problems)} link={href(['import-log'])} tone={problems > 0 ? 'warn' : ''} />
     </div>
+  );
+}
+
+function LaunchNote({ model: { launches, latest, originUs } }: { model: Model }) {
+  const start = latest[0]?.launchStartUs ?? null;
+  return (
+    <p class="quiet">
+      The job was started {launches} times. These numbers are of launch {launches}, the latest{start !== null && `, which began at ${utc(originUs + start)}`}; all launches are in <b>Compiles over time</b> and in the <a href={href(['compiles'])}>table of compiles</a>.
+    </p>
   );
 }
 
@@ -85,12 +100,12 @@ function AttentionList({ model }: { model: Model }) {
 
 function CacheTable({ model }: { model: Model }) {
   const table = model.index.cache_state;
-  if (table.rows === 0) return <p class="quiet">No cache lookups in this log: caching was off, or the compiles never reached Inductor.</p>;
-  const layers = [...new Set(table.layer)];
+  const layers = [...new Set(table.layer.filter((_, i) => table.launch[i] === model.launches))];
   const cell = (layer: string | null, state: CacheState) => {
-    const row = table.layer.findIndex((name, i) => name === layer && table.state[i] === state);
+    const row = table.layer.findIndex((name, i) => name === layer && table.state[i] === state && table.launch[i] === model.launches);
     return row < 0 ? 0 : table.events[row]!;
   };
+  if (layers.length === 0) return <p class="quiet">No cache lookups in {model.launches > 1 ? 'the logs of this launch' : 'this log'}: caching was off, or the compiles never reached Inductor.</p>;
   const shown = cacheStates.filter((state) => layers.some((layer) => cell(layer, state) > 0));
   return (
     <table class="plain">
@@ -124,11 +139,14 @@ function Processes({ model }: { model: Model }) {
   const columns = useMemo<Column<Process>[]>(() => {
     const compilesOf = new Map<number, number>();
     for (const compile of model.compiles) compilesOf.set(compile.processId, (compilesOf.get(compile.processId) ?? 0) + 1);
+    const logs = model.index.log_file;
+    const problems = new Map(logs.path.flatMap((path, i) => (logs.problems[i] ? [[path ?? '', logs.problems[i]!]] : [])));
     return [
       { key: 'process', title: 'Process', width: 'minmax(120px, 1.2fr)', cell: (process) => <a href={href(['process', process.id])}>{process.name}</a> },
       { key: 'version', title: 'PyTorch', width: 'minmax(108px, 1fr)', cell: (process) => process.torchVersion ?? <span class="quiet">unknown</span> },
       { key: 'compiles', title: 'Compiles', width: '64px', align: 'right', cell: (process) => count(compilesOf.get(process.id) ?? 0) },
       { key: 'log', title: 'Log', width: 'minmax(90px, 1.4fr)', cell: (process) => <span class="tail" title={process.file}><bdi>{baseName(process.file)}</bdi></span> },
+      ...(problems.size > 0 ? [{ key: 'problems', title: '', width: '88px', cell: (process: Process) => problems.has(process.file) && <a class="tag severity-warning" href={problemsOf(process.file)}>{plural(problems.get(process.file)!, 'problem')}</a> }] : []),
     ];
   }, [model]);
   return <Grid label="Processes" rows={model.processes} columns={columns} rowKey={(process) => process.id} rowHref={(process) => href(['process', process.id])} rowClass={(process) => markOf('index.process', process.id) ?? ''} height={`${Math.min(model.processes.length, 16) * 26 + 30}px`} empty="No log was read." />;
@@ -140,7 +158,7 @@ function Profiles({ model }: { model: Model }) {
     { key: 'name', title: 'File', width: 'minmax(130px, 2fr)', about: (profile) => profile.path, cell: (profile) => (isMeasured(profile) ? <a href={href(['cost'], { profile: profile.id })}>{profile.name}</a> : profile.name) },
     { key: 'kind', title: 'Kind', width: '104px', cell: (profile) => profile.kind.replace('_', ' ') },
     { key: 'what', title: 'Holds', width: 'minmax(110px, 1.4fr)', about: holdsText, cell: holdsText },
-    { key: 'problems', title: '', width: '70px', about: (profile) => caveatsOf(profile).join('\n'), cell: (profile) => (profile.problems > 0 ? <a class="tag severity-warning" href={href(['import-log'])}>damaged</a> : profile.overlapsId !== null ? <span class="tag">overlaps</span> : null) },
+    { key: 'problems', title: '', width: '70px', about: (profile) => caveatsOf(profile).join('\n'), cell: (profile) => (profile.problems > 0 ? <a class="tag severity-warning" href={problemsOf(profile.path)}>damaged</a> : profile.overlapsId !== null ? <span class="tag">overlaps</span> : null) },
   ];
   if (profiles.length === 0) return null;
   return (
@@ -165,6 +183,7 @@ export function OverviewPage({ model }: { model: Model }) {
   return (
     <div class="page">
       <h1 class="unseen">Overview</h1>
+      {model.launches > 1 && <LaunchNote model={model} />}
       <Facts model={model} />
       <RanksNow />
       <AttentionList model={model} />

@@ -1,10 +1,10 @@
 import { useChunk, type Chunks } from '../data/chunks';
 import type { Model, Process } from '../data/model';
-import { classesOf, collectiveSequences, executionSequences, lookupsOf } from '../data/ranks';
+import { classesOf, collectiveSequences, damageOf, executionSequences, lookupsOf } from '../data/ranks';
 import { duration, plural, shorten } from '../lib/format';
 import { remember } from '../lib/remember';
 import { href, setQuery, type Route } from '../route';
-import { Section, Tabs, Waiting } from '../ui/bits';
+import { Section, Tabs, Waiting, problemsOf } from '../ui/bits';
 import { Sequences, names } from '../ui/sequences';
 import { Matrix } from './ranks_cache';
 import { Issued } from './ranks_issued';
@@ -80,6 +80,26 @@ function Classes({ model, cache, schedules }: { model: Model; cache: Chunks['cac
   );
 }
 
+// Logs that do not hold all that their ranks did.
+function Damaged({ findings }: { findings: Chunks['findings'] }) {
+  const logs = [...new Map([...damageOf(findings).values()].map((log) => [log.path, log])).values()];
+  if (logs.length === 0) return null;
+  return (
+    <p class="caveat">
+      {plural(logs.length, 'log')} {logs.length === 1 ? 'does' : 'do'} not hold all that was written; what sets {logs.length === 1 ? 'its rank' : 'their ranks'} apart may be due to that:{' '}
+      {logs.slice(0, 12).map((log, i) => (
+        <>
+          {i > 0 && ', '}
+          <a href={problemsOf(log.path)} title={log.path}>
+            {/^\d/.test(log.participant) ? `rank ${log.participant}` : log.participant} {log.isDamaged ? 'damaged' : 'cut off or damaged at its end'}
+          </a>
+        </>
+      ))}
+      {logs.length > 12 && ` and ${logs.length - 12} more`}
+    </p>
+  );
+}
+
 // The groups of equal ranks, and how the others differ from the largest.
 function Apart({ model, findings }: { model: Model; findings: Chunks['findings'] }) {
   const classes = findings.rank_class;
@@ -93,6 +113,7 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
           The job was started {model.launches} times; ranks are compared within the latest launch. For another: <code>tlparse ranks trace.db --launch 1</code>.
         </p>
       )}
+      <Damaged findings={findings} />
       {classes.rows < 2 && <p class="quiet">{classes.rows === 1 ? 'All ranks are alike in what their logs tell of compiles, caches, code and collectives.' : 'There are no compiles to compare.'}</p>}
       {notes.length > 0 && (
         <details class="notes">
@@ -124,8 +145,16 @@ function Apart({ model, findings }: { model: Model; findings: Chunks['findings']
                     <th scope="row">
                       <b>{classes.ranks[i]}</b> <span class="quiet">{plural(classes.ranks_count[i] ?? 0, 'rank')}</span>
                     </th>
-                    <td class="right">{duration((classes.median_compile_s[i] ?? 0) * 1e6)}</td>
+                    <td class="right">
+                      {classes.median_compile_s[i] === null ? <span class="quiet">unknown</span> : `${classes.is_at_least[i] === 1 ? 'at least ' : ''}${duration(classes.median_compile_s[i]! * 1e6)}`}
+                    </td>
                     <td>
+                      {(classes.is_damaged[i] === 1 || classes.is_cut[i] === 1) && (
+                        <div>
+                          <span class="tag severity-warning">damaged</span>{' '}
+                          {classes.is_damaged[i] === 1 ? `${classes.ranks_count[i] === 1 ? 'Its log' : 'Each of its logs'} lost records: a difference may be due to that.` : `The last record of ${classes.ranks_count[i] === 1 ? 'its log' : 'each of its logs'} is cut off or damaged.`}
+                        </div>
+                      )}
                       {ordinal === 0 ? (
                         <span class="quiet">what the others are compared with</span>
                       ) : (

@@ -2,8 +2,9 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { JSX } from 'preact';
 import { useAsync, type Chunks } from '../data/chunks';
-import type { Model, Process } from '../data/model';
-import { compareKeys, loadKeysAhead, lookupsOf, slotsOf, worstState, type ComponentDifference, type Lookup, type Slot } from '../data/ranks';
+import { isFollowing } from '../data/live';
+import type { Compile, Model, Process } from '../data/model';
+import { compareKeys, damageOf, loadKeysAhead, lookupsOf, slotsOf, worstState, type ComponentDifference, type Damage, type Lookup, type Slot } from '../data/ranks';
 import { diff } from '../lib/diff';
 import { count, plural, shorten } from '../lib/format';
 import { href, setQuery, type Route } from '../route';
@@ -20,6 +21,13 @@ function causesOf(findings: Chunks['findings']): Map<number, string> {
     if (!causes.has(id!)) causes.set(id!, `${findings.key_cause.title[row]}: ${findings.key_cause.text[row]}`);
   });
   return causes;
+}
+
+// Why the log does not show what a cache answered: the compile did not finish, or the log lost records. '': it shows it.
+function whyUnknown(compile: Compile | undefined, lookups: Lookup[], damage: Damage | undefined): string {
+  if (lookups.length > 0) return '';
+  if (compile?.status === 'unfinished') return isFollowing() ? 'the compile has not finished by now' : 'the compile did not finish';
+  return damage && (damage.isDamaged || !compile) ? 'its log is damaged or cut' : '';
 }
 
 interface MatrixRow {
@@ -40,6 +48,7 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
     return model.latest.filter((process) => busy.has(process.id));
   }, [model]);
   const causes = useMemo(() => causesOf(findings), [findings]);
+  const damage = damageOf(findings);
   const all = useMemo(() => {
     const rows: MatrixRow[] = [];
     for (const slot of slotsOf(model, findings)) {
@@ -47,7 +56,8 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
       for (const [processId, compile] of slot.compiles) {
         byProcess.set(processId, (lookups.get(compile.id) ?? []).filter((lookup) => !layer || lookup.layer === layer));
       }
-      const states = new Set(processes.map((process) => (byProcess.has(process.id) ? (worstState(byProcess.get(process.id)!) ?? 'none') : 'absent')));
+      const known = processes.filter((process) => !whyUnknown(slot.compiles.get(process.id), byProcess.get(process.id) ?? [], damage.get(process.id)));
+      const states = new Set(known.map((process) => (byProcess.has(process.id) ? (worstState(byProcess.get(process.id)!) ?? 'none') : 'absent')));
       const apart = [...slot.compiles.values()].some((compile) => causes.has(compile.id));
       rows.push({ slot, byProcess, isMixed: states.size > 1 || apart });
     }
@@ -83,6 +93,7 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
             <CacheTag state={state} />
           ))}
           <span class="tag cell-none">· no lookup</span>
+          <span class="tag cell-unknown">? unknown: the compile did not finish, or the log is damaged</span>
           <span class="tag cell-absent">no compile</span>
           {causes.size > 0 && (
             <span>
@@ -94,7 +105,7 @@ export function Matrix({ model, cache, findings, route }: { model: Model; cache:
       {rows.length === 0 ? (
         <Empty>{all.length === 0 ? 'There are no compiles in this run.' : onlyMixed ? 'All ranks got the same answers from their caches.' : 'Nothing matches.'}</Empty>
       ) : (
-        <MatrixGrid rows={rows} processes={processes} chosen={chosen} causes={causes} route={route} />
+        <MatrixGrid rows={rows} processes={processes} chosen={chosen} causes={causes} damage={damage} route={route} />
       )}
       {eventRow >= 0 && <CellDetail model={model} cache={cache} row={eventRow} all={all} route={route} lookups={lookups} causes={causes} />}
     </>
@@ -111,11 +122,12 @@ interface MatrixLineProps {
   processes: Process[];
   chosen: number | null; // process
   causes: Map<number, string>;
+  damage: Map<number, Damage>;
   link: string; // of a lookup, without its id
   width: number;
 }
 
-const MatrixLine = memo(({ row: { slot, byProcess, isMixed }, at, first, processes, chosen, causes, link, width }: MatrixLineProps) => (
+const MatrixLine = memo(({ row: { slot, byProcess, isMixed }, at, first, processes, chosen, causes, damage, link, width }: MatrixLineProps) => (
   <div role="row" class={`matrix-row ${isMixed ? 'mixed' : ''}`} style={{ top: `${at * rowHeight}px`, width: `${width}px` }}>
     <div role="rowheader" class="matrix-name" title={`${slot.title} ${slot.function ?? ''}`}>
       <b>{slot.title}</b> <code>{slot.function && shorten(slot.function, 60)}</code>
@@ -124,23 +136,31 @@ const MatrixLine = memo(({ row: { slot, byProcess, isMixed }, at, first, process
     {processes.map((process, n) => {
       const column = first + n;
       const compile = slot.compiles.get(process.id);
-      if (!compile) return <div role="gridcell" aria-colindex={column + 2} class="cell cell-absent" title={`${process.name}: no such compile`} aria-label={`${process.name}: no such compile`} />;
       const own = byProcess.get(process.id) ?? [];
+      const unknown = whyUnknown(compile, own, damage.get(process.id));
+      if (!compile) {
+        const label = `${process.name}: no such compile${unknown && ` in its log; ${unknown}`}`;
+        return (
+          <div role="gridcell" aria-colindex={column + 2} class={`cell ${unknown ? 'cell-unknown' : 'cell-absent'}`} title={label} aria-label={label}>
+            {unknown && '?'}
+          </div>
+        );
+      }
       const state = worstState(own);
       const cause = causes.get(compile.id);
-      const label = `${process.name}, ${slot.title}: ${own.length === 0 ? 'no lookup' : own.map((lookup) => `${lookup.layer} ${cacheNames[lookup.state]}`).join(', ')}${cause ? `; ${cause}` : ''}`;
+      const label = `${process.name}, ${slot.title}: ${unknown ? `unknown, ${unknown}` : own.length === 0 ? 'no lookup' : own.map((lookup) => `${lookup.layer} ${cacheNames[lookup.state]}`).join(', ')}${cause ? `; ${cause}` : ''}`;
       const worst = own.find((lookup) => lookup.state === state && lookup.setId !== null) ?? own.find((lookup) => lookup.state === state);
       return (
         <div role="gridcell" aria-colindex={column + 2}>
           <a
-            class={`cell ${state ? `cache-${state}` : 'cell-none'} ${process.id === chosen ? 'chosen' : ''} ${cause ? 'apart' : ''}`}
+            class={`cell ${state ? `cache-${state}` : unknown ? 'cell-unknown' : 'cell-none'} ${process.id === chosen ? 'chosen' : ''} ${cause ? 'apart' : ''}`}
             data-row={at}
             data-column={column}
             title={label}
             aria-label={label}
             href={worst ? `${link}&event=${worst.id}` : href(['compile', compile.id])}
           >
-            {state ? cacheSigns[state] : '·'}
+            {state ? cacheSigns[state] : unknown ? '?' : '·'}
           </a>
         </div>
       );
@@ -148,7 +168,7 @@ const MatrixLine = memo(({ row: { slot, byProcess, isMixed }, at, first, process
   </div>
 ));
 
-function MatrixGrid({ rows, processes, chosen, causes, route }: { rows: MatrixRow[]; processes: Process[]; chosen: { compileId: number; processId: number } | null; causes: Map<number, string>; route: Route }) {
+function MatrixGrid({ rows, processes, chosen, causes, damage, route }: { rows: MatrixRow[]; processes: Process[]; chosen: { compileId: number; processId: number } | null; causes: Map<number, string>; damage: Map<number, Damage>; route: Route }) {
   const box = useRef<HTMLDivElement>(null);
   const seen = useWindow(box, rowHeight, rows.length);
   const { first, last } = useWindow(box, cell, processes.length, { horizontal: true });
@@ -167,7 +187,7 @@ function MatrixGrid({ rows, processes, chosen, causes, route }: { rows: MatrixRo
   const lines = [];
   for (let i = seen.first; i < seen.last; i++) {
     const isChosen = chosen !== null && rows[i].slot.compiles.get(chosen.processId)?.id === chosen.compileId;
-    lines.push(<MatrixLine key={rows[i].slot.key} row={rows[i]} at={i} first={first} processes={shown} chosen={isChosen ? chosen.processId : null} causes={causes} link={link} width={width} />);
+    lines.push(<MatrixLine key={rows[i].slot.key} row={rows[i]} at={i} first={first} processes={shown} chosen={isChosen ? chosen.processId : null} causes={causes} damage={damage} link={link} width={width} />);
   }
   return (
     <div class="matrix" ref={box} role="grid" aria-label="Cache states of compiles by rank" tabIndex={0} aria-rowcount={rows.length + 1} aria-colcount={processes.length + 1} onKeyDown={focusCell} style={{ height: `min(${(rows.length + 1.4) * rowHeight + 18}px, 60vh)` }}>
@@ -177,7 +197,7 @@ function MatrixGrid({ rows, processes, chosen, causes, route }: { rows: MatrixRo
         </div>
         <div role="presentation" style={{ width: `${first * cell}px`, flex: 'none' }} />
         {shown.map((process, n) => (
-          <div role="columnheader" aria-colindex={first + n + 2} class="cell-head" title={process.name}>
+          <div role="columnheader" aria-colindex={first + n + 2} class={`cell-head ${damage.has(process.id) ? 'odd' : ''}`} title={`${process.name}${damage.has(process.id) ? ': its log is damaged or cut' : ''}`}>
             {process.shortName.slice(-4)}
           </div>
         ))}

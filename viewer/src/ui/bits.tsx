@@ -91,12 +91,13 @@ export function CompileLink({ compile, children, query }: { compile: Compile; ch
   );
 }
 
-export function Place({ file, line }: { file: string | null; line: number | null }) {
+export function Place({ file, line, link }: { file: string | null; line: number | null; link?: string }) {
   if (!file) return null;
+  const Tag = link ? 'a' : 'span';
   return (
-    <span class="place" title={wholePlace(file, line)}>
+    <Tag class="place" href={link} title={wholePlace(file, line)}>
       {place(file, line)}
-    </span>
+    </Tag>
   );
 }
 
@@ -129,6 +130,9 @@ export function Stack({ frames }: { frames: Frame[] }) {
     </ol>
   );
 }
+
+// The rows of the import log about one file.
+export const problemsOf = (path: string) => href(['import-log'], { q: `file:"${path}"` });
 
 export function Waiting<T>({ pending, children }: { pending: Pending<T>; children: (value: T) => ComponentChildren }) {
   if (pending.error) {

@@ -49,11 +49,13 @@ export function CompileChart({ model }: { model: Model }) {
   const [width, setWidth] = useState(0);
   const shown = useMemo(() => {
     const busy = new Set(model.compiles.map((compile) => compile.processId));
-    // Whose log ends inside a compile, or whose last compile failed, comes first: so it is always drawn.
-    const rows = model.processes.filter((process) => busy.has(process.id));
+    const rows = model.processes.filter((process) => busy.has(process.id)); // by launch, then rank
     // While the job goes, lanes stay where they are.
     if (isFollowing()) return rows.slice(0, maxLanes);
-    return [...rows.filter((process) => process.end), ...rows.filter((process) => !process.end)].slice(0, maxLanes);
+    // Always drawn: the latest launch before others, in it whose log ends inside a compile or whose last compile failed.
+    const drawn = new Set([...rows].sort((a, b) => b.launch - a.launch || Number(!a.end) - Number(!b.end)).slice(0, maxLanes));
+    // Of one launch they come first.
+    return rows.filter((process) => drawn.has(process)).sort((a, b) => (model.launches > 1 ? 0 : Number(!a.end) - Number(!b.end)));
   }, [model]);
   const lanes = useMemo(() => new Map(shown.map((process, i) => [process.id, i])), [shown]);
   const bars = useMemo(() => barsOf(model, lanes), [model, lanes]);

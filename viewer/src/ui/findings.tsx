@@ -44,6 +44,21 @@ const tabOf: Record<string, [string, Record<string, string>]> = {
 };
 const tabNames: Record<string, string> = { cache: 'cache states', collectives: 'collectives', execution: 'execution order', recompiles: 'recompiles', breaks: 'graph breaks', failures: 'failures' };
 
+// The page that shows the line which the finding names.
+function placeLink(t: Table, row: number): string | undefined {
+  const place = `${t.file[row]}:${t.line[row]}`;
+  const compile = t.place_compile_id[row];
+  switch (t.place_view[row]) {
+    case 'provenance':
+      return href(['provenance', t.place_graph_id[row]!], { sel: `source:${place}` });
+    case 'text':
+      return href(['compile', compile!], { record: t.place_record_id[row], lines: t.place_line[row] });
+    case 'compile':
+      return href(['compile', compile!]);
+  }
+  return undefined;
+}
+
 function Finding({ model, t, row, evidence }: { model: Model; t: Table; row: number; evidence: number[] }) {
   const compiles = useMemo(() => compilesOf(model, t, row), [model, t, row]);
   const [page, query] = tabOf[t.kind[row] ?? ''] ?? ['', {}];
@@ -55,7 +70,7 @@ function Finding({ model, t, row, evidence }: { model: Model; t: Table; row: num
       </p>
       {t.file[row] && (
         <p>
-          <Place file={t.file[row]} line={t.line[row]} /> {t.code[row] && <code class="code-quote">{shorten(t.code[row]!, 300)}</code>}
+          <Place file={t.file[row]} line={t.line[row]} link={placeLink(t, row)} /> {t.code[row] && <code class="code-quote">{shorten(t.code[row]!, 300)}</code>}
         </p>
       )}
       {t.detail[row] && <p class="quiet">{shorten(t.detail[row]!, 2000)}</p>}

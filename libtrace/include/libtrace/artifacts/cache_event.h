@@ -11,10 +11,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "libtrace/call_site.h"
 #include "libtrace/export.h"
+#include "libtrace/function_ref.h"
+#include "libtrace/trace.h"
 
 namespace libtrace LIBTRACE_EXPORT {
 
@@ -36,8 +39,8 @@ struct CacheInfo {
       cache_bypass_hard_exception;   // true: an unexpected failure, not a declared limit
   std::optional<std::string> key{};  // written as null on bypass if it is empty
   std::optional<std::vector<std::string>> components{};  // `[51 base32 characters] name: text`
-  std::optional<int64_t> cache_event_time_ns{};  // written as cache_event_time; default: now
-  std::optional<std::string> triton_bundler_meta{};
+  std::optional<int64_t> cache_event_time_ns{};      // written as cache_event_time; default: now
+  std::optional<std::string> triton_bundler_meta{};  // as PyTorch's, which uses it for Triton
   std::optional<int64_t> time_saved_ns{};  // hit: what compiling took when the entry was made
   std::optional<int64_t> time_taken_ns{};  // miss: what compiling took now
   std::optional<int64_t>
@@ -45,10 +48,22 @@ struct CacheInfo {
   std::optional<std::string> answered_by{};   // ours: local, remote, memory
   std::optional<std::string> remote_error{};  // ours: the error of the remote store
   std::optional<int64_t> waited_ns{};         // ours: for another one that compiled the key
-  std::optional<std::string> compile_id{};
+  std::optional<std::string> compile_id{};    // default: the thread's; none outside a compile
 };
 
 void EmitCacheEvent(std::string_view layer, CacheState state, const CacheInfo& info,
                     CallSite location = CallSite::Current()) noexcept;
+
+namespace detail {
+void EmitCacheEvent(std::string_view layer, CacheState state, FunctionRef<void(CacheInfo&)> fill,
+                    CallSite location) noexcept;
+}
+// The same with a function that fills in the CacheInfo; called only when tracing is on. If it
+// throws, the record is lost and counted.
+template <class Fill, class = std::enable_if_t<std::is_invocable_v<Fill&, CacheInfo&>>>
+void EmitCacheEvent(std::string_view layer, CacheState state, Fill&& fill,
+                    CallSite location = CallSite::Current()) noexcept {
+  if (LIBTRACE_UNLIKELY(IsEnabled())) detail::EmitCacheEvent(layer, state, fill, location);
+}
 
 }  // namespace LIBTRACE_EXPORT

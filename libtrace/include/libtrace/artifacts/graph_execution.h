@@ -18,7 +18,7 @@
 namespace libtrace LIBTRACE_EXPORT {
 
 // Collects executions of all threads; thread-safe. Emits the list when it is destroyed or at
-// Emit().
+// Emit(). A forked child begins with an empty list.
 class GraphExecutionOrder {
  public:
   struct Options {
@@ -32,9 +32,9 @@ class GraphExecutionOrder {
   GraphExecutionOrder(const GraphExecutionOrder&) = delete;
   GraphExecutionOrder& operator=(const GraphExecutionOrder&) = delete;
 
-  // A graph begins to run. No compile id = a graph whose compile is unknown (from a cache). `label`
-  // distinguishes graphs of one compile (`forward`, `backward`, a name) in the per-execution
-  // record. Does nothing when tracing is off.
+  // A graph ran, or begins to run (its duration is then not known). No compile id = a graph whose
+  // compile is unknown (from a cache). `label` distinguishes graphs of one compile (`forward`,
+  // `backward`, a name) in the per-execution record. Does nothing when tracing is off.
   void Executed(const std::optional<CompileId>& compile_id, std::string_view label = {},
                 std::optional<int64_t> duration_ns = {},
                 CallSite location = CallSite::Current()) noexcept;

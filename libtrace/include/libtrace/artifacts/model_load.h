@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "libtrace/call_site.h"
 #include "libtrace/export.h"
+#include "libtrace/function_ref.h"
+#include "libtrace/trace.h"
 
 namespace libtrace LIBTRACE_EXPORT {
 
@@ -44,5 +47,15 @@ uint64_t SizeOfWeights(const std::vector<ModelWeight>& weights);
 
 // Also writes weight_size_bytes (SizeOfWeights) and shared_weights (names by storage).
 void EmitModelLoad(const ModelLoad& load, CallSite location = CallSite::Current()) noexcept;
+
+namespace detail {
+void EmitModelLoad(FunctionRef<void(ModelLoad&)> fill, CallSite location) noexcept;
+}
+// The same with a function that fills in the ModelLoad; called only when tracing is on. If it
+// throws, the record is lost and counted.
+template <class Fill, class = std::enable_if_t<std::is_invocable_v<Fill&, ModelLoad&>>>
+void EmitModelLoad(Fill&& fill, CallSite location = CallSite::Current()) noexcept {
+  if (LIBTRACE_UNLIKELY(IsEnabled())) detail::EmitModelLoad(fill, location);
+}
 
 }  // namespace LIBTRACE_EXPORT

@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "libtrace/artifacts/model_load.h"
 #include "libtrace/call_site.h"
 #include "libtrace/export.h"
+#include "libtrace/function_ref.h"
+#include "libtrace/trace.h"
 
 namespace libtrace LIBTRACE_EXPORT {
 
@@ -58,5 +62,15 @@ struct Package {
 };
 
 void EmitPackage(const Package& package, CallSite location = CallSite::Current()) noexcept;
+
+namespace detail {
+void EmitPackage(FunctionRef<void(Package&)> fill, CallSite location) noexcept;
+}
+// The same with a function that fills in the Package; called only when tracing is on. If it throws,
+// the record is lost and counted.
+template <class Fill, class = std::enable_if_t<std::is_invocable_v<Fill&, Package&>>>
+void EmitPackage(Fill&& fill, CallSite location = CallSite::Current()) noexcept {
+  if (LIBTRACE_UNLIKELY(IsEnabled())) detail::EmitPackage(fill, location);
+}
 
 }  // namespace LIBTRACE_EXPORT

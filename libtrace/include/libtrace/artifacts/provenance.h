@@ -15,6 +15,8 @@
 
 namespace libtrace LIBTRACE_EXPORT {
 
+// Not thread-safe. When tracing is off nothing is kept; an object that was added to while it was off
+// is not emitted, because it would lack edges.
 class Provenance {
  public:
   // `<name>:<debug handle>`: the handle numbers the calls of one kernel, 1, 2, … per graph.
@@ -36,7 +38,10 @@ class Provenance {
  private:
   using Edges = std::map<std::string, std::vector<std::string>, std::less<>>;
 
+  bool IsKept() noexcept;
+
   Edges pre_to_post_, post_to_pre_, kernel_to_post_, post_to_kernel_, stacks_;
+  bool has_all_ = true;
 };
 
 }  // namespace LIBTRACE_EXPORT

@@ -18,7 +18,8 @@
 
 namespace libtrace LIBTRACE_EXPORT {
 
-// Not thread-safe. Hashing costs about 2 ns a byte; when tracing is off nothing is hashed or kept.
+// Not thread-safe. Hashing costs about 2 ns a byte; when tracing is off nothing is hashed or kept. A
+// digest that was begun or added to while tracing was off is not emitted: it would lack parts.
 class RunDigest {
  public:
   // `graph` distinguishes graphs of one compile (`forward`, `backward`, a name). `call` counts the
@@ -32,6 +33,8 @@ class RunDigest {
   RunDigest& Kernel(std::string_view name, std::string_view code) noexcept;
   // `choice` is kept as text, not hashed.
   RunDigest& Choice(std::string_view name, std::string_view choice) noexcept;
+  // Everything that `other` has, e.g. kernels that are hashed once for all runs.
+  RunDigest& PartsOf(const RunDigest& other) noexcept;
 
   bool empty() const { return parts_.empty(); }
   // Emits the added items, if any, under the thread's compile.

@@ -34,7 +34,7 @@ struct CacheBundleInfo {
   uint64_t skipped_count = 0;  // populate: entries of layers that were not given, or not kept
 };
 
-// Thread-safe.
+// Thread-safe. Not for a child that was forked while another thread used it.
 class ArtifactRecorder {
  public:
   ArtifactRecorder();

@@ -13,6 +13,7 @@
 //
 // Works the same when tracing is off. Thread-safe; no lock is held while callbacks run. A store that
 // fails costs the cached entry, never the compile, and no entry is removed but one that is damaged.
+// A forked child may use its parent's cache: it gets new locks, new counters and a new connection.
 //
 // Single flight: if threads and processes that share a store miss one key at the same time, one
 // compiles and the others wait until it has stored the entry; the events of those have waited_ns.

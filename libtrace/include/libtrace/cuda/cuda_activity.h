@@ -76,7 +76,8 @@ struct CudaActivityOptions {
 // One at a time per process; a second one says so in status(). Thread-safe.
 class CudaActivity {
  public:
-  explicit CudaActivity(CudaActivityOptions options = {});
+  // `location` becomes the prefix of what the destructor emits.
+  explicit CudaActivity(CudaActivityOptions options = {}, CallSite location = CallSite::Current());
   ~CudaActivity();  // Emit()
   CudaActivity(const CudaActivity&) = delete;
   CudaActivity& operator=(const CudaActivity&) = delete;

@@ -34,6 +34,7 @@
 
 #include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/cache/compile_cache.h"
+#include "libtrace/call_site.h"
 #include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/torch/loaded_models.h"
@@ -51,6 +52,10 @@ struct AotiOptions {
   bool run_single_threaded = false;
   size_t num_runners = 1;
   int device_index = -1;
+  // The first run and every n-th after it give a `libtrace_run_digest` with hashes of their outputs
+  // and of the package's generated code; 0 = none. Copies these outputs to the CPU and waits for
+  // them. Runs are counted while tracing is on.
+  uint32_t digest_every = 0;
 };
 
 struct LoadedPackage;
@@ -60,7 +65,7 @@ struct LoadedPackage;
 class AotiObserver {
  public:
   AotiObserver(torch::inductor::AOTIModelPackageLoader& loader, const std::string& package_path,
-               AotiOptions options = {});
+               AotiOptions options = {}, CallSite location = CallSite::Current());
   ~AotiObserver();
   AotiObserver(const AotiObserver&) = delete;
   AotiObserver& operator=(const AotiObserver&) = delete;
@@ -69,10 +74,12 @@ class AotiObserver {
   // tracing is off.
   class Call {
    public:
-    explicit Call(AotiObserver& observer) noexcept;
+    explicit Call(AotiObserver& observer, CallSite location = CallSite::Current()) noexcept;
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
+    // Optional, at the end of the run: what it returned, for AotiOptions::digest_every.
+    void Returned(const std::vector<at::Tensor>& outputs) noexcept;
 
    private:
     struct State;
@@ -94,19 +101,21 @@ class AotiModel {
  public:
   // Throws what libtorch throws (no such file, another version's package, another machine's); the
   // load is then recorded as failed.
-  explicit AotiModel(const std::string& package_path, AotiOptions options = {});
+  explicit AotiModel(const std::string& package_path, AotiOptions options = {},
+                     CallSite location = CallSite::Current());
   ~AotiModel();
   AotiModel(const AotiModel&) = delete;
   AotiModel& operator=(const AotiModel&) = delete;
 
   // `stream` as for libtorch's loader: null = the current one.
-  std::vector<at::Tensor> Run(const std::vector<at::Tensor>& inputs, void* stream = nullptr);
+  std::vector<at::Tensor> Run(const std::vector<at::Tensor>& inputs, void* stream = nullptr,
+                              CallSite location = CallSite::Current());
   // Libtorch's own, for constants, metadata and what else it offers.
   torch::inductor::AOTIModelPackageLoader& loader();
 
  private:
   friend CachedAotiModel LoadOrBuildPackage(CompileCache&, const AotiRequest&, const AotiOptions&,
-                                            FunctionRef<std::string()>, LoadedModels*);
+                                            FunctionRef<std::string()>, LoadedModels*, CallSite);
   struct Impl;
   explicit AotiModel(std::unique_ptr<Impl> impl);
   static std::unique_ptr<Impl> MakeImpl(std::shared_ptr<LoadedPackage> package,
@@ -139,7 +148,8 @@ struct CachedAotiModel {
 // through memory unless CompileCacheOptions::artifacts_as_files is set.
 CachedAotiModel LoadOrBuildPackage(CompileCache& cache, const AotiRequest& request,
                                    const AotiOptions& options, FunctionRef<std::string()> build,
-                                   LoadedModels* loaded = nullptr);
+                                   LoadedModels* loaded = nullptr,
+                                   CallSite location = CallSite::Current());
 
 }  // namespace LIBTRACE_EXPORT
 #endif

@@ -25,6 +25,7 @@
 #endif
 
 #include "libtrace/artifacts/collective_log.h"
+#include "libtrace/call_site.h"
 #include "libtrace/export.h"
 
 namespace libtrace LIBTRACE_EXPORT {
@@ -75,10 +76,10 @@ class CollectiveLog {
 };
 
 // `process_group` names the group in the log: ranks of one group must agree on it. `backend` is
-// kept alive.
+// kept alive. The first place that gives a log a group becomes the prefix of its records.
 c10::intrusive_ptr<CollectiveBackend> TraceCollectives(
     c10::intrusive_ptr<CollectiveBackend> backend, std::string process_group,
-    std::shared_ptr<CollectiveLog> log);
+    std::shared_ptr<CollectiveLog> log, CallSite location = CallSite::Current());
 
 // Watches what is issued through `group` as long as it lives; one group may have several. Where
 // libtorch has hooks (2.14) they are used: register and remove observers while no collective is
@@ -88,7 +89,7 @@ c10::intrusive_ptr<CollectiveBackend> TraceCollectives(
 class CollectiveObserver {
  public:
   CollectiveObserver(c10::intrusive_ptr<c10d::ProcessGroup> group, std::string process_group,
-                     std::shared_ptr<CollectiveLog> log);
+                     std::shared_ptr<CollectiveLog> log, CallSite location = CallSite::Current());
   ~CollectiveObserver();
   CollectiveObserver(const CollectiveObserver&) = delete;
   CollectiveObserver& operator=(const CollectiveObserver&) = delete;

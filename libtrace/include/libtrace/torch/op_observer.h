@@ -25,6 +25,7 @@
 
 #include "libtrace/artifacts/measured_runtime.h"
 #include "libtrace/artifacts/runtime_and_tensor_meta.h"
+#include "libtrace/call_site.h"
 #include "libtrace/export.h"
 #include "libtrace/scope.h"
 #include "libtrace/torch/cost_model.h"
@@ -55,7 +56,7 @@ class OpObserver {
  public:
   // Watching an op allocates nothing, so what is kept of it is bounded: the first 6 tensors of its
   // inputs and of its outputs, the first 8 dimensions of a tensor.
-  explicit OpObserver(OpObserverOptions options = {});
+  explicit OpObserver(OpObserverOptions options = {}, CallSite location = CallSite::Current());
   ~OpObserver();  // Emit()
   OpObserver(const OpObserver&) = delete;
   OpObserver& operator=(const OpObserver&) = delete;

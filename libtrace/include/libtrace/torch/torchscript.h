@@ -33,6 +33,7 @@
 
 #include "libtrace/artifacts/graph_execution.h"
 #include "libtrace/cache/compile_cache.h"
+#include "libtrace/call_site.h"
 #include "libtrace/export.h"
 #include "libtrace/function_ref.h"
 #include "libtrace/torch/loaded_models.h"
@@ -54,6 +55,10 @@ struct TorchScriptOptions {
   uint32_t max_specializations = 8;
   bool observe_ops = true;
   std::shared_ptr<GraphExecutionOrder> executions{};  // null = not logged
+  // The first run of each graph and every n-th after it give a `libtrace_run_digest` with hashes of
+  // their outputs, and of the optimised graph once it runs; 0 = none. Copies these outputs to the
+  // CPU and waits for them. Runs are counted while tracing is on.
+  uint32_t digest_every = 0;
 };
 
 // Thread-safe as the module is: concurrent Run calls are, changing parameters meanwhile is not.
@@ -67,7 +72,7 @@ class TorchScriptModel {
 
   // `inputs` without self; missing ones take their defaults. Throws what the model throws; a
   // compile that fails so is recorded as failed, and tried again by the next call with such inputs.
-  c10::IValue Run(std::vector<c10::IValue> inputs);
+  c10::IValue Run(std::vector<c10::IValue> inputs, CallSite location = CallSite::Current());
 
   torch::jit::Module& module();
   size_t specialization_count() const;
@@ -92,11 +97,13 @@ class ModuleObserver {
   // branch when tracing is off.
   class Call {
    public:
-    Call(ModuleObserver& observer, const std::vector<c10::IValue>& inputs) noexcept;
+    Call(ModuleObserver& observer, const std::vector<c10::IValue>& inputs,
+         CallSite location = CallSite::Current()) noexcept;
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
-    // Optional: what the call returned, for `libtrace_torchscript_signature`.
+    // Optional, at the end of the call: what it returned, for `libtrace_torchscript_signature` and
+    // TorchScriptOptions::digest_every (of an observer without the optimised graph).
     void Returned(const c10::IValue& output) noexcept;
 
    private:
@@ -135,6 +142,7 @@ struct CachedModel {
 // of libtorch, not the machine: where `build` makes something for one kind of machine, add to
 // `options` what it depends on.
 CachedModel LoadOrBuild(CompileCache& cache, const ModelRequest& request,
-                        FunctionRef<torch::jit::Module()> build, LoadedModels* loaded = nullptr);
+                        FunctionRef<torch::jit::Module()> build, LoadedModels* loaded = nullptr,
+                        CallSite location = CallSite::Current());
 
 }  // namespace LIBTRACE_EXPORT

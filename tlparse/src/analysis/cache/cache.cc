@@ -326,10 +326,18 @@ Result<void> ClassFinder::NoteKeysWithinClass(std::int32_t lookup_slot, const Wo
 
 }  // namespace
 
+bool CacheAnswer::MayBeDamage(const CacheFinding& finding) const {
+  const bool is_cut =
+      finding.cause.kind == CauseKind::kMissingCompile &&
+      damage.AnyIsIncomplete(finding.state == "absent" ? finding.ranks : finding.against);
+  return is_cut || damage.MayExplain(finding.ranks, finding.against);
+}
+
 bool CacheAnswer::HasDivergence() const {
   return !same_key_codes.empty() ||
-         std::any_of(findings.begin(), findings.end(),
-                     [](const CacheFinding& finding) { return !IsExpected(finding.cause.kind); });
+         std::any_of(findings.begin(), findings.end(), [&](const CacheFinding& finding) {
+           return !IsExpected(finding.cause.kind) && !MayBeDamage(finding);
+         });
 }
 
 Result<void> FindCacheClasses(Database& database, CacheAnswer& answer) {

@@ -104,6 +104,8 @@ struct CacheAnswer {
   std::vector<ClosestKey> closest_keys;
   std::vector<CacheEconomics> economics;
 
+  // Whether damage of logs may explain it: it is no divergence then.
+  bool MayBeDamage(const CacheFinding& finding) const;
   bool HasDivergence() const;  // a finding that is not expected, or same_key_codes
 };
 

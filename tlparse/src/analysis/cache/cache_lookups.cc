@@ -69,9 +69,8 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
           "SELECT e.id, e.compile_id, e.graph_id, e.layer_id, e.state, e.key_id, "
           "e.component_set_id, e.guard_expression_id, e.bypass_reason_id, e.time_saved_ns, "
           "e.time_taken_ns, e.event_time_ns, e.remote_error_id, e.waited_ns, o.layer_id, "
-          "o.time_saved_ns, o.time_taken_ns "
-          "FROM cache_event_row e LEFT JOIN cache_event_row o ON o.id = e.parent_event_id "
-          "ORDER BY e.record_id"));
+          "o.time_saved_ns, o.time_taken_ns FROM cache_event_row e LEFT JOIN cache_event_row o ON "
+          "o.id = e.parent_event_id ORDER BY e.record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;

@@ -28,8 +28,6 @@ MismatchKind KindOf(const CollectiveItem& a, const CollectiveItem& b) {
   return MismatchKind::kGroup;
 }
 
-std::string TitleOrNone(const std::string& item) { return item.empty() ? "(none)" : item; }
-
 class Comparison {
  public:
   Comparison(const CollectiveTable& table, const CollectiveList& reference,
@@ -231,11 +229,12 @@ class Comparison {
 }  // namespace
 
 std::string CollectiveMismatch::Text() const {
-  if (kind != MismatchKind::kOrder)
-    return fmt::format("{} → {}", TitleOrNone(against_item), TitleOrNone(item));
-  const std::string op = item.substr(0, item.find(' '));
+  if (item.empty()) return against_item + " on the others only";
+  if (against_item.empty()) return item + " here only";
+  if (kind != MismatchKind::kOrder) return fmt::format("{} → {}", against_item, item);
+  const std::string op = item.substr(0, item.find_first_of(" ("));
   return fmt::format("#{} {} → {}; {} is #{} here", against_ordinal + 1, against_item,
-                     TitleOrNone(instead), op, ordinal + 1);
+                     instead.empty() ? "nothing" : instead, op, ordinal + 1);
 }
 
 std::string_view Name(MismatchKind kind) {

@@ -6,9 +6,9 @@ namespace tlparse {
 
 std::string CollectiveItem::Title() const {
   std::string title = op.empty() ? "(collective without name)" : op;
+  if (!arguments.empty()) title += '(' + arguments + ')';
   if (!shape.empty()) title += ' ' + shape;
   if (!dtype.empty()) title += ' ' + dtype;
-  if (!arguments.empty()) title += " (" + arguments + ')';
   if (!group.empty()) title += " group " + group;
   return title;
 }

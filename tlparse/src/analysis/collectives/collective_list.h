@@ -26,9 +26,10 @@ std::string ShortOp(std::string_view op);
 // The arguments without the name of the group, which is compared by itself.
 std::string WithoutGroup(std::string_view arguments, std::string_view group);
 
-// A collective of a CollectiveTable. `item` is all but the group: four times the text of its op if
-// that is all that is known (a schedule's collectives), plus 2 for a wait; else twice the place in a
-// list, plus 1.
+// A collective of a CollectiveTable. `item` stands for all but the group:
+//
+//   bit 0 set     the other bits are a place in the table's list of facts
+//   bit 0 clear   only the op's text is known (of a schedule); bit 1: it is a wait; the other bits are the text
 struct CollectiveRef {
   std::uint32_t item;
   std::uint32_t group;  // a text of the table; 0: unknown

@@ -10,7 +10,6 @@
 
 #include "analysis/diff/sequence_diff.h"
 #include "analysis/majority.h"
-#include "analysis/ranks/log_damage.h"
 #include "analysis/read_transaction.h"
 #include "store/hash128.h"
 
@@ -62,7 +61,6 @@ class Finder {
 
   Database& database_;
   CollectiveAnswer& answer_;
-  LogDamage damage_;
   std::vector<std::vector<Use>> uses_;  // by participant
   CollectiveTable table_;
   std::unordered_map<std::int64_t, ListPointer> items_;  // by content
@@ -185,7 +183,7 @@ Result<CollectiveList> Finder::Flatten(const RankClass& one, bool& is_whole) {
 std::string Finder::StateOf(RankIndex rank, std::int32_t slot, std::string_view side) const {
   const std::int32_t compile = answer_.job.CompileOf(rank, slot);
   if (compile < 0)
-    return damage_.AnyIsIncomplete({rank})
+    return answer_.damage.AnyIsIncomplete({rank})
                ? fmt::format("it is not in the log {}, which is cut off or damaged", side)
                : fmt::format("it was not compiled {}", side);
   const std::string& status =
@@ -342,7 +340,7 @@ Result<void> Finder::DescribeAll(const std::vector<RankClass>& classes) {
 
 Result<void> Finder::Run() {
   RETURN_IF_ERROR(LoadUses());
-  ASSIGN_OR_RETURN(damage_, FindLogDamage(database_, answer_.job));
+  ASSIGN_OR_RETURN(answer_.damage, FindLogDamage(database_, answer_.job));
   std::vector<RankClass> classes = Classify();
   RETURN_IF_ERROR(DescribeAll(classes));
   // Where none is a majority, the largest of the others may be one with those that join it.

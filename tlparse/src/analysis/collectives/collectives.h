@@ -6,6 +6,7 @@
 // from the scheduler's list (names only).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "analysis/collectives/issued.h"
 #include "analysis/ranks/job.h"
 #include "analysis/ranks/job_graphs.h"
+#include "analysis/ranks/log_damage.h"
 #include "base/result.h"
 
 namespace tlparse {
@@ -46,8 +48,8 @@ struct CollectiveMismatch {
   std::string instead;
   std::string against_instead;
   std::string reason;  // for kState
-  // One line, from the others to this side: "all_reduce_ [8] → all_reduce_ [9]"; for kOrder the
-  // collectives that are in each other's place.
+  // One line, from the others to this side: "all_reduce_ [8] → all_reduce_ [9]", "all_reduce_ [8]
+  // here only"; for kOrder the collectives that are in each other's place.
   std::string Text() const;
 };
 
@@ -78,6 +80,7 @@ struct CollectiveParity {
 struct CollectiveAnswer {
   Job job;
   JobGraphs graphs;
+  LogDamage damage;
   std::vector<CollectiveClass> classes;  // the reference first
   bool has_majority = true;
   std::vector<CollectiveParity> parity;  // only graphs with a difference
@@ -87,7 +90,14 @@ struct CollectiveAnswer {
   IssuedJob issued;
   std::vector<GraphProgress> progress;
   std::vector<CollectiveFinding> problems;
-  bool HasDivergence() const { return classes.size() > 1; }
+  // What damage of logs may explain is none.
+  bool IsDivergent(const CollectiveClass& one) const {
+    return &one != &classes.front() && !damage.MayExplain(one.ranks, classes.front().ranks);
+  }
+  bool HasDivergence() const {
+    return std::any_of(classes.begin(), classes.end(),
+                       [&](const CollectiveClass& one) { return IsDivergent(one); });
+  }
 };
 
 struct CollectiveOptions {

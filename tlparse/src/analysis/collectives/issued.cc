@@ -26,21 +26,16 @@ struct Loaded {
 
 constexpr std::string_view kIssuedQuery =
     "SELECT c.rank, c.process_id, coalesce(p.path, 'libtrace'), c.group_name, c.sequence_number, "
-    "c.op, c.input_shapes, "
-    "c.dtype, c.reduce_op, c.state, e.is_retired, c.start_ns, c.end_ns, e.timeout_ms, c.graph_id, "
-    "k.label, k.function, "
-    "c.file, c.line, c.code_line, e.thread_id, c.join_key, c.id, e.group_desc, e.recorder_id, "
-    "p.kind "
-    "FROM collective_run c LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN recorder_entry e "
-    "ON e.id = c.entry_id "
-    "LEFT JOIN graph g ON g.id = c.graph_id LEFT JOIN compile k ON k.id = g.compile_id "
-    "LEFT JOIN process q ON q.id = c.process_id LEFT JOIN log_file f ON f.id = q.log_file_id LEFT "
-    "JOIN launch n ON n.id = q.launch_id "
-    "WHERE c.peer_id IS NULL AND c.is_p2p = 0 AND c.group_name IS NOT NULL AND c.sequence_number "
-    "IS NOT NULL "
-    "AND c.start_ns IS NOT NULL AND coalesce(p.run_id, f.run_id) = ?1 AND (?2 IS NULL OR n.ordinal "
-    "IS NULL OR n.ordinal = ?2) "
-    "ORDER BY c.rank IS NULL, c.rank, 3, c.start_ns, e.recorder_id, c.id";
+    "c.op, c.input_shapes, c.dtype, c.reduce_op, c.state, e.is_retired, c.start_ns, c.end_ns, "
+    "e.timeout_ms, c.graph_id, k.label, k.function, c.file, c.line, c.code_line, e.thread_id, "
+    "c.join_key, c.id, e.group_desc, e.recorder_id, p.kind FROM collective_run c LEFT JOIN profile "
+    "p ON p.id = c.profile_id LEFT JOIN recorder_entry e ON e.id = c.entry_id LEFT JOIN graph g ON "
+    "g.id = c.graph_id LEFT JOIN compile k ON k.id = g.compile_id LEFT JOIN process q ON q.id = "
+    "c.process_id LEFT JOIN log_file f ON f.id = q.log_file_id LEFT JOIN launch n ON n.id = "
+    "q.launch_id WHERE c.peer_id IS NULL AND c.is_p2p = 0 AND c.group_name IS NOT NULL AND "
+    "c.sequence_number IS NOT NULL AND c.start_ns IS NOT NULL AND coalesce(p.run_id, f.run_id) = "
+    "?1 AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2) ORDER BY c.rank IS NULL, c.rank, "
+    "3, c.start_ns, e.recorder_id, c.id";
 
 IssuedCollective CollectiveOf(const Statement& row) {
   IssuedCollective one;
@@ -121,10 +116,9 @@ Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
       Statement rows,
       database.Prepare(
           "SELECT max(e.first), max(p.end_us), count(p.id) FROM profile p LEFT JOIN (SELECT "
-          "profile_id, min(recorder_id) AS first "
-          "FROM recorder_entry_row GROUP BY profile_id) e ON e.profile_id = p.id "
-          "WHERE p.run_id = ?1 AND p.kind = 'flight_recorder' AND (p.rank = ?2 OR (?2 "
-          "IS NULL AND p.path = ?3))"));
+          "profile_id, min(recorder_id) AS first FROM recorder_entry_row GROUP BY profile_id) e ON "
+          "e.profile_id = p.id WHERE p.run_id = ?1 AND p.kind = 'flight_recorder' AND (p.rank = ?2 "
+          "OR (?2 IS NULL AND p.path = ?3))"));
   for (IssuingRank& rank : job.ranks) {
     rows.Bind(1, job.run_id);
     rows.Bind(2, rank.rank);

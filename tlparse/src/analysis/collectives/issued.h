@@ -20,14 +20,15 @@ namespace tlparse {
 struct IssuedCollective {
   std::int64_t run_row_id = 0;  // collective_run.id
   std::int64_t sequence = 0;
-  std::string op;             // as recorded: nccl:all_reduce
-  std::string plain_op;       // PlainCollective: allreduce
-  std::string shapes;         // JSON list of lists; empty: unknown
-  std::string dtype;          // empty: unknown
-  std::string reduce_op;      // empty: unknown, or reduces nothing
-  std::string state;          // scheduled, started, completed; empty: unknown
-  bool is_done = false;       // completed, or its work object is gone
-  bool is_completed = false;  // the file says so; is_done alone: its work object is gone
+  std::string op;         // as recorded: nccl:all_reduce
+  std::string plain_op;   // PlainCollective: allreduce
+  std::string shapes;     // JSON list of lists; empty: unknown
+  std::string dtype;      // empty: unknown
+  std::string reduce_op;  // empty: unknown, or reduces nothing
+  std::string state;      // scheduled, started, completed; empty: unknown
+  bool is_done =
+      false;  // completed, or the recorder has retired it: whether it completed is unknown
+  bool is_completed = false;  // by the dump's state or time of completion
   bool is_recorded = false;   // from a dump: is_done is valid
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;      // 0: unknown

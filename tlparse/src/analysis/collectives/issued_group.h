@@ -35,6 +35,8 @@ class GroupFinder {
   // issued_pairs.cc: whether a finding was added.
   bool FindOther(std::int64_t sequence);
   bool FindMispaired();
+  std::size_t Reference() const;
+  bool FindMispairedWith(std::size_t reference, std::size_t position);
   // issued_waits.cc: whether a finding was added.
   Result<bool> FindNotReached();
   bool FindNeverIssued();
@@ -44,6 +46,7 @@ class GroupFinder {
                                   const Positions& others) const;
   Positions Holders(std::int64_t sequence) const;
   std::string Wait(const Positions& waiting, std::int64_t sequence) const;
+  std::string Before(std::size_t position, std::int64_t sequence) const;
 
   Database& database_;
   const IssuedJob& job_;

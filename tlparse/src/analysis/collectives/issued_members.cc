@@ -36,10 +36,9 @@ std::vector<std::int64_t> RanksOf(std::string_view text) {
 Result<void> LoadConfigured(Database& database, IssuedJob& job) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare(
-          "SELECT DISTINCT j.key, j.value ->> '$.ranks' FROM profile p, json_each(p.metadata, "
-          "'$.pg_config') j "
-          "WHERE p.run_id = ? AND p.kind = 'flight_recorder' AND json_type(j.value) = 'object'"));
+      database.Prepare("SELECT DISTINCT j.key, j.value ->> '$.ranks' FROM profile p, "
+                       "json_each(p.metadata, '$.pg_config') j WHERE p.run_id = ? AND p.kind = "
+                       "'flight_recorder' AND json_type(j.value) = 'object'"));
   rows.Bind(1, job.run_id);
   std::map<std::string, std::set<std::string>> members;
   while (true) {

@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "analysis/collectives/issued_group.h"
 #include "analysis/diff/sequence_diff.h"
 
 namespace tlparse {
 namespace {
+
+using IssuedCalls = std::vector<const IssuedCollective*>;
 
 // Tensors of these must be of one size on all ranks; others may legally differ.
 bool NeedsEqualSizes(std::string_view plain_op) {
@@ -42,7 +45,7 @@ std::int64_t Elements(std::string_view shapes) {
 }
 
 // What must be alike on all ranks.
-std::string Signature(const std::vector<const IssuedCollective*>& all) {
+std::string Signature(const IssuedCalls& all) {
   std::string signature;
   for (const IssuedCollective* one : all) {
     signature += one->plain_op;
@@ -57,6 +60,31 @@ std::string Signature(const std::vector<const IssuedCollective*>& all) {
 // What distinguishes calls of the program: op, line, function and reduction.
 std::string Identity(const IssuedCollective& one) {
   return fmt::format("{}|{}|{}|{}", one.plain_op, one.Place(), one.function, one.reduce_op);
+}
+
+// Those from the number `first` on.
+IssuedCalls FromNumber(const std::vector<IssuedCollective>& all, std::int64_t first) {
+  IssuedCalls list;
+  for (const IssuedCollective& one : all) {
+    if (one.sequence >= first) list.push_back(&one);
+  }
+  return list;
+}
+
+// Of the calls from `at` on: how many agree at the same place, and how many in order.
+std::pair<std::size_t, std::size_t> CountAgreeing(const IssuedCalls& a, const IssuedCalls& b,
+                                                  std::size_t at) {
+  constexpr std::size_t kMost = 512;
+  const std::size_t count_a = std::min(a.size() - at, kMost),
+                    count_b = std::min(b.size() - at, kMost);
+  const auto agree = [&](std::size_t x, std::size_t y) {
+    return Identity(*a[at + x]) == Identity(*b[at + y]);
+  };
+  std::size_t in_place = 0, in_order = 0;
+  for (std::size_t k = 0; k < std::min(count_a, count_b); ++k) in_place += agree(k, k);
+  for (const EditStep& step : AlignSequences(count_a, count_b, agree))
+    in_order += step.kind == EditStep::Kind::kKeep;
+  return {in_place, in_order};
 }
 
 }  // namespace
@@ -118,14 +146,12 @@ bool GroupFinder::FindOther(std::int64_t sequence) {
   return true;
 }
 
-// The same op and size under one number, but not the same call of the program: the numbers of one
-// rank are shifted, or the reduction is another one.
-bool GroupFinder::FindMispaired() {
+// The rank to compare with: one whose collectives most others issued too; without such a class, the one that issued most.
+std::size_t GroupFinder::Reference() const {
   std::size_t reference = 0;
   for (std::size_t i = 1; i < group_.ranks.size(); ++i) {
     if (group_.issued[i].size() > group_.issued[reference].size()) reference = i;
   }
-  // A rank that most others agree with is the one to compare with.
   std::map<std::string, Positions> by_sequence;
   for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
     std::string all;
@@ -139,68 +165,61 @@ bool GroupFinder::FindMispaired() {
     most = positions.size();
     reference = positions.front();
   }
+  return reference;
+}
+
+// The same op and size under one number, but not the same call of the program: the numbers of one
+// rank are shifted, or the reduction is another one.
+bool GroupFinder::FindMispaired() {
+  const std::size_t reference = Reference();
   for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
-    if (i == reference) continue;
-    const std::vector<IssuedCollective>& a = group_.issued[reference];
-    const std::vector<IssuedCollective>& b = group_.issued[i];
-    const std::int64_t first = std::max(First(reference), First(i));
-    const auto from = [first](const std::vector<IssuedCollective>& all) {
-      return std::lower_bound(
-          all.begin(), all.end(), first,
-          [](const IssuedCollective& one, std::int64_t number) { return one.sequence < number; });
-    };
-    std::vector<const IssuedCollective*> ours, theirs;
-    constexpr std::size_t kMost = 512;
-    bool is_known = true;
-    for (auto at = from(a); at != a.end(); ++at) theirs.push_back(&*at);
-    for (auto at = from(b); at != b.end(); ++at) ours.push_back(&*at);
-    std::size_t at = 0;
-    while (at < ours.size() && at < theirs.size() && Identity(*ours[at]) == Identity(*theirs[at]))
-      ++at;
-    if (at >= ours.size() || at >= theirs.size() || ours[at]->sequence != theirs[at]->sequence)
-      continue;
-    const IssuedCollective& odd = *ours[at];
-    const IssuedCollective& usual = *theirs[at];
-    is_known = !odd.file.empty() && !usual.file.empty();
-    const bool other_reduction =
-        !odd.reduce_op.empty() && !usual.reduce_op.empty() && odd.reduce_op != usual.reduce_op;
-    // Lines may legally differ by rank ("if rank == 0: broadcast(…) else: broadcast(…)"). Numbers
-    // are shifted only if more calls agree at other numbers than at the same ones.
-    const std::size_t count_a = std::min(theirs.size() - at, kMost),
-                      count_b = std::min(ours.size() - at, kMost);
-    std::size_t in_place = 0, in_order = 0;
-    for (std::size_t k = 0; k < std::min(count_a, count_b); ++k)
-      in_place += Identity(*theirs[at + k]) == Identity(*ours[at + k]);
-    for (const EditStep& step : AlignSequences(count_a, count_b, [&](std::size_t x, std::size_t y) {
-           return Identity(*theirs[at + x]) == Identity(*ours[at + y]);
-         }))
-      in_order += step.kind == EditStep::Kind::kKeep;
-    const bool is_shifted = is_known && in_order > in_place;
-    if (!other_reduction && !is_shifted) continue;
-    CollectiveFinding finding;
-    finding.kind = "collective_divergence";
-    finding.severity = "error";
-    finding.title = fmt::format("{} silently paired another call with that of {}: #{} of {}",
-                                Ranks({i}), Ranks({reference}), odd.sequence, group_.Title());
-    finding.detail = fmt::format(
-        "{}: {}; {}: {}. Op and size agree, so the collective completes with wrong numbers",
-        Ranks({i}), odd.Title(), Ranks({reference}), usual.Title());
-    if (is_shifted)
-      finding.detail += fmt::format("; {} of the next calls agree at other numbers, {} at the same",
-                                    in_order, in_place);
-    SetPlace(finding, odd);
-    for (std::size_t other = 0; other < group_.ranks.size(); ++other) {
-      const std::vector<const IssuedCollective*> same = group_.At(other, odd.sequence);
-      if (other != reference && !same.empty() && Identity(*same.front()) == Identity(odd))
-        finding.ranks.push_back(group_.ranks[other]);
-    }
-    finding.cause = other_reduction ? "the reduction differs"
-                                    : "a collective was left out or added on one side";
-    finding.advice = fmt::format("compare {} with {}", odd.Place(), usual.Place());
-    findings_.push_back(std::move(finding));
-    return true;
+    if (i != reference && FindMispairedWith(reference, i)) return true;
   }
   return false;
+}
+
+bool GroupFinder::FindMispairedWith(std::size_t reference, std::size_t position) {
+  const std::int64_t first = std::max(First(reference), First(position));
+  const IssuedCalls usual_list = FromNumber(group_.issued[reference], first);
+  const IssuedCalls odd_list = FromNumber(group_.issued[position], first);
+  std::size_t at = 0;
+  while (at < odd_list.size() && at < usual_list.size() &&
+         Identity(*odd_list[at]) == Identity(*usual_list[at]))
+    ++at;
+  if (at >= odd_list.size() || at >= usual_list.size() ||
+      odd_list[at]->sequence != usual_list[at]->sequence)
+    return false;
+  const IssuedCollective& odd = *odd_list[at];
+  const IssuedCollective& usual = *usual_list[at];
+  const bool other_reduction =
+      !odd.reduce_op.empty() && !usual.reduce_op.empty() && odd.reduce_op != usual.reduce_op;
+  // Lines may legally differ by rank ("if rank == 0: broadcast(…) else: broadcast(…)"). Numbers
+  // are shifted only if more calls agree at other numbers than at the same ones.
+  const auto [in_place, in_order] = CountAgreeing(usual_list, odd_list, at);
+  const bool is_shifted = !odd.file.empty() && !usual.file.empty() && in_order > in_place;
+  if (!other_reduction && !is_shifted) return false;
+  CollectiveFinding finding;
+  finding.kind = "collective_divergence";
+  finding.severity = "error";
+  finding.title = fmt::format("{} silently paired another call with that of {}: #{} of {}",
+                              Ranks({position}), Ranks({reference}), odd.sequence, group_.Title());
+  finding.detail = fmt::format(
+      "{}: {}; {}: {}. Op and size agree, so the collective completes with wrong numbers",
+      Ranks({position}), odd.Title(), Ranks({reference}), usual.Title());
+  if (is_shifted)
+    finding.detail += fmt::format("; {} of the next calls agree at other numbers, {} at the same",
+                                  in_order, in_place);
+  SetPlace(finding, odd);
+  for (std::size_t other = 0; other < group_.ranks.size(); ++other) {
+    const IssuedCalls same = group_.At(other, odd.sequence);
+    if (other != reference && !same.empty() && Identity(*same.front()) == Identity(odd))
+      finding.ranks.push_back(group_.ranks[other]);
+  }
+  finding.cause =
+      other_reduction ? "the reduction differs" : "a collective was left out or added on one side";
+  finding.advice = fmt::format("compare {} with {}", odd.Place(), usual.Place());
+  findings_.push_back(std::move(finding));
+  return true;
 }
 
 }  // namespace tlparse

@@ -8,6 +8,28 @@
 
 namespace tlparse {
 
+namespace {
+
+// "; its log has no record for 45.0 s before that", where that makes up most of the delay.
+Result<std::string> SilenceBefore(Database& database, std::int64_t process_id,
+                                  std::int64_t begun_us, std::int64_t delay_us) {
+  ASSIGN_OR_RETURN(Statement last,
+                   database.Prepare("SELECT max(r.local_us) + p.time_shift_us FROM process p JOIN "
+                                    "record_row r ON r.process_id = p.id WHERE p.id = ? AND "
+                                    "r.local_us + p.time_shift_us < ?"));
+  last.Bind(1, process_id);
+  // The first records of the compile may be a little older than the time that it gives itself.
+  last.Bind(2, begun_us - 100'000);
+  ASSIGN_OR_RETURN(const bool has_row, last.Step());
+  if (!has_row || last.IsNull(0)) return std::string();
+  const std::int64_t silence_us = begun_us - last.Int(0);
+  if (silence_us < 1'000'000 || 2 * silence_us < delay_us) return std::string();
+  return fmt::format("; its log has no record for {:.1f} s before that",
+                     static_cast<double>(silence_us) / 1e6);
+}
+
+}  // namespace
+
 // What the log of a rank says about the compile that holds the collective that it did not reach, or
 // reached late; `others` came in time.
 Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedCollective& waited,
@@ -46,11 +68,12 @@ Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedC
     }
     const std::string what =
         fmt::format("{} began to compile {} ({})", name, waited.function, label);
-    if (!known.empty())
-      return fmt::format("{} {:.1f} s after {}", what,
-                         static_cast<double>(begun_us - last_us) / 1e6, Ranks(known));
-    return fmt::format("{} {:.1f} s after the others issued it", what,
-                       (static_cast<double>(begun_us) - issued_us) / 1e6);
+    const std::int64_t since_us = known.empty() ? static_cast<std::int64_t>(issued_us) : last_us;
+    ASSIGN_OR_RETURN(const std::string silence,
+                     SilenceBefore(database_, *rank.process_id, begun_us, begun_us - since_us));
+    return fmt::format("{} {:.1f} s after {}{}", what,
+                       static_cast<double>(begun_us - since_us) / 1e6,
+                       known.empty() ? "the others issued it" : Ranks(known), silence);
   }
   if (compile.IsNull(2))
     return fmt::format("the compile of {} ({}) had not ended on {}", waited.function,
@@ -159,6 +182,18 @@ bool GroupFinder::FindNeverIssued() {
   return true;
 }
 
+// What a rank issued last before `sequence`; empty: nothing.
+std::string GroupFinder::Before(std::size_t position, std::int64_t sequence) const {
+  const std::vector<IssuedCollective>& own = group_.issued[position];
+  const auto before = std::find_if(own.rbegin(), own.rend(), [&](const IssuedCollective& one) {
+    return one.sequence < sequence;
+  });
+  if (before == own.rend()) return {};
+  const std::int64_t gap_ns = group_.At(position, sequence).front()->start_ns - before->start_ns;
+  return fmt::format(". Before it {} issued #{} {}, {:.1f} s earlier", Ranks({position}),
+                     before->sequence, before->Title(), static_cast<double>(gap_ns) / 1e9);
+}
+
 // Ranks that came after the others' timeout: the collective had failed by then, whatever its state.
 Result<bool> GroupFinder::FindLate(std::int64_t sequence) {
   const Positions holders = Holders(sequence);
@@ -198,17 +233,7 @@ Result<bool> GroupFinder::FindLate(std::int64_t sequence) {
                   gap_s, Ranks({first}), static_cast<double>(timeout_ms) / 1e3);
   finding.detail = fmt::format("{}: {}; {}: {}", Ranks({first}), one.Title(), Ranks(late),
                                group_.At(late.front(), sequence).front()->Title());
-  const std::vector<IssuedCollective>& own = group_.issued[late.front()];
-  for (std::size_t i = own.size(); i > 0; --i) {
-    if (own[i - 1].sequence >= sequence) continue;
-    finding.detail +=
-        fmt::format(". Before it {} issued #{} {}, {:.1f} s earlier", Ranks({late.front()}),
-                    own[i - 1].sequence, own[i - 1].Title(),
-                    static_cast<double>(group_.At(late.front(), sequence).front()->start_ns -
-                                        own[i - 1].start_ns) /
-                        1e9);
-    break;
-  }
+  finding.detail += Before(late.front(), sequence);
   SetPlace(finding, one);
   for (const std::size_t position : late) finding.ranks.push_back(group_.ranks[position]);
   ASSIGN_OR_RETURN(finding.cause, CompileNote(late.front(), one, in_time));
@@ -252,10 +277,13 @@ bool GroupFinder::FindStuck() {
                                   absent.size() == 1 ? "rank" : "ranks", FormatRankRanges(absent),
                                   absent.size() == 1 ? "a member" : "members");
   SetPlace(finding, one);
+  constexpr std::string_view kLook =
+      "look at the network, the devices and the processes themselves";
   finding.advice =
-      absent.empty()
-          ? "all issued it: look at the network, the devices and the processes themselves"
-          : "get the dumps of the other members";
+      !absent.empty() ? "get the dumps of the other members"
+      : group_.members.empty()
+          ? fmt::format("if the group has other members, get their dumps; else {}", kLook)
+          : fmt::format("all members issued it: {}", kLook);
   findings_.push_back(std::move(finding));
   return true;
 }

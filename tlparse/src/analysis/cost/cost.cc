@@ -46,11 +46,11 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
       database.Prepare(
           "SELECT p.id, p.path, p.rank, count(a.id), min(a.start_ns), max(a.start_ns + "
           "a.duration_ns), p.start_us, p.end_us, p.overlaps_id IS NOT NULL, min(a.step), "
-          "max(a.step), p.process_id "
-          "FROM profile p LEFT JOIN annotation_row a ON a.profile_id = p.id AND a.step IS NOT NULL "
-          "AND a.device IS NULL AND (?3 IS NULL OR a.step >= ?3) AND (?4 IS NULL OR a.step <= ?4) "
-          "WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', 'libtrace') AND (?2 IS NULL OR "
-          "p.rank = ?2) AND (?5 IS NULL OR p.id = ?5) GROUP BY p.id ORDER BY p.rank, p.start_us"));
+          "max(a.step), p.process_id FROM profile p LEFT JOIN annotation_row a ON a.profile_id = "
+          "p.id AND a.step IS NOT NULL AND a.device IS NULL AND (?3 IS NULL OR a.step >= ?3) AND "
+          "(?4 IS NULL OR a.step <= ?4) WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', "
+          "'libtrace') AND (?2 IS NULL OR p.rank = ?2) AND (?5 IS NULL OR p.id = ?5) GROUP BY p.id "
+          "ORDER BY p.rank, p.start_us"));
   rows.Bind(1, options.run_id);
   rows.Bind(2, options.rank);
   rows.Bind(3, options.first_step);
@@ -323,27 +323,25 @@ Result<CostAnswer> Begin(Database& database, const CostOptions& options) {
   return answer;
 }
 
-// Modules are known only where a profile has their Python frames.
+Result<bool> HasModuleTable(Database& database) {
+  ASSIGN_OR_RETURN(
+      const std::int64_t tables,
+      database.QueryInt("SELECT count(*) FROM sqlite_schema WHERE name = 'module_link_row'"));
+  return tables > 0;
+}
+
 Result<void> CheckModules(Database& database, const std::vector<CostProfile>& profiles) {
-  constexpr const char* kTable =
-      "SELECT count(*) FROM sqlite_schema WHERE name = 'module_link_row'";
-  ASSIGN_OR_RETURN(const std::int64_t has_table, database.QueryInt(kTable));
   for (const CostProfile& profile : profiles) {
-    if (has_table == 0) break;
-    ASSIGN_OR_RETURN(
-        const std::int64_t has_modules,
-        database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM python_frame_row y JOIN "
-                                      "module_link_row m ON m.frame_id = y.id WHERE y.profile_id = "
-                                      "{})",
-                                      profile.id)));
-    if (has_modules != 0) return {};
+    ASSIGN_OR_RETURN(const bool has_modules, HasModules(database, profile.id));
+    if (has_modules) return {};
   }
+  ASSIGN_OR_RETURN(const bool has_table, HasModuleTable(database));
   return Fail(ErrorCode::kNotFound,
-              has_table == 0
-                  ? "an earlier tlparse wrote this database, without modules: ingest its profiles "
-                    "again"
-                  : "no profile of this answer names modules (Python frames 'nn.Module: …'): "
-                    "torch.profiler.profile(with_stack=True) records them");
+              has_table
+                  ? "no profile of this answer names modules (Python frames 'nn.Module: …'): "
+                    "torch.profiler.profile(with_stack=True) records them"
+                  : "an earlier tlparse wrote this database, without modules: ingest its profiles "
+                    "again");
 }
 
 Result<void> FillRows(Database& database, const CostOptions& options, CostBy by,
@@ -369,6 +367,18 @@ Result<void> FillRows(Database& database, const CostOptions& options, CostBy by,
 }
 
 }  // namespace
+
+Result<bool> HasModules(Database& database, std::int64_t profile_id) {
+  ASSIGN_OR_RETURN(const bool has_table, HasModuleTable(database));
+  if (!has_table) return false;
+  ASSIGN_OR_RETURN(
+      const std::int64_t has_modules,
+      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM python_frame_row y JOIN "
+                                    "module_link_row m ON m.frame_id = y.id WHERE y.profile_id = "
+                                    "{})",
+                                    profile_id)));
+  return has_modules != 0;
+}
 
 Result<std::vector<CostAnswer>> Costs(Database& database, const CostOptions& options,
                                       std::span<const CostBy> questions) {

@@ -110,4 +110,7 @@ Result<CostAnswer> Cost(Database& database, const CostOptions& options);
 Result<std::vector<CostAnswer>> Costs(Database& database, const CostOptions& options,
                                       std::span<const CostBy> questions);
 
+// Whether the profile names modules: without them CostBy::kModule has no answer.
+Result<bool> HasModules(Database& database, std::int64_t profile_id);
+
 }  // namespace tlparse

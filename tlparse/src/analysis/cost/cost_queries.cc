@@ -19,33 +19,25 @@ std::string WindowSql(const std::vector<CostProfile>& profiles) {
 // Work of a device counts where it was queued.
 constexpr char kKernelSql[] =
     ", unknown AS MATERIALIZED (SELECT id FROM text_row WHERE text IN ('{}', '{}')), cost AS "
-    "MATERIALIZED ("
-    "SELECT w.rank, l.kernel_id, s.graph_id, s.compile_id, r.name_id, r.device, count(*) AS calls, "
-    "sum(r.duration_ns / 1e3) AS us, min(r.grid_id) AS grid_id, min(r.block_id) AS block_id, "
-    "min(l.note_id) AS note_id, "
-    "l.slice_id IS NOT NULL AS is_in_call, l.slice_id IS NULL AND l.note_id IN (SELECT id FROM "
-    "unknown) AS is_unknown "
-    "FROM win w JOIN kernel_run_row r ON r.profile_id = w.profile_id "
-    "LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id "
-    "LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id "
-    "WHERE coalesce(l.enqueued_ns, r.start_ns) >= w.start_ns AND coalesce(l.enqueued_ns, "
-    "r.start_ns) < w.end_ns "
-    "GROUP BY w.rank, l.kernel_id, s.graph_id, CASE WHEN l.kernel_id IS NULL THEN r.name_id END, "
-    "r.device, is_in_call, is_unknown)";
+    "MATERIALIZED (SELECT w.rank, l.kernel_id, s.graph_id, s.compile_id, r.name_id, r.device, "
+    "count(*) AS calls, sum(r.duration_ns / 1e3) AS us, min(r.grid_id) AS grid_id, min(r.block_id) "
+    "AS block_id, min(l.note_id) AS note_id, l.slice_id IS NOT NULL AS is_in_call, l.slice_id IS "
+    "NULL AND l.note_id IN (SELECT id FROM unknown) AS is_unknown FROM win w JOIN kernel_run_row r "
+    "ON r.profile_id = w.profile_id LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id LEFT "
+    "JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id WHERE coalesce(l.enqueued_ns, "
+    "r.start_ns) >= w.start_ns AND coalesce(l.enqueued_ns, r.start_ns) < w.end_ns GROUP BY w.rank, "
+    "l.kernel_id, s.graph_id, CASE WHEN l.kernel_id IS NULL THEN r.name_id END, r.device, "
+    "is_in_call, is_unknown)";
 
 constexpr char kByKernel[] =
     " SELECT coalesce(k.name, t.text) AS name, v.rank, c.label, c.generation, g.direction, k.id AS "
-    "kernel_id, "
-    "v.graph_id, k.debug_handle, v.calls, v.us AS inclusive_us, v.us AS share_us, d.text AS grid, "
-    "b.text AS block, "
-    "(SELECT group_concat(coalesce(f.text, '?') || ':' || z.line, ', ') FROM kernel_line_row z "
-    "LEFT JOIN text_row f ON f.id = z.file_id WHERE z.kernel_id = k.id) AS lines, "
-    "n.text AS join_note "
-    "FROM cost v LEFT JOIN kernel_row k ON k.id = v.kernel_id LEFT JOIN compile c ON c.id = "
-    "v.compile_id LEFT JOIN graph g ON g.id = v.graph_id LEFT JOIN text_row t ON t.id = v.name_id "
-    "LEFT JOIN text_row d ON d.id = v.grid_id LEFT JOIN text_row b ON b.id = v.block_id LEFT JOIN "
-    "text_row n ON n.id = v.note_id "
-    "ORDER BY share_us DESC, name";
+    "kernel_id, v.graph_id, k.debug_handle, v.calls, v.us AS inclusive_us, v.us AS share_us, "
+    "d.text AS grid, b.text AS block, (SELECT group_concat(coalesce(f.text, '?') || ':' || z.line, "
+    "', ') FROM kernel_line_row z LEFT JOIN text_row f ON f.id = z.file_id WHERE z.kernel_id = "
+    "k.id) AS lines, n.text AS join_note FROM cost v LEFT JOIN kernel_row k ON k.id = v.kernel_id "
+    "LEFT JOIN compile c ON c.id = v.compile_id LEFT JOIN graph g ON g.id = v.graph_id LEFT JOIN "
+    "text_row t ON t.id = v.name_id LEFT JOIN text_row d ON d.id = v.grid_id LEFT JOIN text_row b "
+    "ON b.id = v.block_id LEFT JOIN text_row n ON n.id = v.note_id ORDER BY share_us DESC, name";
 
 constexpr char kByLine[] =
     " SELECT c.text AS name, f.text AS file, line.line, u.text AS function, sum(v.calls) AS calls, "
@@ -57,13 +49,11 @@ constexpr char kByLine[] =
 
 constexpr char kByNode[] =
     " SELECT n.post_grad_node AS name, v.rank, c.label, c.generation, g.direction, v.graph_id, "
-    "sum(v.calls) AS calls, "
-    "sum(v.us) AS inclusive_us, sum(v.us / max(1, (SELECT count(*) FROM kernel_node_row m WHERE "
-    "m.kernel_id = v.kernel_id))) AS share_us "
-    "FROM cost v LEFT JOIN kernel_node_row n ON n.kernel_id = v.kernel_id LEFT JOIN compile c ON "
-    "c.id = v.compile_id LEFT JOIN graph g ON g.id = v.graph_id "
-    "GROUP BY v.rank, v.graph_id, n.post_grad_node "
-    "ORDER BY share_us DESC, name";
+    "sum(v.calls) AS calls, sum(v.us) AS inclusive_us, sum(v.us / max(1, (SELECT count(*) FROM "
+    "kernel_node_row m WHERE m.kernel_id = v.kernel_id))) AS share_us FROM cost v LEFT JOIN "
+    "kernel_node_row n ON n.kernel_id = v.kernel_id LEFT JOIN compile c ON c.id = v.compile_id "
+    "LEFT JOIN graph g ON g.id = v.graph_id GROUP BY v.rank, v.graph_id, n.post_grad_node ORDER BY "
+    "share_us DESC, name";
 
 // A compile has one time for the graphs of its forward and, where the log measured a lazy backward,
 // one for those of the backward: each is in one row. A backward that no metric measured has none.
@@ -73,22 +63,19 @@ constexpr char kByGraph[] =
     "t.text END) AS label, c.generation, coalesce(g.cache_key, CASE WHEN s.kind = 0 THEN t.text "
     "END) AS key, g.direction, l.graph_id, l.compile_id, count(*) AS calls, "
     "sum(s.duration_ns / 1e3) AS inclusive_us, sum(s.duration_ns / 1e3) AS share_us, "
-    "sum(l.device_ns / 1e3) AS device_us, "
-    "g.direction IS 'backward' AS is_backward, CASE WHEN g.direction IS 'backward' THEN "
-    "c.backward_duration_us ELSE c.duration_us END AS all_us, n.text AS join_note "
-    "FROM win w JOIN compiled_slice_row s ON s.profile_id = w.profile_id AND s.start_ns >= "
-    "w.start_ns AND s.start_ns < w.end_ns JOIN compiled_slice_link_row l ON l.slice_id = s.id AND "
-    "l.is_call = 1 LEFT JOIN graph g ON g.id = l.graph_id LEFT JOIN compile c ON c.id = "
-    "l.compile_id LEFT JOIN text_row t ON t.id = s.name_id LEFT JOIN text_row n ON n.id = "
-    "l.note_id "
-    "GROUP BY w.rank, l.compile_id, l.graph_id, CASE WHEN l.graph_id IS NULL THEN s.name_id END) "
-    "SELECT name, rank, label, generation, key, direction, graph_id, calls, inclusive_us, "
-    "share_us, "
-    "device_us, coalesce(join_note, CASE WHEN is_backward AND compile_id IS NOT NULL AND all_us IS "
-    "NULL THEN 'the log has no compile time of this backward' END) AS join_note, "
-    "CASE WHEN row_number() OVER (PARTITION BY compile_id, is_backward ORDER BY "
-    "direction IS NULL, share_us DESC, graph_id) = 1 THEN all_us END AS compile_us FROM call "
-    "ORDER BY share_us DESC, label, graph_id";
+    "sum(l.device_ns / 1e3) AS device_us, g.direction IS 'backward' AS is_backward, CASE WHEN "
+    "g.direction IS 'backward' THEN c.backward_duration_us ELSE c.duration_us END AS all_us, "
+    "n.text AS join_note FROM win w JOIN compiled_slice_row s ON s.profile_id = w.profile_id AND "
+    "s.start_ns >= w.start_ns AND s.start_ns < w.end_ns JOIN compiled_slice_link_row l ON "
+    "l.slice_id = s.id AND l.is_call = 1 LEFT JOIN graph g ON g.id = l.graph_id LEFT JOIN compile "
+    "c ON c.id = l.compile_id LEFT JOIN text_row t ON t.id = s.name_id LEFT JOIN text_row n ON "
+    "n.id = l.note_id GROUP BY w.rank, l.compile_id, l.graph_id, CASE WHEN l.graph_id IS NULL THEN "
+    "s.name_id END) SELECT name, rank, label, generation, key, direction, graph_id, calls, "
+    "inclusive_us, share_us, device_us, coalesce(join_note, CASE WHEN is_backward AND compile_id "
+    "IS NOT NULL AND all_us IS NULL THEN 'the log has no compile time of this backward' END) AS "
+    "join_note, CASE WHEN row_number() OVER (PARTITION BY compile_id, is_backward ORDER BY "
+    "direction IS NULL, share_us DESC, graph_id) = 1 THEN all_us END AS compile_us FROM call ORDER "
+    "BY share_us DESC, label, graph_id";
 
 // Ops share the time of the devices where any of them enqueued device work, else that of the CPU.
 constexpr char kByOp[] =
@@ -111,13 +98,12 @@ constexpr char kByModule[] =
     "kernel_run_link_row l ON l.kernel_run_id = r.id LEFT JOIN kernel_module_link_row x ON "
     "x.kernel_run_id = r.id LEFT JOIN module_link_row m ON m.frame_id = x.frame_id WHERE "
     "coalesce(l.enqueued_ns, r.start_ns) >= w.start_ns AND coalesce(l.enqueued_ns, r.start_ns) < "
-    "w.end_ns GROUP BY m.path_id), "
-    "module AS (SELECT path_id, sum(calls) AS calls, sum(cpu_us) AS cpu_us, sum(us) AS us FROM ran "
-    "GROUP BY path_id), one AS (SELECT coalesce(max(on_device), 0) AS has_device FROM ran) "
-    "SELECT t.text AS name, calls, cpu_us, CASE WHEN has_device THEN us END AS device_us, "
-    "coalesce(CASE WHEN has_device THEN us ELSE cpu_us END, 0) AS share_us "
-    "FROM module, one LEFT JOIN text_row t ON t.id = path_id WHERE path_id IS NOT NULL OR "
-    "has_device ORDER BY share_us DESC, cpu_us DESC, name";
+    "w.end_ns GROUP BY m.path_id), module AS (SELECT path_id, sum(calls) AS calls, sum(cpu_us) AS "
+    "cpu_us, sum(us) AS us FROM ran GROUP BY path_id), one AS (SELECT coalesce(max(on_device), 0) "
+    "AS has_device FROM ran) SELECT t.text AS name, calls, cpu_us, CASE WHEN has_device THEN us "
+    "END AS device_us, coalesce(CASE WHEN has_device THEN us ELSE cpu_us END, 0) AS share_us FROM "
+    "module, one LEFT JOIN text_row t ON t.id = path_id WHERE path_id IS NOT NULL OR has_device "
+    "ORDER BY share_us DESC, cpu_us DESC, name";
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -30,14 +31,13 @@ Texts MultisetDifference(const Texts& a, const Texts& b) {
   return result;
 }
 
-// The same by key; the texts are returned, each once.
+// The same by key; the texts are returned.
 Texts FactDifference(const std::vector<FactText>& a, const std::vector<FactText>& b) {
   std::map<std::string, int> count;
   for (const FactText& fact : a) ++count[fact.key];
   Texts result;
-  std::set<std::string_view> known;
   for (const FactText& fact : b) {
-    if (count[fact.key]-- <= 0 && known.insert(fact.text).second) result.push_back(fact.text);
+    if (count[fact.key]-- <= 0) result.push_back(fact.text);
   }
   return result;
 }
@@ -60,28 +60,28 @@ void CompareGuards(const std::vector<FactText>& a, const std::vector<FactText>& 
     if (!guard->subject.empty()) gone.emplace(guard->subject, guard);
   }
   std::set<const FactText*> is_changed;
-  std::set<std::string_view> shown;
-  const auto add = [&](Texts& texts, const FactText& guard) {
-    if (!is_changed.contains(&guard) && shown.insert(guard.text).second)
-      texts.push_back(guard.text);
-  };
+  Texts new_texts, gone_texts;
   for (const FactText* guard : only(b, a)) {
     const auto found = gone.find(guard->subject);
     if (found == gone.end()) {
-      add(change.new_guards, *guard);
+      new_texts.push_back(guard->text);
       continue;
     }
     std::string before = found->second->text;
     if (found->second->at == guard->at && !guard->at.empty())
       before.resize(before.rfind(" at: " + guard->at));
-    // Equal as shown: what differs is what only generated code names.
+    if (before == guard->text) ++change.alike_guard_count;
     if (before != guard->text)
       change.changed_guards.push_back(fmt::format("{} → {}", before, guard->text));
     is_changed.insert(found->second);
     gone.erase(found);
   }
-  shown.clear();
-  for (const FactText* guard : only_a) add(change.vanished_guards, *guard);
+  for (const FactText* guard : only_a)
+    if (!is_changed.contains(guard)) gone_texts.push_back(guard->text);
+  // Equal as shown: what differs is what only generated code names.
+  change.new_guards = MultisetDifference(gone_texts, new_texts);
+  change.vanished_guards = MultisetDifference(new_texts, gone_texts);
+  change.alike_guard_count += std::ssize(new_texts) - std::ssize(change.new_guards);
 }
 
 // A break in the same place is the same one, whatever PyTorch says of it.
@@ -120,11 +120,8 @@ std::vector<PhaseChange> ComparePhases(const std::map<std::string, std::int64_t>
   for (const char* phase :
        {"total", "dynamo", "aot_autograd", "inductor", "code_gen", "triton", "backward"}) {
     const auto old_one = a.find(phase), new_one = b.find(phase);
-    // No compile takes no time: a total of 0 is one that the log does not have.
     const auto value = [](const auto& found, const auto& end) {
-      return found == end || (found->first == "total" && found->second == 0)
-                 ? std::nullopt
-                 : std::optional(found->second);
+      return found == end ? std::nullopt : std::optional(found->second);
     };
     const std::optional<std::int64_t> before = value(old_one, a.end());
     const std::optional<std::int64_t> after = value(new_one, b.end());
@@ -288,10 +285,12 @@ Result<DiffAnswer> Differ::Run() {
     const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
     a_matched[i] = b_matched[j] = 1;
     ASSIGN_OR_RETURN(CompileChange change, Compare(a_facts_.compiles[i], b_facts_.compiles[j]));
-    if (change.IsFinished()) {
-      ++answer.finished_count;
-      for (const auto& [phase, us] : a_facts_.compiles[i].phases_us) a_sums[phase] += us;
-      for (const auto& [phase, us] : b_facts_.compiles[j].phases_us) b_sums[phase] += us;
+    const Phases& a_phases = a_facts_.compiles[i].phases_us;
+    const Phases& b_phases = b_facts_.compiles[j].phases_us;
+    if (change.IsFinished() && a_phases.count("total") != 0 && b_phases.count("total") != 0) {
+      ++answer.timed_count;
+      for (const auto& [phase, us] : a_phases) a_sums[phase] += us;
+      for (const auto& [phase, us] : b_phases) b_sums[phase] += us;
     }
     answer.compiles.push_back(std::move(change));
   }
@@ -301,8 +300,12 @@ Result<DiffAnswer> Differ::Run() {
     for (std::size_t i = 0; i < matched.size(); ++i) {
       const CompileFacts& compile = facts.compiles[i];
       if (matched[i] != 0) continue;
-      UnmatchedCompile one{
-          compile.label, compile.function, compile.status, {}, compile.phases_us.at("total")};
+      const auto total = compile.phases_us.find("total");
+      UnmatchedCompile one{compile.label,
+                           compile.function,
+                           compile.status,
+                           {},
+                           total == compile.phases_us.end() ? 0 : total->second};
       for (const FactText& reason : compile.recompile_reasons)
         one.recompile_reasons.push_back(reason.text);
       out.push_back(std::move(one));

@@ -52,6 +52,8 @@ struct CompileChange {
   std::int64_t a_guard_count = 0, b_guard_count = 0, a_kernel_count = 0, b_kernel_count = 0;
   std::vector<std::string> new_guards, vanished_guards;
   std::vector<std::string> changed_guards;  // of the same value in the same line of code
+  std::int64_t alike_guard_count = 0;       // that differ, but not as they are shown: in what only
+                                            // generated code names
   std::vector<std::string> new_kernels, vanished_kernels;
   std::vector<CacheChange> caches;  // lookups whose state or key differs
   std::vector<CodeChange> codes;    // graphs whose code differs
@@ -61,16 +63,16 @@ struct CompileChange {
 struct UnmatchedCompile {
   std::string label, function, status;
   std::vector<std::string> recompile_reasons;
-  std::int64_t duration_us = 0;
+  std::int64_t duration_us = 0;  // with its backward; 0: unknown
 };
 
 struct DiffAnswer {
   std::string a_title, b_title;
   std::string a_rank, b_rank;  // "3"; of a run with one log its name
   std::string a_torch_version, b_torch_version, a_python_version, b_python_version;
-  // Sums over the compiles that both sides finished.
+  // Sums over the compiles that both sides finished, if both logs have their times.
   std::vector<PhaseChange> phases;
-  std::int64_t finished_count = 0;  // of those compiles
+  std::int64_t timed_count = 0;  // of those compiles
   std::vector<CompileChange> compiles;
   std::vector<UnmatchedCompile> only_a, only_b;
   std::optional<MeasuredDifference> measured;  // nothing: not both sides have a profile

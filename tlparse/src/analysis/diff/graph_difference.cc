@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "analysis/diff/sequence_diff.h"
@@ -18,6 +20,49 @@ struct Node {
   std::string source;
 };
 
+// "torch.ops._c10d_functional.all_gather_into_tensor(x, 4, '2')" → "all_gather_into_tensor"
+std::string_view CalledName(std::string_view operation) {
+  operation = operation.substr(0, operation.find('('));
+  return operation.substr(operation.rfind('.') + 1);
+}
+
+// The words that names of one collective share: all_gather of all_gather_into_tensor and
+// all_gather_tensor.
+std::string_view FirstTwoWords(std::string_view name) {
+  const std::size_t first = name.find('_');
+  return name.substr(0, first == std::string_view::npos ? first : name.find('_', first + 1));
+}
+
+// Nodes of a functional collective have a line of torch's. The line of the user's that calls it is
+// known where an argument was computed in that line, just before.
+class CallerLines {
+ public:
+  // The line of a node outside of torch.
+  void SeeLine(const std::string& source, std::string_view code) {
+    if (source != source_) {
+      source_ = source;
+      code_ = code;
+      made_.clear();
+    }
+    made_.merge(unplaced_);
+    unplaced_.clear();
+  }
+  // Of a node of torch's; empty: unknown.
+  std::string LineOf(std::string_view operation) {
+    const std::string name(CalledName(operation));
+    if (!name.empty() && code_.find(FirstTwoWords(name)) != std::string::npos &&
+        made_.insert(name).second)
+      return source_;
+    unplaced_.insert(name);
+    return {};
+  }
+
+ private:
+  std::string source_, code_;
+  std::set<std::string> made_;      // calls that the line has made already, or may have
+  std::set<std::string> unplaced_;  // calls since, whose line is unknown
+};
+
 Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id) {
   ASSIGN_OR_RETURN(
       Statement* const kept,
@@ -28,14 +73,18 @@ Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id)
   Statement& rows = *kept;
   rows.Bind(1, content_id);
   std::vector<Node> nodes;
+  CallerLines callers;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return nodes;
     Node node{std::string(rows.Text(0)), std::string(rows.Text(1)), {}};
-    if (!rows.IsNull(2)) {
+    if (!rows.IsNull(2) && IsTorchFile(rows.Text(2))) {
+      node.source = callers.LineOf(node.operation);
+    } else if (!rows.IsNull(2)) {
       node.source = fmt::format("{}:{}", rows.Text(2), rows.Int(3));
       if (!rows.IsNull(4)) node.source += fmt::format(" in {}", rows.Text(4));
       if (!rows.IsNull(5)) node.source += fmt::format(": {}", rows.Text(5));
+      callers.SeeLine(node.source, rows.Text(5));
     }
     nodes.push_back(std::move(node));
   }

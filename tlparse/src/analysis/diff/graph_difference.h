@@ -13,7 +13,8 @@ struct GraphDifference {
   bool differs = false;
   // "name = operation"; empty: the graph ends before. a is the graph that is compared with.
   std::string a_node, b_node;
-  std::string a_source, b_source;            // "file:line in function: code"
+  // "file:line in function: code", of the caller where that is torch's code; empty: not in the log
+  std::string a_source, b_source;
   std::size_t only_in_a = 0, only_in_b = 0;  // nodes
 };
 

@@ -154,7 +154,9 @@ Result<void> FindSlowRanks(FindingContext& context) {
   if (!context.job.participants()[static_cast<std::size_t>(slowest.rank)].rank) return {};
   const double excess = slowest.compile_s - slowest.median_s;
   // Machines that do other work vary that much.
-  if (slowest.median_s <= 0 || slowest.compile_s < 1.5 * slowest.median_s || excess < 2) return {};
+  if (slowest.is_median_at_least || slowest.median_s <= 0 ||
+      slowest.compile_s < 1.5 * slowest.median_s || excess < 2)
+    return {};
   Finding finding;
   finding.kind = FindingKind::kSlowRank;
   finding.severity = slowest.compile_s >= 2 * slowest.median_s && excess >= 10
@@ -162,8 +164,9 @@ Result<void> FindSlowRanks(FindingContext& context) {
                          : FindingSeverity::kNote;
   finding.launch = context.job.launch();
   context.SetRanks(finding, {slowest.rank});
-  finding.title = fmt::format("{} compiled for {:.1f} s, against a median of {:.1f} s",
-                              context.Who({slowest.rank}), slowest.compile_s, slowest.median_s);
+  finding.title = fmt::format("{} compiled for {}{:.1f} s, against a median of {:.1f} s",
+                              context.Who({slowest.rank}), slowest.is_at_least ? "at least " : "",
+                              slowest.compile_s, slowest.median_s);
   if (slowest.IsMostInOne())
     finding.detail =
         fmt::format("Most of the difference in {} ({:.1f} s more){}{}.", slowest.compile,

@@ -58,7 +58,7 @@ void ParseTensorMismatch(std::string_view guard, RecompileReason& reason) {
 
 }  // namespace
 
-std::string FirstLine(std::string_view text) {
+std::string FirstLineWithText(std::string_view text) {
   std::string first;
   ForEachLine(text, [&](std::string_view line) {
     first = line;
@@ -97,7 +97,7 @@ std::string CauseOfBreak(std::string_view reason) {
     cause = line;
     return false;
   });
-  return cause.empty() ? FirstLine(reason) : cause;
+  return cause.empty() ? FirstLineWithText(reason) : cause;
 }
 
 std::string HintOf(std::string_view reason) {

@@ -8,7 +8,7 @@
 namespace tlparse {
 
 // The first line that is not empty.
-std::string FirstLine(std::string_view text);
+std::string FirstLineWithText(std::string_view text);
 
 // "InductorError", "RuntimeError: x\n\nSet TORCHDYNAMO_VERBOSE=1 …" → "InductorError: RuntimeError:
 // x".

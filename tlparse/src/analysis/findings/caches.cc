@@ -22,10 +22,12 @@ struct Cold {
   std::optional<std::int64_t> since_us;
 };
 
+// When a lookup ended, at the latest; 0: unknown.
 std::int64_t EndOf(const FindingContext& context, const JobLookup& lookup) {
   if (lookup.event_time_ns != 0) return (lookup.event_time_ns + lookup.time_taken_ns) / 1000;
   const JobCompile& compile = context.job.compiles()[static_cast<std::size_t>(lookup.compile)];
-  return compile.start_us == 0 ? 0 : compile.start_us + compile.duration_us;
+  return compile.start_us == 0 || compile.duration_us == 0 ? 0
+                                                           : compile.start_us + compile.duration_us;
 }
 
 // When a lookup began, at the earliest; 0: unknown.
@@ -193,14 +195,16 @@ void AddRaces(FindingContext& context, const ColdCaches& caches) {
   finding.query = fmt::format("SELECT * FROM cache_event WHERE id IN {}", IdList(ids));
 }
 
-double CompileSeconds(const FindingContext& context, RankIndex rank,
-                      const std::vector<std::int32_t>& slots) {
+// Nothing: the log lacks the time of one of them.
+std::optional<double> CompileSeconds(const FindingContext& context, RankIndex rank,
+                                     const std::vector<std::int32_t>& slots) {
   double seconds = 0;
   for (const std::int32_t slot : slots) {
     const std::int32_t index = context.job.CompileOf(rank, slot);
     if (index < 0) continue;
     const JobCompile& one = context.job.compiles()[static_cast<std::size_t>(index)];
-    seconds += static_cast<double>(one.duration_us + one.backward_duration_us) / 1e6;
+    if (!one.Seconds()) return std::nullopt;
+    seconds += *one.Seconds();
   }
   return seconds;
 }
@@ -218,11 +222,11 @@ void AddColdCaches(FindingContext& context) {
                                 where, context.WhoInside(hit), cold.lookups == 1 ? "" : "s");
     finding.cause = "the entries were not in the cache that these ranks asked";
     finding.since_us = cold.since_us;
-    const double own = CompileSeconds(context, missed.front(), cold.slots);
-    const double others = CompileSeconds(context, hit.front(), cold.slots);
-    if (own > others && others > 0)
-      finding.detail = fmt::format("These compiles took {:.1f} s on {}, {:.1f} s on {}.", own,
-                                   context.WhoInside({missed.front()}), others,
+    const std::optional<double> own = CompileSeconds(context, missed.front(), cold.slots);
+    const std::optional<double> others = CompileSeconds(context, hit.front(), cold.slots);
+    if (own && others && *own > *others && *others > 0)
+      finding.detail = fmt::format("These compiles took {:.1f} s on {}, {:.1f} s on {}.", *own,
+                                   context.WhoInside({missed.front()}), *others,
                                    context.WhoInside({hit.front()}));
     finding.suggestion =
         "if the ranks have cache directories of their own (TORCHINDUCTOR_CACHE_DIR), share one, or "
@@ -260,6 +264,34 @@ constexpr ReasonFinding kReasonFindings[] = {
      "without a valid signature was written with another key"},
 };
 
+// What a bypass costs: what the lookups of the layers below show, and the time of these compiles.
+std::string CostOfBypass(const FindingContext& context, const std::string& layer,
+                         const std::vector<RankIndex>& who,
+                         const std::vector<std::int32_t>& slots) {
+  std::string text =
+      "These compiles take nothing from this cache and store nothing in it: what it would save is "
+      "done again each time the program starts.";
+  if (layer != "fx_graph") {
+    std::size_t hits = 0, misses = 0;
+    const LookupIndex& index = context.ranks.cache.lookups;
+    for (const JobLookup& lookup : index.lookups()) {
+      const LookupSlot& place = index.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
+      if (index.LayerName(place.layer_id) != "fx_graph" ||
+          !std::binary_search(who.begin(), who.end(), lookup.participant) ||
+          !std::binary_search(slots.begin(), slots.end(), place.slot))
+        continue;
+      ++(lookup.state == CacheState::kHit ? hits : misses);
+    }
+    if (hits + misses > 0)
+      text += fmt::format(" The fx_graph cache was asked in them, with {} hit{} in {} lookup{}.",
+                          hits, hits == 1 ? "" : "s", hits + misses, hits + misses == 1 ? "" : "s");
+  }
+  if (const std::optional<double> seconds = CompileSeconds(context, who.front(), slots))
+    text += fmt::format(" {} took {:.1f} s{}.", slots.size() == 1 ? "The compile" : "The compiles",
+                        *seconds, who.size() == 1 ? "" : " on " + context.WhoInside({who.front()}));
+  return text;
+}
+
 Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
   ASSIGN_OR_RETURN(
       Statement rows,
@@ -291,9 +323,12 @@ Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
     Finding& finding = found.emplace_back();
     finding.kind = what.kind;
     finding.severity = FindingSeverity::kWarning;
-    context.SetRanks(finding, std::vector<RankIndex>(group.ranks.begin(), group.ranks.end()));
-    const std::string where = context.SetCompiles(
-        finding, std::vector<std::int32_t>(group.slots.begin(), group.slots.end()));
+    const std::vector<RankIndex> who(group.ranks.begin(), group.ranks.end());
+    const std::vector<std::int32_t> slots(group.slots.begin(), group.slots.end());
+    context.SetRanks(finding, who);
+    const std::string where = context.SetCompiles(finding, slots);
+    if (what.state == CacheState::kBypass)
+      finding.detail = CostOfBypass(context, key.first, who, slots);
     finding.cause = key.second.empty() ? "no reason in the log" : key.second;
     finding.title =
         fmt::format("The {} {} in {}: {}", key.first, what.subject, where, finding.cause);

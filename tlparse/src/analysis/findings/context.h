@@ -94,6 +94,7 @@ Result<void> FindStuck(FindingContext& context);  // of a job that runs
 bool IsSettledWhileRunning(FindingKind kind);
 Result<void> FindDivergences(FindingContext& context);
 Result<void> FindIssuedCollectives(FindingContext& context);  // from recorder dumps
+Result<void> SayBranches(FindingContext& context);  // adds to findings on graphs and collectives
 Result<void> FindCacheCauses(FindingContext& context);
 Result<void> FindRecompiles(FindingContext& context);
 Result<void> FindGraphBreaks(FindingContext& context);
@@ -101,6 +102,9 @@ Result<void> FindSlowRanks(FindingContext& context);
 Result<void> FindAbsentAndLateRanks(FindingContext& context);
 Result<void> FindLaunchNotes(FindingContext& context);
 Result<void> FindImportErrors(FindingContext& context);
+
+// Says of a finding about damaged logs alone that the damage may be its cause.
+void SayDamage(const FindingContext& context, Finding& finding);
 
 // Compiles that a graph break ended and whose frame runs eagerly: by their database ids.
 Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context);

@@ -94,15 +94,16 @@ bool MayRunEagerly(const FindingContext& context, const std::vector<const Failur
 std::string TitleOf(const FindingContext& context, const std::vector<RankIndex>& who,
                     const std::string& compiles, const std::string& cause) {
   const bool has_id = !compiles.starts_with("a compile");
+  const std::string of = fmt::format("The compile{} of {}",
+                                     compiles.find(", ") == std::string::npos ? "" : "s", compiles);
   if (cause.empty())
     return fmt::format("{} ended without code, and the log names no exception",
                        !has_id              ? "A compile without an id"
-                       : context.HasRanks() ? fmt::format("The compile of {} on {}", compiles,
-                                                          context.WhoInside(who))
-                                            : "The compile of " + compiles);
+                       : context.HasRanks() ? fmt::format("{} on {}", of, context.WhoInside(who))
+                                            : of);
   if (context.HasRanks())
     return fmt::format("{} failed to compile {}: {}", context.Who(who), compiles, cause);
-  return has_id ? fmt::format("The compile of {} failed: {}", compiles, cause)
+  return has_id ? fmt::format("{} failed: {}", of, cause)
                 : fmt::format("A compile without an id failed: {}", cause);
 }
 

@@ -48,6 +48,7 @@ constexpr FindingFamily kFamilies[] = {
     &FindStuck,
     &FindDivergences,
     &FindIssuedCollectives,
+    &SayBranches,  // adds to those before
     &FindCacheCauses,
     &FindRecompiles,
     &FindGraphBreaks,
@@ -106,7 +107,8 @@ bool CanComeOfDamage(FindingKind kind) {
   }
 }
 
-// Says of a finding about damaged logs alone that the damage may be its cause.
+}  // namespace
+
 void SayDamage(const FindingContext& context, Finding& finding) {
   if (finding.severity == FindingSeverity::kNote || !CanComeOfDamage(finding.kind)) return;
   std::vector<RankIndex> who;
@@ -124,6 +126,8 @@ void SayDamage(const FindingContext& context, Finding& finding) {
       finding.detail.empty() || finding.detail.ends_with(' ') ? "" : " ",
       who.size() == 1 ? "The log is" : "The logs are", who.size() == 1 ? "it" : "them");
 }
+
+namespace {
 
 void Order(std::vector<Finding>& findings) {
   const auto key = [](const Finding& one) {

@@ -127,7 +127,7 @@ FindingPlace SiteOfBreak(std::string_view stack) {
   const std::size_t at = stack.rfind("File \"");
   std::string_view rest = stack.substr(std::min(at, stack.size()));
   NextLine(rest);
-  site.code = FirstLine(NextLine(rest));
+  site.code = FirstLineWithText(NextLine(rest));
   return site;
 }
 

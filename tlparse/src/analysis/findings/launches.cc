@@ -21,6 +21,12 @@ std::string Clock(const std::optional<std::int64_t>& us) {
             : "?";
 }
 
+// What a log that cannot be read to its end says of its end: nothing.
+std::vector<ProcessStatus> Readable(std::vector<ProcessStatus> rows) {
+  std::erase_if(rows, [](const ProcessStatus& row) { return row.readable_bytes.has_value(); });
+  return rows;
+}
+
 // How the logs of a launch end, comparable with another's.
 std::map<std::string, std::size_t> Ends(const std::vector<ProcessStatus>& rows) {
   std::map<std::string, std::size_t> ends;
@@ -31,8 +37,19 @@ std::map<std::string, std::size_t> Ends(const std::vector<ProcessStatus>& rows) 
   return ends;
 }
 
+// Where logs cannot be read to their ends, as far as the others show.
+bool EndAlike(const std::vector<ProcessStatus>& a, const std::vector<ProcessStatus>& b) {
+  const std::vector<ProcessStatus> a_readable = Readable(a), b_readable = Readable(b);
+  const auto a_ends = Ends(a_readable), b_ends = Ends(b_readable);
+  if (a_readable.size() == a.size() && b_readable.size() == b.size()) return a_ends == b_ends;
+  return a_ends.size() == b_ends.size() &&
+         std::equal(a_ends.begin(), a_ends.end(), b_ends.begin(),
+                    [](const auto& x, const auto& y) { return x.first == y.first; });
+}
+
 // "with a failed compile": as far as its logs show. Failures outside compiles are in none.
 const char* HowEnded(const std::vector<Finding>& own, const std::vector<ProcessStatus>& rows) {
+  if (rows.empty()) return "in a way that is not known: its logs can be read only in part";
   const auto has = [&](RankState state) {
     return std::any_of(rows.begin(), rows.end(),
                        [&](const ProcessStatus& row) { return row.state == state; });
@@ -43,6 +60,36 @@ const char* HowEnded(const std::vector<Finding>& own, const std::vector<ProcessS
   return own.empty() ? "with no failure in its logs" : "earlier on some ranks";
 }
 
+// What the findings on the end of the launch say, else what its logs have in common.
+void DescribeEnd(FindingContext& own, const std::vector<ProcessStatus>& readable,
+                 std::size_t process_count, Finding& finding) {
+  if (!own.findings.empty()) {
+    Finding& first = own.findings.front();
+    finding.title += ": " + first.title;
+    if (first.since_us) finding.since_us = first.since_us;
+    finding.ranks = first.ranks;
+    finding.rank_count = first.rank_count;
+    finding.compiles = first.compiles;
+    finding.function = first.function;
+    finding.place = first.place;
+    finding.cause = first.cause;
+    first.detail.clear();
+    SayDamage(own, first);
+    finding.detail = first.detail;
+    return;
+  }
+  const auto ends = Ends(readable);
+  finding.rank_count = process_count;
+  if (ends.size() == 1 && !readable.empty()) {
+    finding.title +=
+        fmt::format(": all its logs {}end after {} {}",
+                    readable.size() == process_count ? "" : "that can be read to their ends ",
+                    readable.front().compile, readable.front().function);
+    finding.cause = "all logs end alike";
+  }
+  finding.detail = "Which rank was first to end is not in the logs.";
+}
+
 Result<void> AddRestarts(FindingContext& context) {
   std::size_t earlier = 0;
   for (const Launch& launch : context.launches) {
@@ -51,7 +98,8 @@ Result<void> AddRestarts(FindingContext& context) {
                      AnalyzeStatus(context.database, {context.job.run_name(), launch.ordinal}));
     // How a launch that runs will end is not known.
     const bool has_ended = context.live == nullptr;
-    if (has_ended && Ends(status.rows) == Ends(context.status)) continue;
+    if (has_ended && EndAlike(status.rows, context.status)) continue;
+    const std::vector<ProcessStatus> readable = Readable(status.rows);
     // Its own end, as its own findings say.
     RanksOptions options;
     options.run = context.job.run_name();
@@ -72,27 +120,8 @@ Result<void> AddRestarts(FindingContext& context) {
     finding.since_us = launch.end_us;
     finding.title = fmt::format("Launch {} of {} ({} to {} UTC) ended {}", launch.ordinal,
                                 context.launches.size(), Clock(launch.start_us),
-                                Clock(launch.end_us), HowEnded(own.findings, status.rows));
-    if (!own.findings.empty()) {
-      const Finding& first = own.findings.front();
-      finding.title += ": " + first.title;
-      if (first.since_us) finding.since_us = first.since_us;
-      finding.ranks = first.ranks;
-      finding.rank_count = first.rank_count;
-      finding.compiles = first.compiles;
-      finding.function = first.function;
-      finding.place = first.place;
-      finding.cause = first.cause;
-    } else {
-      const auto ends = Ends(status.rows);
-      finding.rank_count = status.rows.size();
-      if (ends.size() == 1 && !status.rows.empty()) {
-        finding.title += fmt::format(": all its logs end after {} {}", status.rows.front().compile,
-                                     status.rows.front().function);
-        finding.cause = "all logs end alike";
-      }
-      finding.detail = "Which rank was first to end is not in the logs.";
-    }
+                                Clock(launch.end_us), HowEnded(own.findings, readable));
+    DescribeEnd(own, readable, status.rows.size(), finding);
     finding.suggestion = fmt::format("tlparse findings <db> --launch {}", launch.ordinal);
     finding.query = fmt::format("SELECT * FROM rank_status WHERE run_id = {} AND launch = {}",
                                 context.job.run_id(), launch.ordinal);
@@ -100,13 +129,17 @@ Result<void> AddRestarts(FindingContext& context) {
   return {};
 }
 
+// The median of the ranks whose compiles all have a time; 0: there is none.
 double CompileSeconds(const Job& job) {
-  std::map<RankIndex, double> seconds;
-  for (const JobCompile& compile : job.compiles())
-    seconds[compile.participant] +=
-        static_cast<double>(compile.duration_us + compile.backward_duration_us) / 1e6;
+  std::map<RankIndex, std::optional<double>> seconds;
+  for (const JobCompile& compile : job.compiles()) {
+    std::optional<double>& sum = seconds.try_emplace(compile.participant, 0).first->second;
+    if (sum) *sum += compile.Seconds().value_or(0);
+    if (compile.LacksTime()) sum.reset();
+  }
   std::vector<double> values;
-  for (const auto& [rank, value] : seconds) values.push_back(value);
+  for (const auto& [rank, value] : seconds)
+    if (value) values.push_back(*value);
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());

@@ -20,6 +20,11 @@
 
 namespace tlparse {
 
+// A compile's status in words: "ok after a restart" of "restarted", which is no failure.
+inline std::string_view StatusInWords(std::string_view status) {
+  return status == "restarted" ? "ok after a restart" : status;
+}
+
 // Index of a participant in Job::participants; small and dense.
 using RankIndex = std::int32_t;
 
@@ -45,10 +50,18 @@ struct JobCompile {
   std::int64_t line = 0;           // 0: unknown
   std::int64_t graph_content = 0;  // content id of dynamo_output_graph; 0: none
   std::int64_t start_us = 0;       // 0: unknown
-  std::int64_t duration_us = 0;
+  std::int64_t duration_us = 0;    // 0: unknown
   std::int64_t backward_duration_us = 0;
   std::int32_t generation = 0;
   bool is_synthetic = false;
+
+  // Of the compile and its backward; nothing: the log does not have the time of the compile itself.
+  std::optional<double> Seconds() const {
+    if (duration_us == 0) return std::nullopt;
+    return static_cast<double>(duration_us + backward_duration_us) / 1e6;
+  }
+  // Whether the log should have the time of it, and does not.
+  bool LacksTime() const { return slot >= 0 && !is_synthetic && duration_us == 0; }
 };
 
 struct JobSlot {

@@ -9,8 +9,8 @@ Result<LogDamage> FindLogDamage(Database& database, const Job& job) {
   damage.is_damaged.resize(job.participants().size());
   damage.is_cut.resize(job.participants().size());
   damage.readable_bytes.resize(job.participants().size());
-  // The few rows that report damage first: a log may hold thousands of processes and rows. The
-  // record of a row names its process; a stray record names a process that it was not written by.
+  // As the view log_damage, which databases of earlier versions lack. The few rows that report
+  // damage first: a log may hold thousands of processes and rows.
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(

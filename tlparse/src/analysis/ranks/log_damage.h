@@ -23,6 +23,10 @@ struct LogDamage {
 
   // Whether the logs of all of them are damaged.
   bool AreDamaged(const std::vector<RankIndex>& who) const;
+  // Whether a difference between the two may be due to damage.
+  bool MayExplain(const std::vector<RankIndex>& who, const std::vector<RankIndex>& others) const {
+    return AreDamaged(who) || AreDamaged(others);
+  }
   // Whether a log of theirs is damaged or cut: what it lacks the process may have done.
   bool AnyIsIncomplete(const std::vector<RankIndex>& who) const;
 };

@@ -31,13 +31,6 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-double CompileSeconds(const JobCompile& compile) {
-  return static_cast<double>(compile.duration_us + compile.backward_duration_us) / 1e6;
-}
-
-// A compile that did not finish or has no metrics.
-bool IsTimeUnknown(const JobCompile& compile) { return compile.duration_us == 0; }
-
 Result<std::string> CodeOf(Database& database, std::int64_t record_id) {
   ASSIGN_OR_RETURN(
       const std::string text,
@@ -70,8 +63,11 @@ Result<RankFacts> RankFacts::Load(Database& database, const Job& job, const JobG
   facts.compile_s_.resize(count);
   RETURN_IF_ERROR(facts.LoadCodes(database));
   RETURN_IF_ERROR(facts.LoadEvents(database));
+  facts.lacks_time_.resize(count);
   for (const JobCompile& compile : job.compiles()) {
-    facts.compile_s_[static_cast<std::size_t>(compile.participant)] += CompileSeconds(compile);
+    const auto rank = static_cast<std::size_t>(compile.participant);
+    facts.compile_s_[rank] += compile.Seconds().value_or(0);
+    if (compile.LacksTime()) facts.lacks_time_[rank] = 1;
   }
   facts.FindCommonGraphs();
   std::map<std::string, std::size_t> torch, python;
@@ -180,13 +176,16 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     const std::string title = job_->slots()[static_cast<std::size_t>(slot)].Title();
     const bool is_state = !job_->IsFinished(old_one) || !job_->IsFinished(new_one);
     if (is_state && old_one.status_id != new_one.status_id) {
-      aspects.push_back({"failures",
-                         fmt::format("{}: {} → {}", title, job_->string(old_one.status_id),
-                                     job_->string(new_one.status_id)),
-                         {slot},
-                         std::nullopt,
-                         false,
-                         true});
+      aspects.push_back(
+          {"failures",
+           fmt::format("{}: {} → {}", title, StatusInWords(job_->string(old_one.status_id)),
+                       StatusInWords(job_->string(new_one.status_id))),
+           {slot},
+           std::nullopt,
+           false,
+           true});
+      aspects.back().is_absence = job_->string(old_one.status_id) == "unfinished" ||
+                                  job_->string(new_one.status_id) == "unfinished";
     }
     if (old_one.function_id != new_one.function_id && old_one.function_id >= 0 &&
         new_one.function_id >= 0) {
@@ -267,33 +266,24 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
   return aspects;
 }
 
-double RankFacts::MedianCompileSeconds(const std::vector<RankIndex>& ranks) const {
-  // A compile that ended without metrics took a time that is not known.
-  std::vector<char> is_unknown(compile_s_.size());
-  for (const JobCompile& compile : job_->compiles()) {
-    const std::string& status = job_->string(compile.status_id);
-    if (compile.slot >= 0 && !compile.is_synthetic && IsTimeUnknown(compile) &&
-        status != "unfinished" && status != "failed")
-      is_unknown[static_cast<std::size_t>(compile.participant)] = 1;
-  }
-  std::vector<double> values;
-  for (const RankIndex rank : ranks) {
+void RankFacts::SetCompileTime(RankClass& one) const {
+  std::vector<double> complete, partial;
+  for (const RankIndex rank : one.ranks) {
     const auto index = static_cast<std::size_t>(rank);
-    if (is_unknown[index] == 0) values.push_back(compile_s_[index]);
+    (lacks_time_[index] == 0 ? complete : partial).push_back(compile_s_[index]);
   }
-  return values.empty() ? 0 : Median(std::move(values));
+  one.is_at_least = complete.empty();
+  one.median_compile_s = Median(one.is_at_least ? std::move(partial) : std::move(complete));
 }
 
 // A rank with a compile of unknown time has no total to compare with, unless every rank has one.
-double RankFacts::MedianOfComplete() const {
-  std::vector<bool> is_complete(compile_s_.size(), true);
-  for (const JobCompile& compile : job_->compiles())
-    if (compile.slot >= 0 && !compile.is_synthetic && IsTimeUnknown(compile))
-      is_complete[static_cast<std::size_t>(compile.participant)] = false;
+void RankFacts::SetMedian(SlowestRank& slowest) const {
   std::vector<double> values;
   for (std::size_t rank = 0; rank < compile_s_.size(); ++rank)
-    if (is_complete[rank]) values.push_back(compile_s_[rank]);
-  return Median(values.empty() ? compile_s_ : std::move(values));
+    if (lacks_time_[rank] == 0) values.push_back(compile_s_[rank]);
+  slowest.is_median_at_least = values.empty();
+  slowest.is_of_complete = values.size() < compile_s_.size();
+  slowest.median_s = Median(values.empty() ? compile_s_ : std::move(values));
 }
 
 // The cache first: a miss among hits alone makes a rank slow.
@@ -323,27 +313,29 @@ Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
   SlowestRank result;
   result.rank = static_cast<RankIndex>(slowest - compile_s_.begin());
   result.compile_s = *slowest;
-  result.median_s = MedianOfComplete();
+  result.is_at_least = lacks_time_[static_cast<std::size_t>(result.rank)] != 0;
+  SetMedian(result);
   std::int32_t worst_slot = -1, typical = -1;
   for (std::size_t i = 0; i < job_->slots().size(); ++i) {
     const auto slot = static_cast<std::int32_t>(i);
     const std::int32_t own = job_->CompileOf(result.rank, slot);
-    if (own < 0 || IsTimeUnknown(job_->compiles()[static_cast<std::size_t>(own)])) continue;
+    const std::optional<double> own_s =
+        own < 0 ? std::nullopt : job_->compiles()[static_cast<std::size_t>(own)].Seconds();
+    if (!own_s) continue;
     std::vector<std::pair<double, std::int32_t>> others;
     for (std::size_t rank = 0; rank < compile_s_.size(); ++rank) {
       const std::int32_t other = job_->CompileOf(static_cast<RankIndex>(rank), slot);
       if (other < 0) {
         others.emplace_back(0, other);
-      } else if (const JobCompile& compile = job_->compiles()[static_cast<std::size_t>(other)];
-                 !IsTimeUnknown(compile)) {
-        others.emplace_back(CompileSeconds(compile), other);
+      } else if (const auto s = job_->compiles()[static_cast<std::size_t>(other)].Seconds()) {
+        others.emplace_back(*s, other);
       }
     }
     const std::size_t middle = (others.size() - 1) / 2;
     std::nth_element(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(middle),
                      others.end());
     const auto& [median, median_compile] = others[middle];
-    const double excess = CompileSeconds(job_->compiles()[static_cast<std::size_t>(own)]) - median;
+    const double excess = *own_s - median;
     if (excess > result.compile_excess_s)
       result.compile_excess_s = excess, worst_slot = slot, typical = median_compile;
   }

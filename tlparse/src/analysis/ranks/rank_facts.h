@@ -30,7 +30,7 @@ class RankFacts {
   // The version that most ranks name; empty: none does.
   const std::string& common_torch() const { return common_torch_; }
   const std::string& common_python() const { return common_python_; }
-  double MedianCompileSeconds(const std::vector<RankIndex>& ranks) const;
+  void SetCompileTime(RankClass& one) const;
   // Nothing if there are fewer than two participants or no times.
   Result<std::optional<SlowestRank>> FindSlowest(Database& database,
                                                  const CacheAnswer& cache) const;
@@ -38,7 +38,7 @@ class RankFacts {
  private:
   RankFacts(const Job& job, const JobGraphs& graphs) : job_(&job), graphs_(&graphs) {}
   void FindCommonGraphs();
-  double MedianOfComplete() const;
+  void SetMedian(SlowestRank& slowest) const;
   Result<void> LoadCodes(Database& database);
   Result<void> LoadEvents(Database& database);
   std::string ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank, std::int32_t slot) const;
@@ -64,7 +64,8 @@ class RankFacts {
   const JobGraphs* graphs_;
   std::vector<std::vector<Code>> codes_;    // by participant, by graph slot
   std::vector<std::vector<Event>> events_;  // by participant, in log order
-  std::vector<double> compile_s_;           // by participant
+  std::vector<double> compile_s_;           // by participant: of the compiles whose time is known
+  std::vector<char> lacks_time_;            // by participant: the time of one is not
   std::vector<std::int64_t> common_graph_;  // by slot: what most ranks have; 0: none
   std::string common_torch_, common_python_;
 };

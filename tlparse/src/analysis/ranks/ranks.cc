@@ -175,6 +175,7 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
          false,
          std::all_of(candidate.mismatches.begin(), candidate.mismatches.end(),
                      [](const CollectiveMismatch& m) { return m.kind == MismatchKind::kState; })});
+    one.aspects.back().is_absence = one.aspects.back().is_state;
     one.aspects.back().is_order =
         candidate.left_out == 0 &&
         std::all_of(candidate.mismatches.begin(), candidate.mismatches.end(),
@@ -206,9 +207,11 @@ void RankClassifier::DescribeExecution(RankClass& one) const {
     const TensorDivergence::Op& op = divergence.ops.front();
     one.aspects.push_back(
         {"tensors",
-         fmt::format("{}: {} {} → {}", answer_.cache.graphs.Title(job_, divergence.graph_slot),
-                     op.name, op.against_text.empty() ? "(none)" : op.against_text,
-                     op.text.empty() ? "(none)" : op.text)});
+         fmt::format("{}: {}", answer_.cache.graphs.Title(job_, divergence.graph_slot),
+                     op.against_text.empty() ? fmt::format("{} {} here only", op.name, op.text)
+                     : op.text.empty()
+                         ? fmt::format("{} {} on the others only", op.name, op.against_text)
+                         : fmt::format("{} {} → {}", op.name, op.against_text, op.text))});
   }
 }
 
@@ -283,8 +286,11 @@ Result<void> RankClassifier::Run() {
     RETURN_IF_ERROR(TryLargestClass());
   }
   for (RankClass& one : answer_.classes) {
-    one.median_compile_s = facts_.MedianCompileSeconds(one.ranks);
+    facts_.SetCompileTime(one);
     one.is_damaged = answer_.damage.AreDamaged(one.ranks);
+    // What a damaged log does not have its process may have done.
+    if (answer_.damage.MayExplain(one.ranks, answer_.classes.front().ranks))
+      std::erase_if(one.aspects, [](const RankAspect& aspect) { return aspect.is_absence; });
     one.is_cut = std::all_of(one.ranks.begin(), one.ranks.end(), [&](RankIndex rank) {
       return answer_.damage.is_cut[static_cast<std::size_t>(rank)] != 0;
     });

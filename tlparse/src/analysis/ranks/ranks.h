@@ -29,7 +29,8 @@ struct RankAspect {
   std::string stack = {};   // graph_breaks: the user's frames
   std::string file = {};    // where in the user's code; empty: unknown
   std::int64_t line = 0;
-  bool is_order = false;  // collectives: the same ones in another order
+  bool is_order = false;    // collectives: the same ones in another order
+  bool is_absence = false;  // says only what a log does not have
 };
 
 // Ranks that compiled the same thing: the same compiles, graphs, generated codes, collectives,
@@ -37,17 +38,22 @@ struct RankAspect {
 struct RankClass {
   std::vector<RankIndex> ranks;
   std::vector<RankAspect> aspects;  // empty for the reference
-  double median_compile_s = 0;      // compile time of a rank: its compiles and their backwards; 0:
-                                    // unknown
-  bool is_damaged = false;          // all its logs are: what sets it apart may be the damage
-  bool is_cut = false;              // the last record of each of its logs is cut off or damaged
+  // Compile time of a rank, its compiles and their backwards; 0: unknown. Of the ranks whose logs
+  // have the times of all compiles; where none has, of what they have.
+  double median_compile_s = 0;
+  bool is_at_least = false;
+  bool is_damaged = false;  // all its logs are: what sets it apart may be the damage
+  bool is_cut = false;      // the last record of each of its logs is cut off or damaged
 };
 
 struct SlowestRank {
   RankIndex rank = 0;
   double compile_s = 0;
-  double median_s = 0;  // of all ranks
-  std::string compile;  // the compile that adds most; empty: none adds anything
+  bool is_at_least = false;         // its log lacks the time of a compile
+  double median_s = 0;              // of all ranks whose logs lack none
+  bool is_of_complete = false;      // not all are such
+  bool is_median_at_least = false;  // none is: of what the logs have
+  std::string compile;              // the compile that adds most; empty: none adds anything
   double compile_excess_s = 0;
   std::string reason;  // why that compile takes longer, if the trace shows it
   // Whether that compile makes up half of the difference or more.

@@ -18,8 +18,8 @@ struct ScannedEvent {
 };
 
 // Scans `text`, the payload of a chromium_event. Nothing unless it is one strict JSON object with
-// name, ts and ph, without repeated members among those and without escapes in the strings above;
-// the caller then parses it as JSON. The text must be valid UTF-8.
+// name, ts and ph, without repeated members among those and without escapes in its strings; the
+// caller then parses it as JSON. The text must be valid UTF-8.
 std::optional<ScannedEvent> ScanEvent(std::string_view text);
 
 }  // namespace tlparse

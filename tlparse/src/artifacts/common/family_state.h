@@ -13,37 +13,37 @@ class FamilyStates {
   // nullptr: not made yet.
   template <typename T>
   const T* Find() const {
-    for (const Slot& slot : slots_)
-      if (slot.type == &kType<T>) return static_cast<const T*>(slot.object.get());
+    for (const State& state : states_)
+      if (state.type == &kType<T>) return static_cast<const T*>(state.object.get());
     return nullptr;
   }
   // Made at the first call.
   template <typename T>
   T& Get() {
-    for (Slot& slot : slots_) {
-      if (slot.type != &kType<T>) continue;
-      if (slot.object.use_count() > 1)
-        slot.object = std::make_shared<T>(*static_cast<const T*>(slot.object.get()));
-      return *static_cast<T*>(slot.object.get());
+    for (State& state : states_) {
+      if (state.type != &kType<T>) continue;
+      if (state.object.use_count() > 1)
+        state.object = std::make_shared<T>(*static_cast<const T*>(state.object.get()));
+      return *static_cast<T*>(state.object.get());
     }
-    slots_.push_back({&kType<T>, std::make_shared<T>()});
-    return *static_cast<T*>(slots_.back().object.get());
+    states_.push_back({&kType<T>, std::make_shared<T>()});
+    return *static_cast<T*>(states_.back().object.get());
   }
   template <typename T>
   void Drop() {
-    std::erase_if(slots_, [](const Slot& slot) { return slot.type == &kType<T>; });
+    std::erase_if(states_, [](const State& state) { return state.type == &kType<T>; });
   }
-  void Clear() { slots_.clear(); }
+  void Clear() { states_.clear(); }
 
  private:
   // Its address identifies the type.
   template <typename T>
   static inline const char kType = 0;
-  struct Slot {
+  struct State {
     const char* type;
     std::shared_ptr<void> object;
   };
-  std::vector<Slot> slots_;
+  std::vector<State> states_;
 };
 
 }  // namespace tlparse

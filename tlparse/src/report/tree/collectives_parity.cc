@@ -108,8 +108,7 @@ Result<void> WriteCollectivesParity(const ReportContext& context, const TreePlan
       .Key("description")
       .String(
           "Per compile directory: difference between the collectives that were scheduled and those "
-          "in "
-          "the generated code, and collectives without a wait");
+          "in the generated code, and collectives without a wait");
   json.Key("graphs").BeginArray();
   for (const auto& [directory, graphs] : by_directory) {
     const std::int64_t offset = Offset(graphs.schedule, graphs.code);

@@ -251,8 +251,7 @@ Result<void> AppendExportSummary(const ReportContext& context, const TreePlan& p
   RETURN_IF_ERROR(AppendFakeKernels(context, out));
   out.Append(
       "</ul>\n<p class=\"quiet\">Guards, data-dependent expressions and fake kernels are in the "
-      "log "
-      "only if it was recorded with TORCH_DTRACE.</p>\n");
+      "log only if it was recorded with TORCH_DTRACE.</p>\n");
   return {};
 }
 

@@ -32,8 +32,4 @@ class LenientParser {
   std::string repaired_;
 };
 
-// `json` (strict) with quotes around integers of 19 and more digits and numbers with an exponent of
-// three and more (1e999).
-std::string QuoteOddNumbers(std::string_view json);
-
 }  // namespace tlparse

@@ -23,18 +23,18 @@ std::string Part(const std::optional<std::int64_t>& id) {
   return id ? std::to_string(*id) : std::string("-");
 }
 
-struct CompileIds {
+struct KeyIds {
   std::optional<std::int64_t> compiled_autograd;
   std::optional<std::int64_t> frame;
   std::optional<std::int64_t> frame_compile;
 };
 
-std::string DirectoryName(const CompileIds& ids, const std::optional<std::int64_t>& attempt) {
+std::string DirectoryName(const KeyIds& ids, const std::optional<std::int64_t>& attempt) {
   return fmt::format("{}_{}_{}_{}", Part(ids.compiled_autograd), Part(ids.frame),
                      Part(ids.frame_compile), Part(attempt));
 }
 
-std::string KeyText(const CompileIds& ids, const std::optional<std::int64_t>& attempt) {
+std::string KeyText(const KeyIds& ids, const std::optional<std::int64_t>& attempt) {
   return fmt::format("[{}{}/{}{}]",
                      ids.compiled_autograd ? fmt::format("!{}/", *ids.compiled_autograd) : "",
                      Part(ids.frame), Part(ids.frame_compile),
@@ -77,7 +77,7 @@ class Planner {
   std::optional<TextCache> texts_;
   std::optional<PayloadReader> payloads_;
   std::unordered_map<std::int64_t, FileRule> rules_;
-  std::unordered_map<std::int64_t, CompileIds> compiles_;
+  std::unordered_map<std::int64_t, KeyIds> compiles_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::pair<std::uint32_t, std::uint32_t>> places_;
   std::unordered_map<std::string, std::uint32_t> directory_ids_;
   std::unordered_map<std::string, std::uint32_t> key_ids_;
@@ -99,7 +99,7 @@ Result<void> Planner::LoadCompiles(Database& database) {
       ASSIGN_OR_RETURN(const bool has_row, rows.Step());
       if (!has_row) break;
       compiles_.emplace(rows.Int(0),
-                        CompileIds{rows.OptionalInt(1), rows.OptionalInt(2), rows.OptionalInt(3)});
+                        KeyIds{rows.OptionalInt(1), rows.OptionalInt(2), rows.OptionalInt(3)});
     }
   }
   return {};
@@ -125,7 +125,7 @@ std::uint32_t Planner::DirectoryIndex(const std::string& name) {
 std::pair<std::uint32_t, std::uint32_t> Planner::Place(std::int64_t compile_id,
                                                        const std::optional<std::int64_t>& attempt) {
   const auto found = compiles_.find(compile_id);
-  const CompileIds ids = found == compiles_.end() ? CompileIds() : found->second;
+  const KeyIds ids = found == compiles_.end() ? KeyIds() : found->second;
   const std::pair<std::int64_t, std::int64_t> key_of_place(
       found == compiles_.end() ? 0 : compile_id, attempt.value_or(-1));
   const auto known = places_.find(key_of_place);

@@ -9,6 +9,7 @@
 
 #include "analysis/cost/cost.h"
 #include "report/viewer/chunk.h"
+#include "report/viewer/slices.h"
 
 namespace tlparse {
 namespace {
@@ -102,6 +103,15 @@ void AddOp(const CostRow& row, ChunkWriter& writer) {
   writer.AddText(row.name);
 }
 
+void AddModule(const CostRow& row, ChunkWriter& writer) {
+  writer.AddNumber(row.calls);
+  writer.AddReal(row.inclusive_us);
+  writer.AddReal(row.share_us);
+  AddReal(writer, row.cpu_us);
+  AddReal(writer, row.device_us);
+  writer.AddText(OptionalText(row.name));
+}
+
 struct Question {
   CostBy by;
   std::string_view table;
@@ -128,6 +138,11 @@ const std::vector<Question>& Questions() {
        {"function", "label", "direction", "join_note"},
        AddGraph},
       {CostBy::kOp, "op", {"calls", "inclusive_us", "self_us", "device_us"}, {"name"}, AddOp},
+      {CostBy::kModule,
+       "module",
+       {"calls", "inclusive_us", "share_us", "cpu_us", "device_us"},
+       {"name"},
+       AddModule},
   };
   return questions;
 }
@@ -138,39 +153,9 @@ struct LeftOut {
   double us = 0;
 };
 
-}  // namespace
-
-Result<std::string> CostChunk(Database& database, std::int64_t run_id, std::int64_t profile_id,
-                              std::int64_t origin_us) {
-  ASSIGN_OR_RETURN(const std::int64_t profiles,
-                   database.QueryInt(fmt::format(
-                       "SELECT count(*) FROM profile WHERE run_id = {} AND kind IN ('kineto', "
-                       "'nsys', 'libtrace')",
-                       run_id)));
-  ASSIGN_OR_RETURN(
-      const std::int64_t overlaps_id,
-      database.QueryInt(fmt::format("SELECT overlaps_id FROM profile WHERE id = {}", profile_id)));
-  const std::size_t most = static_cast<std::size_t>(
-      std::clamp(kMostRowsOfRun / std::max<std::int64_t>(profiles, 1), kLeastRows, kMostRows));
-  CostOptions options;
-  options.run_id = run_id;
-  options.profile_id = profile_id;
+// Of each question the `most` rows that cost most; the number and the time of the others.
+void AddTables(const std::vector<CostAnswer>& answers, std::int64_t most, ChunkWriter& writer) {
   const std::vector<Question>& questions = Questions();
-  std::vector<CostBy> asked;
-  for (const Question& question : questions) asked.push_back(question.by);
-  std::vector<CostAnswer> answers(questions.size());
-  if (overlaps_id == 0) {
-    // Times that no clock can have may be too large to be summed: the page says so.
-    Result<std::vector<CostAnswer>> found = Costs(database, options, asked);
-    if (found) {
-      answers = std::move(*found);
-    } else {
-      answers.front().notes.push_back("What it cost could not be computed: " +
-                                      found.error().message);
-    }
-  }
-  ChunkWriter writer;
-  AddWindow(answers.front(), origin_us, writer);
   std::vector<LeftOut> left_out;
   for (std::size_t n = 0; n < questions.size(); ++n) {
     const Question& question = questions[n];
@@ -178,11 +163,12 @@ Result<std::string> CostChunk(Database& database, std::int64_t run_id, std::int6
     writer.BeginTable(question.table, question.numbers, question.texts);
     LeftOut rest{question.table};
     for (std::size_t i = 0; i < answer.rows.size(); ++i) {
-      if (i < most) {
+      if (static_cast<std::int64_t>(i) < most) {
         question.add(answer.rows[i], writer);
       } else {
         ++rest.rows;
-        rest.us += answer.rows[i].cpu_us.value_or(answer.rows[i].share_us);  // the page's share
+        const CostRow& row = answer.rows[i];  // the page's share
+        rest.us += question.by == CostBy::kOp ? row.cpu_us.value_or(row.share_us) : row.share_us;
       }
     }
     if (rest.rows > 0) left_out.push_back(rest);
@@ -193,6 +179,41 @@ Result<std::string> CostChunk(Database& database, std::int64_t run_id, std::int6
     writer.AddReal(rest.us);
     writer.AddText(rest.table);
   }
+}
+
+}  // namespace
+
+Result<std::string> CostChunk(Database& database, std::int64_t run_id, std::int64_t profile_id,
+                              std::int64_t origin_us) {
+  ASSIGN_OR_RETURN(
+      const std::int64_t overlaps_id,
+      database.QueryInt(fmt::format("SELECT overlaps_id FROM profile WHERE id = {}", profile_id)));
+  ASSIGN_OR_RETURN(const std::int64_t most,
+                   RowsOfProfile(database, run_id, {kMostRowsOfRun, kLeastRows, kMostRows}));
+  CostOptions options;
+  options.run_id = run_id;
+  options.profile_id = profile_id;
+  ASSIGN_OR_RETURN(const bool has_modules, HasModules(database, profile_id));
+  const std::vector<Question>& questions = Questions();
+  std::vector<CostBy> asked;
+  for (const Question& question : questions) {
+    if (question.by != CostBy::kModule || has_modules) asked.push_back(question.by);
+  }
+  std::vector<CostAnswer> answers(questions.size());
+  if (overlaps_id == 0) {
+    // Times that no clock can have may be too large to be summed: the page says so.
+    Result<std::vector<CostAnswer>> found = Costs(database, options, asked);
+    if (found) {
+      answers = std::move(*found);
+      answers.resize(questions.size());  // modules are the last question
+    } else {
+      answers.front().notes.push_back("What it cost could not be computed: " +
+                                      found.error().message);
+    }
+  }
+  ChunkWriter writer;
+  AddWindow(answers.front(), origin_us, writer);
+  AddTables(answers, most, writer);
   return writer.Finish();
 }
 

@@ -36,11 +36,10 @@ bool IsHexPrefix(std::string_view text) {
 // The earliest time of the run, so that times in chunks are short numbers.
 constexpr const char* kOrigin =
     "WITH in_run(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE "
-    "f.run_id = {})"
-    " SELECT coalesce((SELECT min(start_time_us) FROM compile WHERE process_id IN in_run),"
-    " (SELECT CAST(min(start_us) AS INTEGER) FROM chromium_event WHERE process_id IN in_run),"
-    " (SELECT min(time_us) FROM record WHERE process_id IN in_run),"
-    " (SELECT min(start_us) FROM profile WHERE run_id = {}), 0)";
+    "f.run_id = {}) SELECT coalesce((SELECT min(start_time_us) FROM compile WHERE process_id IN "
+    "in_run), (SELECT CAST(min(start_us) AS INTEGER) FROM chromium_event WHERE process_id IN "
+    "in_run), (SELECT min(time_us) FROM record WHERE process_id IN in_run), (SELECT min(start_us) "
+    "FROM profile WHERE run_id = {}), 0)";
 
 // Profiles that measured runs of code; the others are dumps and lists.
 constexpr const char* kMeasuredProfiles =

@@ -128,22 +128,20 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
       database, "compile",
       fmt::format(
           "SELECT c.id, 500 + 1500 * (SELECT count(*) FROM compile_record_row m WHERE m.compile_id "
-          "= c.id)"
-          " + 20000 * (SELECT count(*) FROM compilation_metric_row m WHERE m.compile_id = c.id)"
-          " FROM compile c WHERE c.process_id IN {} ORDER BY c.id",
+          "= c.id) + 20000 * (SELECT count(*) FROM compilation_metric_row m WHERE m.compile_id = "
+          "c.id) FROM compile c WHERE c.process_id IN {} ORDER BY c.id",
           ProcessesOf(run_id)),
       layout));
   RETURN_IF_ERROR(AddBlocks(database, "guards",
                             "SELECT content_id, 150 * count(*) FROM guard_row GROUP BY content_id "
                             "ORDER BY content_id",
                             layout));
-  RETURN_IF_ERROR(
-      AddBlocks(database, "provenance",
-                "SELECT g.provenance_content_id, 1000 * count(*) FROM graph g JOIN kernel k ON "
-                "k.graph_id = g.id"
-                " WHERE g.id IN (SELECT min(id) FROM graph WHERE provenance_content_id IS NOT NULL"
-                " GROUP BY provenance_content_id) GROUP BY 1 ORDER BY 1",
-                layout));
+  RETURN_IF_ERROR(AddBlocks(
+      database, "provenance",
+      "SELECT g.provenance_content_id, 1000 * count(*) FROM graph g JOIN kernel k ON k.graph_id = "
+      "g.id WHERE g.id IN (SELECT min(id) FROM graph WHERE provenance_content_id IS NOT NULL GROUP "
+      "BY provenance_content_id) GROUP BY 1 ORDER BY 1",
+      layout));
   RETURN_IF_ERROR(AddProcessBlocks(
       database, "events",
       fmt::format("SELECT p.id FROM process p WHERE p.id IN {} AND EXISTS (SELECT 1 FROM "
@@ -263,7 +261,7 @@ Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory&
   const auto job =
       std::make_shared<const Job>(Job{std::move(viewer), std::move(texts), std::move(data)});
   for (const std::string& name : names) {
-    pool.AddForLater(Stage::kPage, [job, name](Database& connection) -> Result<void> {
+    pool.AddForLater(LoadStep::kPage, [job, name](Database& connection) -> Result<void> {
       ASSIGN_OR_RETURN(const std::string json, job->viewer.On(connection).Chunk(name));
       FileWriter file;
       return WriteChunk(job->data, file, name, json);
@@ -271,7 +269,7 @@ Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory&
   }
   const int digits = layout.text_prefix_digits;
   for (std::int64_t group = 0; group < std::int64_t{1} << (4 * digits); ++group) {
-    pool.AddForLater(Stage::kPage,
+    pool.AddForLater(LoadStep::kPage,
                      [job, prefix = fmt::format("{:0{}x}", group, digits)](Database& connection) {
                        return WriteTexts(connection, job->texts, job->data, prefix);
                      });

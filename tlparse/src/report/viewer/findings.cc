@@ -13,6 +13,7 @@
 #include "analysis/ranks/ranks.h"
 #include "report/finding_text.h"
 #include "report/viewer/chunk.h"
+#include "report/viewer/place_link.h"
 
 namespace tlparse {
 namespace {
@@ -25,8 +26,8 @@ std::string Joined(const std::vector<std::string>& items) {
   return fmt::format("{}", fmt::join(items, ", "));
 }
 
-void AddFinding(const Finding& finding, std::optional<std::int64_t> parent, std::int64_t origin_us,
-                ChunkWriter& writer) {
+void AddFinding(const Finding& finding, std::optional<std::int64_t> parent, const PlaceLink& link,
+                std::int64_t origin_us, ChunkWriter& writer) {
   const auto add_text = [&writer](std::string_view text) {
     writer.AddText(text.empty() ? std::nullopt : std::optional(text));
   };
@@ -36,6 +37,10 @@ void AddFinding(const Finding& finding, std::optional<std::int64_t> parent, std:
   writer.AddNumber(static_cast<std::int64_t>(finding.rank_count));
   writer.AddNumber(finding.since_us ? std::optional(*finding.since_us - origin_us) : std::nullopt);
   writer.AddNumber(place.line > 0 ? std::optional(place.line) : std::nullopt);
+  writer.AddNumber(link.graph_id);
+  writer.AddNumber(link.compile_id);
+  writer.AddNumber(link.record_id);
+  writer.AddNumber(link.line);
   writer.AddText(finding.id);
   writer.AddText(Name(finding.kind));
   writer.AddText(Name(finding.severity));
@@ -46,33 +51,49 @@ void AddFinding(const Finding& finding, std::optional<std::int64_t> parent, std:
   add_text(Joined(finding.compiles));
   add_text(place.file);
   add_text(place.code);
+  add_text(link.view);
   add_text(finding.cause);
   add_text(finding.suggestion);
   add_text(finding.query);
 }
 
 // Findings, and behind each what is evidence of it, which names it as its parent.
-void AddFindings(const std::vector<Finding>& findings, std::int64_t origin_us,
-                 ChunkWriter& writer) {
-  writer.BeginTable("finding", {"parent", "launch", "rank_count", "since_us", "line"},
+Result<void> AddFindings(Database& database, std::int64_t run_id,
+                         const std::vector<Finding>& findings, std::int64_t origin_us,
+                         ChunkWriter& writer) {
+  writer.BeginTable("finding",
+                    {"parent", "launch", "rank_count", "since_us", "line", "place_graph_id",
+                     "place_compile_id", "place_record_id", "place_line"},
                     {"id", "kind", "severity", "title", "detail", "ranks", "logs", "compiles",
-                     "file", "code", "cause", "try", "query"});
+                     "file", "code", "place_view", "cause", "try", "query"});
   std::int64_t row = 0;
   for (std::size_t i = 0; i < findings.size() && i < kMostRows; ++i) {
     const std::int64_t parent = row++;
-    AddFinding(findings[i], std::nullopt, origin_us, writer);
-    const std::vector<Finding>& evidence = findings[i].evidence;
+    PlaceLink link;
+    if (findings[i].place) {
+      ASSIGN_OR_RETURN(link, FindPlaceLink(database, run_id, findings[i]));
+    }
+    AddFinding(findings[i], std::nullopt, link, origin_us, writer);
+    const std::vector<Finding>& evidence = findings[i].evidence;  // shown without its place
     for (std::size_t n = 0; n < evidence.size() && n < kMostEvidence; ++n, ++row)
-      AddFinding(evidence[n], parent, origin_us, writer);
+      AddFinding(evidence[n], parent, PlaceLink(), origin_us, writer);
   }
+  return {};
 }
 
 void AddClasses(const RanksAnswer& answer, ChunkWriter& writer) {
-  writer.BeginTable("rank_class", {"ordinal", "ranks_count", "median_compile_s"}, {"ranks"});
+  writer.BeginTable(
+      "rank_class",
+      {"ordinal", "ranks_count", "median_compile_s", "is_at_least", "is_damaged", "is_cut"},
+      {"ranks"});
   for (std::size_t i = 0; i < answer.classes.size() && i < kMostRows; ++i) {
     writer.AddNumber(static_cast<std::int64_t>(i));
     writer.AddNumber(static_cast<std::int64_t>(answer.classes[i].ranks.size()));
-    writer.AddReal(answer.classes[i].median_compile_s);
+    answer.classes[i].median_compile_s > 0 ? writer.AddReal(answer.classes[i].median_compile_s)
+                                           : writer.AddNumber(std::nullopt);
+    writer.AddNumber(std::int64_t{answer.classes[i].is_at_least});
+    writer.AddNumber(std::int64_t{answer.classes[i].is_damaged});
+    writer.AddNumber(std::int64_t{answer.classes[i].is_cut});
     writer.AddText(answer.job().FormatRanks(answer.classes[i].ranks));
   }
   writer.BeginTable("aspect", {"class_ordinal"}, {"area", "text"});
@@ -81,6 +102,23 @@ void AddClasses(const RanksAnswer& answer, ChunkWriter& writer) {
       writer.AddNumber(static_cast<std::int64_t>(i));
       writer.AddText(aspect.area);
       writer.AddText(aspect.text);
+    }
+  }
+}
+
+// Logs of the launch that lost records, or end early: what their processes did may be missing.
+void AddDamage(const RanksAnswer& answer, ChunkWriter& writer) {
+  writer.BeginTable("log_damage", {"process_id", "is_damaged", "is_cut"}, {"participant", "path"});
+  const std::vector<JobParticipant>& participants = answer.job().participants();
+  for (std::size_t i = 0; i < participants.size(); ++i) {
+    const bool is_damaged = answer.damage.is_damaged[i] != 0, is_cut = answer.damage.is_cut[i] != 0;
+    if (!is_damaged && !is_cut) continue;
+    for (const std::int64_t process : participants[i].process_ids) {
+      writer.AddNumber(process);
+      writer.AddNumber(std::int64_t{is_damaged});
+      writer.AddNumber(std::int64_t{is_cut});
+      writer.AddText(participants[i].name);
+      writer.AddText(participants[i].log_path);
     }
   }
 }
@@ -158,8 +196,9 @@ Result<std::string> FindingsChunk(Database& database, std::int64_t run_id, std::
   writer.AddNumber(static_cast<std::int64_t>(findings.size()));
   writer.AddText(FindingsMarkdown(
       findings, FindingsHeading(options.run, launch, launch_count, findings.size())));
-  AddFindings(findings, origin_us, writer);
+  RETURN_IF_ERROR(AddFindings(database, run_id, findings, origin_us, writer));
   AddClasses(answer, writer);
+  AddDamage(answer, writer);
   AddKeyCauses(answer, writer);
   AddNotes(answer, writer);
   AddSlots(analyzed ? &answer.job() : nullptr, writer);

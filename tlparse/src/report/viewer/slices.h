@@ -15,4 +15,12 @@ namespace tlparse {
 Result<std::string> SlicesChunk(Database& database, std::int64_t run_id, std::int64_t profile_id,
                                 std::int64_t origin_us);
 
+// How many rows a chunk holds: those of the whole run, divided among its measured profiles.
+struct RowBudget {
+  std::int64_t of_run;
+  std::int64_t least, most;  // of one profile
+};
+Result<std::int64_t> RowsOfProfile(Database& database, std::int64_t run_id,
+                                   const RowBudget& budget);
+
 }  // namespace tlparse

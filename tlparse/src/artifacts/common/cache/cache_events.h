@@ -76,7 +76,7 @@ struct CacheEvent {
 struct CacheInstant {
   CacheLookupId lookup;
   std::int64_t record_id = 0;
-  // Kept (IngestContext::KeepPayload); 0: nothing in it that `lookup` does not have
+  // Of a payload that is kept (IngestContext::KeepPayload); 0: `lookup` has all that it says
   std::int64_t payload_id = 0;
   std::optional<std::int64_t> compile_id;
   std::optional<std::int64_t> graph_id;
@@ -91,10 +91,13 @@ struct PendingFxEvent {
   bool is_written = false;  // its row is in the database, without parent
 };
 
-// FX lookups and the AOTAutograd lookup around them, of one compile and subgraph. The order differs
-// by version: PyTorch from 2.9 on writes a missed AOT lookup before its FX lookups, earlier ones
-// after them; a hit always comes after (reference section 5.3). A lazy backward comes long after;
-// DDP's parts of one compile run their backwards in reverse.
+// FX lookups and the AOTAutograd lookup around them, of one compile and subgraph, in the order of the log (reference section 5.3):
+//
+//   AOT miss, FX miss    from 2.9 on          FX hit, AOT hit    every version
+//   FX miss, AOT miss    before 2.9
+//
+// The FX lookup of a lazy backward follows when the backward is compiled, that is after other compiles; the parts of a DDP
+// compile compile their backwards in reverse order.
 struct LookupScope {
   std::int64_t open_aot_id = 0;  // a miss or bypass whose FX lookups follow; 0: none
   std::int64_t latest_aot_id = 0;

@@ -1,9 +1,11 @@
-// Cache key components: what one lookup hashed into its key. Only the difference from earlier
-// lookups is stored.
+// Cache key components: what one lookup hashed into its key. A set of them is stored as runs of lists that earlier sets brought:
 //
-// A set is cut into blocks: maximal runs of components whose names agree up to '[', of at most 64.
-// A block seen before is referenced where it is stored; consecutive new blocks become a new list;
-// references to consecutive blocks of one list become one run. Order is kept exactly.
+//   set 1   gm | example_inputs[0] example_inputs[1] | inductor_config[a] inductor_config[b]
+//           three blocks, all new: they become list 1; set 1 is the run list 1, components 0 … 4
+//   set 2   gm' | example_inputs[0] example_inputs[1] | inductor_config[a] inductor_config[b]
+//           the block gm' is new: list 2. Set 2 is two runs: list 2, component 0; list 1, components 1 … 4
+//
+// A block is the longest series of components whose names agree up to the '[', at most 64. The order of components is kept.
 //
 // On GPUs every rank has its own device index, and so keys and hashes of its own in everything that
 // names it. Such a component is stored once, with a placeholder for the index (device_text.h), its
@@ -79,7 +81,8 @@ class ComponentSets {
   std::int64_t next_set_ = 1;
   std::int64_t next_list_ = 1;
   std::unordered_map<Hash128, Stored, Hash128Hasher> components_;  // by name and hash
-  Index templates_;  // by name, text and which of those
+  // By name, text with the placeholder, and a number: 0, or 1, 2, … for further hashes of the same text on one device.
+  Index templates_;
   // by component and device index: its hash
   std::unordered_map<Hash128, Hash128, Hash128Hasher> template_hashes_;
   std::unordered_map<Hash128, Place, Hash128Hasher> blocks_;  // by names and hashes
@@ -89,11 +92,12 @@ class ComponentSets {
   Index stored_sets_;                                        // by runs
   Index keys_;                                               // by text
   std::unordered_set<std::uint64_t> links_;                  // (set id << 32 | key id)
-  // The list that new blocks of the set under way are added to.
-  std::string buffer_;             // of HashOf, kept for its memory
-  std::vector<std::int64_t> ids_;  // of StoreBlock, likewise
+  // The list that new blocks of the current set are added to; 0: none.
   std::int64_t open_list_ = 0;
   std::int64_t open_length_ = 0;
+  // Scratch.
+  std::string buffer_;             // of HashOf
+  std::vector<std::int64_t> ids_;  // of StoreBlock
 };
 
 }  // namespace tlparse

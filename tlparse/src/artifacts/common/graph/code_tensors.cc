@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "artifacts/common/text/quotes.h"
+#include "base/json_writer.h"
+
 namespace tlparse {
 
 namespace {
@@ -23,19 +26,12 @@ std::vector<std::string_view> SplitArguments(std::string_view text, std::size_t*
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
   std::size_t depth = 0;
-  char quote = 0;
+  QuoteScanner quotes;
   std::size_t at = 0;
   for (; at < text.size(); ++at) {
+    if (quotes.IsInString(text, at)) continue;
     const char c = text[at];
-    if (quote != 0) {
-      if (c == '\\') {
-        ++at;
-      } else if (c == quote) {
-        quote = 0;
-      }
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == '(' || c == '[' || c == '{') {
+    if (c == '(' || c == '[' || c == '{') {
       ++depth;
     } else if (c == ')' || c == ']' || c == '}') {
       if (depth == 0) break;
@@ -64,12 +60,7 @@ std::string ShapeJson(std::string_view tuple) {
       json += part;
       continue;
     }
-    json += '"';
-    for (const char c : part) {
-      if (c == '"' || c == '\\') json += '\\';
-      json += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-    json += '"';
+    AppendJsonString(part, json);
   }
   return json + "]";
 }

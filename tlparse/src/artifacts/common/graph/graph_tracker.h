@@ -47,15 +47,13 @@ class GraphTracker {
   void Close(CompileState& compile, GraphState& graph, IngestContext& context);
   // Closes every open segment of the compile.
   void CloseAll(CompileState& compile, IngestContext& context);
-  // Frees the texts that are kept of one segment other than `kept`, of the oldest one: a closed
-  // segment of this log, else of another log, else an open segment of this log, which is closed by
-  // it. Returns whether the segment was open; nothing: there is no such segment.
+  // Frees the texts of the oldest segment other than `kept`: of the closed ones of this log; else of the closed ones of other logs;
+  // else of the open ones of this log, which closes it (true is returned). Nothing: no segment holds texts.
   std::optional<bool> ForgetOldest(const GraphState& kept, IngestContext& context);
   // inductor_compile's E event: sets the direction of the graph with that key, else of the latest
   // one.
   void SetDirection(CompileState& compile, std::string_view cache_key, bool is_backward);
-  // A log begins; an unfinished log is resumed; the states of a log's graphs are about to be
-  // destroyed.
+  // To be called when a log begins, when it is resumed, and before the states of its graphs are destroyed.
   void BeginLog(LogGraphs& log);
   void TakeUp(LogGraphs& log) { log_ = &log; }
   void EndLog(LogGraphs& log);

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "artifacts/common/text/python_traceback.h"
+#include "artifacts/common/text/quotes.h"
 
 namespace tlparse {
 
@@ -13,22 +14,12 @@ constexpr std::string_view kComment = "  # ";
 // Where the first comment begins outside of quotes; npos if there is none. A quote that is never
 // closed (an apostrophe in the source line) does not count.
 std::size_t FindComment(std::string_view text) {
-  char quote = 0;
+  QuoteScanner quotes;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (quote != 0) {
-      if (c == '\\') {
-        ++at;
-      } else if (c == quote) {
-        quote = 0;
-      }
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == ' ' && text.substr(at, kComment.size()) == kComment) {
-      return at;
-    }
+    if (quotes.IsInString(text, at)) continue;
+    if (text[at] == ' ' && text.substr(at, kComment.size()) == kComment) return at;
   }
-  return quote == 0 ? std::string_view::npos : text.find(kComment);
+  return quotes.is_open() ? text.find(kComment) : std::string_view::npos;
 }
 
 // "nn/modules/linear.py:134 in forward (HINT: type MLP)"

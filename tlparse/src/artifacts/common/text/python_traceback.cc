@@ -89,6 +89,14 @@ bool IsUserFile(std::string_view file) {
   return !file.empty() && file[0] != '<' && file.substr(0, 6) != "torch/" && !IsGeneratedFile(file);
 }
 
+bool IsTorchFile(std::string_view file) {
+  for (const std::string_view part :
+       {"-packages/torch/", "-packages\\torch\\", "/torch/_", "/torch/distributed/"}) {
+    if (file.find(part) != std::string_view::npos) return true;
+  }
+  return file.starts_with("torch/");
+}
+
 std::optional<PythonFrame> LastFrame(std::string_view text, bool user_only) {
   std::optional<PythonFrame> last;
   while (!text.empty()) {

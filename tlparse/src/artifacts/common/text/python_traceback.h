@@ -25,6 +25,9 @@ std::optional<PythonFrame> LastFrame(std::string_view text, bool user_only = fal
 // nor generated.
 bool IsUserFile(std::string_view file);
 
+// Whether the file is part of PyTorch.
+bool IsTorchFile(std::string_view file);
+
 struct TracebackSummary {
   std::string_view type;  // exception class without its module; "" if the text holds no traceback
   std::string_view message;  // all lines of it, without white space at the end

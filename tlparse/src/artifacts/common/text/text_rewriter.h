@@ -10,29 +10,10 @@
 #include <string>
 #include <string_view>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "base/ascii.h"
+#include "base/plain_bytes.h"
 
 namespace tlparse {
-
-// Two neighbouring bytes to look for. kAnyDigit as second means 0 … 9.
-struct BytePair {
-  char first;
-  char second;
-};
-inline constexpr char kAnyDigit = '\1';
-
-template <std::size_t N>
-bool IsHit(const std::array<BytePair, N>& pairs, char first, char second) {
-  for (const BytePair& pair : pairs) {
-    if (first == pair.first && (pair.second == kAnyDigit ? IsDigit(second) : second == pair.second))
-      return true;
-  }
-  return false;
-}
 
 // Calls hit(position) for each occurrence of one of `pairs`, in order; hit returns where to
 // continue (at least position + 1).
@@ -40,38 +21,15 @@ template <std::size_t N, typename Hit>
 void ScanPairs(std::string_view text, const std::array<BytePair, N>& pairs, Hit&& hit) {
   std::size_t at = 0;
   std::size_t resume = 0;
-#if defined(__SSE2__)
-  __m128i firsts[N];
-  __m128i seconds[N];
-  for (std::size_t index = 0; index < N; ++index) {
-    firsts[index] = _mm_set1_epi8(pairs[index].first);
-    seconds[index] = _mm_set1_epi8(pairs[index].second);
-  }
-  const __m128i zero = _mm_set1_epi8('0');
-  const __m128i nine = _mm_set1_epi8(9);
-  for (; at + 17 <= text.size(); at += 16) {
-    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
-    const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at + 1));
-    __m128i found = _mm_setzero_si128();
-    for (std::size_t index = 0; index < N; ++index) {
-      __m128i second;
-      if (pairs[index].second == kAnyDigit) {
-        const __m128i value = _mm_sub_epi8(b, zero);
-        second = _mm_cmpeq_epi8(_mm_min_epu8(value, nine), value);
-      } else {
-        second = _mm_cmpeq_epi8(b, seconds[index]);
-      }
-      found = _mm_or_si128(found, _mm_and_si128(_mm_cmpeq_epi8(a, firsts[index]), second));
-    }
-    auto mask = static_cast<std::uint32_t>(_mm_movemask_epi8(found));
-    for (; mask != 0; mask &= mask - 1) {
+  const PairScanner<N> scanner(pairs);
+  for (; at + kBlockBytes + 1 <= text.size(); at += kBlockBytes) {
+    for (unsigned mask = scanner.Find(text.data() + at); mask != 0; mask &= mask - 1) {
       const std::size_t position = at + static_cast<std::size_t>(std::countr_zero(mask));
       if (position >= resume) resume = hit(position);
     }
   }
-#endif
   for (; at + 1 < text.size(); ++at) {
-    if (at >= resume && IsHit(pairs, text[at], text[at + 1])) resume = hit(at);
+    if (at >= resume && IsOneOf(pairs, text[at], text[at + 1])) resume = hit(at);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "import/typing_stage.h"
+#include "import/typing_step.h"
 
 #include "tests/import/import_log_file.h"
 
@@ -14,7 +14,7 @@ std::string ArtifactText(std::string_view name) {
 }
 }  // namespace
 
-TEST_CASE("What is unknown is reported once per file", "[typing_stage]") {
+TEST_CASE("What is unknown is reported once per file", "[typing_step]") {
   Ingest ingest;
   const std::string text = ArtifactText("new_one") + ArtifactText("new_one") +
                            ArtifactText("new_two") + Header("\"new_kind\": {}") + "\n" +
@@ -28,7 +28,7 @@ TEST_CASE("What is unknown is reported once per file", "[typing_stage]") {
               "new_kind|NULL", "artifact|new_one"});
 }
 
-TEST_CASE("Interned strings are of one file: the next one does not see them", "[typing_stage]") {
+TEST_CASE("Interned strings are of one file: the next one does not see them", "[typing_step]") {
   Ingest ingest;
   const std::string frame =
       Header("\"dynamo_start\": {\"stack\": [{\"line\": 1, \"name\": \"f\", \"filename\": 3}]}") +
@@ -42,7 +42,7 @@ TEST_CASE("Interned strings are of one file: the next one does not see them", "[
         Lines{"<unknown:3>", "x.py"});
 }
 
-TEST_CASE("Ids and contents of an existing database go on", "[typing_stage]") {
+TEST_CASE("Ids and contents of an existing database go on", "[typing_step]") {
   Ingest ingest;
   const std::string a = ingest.Write("a.log", RecordText("one") + ArtifactText("name"));
   const std::string b =
@@ -57,7 +57,7 @@ TEST_CASE("Ids and contents of an existing database go on", "[typing_stage]") {
         ingest.Rows("SELECT count(*), count(*) FROM import_log"));
 }
 
-TEST_CASE("Bytes that are no text are kept as bytes", "[typing_stage]") {
+TEST_CASE("Bytes that are no text are kept as bytes", "[typing_step]") {
   Ingest ingest;
   REQUIRE(ingest.Run(
       {ingest.Write("a.log", RecordText("a\xff"
@@ -68,7 +68,7 @@ TEST_CASE("Bytes that are no text are kept as bytes", "[typing_stage]") {
         Lines{"blob|61FF62|3", "blob|6E006C|3", "text|74657874|4"});
 }
 
-TEST_CASE("The summary says what the run holds", "[typing_stage]") {
+TEST_CASE("The summary says what the run holds", "[typing_step]") {
   Ingest ingest;
   const std::string text = RecordText("one") + "foreign\n" + Header("\"a\": {}, \"b\": {}") + "\n" +
                            Header(HasPayload("x")) + "\n";

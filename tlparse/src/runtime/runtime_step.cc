@@ -1,4 +1,4 @@
-#include "runtime/runtime_stage.h"
+#include "runtime/runtime_step.h"
 
 #include <fmt/format.h>
 
@@ -12,16 +12,16 @@ namespace tlparse {
 // One file on its way through its reader.
 class OpenProfile final : public RuntimeContext {
  public:
-  OpenProfile(RuntimeStage& stage, RuntimeStage::Load& load, const RuntimeInput& input,
+  OpenProfile(RuntimeStep& step, RuntimeStep::Load& load, const RuntimeInput& input,
               std::unique_ptr<InputStream> stream,
               const std::function<void(std::int64_t)>& on_progress)
-      : stage_(stage),
+      : step_(step),
         load_(load),
         input_(input),
         stream_(std::move(stream)),
         on_progress_(on_progress),
-        rows_(stage.tables_),
-        profile_id_(NextId(stage.profile_table_)) {}
+        rows_(step.tables_),
+        profile_id_(NextId(step.profile_table_)) {}
 
   const RuntimeInput& input() const override { return input_; }
   const RuntimeOptions& options() const override { return load_.options; }
@@ -29,7 +29,7 @@ class OpenProfile final : public RuntimeContext {
   std::int64_t profile_id() const override { return profile_id_; }
   ProfileFacts& facts() override { return facts_; }
   RowBatch& rows() override { return rows_; }
-  std::int64_t NextId(TableId table) override { return stage_.next_ids_[table]++; }
+  std::int64_t NextId(TableId table) override { return step_.next_ids_[table]++; }
   TextPool& texts() override { return load_.texts; }
   Database& database() override { return load_.database; }
 
@@ -96,8 +96,8 @@ class OpenProfile final : public RuntimeContext {
   }
 
  private:
-  RuntimeStage& stage_;
-  RuntimeStage::Load& load_;
+  RuntimeStep& step_;
+  RuntimeStep::Load& load_;
   const RuntimeInput& input_;
   std::unique_ptr<InputStream> stream_;
   const std::function<void(std::int64_t)>& on_progress_;
@@ -110,7 +110,7 @@ class OpenProfile final : public RuntimeContext {
   bool is_damaged_ = false;
 };
 
-RuntimeStage::RuntimeStage(TableSet& tables)
+RuntimeStep::RuntimeStep(TableSet& tables)
     : tables_(tables), profile_table_(tables.Use<ProfileRow>()) {
   for (const InputKind kind : RuntimeKinds()) {
     readers_.emplace_back(kind, MakeRuntimeReader(kind));
@@ -118,14 +118,14 @@ RuntimeStage::RuntimeStage(TableSet& tables)
   }
 }
 
-RuntimeReader* RuntimeStage::Find(InputKind kind) {
+RuntimeReader* RuntimeStep::Find(InputKind kind) {
   for (const auto& [known, reader] : readers_) {
     if (known == kind) return reader.get();
   }
   return nullptr;
 }
 
-Result<void> RuntimeStage::LoadIds(Database& database) {
+Result<void> RuntimeStep::LoadIds(Database& database) {
   if (!next_ids_.empty()) return {};
   for (const TableSet::Table& table : tables_.tables()) {
     ASSIGN_OR_RETURN(
@@ -142,8 +142,8 @@ Result<void> RuntimeStage::LoadIds(Database& database) {
   return {};
 }
 
-Result<bool> RuntimeStage::Read(const RuntimeInput& input, Load& load,
-                                const std::function<void(std::int64_t)>& on_progress) {
+Result<bool> RuntimeStep::Read(const RuntimeInput& input, Load& load,
+                               const std::function<void(std::int64_t)>& on_progress) {
   RuntimeReader* const reader = Find(input.kind);
   if (reader == nullptr)
     return Fail(ErrorCode::kInternal, fmt::format("'{}': no reader for its kind", input.path));

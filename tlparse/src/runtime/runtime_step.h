@@ -14,12 +14,12 @@
 
 namespace tlparse {
 
-class RuntimeStage {
+class RuntimeStep {
  public:
-  // Declares the tables of all readers in `tables`, which outlives the stage.
-  explicit RuntimeStage(TableSet& tables);
+  // Declares the tables of all readers in `tables`, which outlives the step.
+  explicit RuntimeStep(TableSet& tables);
 
-  // What the load gives. All outlive the stage; used by one thread.
+  // What the load gives. All outlive the step; used by one thread.
   struct Load {
     Database& database;
     BatchWriter& writer;

@@ -1,4 +1,4 @@
-#include "base/stage_times.h"
+#include "base/step_times.h"
 
 #include <ctime>
 
@@ -12,19 +12,19 @@ std::int64_t ThreadCpuNs() {
 }
 }  // namespace
 
-void StageTimes::Add(Stage stage, std::int64_t cpu_ns) {
-  const auto index = static_cast<std::size_t>(stage);
+void StepTimes::Add(LoadStep step, std::int64_t cpu_ns) {
+  const auto index = static_cast<std::size_t>(step);
   sum_ns_[index] += cpu_ns;
   std::int64_t longest = longest_ns_[index].load();
   while (longest < cpu_ns && !longest_ns_[index].compare_exchange_weak(longest, cpu_ns)) {
   }
 }
 
-StageTimer::StageTimer(StageTimes* times, Stage stage)
-    : times_(times), stage_(stage), start_ns_(times == nullptr ? 0 : ThreadCpuNs()) {}
+StepTimer::StepTimer(StepTimes* times, LoadStep step)
+    : times_(times), step_(step), start_ns_(times == nullptr ? 0 : ThreadCpuNs()) {}
 
-StageTimer::~StageTimer() {
-  if (times_ != nullptr) times_->Add(stage_, ThreadCpuNs() - start_ns_);
+StepTimer::~StepTimer() {
+  if (times_ != nullptr) times_->Add(step_, ThreadCpuNs() - start_ns_);
 }
 
 }  // namespace tlparse

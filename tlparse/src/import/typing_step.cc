@@ -1,12 +1,12 @@
-#include "import/typing_stage.h"
+#include "import/typing_step.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "base/rank.h"
 #include "base/utf8.h"
+#include "log/rank.h"
 #include "rows/core.h"
 
 namespace tlparse {
@@ -17,9 +17,9 @@ namespace {
 constexpr std::int64_t kRecordIdsOfLog = std::int64_t{1} << 32;
 }  // namespace
 
-const PreparedRecord TypingStage::kUnprepared{};
+const PreparedRecord TypingStep::kUnprepared{};
 
-TypingStage::TypingStage(TableSet& tables)
+TypingStep::TypingStep(TableSet& tables)
     : tables_(tables),
       texts_(tables),
       contents_(tables),
@@ -45,7 +45,7 @@ TypingStage::TypingStage(TableSet& tables)
   };
 }
 
-Result<void> TypingStage::Load(Database& database) {
+Result<void> TypingStep::Load(Database& database) {
   RETURN_IF_ERROR(texts_.Load(database));
   RETURN_IF_ERROR(contents_.Load(database));
   RETURN_IF_ERROR(stacks_.Load(database));
@@ -69,14 +69,14 @@ Result<void> TypingStage::Load(Database& database) {
   return {};
 }
 
-void TypingStage::AddInitialRows(RowBatch& rows) { texts_.AddFixedRows(rows); }
+void TypingStep::AddInitialRows(RowBatch& rows) { texts_.AddFixedRows(rows); }
 
-void TypingStage::BeginRun(std::int64_t run_id) {
+void TypingStep::BeginRun(std::int64_t run_id) {
   run_id_ = run_id;
   import_log_.Begin(run_id, NextId<ImportLogRow>());
 }
 
-std::int64_t TypingStage::BeginFile(const FileInfo& file) {
+std::int64_t TypingStep::BeginFile(const FileInfo& file) {
   log_ = std::make_unique<LogState>(file, next_process_id_, next_compile_id_);
   log_->id = NextId<LogFileRow>();
   log_->first_record_id = next_record_id_;
@@ -85,7 +85,7 @@ std::int64_t TypingStage::BeginFile(const FileInfo& file) {
   return log_->id;
 }
 
-std::unique_ptr<LogState> TypingStage::SetAside() {
+std::unique_ptr<LogState> TypingStep::SetAside() {
   log_->next_record_id = next_record_id_;
   log_->is_in_turn = true;
   log_->kept.SetAside();
@@ -94,25 +94,25 @@ std::unique_ptr<LogState> TypingStage::SetAside() {
   return std::move(log_);
 }
 
-void TypingStage::TakeUp(std::unique_ptr<LogState> log) {
+void TypingStep::TakeUp(std::unique_ptr<LogState> log) {
   log_ = std::move(log);
   next_record_id_ = log_->next_record_id;
   graphs_.TakeUp(log_->graphs);
 }
 
-void TypingStage::Abandon() {
+void TypingStep::Abandon() {
   graphs_.EndLog(log_->graphs);
   log_.reset();
   process_ = nullptr;
 }
 
-void TypingStage::ReserveRecordIds() {
+void TypingStep::ReserveRecordIds() {
   next_range_ = std::max(next_range_, next_record_id_ / kRecordIdsOfLog) + 1;
   next_record_id_ = next_range_ * kRecordIdsOfLog;
 }
 
-Result<void> TypingStage::Type(Window& window, std::span<const PreparedRecord> prepared,
-                               RowBatch& rows) {
+Result<void> TypingStep::Type(Window& window, std::span<const PreparedRecord> prepared,
+                              RowBatch& rows) {
   rows_ = &rows;
   const std::int64_t first_record_id = next_record_id_;
   for (std::size_t index = 0; index < window.records.size(); ++index) {
@@ -124,7 +124,7 @@ Result<void> TypingStage::Type(Window& window, std::span<const PreparedRecord> p
   return {};
 }
 
-void TypingStage::AddFindings(const Window& window, std::int64_t first_record_id) {
+void TypingStep::AddFindings(const Window& window, std::int64_t first_record_id) {
   for (const ImportFinding& finding : window.findings) {
     ImportPlace place;
     if (finding.line > 0) place.line = finding.line;
@@ -135,18 +135,19 @@ void TypingStage::AddFindings(const Window& window, std::int64_t first_record_id
   }
 }
 
-void TypingStage::LogRemovedFile(std::int64_t bytes_read, std::string_view when, RowBatch& rows) {
+void TypingStep::LogRemovedFile(std::int64_t bytes_read, std::string_view when, RowBatch& rows) {
   import_log_.Add(rows, log_->id, {}, ImportCode::kRemovedFile,
                   fmt::format("{}: removed by {}, after {} bytes of it were read", log_->file.path,
                               when, bytes_read));
 }
 
-void TypingStage::LogSkippedFile(const SkippedFile& file, RowBatch& rows) {
-  import_log_.Add(rows, std::nullopt, {}, ImportCode::kSkippedFile,
+void TypingStep::LogSkippedFile(const SkippedFile& file, RowBatch& rows) {
+  import_log_.Add(rows, std::nullopt, {},
+                  file.is_damaged ? ImportCode::kDamagedInput : ImportCode::kSkippedFile,
                   fmt::format("{}: {}", file.path, file.reason));
 }
 
-void TypingStage::TypeRecord(const LogRecord& record) {
+void TypingStep::TypeRecord(const LogRecord& record) {
   log_record_ = &record;
   payload_.reset();
   has_root_ = false;
@@ -201,7 +202,7 @@ void TypingStage::TypeRecord(const LogRecord& record) {
 }
 
 // An interned string: [text, id].
-void TypingStage::TypeString() {
+void TypingStep::TypeString() {
   // PyTorch interns names of files: a few thousand.
   constexpr std::size_t kMostStrings = 300'000;
   constexpr std::size_t kMostBytes = std::size_t{32} << 20;
@@ -232,21 +233,21 @@ void TypingStage::TypeString() {
   }
 }
 
-void TypingStage::Ingest(Ingestor& ingestor) {
+void TypingStep::Ingest(Ingestor& ingestor) {
   Result<void> ingested = ingestor.Ingest(record_, *this);
   if (ingested) return;
   const bool is_payload = record_.payload_id != 0 && ingested.error().code != ErrorCode::kUsage;
   Log(is_payload ? ImportCode::kBadPayload : ImportCode::kBadMetadata, ingested.error().message);
 }
 
-void TypingStage::AddPayloadRow(const LogRecord& record) {
+void TypingStep::AddPayloadRow(const LogRecord& record) {
   rows_->Add(PayloadRow{.id = record.payload_id,
                         .hash = ToHex(record.payload_md5),
                         .size_bytes = record.payload.size(),
                         .content = StaticAny{record.payload, record.payload_is_text}});
 }
 
-void TypingStage::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
+void TypingStep::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
   const Envelope& envelope = record.envelope;
   std::optional<std::int64_t> stack_id;
   std::optional<std::int64_t> user_stack_id;
@@ -292,11 +293,11 @@ void TypingStage::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
                        .metadata = metadata});
 }
 
-void TypingStage::NoteTime(std::int64_t epoch_us, TimeBasis basis) {
+void TypingStep::NoteTime(std::int64_t epoch_us, TimeBasis basis) {
   process_->clock.Note(log_record_->prefix.time_us, epoch_us, basis);
 }
 
-std::optional<std::int64_t> TypingStage::Time() const {
+std::optional<std::int64_t> TypingStep::Time() const {
   const std::optional<std::int64_t> shift = process_->clock.shift_us();
   if (!shift) return std::nullopt;
   return local_us_ + *shift;

@@ -1,4 +1,4 @@
-// The third stage of the pipeline: makes rows of all tables of the records of a window. One thread
+// The third step of the pipeline: makes rows of all tables of the records of a window. One thread
 // at a time, strictly in log order, so that ids and joins do not depend on the machine.
 #pragma once
 
@@ -35,10 +35,10 @@ struct FileResult {
   std::string content_hash;
 };
 
-class TypingStage final : public IngestContext {
+class TypingStep final : public IngestContext {
  public:
-  // Declares every table of the load in `tables`, which outlives the stage.
-  explicit TypingStage(TableSet& tables);
+  // Declares every table of the load in `tables`, which outlives the step.
+  explicit TypingStep(TableSet& tables);
 
   // For an existing database: takes over ids and contents. For a new one: the rows every database
   // starts with.
@@ -178,7 +178,7 @@ class TypingStage final : public IngestContext {
   simdjson::dom::parser payload_parser_;
 };
 
-// Latest values of derived data of a compile that are known only at its end.
+// compile.status as far as the records so far show it.
 std::string_view StatusOf(const CompileState& compile);
 
 }  // namespace tlparse

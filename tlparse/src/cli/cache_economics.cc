@@ -1,0 +1,100 @@
+#include "cli/cache_economics.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "analysis/ranks/cause.h"
+#include "cli/rank_output.h"
+#include "cli/terminal.h"
+
+namespace tlparse {
+namespace {
+
+std::string DurationOfNs(std::int64_t ns) { return HumanDuration(static_cast<double>(ns) / 1e9); }
+
+}  // namespace
+
+void PrintEconomics(const CacheAnswer& answer) {
+  if (answer.economics.empty()) return;
+  std::fputc('\n', stdout);
+  PrintHeading("what the caches were worth");
+  using Align = Table::Align;
+  Table table({{"layer"},
+               {"hits", Align::kRight},
+               {"misses", Align::kRight},
+               {"guard misses", Align::kRight},
+               {"remote errors", Align::kRight},
+               {"bypasses", Align::kRight},
+               {"saved", Align::kRight},
+               {"spent in misses", Align::kRight},
+               {"waited", Align::kRight}});
+  const auto seconds = [](const std::optional<std::int64_t>& ns) {
+    return ns ? DurationOfNs(*ns) : std::string("–");
+  };
+  for (const CacheEconomics& sums : answer.economics) {
+    table.Add({sums.layer, std::to_string(sums.hits), std::to_string(sums.misses),
+               std::to_string(sums.guard_misses), std::to_string(sums.remote_errors),
+               std::to_string(sums.bypasses + sums.disabled), seconds(sums.time_saved_ns),
+               seconds(sums.time_taken_ns), DurationOfNs(sums.waited_ns)});
+  }
+  table.Print();
+  for (const CacheEconomics& sums : answer.economics) {
+    for (const auto& [outer, within] : sums.within) {
+      for (const auto& [ns, what] :
+           {std::pair(within.saved_ns, "saved"), std::pair(within.taken_ns, "spent in misses")}) {
+        if (ns > 0)
+          PrintWrapped(fmt::format("{} {} by {} is in the time of {} as well: do not add the two",
+                                   DurationOfNs(ns), what, sums.layer, outer),
+                       0, 2);
+      }
+    }
+  }
+  for (const CacheEconomics& sums : answer.economics) {
+    for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
+      const std::string text = Shorten(reason.text, 200);
+      PrintWrapped(fmt::format("{} bypassed {}×: {}", sums.layer, reason.count, text), 0, 2);
+    }
+  }
+}
+
+void WriteEconomics(JsonWriter& json, const CacheEconomics& sums) {
+  json.BeginObject()
+      .Key("layer")
+      .String(sums.layer)
+      .Key("hits")
+      .Int(sums.hits)
+      .Key("misses")
+      .Int(sums.misses);
+  json.Key("guard_misses")
+      .Int(sums.guard_misses)
+      .Key("remote_errors")
+      .Int(sums.remote_errors)
+      .Key("bypasses")
+      .Int(sums.bypasses)
+      .Key("disabled")
+      .Int(sums.disabled);
+  json.Key("time_saved_ns")
+      .OptionalInt(sums.time_saved_ns)
+      .Key("time_taken_ns")
+      .OptionalInt(sums.time_taken_ns)
+      .Key("waited_ns")
+      .Int(sums.waited_ns)
+      .Key("within")
+      .BeginArray();
+  for (const auto& [outer, within] : sums.within) {
+    json.BeginObject().Key("layer").String(outer).Key("time_saved_ns").Int(within.saved_ns);
+    json.Key("time_taken_ns").Int(within.taken_ns).EndObject();
+  }
+  json.EndArray().Key("bypass_reasons").BeginArray();
+  for (const CacheEconomics::Reason& reason : sums.bypass_reasons) {
+    json.BeginObject().Key("reason").String(reason.text).Key("count").Int(reason.count).EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
+}  // namespace tlparse

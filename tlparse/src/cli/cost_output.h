@@ -1,0 +1,21 @@
+// Output of tlparse cost that the table and --json share.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "analysis/cost/cost.h"
+#include "base/json_writer.h"
+
+namespace tlparse {
+
+// As --json names it, and as the table's heading says it.
+struct TimeName {
+  std::string_view name, heading;
+};
+TimeName NameOf(CostTime time);
+
+// schemas/json/answers/cost.schema.json; `by`: as the flag names it. The first `top` rows.
+JsonWriter CostJson(const CostAnswer& answer, std::string_view by, std::size_t top);
+
+}  // namespace tlparse

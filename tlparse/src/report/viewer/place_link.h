@@ -1,0 +1,25 @@
+// Where the page shows the line that a finding names.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "analysis/findings/findings.h"
+#include "base/result.h"
+#include "store/database.h"
+
+namespace tlparse {
+
+struct PlaceLink {
+  std::string_view
+      view;  // provenance: the Python lines of `graph_id`; text: `line` of `record_id`;
+             // guards, compile: of `compile_id`. Empty: no page shows it
+  std::optional<std::int64_t> graph_id, compile_id, record_id, line;
+};
+
+// Looks in the compiles that the finding names, those of its ranks first. `finding.place` must be
+// set.
+Result<PlaceLink> FindPlaceLink(Database& database, std::int64_t run_id, const Finding& finding);
+
+}  // namespace tlparse
