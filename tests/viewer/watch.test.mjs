@@ -98,6 +98,7 @@ test('rows arrive while one looks: scroll, selection and filter stay, what is ne
 
   await page.goto(`${server.url}#/compiles?sort=rank`);
   await page.getByLabel('Filter compiles').fill('-status:failed');
+  await until(page, () => /q=-status/.test(location.hash)); // the list is filtered a frame after the last letter
   const grid = page.getByRole('grid', { name: 'Compiles' });
   await grid.focus();
   await page.keyboard.press('End');

@@ -180,17 +180,19 @@ export function Grid<Row>(props: GridProps<Row>) {
     }
   }, [props.selected]);
 
-  // Behind a refresh one looks at the same rows, and the same row is active, though others came above them.
+  // The active row stays the same one, wherever sorting, a filter or a refresh puts it. Behind a refresh one looks at the same rows too,
+  // though others came above them.
   const before = useRef({ epoch: epochNow(), rows });
   useLayoutEffect(() => {
     const old = before.current;
     before.current = { epoch: epochNow(), rows };
-    if (old.epoch === before.current.epoch || old.rows === rows) return;
+    const isRefresh = old.epoch !== before.current.epoch;
+    if (old.rows === rows || (active < 0 && !isRefresh)) return;
     const places = new Map(rows.map((row, i) => [props.rowKey(row), i]));
     const placeOf = (i: number) => (old.rows[i] === undefined ? undefined : places.get(props.rowKey(old.rows[i])));
     if (active >= 0) setActive(placeOf(active) ?? -1);
     const element = box.current;
-    if (!element || element.scrollTop < rowHeight) return; // at the top one looks at what comes first
+    if (!isRefresh || !element || element.scrollTop < rowHeight) return; // at the top one looks at what comes first
     const first = Math.floor(element.scrollTop / rowHeight);
     for (let i = first; i < first + atOnce; i++) {
       const now = placeOf(i);
