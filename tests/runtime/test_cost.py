@@ -2,6 +2,7 @@
 """tlparse cost: sums, windows, devices; the JSON as its schema says."""
 
 import contextlib
+import glob
 import json
 import os
 import re
@@ -84,6 +85,28 @@ class Cost(harness.EndToEnd):
         self.assertEqual(parts, [[4, 5.0, "nodes"], [5, 6.0, "nodes"]])
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT count(*) FROM (SELECT sum(part) AS s FROM kernel_line_row GROUP BY kernel_id) "
                                       "WHERE abs(s - 1) > 1e-9"), [[0]])
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_lines_share_a_kernel_by_its_stacks_where_nodes_are_not_logged(self):
+        """The log lists a stack for each origin of a kernel; some differ only in the columns that they mark (^^^)."""
+        folder = profiles.recorded("p_estimates")
+        self.tlparse(folder, "--db", "x.db", "--db-only")
+        log, = glob.glob(os.path.join(folder, "*.log.zst"))
+        self.write("p.log", profiles.data(log))
+        expected = {}
+        for record in profiles.records(self.path("p.log")):
+            if b"kernel_stack_traces" in record.envelope_bytes:
+                for kernel, stacks in json.loads(profiles.payload_text(record)).items():
+                    lines = [int(re.findall(r", line (\d+), in ", stack)[-1]) for stack in set(stacks)]
+                    expected[kernel] = {line: round(lines.count(line) / len(lines), 9) for line in lines}
+        found = {}
+        for kernel, line, part in harness.rows(self.path("x.db"), "SELECT k.name || ':' || k.debug_handle, l.line, round(l.part, 9) FROM kernel_line l "
+                                               "JOIN kernel_row k ON k.id = l.kernel_id WHERE l.basis = 'stacks'"):
+            found.setdefault(kernel, {})[line] = part
+        uneven = [kernel for kernel, parts in found.items() if len(set(parts.values())) > 1]
+        self.assertTrue(uneven)
+        self.assertEqual(found, {kernel: expected[kernel] for kernel in found})
+        self.assertEqual(harness.rows(self.path("x.db"), "SELECT count(*) FROM kernel_source WHERE entry_count IS NULL"), [[0]])
 
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_graphs_with_rank_key_and_a_compile_time_that_is_said_once(self):

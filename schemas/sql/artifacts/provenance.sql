@@ -44,13 +44,15 @@ INSERT INTO kernel_source_basis VALUES (0, 'kernel_stack_traces'), (1, 'node_map
 
 CREATE TABLE kernel_source_row (
   kernel_id INTEGER NOT NULL REFERENCES kernel_row(id),
-  stack_ordinal INTEGER NOT NULL,  -- a fused kernel has one stack per origin
+  stack_ordinal INTEGER NOT NULL,  -- a fused kernel has a stack per origin; equal ones are one
   frame_ordinal INTEGER NOT NULL,  -- 0: outermost
   file_id INTEGER REFERENCES text_row(id),
   line INTEGER,
   function_id INTEGER REFERENCES text_row(id),
   code_id INTEGER REFERENCES text_row(id),
   basis INTEGER NOT NULL REFERENCES kernel_source_basis(id),
+  entry_count INTEGER,             -- entries of the log that have this stack: they differ in the columns that they mark (^^^); without stacks
+                                   -- in the log the nodes of this line. NULL: unknown, an earlier tlparse wrote the row
   PRIMARY KEY (kernel_id, stack_ordinal, frame_ordinal)
 ) STRICT, WITHOUT ROWID;
 
@@ -76,7 +78,7 @@ CREATE VIEW node_mapping AS
 CREATE VIEW kernel_source AS
   SELECT s.kernel_id, s.stack_ordinal, s.frame_ordinal, f.text AS file, s.line, u.text AS function, c.text AS code,
     (SELECT name FROM kernel_source_basis WHERE id = s.basis) AS basis,
-    o.record_id
+    o.record_id, s.entry_count
   FROM kernel_source_row s
   LEFT JOIN text_row f ON f.id = s.file_id LEFT JOIN text_row u ON u.id = s.function_id LEFT JOIN text_row c ON c.id = s.code_id
   LEFT JOIN kernel_row k ON k.id = s.kernel_id LEFT JOIN content_row o ON o.id = k.content_id;

@@ -3,9 +3,9 @@
 --
 -- Rule of the shares: a kernel may fuse several lines. `inclusive_us` gives all of its time to each line; `share_us` divides it by the
 -- post-grad nodes that each line contributed (a node of several lines counts for each of them in equal parts), so that the shares of all lines
--- add up to the kernels' time. If the log does not have the line of every node (backward graphs), the kernel's stacks, one per origin, are
--- used instead of the nodes: kernel_line.basis names which. Time of kernels without a known line is in rows whose file is NULL. Nodes
--- share a kernel's time equally.
+-- add up to the kernels' time. If the log does not have the line of every node (backward graphs), the kernel's stacks are used instead of the
+-- nodes, each as often as the log lists it (kernel_source.entry_count): kernel_line.basis names which. Time of kernels without a known line
+-- is in rows whose file is NULL. Nodes share a kernel's time equally.
 
 -- Kernels: one row per kernel of a graph and process; kernels that are not joined are listed by name, with kernel_id NULL.
 CREATE VIEW kernel_cost AS

@@ -294,8 +294,9 @@ class ProvenanceIngestor final : public Ingestor {
       for (const std::string& node : kernel.post_grad_nodes)
         rows.Add(KernelNodeRow{.kernel_id = kernel_id, .post_grad_node = node});
       for (std::size_t stack = 0; stack < kernel.stacks.size(); ++stack) {
-        for (std::size_t frame = 0; frame < kernel.stacks[stack].size(); ++frame) {
-          const Provenance::Frame& source = kernel.stacks[stack][frame];
+        const std::vector<Provenance::Frame>& frames = kernel.stacks[stack].frames;
+        for (std::size_t frame = 0; frame < frames.size(); ++frame) {
+          const Provenance::Frame& source = frames[frame];
           rows.Add(KernelSourceRow{.kernel_id = kernel_id,
                                    .stack_ordinal = stack,
                                    .frame_ordinal = frame,
@@ -303,7 +304,8 @@ class ProvenanceIngestor final : public Ingestor {
                                    .line = source.line,
                                    .function_id = id(source.function),
                                    .code_id = id(source.code),
-                                   .basis = kernel.basis});
+                                   .basis = kernel.basis,
+                                   .entry_count = kernel.stacks[stack].entry_count});
         }
       }
     }

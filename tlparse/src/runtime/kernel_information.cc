@@ -40,9 +40,41 @@ Kernel KernelOf(std::string_view key, const PlainValue& facts) {
   return kernel;
 }
 
+bool IsMarkLine(std::string_view line) {
+  return line.find_first_not_of(" ^~") == std::string_view::npos;
+}
+
+struct Stack {
+  std::string text;  // without the lines that mark columns (^^^)
+  std::int64_t entry_count = 0;
+};
+
+std::vector<Stack> DistinctStacks(const PlainValue& entries) {
+  std::vector<Stack> stacks;
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i < std::min(entries.size(), kMostStacks); ++i) {
+    const std::optional<std::string_view> entry = entries.At(i).Text();
+    if (!entry || !seen.insert(*entry).second) continue;
+    std::string text;
+    for (std::string_view rest = *entry; !rest.empty();) {
+      const std::string_view line = NextLine(rest);
+      if (!IsMarkLine(line)) text.append(line).push_back('\n');
+    }
+    const auto same = std::find_if(stacks.begin(), stacks.end(),
+                                   [&](const Stack& stack) { return stack.text == text; });
+    if (same != stacks.end()) {
+      ++same->entry_count;
+    } else {
+      stacks.push_back({std::move(text), 1});
+    }
+  }
+  return stacks;
+}
+
 // Frames are listed outermost first in the text, each with its code on the next line.
-void AddStack(std::string_view text, std::int64_t kernel_id, std::int64_t stack,
+void AddStack(const Stack& stack, std::int64_t kernel_id, std::int64_t stack_ordinal,
               RuntimeContext& context) {
+  std::string_view text = stack.text;
   struct Line {
     PythonFrame frame;
     std::string_view code;
@@ -54,16 +86,16 @@ void AddStack(std::string_view text, std::int64_t kernel_id, std::int64_t stack,
       lines.push_back({*frame, {}});
     } else if (!lines.empty() && lines.back().code.empty()) {
       const std::size_t begin = line.find_first_not_of(' ');
-      if (begin != line.npos && line.find_first_not_of(" ^~") != line.npos)
-        lines.back().code = TrimEnd(line.substr(begin));
+      if (begin != line.npos) lines.back().code = TrimEnd(line.substr(begin));
     }
   }
   std::int64_t ordinal = 0;
   for (const Line& line : lines) {
     KernelSourceRow row{.kernel_id = kernel_id,
-                        .stack_ordinal = stack,
+                        .stack_ordinal = stack_ordinal,
                         .frame_ordinal = ordinal++,
-                        .basis = KernelSourceBasis::kKernelStackTraces};
+                        .basis = KernelSourceBasis::kKernelStackTraces,
+                        .entry_count = stack.entry_count};
     row.file_id = context.OptionalText(line.frame.file);
     row.line = line.frame.line;
     row.function_id = context.OptionalText(line.frame.function);
@@ -83,13 +115,9 @@ void AddKernel(const Kernel& kernel, std::int64_t content_id, std::int64_t ordin
   row.debug_handle = kernel.handle;
   rows.Add(row);
   const std::int64_t kernel_id = row.id.value();
-  const PlainValue stacks = kernel.facts["stack_traces"];
-  std::set<std::string_view> seen;
-  for (std::size_t i = 0; i < std::min(stacks.size(), kMostStacks); ++i) {
-    const std::optional<std::string_view> text = stacks.At(i).Text();
-    if (text && seen.insert(*text).second)
-      AddStack(*text, kernel_id, static_cast<std::int64_t>(seen.size()) - 1, context);
-  }
+  std::int64_t stack_ordinal = 0;
+  for (const Stack& stack : DistinctStacks(kernel.facts["stack_traces"]))
+    AddStack(stack, kernel_id, stack_ordinal++, context);
   std::set<std::string> nodes;
   const PlainValue post_grad = kernel.facts["post_grad_nodes"];
   for (std::size_t i = 0; i < post_grad.size(); ++i) {

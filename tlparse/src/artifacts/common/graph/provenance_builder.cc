@@ -30,10 +30,16 @@ bool IsCaretLine(std::string_view line) {
   return line.find_first_not_of(" ~^") == std::string_view::npos;
 }
 
-void AddStack(Provenance::Kernel& kernel, std::vector<Provenance::Frame> stack) {
-  if (stack.empty() || kernel.stacks.size() >= kMaxStacks) return;
-  if (std::find(kernel.stacks.begin(), kernel.stacks.end(), stack) == kernel.stacks.end())
-    kernel.stacks.push_back(std::move(stack));
+void AddStack(Provenance::Kernel& kernel, std::vector<Provenance::Frame> frames) {
+  if (frames.empty()) return;
+  const auto same =
+      std::find_if(kernel.stacks.begin(), kernel.stacks.end(),
+                   [&](const Provenance::Stack& stack) { return stack.frames == frames; });
+  if (same != kernel.stacks.end()) {
+    ++same->entry_count;
+  } else if (kernel.stacks.size() < kMaxStacks) {
+    kernel.stacks.push_back({std::move(frames), 1});
+  }
 }
 
 }  // namespace
@@ -48,9 +54,10 @@ Hash128 Provenance::Hash() const {
     for (const std::string& node : kernel.post_grad_nodes) hash.Add(node);
     hash.Add(static_cast<std::int64_t>(kernel.basis));
     hash.Add(static_cast<std::int64_t>(kernel.stacks.size()));
-    for (const std::vector<Frame>& stack : kernel.stacks) {
-      hash.Add(static_cast<std::int64_t>(stack.size()));
-      for (const Frame& frame : stack) hash.Add(static_cast<std::int64_t>(frame.hash));
+    for (const Stack& stack : kernel.stacks) {
+      hash.Add(stack.entry_count);
+      hash.Add(static_cast<std::int64_t>(stack.frames.size()));
+      for (const Frame& frame : stack.frames) hash.Add(static_cast<std::int64_t>(frame.hash));
     }
   }
   for (const auto& [post, pre] : node_mapping) {
@@ -92,7 +99,7 @@ void ProvenanceBuilder::AddCode(const CodeSummary& code) {
   for (const CodeKernel& called : code.kernels) {
     const std::size_t index = AddKernel(called.name, called.handle);
     result_.kernels[index].code_line = called.line;
-    extras_[index] = {called.source_nodes, called.post_grad_nodes};
+    extras_[index] = {called.source_nodes, called.post_grad_nodes, {}};
   }
   for (const auto& [pre, post] : code.node_mapping)
     code_mapping_.emplace_back(Clean(post), Clean(pre));
@@ -244,7 +251,11 @@ void ProvenanceBuilder::AddStackTraces(const simdjson::dom::object& kernels) {
         continue;
       }
       const std::vector<Provenance::Frame> stack = ParseTraceback(text);
-      for (const std::size_t index : indices) AddStack(result_.kernels[index], stack);
+      const std::uint64_t text_hash = HashBytes(text).low;
+      for (const std::size_t index : indices) {
+        if (extras_[index].stack_texts.insert(text_hash).second)
+          AddStack(result_.kernels[index], stack);
+      }
     }
   }
 }
@@ -273,12 +284,14 @@ std::vector<Provenance::Frame> ProvenanceBuilder::ParseTraceback(std::string_vie
 void ProvenanceBuilder::AddSources(std::size_t index, const GraphNodes* pre_grad,
                                    const GraphNodes* post_grad) {
   Kernel& kernel = result_.kernels[index];
-  const auto add = [&kernel](const GraphNodes* graph, std::string_view node) {
+  std::unordered_set<std::uint64_t> of_node;  // its lines so far: each counts once for a node
+  const auto add = [&](const GraphNodes* graph, std::string_view node) {
     const GraphNodes::Source* source = graph == nullptr ? nullptr : graph->Find(node);
-    if (source != nullptr) AddStack(kernel, {*source});
+    if (source != nullptr && of_node.insert(source->hash).second) AddStack(kernel, {*source});
     return source != nullptr;
   };
   for (const std::string& post : kernel.post_grad_nodes) {
+    of_node.clear();
     auto mapped = std::lower_bound(result_.node_mapping.begin(), result_.node_mapping.end(),
                                    std::pair(post, std::string()));
     bool is_found = false;
@@ -297,7 +310,10 @@ void ProvenanceBuilder::AddSources(std::size_t index, const GraphNodes* pre_grad
     return;
   }
   kernel.basis = KernelSourceBasis::kCodeComments;
-  for (const std::string& node : extras_[index].source_nodes) add(pre_grad, node);
+  for (const std::string& node : extras_[index].source_nodes) {
+    of_node.clear();
+    add(pre_grad, node);
+  }
 }
 
 Provenance ProvenanceBuilder::Finish(const GraphNodes* pre_grad, const GraphNodes* post_grad) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -23,15 +24,19 @@ namespace tlparse {
 
 struct Provenance {
   using Frame = GraphNodes::Source;
+  struct Stack {
+    std::vector<Frame> frames;     // outermost first
+    std::int64_t entry_count = 0;  // entries of the log, or nodes, that have it
+  };
   struct Kernel {
     std::string name;
     std::optional<std::int64_t> handle;
     std::int64_t code_line = 0;                // 0: not found
     std::vector<std::string> post_grad_nodes;  // sorted, each once
     KernelSourceBasis basis = KernelSourceBasis::kKernelStackTraces;
-    std::vector<std::vector<Frame>> stacks;  // each once; outermost frame first
-    bool is_in_code = false;                 // the code calls, comments or defines it
-    std::uint64_t KeyHash() const;           // of name and handle
+    std::vector<Stack> stacks;      // each once
+    bool is_in_code = false;        // the code calls, comments or defines it
+    std::uint64_t KeyHash() const;  // of name and handle
   };
   std::vector<Kernel> kernels;  // in order of the code, then by name
   // Of an earlier graph: without nodes and sources. RemoveLeftovers fills it.
@@ -73,8 +78,9 @@ class ProvenanceBuilder {
  private:
   using Kernel = Provenance::Kernel;
   struct Extra {
-    std::vector<std::string> source_nodes;        // of the code's comments
-    std::vector<std::string> comment_post_nodes;  // of the code's comments
+    std::vector<std::string> source_nodes;          // of the code's comments
+    std::vector<std::string> comment_post_nodes;    // of the code's comments
+    std::unordered_set<std::uint64_t> stack_texts;  // hashes of those that were added
   };
   std::size_t AddKernel(std::string_view name, std::optional<std::int64_t> handle);
   const std::vector<std::size_t>& KernelsOf(std::string_view key);
