@@ -55,6 +55,15 @@ TEST_CASE("An event's members in any order, numbers as text", "[kineto_event]") 
   CHECK(parsed.event.grid == "[16384, 1, 1]");
 }
 
+TEST_CASE("Lists of a file that was printed anew are on one line", "[kineto_event]") {
+  const Parsed parsed(
+      "{\"ph\": \"X\", \"args\": {\"grid\": [\n  56,\n\t1,\n  1\n ], \"Input Dims\": [\n "
+      "[2, 3], [\"a, \\\" b\", []]\n]}}");
+  REQUIRE(parsed.ok);
+  CHECK(parsed.event.grid == "[56, 1, 1]");
+  CHECK(parsed.event.shapes == "[[2, 3], [\"a, \\\" b\", []]]");
+}
+
 TEST_CASE("Members of a wrong type are as if they were not there", "[kineto_event]") {
   const Parsed parsed(
       R"({"ph": 3, "ts": "soon", "dur": null, "name": {"a": 1}, "args": [1], "pid": true})");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tlparse cost: sums, windows, devices; the JSON as its schema says."""
+"""tlparse cost of recorded runs: sums, lines, graphs; the JSON as its schema says."""
 
 import contextlib
 import glob
@@ -9,24 +9,12 @@ import re
 import sqlite3
 import unittest
 
+import costs
 import profiles
 from profiles import harness
 
-SCHEMA = os.path.join(profiles.ROOT, "schemas", "json", "answers", "cost.schema.json")
-QUESTIONS = ("line", "kernel", "node", "graph", "op")
 
-
-class Cost(harness.EndToEnd):
-    def ask(self, *arguments, database="x.db"):
-        answer = json.loads(self.tlparse("cost", database, "--json", "--top", "100000", *arguments).stdout)
-        try:
-            import jsonschema
-        except ImportError:
-            return answer
-        with open(SCHEMA, encoding="utf-8") as file:
-            jsonschema.validate(answer, json.load(file))
-        return answer
-
+class Cost(costs.CostTest):
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_shares_add_up_to_the_kernels_time(self):
         for folder in ("p_mlp_train", "p_two_functions", "p_ddp", "p_estimates", "p_dynamic", "torch-2.6.0/p_mlp_train"):
@@ -178,125 +166,6 @@ class Cost(harness.EndToEnd):
         self.assertIn("none in what could be read", text)
         self.assertIn("not all of", text)
 
-    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
-    def test_what_got_slower_between_two_runs(self):
-        folder = profiles.recorded("p_mlp_train")
-        trace = profiles.trace(os.path.join(folder, "steps.pt.trace.json.zst"))
-        log = [os.path.join(folder, name) for name in os.listdir(folder) if name.startswith("dedicated")][0]
-        self.write("a/p.json", json.dumps(trace).encode())
-        slow = 0
-        for event in trace["traceEvents"]:
-            if re.match(r"graph_\d+_cpp_fused_gelu_native_dropout_native_layer_norm_1$", event.get("name", "")):
-                event["dur"] *= 3
-                slow += 1
-        self.assertGreater(slow, 0)
-        self.write("b/p.json", json.dumps(trace).encode())
-        for side in "ab":
-            self.tlparse(log, self.path(f"{side}/p.json"), "--db", f"{side}.db", "--db-only")
-        answer = json.loads(self.tlparse("diff", "a.db", "b.db", "--json").stdout)
-        try:
-            import jsonschema
-            with open(SCHEMA.replace("cost.", "diff."), encoding="utf-8") as file:
-                jsonschema.validate(answer, json.load(file))
-        except ImportError:
-            pass
-        measured = answer["comparisons"][0]["measured"]
-        self.assertEqual(measured["unit"], "step")
-        slower = [change for change in measured["changes"] if change["b_us"] > change["a_us"] * 1.001]
-        self.assertEqual([(change["kind"], change["name"]) for change in slower if change["kind"] == "kernel"],
-                         [("kernel", "cpp_fused_gelu_native_dropout_native_layer_norm_1:7")])
-        kernel = next(change for change in slower if change["kind"] == "kernel")
-        self.assertAlmostEqual(kernel["b_us"], 3 * kernel["a_us"], delta=0.01)
-        self.assertFalse(kernel["has_other_code"])
-        self.assertIn("the same generated code", self.tlparse("diff", "a.db", "b.db").stdout)
-
-    def gpu_trace(self):
-        def event(category, name, ts, dur, **more):
-            return dict({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {}}, **more)
-        events = [event("user_annotation", f"ProfilerStep#{step}", step * 100, 100) for step in (3, 4)]
-        for step in (3, 4):
-            at = step * 100
-            key = "f" * 52
-            events.append(event("user_annotation", f"## Call CompiledFxGraph {key} ##", at + 10, 20, args={"External id": step * 10}))
-            events.append(event("cpu_op", "triton_poi_fused_0", at + 12, 5, args={"External id": step * 10 + 1}))
-            events.append(event("cuda_runtime", "cuLaunchKernel", at + 13, 2, args={"correlation": step, "External id": step * 10 + 1}))
-            # Two streams; the work of step 3 ends in step 4.
-            events.append(event("kernel", "triton_poi_fused_0", at + 50, 70, pid=0, tid=7,
-                                args={"device": 0, "stream": 7, "correlation": step, "External id": step * 10 + 1}))
-            events.append(event("gpu_memcpy", "Memcpy HtoD", at + 60, 10, pid=0, tid=8, args={"device": 0, "stream": 8, "bytes": 4}))
-        return {"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": events}
-
-    def test_device_windows_and_steps(self):
-        self.write("p.json", json.dumps(self.gpu_trace()).encode())
-        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
-        answer = self.ask("--by", "kernel")
-        profile = answer["profiles"][0]
-        self.assertEqual((profile["steps"], profile["window_us"], profile["compiled_us"], profile["outside_us"]), (2, 200, 40, 160))
-        self.assertEqual((profile["device_in_calls_us"], profile["device_outside_us"], profile["device_unknown_us"]), (140, 0, 0))
-        # Busy 350 … 420 and 450 … 500, where the window ends.
-        self.assertEqual(profile["devices"], [{"device": 0, "kernels": 2, "busy_us": 120, "idle_us": 80}])
-        self.assertEqual([(row["calls"], row["share_us"]) for row in answer["rows"]], [(2, 140)])
-        one = self.ask("--by", "kernel", "--steps", "3")
-        self.assertEqual([(row["calls"], row["share_us"]) for row in one["rows"]], [(1, 70)])
-        self.assertEqual(one["profiles"][0]["window_us"], 100)
-        self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us, graph_call_id IS NOT NULL FROM op_run WHERE name LIKE 'triton%'"),
-                         [[70.0, 1], [70.0, 1]])
-        self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us FROM graph_call"), [[70.0], [70.0]])
-        self.assertEqual(harness.rows(self.path("x.db"), "SELECT enqueued_us, start_us FROM kernel_run"), [[313.0, 350.0], [413.0, 450.0]])
-
-    def test_a_profile_without_a_measured_event_is_not_counted(self):
-        trace = self.gpu_trace()
-        # Begin and end events, which the profiler does not write: nothing of the file is measured.
-        trace["traceEvents"] = [dict(event, ph="B") for event in trace["traceEvents"]]
-        self.write("empty.json", json.dumps(trace).encode())
-        self.tlparse(self.path("empty.json"), "--db", "x.db", "--db-only")
-        done = self.tlparse("cost", "x.db", expect=2)
-        self.assert_one_line_of_complaint(done)
-        self.assertIn("hold no event with a time", done.stderr)
-        self.write("p.json", json.dumps(self.gpu_trace()).encode())
-        self.tlparse(self.path("p.json"), self.path("empty.json"), "--db", "y.db", "--db-only")
-        answer = self.ask(database="y.db")
-        self.assertEqual(len(answer["profiles"]), 1)
-        self.assertEqual(answer["notes"], [self.path("empty.json") + " holds no event with a time and is not counted"])
-
-    def test_kernels_without_a_launch_are_not_called_outside(self):
-        trace = self.gpu_trace()
-        for event in trace["traceEvents"]:
-            if event["cat"] == "kernel" and event["ts"] < 400:
-                event["args"] = {"device": 0, "stream": 7, "correlation": 999, "External id": 999}
-        outside = [dict(event, tid=9) for event in trace["traceEvents"] if event["cat"] in ("cpu_op", "cuda_runtime", "kernel")][-3:]
-        for event in outside:  # enqueued on another thread, where no graph call is open
-            event["args"] = dict(event["args"], **{"correlation": 77, "External id": 77})
-        outside[-1].update(dur=5, tid=7)
-        trace["traceEvents"] += outside
-        self.write("p.json", json.dumps(trace).encode())
-        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
-        profile = self.ask()["profiles"][0]
-        self.assertEqual((profile["device_in_calls_us"], profile["device_outside_us"], profile["device_unknown_us"]), (70, 5, 70))
-
-    def test_the_share_of_ops_is_of_the_time_they_are_sorted_by(self):
-        trace = self.gpu_trace()
-        long = {"ph": "X", "cat": "cpu_op", "name": "aten::long", "pid": 1, "tid": 1, "ts": 340, "dur": 50, "args": {"External id": 1000}}
-        trace["traceEvents"].append(long)
-        self.write("p.json", json.dumps(trace).encode())
-        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
-        answer = self.ask("--by", "op")
-        self.assertEqual(answer["time"], "ops_on_device")
-        self.assertEqual([(row["name"], row["share_us"], row["share"], row["device_us"], row["cpu_us"]) for row in answer["rows"]],
-                         [("triton_poi_fused_0", 140, 1, 140, 10), ("aten::long", 0, 0, None, 50)])
-        self.assertRegex(self.tlparse("cost", "x.db", "--by", "op").stdout, r"share +device time +CPU time +with ops inside +calls +op")
-        # Without device work: the CPU's time.
-        trace["traceEvents"] = [event for event in trace["traceEvents"] if event["cat"] in ("user_annotation", "cpu_op")]
-        self.write("q.json", json.dumps(trace).encode())
-        self.tlparse(self.path("q.json"), "--db", "y.db", "--db-only")
-        answer = self.ask("--by", "op", database="y.db")
-        self.assertEqual(answer["time"], "ops_on_cpu")
-        self.assertEqual([(row["name"], row["share_us"], row["device_us"]) for row in answer["rows"]],
-                         [("aten::long", 50, None), ("triton_poi_fused_0", 10, None)])
-        self.assertRegex(self.tlparse("cost", "y.db", "--by", "op").stdout, r"share +CPU time +with ops inside +calls +op")
-        self.assertEqual({by: self.ask("--by", by)["time"] for by in ("line", "kernel", "node", "graph")},
-                         {"line": "kernels", "kernel": "kernels", "node": "kernels", "graph": "graph_calls_on_cpu"})
-
     def test_what_libtrace_measured_needs_no_profiler(self):
         lines = []
 
@@ -366,20 +235,6 @@ class Cost(harness.EndToEnd):
         own = harness.rows(self.path("x.db"), "SELECT kind, inductor_us FROM compilation_metric ORDER BY record_id")
         self.assertEqual([kind for kind, _ in own], ["compilation_metrics", "bwd_compilation_metrics"])
         self.assertEqual([row["inductor_us"], row["backward_inductor_us"]], [us for _, us in own])
-
-    def test_errors(self):
-        self.write("p.json", json.dumps(self.gpu_trace()).encode())
-        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
-        for arguments in (("--steps", "5-3"), ("--steps", "x"), ("--steps", "77"), ("--rank", "9"), ("--by", "colour"), ("--run", "none")):
-            self.assert_one_line_of_complaint(self.tlparse("cost", "x.db", *arguments, expect=2))
-        self.tlparse(harness.bundled("simple"), "--db", "y.db", "--db-only")
-        self.assert_one_line_of_complaint(self.tlparse("cost", "y.db", expect=2))
-
-    def test_every_question_of_a_person(self):
-        self.write("p.json", json.dumps(self.gpu_trace()).encode())
-        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
-        for by in QUESTIONS:
-            self.assertIn("device 0: 2 kernels", self.tlparse("cost", "x.db", "--by", by).stdout)
 
 
 if __name__ == "__main__":

@@ -193,7 +193,8 @@ CREATE TABLE compiled_slice_link_row (
   graph_id INTEGER REFERENCES graph(id),
   device_ns INTEGER,              -- sum of the device kernels that it launched; NULL: none
   join_key TEXT,                  -- K1, K2, K3, K5
-  note_id INTEGER REFERENCES text_row(id) -- join_note
+  note_id INTEGER REFERENCES text_row(id), -- join_note
+  region_id INTEGER REFERENCES compiled_slice_row(id) -- the region around it; in a backward that of its forward (K3); NULL: the profile has none
 ) STRICT;
 CREATE TABLE kernel_run_link_row (
   kernel_run_id INTEGER PRIMARY KEY REFERENCES kernel_run_row(id),
@@ -201,7 +202,10 @@ CREATE TABLE kernel_run_link_row (
   kernel_id INTEGER REFERENCES kernel_row(id),
   enqueued_ns INTEGER,            -- when its launch began
   join_key TEXT,                  -- K4, K5, K6, K9
-  note_id INTEGER REFERENCES text_row(id) -- join_note
+  note_id INTEGER REFERENCES text_row(id), -- join_note
+  region_id INTEGER REFERENCES compiled_slice_row(id), -- the region in which it was enqueued, or ran on the CPU; in a backward that of its
+                                                       -- forward; NULL: the profile has none there
+  launch_op_id INTEGER REFERENCES op_run_row(id) -- the innermost op that enqueued it; NULL: unknown, or a CPU kernel
 ) STRICT;
 CREATE TABLE op_run_link_row (
   op_run_id INTEGER PRIMARY KEY REFERENCES op_run_row(id),
@@ -255,9 +259,10 @@ CREATE VIEW graph_call AS
   SELECT s.id, s.profile_id, p.process_id, p.rank, l.compile_id, l.graph_id,
     CASE WHEN s.kind = 0 THEN k.text END AS key, g.direction, s.start_ns / 1e3 AS start_us, s.duration_ns / 1e3 AS duration_us,
     l.device_ns / 1e3 AS device_us, l.join_key, n.text AS join_note, s.start_ns, s.duration_ns, s.thread_id,
-    (SELECT name FROM compiled_slice_kind WHERE id = s.kind) AS basis
+    (SELECT name FROM compiled_slice_kind WHERE id = s.kind) AS basis, w.text AS region
   FROM compiled_slice_link_row l JOIN compiled_slice_row s ON s.id = l.slice_id JOIN profile p ON p.id = s.profile_id
   LEFT JOIN graph g ON g.id = l.graph_id LEFT JOIN text_row k ON k.id = s.name_id LEFT JOIN text_row n ON n.id = l.note_id
+  LEFT JOIN compiled_slice_row e ON e.id = l.region_id LEFT JOIN text_row w ON w.id = e.name_id
   WHERE l.is_call = 1;
 
 -- One run of a compiled region ("Torch-Compiled Region") in a profile.
@@ -268,14 +273,18 @@ CREATE VIEW compiled_region AS
   LEFT JOIN text_row k ON k.id = s.name_id LEFT JOIN text_row n ON n.id = l.note_id
   WHERE s.kind = 1;
 
+-- `region`, `key`, `kernel_file`: what the profile itself says of the kernel, with or without a log: the label of the compiled region and the
+-- cache key of the graph call in which it was enqueued; the file of a Triton kernel's source.
 CREATE VIEW kernel_run AS
   SELECT k.id, k.profile_id, l.slice_id AS graph_call_id, l.kernel_id, t.text AS name, k.device, k.stream,
     k.start_ns / 1e3 AS start_us, k.duration_ns / 1e3 AS duration_us, l.enqueued_ns / 1e3 AS enqueued_us, g.text AS grid, b.text AS block,
     l.join_key, n.text AS join_note, k.start_ns, k.duration_ns, k.thread_id, k.op_run_id, p.rank, p.process_id,
-    k.frame_id
+    k.frame_id, w.text AS region, CASE WHEN s.kind = 0 THEN q.text END AS key, f.text AS kernel_file
   FROM kernel_run_row k JOIN profile p ON p.id = k.profile_id LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = k.id
   LEFT JOIN text_row t ON t.id = k.name_id LEFT JOIN text_row g ON g.id = k.grid_id LEFT JOIN text_row b ON b.id = k.block_id
-  LEFT JOIN text_row n ON n.id = l.note_id;
+  LEFT JOIN text_row n ON n.id = l.note_id LEFT JOIN compiled_slice_row s ON s.id = l.slice_id LEFT JOIN text_row q ON q.id = s.name_id
+  LEFT JOIN compiled_slice_row e ON e.id = l.region_id LEFT JOIN text_row w ON w.id = e.name_id
+  LEFT JOIN op_run_row o ON o.id = l.launch_op_id LEFT JOIN text_row f ON f.id = o.file_id;
 
 CREATE VIEW device_copy AS
   SELECT c.id, c.profile_id, c.kind, t.text AS name, c.device, c.stream, c.start_ns / 1e3 AS start_us, c.duration_ns / 1e3 AS duration_us,

@@ -7,17 +7,24 @@
 -- nodes, each as often as the log lists it (kernel_source.entry_count): kernel_line.basis names which. Time of kernels without a known line
 -- is in rows whose file is NULL. Nodes share a kernel's time equally.
 
--- Kernels: one row per kernel of a graph and process; kernels that are not joined are listed by name, with kernel_id NULL.
+-- Kernels: one row per kernel of a graph and process; kernels that are not joined are listed by name, with kernel_id NULL, and by what the
+-- profile itself says of them: `region`, `key`, `kernel_file` (see kernel_run).
 CREATE VIEW kernel_cost AS
   SELECT p.run_id, p.process_id, p.rank, s.compile_id, s.graph_id, c.label, g.direction, l.kernel_id, coalesce(k.name, t.text) AS name,
     k.debug_handle, k.code_line, r.device, count(*) AS calls, sum(r.duration_ns / 1e3) AS inclusive_us, sum(r.duration_ns / 1e3) AS share_us,
-    min(r.duration_ns) / 1e3 AS min_us, max(r.duration_ns) / 1e3 AS max_us, min(d.text) AS grid, min(l.join_key) AS join_key
+    min(r.duration_ns) / 1e3 AS min_us, max(r.duration_ns) / 1e3 AS max_us, min(d.text) AS grid, min(l.join_key) AS join_key,
+    min(w.text) AS region, coalesce(min(g.cache_key), min(CASE WHEN y.kind = 0 THEN q.text END)) AS key, min(f.text) AS kernel_file
   FROM kernel_run_row r JOIN profile p ON p.id = r.profile_id AND p.overlaps_id IS NULL
   LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id
   LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id
   LEFT JOIN compile c ON c.id = s.compile_id LEFT JOIN graph g ON g.id = s.graph_id
   LEFT JOIN kernel_row k ON k.id = l.kernel_id LEFT JOIN text_row t ON t.id = r.name_id LEFT JOIN text_row d ON d.id = r.grid_id
-  GROUP BY p.run_id, p.process_id, p.rank, s.graph_id, l.kernel_id, CASE WHEN l.kernel_id IS NULL THEN r.name_id END, r.device;
+  LEFT JOIN compiled_slice_row y ON y.id = l.slice_id LEFT JOIN text_row q ON q.id = y.name_id
+  LEFT JOIN compiled_slice_row e ON e.id = l.region_id LEFT JOIN text_row w ON w.id = e.name_id
+  LEFT JOIN op_run_row o ON o.id = l.launch_op_id LEFT JOIN text_row f ON f.id = o.file_id
+  GROUP BY p.run_id, p.process_id, p.rank, s.graph_id, l.kernel_id, CASE WHEN l.kernel_id IS NULL THEN r.name_id END, r.device,
+    CASE WHEN l.kernel_id IS NULL THEN e.name_id END, CASE WHEN l.kernel_id IS NULL AND y.kind = 0 THEN y.name_id END,
+    CASE WHEN l.kernel_id IS NULL THEN o.file_id END;
 
 -- Python lines: the innermost frames of each kernel's stacks.
 CREATE VIEW line_cost AS

@@ -55,6 +55,7 @@ void WriteRow(JsonWriter& json, const CostRow& row) {
   json.BeginObject();
   text("name", row.name);
   text("label", row.label);
+  text("region", row.region);
   json.Key("generation").OptionalInt(row.generation).Key("rank").OptionalInt(row.rank);
   text("key", row.key);
   text("direction", row.direction);

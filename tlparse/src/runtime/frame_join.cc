@@ -230,9 +230,10 @@ Result<void> FrameJoiner::Link(const Call& call, std::int64_t kernel_id, const F
   ASSIGN_OR_RETURN(
       Statement* const link,
       database_.PrepareKept("INSERT INTO kernel_run_link_row (kernel_run_id, slice_id, kernel_id, "
-                            "join_key, note_id) VALUES (?1, ?2, ?3, 'K6', ?4) ON CONFLICT "
-                            "(kernel_run_id) DO UPDATE SET kernel_id = excluded.kernel_id, "
-                            "join_key = 'K6', note_id = NULL"));
+                            "join_key, note_id, region_id) VALUES (?1, ?2, ?3, 'K6', ?4, (SELECT "
+                            "region_id FROM compiled_slice_link_row WHERE slice_id = ?2)) ON "
+                            "CONFLICT (kernel_run_id) DO UPDATE SET kernel_id = "
+                            "excluded.kernel_id, join_key = 'K6', note_id = NULL"));
   link->Bind(1, run_id);
   link->Bind(2, call.id);
   link->Bind(3, kernel_id);

@@ -78,7 +78,7 @@ Result<void> Joiner::LoadRuns(const char* sql, bool is_op) {
     run.name_id = static_cast<std::int32_t>(rows.Int(1));
     run.self_ns = rows.Int(4);
     run.is_op = is_op;
-    run.call = run.child = kNone;
+    run.call = run.child = run.slice = kNone;
     run.file_id = static_cast<std::int32_t>(rows.Int(6));
     const std::size_t index = runs_.size();
     if (is_op && has_device_kernels_ && !rows.IsNull(5))
@@ -163,7 +163,7 @@ Result<void> Joiner::LoadCollectives() {
 // What is around the next item of a thread.
 struct Joiner::Open {
   std::int64_t end = 0;
-  std::int32_t call = kNone, child = kNone, op = kNone;
+  std::int32_t call = kNone, child = kNone, op = kNone, slice = kNone;
   std::int64_t op_end = 0;
 };
 
@@ -184,6 +184,7 @@ Result<void> Joiner::Nest() {
       launch.call = now.call;
       launch.child = now.child;
       launch.op = now.op;
+      launch.slice = now.slice;
       continue;
     }
     if (item.kind == Item::kCollective) {
@@ -192,9 +193,9 @@ Result<void> Joiner::Nest() {
     }
     if (item.kind == Item::kRun) {
       RETURN_IF_ERROR(NestRun(item, open, now));
-    } else if (slices_[item.index].is_call) {
-      now.call = static_cast<std::int32_t>(item.index);
-      now.child = kNone;
+    } else {
+      now.slice = static_cast<std::int32_t>(item.index);
+      if (slices_[item.index].is_call) now.call = now.slice, now.child = kNone;
     }
     open.push_back(now);
   }
@@ -214,6 +215,7 @@ Result<void> Joiner::NestRun(const Item& item, const std::vector<Open>& open, Op
                         slices_[static_cast<std::size_t>(now.call)].start == item.start &&
                         slices_[static_cast<std::size_t>(now.call)].end == item.end;
   run.call = now.call;
+  run.slice = now.slice;
   if (now.call != kNone && now.child == kNone && !is_slice) {
     now.child = index;
     RETURN_IF_ERROR(

@@ -46,6 +46,27 @@ std::string_view RawOf(od::value& value) {
   return array.raw_json().get(raw) == simdjson::SUCCESS ? Trim(raw) : std::string_view();
 }
 
+// A list as the profiler writes it, of a file that was printed anew over several lines:
+// "[\n  56,\n  1\n]" becomes "[56, 1]".
+std::string_view OneLine(std::string_view list, std::string& buffer) {
+  if (list.find_first_of("\n\r\t") == list.npos) return list;
+  buffer.clear();
+  bool is_text = false, is_escaped = false;
+  for (const char c : list) {
+    if (is_text) {
+      is_text = c != '"' || is_escaped;
+      is_escaped = c == '\\' && !is_escaped;
+    } else if (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
+      continue;
+    } else {
+      is_text = c == '"';
+    }
+    buffer += c;
+    if (c == ',' && !is_text) buffer += ' ';
+  }
+  return buffer;
+}
+
 void ReadArgument(std::string_view key, od::value& value, KinetoEvent& event) {
   switch (key.size()) {
     case 3:
@@ -194,6 +215,9 @@ Result<void> KinetoEventParser::Parse(std::string_view text, KinetoEvent& event)
     }
     ReadMember(key, value, event);
   }
+  event.grid = OneLine(event.grid, grid_);
+  event.block = OneLine(event.block, block_);
+  event.shapes = OneLine(event.shapes, shapes_);
   return {};
 }
 

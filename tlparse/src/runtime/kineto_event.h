@@ -30,9 +30,9 @@ struct KinetoEvent {
   std::optional<std::int64_t> device;
   std::optional<std::int64_t> stream;
   std::optional<std::int64_t> size_bytes;
-  std::string_view grid;    // raw JSON
-  std::string_view block;   // raw JSON
-  std::string_view shapes;  // "Input Dims", raw JSON
+  std::string_view grid;    // JSON on one line
+  std::string_view block;   // JSON on one line
+  std::string_view shapes;  // "Input Dims", JSON on one line
   std::string_view types;   // "Input type", raw JSON
   std::string_view kernel_file;
   std::string_view called_from;    // CallFrom: file:line
@@ -58,7 +58,7 @@ class KinetoEventParser {
 
  private:
   simdjson::ondemand::parser parser_;
-  std::string repaired_;
+  std::string repaired_, grid_, block_, shapes_;
 };
 
 }  // namespace tlparse

@@ -69,6 +69,7 @@ struct Run {
   std::int32_t name_id;  // text ids are counted from 1 and below 2^31
   std::int32_t call = kNone;
   std::int32_t child = kNone;  // itself or its ancestor: the direct child of the call
+  std::int32_t slice = kNone;  // the innermost slice around it
   std::int32_t file_id = 0;    // text id of the file that it names; 0: none
   bool is_op;
   bool has_device_work = false;
@@ -82,7 +83,7 @@ inline std::string_view FileNoteOf(const Run& run) {
 }
 struct Launch {
   std::int64_t start;
-  std::int32_t call = kNone, child = kNone, op = kNone;
+  std::int32_t call = kNone, child = kNone, op = kNone, slice = kNone;
 };
 struct DeviceKernel {
   std::int64_t id, name_id, start, duration;
@@ -92,6 +93,16 @@ struct DeviceKernel {
 struct ReplayedKernel {
   std::int32_t call;
   std::int64_t start, id, name_id;
+};
+// What a run of a kernel is joined with.
+struct KernelLink {
+  std::int64_t kernel_run_id;
+  std::int32_t call = kNone;
+  std::int32_t slice = kNone;  // the innermost slice around its launch, or around itself
+  std::int32_t op = kNone;     // that enqueued it
+  std::int64_t kernel_id = 0;  // 0: none
+  std::optional<std::int64_t> enqueued = {};
+  std::string_view key = {}, note = {};
 };
 // A run that is a direct child of a call.
 struct Child {
@@ -173,9 +184,8 @@ class Joiner {
   Result<void> JoinDeviceKernels();
   Result<void> JoinDeviceKernel(const DeviceKernel& kernel);
   Result<void> JoinReplay(std::span<const ReplayedKernel> kernels);
-  Result<void> WriteKernelLink(std::int64_t kernel_run_id, std::int32_t call,
-                               std::int64_t kernel_id, std::optional<std::int64_t> enqueued,
-                               std::string_view key, std::string_view note);
+  Result<void> WriteKernelLink(const KernelLink& link);
+  std::optional<std::int64_t> RegionIdOf(std::int32_t slice) const;
   Result<void> WriteSlices();
   Result<void> WriteRuns();
   Result<void> WriteCollectives();
@@ -183,6 +193,10 @@ class Joiner {
   Result<std::string_view> NameOf(std::int64_t text_id);
   const std::string& NameOf(const Slice& slice) const { return names_.at(slice.name_id); }
   std::string_view WhyNoKernel(std::int32_t call) const;
+  std::optional<std::int64_t> SliceId(std::int32_t slice) const {
+    return slice == kNone ? std::nullopt
+                          : std::optional(slices_[static_cast<std::size_t>(slice)].id);
+  }
 
   Database& database_;
   CompiledCode& code_;

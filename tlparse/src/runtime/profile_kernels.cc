@@ -64,29 +64,29 @@ Result<void> Joiner::MatchKernelsOf(const Slice& slice, std::span<const Child> c
 std::string_view Joiner::WhyNoKernel(std::int32_t call) const {
   if (call == kNone) return kOutside;
   const Slice& slice = slices_[static_cast<std::size_t>(call)];
-  if (slice.graph == nullptr) return kCallUnknown;
+  if (slice.graph == nullptr) return slice.note.empty() ? kCallUnknown : slice.note;
   return slice.graph->content_id == 0 ? kNoKernels : kNotInCode;
 }
 
-Result<void> Joiner::WriteKernelLink(std::int64_t kernel_run_id, std::int32_t call,
-                                     std::int64_t kernel_id, std::optional<std::int64_t> enqueued,
-                                     std::string_view key, std::string_view note) {
+Result<void> Joiner::WriteKernelLink(const KernelLink& link) {
   ASSIGN_OR_RETURN(
       Statement* const add,
       database_.PrepareKept("INSERT INTO kernel_run_link_row (kernel_run_id, slice_id, "
-                            "kernel_id, enqueued_ns, join_key, note_id) VALUES (?, ?, "
-                            "?, ?, ?, ?)"));
+                            "kernel_id, enqueued_ns, join_key, note_id, region_id, launch_op_id) "
+                            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
   const auto or_null = [](bool is_there, auto value) {
     return is_there ? std::optional(value) : std::nullopt;
   };
-  ASSIGN_OR_RETURN(const std::optional<std::int64_t> note_id, Note(note));
-  add->Bind(1, kernel_run_id);
-  add->Bind(
-      2, call == kNone ? std::nullopt : std::optional(slices_[static_cast<std::size_t>(call)].id));
-  add->Bind(3, or_null(kernel_id != 0, kernel_id));
-  add->Bind(4, enqueued);
-  add->Bind(5, or_null(kernel_id != 0, key));
+  ASSIGN_OR_RETURN(const std::optional<std::int64_t> note_id, Note(link.note));
+  add->Bind(1, link.kernel_run_id);
+  add->Bind(2, SliceId(link.call));
+  add->Bind(3, or_null(link.kernel_id != 0, link.kernel_id));
+  add->Bind(4, link.enqueued);
+  add->Bind(5, or_null(link.kernel_id != 0, link.key));
   add->Bind(6, note_id);
+  add->Bind(7, RegionIdOf(link.slice));
+  const bool has_op = link.op != kNone && runs_[static_cast<std::size_t>(link.op)].is_op;
+  add->Bind(8, or_null(has_op, has_op ? runs_[static_cast<std::size_t>(link.op)].id : 0));
   return add->Run();
 }
 
@@ -116,23 +116,24 @@ Result<void> Joiner::JoinDeviceKernels() {
 }
 
 Result<void> Joiner::JoinDeviceKernel(const DeviceKernel& kernel) {
-  std::int32_t call = kNone, child = kNone, op = kNone;
+  std::int32_t call = kNone, child = kNone, op = kNone, slice = kNone;
   std::optional<std::int64_t> enqueued;
   bool has_launch = false;
   if (const auto found = kernel.correlation ? launch_of_.First(*kernel.correlation) : std::nullopt;
       found) {
     const Launch& launch = launches_[*found];
-    call = launch.call, child = launch.child, op = launch.op;
+    call = launch.call, child = launch.child, op = launch.op, slice = launch.slice;
     enqueued = launch.start;
     has_launch = true;
   }
   if (op == kNone && kernel.external_id) {
     if (const auto found = op_of_.First(*kernel.external_id); found) {
       op = static_cast<std::int32_t>(*found);
-      call = runs_[*found].call, child = runs_[*found].child;
+      call = runs_[*found].call, child = runs_[*found].child, slice = runs_[*found].slice;
       has_launch = true;
     } else if (const auto around = slice_of_.First(*kernel.external_id); around) {
       if (call == kNone && slices_[*around].is_call) call = static_cast<std::int32_t>(*around);
+      if (slice == kNone) slice = static_cast<std::int32_t>(*around);
       has_launch = true;
     }
   }
@@ -153,8 +154,14 @@ Result<void> Joiner::JoinDeviceKernel(const DeviceKernel& kernel) {
                                 : !file_note.empty() ? file_note
                                 : has_launch         ? WhyNoKernel(call)
                                                      : kLaunchNotInProfile;
-  return WriteKernelLink(kernel.id, call, is_joined ? launched_by->kernel_id : 0, enqueued,
-                         is_joined ? KeyOf(*launched_by) : std::string_view(), note);
+  return WriteKernelLink({.kernel_run_id = kernel.id,
+                          .call = call,
+                          .slice = slice,
+                          .op = op,
+                          .kernel_id = is_joined ? launched_by->kernel_id : 0,
+                          .enqueued = enqueued,
+                          .key = is_joined ? KeyOf(*launched_by) : std::string_view(),
+                          .note = note});
 }
 
 Result<void> Joiner::JoinReplay(std::span<const ReplayedKernel> kernels) {
@@ -172,9 +179,12 @@ Result<void> Joiner::JoinReplay(std::span<const ReplayedKernel> kernels) {
   }
   const auto matched = MatchReplay(names, code_names);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    RETURN_IF_ERROR(WriteKernelLink(kernels[i].id, call,
-                                    matched[i] ? (*code_kernels)[*matched[i]].id : 0, std::nullopt,
-                                    "K4", matched[i] ? kReplayed : WhyNoKernel(call)));
+    RETURN_IF_ERROR(WriteKernelLink({.kernel_run_id = kernels[i].id,
+                                     .call = call,
+                                     .slice = call,
+                                     .kernel_id = matched[i] ? (*code_kernels)[*matched[i]].id : 0,
+                                     .key = "K4",
+                                     .note = matched[i] ? kReplayed : WhyNoKernel(call)}));
   }
   return {};
 }
@@ -192,15 +202,18 @@ Result<void> Joiner::WriteRuns() {
           "start_ns, duration_ns, external_id, id FROM op_run_row WHERE id = ?"));
   for (const struct Run& run : runs_) {
     const std::string_view note = run.kernel_id != 0 ? std::string_view() : WhyNoKernel(run.call);
+    KernelLink link{.kernel_run_id = run.id,
+                    .call = run.call,
+                    .slice = run.slice,
+                    .kernel_id = run.kernel_id,
+                    .key = KeyOf(run),
+                    .note = note};
     if (!run.is_op) {
-      RETURN_IF_ERROR(
-          WriteKernelLink(run.id, run.call, run.kernel_id, std::nullopt, KeyOf(run), note));
+      RETURN_IF_ERROR(WriteKernelLink(link));
       continue;
     }
     add_op.Bind(1, run.id);
-    add_op.Bind(2, run.call == kNone
-                       ? std::nullopt
-                       : std::optional(slices_[static_cast<std::size_t>(run.call)].id));
+    add_op.Bind(2, SliceId(run.call));
     add_op.Bind(3, std::max<std::int64_t>(run.self_ns, 0));
     add_op.Bind(
         4, run.has_device_work && run.device_ns > 0 ? std::optional(run.device_ns) : std::nullopt);
@@ -208,8 +221,8 @@ Result<void> Joiner::WriteRuns() {
     if (run.kernel_id == 0 || run.has_device_work) continue;
     add_kernel.Bind(1, run.id);
     RETURN_IF_ERROR(add_kernel.Run());
-    RETURN_IF_ERROR(WriteKernelLink(sqlite3_last_insert_rowid(database_.handle()), run.call,
-                                    run.kernel_id, std::nullopt, KeyOf(run), {}));
+    link.kernel_run_id = sqlite3_last_insert_rowid(database_.handle());
+    RETURN_IF_ERROR(WriteKernelLink(link));
   }
   return {};
 }

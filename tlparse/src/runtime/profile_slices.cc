@@ -45,6 +45,10 @@ std::int32_t Joiner::RegionOf(std::int32_t index) const {
   return forward == kNone ? kNone : Around(forward, kRegion);
 }
 
+std::optional<std::int64_t> Joiner::RegionIdOf(std::int32_t slice) const {
+  return SliceId(slice == kNone ? kNone : RegionOf(slice));
+}
+
 void Joiner::JoinRegion(Slice& slice) {
   if (!process_id_) {
     slice.note = kNoProcess;
@@ -169,8 +173,8 @@ void Joiner::JoinSlices() {
 Result<void> Joiner::WriteSlices() {
   ASSIGN_OR_RETURN(Statement add,
                    database_.Prepare("INSERT INTO compiled_slice_link_row (slice_id, is_call, "
-                                     "call_id, compile_id, graph_id, device_ns, join_key, note_id) "
-                                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
+                                     "call_id, compile_id, graph_id, device_ns, join_key, note_id, "
+                                     "region_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   for (std::size_t i = 0; i < slices_.size(); ++i)
     RETURN_IF_ERROR(slices_by_id_.Push(static_cast<std::uint32_t>(i)));
   std::sort(slices_by_id_.begin(), slices_by_id_.end(),
@@ -181,14 +185,13 @@ Result<void> Joiner::WriteSlices() {
     ASSIGN_OR_RETURN(const std::optional<std::int64_t> note_id, Note(slice->note));
     add.Bind(1, slice->id);
     add.Bind(2, std::int64_t{slice->is_call});
-    add.Bind(3, slice->call == kNone
-                    ? std::nullopt
-                    : std::optional(slices_[static_cast<std::size_t>(slice->call)].id));
+    add.Bind(3, SliceId(slice->call));
     add.Bind(4, or_null(slice->compile_id));
     add.Bind(5, slice->graph == nullptr ? std::nullopt : std::optional(slice->graph->id));
     add.Bind(6, or_null(slice->device_ns));
     add.Bind(7, slice->key.empty() ? std::nullopt : std::optional(slice->key));
     add.Bind(8, note_id);
+    add.Bind(9, RegionIdOf(static_cast<std::int32_t>(index)));
     RETURN_IF_ERROR(add.Run());
   }
   return {};

@@ -69,15 +69,16 @@ struct CostProfile {
 
 // Members that do not apply to a question stay empty.
 struct CostRow {
-  std::string name;   // kernel, node, op; of a graph its function; of a line its code; of a
-                      // module its path, empty: kernels of no module
-  std::string label;  // compile
+  std::string name;    // kernel, node, op; of a graph its function; of a line its code; of a
+                       // module its path, empty: kernels of no module
+  std::string label;   // compile; of kernels and graphs without a log that of their region
+  std::string region;  // kernels, graphs: label of the region of the profile in which they ran
   std::optional<std::int64_t>
       generation;                    // of the label: how often torch._dynamo.reset() came before
   std::optional<std::int64_t> rank;  // kernels, nodes, graphs
-  std::string key;                   // graph cache key of a graph
+  std::string key;                   // cache key of a graph, or of that of a kernel
   std::string direction;             // of the graph
-  std::string file;
+  std::string file;  // lines; kernels of Triton: the file of their source, as the profile names it
   std::optional<std::int64_t> line;
   std::string function;
   std::optional<std::int64_t> kernel_id, graph_id, debug_handle;

@@ -21,23 +21,33 @@ constexpr char kKernelSql[] =
     ", unknown AS MATERIALIZED (SELECT id FROM text_row WHERE text IN ('{}', '{}')), cost AS "
     "MATERIALIZED (SELECT w.rank, l.kernel_id, s.graph_id, s.compile_id, r.name_id, r.device, "
     "count(*) AS calls, sum(r.duration_ns / 1e3) AS us, min(r.grid_id) AS grid_id, min(r.block_id) "
-    "AS block_id, min(l.note_id) AS note_id, l.slice_id IS NOT NULL AS is_in_call, l.slice_id IS "
+    "AS block_id, min(l.note_id) AS note_id, min(e.name_id) AS region_id, min(CASE WHEN y.kind = 0 "
+    "THEN y.name_id END) AS key_id, min(o.file_id) AS file_id, l.slice_id IS NOT NULL AS "
+    "is_in_call, l.slice_id IS "
     "NULL AND l.note_id IN (SELECT id FROM unknown) AS is_unknown FROM win w JOIN kernel_run_row r "
     "ON r.profile_id = w.profile_id LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = r.id LEFT "
-    "JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id WHERE coalesce(l.enqueued_ns, "
+    "JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id LEFT JOIN compiled_slice_row y ON "
+    "y.id = l.slice_id LEFT JOIN compiled_slice_row e ON e.id = l.region_id LEFT JOIN op_run_row o "
+    "ON o.id = l.launch_op_id WHERE coalesce(l.enqueued_ns, "
     "r.start_ns) >= w.start_ns AND coalesce(l.enqueued_ns, r.start_ns) < w.end_ns GROUP BY w.rank, "
-    "l.kernel_id, s.graph_id, CASE WHEN l.kernel_id IS NULL THEN r.name_id END, r.device, "
-    "is_in_call, is_unknown)";
+    "l.kernel_id, s.graph_id, r.device, is_in_call, is_unknown, CASE WHEN l.kernel_id IS NULL THEN "
+    "r.name_id END, CASE WHEN l.kernel_id IS NULL THEN l.note_id END, CASE WHEN l.kernel_id IS "
+    "NULL THEN e.name_id END, CASE WHEN l.kernel_id IS NULL AND y.kind = 0 THEN y.name_id END, "
+    "CASE WHEN l.kernel_id IS NULL THEN o.file_id END)";
 
 constexpr char kByKernel[] =
-    " SELECT coalesce(k.name, t.text) AS name, v.rank, c.label, c.generation, g.direction, k.id AS "
+    " SELECT coalesce(k.name, t.text) AS name, v.rank, coalesce(c.label, e.text) AS label, e.text "
+    "AS region, coalesce(g.cache_key, q.text) AS key, p.text AS file, c.generation, g.direction, "
+    "k.id AS "
     "kernel_id, v.graph_id, k.debug_handle, v.calls, v.us AS inclusive_us, v.us AS share_us, "
     "d.text AS grid, b.text AS block, (SELECT group_concat(coalesce(f.text, '?') || ':' || z.line, "
     "', ') FROM kernel_line_row z LEFT JOIN text_row f ON f.id = z.file_id WHERE z.kernel_id = "
     "k.id) AS lines, n.text AS join_note FROM cost v LEFT JOIN kernel_row k ON k.id = v.kernel_id "
     "LEFT JOIN compile c ON c.id = v.compile_id LEFT JOIN graph g ON g.id = v.graph_id LEFT JOIN "
     "text_row t ON t.id = v.name_id LEFT JOIN text_row d ON d.id = v.grid_id LEFT JOIN text_row b "
-    "ON b.id = v.block_id LEFT JOIN text_row n ON n.id = v.note_id ORDER BY share_us DESC, name";
+    "ON b.id = v.block_id LEFT JOIN text_row n ON n.id = v.note_id LEFT JOIN text_row e ON e.id = "
+    "v.region_id LEFT JOIN text_row q ON q.id = v.key_id LEFT JOIN text_row p ON p.id = v.file_id "
+    "ORDER BY share_us DESC, name";
 
 constexpr char kByLine[] =
     " SELECT c.text AS name, f.text AS file, line.line, u.text AS function, sum(v.calls) AS calls, "
@@ -59,8 +69,8 @@ constexpr char kByNode[] =
 // one for those of the backward: each is in one row. A backward that no metric measured has none.
 constexpr char kByGraph[] =
     ", call AS (SELECT coalesce(c.function, CASE WHEN s.kind = 7 THEN t.text END) AS name, w.rank, "
-    "coalesce(c.label, CASE WHEN s.kind = 1 THEN "
-    "t.text END) AS label, c.generation, coalesce(g.cache_key, CASE WHEN s.kind = 0 THEN t.text "
+    "coalesce(c.label, x.text) AS label, x.text AS region, c.generation, coalesce(g.cache_key, "
+    "CASE WHEN s.kind = 0 THEN t.text "
     "END) AS key, g.direction, l.graph_id, l.compile_id, count(*) AS calls, "
     "sum(s.duration_ns / 1e3) AS inclusive_us, sum(s.duration_ns / 1e3) AS share_us, "
     "sum(l.device_ns / 1e3) AS device_us, g.direction IS 'backward' AS is_backward, CASE WHEN "
@@ -69,8 +79,10 @@ constexpr char kByGraph[] =
     "s.start_ns >= w.start_ns AND s.start_ns < w.end_ns JOIN compiled_slice_link_row l ON "
     "l.slice_id = s.id AND l.is_call = 1 LEFT JOIN graph g ON g.id = l.graph_id LEFT JOIN compile "
     "c ON c.id = l.compile_id LEFT JOIN text_row t ON t.id = s.name_id LEFT JOIN text_row n ON "
-    "n.id = l.note_id GROUP BY w.rank, l.compile_id, l.graph_id, CASE WHEN l.graph_id IS NULL THEN "
-    "s.name_id END) SELECT name, rank, label, generation, key, direction, graph_id, calls, "
+    "n.id = l.note_id LEFT JOIN compiled_slice_row e ON e.id = l.region_id LEFT JOIN text_row x ON "
+    "x.id = e.name_id GROUP BY w.rank, l.compile_id, l.graph_id, CASE WHEN l.graph_id IS NULL THEN "
+    "s.name_id END, CASE WHEN l.compile_id IS NULL THEN x.text END) SELECT name, rank, label, "
+    "region, generation, key, direction, graph_id, calls, "
     "inclusive_us, share_us, device_us, coalesce(join_note, CASE WHEN is_backward AND compile_id "
     "IS NOT NULL AND all_us IS NULL THEN 'the log has no compile time of this backward' END) AS "
     "join_note, CASE WHEN row_number() OVER (PARTITION BY compile_id, is_backward ORDER BY "
