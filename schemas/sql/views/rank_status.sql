@@ -1,10 +1,11 @@
 -- The state of each process at the end of its log: one row per process. `state`:
 --   compiling         the log ends inside a compile: an event of it is open, or (logs without events) it has no metrics. torch.export
---                     writes no metrics; its events are closed
+--                     writes no metrics; its events are closed. A compile of one event that cannot be read has begun
 --   failed            the last compile failed, and no other followed
 --   between_compiles  the last compile is done
 -- There is no state for the end of the process: neither PyTorch nor libtrace writes a record of it.
 -- An open event inside one that ended has lost its end to damage: the log does not end inside it.
+-- `is_backward`: whether that is in the backward (events entire_backward_compile and bw_compiler). `open_record_id`: the innermost open event.
 -- `since_us`: when the innermost open event began (compiling), else when the last compile's last record was written.
 -- Compiles without frame id (compiled autograd alone, stretches of records without ids) do not count, except in a log that has no others
 -- (AOTInductor, export): there `compiles_done` counts the stretches that made a graph. One record that is no metrics is no compile.
@@ -20,7 +21,8 @@ CREATE VIEW rank_status AS
         OR e.record_id > (SELECT max(m.record_id) FROM compilation_metric_row m WHERE m.compile_id = c.id))
         AND NOT EXISTS (SELECT 1 FROM chromium_event_row x WHERE x.record_id BETWEEN e.record_id AND c.last_record_id
           AND x.phase = 88 AND x.begin_record_id < e.record_id AND x.compile_id = c.id AND x.tid IS e.tid)) AS open_record_id,
-      c.status = 'unfinished' AND NOT EXISTS (SELECT 1 FROM chromium_event_row e
+      (c.status = 'unfinished' OR c.first_record_id = c.last_record_id AND (SELECT k.text FROM record_row r JOIN text_row k ON k.id = r.kind_id
+        WHERE r.id = c.first_record_id) = 'chromium_event') AND NOT EXISTS (SELECT 1 FROM chromium_event_row e
         WHERE e.record_id BETWEEN c.first_record_id AND c.last_record_id AND e.compile_id = c.id) AS has_no_events
     FROM last_compile l LEFT JOIN compile c ON c.id = l.compile_id)
   SELECT f.run_id, n.ordinal AS launch, coalesce(o.rank, f.name_rank) AS rank, o.pid,
@@ -35,7 +37,12 @@ CREATE VIEW rank_status AS
       AND CASE WHEN o.compile_id IS NULL THEN d.is_synthetic = 1 AND EXISTS (SELECT 1 FROM graph g WHERE g.compile_id = d.id)
         ELSE d.frame_id IS NOT NULL AND d.is_synthetic = 0 AND (d.last_record_id > d.first_record_id
           OR EXISTS (SELECT 1 FROM compilation_metric_row m WHERE m.record_id = d.first_record_id)) END) AS compiles_done,
-    o.first_record_us, o.process_id, o.compile_id, o.log_file_id
+    o.first_record_us, o.process_id, o.compile_id, o.log_file_id,
+    EXISTS (SELECT 1 FROM chromium_event_row b JOIN text_row w ON w.id = b.name_id WHERE b.compile_id = o.compile_id AND b.phase = 66
+      AND b.record_id <= o.open_record_id AND b.tid IS e.tid AND w.text IN ('entire_backward_compile', 'compile_fx.<locals>.bw_compiler')
+      AND (o.status = 'unfinished' OR b.record_id > (SELECT max(m.record_id) FROM compilation_metric_row m WHERE m.compile_id = o.compile_id)))
+      AS is_backward,
+    o.open_record_id
   FROM open o
   JOIN log_file f ON f.id = o.log_file_id
   LEFT JOIN launch n ON n.id = o.launch_id

@@ -40,6 +40,11 @@ Result<std::map<std::int64_t, std::int64_t>> ReadableBytes(Database& database,
 
 std::string_view Name(RankState state) { return kNames[static_cast<std::size_t>(state)]; }
 
+std::string ProcessStatus::Title() const {
+  return (is_backward ? "the backward of " : "") + compile +
+         (function.empty() ? "" : " " + function);
+}
+
 Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& options) {
   StatusAnswer answer;
   ASSIGN_OR_RETURN(const std::int64_t run_id, FindRun(database, options.run));
@@ -58,13 +63,14 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
   ASSIGN_OR_RETURN(const auto readable_bytes, ReadableBytes(database, run_id));
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare(
-          "SELECT s.launch, s.rank, s.pid, s.state, s.compile, s.function, s.phase, "
-          "s.since_us, s.first_record_us, s.last_record_us, s.compiles_done, "
-          "s.process_id, s.compile_id, f.path, f.id FROM rank_status s JOIN log_file f ON "
-          "f.id = s.log_file_id WHERE s.run_id = ? AND s.launch = ? "
-          "AND s.process_id NOT IN (" +
-          std::string(kStrayProcesses) + ") ORDER BY s.rank IS NULL, s.rank, s.process_id"));
+      database.Prepare("SELECT s.launch, s.rank, s.pid, s.state, s.compile, s.function, s.phase, "
+                       "s.since_us, s.first_record_us, s.last_record_us, s.compiles_done, "
+                       "s.process_id, s.compile_id, f.path, f.id, s.is_backward, s.open_record_id "
+                       "FROM rank_status s JOIN log_file f ON "
+                       "f.id = s.log_file_id WHERE s.run_id = ? AND s.launch = ? "
+                       "AND s.process_id NOT IN (" +
+                       std::string(kStrayProcesses) +
+                       ") ORDER BY s.rank IS NULL, s.rank, s.process_id"));
   rows.Bind(1, run_id);
   rows.Bind(2, answer.launch);
   while (true) {
@@ -85,6 +91,8 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
     row.process_id = rows.Int(11);
     row.compile_id = rows.Int(12);
     row.log_path = rows.Text(13);
+    row.is_backward = rows.Int(15) != 0;
+    row.open_record_id = rows.OptionalInt(16).value_or(0);
     if (const auto end = readable_bytes.find(rows.Int(14)); end != readable_bytes.end())
       row.readable_bytes = end->second;
     answer.rows.push_back(std::move(row));

@@ -23,18 +23,23 @@ struct ProcessStatus {
   std::optional<std::int64_t> rank;
   std::int64_t pid = 0;
   RankState state = RankState::kBetweenCompiles;
-  std::string compile;   // label of the last compile
-  std::string function;  // of it
-  std::string phase;     // the innermost event that is open
+  std::string compile;       // label of the last compile
+  std::string function;      // of it
+  bool is_backward = false;  // compiling: its backward
+  std::string phase;         // the innermost event that is open
   std::optional<std::int64_t> since_us;
   std::optional<std::int64_t> first_record_us, last_record_us;
   std::int64_t compiles_done = 0;
   std::int64_t process_id = 0;
   std::int64_t compile_id = 0;
+  std::int64_t open_record_id = 0;  // the record of that event
   std::string log_path;
   // The compressed log is cut or damaged and can be read up to this byte of its text: the state is
   // that at the last record before. Nothing: it was read whole.
   std::optional<std::int64_t> readable_bytes;
+
+  // "0/0 forward", "the backward of 0/0 forward"; empty: no compile.
+  std::string Title() const;
 };
 
 struct StatusAnswer {

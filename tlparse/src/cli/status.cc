@@ -46,8 +46,10 @@ void Print(const StatusAnswer& answer) {
                {"done", Table::Align::kRight}});
   for (const ProcessStatus& row : answer.rows) {
     table.Add({row.rank ? std::to_string(*row.rank) : "", std::to_string(row.pid),
-               StateText(row.state) + (row.readable_bytes ? ", log damaged" : ""), row.compile,
-               row.function, row.phase, TimeText(row.since_us), TimeText(row.last_record_us),
+               StateText(row.state) + (row.is_backward ? " backward" : "") +
+                   (row.readable_bytes ? ", log damaged" : ""),
+               row.compile, row.function, row.phase, TimeText(row.since_us),
+               TimeText(row.last_record_us),
                row.last_record_us && latest
                    ? HumanDuration(static_cast<double>(*latest - *row.last_record_us) / 1e6)
                    : "",
@@ -76,6 +78,7 @@ JsonWriter ToJson(const StatusAnswer& answer) {
     json.Key("rank").OptionalInt(row.rank).Key("pid").Int(row.pid);
     json.Key("state").String(Name(row.state)).Key("compile").OptionalString(text(row.compile));
     json.Key("function").OptionalString(text(row.function));
+    json.Key("is_backward").Bool(row.is_backward);
     json.Key("phase").OptionalString(text(row.phase)).Key("since_us").OptionalInt(row.since_us);
     json.Key("first_record_us").OptionalInt(row.first_record_us);
     json.Key("last_record_us").OptionalInt(row.last_record_us);

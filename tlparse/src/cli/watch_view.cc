@@ -135,7 +135,7 @@ std::string WatchView::LineOf(const ProcessStatus& row, const Class& one) const 
     line = fmt::format("{} ranks ({})", one.ranks.size(), FormatRankRanges(one.ranks));
   if (one.logs > 0)
     line += (line.empty() ? "" : ", ") + Count(one.logs, "process") + " without rank";
-  const std::string title = row.compile + (row.function.empty() ? "" : " " + row.function);
+  const std::string title = row.Title();
   line += row.state == RankState::kCompiling ? (is_running_ ? ": in " : ": ended inside ") + title
           : row.state == RankState::kFailed  ? ": failed in " + title
           : row.compile.empty()              ? ": no compile yet"
@@ -171,12 +171,11 @@ std::string WatchView::RemovedLine() const {
 }
 
 std::vector<std::string> WatchView::StatusLines() const {
-  std::map<std::tuple<RankState, std::string, std::string, std::string>,
-           std::pair<const ProcessStatus*, Class>>
+  std::map<std::tuple<RankState, std::string, std::string>, std::pair<const ProcessStatus*, Class>>
       classes;
   std::set<std::int64_t> seen;
   for (const ProcessStatus& row : status_.rows) {
-    auto& [first, one] = classes[{row.state, row.compile, row.function, row.phase}];
+    auto& [first, one] = classes[{row.state, row.Title(), row.phase}];
     if (first == nullptr) first = &row;
     // By rank: one that has several logs is one rank.
     if (row.rank && (one.ranks.empty() || one.ranks.back() != *row.rank))
@@ -299,6 +298,7 @@ void WatchView::ShowJson() {
     json.Key("rank").OptionalInt(row.rank).Key("pid").Int(row.pid);
     json.Key("state").String(Name(row.state)).Key("compile").OptionalString(NonEmpty(row.compile));
     json.Key("function").OptionalString(NonEmpty(row.function));
+    json.Key("is_backward").Bool(row.is_backward);
     json.Key("phase").OptionalString(NonEmpty(row.phase));
     json.Key("since_us").OptionalInt(row.since_us).Key("compiles_done").Int(row.compiles_done);
     json.Key("cache_hits").Int(cache.hits).Key("cache_lookups").Int(cache.lookups);

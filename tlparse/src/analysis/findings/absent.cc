@@ -52,6 +52,16 @@ void AddEmptyLogs(FindingContext& context) {
       context.job.run_id());
 }
 
+// The latest other launch in which all of these ranks have logs; 0: there is none.
+Result<std::int64_t> LaunchWith(FindingContext& context, const std::vector<std::int64_t>& ranks) {
+  if (context.launches.size() < 2) return 0;
+  return context.database.QueryInt(fmt::format(
+      "SELECT coalesce(max(ordinal), 0) FROM (SELECT n.ordinal FROM process p JOIN launch n ON "
+      "n.id = p.launch_id WHERE n.run_id = {} AND n.ordinal <> {} AND p.rank IN ({}) GROUP BY "
+      "n.ordinal HAVING count(DISTINCT p.rank) = {})",
+      context.job.run_id(), context.job.launch(), fmt::join(ranks, ", "), ranks.size()));
+}
+
 Result<void> AddMissing(FindingContext& context) {
   if (!context.HasRanks()) return {};
   AddEmptyLogs(context);
@@ -68,6 +78,8 @@ Result<void> AddMissing(FindingContext& context) {
   finding.title = fmt::format("No log from {} {}", missing.size() == 1 ? "rank" : "ranks",
                               list.size() > 80 ? list.substr(0, list.rfind(',', 80)) + ",…" : list);
   finding.cause = "no log";
+  ASSIGN_OR_RETURN(const std::int64_t elsewhere, LaunchWith(context, missing));
+  if (elsewhere > 0) finding.title += fmt::format(" in launch {}", context.job.launch());
   const bool knows_size = context.options.world_size || is_by_group;
   if (knows_size)
     finding.title +=
@@ -81,6 +93,9 @@ Result<void> AddMissing(FindingContext& context) {
                 "The highest rank with a log is {}; how many ranks there were is not in the "
                 "logs.",
                 world_size - 1);
+  if (elsewhere > 0)
+    finding.detail += fmt::format(
+        " {} in launch {}.", missing.size() == 1 ? "It has a log" : "They have logs", elsewhere);
   finding.suggestion = "look at what that process printed, and whether TORCH_TRACE was set for it";
   finding.query = fmt::format(
       "SELECT DISTINCT p.rank FROM process p JOIN launch n ON n.id = p.launch_id WHERE n.run_id = "
@@ -140,6 +155,12 @@ void AddLate(FindingContext& context) {
       context.job.run_id(), context.job.launch());
 }
 
+// "38.4 s", "1.0 to 2.1 s"
+std::string RangeOfSeconds(double least, double most) {
+  const std::string a = fmt::format("{:.1f}", least), b = fmt::format("{:.1f}", most);
+  return a == b ? a + " s" : fmt::format("{} to {} s", a, b);
+}
+
 }  // namespace
 
 Result<void> FindAbsentAndLateRanks(FindingContext& context) {
@@ -151,26 +172,29 @@ Result<void> FindAbsentAndLateRanks(FindingContext& context) {
 Result<void> FindSlowRanks(FindingContext& context) {
   if (!context.HasRanks() || !context.ranks.slowest) return {};
   const SlowestRank& slowest = *context.ranks.slowest;
-  if (!context.job.participants()[static_cast<std::size_t>(slowest.rank)].rank) return {};
-  const double excess = slowest.compile_s - slowest.median_s;
-  // Machines that do other work vary that much.
-  if (slowest.is_median_at_least || slowest.median_s <= 0 ||
-      slowest.compile_s < 1.5 * slowest.median_s || excess < 2)
-    return {};
+  std::vector<RankIndex> slow = slowest.slow;
+  std::erase_if(slow, [&](RankIndex one) {
+    return !context.job.participants()[static_cast<std::size_t>(one)].rank;
+  });
+  if (slow.empty() || slowest.others_count == 0) return {};
+  const double excess = slowest.compile_s - slowest.lower_median_s;
   Finding finding;
   finding.kind = FindingKind::kSlowRank;
-  finding.severity = slowest.compile_s >= 2 * slowest.median_s && excess >= 10
+  finding.severity = slowest.compile_s >= 2 * slowest.lower_median_s && excess >= 10
                          ? FindingSeverity::kWarning
                          : FindingSeverity::kNote;
   finding.launch = context.job.launch();
-  context.SetRanks(finding, {slowest.rank});
-  finding.title = fmt::format("{} compiled for {}{:.1f} s, against a median of {:.1f} s",
-                              context.Who({slowest.rank}), slowest.is_at_least ? "at least " : "",
-                              slowest.compile_s, slowest.median_s);
+  context.SetRanks(finding, slow);
+  finding.title = fmt::format("{} compiled for {}{}, {} other{} for {}", context.Who(slow),
+                              slowest.is_at_least ? "at least " : "",
+                              RangeOfSeconds(slowest.slow_least_s, slowest.compile_s),
+                              slowest.others_count, slowest.others_count == 1 ? "" : "s",
+                              RangeOfSeconds(slowest.others_least_s, slowest.others_most_s));
   if (slowest.IsMostInOne())
-    finding.detail =
-        fmt::format("Most of the difference in {} ({:.1f} s more){}{}.", slowest.compile,
-                    slowest.compile_excess_s, slowest.reason.empty() ? "" : ": ", slowest.reason);
+    finding.detail = fmt::format("Most of the difference{} in {} ({:.1f} s more){}{}.",
+                                 slow.size() == 1 ? "" : " of " + context.WhoInside({slowest.rank}),
+                                 slowest.compile, slowest.compile_excess_s,
+                                 slowest.reason.empty() ? "" : ": ", slowest.reason);
   finding.cause = "compile time above the median";
   finding.query =
       fmt::format("SELECT rank, compile_us FROM rank_summary WHERE {} ORDER BY compile_us DESC",
@@ -183,7 +207,8 @@ Result<void> FindSlowRanks(FindingContext& context) {
                           other.kind == FindingKind::kGraphBreakDivergence ||
                           other.kind == FindingKind::kExtraCompile;
     if (explains && other.severity != FindingSeverity::kNote && !finding.ranks.empty() &&
-        std::binary_search(other.ranks.begin(), other.ranks.end(), finding.ranks.front())) {
+        std::includes(other.ranks.begin(), other.ranks.end(), finding.ranks.begin(),
+                      finding.ranks.end())) {
       other.evidence.push_back(std::move(finding));
       return {};
     }

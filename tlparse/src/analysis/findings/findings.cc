@@ -131,7 +131,7 @@ namespace {
 
 void Order(std::vector<Finding>& findings) {
   const auto key = [](const Finding& one) {
-    return std::tuple(one.severity, one.severity == FindingSeverity::kError && !IsEnd(one.kind),
+    return std::tuple(one.severity, one.severity != FindingSeverity::kNote && !IsEnd(one.kind),
                       one.since_us.value_or(INT64_MAX), -static_cast<std::int64_t>(one.rank_count));
   };
   std::stable_sort(findings.begin(), findings.end(),

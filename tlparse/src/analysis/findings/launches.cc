@@ -87,7 +87,7 @@ void DescribeEnd(FindingContext& own, const std::vector<ProcessStatus>& readable
                     readable.front().compile, readable.front().function);
     finding.cause = "all logs end alike";
   }
-  finding.detail = "Which rank was first to end is not in the logs.";
+  finding.detail = "How its processes ended is not in the logs.";
 }
 
 Result<void> AddRestarts(FindingContext& context) {
@@ -156,20 +156,26 @@ Result<void> AddReuse(FindingContext& context) {
           "cache_event_row e JOIN record_row r ON r.id = e.record_id JOIN process p ON p.id = "
           "r.process_id JOIN launch n ON n.id = p.launch_id WHERE n.run_id = ?1 AND e.key_id IS "
           "NOT "
-          "NULL) SELECT count(*), count(DISTINCT key_id) FROM lookup WHERE ordinal = ?2 AND state "
-          "= 0 AND "
-          "key_id IN (SELECT key_id FROM lookup WHERE ordinal < ?2 AND state IN (1, 5))"));
+          "NULL) SELECT count(*), count(DISTINCT key_id), (SELECT count(*) FROM lookup WHERE "
+          "ordinal "
+          "= ?2 AND state = 0) FROM lookup WHERE ordinal = ?2 AND state = 0 AND key_id IN (SELECT "
+          "key_id FROM lookup WHERE ordinal < ?2 AND state IN (1, 5))"));
   rows.Bind(1, context.job.run_id());
   rows.Bind(2, context.job.launch());
   ASSIGN_OR_RETURN(const bool has_row, rows.Step());
   const std::int64_t hits = has_row ? rows.Int(0) : 0, entries = has_row ? rows.Int(1) : 0;
+  const std::int64_t all_hits = has_row ? rows.Int(2) : 0;
   rows.Reset();
   if (hits == 0) return {};
   Finding& finding = context.Add(FindingKind::kLaunchDiffers, FindingSeverity::kNote);
   context.SetRanks(finding, context.All());
-  finding.title = fmt::format(
-      "Launch {} had {} cache hit{} ({} entr{} that earlier launches had filled)",
-      context.job.launch(), hits, hits == 1 ? "" : "s", entries, entries == 1 ? "y" : "ies");
+  finding.title =
+      fmt::format("Launch {} had {} cache hit{}, {}on {} entr{} that earlier launches had filled",
+                  context.job.launch(), all_hits, all_hits == 1 ? "" : "s",
+                  hits < all_hits ? fmt::format("{} of them ", hits)
+                  : hits == 1     ? ""
+                                  : "all of them ",
+                  entries, entries == 1 ? "y" : "ies");
   ASSIGN_OR_RETURN(const Job before, Job::Load(context.database, context.job.run_name(), earlier));
   // Only where both have ended and compiled the same functions is the time comparable.
   const auto functions = [](const Job& job) {

@@ -106,14 +106,14 @@ void Describe(FindingContext& context, const std::vector<Case>& group, bool by_o
   if (by_others) {
     finding.title =
         fmt::format("{} {} been inside {} for {}{}; {} finished {} in {} at most", subject, has,
-                    context.Title(*first.compile), SecondsText(least_us),
+                    first.status->Title(), SecondsText(least_us),
                     phase.empty() ? "" : ", last in " + phase, context.WhoInside(first.finished),
                     IsBackward(context, *first.compile) ? "that backward" : "that compile",
                     SecondsText(longest_us));
   } else {
-    finding.title = fmt::format("{} {} been in {} of {} for {}; earlier ones took {} at most",
-                                subject, has, phase, context.Title(*first.compile),
-                                SecondsText(least_us), SecondsText(longest_us));
+    finding.title =
+        fmt::format("{} {} been in {} of {} for {}; earlier ones took {} at most", subject, has,
+                    phase, first.status->Title(), SecondsText(least_us), SecondsText(longest_us));
   }
   finding.detail = fmt::format(
       "No record for {}, longer than ever before inside a compile. The log does not show whether "

@@ -39,6 +39,8 @@ class RankFacts {
   RankFacts(const Job& job, const JobGraphs& graphs) : job_(&job), graphs_(&graphs) {}
   void FindCommonGraphs();
   void SetMedian(SlowestRank& slowest) const;
+  void SetSlowRanks(SlowestRank& slowest) const;
+  static bool IsSlow(double compile_s, double lower_median_s);
   Result<void> LoadCodes(Database& database);
   Result<void> LoadEvents(Database& database);
   std::string ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank, std::int32_t slot) const;

@@ -51,14 +51,21 @@ struct SlowestRank {
   double compile_s = 0;
   bool is_at_least = false;         // its log lacks the time of a compile
   double median_s = 0;              // of all ranks whose logs lack none
+  double lower_median_s = 0;        // the lower of two in the middle: no more than half are above
   bool is_of_complete = false;      // not all are such
   bool is_median_at_least = false;  // none is: of what the logs have
   std::string compile;              // the compile that adds most; empty: none adds anything
   double compile_excess_s = 0;
   std::string reason;  // why that compile takes longer, if the trace shows it
+  // The ranks that took half as long again as the lower median, and 2 s more, or longer; the others
+  // are those whose logs lack no time. Empty: none.
+  std::vector<RankIndex> slow;
+  double slow_least_s = 0;
+  std::size_t others_count = 0;
+  double others_least_s = 0, others_most_s = 0;
   // Whether that compile makes up half of the difference or more.
   bool IsMostInOne() const {
-    return !compile.empty() && 2 * compile_excess_s >= compile_s - median_s;
+    return !compile.empty() && 2 * compile_excess_s >= compile_s - lower_median_s;
   }
 };
 

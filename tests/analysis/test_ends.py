@@ -1,0 +1,139 @@
+"""Where logs end: copies of recorded jobs whose logs are cut off at chosen records."""
+
+import contextlib
+import glob
+import os
+import re
+import sqlite3
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from answers import LOGS, AnswerTest, ask, trace_lines  # noqa: E402
+
+
+def after_time(clock):
+    """The first record later than this time of the day."""
+    return lambda found: found.prefix.split()[1].decode() > clock
+
+
+def event(name, phase, frame=0):
+    """The first record of this event."""
+    return lambda found: (found.kind == "chromium_event" and found.envelope.get("frame_id") == frame
+                          and f'"name": "{name}"'.encode() in (found.payload or b"") and f'"ph": "{phase}"'.encode() in found.payload)
+
+
+class Ends(AnswerTest):
+    def cut(self, scenario, ends, drop=(), change=None):
+        """The job with logs cut before the first record that `ends[rank]` (or `ends`, of all) accepts, without those of `drop`."""
+        folder = os.path.join(self.scratch, f"cut_{len(os.listdir(self.scratch))}")
+        os.mkdir(folder)
+        for path in sorted(glob.glob(os.path.join(LOGS, scenario, "*_rank_*"))):
+            rank = int(re.search(r"_rank_(\d+)_", path)[1])
+            if rank in drop:
+                continue
+            with trace_lines.open_log(path) as file:
+                data = file.read()
+            end = ends.get(rank) if isinstance(ends, dict) else ends
+            if end is not None:
+                found = next(one for one in trace_lines.read_log(path) if isinstance(one, trace_lines.Record) and end(one))
+                self.assertLess(0, found.byte_offset)
+                data = data[:found.byte_offset]
+            with open(os.path.join(folder, os.path.basename(path).removesuffix(".zst").removesuffix(".gz")), "wb") as file:
+                file.write(change(data) if change else data)
+        return self.ingest(folder, name=os.path.basename(folder))
+
+    def first(self, database, *arguments):
+        return ask("findings", database, *arguments)["findings"][0]
+
+    def test_a_job_that_is_killed_as_a_whole_names_no_rank(self):
+        """The last records lie apart, but no rank was silent while the others wrote."""
+        one = self.first(self.cut("crash_segv_in_inductor", after_time("19:56:55.300000")))
+        self.assertEqual((one["kind"], one["severity"], one["ranks"], one["rank_count"]), ("stopped_first", "error", [], 4))
+        self.assertRegex(one["title"], r"^The logs of all 4 ranks end inside 2/0 update$")
+        self.assertRegex(one["detail"], r"Their last records are of 19:56:55\.250 UTC to 19:56:55\.298 UTC")
+        self.assertIn("Which rank was the first to stop is not in the logs.", one["detail"])
+        self.assertTrue(one["evidence"])
+        for place in one["evidence"]:
+            self.assertNotIn("first", place["title"])
+
+    def test_a_job_that_is_killed_in_several_compiles(self):
+        one = self.first(self.cut("crash_segv_in_inductor", after_time("19:56:54.450000"), drop=(2, 3)))
+        self.assertEqual((one["kind"], one["ranks"], one["compiles"]), ("stopped_first", [], ["0/0", "1/0"]))
+        self.assertEqual(one["title"], "The logs of all 2 ranks end inside compiles")
+        self.assertIn("Which rank was the first to stop is not in the logs.", one["detail"])
+        self.assertEqual([place["title"].split(",")[0] for place in one["evidence"]][:2],
+                         ["Rank 0's log ends inside the backward of 0/0 forward", "Rank 1's log ends inside 1/0 grad_sync"])
+
+    def test_a_log_that_ends_inside_a_backward(self):
+        one = self.first(self.cut("crash_segv_in_inductor", {2: event("entire_backward_compile", "E")}))
+        self.assertEqual(one["ranks"], [2])
+        self.assertRegex(one["title"], r"^Rank 2's log ends first, inside the backward of 0/0 forward, in .*; ranks 0,1,3 finished that backward$")
+        database = self.cut("crash_segv_in_inductor", {2: event("entire_backward_compile", "E")})
+        states = {row["rank"]: (row["state"], row["is_backward"], row["compile"]) for row in ask("status", database)["rows"]}
+        self.assertEqual(states[2], ("compiling", True, "0/0"))
+        self.assertEqual(states[0], ("compiling", False, "2/0"))
+
+    def test_no_rank_ends_inside_what_it_finished(self):
+        """Two ranks end inside one backward, at different events of it."""
+        backward = event("entire_backward_compile", "E")
+        database = self.cut("crash_segv_in_inductor", {1: event("code_gen", "B"), 2: backward, 3: backward})
+        one = self.first(database)
+        ended = set(one["ranks"])
+        for finding in [one, *one["evidence"]]:
+            finished = re.search(r"ranks? ([\d,-]+) finished", finding["title"])
+            if finished and "-" not in finished[1]:
+                self.assertFalse(set(map(int, finished[1].split(","))) & set(finding["ranks"]), finding["title"])
+        forward = self.first(self.cut("crash_segv_in_inductor", {1: event("code_gen", "B"), 2: backward}))
+        self.assertEqual((forward["ranks"], ended), ([1], {1}))
+        self.assertRegex(forward["title"], "inside 0/0 forward, in .*; ranks 0,2,3 finished that compile")
+
+    def test_a_rank_that_failed_later_had_finished(self):
+        findings = ask("findings", self.cut("crash_in_compile", {2: event("code_gen", "B")}))["findings"]
+        ends = [one for finding in findings for one in [finding, *finding["evidence"]] if one["kind"] == "stopped_first"]
+        self.assertEqual([one["ranks"] for one in ends], [[2]])
+        self.assertRegex(ends[0]["title"], "; ranks 0,1,3 finished that compile$")
+
+    def test_a_compile_of_one_unreadable_event_has_begun(self):
+        """The last record is the first event of 2/0, with a payload that is no JSON."""
+        second = event("dynamo", "B", frame=2)
+        database = self.cut("crash_segv_in_inductor", {1: lambda found: found.envelope.get("frame_id") == 2 and found.kind != "chromium_event"})
+        self.assertEqual({row["rank"]: row["state"] for row in ask("status", database)["rows"]}[1], "compiling")
+
+        def break_last(data):
+            return data.replace(b'"name": "dynamo"', b'"name" "dynamo"') if data.count(b'"frame_id": 2') == 1 else data
+        at = [found for found in trace_lines.read_log(glob.glob(os.path.join(LOGS, "crash_segv_in_inductor", "*_rank_1_*"))[0])
+              if isinstance(found, trace_lines.Record) and found.envelope.get("frame_id") == 2]
+        self.assertTrue(second(at[0]))
+        database = self.cut("crash_segv_in_inductor", {1: lambda found: found.byte_offset == at[1].byte_offset}, change=break_last)
+        row = {row["rank"]: row for row in ask("status", database)["rows"]}[1]
+        self.assertEqual((row["state"], row["compile"]), ("compiling", "2/0"))
+
+    def test_one_rank_alone_is_restarted(self):
+        """The last launch has the log of rank 2 only; the others' are in an earlier one."""
+        folder = os.path.join(LOGS, "restart_elastic")
+        logs = sorted(glob.glob(os.path.join(folder, "*_rank_*")))
+        last = ask("status", self.ingest(folder, name="all"))["rows"]
+        names = {os.path.basename(row["log"]) for row in last if row["rank"] != 2}
+        database = self.ingest(*[path for path in logs if os.path.basename(path) not in names], name="one")
+        missing = [one for one in ask("findings", database)["findings"] if one["kind"] == "missing_rank"]
+        self.assertEqual([one["ranks"] for one in missing], [[0, 1, 3]])
+        self.assertTrue(missing[0]["title"].startswith("No log from ranks 0,1,3 in launch 3"), missing[0]["title"])
+        self.assertIn("They have logs in launch 2.", missing[0]["detail"])
+
+    def test_slow_ranks_are_named_together(self):
+        findings = ask("findings", self.job("cache_some_ranks"))["findings"]
+        slow = [one for finding in findings for one in [finding, *finding["evidence"]] if one["kind"] == "slow_rank"]
+        self.assertEqual([one["ranks"] for one in slow], [[2, 3]])
+        self.assertRegex(slow[0]["title"], r"^Ranks 2,3 compiled for 27\.2 to 27\.3 s, 2 others for 2\.6 to 3\.0 s$")
+        with contextlib.closing(sqlite3.connect(self.job("cache_some_ranks"))) as connection:
+            seconds = sorted(row[0] / 1e6 for row in connection.execute("SELECT compile_us FROM rank_summary"))
+        self.assertAlmostEqual(ask("ranks", self.job("cache_some_ranks"))["slowest"]["median_s"], (seconds[1] + seconds[2]) / 2, 5)
+
+    def test_ends_come_before_other_warnings(self):
+        first = ask("findings", self.job("restart_elastic"), "--launch", "1")["findings"]
+        self.assertEqual(first[0]["kind"], "stopped_first")
+
+
+if __name__ == "__main__":
+    unittest.main()

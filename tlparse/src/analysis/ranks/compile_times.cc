@@ -1,0 +1,168 @@
+// How long ranks compiled: medians, the ranks that took much longer, and why.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/ranks/rank_facts.h"
+
+namespace tlparse {
+namespace {
+
+// Of two values in the middle the lower one: if half of the ranks are slow, they are compared with
+// the others.
+double LowerMedian(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double Median(const std::vector<double>& values) {
+  const double lower = LowerMedian(values);
+  if (values.size() % 2 != 0 || values.empty()) return lower;
+  std::vector<double> negated;
+  for (const double value : values) negated.push_back(-value);
+  return (lower - LowerMedian(std::move(negated))) / 2;
+}
+
+}  // namespace
+
+void RankFacts::SetCompileTime(RankClass& one) const {
+  std::vector<double> complete, partial;
+  for (const RankIndex rank : one.ranks) {
+    const auto index = static_cast<std::size_t>(rank);
+    (lacks_time_[index] == 0 ? complete : partial).push_back(compile_s_[index]);
+  }
+  one.is_at_least = complete.empty();
+  one.median_compile_s = Median(one.is_at_least ? partial : complete);
+}
+
+// A rank with a compile of unknown time has no total to compare with, unless every rank has one.
+void RankFacts::SetMedian(SlowestRank& slowest) const {
+  std::vector<double> values;
+  for (std::size_t rank = 0; rank < compile_s_.size(); ++rank)
+    if (lacks_time_[rank] == 0) values.push_back(compile_s_[rank]);
+  slowest.is_median_at_least = values.empty();
+  slowest.is_of_complete = values.size() < compile_s_.size();
+  if (values.empty()) values = compile_s_;
+  slowest.median_s = Median(values);
+  slowest.lower_median_s = LowerMedian(std::move(values));
+}
+
+// Machines that do other work vary by less than that.
+bool RankFacts::IsSlow(double compile_s, double lower_median_s) {
+  return compile_s >= 1.5 * lower_median_s && compile_s - lower_median_s >= 2;
+}
+
+void RankFacts::SetSlowRanks(SlowestRank& slowest) const {
+  if (slowest.is_median_at_least || slowest.lower_median_s <= 0) return;
+  for (std::size_t rank = 0; rank < compile_s_.size(); ++rank) {
+    const double own_s = compile_s_[rank];
+    if (IsSlow(own_s, slowest.lower_median_s)) {
+      slowest.slow.push_back(static_cast<RankIndex>(rank));
+      slowest.slow_least_s =
+          slowest.slow.size() == 1 ? own_s : std::min(slowest.slow_least_s, own_s);
+    } else if (lacks_time_[rank] == 0) {
+      slowest.others_least_s =
+          slowest.others_count == 0 ? own_s : std::min(slowest.others_least_s, own_s);
+      slowest.others_most_s = std::max(slowest.others_most_s, own_s);
+      ++slowest.others_count;
+    }
+  }
+}
+
+// The cache first: a miss among hits alone makes a rank slow.
+std::string RankFacts::ReasonOfSlowness(const CacheAnswer& cache, RankIndex rank,
+                                        std::int32_t slot) const {
+  for (const CacheLookupAnswer& lookup : cache.lookup_answers) {
+    const LookupSlot& place = cache.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
+    if (place.slot != slot) continue;
+    const CacheClass* own = nullptr;
+    std::size_t hits = 0;
+    for (const CacheClass& one : lookup.classes) {
+      if (std::find(one.ranks.begin(), one.ranks.end(), rank) != one.ranks.end()) own = &one;
+      if (one.state == CacheState::kHit) hits += one.ranks.size();
+    }
+    if (own != nullptr && own->state != CacheState::kHit && hits > 0) {
+      return fmt::format("{} {} where {} other{} hit", cache.lookups.LayerName(place.layer_id),
+                         Name(own->state), hits, hits == 1 ? "" : "s");
+    }
+  }
+  return {};
+}
+
+Result<std::optional<SlowestRank>> RankFacts::FindSlowest(Database& database,
+                                                          const CacheAnswer& cache) const {
+  const auto slowest = std::max_element(compile_s_.begin(), compile_s_.end());
+  if (compile_s_.size() < 2 || *slowest <= 0) return std::optional<SlowestRank>();
+  SlowestRank result;
+  result.rank = static_cast<RankIndex>(slowest - compile_s_.begin());
+  result.compile_s = *slowest;
+  result.is_at_least = lacks_time_[static_cast<std::size_t>(result.rank)] != 0;
+  SetMedian(result);
+  SetSlowRanks(result);
+  std::int32_t worst_slot = -1, typical = -1;
+  for (std::size_t i = 0; i < job_->slots().size(); ++i) {
+    const auto slot = static_cast<std::int32_t>(i);
+    const std::int32_t own = job_->CompileOf(result.rank, slot);
+    const std::optional<double> own_s =
+        own < 0 ? std::nullopt : job_->compiles()[static_cast<std::size_t>(own)].Seconds();
+    if (!own_s) continue;
+    std::vector<std::pair<double, std::int32_t>> others;
+    for (std::size_t rank = 0; rank < compile_s_.size(); ++rank) {
+      const std::int32_t other = job_->CompileOf(static_cast<RankIndex>(rank), slot);
+      if (other < 0) {
+        others.emplace_back(0, other);
+      } else if (const auto s = job_->compiles()[static_cast<std::size_t>(other)].Seconds()) {
+        others.emplace_back(*s, other);
+      }
+    }
+    const std::size_t middle = (others.size() - 1) / 2;
+    std::nth_element(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(middle),
+                     others.end());
+    const auto& [median, median_compile] = others[middle];
+    const double excess = *own_s - median;
+    if (excess > result.compile_excess_s)
+      result.compile_excess_s = excess, worst_slot = slot, typical = median_compile;
+  }
+  if (worst_slot < 0) return std::optional(result);
+  result.compile = job_->slots()[static_cast<std::size_t>(worst_slot)].Title();
+  result.reason = ReasonOfSlowness(cache, result.rank, worst_slot);
+  if (!result.reason.empty()) return std::optional(result);
+  if (typical < 0) {
+    result.reason = "half of the ranks or more do not compile it";
+    return std::optional(result);
+  }
+  const std::int64_t own_id =
+      job_->compiles()[static_cast<std::size_t>(job_->CompileOf(result.rank, worst_slot))].id;
+  const std::int64_t typical_id = job_->compiles()[static_cast<std::size_t>(typical)].id;
+  ASSIGN_OR_RETURN(Statement phases,
+                   database.Prepare("SELECT total(dynamo_us), total(inductor_us), "
+                                    "total(backward_us), total(before_restart_us), total(gc_us) "
+                                    "FROM compilation_metric_row WHERE compile_id = ?"));
+  std::vector<double> own_phases, typical_phases;
+  for (const auto& [id, values] :
+       {std::pair(own_id, &own_phases), std::pair(typical_id, &typical_phases)}) {
+    phases.Bind(1, id);
+    ASSIGN_OR_RETURN(const bool has_row, phases.Step());
+    for (int i = 0; has_row && i < 5; ++i) values->push_back(phases.Real(i));
+    phases.Reset();
+  }
+  static constexpr const char* kPhases[] = {"Dynamo with what it calls", "Inductor", "the backward",
+                                            "attempts that were thrown away", "garbage collection"};
+  double most = 0;
+  for (std::size_t i = 1; i < own_phases.size() && i < typical_phases.size(); ++i) {
+    const double excess = own_phases[i] - typical_phases[i];
+    if (excess > most)
+      most = excess, result.reason = fmt::format("{:.2f} s more in {}", excess / 1e6, kPhases[i]);
+  }
+  if (const double rest_s = most / 1e6 - result.compile_excess_s; rest_s >= 0.01)
+    result.reason += fmt::format(", {:.2f} s less in the rest", rest_s);
+  if (result.reason.empty() && !own_phases.empty())
+    result.reason =
+        "more in Dynamo; neither Inductor, backward, restarts nor garbage collection took longer";
+  return std::optional(result);
+}
+
+}  // namespace tlparse
