@@ -2,6 +2,7 @@
 
 import glob
 import os
+import pickle
 import shutil
 import unittest.mock
 
@@ -36,3 +37,24 @@ class RecorderTest(profiles.InputTest):
         for path in names:
             shutil.copy(path, folder)
         return folder
+
+    def planted(self, change, ranks=4, logs=True):
+        """Dumps made from the healthy ones by `change(rank, dump)`: planted."""
+        folder = self.path("planted" + str(len(os.listdir(self.folder))))
+        os.mkdir(folder)
+        for rank in range(ranks):
+            with open(os.path.join(RUNS, "fr_healthy", f"fr_trace_rank_{rank}"), "rb") as file:
+                dump = pickle.load(file)
+            change(rank, dump)
+            with open(os.path.join(folder, f"comm_lib_trace_rank_{rank}"), "wb") as file:
+                pickle.dump(dump, file, protocol=2)
+        for path in glob.glob(os.path.join(RUNS, "fr_healthy", "*.log.zst")) if logs else []:
+            shutil.copy(path, folder)
+        return self.issued(self.ingest(folder, name=os.path.basename(folder) + ".db"))
+
+    def nccl(self, dump, completed):
+        dump["pg_config"] = {"1": {"name": "1", "desc": "dp", "ranks": "[0, 1, 2, 3]"}}
+        for entry in dump["entries"]:
+            entry["profiling_name"] = entry["profiling_name"].replace("gloo:", "nccl:")
+            entry.update(state="completed" if completed else "started", retired=completed,
+                         time_discovered_completed_ns=entry["time_created_ns"] + 900_000 if completed else None)

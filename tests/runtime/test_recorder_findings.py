@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """What is said of the collectives that ranks issued: findings of recorded jobs (healthy, another op, a late rank) and of planted dumps."""
 
-import glob
 import os
 import pickle
 import shutil
@@ -70,7 +69,7 @@ class Findings(RecorderTest):
         self.assertEqual({"0": ("0,1,3", "2"), "1": ("0,1,3", "2"), "2": ("0,1", ""), "3": ("3", "2")}, {
             group["name"]: (group["ranks"]["ranks"], group["unknown"]["ranks"]) for group in issued["groups"]})
         text = self.text("collectives", database)
-        self.assertIn("issued, by the dumps and logs of 3 ranks", text)
+        self.assertIn("issued, by the dumps of 3 ranks, joined with their logs", text)
         self.assertIn("rank 2: no dump is among the input", text)
 
     def test_completed_and_not_reached_are_never_said_of_one_collective(self):
@@ -147,20 +146,6 @@ class Findings(RecorderTest):
         self.assertIn("TIMED OUT 0-2, ended 3", text)
         self.assertIn("ended: the dump does not show whether a call in or after one that timed out", text)
 
-    def planted(self, change, ranks=4):
-        """Dumps made from the healthy ones by `change(rank, dump)`: planted."""
-        folder = self.path("planted" + str(len(os.listdir(self.folder))))
-        os.mkdir(folder)
-        for rank in range(ranks):
-            with open(os.path.join(RUNS, "fr_healthy", f"fr_trace_rank_{rank}"), "rb") as file:
-                dump = pickle.load(file)
-            change(rank, dump)
-            with open(os.path.join(folder, f"comm_lib_trace_rank_{rank}"), "wb") as file:
-                pickle.dump(dump, file, protocol=2)
-        for path in glob.glob(os.path.join(RUNS, "fr_healthy", "*.log.zst")):
-            shutil.copy(path, folder)
-        return self.issued(self.ingest(folder, name=os.path.basename(folder) + ".db"))
-
     def test_a_rank_that_leaves_one_out_pairs_silently(self):
         def skip(rank, dump):
             if rank != 1:
@@ -188,13 +173,6 @@ class Findings(RecorderTest):
                     for frame in entry["frames"]:
                         frame["line"] += 7
         self.assertEqual([], self.planted(branch)["findings"])
-
-    def nccl(self, dump, completed):
-        dump["pg_config"] = {"1": {"name": "1", "desc": "dp", "ranks": "[0, 1, 2, 3]"}}
-        for entry in dump["entries"]:
-            entry["profiling_name"] = entry["profiling_name"].replace("gloo:", "nccl:")
-            entry.update(state="completed" if completed else "started", retired=completed,
-                         time_discovered_completed_ns=entry["time_created_ns"] + 900_000 if completed else None)
 
     def test_a_member_that_issued_nothing_on_the_group(self):
         def nothing(rank, dump):

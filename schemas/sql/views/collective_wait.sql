@@ -4,12 +4,12 @@
 -- no longer than its group's timeout, nor beyond the end of the collective, if the files have these: is_timed_out is 1 if the last rank
 -- came after the timeout of this one, for which the collective had failed before. Later collectives of such a group are left out: ranks
 -- whose call failed do not wait in them. Ranks whose files do not have the collective are not counted: rank_count is the number of
--- those that have it, member_count that of the group: as the dumps configure it, else the most that have one collective of it. Where
+-- those that have it, member_count that of the group: as the dumps configure it or the collectives say (group_size), else the most that have one collective of it. Where
 -- some are missing, last_rank is NULL: one of them may have come last, and wait_us is the time to the last of those that are not.
 CREATE VIEW collective_wait AS
   WITH issued AS (
     SELECT coalesce(p.run_id, f.run_id) AS run_id, n.ordinal AS launch, c.process_id, c.rank, coalesce(c.process_id, -c.profile_id) AS who,
-      c.id, c.group_name, c.sequence_number, c.op, c.start_ns, c.graph_id, c.file, c.line, p.kind,
+      c.id, c.group_size, c.group_name, c.sequence_number, c.op, c.start_ns, c.graph_id, c.file, c.line, p.kind,
       e.timeout_ms, c.end_ns
     FROM collective_run c LEFT JOIN recorder_entry_row e ON e.id = c.entry_id LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN process q ON q.id = c.process_id
     LEFT JOIN log_file f ON f.id = q.log_file_id LEFT JOIN launch n ON n.id = q.launch_id
@@ -23,7 +23,7 @@ CREATE VIEW collective_wait AS
   one AS (
     SELECT run_id, launch, process_id, rank, who, group_name, reset_count, sequence_number, min(op) AS op, min(start_ns) AS start_ns,
       max(graph_id) AS graph_id, max(file) AS file, max(line) AS line, min(kind) AS kind,
-      max(timeout_ms) AS timeout_ms, max(end_ns) AS end_ns
+      max(timeout_ms) AS timeout_ms, max(end_ns) AS end_ns, max(group_size) AS group_size
     FROM counted GROUP BY run_id, launch, who, group_name, reset_count, sequence_number),
   gap AS (
     SELECT *, max(start_ns) OVER same - start_ns AS gap_ns, first_value(rank) OVER (same ORDER BY start_ns DESC, rank) AS last_rank,
@@ -37,7 +37,8 @@ CREATE VIEW collective_wait AS
       WHERE p.kind = 'flight_recorder' AND json_type(j.value) = 'object')
     WHERE ranks GLOB '*[0-9]*' GROUP BY run_id, key),
   sized AS (
-    SELECT g.*, max(coalesce(m.members, 0), max(g.rank_count) OVER (PARTITION BY g.run_id, g.launch, g.group_name)) AS member_count
+    SELECT g.*, max(coalesce(m.members, 0), max(max(g.rank_count, coalesce(g.group_size, 0))) OVER (PARTITION BY g.run_id, g.launch, g.group_name))
+      AS member_count
     FROM gap g LEFT JOIN configured m ON m.run_id = g.run_id AND m.group_name = g.group_name),
   broken AS (
     SELECT run_id, launch, group_name, reset_count, min(sequence_number) AS sequence_number FROM gap

@@ -79,7 +79,9 @@ void PrintCollectives(const CollectiveAnswer& answer, bool all) {
   const Job& job = answer.job;
   if (job.participants().empty()) {
     PrintHeading(fmt::format("run {}: no log", job.run_name()));
-    if (answer.issued.empty())
+    if (answer.issued.empty() && answer.issued.not_compared.empty())
+      PrintWrapped("no collective is in its profiles and dumps", 0, 2);
+    else if (answer.issued.empty())
       PrintWrapped("no collective with its group and number is in its profiles and dumps", 0, 2);
     return PrintIssued(answer, all);
   }
@@ -193,6 +195,8 @@ JsonWriter CollectivesToJson(const CollectiveAnswer& answer, const std::vector<F
   WriteRanks(json, answer.job, answer.from_code_only);
   json.Key("issued");
   WriteIssued(json, answer);
+  json.Key("not_compared");
+  WriteNotCompared(json, answer);
   json.Key("findings");
   WriteFindings(json, findings);
   json.EndObject();

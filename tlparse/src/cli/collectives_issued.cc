@@ -38,13 +38,16 @@ std::string LineState(const IssuedJob& job, const IssuedLine& line) {
     if (!ranks.empty())
       state += fmt::format("{}{} {}", state.empty() ? "" : ", ", what, RanksOf(job, ranks));
   };
-  if (line.waiting.empty() && line.missing.empty() && line.timed_out.empty() &&
-      line.ended.empty() && line.unknown.empty())
+  if (!line.IsOpen() && line.missing.empty() && line.timed_out.empty() && line.ended.empty() &&
+      line.issued.empty() && line.unknown.empty())
     return "done";
   add("done", line.done);
   add("TIMED OUT", line.timed_out);
   add("ended", line.ended);
   add("in it", line.waiting);
+  add("enqueued, not started", line.not_started);
+  add("enqueued", line.enqueued);
+  add("issued", line.issued);
   add("NOT REACHED", line.missing);
   add("unknown", line.unknown);
   return state;
@@ -55,8 +58,8 @@ void AddLine(Table& table, const IssuedJob& job, const IssuedGroup& group, const
   const bool has_several = group.ranks.size() > 1;
   const bool has_span = has_several && line.HasWait();
   const std::string waited = has_span ? HumanDuration(static_cast<double>(line.WaitNs()) / 1e9)
-                             : has_several && !line.waiting.empty() ? "not ended"
-                                                                    : "";
+                             : has_several && line.IsOpen() ? "not ended"
+                                                            : "";
   bool is_first = true;
   for (const auto& [title, ranks] : line.by_title) {
     table.Add({is_first ? fmt::format("{}", line.sequence) : "", title, RanksOf(job, ranks),
@@ -79,16 +82,20 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
                {"waited", Table::Align::kRight},
                {"last"}});
   std::size_t left_out = 0;
-  bool has_ended = false, has_unknown = false;
+  bool has_ended = false, has_unknown = false, has_enqueued = false, has_issued = false,
+       is_outside = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const IssuedLine& line = lines[i];
-    if (!all && !line.IsOdd() && line.waiting.empty() && line.timed_out.empty() &&
+    if (!all && !line.IsOdd() && !line.IsOpen() && line.timed_out.empty() &&
         i + kLast < lines.size()) {
       ++left_out;
       has_unknown |= !line.unknown.empty();
       continue;
     }
     has_ended |= !line.ended.empty();
+    has_enqueued |= !line.enqueued.empty();
+    has_issued |= !line.issued.empty();
+    is_outside |= job.dump_ranks == 0 && job.profile_ranks > 0 && !line.unknown.empty();
     AddLine(table, job, group, line);
   }
   table.Print();
@@ -98,9 +105,19 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
         "rank did not reach, completed",
         4, 6);
   }
+  if (has_enqueued) {
+    PrintWrapped(
+        "enqueued: not ended; the dump does not record when a device starts a collective (that "
+        "needs TORCH_NCCL_ENABLE_TIMING)",
+        4, 6);
+  }
+  if (has_issued)
+    PrintWrapped("issued: the rank's file does not show whether it ended there", 4, 6);
+  if (is_outside)
+    PrintWrapped("unknown: not in the rank's profile, which covers a part of the job only", 4, 6);
   if (left_out > 0) {
     PrintWrapped(fmt::format("and {} more, alike on all ranks{} (--all)", left_out,
-                             has_unknown ? " whose dumps hold them" : ""),
+                             has_unknown ? " whose files hold them" : ""),
                  4, 6);
   }
 }
@@ -116,24 +133,21 @@ void PrintCutDumps(const IssuedJob& job) {
   Indices absent;
   for (const IssuedGroup& group : job.groups) {
     for (const std::size_t index : group.unknown) {
-      if (!job.ranks[index].has_dump) absent.push_back(index);
+      if (!job.ranks[index].has_file) absent.push_back(index);
     }
   }
   std::sort(absent.begin(), absent.end());
   absent.erase(std::unique(absent.begin(), absent.end()), absent.end());
   if (absent.empty()) return;
-  PrintWrapped(fmt::format("{} {}: no dump is among the input; what {} issued is unknown",
-                           absent.size() == 1 ? "rank" : "ranks", RanksOf(job, absent),
-                           absent.size() == 1 ? "it" : "they"),
-               2, 4);
+  PrintWrapped(
+      fmt::format("{} {}: no {} is among the input; what {} issued is unknown",
+                  absent.size() == 1 ? "rank" : "ranks", RanksOf(job, absent),
+                  job.dump_ranks > 0 ? "dump" : "profile", absent.size() == 1 ? "it" : "they"),
+      2, 4);
 }
 
-}  // namespace
-
-void PrintIssued(const CollectiveAnswer& answer, bool all) {
+void PrintCompared(const CollectiveAnswer& answer, bool all) {
   const IssuedJob& job = answer.issued;
-  if (job.empty()) return;
-  PrintHeading(fmt::format("issued, by the dumps and logs of {}", Count(job.known_ranks, "rank")));
   PrintCutDumps(job);
   for (const CollectiveFinding& finding : answer.problems) {
     PrintWrapped(fmt::format("{}: {}", finding.severity, finding.title), 0, 2);
@@ -148,6 +162,22 @@ void PrintIssued(const CollectiveAnswer& answer, bool all) {
                     job.ranks[progress.rank].name, progress.label, progress.function,
                     progress.reached, progress.scheduled, progress.next),
         2, 4);
+  }
+}
+
+}  // namespace
+
+void PrintIssued(const CollectiveAnswer& answer, bool all) {
+  const IssuedJob& job = answer.issued;
+  if (!job.empty()) {
+    PrintHeading(fmt::format("issued, by {}", job.Sources()));
+    PrintCompared(answer, all);
+  }
+  for (const NotCompared& one : job.not_compared) {
+    PrintWrapped(fmt::format("not compared: {} of the {}: {}",
+                             Count(static_cast<std::size_t>(one.count), "collective"), one.source,
+                             one.reason),
+                 0, 2);
   }
 }
 
@@ -177,6 +207,12 @@ void WriteLine(JsonWriter& json, const IssuedJob& job, const IssuedLine& line) {
   WriteIndices(json, job, line.ended);
   json.Key("waiting");
   WriteIndices(json, job, line.waiting);
+  json.Key("not_started");
+  WriteIndices(json, job, line.not_started);
+  json.Key("enqueued");
+  WriteIndices(json, job, line.enqueued);
+  json.Key("end_unknown");
+  WriteIndices(json, job, line.issued);
   json.Key("not_reached");
   WriteIndices(json, job, line.missing);
   json.Key("unknown");
@@ -253,13 +289,22 @@ void WriteCutDump(JsonWriter& json, const CutDump& dump) {
 
 }  // namespace
 
+void WriteNotCompared(JsonWriter& json, const CollectiveAnswer& answer) {
+  json.BeginArray();
+  for (const NotCompared& one : answer.issued.not_compared) {
+    json.BeginObject().Key("count").Int(one.count).Key("source").String(one.source);
+    json.Key("reason").String(one.reason).EndObject();
+  }
+  json.EndArray();
+}
+
 void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
   const IssuedJob& job = answer.issued;
   if (job.empty()) {
     json.Null();
     return;
   }
-  json.BeginObject().Key("groups").BeginArray();
+  json.BeginObject().Key("sources").String(job.Sources()).Key("groups").BeginArray();
   for (const IssuedGroup& group : job.groups) WriteGroup(json, job, group);
   json.EndArray().Key("findings").BeginArray();
   for (const CollectiveFinding& one : answer.problems) WriteProblem(json, job, one);

@@ -30,8 +30,9 @@ Result<std::vector<Collective>> Load(Database& database, std::int64_t process_id
   ASSIGN_OR_RETURN(
       Statement * rows,
       database.PrepareKept(
-          "SELECT c.id, o.text, c.group_id, c.sequence_number, c.start_ns, coalesce(c.end_ns, "
-          "c.start_ns) FROM collective_run_row c JOIN profile p ON p.id = c.profile_id LEFT JOIN "
+          "SELECT c.id, o.text, c.group_id, c.sequence_number, c.start_ns, CASE WHEN c.device IS "
+          "NULL THEN coalesce(c.end_ns, c.start_ns) ELSE c.start_ns END FROM collective_run_row c "
+          "JOIN profile p ON p.id = c.profile_id LEFT JOIN "
           "text_row o ON o.id = c.op_id LEFT JOIN collective_run_link_row l ON l.collective_run_id "
           "= c.id WHERE p.process_id = ?1 AND CASE WHEN c.entry_id IS NOT NULL THEN 0 WHEN p.kind "
           "= 'libtrace' THEN 2 ELSE 1 END = ?2 AND c.is_p2p = 0 AND "

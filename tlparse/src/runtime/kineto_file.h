@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/json_writer.h"
@@ -39,6 +40,12 @@ class KinetoFile {
     std::string shapes, dtype;
   };
 
+  // The device kernel of a collective.
+  struct CollectiveKernel {
+    std::int64_t end_ns;
+    std::optional<std::int64_t> device, correlation;
+  };
+
   Result<void> Take(const EventScanner::Item& item, EventScanner& scanner);
   // The file ends, or what follows cannot be an event.
   Result<void> TakeDamage(const EventScanner::Item& item, EventScanner& scanner);
@@ -53,6 +60,7 @@ class KinetoFile {
   void TakeFrame(const KinetoEvent& event);
   void TakeMetadata(const KinetoEvent& event);
   void TakeCollective(const KinetoEvent& event);
+  void TakeCollectiveKernel(const KinetoEvent& event, std::optional<std::int64_t> device);
   void AddCompiledSlice(const KinetoEvent& event, CompiledSliceKind kind, std::string_view name);
   void AddAnnotation(const KinetoEvent& event, std::optional<std::int64_t> device,
                      std::optional<std::int64_t> stream);
@@ -72,6 +80,7 @@ class KinetoFile {
   Thread* FindThread(std::string_view pid, std::string_view tid);
   Result<void> AddThreadRows();
   Result<void> AddCollectiveOps();
+  Result<void> AddCollectiveEnds();
   Result<void> ShiftTimes();
   void Report();
   RowBatch& rows() { return context_.rows(); }
@@ -102,6 +111,9 @@ class KinetoFile {
   std::unordered_map<std::string, Thread> threads_;
   Thread* latest_thread_ = nullptr;
   std::vector<CollectiveOp> collective_ops_;
+  // Of collectives with a group: external id and row.
+  std::vector<std::pair<std::int64_t, std::int64_t>> named_collectives_;
+  std::unordered_map<std::int64_t, CollectiveKernel> collective_kernels_;  // by external id
   JsonWriter metadata_;  // the object's other members
   bool has_metadata_ = false;
 };

@@ -41,6 +41,7 @@ Result<bool> KinetoFile::Read() {
   }
   RETURN_IF_ERROR(AddThreadRows());
   RETURN_IF_ERROR(AddCollectiveOps());
+  RETURN_IF_ERROR(AddCollectiveEnds());
   RETURN_IF_ERROR(ShiftTimes());
   if (has_metadata_) {
     facts.metadata = metadata_.EndObject().Take();

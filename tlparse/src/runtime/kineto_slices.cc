@@ -41,6 +41,9 @@ bool Queues(std::string_view name) {
   return false;
 }
 
+// Of one file, in memory.
+constexpr std::size_t kMostCollectives = 100'000;
+
 bool IsCollectiveOp(std::string_view name) {
   if (name.starts_with("c10d::")) return name != "c10d::monitored_barrier_";
   return (name.starts_with("_c10d_functional::") || name.starts_with("c10d_functional::")) &&
@@ -186,14 +189,26 @@ void KinetoFile::TakeOp(const KinetoEvent& event) {
     TakeCollective(event);
 }
 
+// The slice of the CPU ends when the call returns, the collective when its kernel does.
+void KinetoFile::TakeCollectiveKernel(const KinetoEvent& event,
+                                      std::optional<std::int64_t> device) {
+  if (!event.external_id || collective_kernels_.size() >= kMostCollectives ||
+      (event.collective.empty() && !event.name.starts_with("nccl")))
+    return;
+  const std::int64_t end_ns = Start(event) + event.duration_ns.value_or(0);
+  const auto [kernel, is_new] = collective_kernels_.try_emplace(
+      *event.external_id, CollectiveKernel{end_ns, device, event.correlation});
+  if (!is_new && end_ns > kernel->second.end_ns) kernel->second.end_ns = end_ns;
+}
+
 // record_param_comms says what, in which group, and which one; the c10d op around it (and all there
 // is with Gloo) says when only.
 void KinetoFile::TakeCollective(const KinetoEvent& event) {
   const std::int64_t start_ns = Start(event);
   const std::int64_t end_ns = start_ns + event.duration_ns.value_or(0);
   if (event.collective.empty()) {
-    constexpr std::size_t kMostOps = 100'000;
-    if (collective_ops_.size() >= kMostOps) return Count(left_out_, "collectives without a group");
+    if (collective_ops_.size() >= kMostCollectives)
+      return Count(left_out_, "collectives without a group");
     collective_ops_.push_back({start_ns, end_ns, ThreadId(event), context_.Text(event.name),
                                std::string(event.shapes), std::string(event.dtype)});
     return;
@@ -209,7 +224,10 @@ void KinetoFile::TakeCollective(const KinetoEvent& event) {
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional<RowText>(text);
   };
-  rows().Add(CollectiveRunRow{.id = context_.NextId<CollectiveRunRow>(),
+  const std::int64_t id = context_.NextId<CollectiveRunRow>();
+  if (event.external_id && named_collectives_.size() < kMostCollectives)
+    named_collectives_.emplace_back(*event.external_id, id);
+  rows().Add(CollectiveRunRow{.id = id,
                               .profile_id = context_.profile_id(),
                               .thread_id = ThreadId(event),
                               .op_id = context_.OptionalText(event.collective),
@@ -239,6 +257,7 @@ void KinetoFile::TakeDeviceSlice(const KinetoEvent& event, bool is_kernel) {
                             .external_id = event.external_id,
                             .grid_id = context_.OptionalText(event.grid),
                             .block_id = context_.OptionalText(event.block)});
+    TakeCollectiveKernel(event, device);
   } else {
     const bool is_set = event.category.find("emset") != event.category.npos;
     rows().Add(DeviceCopyRow{.id = context_.NextId<DeviceCopyRow>(),
@@ -328,6 +347,25 @@ Result<void> KinetoFile::AddCollectiveOps() {
         .dtype_id = context_.OptionalText(op.dtype),
         .start_ns = op.start_ns,
         .end_ns = op.end_ns});
+  }
+  return {};
+}
+
+Result<void> KinetoFile::AddCollectiveEnds() {
+  if (collective_kernels_.empty() || named_collectives_.empty()) return {};
+  RETURN_IF_ERROR(context_.Write());
+  ASSIGN_OR_RETURN(Statement end,
+                   context_.database().Prepare(
+                       "UPDATE collective_run_row SET end_ns = ?2, device = ?3, correlation = ?4, "
+                       "state = 'completed' WHERE id = ?1 AND start_ns <= ?2"));
+  for (const auto& [external_id, row_id] : named_collectives_) {
+    const auto kernel = collective_kernels_.find(external_id);
+    if (kernel == collective_kernels_.end()) continue;
+    end.Bind(1, row_id);
+    end.Bind(2, kernel->second.end_ns);
+    end.Bind(3, kernel->second.device);
+    end.Bind(4, kernel->second.correlation);
+    RETURN_IF_ERROR(end.Run());
   }
   return {};
 }

@@ -10,13 +10,16 @@ import { useWindow } from '../ui/virtual';
 
 type Table = Chunks['collectives'];
 
-const states = ['done', 'waiting', 'missing', 'unknown', 'timed_out', 'ended'] as const;
+const states = ['done', 'waiting', 'missing', 'unknown', 'timed_out', 'ended', 'not_started', 'enqueued', 'issued'] as const;
 type State = (typeof states)[number];
-const signs: Record<State, string> = { done: '✓', waiting: '◐', missing: '✗', unknown: '?', timed_out: 'T', ended: '~' };
+const signs: Record<State, string> = { done: '✓', waiting: '◐', missing: '✗', unknown: '?', timed_out: 'T', ended: '~', not_started: '◔', enqueued: '◔', issued: '○' };
 
 function stateName(state: State, isRecorded: boolean): string {
-  if (state === 'missing') return isRecorded ? 'not reached' : 'not in its file';
+  if (state === 'missing') return isRecorded ? 'not reached' : 'not in its log';
   if (state === 'waiting') return isRecorded ? 'issued, not completed' : 'issued';
+  if (state === 'not_started') return 'enqueued, not started on the device';
+  if (state === 'enqueued') return 'enqueued, not completed';
+  if (state === 'issued') return 'issued, whether it ended there is not known';
   if (state === 'timed_out') return 'timed out';
   if (state === 'ended') return 'ended in or after a timeout, whether it completed is not known';
   return state === 'done' ? 'completed' : 'unknown';
@@ -155,7 +158,7 @@ function CellDetail({ model, t, cell, groups, graphs }: { model: Model; t: Table
         {rankName(t, rank)}, {t.group.title[group.index]}, number {t.line.sequence[line]} <span class={`tag cell-${state}`}>{stateName(state, group.isRecorded)}</span>
       </h2>
       <p>
-        {t.cell.title[cell] === null ? <span class="quiet">This rank {state === 'unknown' ? 'may have issued it: its file begins with a later number, is not whole or older than the others, or is not among the input.' : group.isRecorded ? 'did not issue it before its dump was written.' : 'has no such entry in its file, which may cover another time.'}</span> : <code>{shorten(t.cell.title[cell]!, 600)}</code>}
+        {t.cell.title[cell] === null ? <span class="quiet">This rank {state === 'unknown' ? 'may have issued it: its file begins with a later number, is not whole or older than the others, is a profile, which covers a part of the job only, or is not among the input.' : group.isRecorded ? 'did not issue it before its dump was written.' : 'has no such entry in its log.'}</span> : <code>{shorten(t.cell.title[cell]!, 600)}</code>}
         {(t.cell.others[cell] ?? 0) > 0 && <span class="quiet"> and {plural(t.cell.others[cell]!, 'entry', 'entries')} more under this number</span>}
       </p>
       {t.cell.title[cell] !== null && (
@@ -183,7 +186,7 @@ function CellDetail({ model, t, cell, groups, graphs }: { model: Model; t: Table
       {start !== null && (
         <p class="quiet">
           issued {utc(model.originUs + start)}
-          {end === null ? (group.isRecorded && state === 'waiting' ? ', not completed' : ', end unknown') : `, took ${duration(end - start)}`}
+          {end === null ? (group.isRecorded && (state === 'waiting' || state === 'not_started' || state === 'enqueued') ? ', not completed' : ', end unknown') : `, took ${duration(end - start)}`}
           {t.line.wait_us[line] !== null && `; ${waitText(t, line)}`}
           {t.cell.thread[cell] && `; thread ${shorten(t.cell.thread[cell]!, 40)}`}
         </p>
@@ -223,6 +226,8 @@ function Groups({ model, t, graphs, route }: { model: Model; t: Table; graphs: C
           <span class="tag cell-missing">✗ not reached</span>
           {t.cell.state.includes(states.indexOf('timed_out')) && <span class="tag cell-timed_out">T timed out</span>}
           {t.cell.state.includes(states.indexOf('ended')) && <span class="tag cell-ended">~ ended in or after a timeout</span>}
+          {t.cell.state.some((state) => state === states.indexOf('not_started') || state === states.indexOf('enqueued')) && <span class="tag cell-waiting">◔ enqueued</span>}
+          {t.cell.state.includes(states.indexOf('issued')) && <span class="tag cell-ended">○ issued, end not known</span>}
           <span class="tag cell-unknown">? unknown</span>
           <span class="tag cell-missing">≠ not what most ranks issued</span>
           <span class="tag cell-missing">! a finding names it</span>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -28,8 +29,9 @@ constexpr std::string_view kIssuedQuery =
     "SELECT c.rank, c.process_id, coalesce(p.path, 'libtrace'), c.group_name, c.sequence_number, "
     "c.op, c.input_shapes, c.dtype, c.reduce_op, c.state, e.is_retired, c.start_ns, c.end_ns, "
     "e.timeout_ms, c.graph_id, k.label, k.function, c.file, c.line, c.code_line, e.thread_id, "
-    "c.join_key, c.id, e.group_desc, e.recorder_id, p.kind FROM collective_run c LEFT JOIN profile "
-    "p ON p.id = c.profile_id LEFT JOIN recorder_entry e ON e.id = c.entry_id LEFT JOIN graph g ON "
+    "c.join_key, c.id, e.group_desc, p.kind, e.time_discovered_started_ns, c.profile_id FROM "
+    "collective_run c LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN recorder_entry e ON "
+    "e.id = c.entry_id LEFT JOIN graph g ON "
     "g.id = c.graph_id LEFT JOIN compile k ON k.id = g.compile_id LEFT JOIN process q ON q.id = "
     "c.process_id LEFT JOIN log_file f ON f.id = q.log_file_id LEFT JOIN launch n ON n.id = "
     "q.launch_id WHERE c.peer_id IS NULL AND c.is_p2p = 0 AND c.group_name IS NOT NULL AND "
@@ -37,7 +39,19 @@ constexpr std::string_view kIssuedQuery =
     "?1 AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2) ORDER BY c.rank IS NULL, c.rank, "
     "3, c.start_ns, e.recorder_id, c.id";
 
-IssuedCollective CollectiveOf(const Statement& row) {
+// Gloo's entries stay "scheduled" until they are retired. Others are scheduled until their device
+// starts them, which is discovered with TORCH_NCCL_ENABLE_TIMING only.
+IssuedStage StageInDump(const Statement& row, std::string_view op, std::string_view state,
+                        const std::set<std::int64_t>& with_starts) {
+  if (state == "completed" || !row.IsNull(12)) return IssuedStage::kCompleted;
+  if (row.Int(10) == 1) return IssuedStage::kRetired;
+  if (state == "started" || !row.IsNull(25)) return IssuedStage::kStarted;
+  const std::string_view backend = BackendOf(op);
+  if (state != "scheduled" || backend == "gloo" || backend == "c10d") return IssuedStage::kOpen;
+  return with_starts.count(row.Int(26)) > 0 ? IssuedStage::kNotStarted : IssuedStage::kScheduled;
+}
+
+IssuedCollective CollectiveOf(const Statement& row, const std::set<std::int64_t>& with_starts) {
   IssuedCollective one;
   one.sequence = row.Int(4);
   one.op = row.Text(5);
@@ -46,9 +60,13 @@ IssuedCollective CollectiveOf(const Statement& row) {
   one.dtype = row.Text(7);
   one.reduce_op = row.Text(8);
   one.state = row.Text(9);
-  one.is_recorded = row.Text(25) == "flight_recorder";
-  one.is_completed = one.state == "completed" || !row.IsNull(12);
-  one.is_done = one.is_completed || row.Int(10) == 1;
+  one.source = row.Text(24) == "flight_recorder" ? IssuedSource::kDump
+               : row.Text(24) == "kineto"        ? IssuedSource::kProfile
+                                                 : IssuedSource::kLibtrace;
+  one.stage = one.IsRecorded() ? StageInDump(row, one.op, one.state, with_starts)
+              : one.state == "completed" || !row.IsNull(12) ? IssuedStage::kCompleted
+              : one.source == IssuedSource::kProfile        ? IssuedStage::kIssued
+                                                            : IssuedStage::kOpen;
   one.start_ns = row.Int(11);
   one.end_ns = row.Int(12);
   one.timeout_ms = row.Int(13);
@@ -84,14 +102,14 @@ bool DropUnrecorded(Loaded& loaded) {
   for (const auto& [name, by_rank] : loaded.groups) {
     for (const auto& [rank, issued] : by_rank)
       has_dump |= std::any_of(issued.begin(), issued.end(),
-                              [](const auto& one) { return one.is_recorded; });
+                              [](const auto& one) { return one.IsRecorded(); });
   }
   if (!has_dump) return false;
   for (auto group = loaded.groups.begin(); group != loaded.groups.end();) {
     for (auto rank = group->second.begin(); rank != group->second.end();) {
       std::vector<IssuedCollective>& issued = rank->second;
       issued.erase(std::remove_if(issued.begin(), issued.end(),
-                                  [](const auto& one) { return !one.is_recorded; }),
+                                  [](const auto& one) { return !one.IsRecorded(); }),
                    issued.end());
       rank = issued.empty() ? group->second.erase(rank) : std::next(rank);
     }
@@ -111,6 +129,72 @@ void KeepLastEpoch(std::vector<IssuedCollective>& issued) {
                    [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
 }
 
+// The dumps of ranks that record when collectives start.
+Result<std::set<std::int64_t>> LoadStartRecorders(Database& database, std::int64_t run_id) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT DISTINCT e.profile_id FROM recorder_entry_row e JOIN profile p ON "
+                       "p.id = e.profile_id WHERE p.run_id = ? AND (e.state = 'started' OR "
+                       "e.time_discovered_started_ns IS NOT NULL)"));
+  rows.Bind(1, run_id);
+  std::set<std::int64_t> dumps;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return dumps;
+    dumps.insert(rows.Int(0));
+  }
+}
+
+void CountSources(IssuedJob& job) {
+  std::set<std::size_t> known;
+  std::map<IssuedSource, std::set<std::size_t>> by_source;
+  for (const IssuedGroup& group : job.groups) {
+    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+      known.insert(group.ranks[i]);
+      for (const IssuedCollective& one : group.issued[i])
+        by_source[one.source].insert(group.ranks[i]);
+    }
+  }
+  job.known_ranks = known.size();
+  job.dump_ranks = by_source[IssuedSource::kDump].size();
+  job.profile_ranks = by_source[IssuedSource::kProfile].size();
+  job.libtrace_ranks = by_source[IssuedSource::kLibtrace].size();
+}
+
+// What kIssuedQuery leaves out, and what DropUnrecorded drops.
+Result<void> LoadNotCompared(Database& database, const std::optional<std::int64_t>& launch,
+                             bool has_dump, IssuedJob& job) {
+  constexpr std::string_view kReasons[] = {
+      "they are sends or receives", "they have neither a group nor a sequence number",
+      "they have no group",         "they have no sequence number",
+      "they have no time",          "where there are recorder dumps, these alone are compared",
+  };
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "SELECT p.kind, CASE WHEN c.is_p2p = 1 THEN 0 WHEN c.group_name IS NULL AND "
+          "c.sequence_number IS NULL THEN 1 WHEN c.group_name IS NULL THEN 2 WHEN "
+          "c.sequence_number IS NULL THEN 3 WHEN c.start_ns IS NULL THEN 4 WHEN ?3 AND p.kind <> "
+          "'flight_recorder' THEN 5 END AS reason, count(*) FROM collective_run c JOIN profile p "
+          "ON p.id = c.profile_id LEFT JOIN process q ON q.id = c.process_id LEFT JOIN launch n ON "
+          "n.id = q.launch_id WHERE c.peer_id IS NULL AND p.run_id = ?1 AND (?2 IS NULL OR "
+          "n.ordinal IS NULL OR n.ordinal = ?2) GROUP BY 1, 2 HAVING reason IS NOT NULL ORDER BY "
+          "1, 2"));
+  rows.Bind(1, job.run_id);
+  rows.Bind(2, launch);
+  rows.Bind(3, std::int64_t{has_dump});
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return {};
+    const std::string_view kind = rows.Text(0);
+    job.not_compared.push_back({rows.Int(2),
+                                kind == "flight_recorder" ? "dumps"
+                                : kind == "kineto"        ? "profiles"
+                                                          : "logs of libtrace",
+                                kReasons[rows.Int(1)]});
+  }
+}
+
 Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
   ASSIGN_OR_RETURN(
       Statement rows,
@@ -127,7 +211,7 @@ Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
     if (has_row) {
       rank.is_whole = rows.IsNull(0) || rows.Int(0) == 0;
       rank.last_known_ns = rows.Int(1) * 1000;
-      rank.has_dump = rows.Int(2) > 0;
+      rank.has_file = rows.Int(2) > 0;
     }
     rows.Reset();
   }
@@ -158,6 +242,21 @@ std::string IssuedCollective::Title() const {
   return title;
 }
 
+std::string IssuedJob::Sources() const {
+  std::string text;
+  for (const auto& [what, count] :
+       {std::pair("dumps", dump_ranks), std::pair("profiles", profile_ranks),
+        std::pair("logs of libtrace", libtrace_ranks)}) {
+    if (count > 0)
+      text += fmt::format("{}the {} of {} {}", text.empty() ? "" : " and ", what, count,
+                          count == 1 ? "rank" : "ranks");
+  }
+  const bool has_logs =
+      std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return !!rank.process_id; });
+  if (has_logs && dump_ranks + profile_ranks > 0) text += ", joined with their logs";
+  return text;
+}
+
 std::string IssuedGroup::Title() const {
   return description.empty() || description == "undefined"
              ? fmt::format("group {}", name)
@@ -180,6 +279,7 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
   IssuedJob job;
   job.run_id = run_id;
   Loaded loaded;
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> with_starts, LoadStartRecorders(database, run_id));
   ASSIGN_OR_RETURN(Statement rows, database.Prepare(kIssuedQuery));
   rows.Bind(1, run_id);
   rows.Bind(2, launch);
@@ -188,7 +288,7 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
     if (!has_row) break;
     const std::size_t rank = RankOf(rows, loaded, job);
     const std::string group(rows.Text(3));
-    loaded.groups[group][rank].push_back(CollectiveOf(rows));
+    loaded.groups[group][rank].push_back(CollectiveOf(rows, with_starts));
     if (!rows.IsNull(23)) loaded.descriptions[group] = rows.Text(23);
   }
   const bool has_dump = DropUnrecorded(loaded);
@@ -204,11 +304,10 @@ Result<IssuedJob> LoadIssued(Database& database, std::int64_t run_id,
     job.groups.push_back(std::move(group));
   }
   RETURN_IF_ERROR(LoadRankFacts(database, job));
-  job.known_ranks = job.ranks.size();
-  if (has_dump) {
-    RETURN_IF_ERROR(LoadCutDumps(database, job));
-    RETURN_IF_ERROR(LoadMembers(database, launch, job));
-  }
+  CountSources(job);
+  if (has_dump) RETURN_IF_ERROR(LoadCutDumps(database, job));
+  if (has_dump || job.profile_ranks > 0) RETURN_IF_ERROR(LoadMembers(database, launch, job));
+  RETURN_IF_ERROR(LoadNotCompared(database, launch, has_dump, job));
   return job;
 }
 

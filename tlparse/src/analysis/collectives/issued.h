@@ -16,6 +16,19 @@
 
 namespace tlparse {
 
+enum class IssuedSource : std::uint8_t { kDump, kProfile, kLibtrace };
+
+// How far a collective came, as far as its file tells.
+enum class IssuedStage : std::uint8_t {
+  kIssued,      // a profile without its device kernel: whether it ended is not known
+  kOpen,        // not ended; whether it was started is not recorded
+  kScheduled,   // enqueued, not ended: the dump does not record when collectives start
+  kNotStarted,  // enqueued, not started on the device
+  kStarted,     // not ended
+  kRetired,     // ended; whether it completed is not known
+  kCompleted,
+};
+
 // One collective that one rank issued.
 struct IssuedCollective {
   std::int64_t run_row_id = 0;  // collective_run.id
@@ -26,10 +39,8 @@ struct IssuedCollective {
   std::string dtype;      // empty: unknown
   std::string reduce_op;  // empty: unknown, or reduces nothing
   std::string state;      // scheduled, started, completed; empty: unknown
-  bool is_done =
-      false;  // completed, or the recorder has retired it: whether it completed is unknown
-  bool is_completed = false;  // by the dump's state or time of completion
-  bool is_recorded = false;   // from a dump: is_done is valid
+  IssuedSource source = IssuedSource::kDump;
+  IssuedStage stage = IssuedStage::kIssued;
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;      // 0: unknown
   std::int64_t timeout_ms = 0;  // 0: unknown
@@ -41,6 +52,13 @@ struct IssuedCollective {
   std::int64_t code_line = 0;  // of the generated code; 0: unknown
   std::string thread;
   std::string join_key;
+  bool IsRecorded() const { return source == IssuedSource::kDump; }
+  bool IsCompleted() const { return stage == IssuedStage::kCompleted; }
+  bool IsDone() const { return IsCompleted() || stage == IssuedStage::kRetired; }
+  // Its dump shows that it had not ended.
+  bool IsOpen() const { return IsRecorded() && !IsDone(); }
+  // On the device, or as far as a backend without one tells: not only enqueued.
+  bool IsInIt() const { return stage == IssuedStage::kOpen || stage == IssuedStage::kStarted; }
   // "all_reduce [8, 16] Float 'sum' from graph 1/0, fr_job.py:46"
   std::string Title() const;
   // "fr_job.py:46"; empty: unknown
@@ -55,7 +73,7 @@ struct IssuingRank {
   std::string name;      // "3", or the file's name
   bool is_whole = true;  // the ring has not wrapped: the dump begins with the first collective
   std::int64_t last_known_ns = 0;  // the latest time in its files
-  bool has_dump = false;           // of the flight recorder
+  bool has_file = false;           // a dump of the flight recorder; where there are none, a profile
   bool is_cut = false;  // one of its dumps is in IssuedJob::cut_dumps: what it lacks is unknown
 };
 
@@ -86,12 +104,23 @@ struct CutDump {
   std::string problem;
 };
 
+// Collectives that are not among IssuedJob::groups.
+struct NotCompared {
+  std::int64_t count = 0;
+  std::string_view source;  // "profiles"
+  std::string_view reason;  // "they have no sequence number"
+};
+
 struct IssuedJob {
   std::int64_t run_id = 0;
-  std::vector<IssuingRank> ranks;   // by rank, then by path; then those of which nothing is known
-  std::size_t known_ranks = 0;      // without the latter
-  std::vector<IssuedGroup> groups;  // by name
-  std::vector<CutDump> cut_dumps;   // by rank, then by path
+  // "the dumps of 4 ranks": what the groups were made from.
+  std::string Sources() const;
+  std::vector<NotCompared> not_compared;
+  std::vector<IssuingRank> ranks;  // by rank, then by path; then those of which nothing is known
+  std::size_t known_ranks = 0;     // that issued something
+  std::size_t dump_ranks = 0, profile_ranks = 0, libtrace_ranks = 0;  // of them, by their files
+  std::vector<IssuedGroup> groups;                                    // by name
+  std::vector<CutDump> cut_dumps;                                     // by rank, then by path
   bool empty() const { return groups.empty(); }
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/collectives/issued.h"
@@ -46,6 +47,8 @@ class GroupFinder {
                                   const Positions& others) const;
   Positions Holders(std::int64_t sequence) const;
   std::string Wait(const Positions& waiting, std::int64_t sequence) const;
+  // "ranks 0-2 wait in it", "rank 0 waits in all_reduce #3, ranks 1,2 have enqueued it".
+  std::string Open(const Positions& open, std::int64_t sequence, std::string_view what) const;
   std::string Before(std::size_t position, std::int64_t sequence) const;
 
   Database& database_;

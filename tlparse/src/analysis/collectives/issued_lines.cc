@@ -15,9 +15,15 @@ void SetStates(const IssuedGroup& group, IssuedLine& line) {
     if (all.empty()) continue;
     const IssuedCollective& one = *all.front();
     std::vector<std::size_t>* state = &line.done;
-    if (!one.is_done) {
+    if (one.IsInIt()) {
       state = &line.waiting;
-    } else if (!one.is_completed && (line.is_after_timeout || line.IsTimedOut())) {
+    } else if (one.stage == IssuedStage::kNotStarted) {
+      state = &line.not_started;
+    } else if (one.stage == IssuedStage::kScheduled) {
+      state = &line.enqueued;
+    } else if (one.stage == IssuedStage::kIssued) {
+      state = &line.issued;
+    } else if (!one.IsCompleted() && (line.is_after_timeout || line.IsTimedOut())) {
       const bool gave_up = !line.is_after_timeout && one.timeout_ms > 0 &&
                            line.last_ns - one.start_ns > one.timeout_ms * 1'000'000;
       state = gave_up ? &line.timed_out : &line.ended;
@@ -42,7 +48,7 @@ void SettleMissing(const IssuedGroup& group, IssuedLine& line) {
   std::vector<std::size_t> completed;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
     if (!std::binary_search(line.done.begin(), line.done.end(), group.ranks[i])) continue;
-    const bool is_completed = group.At(i, line.sequence).front()->is_completed;
+    const bool is_completed = group.At(i, line.sequence).front()->IsCompleted();
     (is_completed ? completed : line.ended).push_back(group.ranks[i]);
   }
   std::sort(line.ended.begin(), line.ended.end());
@@ -50,6 +56,20 @@ void SettleMissing(const IssuedGroup& group, IssuedLine& line) {
   if (line.done.empty()) return;
   line.unknown.insert(line.unknown.end(), line.missing.begin(), line.missing.end());
   line.missing.clear();
+}
+
+// A backend that does not record starts retires its calls some time after they ended: one that
+// another rank has ended may have ended here too.
+void SettleOpen(const IssuedGroup& group, IssuedLine& line) {
+  if (line.done.empty() || line.waiting.empty() || !NeedsAllRanks(line.usual->plain_op)) return;
+  std::vector<std::size_t> waiting;
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    if (!std::binary_search(line.waiting.begin(), line.waiting.end(), group.ranks[i])) continue;
+    const bool is_known = group.At(i, line.sequence).front()->stage == IssuedStage::kStarted;
+    (is_known ? waiting : line.issued).push_back(group.ranks[i]);
+  }
+  std::sort(line.issued.begin(), line.issued.end());
+  line.waiting = std::move(waiting);
 }
 
 }  // namespace
@@ -69,7 +89,8 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
       if (all.empty()) {
         const bool is_before =
             !group.issued[i].empty() && sequence < group.issued[i].front().sequence;
-        const bool is_unknown = is_before || job.ranks[group.ranks[i]].is_cut;
+        const bool is_unknown = is_before || job.ranks[group.ranks[i]].is_cut ||
+                                group.issued[i].front().source == IssuedSource::kProfile;
         (is_unknown ? line.unknown : line.missing).push_back(group.ranks[i]);
         continue;
       }
@@ -93,6 +114,7 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
         !lines.empty() && (lines.back().is_after_timeout || lines.back().IsTimedOut());
     SetStates(group, line);
     SettleMissing(group, line);
+    SettleOpen(group, line);
     line.unknown.insert(line.unknown.end(), group.unknown.begin(), group.unknown.end());
     std::sort(line.unknown.begin(), line.unknown.end());
     lines.push_back(std::move(line));

@@ -16,13 +16,16 @@ struct IssuedLine {
   const IssuedCollective* usual = nullptr;  // what most ranks issued; lives as long as the group
   std::map<std::string, std::vector<std::size_t>> by_title;  // IssuedCollective::Title
   std::vector<std::size_t> done, waiting;
-  std::vector<std::size_t> timed_out;  // the last one came after its timeout
+  std::vector<std::size_t> not_started;  // enqueued, not started on the device
+  std::vector<std::size_t> enqueued;     // not ended; when calls start is not recorded
+  std::vector<std::size_t> issued;       // whether it ended there is not known
+  std::vector<std::size_t> timed_out;    // the last one came after its timeout
   // The call returned, in or after one that timed out or that some rank did not reach: whether it
   // completed is not known.
   std::vector<std::size_t> ended;
   std::vector<std::size_t> missing;  // did not reach it
-  // Its file begins with a later number or is cut, there is none, or another rank completed what all
-  // must reach.
+  // Its file begins with a later number or is cut, is a profile, which covers a part of the job
+  // only, there is none, or another rank completed what all must reach.
   std::vector<std::size_t> unknown;
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
   std::size_t last_rank = 0;    // the rank that issued it last
@@ -32,9 +35,11 @@ struct IssuedLine {
   // Whether WaitNs is known, of a group of several ranks: an unknown rank may have come last, and
   // ranks that are still in it wait on.
   bool HasWait() const {
-    return last_ns > INT64_MIN && !is_after_timeout && waiting.empty() && missing.empty() &&
+    return last_ns > INT64_MIN && !is_after_timeout && !IsOpen() && missing.empty() &&
            unknown.empty();
   }
+  // Some rank had not ended it.
+  bool IsOpen() const { return !waiting.empty() || !not_started.empty() || !enqueued.empty(); }
   // The last rank came after the timeout of the first.
   bool IsTimedOut() const { return timeout_ns > 0 && last_ns - first_ns > timeout_ns; }
   // How long the first rank waited.

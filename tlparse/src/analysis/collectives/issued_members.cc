@@ -32,26 +32,29 @@ std::vector<std::int64_t> RanksOf(std::string_view text) {
   return ranks;
 }
 
-// Members as pg_config says; an entry without a name (Gloo of 2.14) says nothing.
+// Members as the pg_config of dumps and profiles says; an entry without a name (Gloo of 2.14) says
+// nothing.
 Result<void> LoadConfigured(Database& database, IssuedJob& job) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT DISTINCT j.key, j.value ->> '$.ranks' FROM profile p, "
-                       "json_each(p.metadata, '$.pg_config') j WHERE p.run_id = ? AND p.kind = "
-                       "'flight_recorder' AND json_type(j.value) = 'object'"));
+      database.Prepare(
+          "SELECT DISTINCT j.key, j.value ->> '$.ranks' FROM profile p, json_each(p.metadata, "
+          "'$.pg_config') j WHERE p.run_id = ?1 AND p.kind = 'flight_recorder' AND "
+          "json_type(j.value) = 'object' UNION SELECT DISTINCT j.value ->> '$.pg_name', j.value "
+          "->> '$.ranks' FROM profile p, json_each(p.metadata, '$.distributedInfo.pg_config') j "
+          "WHERE p.run_id = ?1 AND p.kind = 'kineto' AND json_type(j.value) = 'object'"));
   rows.Bind(1, job.run_id);
-  std::map<std::string, std::set<std::string>> members;
+  std::map<std::string, std::set<std::vector<std::int64_t>>> members;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
     if (!rows.Text(0).empty() && !rows.Text(1).empty())
-      members[std::string(rows.Text(0))].insert(std::string(rows.Text(1)));
+      members[std::string(rows.Text(0))].insert(RanksOf(rows.Text(1)));
   }
   for (IssuedGroup& group : job.groups) {
     const auto found = members.find(group.name);
-    // Dumps that contradict each other tell nothing.
-    if (found != members.end() && found->second.size() == 1)
-      group.members = RanksOf(*found->second.begin());
+    // Files that contradict each other tell nothing.
+    if (found != members.end() && found->second.size() == 1) group.members = *found->second.begin();
   }
   return {};
 }
@@ -80,12 +83,14 @@ Result<RanksByGroup> LoadScheduled(Database& database, std::int64_t run_id,
   }
 }
 
-// The ranks of all dumps.
-Result<std::set<std::int64_t>> LoadDumped(Database& database, std::int64_t run_id) {
+// The ranks of all dumps, or of all profiles.
+Result<std::set<std::int64_t>> LoadRanksOf(Database& database, std::int64_t run_id,
+                                           std::string_view kind) {
   ASSIGN_OR_RETURN(Statement rows,
                    database.Prepare("SELECT DISTINCT rank FROM profile WHERE run_id = ? AND kind = "
-                                    "'flight_recorder' AND rank IS NOT NULL"));
+                                    "? AND rank IS NOT NULL"));
   rows.Bind(1, run_id);
+  rows.Bind(2, kind);
   std::set<std::int64_t> dumped;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -94,11 +99,11 @@ Result<std::set<std::int64_t>> LoadDumped(Database& database, std::int64_t run_i
   }
 }
 
-IssuingRank SilentRank(const IssuedJob& job, std::int64_t number, bool has_dump) {
+IssuingRank SilentRank(const IssuedJob& job, std::int64_t number, bool has_file) {
   IssuingRank rank;
   rank.rank = number;
   rank.name = fmt::format("{}", number);
-  rank.has_dump = has_dump;
+  rank.has_file = has_file;
   rank.is_cut = std::any_of(job.cut_dumps.begin(), job.cut_dumps.end(),
                             [&](const CutDump& dump) { return dump.rank == rank.name; });
   return rank;
@@ -147,7 +152,9 @@ Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& 
                          IssuedJob& job) {
   RETURN_IF_ERROR(LoadConfigured(database, job));
   ASSIGN_OR_RETURN(const RanksByGroup scheduled, LoadScheduled(database, job.run_id, launch));
-  ASSIGN_OR_RETURN(const std::set<std::int64_t> dumped, LoadDumped(database, job.run_id));
+  const bool has_dumps = job.dump_ranks > 0;
+  ASSIGN_OR_RETURN(const std::set<std::int64_t> dumped,
+                   LoadRanksOf(database, job.run_id, has_dumps ? "flight_recorder" : "kineto"));
   std::set<std::int64_t> everyone = dumped;
   for (const auto& [name, ranks] : scheduled) everyone.insert(ranks.begin(), ranks.end());
   std::map<std::int64_t, std::size_t> index_of;
@@ -164,7 +171,8 @@ Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& 
       const auto [found, is_new] = index_of.try_emplace(member, job.ranks.size());
       if (is_new) job.ranks.push_back(SilentRank(job, member, dumped.count(member) > 0));
       const IssuingRank& rank = job.ranks[found->second];
-      if (!rank.has_dump || rank.is_cut || !rank.is_whole) group.unknown.push_back(found->second);
+      if (!has_dumps || !rank.has_file || rank.is_cut || !rank.is_whole)
+        group.unknown.push_back(found->second);
     }
   }
   return {};

@@ -20,8 +20,7 @@ std::set<std::size_t> WaitingRanks(const IssuedJob& job) {
     }
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
       for (const IssuedCollective& one : group.issued[i]) {
-        if (one.sequence > reached && one.is_recorded && !one.is_done)
-          waiting.insert(group.ranks[i]);
+        if (one.sequence > reached && one.IsOpen()) waiting.insert(group.ranks[i]);
       }
     }
   }

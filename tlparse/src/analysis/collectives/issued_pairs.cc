@@ -130,7 +130,7 @@ bool GroupFinder::FindOther(std::int64_t sequence) {
   Positions waiting;
   for (const std::size_t position : Holders(sequence)) {
     const IssuedCollective& one = *group_.At(position, sequence).front();
-    if (one.is_recorded && !one.is_done) waiting.push_back(position);
+    if (one.IsOpen()) waiting.push_back(position);
   }
   if (!waiting.empty())
     finding.detail +=

@@ -81,6 +81,29 @@ Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedC
   return fmt::format("{} had compiled {} ({})", name, waited.function, compile.Text(0));
 }
 
+std::string GroupFinder::Open(const Positions& open, std::int64_t sequence,
+                              std::string_view what) const {
+  Positions in_it, not_started, enqueued;
+  for (const std::size_t position : open) {
+    const IssuedCollective& one = *group_.At(position, sequence).front();
+    (one.IsInIt()                            ? in_it
+     : one.stage == IssuedStage::kNotStarted ? not_started
+                                             : enqueued)
+        .push_back(position);
+  }
+  std::string text;
+  const auto add = [&](const Positions& ranks, std::string_view one, std::string_view several,
+                       std::string_view end) {
+    if (ranks.empty()) return;
+    text += fmt::format("{}{} {} {}{}", text.empty() ? "" : ", ", Ranks(ranks),
+                        ranks.size() == 1 ? one : several, text.empty() ? what : "it", end);
+  };
+  add(in_it, "waits in", "wait in", "");
+  add(not_started, "has enqueued", "have enqueued", ", their devices have not started it");
+  add(enqueued, "has enqueued", "have enqueued", "");
+  return text;
+}
+
 // How long the waiting ranks had waited, as far as it is known.
 std::string GroupFinder::Wait(const Positions& waiting, std::int64_t sequence) const {
   std::int64_t longest_ns = 0;
@@ -88,8 +111,12 @@ std::string GroupFinder::Wait(const Positions& waiting, std::int64_t sequence) c
     const std::int64_t start_ns = group_.At(position, sequence).front()->start_ns;
     longest_ns = std::max(longest_ns, job_.ranks[group_.ranks[position]].last_known_ns - start_ns);
   }
-  return longest_ns < 1'000'000'000 ? std::string("how long they had waited is not in the dumps")
-                                    : fmt::format("they had waited {:.1f} s at least",
+  const bool is_in_it = std::any_of(waiting.begin(), waiting.end(), [&](std::size_t position) {
+    return group_.At(position, sequence).front()->IsInIt();
+  });
+  const std::string_view waited = is_in_it ? "had waited" : "had had it in their queues";
+  return longest_ns < 1'000'000'000 ? fmt::format("how long they {} is not in the dumps", waited)
+                                    : fmt::format("they {} {:.1f} s at least", waited,
                                                   static_cast<double>(longest_ns) / 1e9);
 }
 
@@ -99,15 +126,13 @@ Result<bool> GroupFinder::FindNotReached() {
   std::int64_t sequence = 0;
   for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
     const std::int64_t next = Last(i) + 1;
-    if (!group_.issued[i].back().is_recorded || job_.ranks[group_.ranks[i]].is_cut ||
+    if (!group_.issued[i].back().IsRecorded() || job_.ranks[group_.ranks[i]].is_cut ||
         blocked_.count(group_.ranks[i]) > 0)
       continue;
     const Positions holders = Holders(next);
-    const bool somebody_waits =
-        std::any_of(holders.begin(), holders.end(), [&](std::size_t position) {
-          const IssuedCollective& one = *group_.At(position, next).front();
-          return one.is_recorded && !one.is_done;
-        });
+    const bool somebody_waits = std::any_of(
+        holders.begin(), holders.end(),
+        [&](std::size_t position) { return group_.At(position, next).front()->IsOpen(); });
     if (!somebody_waits || (!behind.empty() && next > sequence)) continue;
     if (next < sequence) behind.clear();
     sequence = next;
@@ -116,17 +141,16 @@ Result<bool> GroupFinder::FindNotReached() {
   if (behind.empty()) return false;
   Positions waiting;
   for (const std::size_t position : Holders(sequence)) {
-    if (!group_.At(position, sequence).front()->is_done) waiting.push_back(position);
+    if (group_.At(position, sequence).front()->IsOpen()) waiting.push_back(position);
   }
   const IssuedCollective& waited = *group_.At(waiting.front(), sequence).front();
   const IssuedCollective& last = group_.issued[behind.front()].back();
   CollectiveFinding finding;
   finding.kind = "collective_not_reached";
   finding.severity = "error";
-  finding.title =
-      fmt::format("{} had not reached {} #{} of {} when the recorder was dumped; {} {} in it",
-                  Ranks(behind), waited.op.substr(waited.op.rfind(':') + 1), sequence,
-                  group_.Title(), Ranks(waiting), waiting.size() == 1 ? "waits" : "wait");
+  finding.title = fmt::format("{} had not reached {} #{} of {} when the recorder was dumped; {}",
+                              Ranks(behind), waited.op.substr(waited.op.rfind(':') + 1), sequence,
+                              group_.Title(), Open(waiting, sequence, "it"));
   finding.detail = fmt::format("{}: {}, {}. The last of {} on this group: #{} {}", Ranks(waiting),
                                waited.Title(), Wait(waiting, sequence), Ranks({behind.front()}),
                                last.sequence, last.Title());
@@ -149,7 +173,7 @@ bool GroupFinder::FindNeverIssued() {
     const IssuingRank& rank = job_.ranks[i];
     const bool is_member = rank.rank && std::find(group_.members.begin(), group_.members.end(),
                                                   *rank.rank) != group_.members.end();
-    if (!is_member || !rank.has_dump || rank.is_cut || !rank.is_whole || blocked_.count(i) > 0 ||
+    if (!is_member || !rank.has_file || rank.is_cut || !rank.is_whole || blocked_.count(i) > 0 ||
         std::find(group_.ranks.begin(), group_.ranks.end(), i) != group_.ranks.end())
       continue;
     absent.push_back(i);
@@ -159,7 +183,7 @@ bool GroupFinder::FindNeverIssued() {
   const IssuedCollective* waited = nullptr;
   for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
     const IssuedCollective& first = group_.issued[i].front();
-    if (!first.is_recorded || first.is_done) continue;
+    if (!first.IsOpen()) continue;
     waiting.push_back(i);
     if (waited == nullptr) waited = &first;
   }
@@ -167,11 +191,11 @@ bool GroupFinder::FindNeverIssued() {
   CollectiveFinding finding;
   finding.kind = "collective_not_reached";
   finding.severity = "error";
-  finding.title =
-      fmt::format("{} {} had issued nothing on {} when the recorder was dumped; {} {} in {} #{}",
-                  numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
-                  Ranks(waiting), waiting.size() == 1 ? "waits" : "wait",
-                  waited->op.substr(waited->op.rfind(':') + 1), waited->sequence);
+  finding.title = fmt::format(
+      "{} {} had issued nothing on {} when the recorder was dumped; {}",
+      numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
+      Open(waiting, waited->sequence,
+           fmt::format("{} #{}", waited->op.substr(waited->op.rfind(':') + 1), waited->sequence)));
   finding.detail =
       fmt::format("{}: {}, {}", Ranks(waiting), waited->Title(), Wait(waiting, waited->sequence));
   SetPlace(finding, *waited);
@@ -201,7 +225,7 @@ Result<bool> GroupFinder::FindLate(std::int64_t sequence) {
   std::size_t first = 0;
   for (const std::size_t position : holders) {
     const IssuedCollective& one = *group_.At(position, sequence).front();
-    if (!one.is_recorded) return false;
+    if (!one.IsRecorded()) return false;
     if (one.start_ns >= first_ns) continue;
     first_ns = one.start_ns;
     first = position;
@@ -255,7 +279,7 @@ bool GroupFinder::FindStuck() {
   for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
     if (Last(i) != sequence) return false;
     const IssuedCollective& one = *group_.At(i, sequence).front();
-    if (!one.is_recorded || one.is_done) return false;
+    if (!one.IsOpen()) return false;
     waited_ns = std::min(waited_ns, job_.ranks[group_.ranks[i]].last_known_ns - one.start_ns);
     all.push_back(i);
   }
@@ -267,10 +291,11 @@ bool GroupFinder::FindStuck() {
   finding.severity = "error";
   std::vector<std::int64_t> absent;
   for (const std::size_t i : group_.unknown) absent.push_back(job_.ranks[i].rank.value());
-  finding.title =
-      fmt::format("{} {} in {} #{} of {} for {:.1f} s at least", Ranks(all),
-                  all.size() == 1 ? "waits" : "wait", one.op.substr(one.op.rfind(':') + 1),
-                  sequence, group_.Title(), static_cast<double>(waited_ns) / 1e9);
+  finding.title = fmt::format("{}: for {:.1f} s at least",
+                              Open(all, sequence,
+                                   fmt::format("{} #{} of {}", one.op.substr(one.op.rfind(':') + 1),
+                                               sequence, group_.Title())),
+                              static_cast<double>(waited_ns) / 1e9);
   finding.detail = one.Title();
   if (!absent.empty())
     finding.detail += fmt::format(". No whole dump of {} {}, {} of the group, is among the input",

@@ -16,7 +16,17 @@ namespace {
 constexpr std::size_t kMostCells = 60'000;
 constexpr std::size_t kMostFindings = 500;
 
-enum class CellState : std::uint8_t { kDone, kWaiting, kMissing, kUnknown, kTimedOut, kEnded };
+enum class CellState : std::uint8_t {
+  kDone,
+  kWaiting,
+  kMissing,
+  kUnknown,
+  kTimedOut,
+  kEnded,
+  kNotStarted,
+  kEnqueued,
+  kIssued
+};
 
 struct Shown {
   std::size_t group;
@@ -86,7 +96,7 @@ void AddGroups(const IssuedJob& job, const std::vector<LeftOut>& left, ChunkWrit
   for (std::size_t i = 0; i < job.groups.size(); ++i) {
     const auto& issued = job.groups[i].issued;
     writer.AddNumber(std::any_of(issued.begin(), issued.end(), [](const auto& of_rank) {
-      return !of_rank.empty() && of_rank.front().is_recorded;
+      return !of_rank.empty() && of_rank.front().IsRecorded();
     }));
     writer.AddNumber(left[i].lines);
     writer.AddNumber(left[i].odd);
@@ -145,12 +155,15 @@ class Cells {
       const auto holds = [&](const std::vector<std::size_t>& ranks) {
         return std::binary_search(ranks.begin(), ranks.end(), group.ranks[i]);
       };
-      const CellState state = holds(line.done)        ? CellState::kDone
-                              : holds(line.waiting)   ? CellState::kWaiting
-                              : holds(line.missing)   ? CellState::kMissing
-                              : holds(line.timed_out) ? CellState::kTimedOut
-                              : holds(line.ended)     ? CellState::kEnded
-                                                      : CellState::kUnknown;
+      const CellState state = holds(line.done)          ? CellState::kDone
+                              : holds(line.waiting)     ? CellState::kWaiting
+                              : holds(line.missing)     ? CellState::kMissing
+                              : holds(line.timed_out)   ? CellState::kTimedOut
+                              : holds(line.ended)       ? CellState::kEnded
+                              : holds(line.not_started) ? CellState::kNotStarted
+                              : holds(line.enqueued)    ? CellState::kEnqueued
+                              : holds(line.issued)      ? CellState::kIssued
+                                                        : CellState::kUnknown;
       writer_.AddNumber(static_cast<std::int64_t>(index));
       writer_.AddNumber(static_cast<std::int64_t>(group.ranks[i]));
       writer_.AddNumber(static_cast<std::int64_t>(state));
@@ -243,7 +256,7 @@ Result<std::string> CollectivesChunk(Database& database, std::int64_t run_id,
   std::vector<Shown> lines;
   for (std::size_t i = 0; i < job.groups.size(); ++i) {
     for (IssuedLine& line : IssuedLines(job, job.groups[i])) {
-      const bool is_odd = line.IsOdd() || !line.waiting.empty() || !line.timed_out.empty();
+      const bool is_odd = line.IsOdd() || line.IsOpen() || !line.timed_out.empty();
       lines.push_back({i, std::move(line), is_odd});
     }
   }

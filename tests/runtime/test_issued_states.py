@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""How far a collective came on each rank, as its file tells: dumps of NCCL (made from recorded ones), profiles, and both."""
+
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import profiles  # noqa: E402
+from recorder import RecorderTest  # noqa: E402
+
+STATES = ("done", "waiting", "not_started", "enqueued", "end_unknown", "not_reached", "unknown")
+
+
+def nccl_profile(rank, numbers, world=2, without_kernel=(), seq=True):
+    """A profile in the form that PyTorch 2.14 writes: the op, the slice that names group and number, and the kernel."""
+    events = []
+    for number in numbers:
+        at = 1000 * number + 50 * rank
+        told = {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1024, "Out msg nelems": 1024, "Group size": world,
+                "Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": str(list(range(world)))}
+
+        def event(category, name, ts, dur, **args):
+            events.append({"ph": "X", "cat": category, "name": name, "pid": 100 + rank, "tid": 7, "ts": at + ts, "dur": dur, "args": args})
+        event("cpu_op", "c10d::allreduce_", -5, 40, **{"External id": 2 * number})
+        event("cpu_op", "record_param_comms", 0, 30, **{"External id": 2 * number + 1}, **told, **({"Seq": number} if seq else {}))
+        if number not in without_kernel:
+            event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 60, 300, device=rank, stream=7, correlation=900 + number,
+                  **{"External id": 2 * number + 1}, **told)
+    group = {"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": world, "ranks": list(range(world))}
+    return {"schemaVersion": 1, "baseTimeNanoseconds": 1_700_000_000_000_000_000, "traceEvents": events,
+            "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": world, "pg_config": [group]}}
+
+
+class IssuedStates(RecorderTest):
+    def states(self, issued, name):
+        group, = [group for group in issued["groups"] if group["name"] == name]
+        return {one["sequence_number"]: {state: one[state]["ranks"] for state in STATES if one[state]["ranks"]} for one in group["collectives"]}
+
+    def profiled(self, *traces):
+        folder = self.path(f"profiled{len(os.listdir(self.folder))}")
+        os.mkdir(folder)
+        for number, trace in enumerate(traces):
+            with open(os.path.join(folder, f"{number}.pt.trace.json"), "w", encoding="utf-8") as file:
+                json.dump(trace, file)
+        return self.ingest(folder, name=os.path.basename(folder) + ".db")
+
+    def test_profiles_alone(self):
+        database = self.profiled(nccl_profile(0, range(1, 7)), nccl_profile(1, range(2, 5), without_kernel=(4,)))
+        # The end is that of the kernel, not of the call.
+        self.assertEqual([[6, "completed", 360_000]] + [[2, "completed", 360_000], [1, None, None]],
+                         self.rows(database, "SELECT count(*), state, end_ns - start_ns FROM collective_run GROUP BY rank, state, end_ns - start_ns "
+                                   "ORDER BY rank, state IS NULL"))
+        issued = self.issued(database)
+        outside = {"done": "0", "unknown": "1"}
+        self.assertEqual({1: outside, 2: {"done": "0,1"}, 3: {"done": "0,1"}, 4: {"done": "0", "end_unknown": "1"}, 5: outside, 6: outside},
+                         self.states(issued, "0"))
+        self.assertEqual("the profiles of 2 ranks", issued["sources"])
+        text = self.text("collectives", database, "--all")
+        self.assertIn("issued, by the profiles of 2 ranks\n", text)
+        self.assertIn("unknown: not in the rank's profile, which covers a part of the job only", text)
+        for wrong in ("NOT REACHED", "in it", "not ended", "dump"):
+            self.assertNotIn(wrong, text)
+
+    def test_ranks_without_a_profile_may_have_come_last(self):
+        database = self.profiled(nccl_profile(0, [1], world=4), nccl_profile(2, [1], world=4))
+        issued = self.issued(database)
+        self.assertEqual({1: {"done": "0,2", "unknown": "1,3"}}, self.states(issued, "0"))
+        self.assertIsNone(issued["groups"][0]["collectives"][0]["last_rank"])
+        self.assertEqual([[None, 2, 4]], self.rows(database, "SELECT DISTINCT last_rank, rank_count, member_count FROM collective_wait"))
+        self.assertIn("ranks 1,3: no profile is among the input", self.text("collectives", database))
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_what_is_not_compared_is_counted(self):
+        answer = self.answer("collectives", self.profiled(nccl_profile(0, range(1, 6), seq=False)))
+        self.assertEqual((None, [{"count": 5, "source": "profiles", "reason": "they have no sequence number"}]), (answer["issued"], answer["not_compared"]))
+        folder = self.part("p_ddp", "steps.rank?.pt.trace.json.zst", logs=False)
+        database = self.ingest(folder, name="gloo.db")
+        self.assertEqual([{"count": 30, "source": "profiles", "reason": "they have neither a group nor a sequence number"}],
+                         self.answer("collectives", database)["not_compared"])
+        self.assertIn("not compared: 30 collectives of the profiles: they have neither a group nor", self.text("collectives", database))
+        # With the dumps each slice is one of an entry.
+        self.assertEqual([], self.answer("collectives", self.ingest(profiles.recorded("p_ddp"), name="both.db"))["not_compared"])
+
+    def test_what_is_enqueued_is_not_started(self):
+        def enqueued(has_starts):
+            def change(rank, dump):
+                self.nccl(dump, True)
+                for entry in dump["entries"]:
+                    entry["time_discovered_started_ns"] = entry["time_created_ns"] + 1000 if has_starts else None
+                last = [e for e in dump["entries"] if e["process_group"][0] == "1"][-1]
+                if rank == 3:
+                    dump["entries"].remove(last)
+                else:
+                    last.update(state="scheduled", retired=False, time_discovered_started_ns=None, time_discovered_completed_ns=None)
+            return change
+        issued = self.planted(enqueued(True))
+        self.assertEqual({"not_started": "0-2", "not_reached": "3"}, self.states(issued, "1")[4])
+        self.assertIn("Rank 3 had not reached all_reduce #4 of group dp (1) when the recorder was dumped; ranks 0-2 have enqueued it, "
+                      "their devices have not started it", issued["findings"][0]["title"])
+        self.assertIn(" enqueued, not started 0-2, NOT", self.text("collectives", self.database))
+        # Without TORCH_NCCL_ENABLE_TIMING a dump has no starts: "scheduled" then does not tell.
+        issued = self.planted(enqueued(False))
+        self.assertEqual({"enqueued": "0-2", "not_reached": "3"}, self.states(issued, "1")[4])
+        self.assertTrue(issued["findings"][0]["title"].endswith("; ranks 0-2 have enqueued it"))
+        self.assertIn("the dump does not record when a device starts a collective", self.text("collectives", self.database))
+
+    def test_what_was_started_is_in_it(self):
+        def started(rank, dump):
+            self.nccl(dump, True)
+            last = [e for e in dump["entries"] if e["process_group"][0] == "1"][-1]
+            if rank != 3:
+                last.update(state="started", retired=False, time_discovered_completed_ns=None)
+            else:
+                dump["entries"].remove(last)
+        issued = self.planted(started)
+        self.assertEqual({"waiting": "0-2", "not_reached": "3"}, self.states(issued, "1")[4])
+        self.assertIn("ranks 0-2 wait in it", issued["findings"][0]["title"])
+
+    def test_completed_before_it_was_retired(self):
+        def unretired(rank, dump):
+            self.nccl(dump, True)
+            for entry in dump["entries"]:
+                entry.update(retired=False, time_discovered_completed_ns=None)
+        issued = self.planted(unretired, logs=False)
+        self.assertEqual({"done"}, {state for group in issued["groups"] for line in self.states(issued, group["name"]).values() for state in line})
+        # Gloo's entry stays scheduled until it is retired: rank 2's, which the others had ended, may have ended.
+        issued = self.issued(self.ingest(self.part("fr_healthy", "fr_trace_rank_?")))
+        self.assertEqual({"done": "0,1,3", "end_unknown": "2"}, self.states(issued, "1")[4])
+        text = self.text("collectives", self.database)
+        self.assertIn("done 0,1,3, issued 2", text)
+        self.assertNotIn("in it", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
