@@ -56,6 +56,13 @@ class Unknown(harness.EndToEnd):
             self.assert_one_line_of_complaint(self.tlparse("import-log", "out", "--unknown", *options, expect=2))
         self.assertIn("there is: newer", self.tlparse("import-log", "out", "--unknown", "--run", "none", expect=2).stderr)
 
+    def test_names_of_another_run_are_not_those_of_this_one(self):
+        self.tlparse(harness.bundled("simple"), "-o", "out", "--db-only", "--run", "known")
+        self.tlparse(self.write("newer.log", newer_log()), "--db-only", "--db", "out/trace.db", "--run", "newer")
+        self.assertEqual(self.unknown("--run", "known"), [])
+        self.assertEqual([(one["name"], one["count"]) for one in self.unknown("--run", "newer")],
+                         [("inductor_hologram", 2), ("quantum_config", 2), ("hologram_time_us", 1), ("hologram_pass", 1), ("hologram", 1)])
+
     def test_names_of_the_bundled_logs_are_known(self):
         self.tlparse(*[harness.bundled(name) for name in ("simple", "mlp_train_2_6", "cache_warm_provenance", "cache_cold_2_6", "export",
                                                           "libtrace_aoti", "libtrace_torchscript")], "-o", "out", "--db-only")

@@ -51,10 +51,10 @@ Result<Tally> Count(Database& database, const Job& job, CountedBy by, const std:
   for (std::size_t i = 0; i < tally.groups.size(); ++i)
     tally.groups[i].participant = static_cast<RankIndex>(i);
   std::map<std::int64_t, std::size_t> group_of_process;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT x.compile_id, x.text, c.process_id FROM (" + sql +
-                       ") x JOIN compile c ON c.id = x.compile_id ORDER BY x.record_id"));
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT x.compile_id, x.text, c.process_id FROM (" + sql +
+                                    ") x JOIN compile c ON c.id = x.compile_id WHERE " +
+                                    job.InLogs("x.record_id") + " ORDER BY x.record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return tally;
@@ -130,7 +130,8 @@ Result<CheckRule> HitRateRule(Database& database, const Job& job, double limit) 
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT compile_id, state FROM cache_event_row WHERE state IN (0, 1, 2, 5)"));
+          "SELECT compile_id, state FROM cache_event_row WHERE state IN (0, 1, 2, 5) AND " +
+          job.InLogs("record_id")));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;

@@ -46,7 +46,9 @@ Result<void> OrderFinder::LoadContents() {
   ASSIGN_OR_RETURN(
       Statement rows,
       database_.Prepare(
-          "SELECT content_id, label FROM graph_execution_row ORDER BY content_id, ordinal"));
+          "SELECT content_id, label FROM graph_execution_row WHERE content_id IN (SELECT "
+          "content_id FROM graph_execution_use_row WHERE " +
+          answer_.job.InLogs("record_id") + ") ORDER BY content_id, ordinal"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
@@ -64,10 +66,10 @@ Result<void> OrderFinder::LoadContents() {
 Result<std::vector<OrderClass>> OrderFinder::Classify() {
   const Job& job = answer_.job;
   std::vector<std::vector<std::int64_t>> contents_of(job.participants().size());
-  ASSIGN_OR_RETURN(
-      Statement uses,
-      database_.Prepare("SELECT process_id, content_id FROM graph_execution_use_row ORDER "
-                        "BY process_id, first_ordinal, record_id"));
+  ASSIGN_OR_RETURN(Statement uses,
+                   database_.Prepare(
+                       "SELECT process_id, content_id FROM graph_execution_use_row WHERE " +
+                       job.InLogs("record_id") + " ORDER BY process_id, first_ordinal, record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, uses.Step());
     if (!has_row) break;
@@ -188,10 +190,12 @@ Result<void> OrderFinder::MarkOrdersOfThreads(const std::vector<OrderClass>& cla
       answer_.classes[i].has_same_graphs = true, moved.push_back(&answer_.classes[i]);
   }
   if (moved.empty()) return {};
-  ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare("SELECT r.process_id FROM chromium_event_row e JOIN "
-                                     "record_row r ON r.id = e.record_id WHERE e.tid IS NOT NULL "
-                                     "GROUP BY r.process_id HAVING min(e.tid) < max(e.tid)"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare("SELECT r.process_id FROM chromium_event_row e JOIN "
+                        "record_row r ON r.id = e.record_id WHERE e.tid IS NOT NULL AND " +
+                        answer_.job.InLogs("e.record_id") +
+                        " GROUP BY r.process_id HAVING min(e.tid) < max(e.tid)"));
   std::vector<char> has_threads(answer_.job.participants().size());
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

@@ -21,7 +21,7 @@ struct UnknownName {
   std::string torch_version;  // of the process that wrote it; empty: its log does not say
 };
 
-// By kind, then by name. `run_id`: only this run, apart from components, which runs share.
+// By kind, then by name. `run_id`: only this run.
 Result<std::vector<UnknownName>> FindUnknownNames(Database& database,
                                                   std::optional<std::int64_t> run_id);
 

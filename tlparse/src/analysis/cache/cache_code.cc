@@ -108,7 +108,9 @@ Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job&
           "WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, o.compile_id, "
           "c.process_id FROM graph g   JOIN output_code_row o ON o.record_id = g.code_record_id "
           "JOIN compile c ON c.id = g.compile_id   WHERE g.cache_key IS NOT NULL AND o.content_id "
-          "IS NOT NULL), odd AS (SELECT key FROM code GROUP BY key HAVING min(content_id) <> "
+          "IS NOT NULL AND " +
+          job.InCompiles("g.compile_id") +
+          "), odd AS (SELECT key FROM code GROUP BY key HAVING min(content_id) <> "
           "max(content_id)) SELECT key, content_id, record_id, process_id FROM code WHERE key IN "
           "odd ORDER BY record_id"));
   while (true) {

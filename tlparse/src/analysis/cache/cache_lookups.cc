@@ -18,11 +18,13 @@ namespace {
 
 using SetsOfKey = std::unordered_multimap<std::int64_t, KeySet>;
 
-Result<SetsOfKey> LoadSetsOfKeys(Database& database) {
+Result<SetsOfKey> LoadSetsOfKeys(Database& database, const Job& job) {
   SetsOfKey sets;
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT key_id, component_set_id, device_index FROM cache_key_set_row"));
+      database.Prepare("SELECT key_id, component_set_id, device_index FROM cache_key_set_row WHERE "
+                       "key_id IN (SELECT key_id FROM cache_event_row WHERE " +
+                       job.InLogs("record_id") + ")"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return sets;
@@ -58,7 +60,7 @@ JobLookup ReadLookup(const Statement& rows, const SetsOfKey& sets) {
 
 Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const JobGraphs& graphs) {
   LookupIndex result;
-  ASSIGN_OR_RETURN(const SetsOfKey sets, LoadSetsOfKeys(database));
+  ASSIGN_OR_RETURN(const SetsOfKey sets, LoadSetsOfKeys(database, job));
   using Place = std::tuple<std::int32_t, std::int64_t, Direction, std::int32_t>;
   std::map<Place, std::int32_t> places;
   // Within each compile
@@ -70,7 +72,8 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
           "e.component_set_id, e.guard_expression_id, e.bypass_reason_id, e.time_saved_ns, "
           "e.time_taken_ns, e.event_time_ns, e.remote_error_id, e.waited_ns, o.layer_id, "
           "o.time_saved_ns, o.time_taken_ns FROM cache_event_row e LEFT JOIN cache_event_row o ON "
-          "o.id = e.parent_event_id ORDER BY e.record_id"));
+          "o.id = e.parent_event_id WHERE " +
+          job.InLogs("e.record_id") + " ORDER BY e.record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;

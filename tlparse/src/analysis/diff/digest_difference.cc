@@ -40,8 +40,8 @@ Result<std::vector<Calls>> LoadCalls(const DigestSide& side) {
       side.database->Prepare("SELECT r.process_id, d.record_id, d.ordinal, c.label, c.function, "
                              "d.graph, d.call, d.kind, d.name, d.hash, d.value FROM run_digest d "
                              "JOIN record_row r ON r.id = d.record_id "
-                             "LEFT JOIN compile c ON c.id = d.compile_id "
-                             "ORDER BY d.record_id, d.ordinal"));
+                             "LEFT JOIN compile c ON c.id = d.compile_id WHERE " +
+                             side.job->InLogs("d.record_id") + " ORDER BY d.record_id, d.ordinal"));
   std::int64_t last_record_id = 0;
   Call* call = nullptr;
   while (true) {

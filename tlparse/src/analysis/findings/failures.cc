@@ -33,7 +33,8 @@ Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
           "LEFT JOIN text_row t ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
           "LEFT JOIN text_row u ON u.id = f.user_file_id "
           "LEFT JOIN record_row c ON c.id = f.record_id LEFT JOIN process p ON p.id = c.process_id "
-          "WHERE k.text NOT IN ('restart', 'make_fx_fail_partial') ORDER BY f.record_id"));
+          "WHERE k.text NOT IN ('restart', 'make_fx_fail_partial') AND " +
+          context.job.InLogs("f.record_id") + " ORDER BY f.record_id"));
   std::vector<Failure> failures;
   std::map<std::int64_t, std::size_t> by_compile;
   while (true) {

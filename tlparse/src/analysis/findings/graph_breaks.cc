@@ -46,8 +46,8 @@ Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>&
       context.database.Prepare(
           "SELECT g.compile_id, r.text, f.text, g.user_line, g.record_id, s.text FROM "
           "graph_break_row g LEFT JOIN text_row r ON r.id = g.reason_id LEFT JOIN text_row f ON "
-          "f.id = g.user_file_id LEFT JOIN text_row s ON s.id = g.user_stack_id ORDER BY "
-          "g.record_id"));
+          "f.id = g.user_file_id LEFT JOIN text_row s ON s.id = g.user_stack_id WHERE " +
+          context.job.InLogs("g.record_id") + " ORDER BY g.record_id"));
   Breaks breaks;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -169,7 +169,8 @@ Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context) {
           "SELECT g.compile_id, r.text, EXISTS (SELECT 1 FROM failure_row f JOIN text_row t ON "
           "t.id = f.type_id WHERE f.compile_id = g.compile_id AND (t.text = 'Unsupported' OR "
           "t.text LIKE '%.Unsupported')) FROM graph_break_row g JOIN text_row r ON r.id = "
-          "g.reason_id"));
+          "g.reason_id WHERE " +
+          context.job.InLogs("g.record_id")));
   std::set<std::int64_t> eager;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

@@ -78,8 +78,8 @@ Result<void> LoadReasons(FindingContext& context, const std::set<std::int64_t>& 
                          Functions& functions) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      context.database.Prepare(
-          "SELECT compile_id FROM recompile_row WHERE ordinal = 0 ORDER BY record_id"));
+      context.database.Prepare("SELECT compile_id FROM recompile_row WHERE ordinal = 0 AND " +
+                               context.job.InLogs("record_id") + " ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
@@ -107,7 +107,8 @@ Result<std::set<std::int64_t>> LoadLimits(FindingContext& context, Functions& fu
       context.database.Prepare(
           "SELECT f.compile_id, t.text, r.text FROM failure_row f LEFT JOIN text_row t "
           "ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
-          "WHERE f.type_id IS NOT NULL ORDER BY f.record_id"));
+          "WHERE f.type_id IS NOT NULL AND " +
+          context.job.InLogs("f.record_id") + " ORDER BY f.record_id"));
   std::set<std::int64_t> refused;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

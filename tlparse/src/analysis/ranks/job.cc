@@ -77,6 +77,10 @@ Result<void> Job::TakeParticipants(Database& database) {
     }
     JobParticipant participant;
     participant.rank = one.rank;
+    if (one.last_record_id >= one.first_record_id) {
+      first_record_id_ = std::min(first_record_id_, one.first_record_id);
+      last_record_id_ = std::max(last_record_id_, one.last_record_id);
+    }
     participant.name = std::move(one.name);
     participant.is_extra_log = one.rank && one.log_number > 1;
     participant.log_path = std::move(one.log_path);
@@ -98,9 +102,19 @@ Result<void> Job::LoadCompiles(Database& database) {
       Statement rows,
       database.Prepare(
           "SELECT id, process_id, label, function, file, line, status, start_time_us, duration_us, "
-          "backward_duration_us, generation, is_synthetic FROM compile WHERE id NOT IN (SELECT "
-          "r.compile_id FROM import_log i JOIN record_row r ON r.id = i.record_id WHERE i.code = "
+          "backward_duration_us, generation, is_synthetic FROM compile WHERE id BETWEEN (SELECT "
+          "min(id) FROM compile WHERE process_id BETWEEN ?2 AND ?3) AND (SELECT max(id) FROM "
+          "compile WHERE process_id BETWEEN ?2 AND ?3) AND id NOT IN (SELECT r.compile_id FROM "
+          "import_log i JOIN record_row r ON r.id = i.record_id WHERE i.run_id = ?1 AND i.code = "
           "'stray_record' AND r.compile_id IS NOT NULL) ORDER BY id"));
+  std::int64_t first_process = INT64_MAX, last_process = -1;
+  for (const auto& [process, participant] : participant_of_process_) {
+    first_process = std::min(first_process, process);
+    last_process = std::max(last_process, process);
+  }
+  rows.Bind(1, run_id_);
+  rows.Bind(2, first_process);
+  rows.Bind(3, last_process);
   compiles_of_participant_.resize(participants_.size());
   std::vector<std::int64_t> synthetic_count(participants_.size());
   while (true) {
@@ -138,9 +152,9 @@ Result<void> Job::LoadGraphs(Database& database) {
   // The last one of a compile: earlier attempts were thrown away.
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare(
-          "SELECT compile_id, content_id FROM graph_text_row WHERE stage_id IN "
-          "(SELECT id FROM text_row WHERE text = 'dynamo_output_graph') ORDER BY record_id"));
+      database.Prepare("SELECT compile_id, content_id FROM graph_text_row WHERE stage_id IN "
+                       "(SELECT id FROM text_row WHERE text = 'dynamo_output_graph') AND " +
+                       InLogs("record_id") + " ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
@@ -148,6 +162,16 @@ Result<void> Job::LoadGraphs(Database& database) {
     if (found != compile_index_.end())
       compiles_[static_cast<std::size_t>(found->second)].graph_content = rows.Int(1);
   }
+}
+
+std::string Job::InLogs(std::string_view column) const {
+  return fmt::format("{} BETWEEN {} AND {}", column, first_record_id_, last_record_id_);
+}
+
+std::string Job::InCompiles(std::string_view column) const {
+  return compiles_.empty() ? "0"
+                           : fmt::format("{} BETWEEN {} AND {}", column, compiles_.front().id,
+                                         compiles_.back().id);
 }
 
 const JobCompile* Job::FindCompile(std::int64_t compile_id) const {

@@ -109,6 +109,11 @@ class Job {
   std::int32_t CompileOf(RankIndex participant, std::int32_t slot) const {
     return compile_of_[static_cast<std::size_t>(participant)][static_cast<std::size_t>(slot)];
   }
+  // "e.record_id BETWEEN 5 AND 90" for column "e.record_id": the records of the launch's logs, and
+  // those that lie between them. A query that has it reads no other run of the database.
+  std::string InLogs(std::string_view column) const;
+  // The same for ids of compiles.
+  std::string InCompiles(std::string_view column) const;
   // By database id; nullptr: of another run.
   const JobCompile* FindCompile(std::int64_t compile_id) const;
   // Whether it neither failed nor was under way where its log ends.
@@ -143,6 +148,7 @@ class Job {
   std::string run_name_;
   std::int64_t launch_ = 1;
   std::int64_t launch_count_ = 1;
+  std::int64_t first_record_id_ = INT64_MAX, last_record_id_ = -1;  // of the launch's logs
   std::vector<JobParticipant> participants_;
   std::vector<std::int64_t> ranks_without_records_;
   std::vector<JobCompile> compiles_;

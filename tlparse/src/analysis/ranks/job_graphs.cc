@@ -15,7 +15,8 @@ Result<JobGraphs> JobGraphs::Load(Database& database, const Job& job) {
   std::map<Direction, std::int32_t> count;
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT id, compile_id, direction FROM graph ORDER BY compile_id, ordinal"));
+      database.Prepare("SELECT id, compile_id, direction FROM graph WHERE " +
+                       job.InCompiles("compile_id") + " ORDER BY compile_id, ordinal"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;

@@ -87,10 +87,10 @@ void RankFacts::FindCommonGraphs() {
 }
 
 Result<void> RankFacts::LoadCodes(Database& database) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT graph_id, content_id, record_id FROM output_code_row "
-                       "WHERE graph_id IS NOT NULL AND content_id IS NOT NULL ORDER BY record_id"));
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT graph_id, content_id, record_id FROM output_code_row "
+                                    "WHERE graph_id IS NOT NULL AND content_id IS NOT NULL AND " +
+                                    job_->InLogs("record_id") + " ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
@@ -107,12 +107,16 @@ Result<void> RankFacts::LoadCodes(Database& database) {
 }
 
 Result<void> RankFacts::LoadEvents(Database& database) {
+  const std::string in_logs = job_->InLogs("record_id");
   ASSIGN_OR_RETURN(Statement rows,
                    database.Prepare("SELECT compile_id, 0, kind_id, type_id, user_line, reason_id, "
-                                    "record_id, NULL FROM failure_row UNION ALL "
+                                    "record_id, NULL FROM failure_row WHERE " +
+                                    in_logs +
+                                    " UNION ALL "
                                     "SELECT compile_id, 1, user_file_id, NULL, user_line, "
                                     "reason_id, record_id, user_stack_id FROM graph_break_row "
-                                    "ORDER BY 7"));
+                                    "WHERE " +
+                                    in_logs + " ORDER BY 7"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
