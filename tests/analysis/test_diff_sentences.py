@@ -170,7 +170,7 @@ class Functions(SentenceTest):
         if not os.path.isdir(a) or not os.path.isdir(b):
             self.skipTest("needs the recorded runs")
         text = run("diff", self.ingest(a, name="a"), self.ingest(b, name="b"))
-        self.assertIn("measured: no line and no kernel is on both sides", text)
+        self.assertIn("compared: nothing, no line and no kernel is on both sides", text)
 
 
 class GraphBreaks(SentenceTest):

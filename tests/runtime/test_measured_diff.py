@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tlparse diff of two measured runs: which lines and kernels got slower."""
 
+import glob
 import json
 import os
 import re
@@ -36,6 +37,111 @@ class MeasuredDiff(costs.CostTest):
         self.assertAlmostEqual(kernel["b_us"], 3 * kernel["a_us"], delta=0.01)
         self.assertFalse(kernel["has_other_code"])
         self.assertIn("the same generated code", self.tlparse("diff", "a.db", "b.db").stdout)
+
+    def ingest(self, name, log, trace):
+        """A database of a log's text and a profile."""
+        self.write(f"{name}/dedicated_log_torch_trace_{name * 8}.log", log)
+        self.write(f"{name}/p.json", json.dumps(trace).encode())
+        self.tlparse(self.path(name), "--db", f"{name}.db", "--db-only")
+
+    def recording(self, folder):
+        path = profiles.recorded(folder)
+        log, = glob.glob(os.path.join(path, "dedicated*"))
+        return profiles.data(log), profiles.trace(os.path.join(path, "steps.pt.trace.json.zst"))
+
+    def measured(self, a, b):
+        return self.ask_diff(a, b)["comparisons"][0]["measured"]
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_kernels_of_one_name_that_compute_other_things_are_not_compared(self):
+        log, trace = self.recording("p_mlp_train")
+        self.ingest("a", log, trace)
+        self.ingest("b", log.replace(b"(64, 256)", b"(32, 256)"), trace)
+        measured = self.measured("a.db", "b.db")
+        kernels = {change["name"] for change in measured["changes"] if change["kind"] == "kernel"}
+        only_a, only_b = ({change["name"]: change["shapes"] for change in measured[key]} for key in ("only_a", "only_b"))
+        self.assertEqual(only_a["cpp_fused_gelu_0:2"], "fused_gelu ([64, 256] float32, [64, 256] float32)")
+        self.assertEqual(only_b["cpp_fused_gelu_0:2"], "fused_gelu ([32, 256] float32, [32, 256] float32)")
+        self.assertEqual(set(only_a), set(only_b))
+        self.assertFalse(kernels & set(only_a))
+        for line in log.decode().splitlines():  # every kernel of that shape, and no other
+            call = re.match(r"\t\s+(extern_kernels\.\w+|cpp_fused_\w+)\((.*)\)$", line)
+            if call and "(64, 256)" in call.group(2):
+                self.assertTrue(any(name.startswith(call.group(1) + ":") for name in only_a), call.group(1))
+        self.assertEqual(len(kernels) + len(only_a), 19)
+        text = self.tlparse("diff", "a.db", "b.db").stdout
+        self.assertRegex(text, rf"only in a: {len(only_a)} kernels, ")
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_kernels_are_matched_by_what_they_compute_whatever_their_names(self):
+        """PyTorch 2.6 writes no handles and numbers its kernels in another order."""
+        for name, folder in (("a", "p_mlp_train"), ("b", os.path.join("torch-2.6.0", "p_mlp_train"))):
+            self.tlparse(profiles.recorded(folder), "--db", f"{name}.db", "--db-only")
+        measured = self.measured("a.db", "b.db")
+        kernels = [change for change in measured["changes"] if change["kind"] == "kernel"]
+        self.assertEqual((len(kernels), len(measured["only_a"]), len(measured["only_b"])), (15, 4, 4))
+        self.assertIn(("cpp_fused_gelu_0:4", "cpp_fused_gelu_1"), [(change["a_name"], change["name"]) for change in kernels])
+        self.assertTrue(all(change["a_calls"] == change["b_calls"] == 3 and change["has_other_code"] for change in kernels))
+        # Each side's profile by another program: three steps.
+        for side, folder in (("a", "p_mlp_train"), ("b", os.path.join("torch-2.6.0", "p_mlp_train"))):
+            events = profiles.trace(profiles.recorded(folder, "steps.pt.trace.json.zst"))["traceEvents"]
+            window = [event for event in events if event.get("ph") == "X" and event["name"].startswith("ProfilerStep#") and event["cat"] == "user_annotation"]
+            self.assertAlmostEqual(measured[side]["window_us"] * 3, max(e["ts"] + e["dur"] for e in window) - min(e["ts"] for e in window), delta=1)
+            compared = sum(change[side + "_us"] for change in kernels)
+            self.assertAlmostEqual(compared, measured["compared"]["kernels"][side + "_us"], delta=0.01)
+            self.assertAlmostEqual(compared + sum(change[side + "_us"] for change in measured["only_" + side]), measured[side]["kernel_us"], delta=0.01)
+        text = " ".join(self.tlparse("diff", "a.db", "b.db").stdout.split())
+        self.assertIn("measured: a 29.1 ms per step, b 118.8 ms per step (+308 %)", text)
+        self.assertIn("15 kernels (89 % of the kernel time of a, 42 % of b)", text)
+        self.assertIn("only in b: 4 kernels, 58.5 ms per step: cpp_fused_gelu_gelu_backward_sum_2 in 0/0 backward 39.3 ms", text)
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_little_that_was_compared_is_called_so(self):
+        log, trace = self.recording("p_mlp_train")
+        self.ingest("a", log, trace)
+        self.ingest("b", log.replace(b"(64, 256)", b"(32, 256)").replace(b"common.py", b"others.py"), trace)
+        measured = self.measured("a.db", "b.db")
+        self.assertFalse(measured["is_fair"])
+        self.assertGreater(measured["compared"]["kernels"]["count"], 0)
+        text = " ".join(self.tlparse("diff", "a.db", "b.db").stdout.split())
+        self.assertIn("it is too little of the time to say what does", text)
+        self.ingest("c", log.replace(b"(64, 256)", b"(32, 256)"), trace)
+        self.assertTrue(self.measured("b.db", "c.db")["is_fair"])
+        text = " ".join(self.tlparse("diff", "b.db", "c.db").stdout.split())
+        self.assertIn("19 kernels (100 % of the kernel time of a, 100 % of b) nothing of that takes more than a tenth longer", text)
+        # The step takes longer outside the kernels.
+        last = max((event for event in trace["traceEvents"] if event.get("name", "").startswith("ProfilerStep#")), key=lambda event: event["ts"])
+        last["dur"] *= 2
+        self.ingest("d", log, trace)
+        self.assertIn("nothing of that takes more than a tenth longer: what makes the step longer is not among it",
+                      " ".join(self.tlparse("diff", "a.db", "d.db").stdout.split()))
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_graphs_of_one_compile_are_compared_apart(self):
+        """DDP makes four forward graphs of 4/0, two of them with one key; each calls extern_kernels.addmm:1."""
+        folder = profiles.recorded("p_ddp")
+        for name in "ab":
+            for rank in (0, 1):
+                trace = profiles.trace(os.path.join(folder, f"steps.rank{rank}.pt.trace.json.zst"))
+                if name == "a":
+                    calls = [event for event in trace["traceEvents"] if event.get("name", "").startswith("## Call CompiledFxGraph") and event["cat"] != "Trace"]
+                    keys = list(dict.fromkeys(call["name"] for call in sorted(calls, key=lambda call: call["ts"])))
+                    for call in calls:
+                        if call["name"] != keys[1]:
+                            continue
+                        for event in trace["traceEvents"]:
+                            if event.get("name") == "aten::addmm" and event["tid"] == call["tid"] and call["ts"] <= event["ts"] < call["ts"] + call["dur"]:
+                                event["dur"] /= 2
+                self.write(f"{name}/rank{rank}.json", json.dumps(trace).encode())
+            self.tlparse(*glob.glob(os.path.join(folder, "dedicated*")), self.path(name), "--db", f"{name}.db", "--db-only")
+        for comparison in self.ask_diff("a.db", "b.db")["comparisons"]:
+            forward = [change for change in comparison["measured"]["changes"] if change["kind"] == "kernel" and change["direction"] == "forward"]
+            self.assertEqual({change["slot"] for change in forward}, {0, 1, 2, 3})
+            names = [(change["label"], change["slot"], change["name"]) for change in forward]
+            self.assertEqual(len(set(names)), len(names))
+            slower = {(change["slot"], change["name"].split(":")[0]) for change in forward if change["b_us"] > 1.2 * change["a_us"]}
+            self.assertEqual(slower, {(1, "extern_kernels.addmm"), (2, "extern_kernels.addmm")})
+        self.assertRegex(self.tlparse("diff", "a.db", "b.db").stdout, r"extern_kernels\.addmm:\d in 4/0 forward 2 ")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 #include "cli/diff_digests.h"
+#include "cli/diff_measured.h"
 #include "cli/diff_output.h"
 #include "cli/rank_output.h"
 
@@ -98,28 +99,6 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
         .Key("diff")
         .OptionalString(NonEmpty(code.diff))
         .EndObject();
-  }
-  json.EndArray().EndObject();
-}
-
-void WriteMeasured(JsonWriter& json, const std::optional<MeasuredDifference>& measured) {
-  json.Key("measured");
-  if (!measured) {
-    json.Null();
-    return;
-  }
-  json.BeginObject().Key("unit").String(measured->is_per_step ? "step" : "call");
-  json.Key("changes").BeginArray();
-  for (const MeasuredChange& change : measured->changes) {
-    json.BeginObject().Key("kind").String(change.is_kernel ? "kernel" : "line");
-    json.Key("name").OptionalString(NonEmpty(change.name));
-    json.Key("file").OptionalString(NonEmpty(change.file));
-    json.Key("line").OptionalInt(change.is_kernel ? std::nullopt : std::optional(change.line));
-    json.Key("label").OptionalString(NonEmpty(change.label));
-    json.Key("direction").OptionalString(NonEmpty(change.direction));
-    json.Key("a_us").Real(change.a_us).Key("b_us").Real(change.b_us);
-    json.Key("a_calls").Int(change.a_calls).Key("b_calls").Int(change.b_calls);
-    json.Key("has_other_code").Bool(change.has_other_code).EndObject();
   }
   json.EndArray().EndObject();
 }

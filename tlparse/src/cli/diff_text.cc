@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/diff_digests.h"
+#include "cli/diff_measured.h"
 #include "cli/diff_output.h"
 #include "cli/rank_output.h"
 #include "cli/terminal.h"
@@ -198,11 +199,6 @@ bool HasOnlySharedCauses(const CompileChange& change, const CauseCounts& shared)
   return rest.IsEqual();
 }
 
-// Of a comparison that stands for several ranks: whose times are shown, " (rank 0)".
-struct Whose {
-  std::string a, b;
-};
-
 Whose WhoseTimes(const RankComparison& one) {
   if (one.count < 2) return {};
   const auto who = [](const std::string& name) {
@@ -210,50 +206,6 @@ Whose WhoseTimes(const RankComparison& one) {
     return fmt::format(" ({}{})", is_rank ? "rank " : "", name);
   };
   return {who(one.diff.a_rank), who(one.diff.b_rank)};
-}
-
-// Less than a tenth is noise as often as not.
-bool IsSlower(const MeasuredChange& change) { return change.b_us > change.a_us * 1.1; }
-
-void PrintMeasured(const MeasuredDifference& measured, const Whose& whose, bool all) {
-  using Align = Table::Align;
-  const std::string mean = measured.is_per_step ? " per step" : " per call";
-  Table table({{"slower"},
-               {"a" + whose.a + mean, Align::kRight},
-               {"b" + whose.b + mean, Align::kRight},
-               {"change", Align::kRight},
-               {"of"},
-               {"code"}});
-  constexpr std::size_t kMost = 10;
-  std::size_t count = 0, left_out = 0;
-  for (const MeasuredChange& change : measured.changes) {
-    if (!IsSlower(change)) continue;
-    if (!all && ++count > kMost) {
-      ++left_out;
-      continue;
-    }
-    table.Add({change.is_kernel ? "kernel" : "line", HumanDuration(change.a_us / 1e6),
-               HumanDuration(change.b_us / 1e6),
-               change.a_us > 0 ? fmt::format("{:+.0f} %", 100 * (change.b_us / change.a_us - 1))
-                               : std::string(),
-               change.is_kernel
-                   ? fmt::format("{} in {} {}", change.name, change.label, change.direction)
-                   : fmt::format("{}:{}", change.file, change.line),
-               !change.is_kernel       ? change.name
-               : change.has_other_code ? "the generated code of its graph differs (--code)"
-                                       : "the same generated code"});
-  }
-  std::fputc('\n', stdout);
-  if (measured.changes.empty()) {
-    std::puts("measured: no line and no kernel is on both sides");
-    return;
-  }
-  if (table.empty()) {
-    std::puts("measured: no line or kernel of both sides takes more than a tenth longer");
-    return;
-  }
-  table.Print();
-  if (left_out > 0) PrintWrapped(fmt::format("and {} more (--all)", left_out), 2, 4);
 }
 
 // PyTorch 2.6 does not log its version.

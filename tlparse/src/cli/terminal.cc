@@ -120,6 +120,17 @@ void Table::Print() const {
   for (const std::vector<std::string>& row : rows_) print_row(row, false);
 }
 
+std::string ShortenMiddle(std::string_view text, std::size_t size) {
+  std::vector<std::size_t> starts;  // of code points
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) starts.push_back(i);
+  }
+  if (starts.size() <= size || size < 2) return std::string(text);
+  const std::size_t tail = (size - 1) / 2, head = size - 1 - tail;
+  return fmt::format("{}…{}", text.substr(0, starts[head]),
+                     text.substr(starts[starts.size() - tail]));
+}
+
 std::string HumanDuration(double seconds) {
   if (seconds >= 100) return fmt::format("{:.0f} s", seconds);
   if (seconds >= 1) return fmt::format("{:.2f} s", seconds);

@@ -49,6 +49,9 @@ class Table {
 // Width of a text on a terminal in columns: wide characters take two, combining ones none.
 int DisplayWidth(std::string_view text);
 
+// At most `size` code points: of a longer text the beginning and the end, with "…" between them.
+std::string ShortenMiddle(std::string_view text, std::size_t size);
+
 // 1.2 s, 340 ms, 12 µs; 3.4 MB.
 std::string HumanDuration(double seconds);
 std::string HumanBytes(std::int64_t bytes);

@@ -29,6 +29,7 @@ struct CostOptions {
   CostBy by = CostBy::kLine;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> profile_id;  // this one alone
+  std::vector<std::int64_t> process_ids;   // profiles of these processes only; empty: all
   std::optional<std::int64_t> first_step;  // of ProfilerStep#n; nothing: all steps of each profile
   std::optional<std::int64_t> last_step;
 };

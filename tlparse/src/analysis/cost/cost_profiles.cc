@@ -49,13 +49,16 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
           "max(a.step), p.process_id FROM profile p LEFT JOIN annotation_row a ON a.profile_id = "
           "p.id AND a.step IS NOT NULL AND a.device IS NULL AND (?3 IS NULL OR a.step >= ?3) AND "
           "(?4 IS NULL OR a.step <= ?4) WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', "
-          "'libtrace') AND (?2 IS NULL OR p.rank = ?2) AND (?5 IS NULL OR p.id = ?5) GROUP BY p.id "
+          "'libtrace') AND (?2 IS NULL OR p.rank = ?2) AND (?5 IS NULL OR p.id = ?5) AND (?6 IS "
+          "NULL OR p.process_id IN (SELECT value FROM json_each(?6))) GROUP BY p.id "
           "ORDER BY p.rank, p.start_us"));
   rows.Bind(1, options.run_id);
   rows.Bind(2, options.rank);
   rows.Bind(3, options.first_step);
   rows.Bind(4, options.last_step);
   rows.Bind(5, options.profile_id);
+  if (!options.process_ids.empty())
+    rows.Bind(6, fmt::format("[{}]", fmt::join(options.process_ids, ",")));
   const bool wants_steps = options.first_step || options.last_step;
   std::vector<CostProfile> profiles;
   while (true) {

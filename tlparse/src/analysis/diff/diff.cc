@@ -140,6 +140,7 @@ class Differ {
          const DiffOptions& options)
       : a_(a), b_(b), a_facts_(a_facts), b_facts_(b_facts), options_(options) {}
   Result<DiffAnswer> Run();
+  const CompilePairs& compile_pairs() const { return compile_pairs_; }  // after Run
 
  private:
   std::vector<std::pair<int, int>> Match() const;
@@ -152,6 +153,7 @@ class Differ {
   const ParticipantFacts& a_facts_;
   const ParticipantFacts& b_facts_;
   const DiffOptions& options_;
+  CompilePairs compile_pairs_;
 };
 
 std::vector<std::pair<int, int>> Differ::Match() const {
@@ -281,9 +283,11 @@ Result<DiffAnswer> Differ::Run() {
   answer.b_python_version = b_facts_.python_version;
   std::map<std::string, std::int64_t> a_sums, b_sums;
   std::vector<char> a_matched(a_facts_.compiles.size()), b_matched(b_facts_.compiles.size());
+  compile_pairs_.clear();
   for (const auto& [a, b] : Match()) {
     const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
     a_matched[i] = b_matched[j] = 1;
+    compile_pairs_.emplace_back(a_facts_.compiles[i].id, b_facts_.compiles[j].id);
     ASSIGN_OR_RETURN(CompileChange change, Compare(a_facts_.compiles[i], b_facts_.compiles[j]));
     const Phases& a_phases = a_facts_.compiles[i].phases_us;
     const Phases& b_phases = b_facts_.compiles[j].phases_us;
@@ -357,15 +361,12 @@ bool DiffAnswer::IsEqual() const {
 
 namespace {
 
-bool HasOtherCode(const DiffAnswer& answer, const MeasuredChange& kernel) {
-  return std::any_of(
-      answer.compiles.begin(), answer.compiles.end(), [&](const CompileChange& compile) {
-        return compile.b_label == kernel.label &&
-               std::any_of(compile.codes.begin(), compile.codes.end(), [&](const CodeChange& code) {
-                 return code.title.empty() ||
-                        code.title.find(kernel.direction) != std::string::npos;
-               });
-      });
+// Profiles of one participant; where it is all of the run, those that no log is joined with too.
+MeasuredSide MeasuredSideOf(Database& database, const Job& job, RankIndex rank) {
+  const JobParticipant& participant = job.participants()[static_cast<std::size_t>(rank)];
+  const bool is_all = job.participants().size() == 1 && job.launch_count() == 1;
+  return {&database, job.run_id(), participant.rank,
+          is_all ? std::vector<std::int64_t>() : participant.process_ids};
 }
 
 }  // namespace
@@ -381,17 +382,11 @@ Result<DiffAnswer> AnalyzeDiff(const DiffSide& a, const DiffSide& b, const DiffO
                    LoadParticipantFacts(*a.database, a_job, a_rank));
   ASSIGN_OR_RETURN(const ParticipantFacts b_facts,
                    LoadParticipantFacts(*b.database, b_job, b_rank));
-  ASSIGN_OR_RETURN(DiffAnswer answer,
-                   Differ(*a.database, *b.database, a_facts, b_facts, options).Run());
-  ASSIGN_OR_RETURN(answer.measured,
-                   CompareMeasured({a.database, a_job.run_id(),
-                                    a_job.participants()[static_cast<std::size_t>(a_rank)].rank},
-                                   {b.database, b_job.run_id(),
-                                    b_job.participants()[static_cast<std::size_t>(b_rank)].rank}));
-  if (answer.measured) {
-    for (MeasuredChange& change : answer.measured->changes)
-      change.has_other_code = change.is_kernel && HasOtherCode(answer, change);
-  }
+  Differ differ(*a.database, *b.database, a_facts, b_facts, options);
+  ASSIGN_OR_RETURN(DiffAnswer answer, differ.Run());
+  ASSIGN_OR_RETURN(answer.measured, CompareMeasured(MeasuredSideOf(*a.database, a_job, a_rank),
+                                                    MeasuredSideOf(*b.database, b_job, b_rank),
+                                                    differ.compile_pairs()));
   answer.a_rank = a_job.participants()[static_cast<std::size_t>(a_rank)].name;
   answer.b_rank = b_job.participants()[static_cast<std::size_t>(b_rank)].name;
   return answer;

@@ -1,0 +1,212 @@
+#include "cli/diff_measured.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/rank_output.h"
+#include "cli/terminal.h"
+
+namespace tlparse {
+namespace {
+
+// Less than a tenth is noise as often as not.
+bool IsSlower(const MeasuredChange& change) { return change.b_us > change.a_us * 1.1; }
+
+std::string Us(double us) { return HumanDuration(us / 1e6); }
+
+std::string Growth(double a, double b) {
+  return a > 0 ? fmt::format("{:+.0f} %", 100 * (b / a - 1)) : std::string();
+}
+
+std::string Percent(double part, double all) {
+  return fmt::format("{:.0f} %", 100 * part / std::max(all, 1e-9));
+}
+
+std::string GraphOf(const MeasuredChange& kernel) {
+  if (kernel.label.empty()) return {};
+  return fmt::format(" in {} {}{}", kernel.label, kernel.direction,
+                     kernel.slot > 0 ? fmt::format(" {}", kernel.slot + 1) : std::string());
+}
+
+std::string Subject(const MeasuredChange& change) {
+  if (change.kind == MeasuredKind::kLine) return fmt::format("{}:{}", change.file, change.line);
+  constexpr std::size_t kShown = 48;
+  std::string name = ShortenMiddle(change.name, kShown);
+  if (!change.a_name.empty()) name = ShortenMiddle(change.a_name, kShown) + " → " + name;
+  if (change.label.empty() && !change.shapes.empty()) name += " " + Shorten(change.shapes, 60);
+  return name + GraphOf(change);
+}
+
+std::string Remark(const MeasuredChange& change) {
+  if (change.kind == MeasuredKind::kLine) return change.name;
+  if (change.kind == MeasuredKind::kOp || change.label.empty()) return {};
+  std::string text = change.has_other_code ? "the generated code of its graph differs (--code)"
+                                           : "the same generated code";
+  if (change.has_symbols) text += "; its sizes are symbols and may differ";
+  return text;
+}
+
+// How long the sides took, and what of that was compared.
+void PrintCoverage(const MeasuredDifference& measured, const Whose& whose) {
+  const MeasuredSideTimes &a = measured.a, &b = measured.b;
+  PrintWrapped(
+      fmt::format("measured: a{} {}{}, b{} {}{}{}; kernels {} and {}", whose.a, Us(a.window_us),
+                  measured.is_per_step ? " per step" : " in all", whose.b, Us(b.window_us),
+                  measured.is_per_step ? " per step" : " in all",
+                  measured.is_per_step ? fmt::format(" ({})", Growth(a.window_us, b.window_us))
+                                       : std::string(),
+                  Us(a.kernel_us), Us(b.kernel_us)),
+      0, 2);
+  if (!measured.has_logs)
+    PrintWrapped(
+        "without logs of both sides kernels are compared by name and by the shapes of the op that "
+        "enqueued them, ops by name and shapes",
+        2, 2);
+  std::string text;
+  const auto add = [&](const MeasuredCoverage& part, std::string_view what, double a_us,
+                       double b_us, std::string_view of) {
+    if (part.count == 0) return;
+    text += fmt::format("{}{} ({} of the {} of a, {} of b)", text.empty() ? "" : "; ",
+                        Count(static_cast<std::size_t>(part.count), what), Percent(part.a_us, a_us),
+                        of, Percent(part.b_us, b_us));
+  };
+  add(measured.lines, "line", a.kernel_us, b.kernel_us, "kernel time");
+  add(measured.kernels, "kernel", a.kernel_us, b.kernel_us, "kernel time");
+  add(measured.ops, "op", a.op_us, b.op_us, "ops' time");
+  PrintWrapped(text.empty() ? "compared: nothing, no line and no kernel is on both sides"
+                            : "compared: " + text,
+               2, 4);
+}
+
+void PrintOnly(const MeasuredDifference& measured, bool is_b, bool all) {
+  const std::vector<MeasuredChange>& only = is_b ? measured.only_b : measured.only_a;
+  if (only.empty()) return;
+  const std::size_t most = all ? only.size() : 3;
+  double us = 0;
+  for (const MeasuredChange& kernel : only) us += is_b ? kernel.b_us : kernel.a_us;
+  std::string text =
+      fmt::format("only in {}: {}, {}{}", is_b ? "b" : "a", Count(only.size(), "kernel"), Us(us),
+                  measured.is_per_step ? " per step" : "");
+  for (std::size_t i = 0; i < std::min(most, only.size()); ++i)
+    text += fmt::format("{} {} {}", i == 0 ? ":" : ",", Subject(only[i]),
+                        Us(is_b ? only[i].b_us : only[i].a_us));
+  if (only.size() > most) text += fmt::format(" and {} more (--all)", only.size() - most);
+  PrintWrapped(text, 2, 4);
+}
+
+void PrintUnknown(const MeasuredDifference& measured) {
+  if (measured.unknown_a == 0 && measured.unknown_b == 0) return;
+  PrintWrapped(
+      fmt::format(
+          "not compared: {} of a ({}) and {} of b ({}): the logs do not say what they "
+          "compute",
+          Count(static_cast<std::size_t>(measured.unknown_a), "kernel"), Us(measured.unknown.a_us),
+          Count(static_cast<std::size_t>(measured.unknown_b), "kernel"), Us(measured.unknown.b_us)),
+      2, 4);
+}
+
+// What is said where the table is empty.
+std::string NothingSlower(const MeasuredDifference& measured) {
+  if (measured.changes.empty()) return {};
+  if (!measured.IsFair())
+    return "nothing of that takes more than a tenth longer, but it is too little of the time to "
+           "say what does";
+  const bool is_longer = measured.is_per_step && measured.b.window_us > measured.a.window_us * 1.1;
+  return fmt::format("nothing of that takes more than a tenth longer{}",
+                     is_longer ? ": what makes the step longer is not among it" : "");
+}
+
+void WriteChange(JsonWriter& json, const MeasuredChange& change) {
+  constexpr std::string_view kKinds[] = {"line", "kernel", "op"};
+  const bool is_line = change.kind == MeasuredKind::kLine;
+  json.BeginObject().Key("kind").String(kKinds[static_cast<std::size_t>(change.kind)]);
+  json.Key("name").OptionalString(NonEmpty(change.name));
+  json.Key("a_name").OptionalString(NonEmpty(change.a_name));
+  json.Key("file").OptionalString(NonEmpty(change.file));
+  json.Key("line").OptionalInt(is_line ? std::optional(change.line) : std::nullopt);
+  json.Key("label").OptionalString(NonEmpty(change.label));
+  json.Key("direction").OptionalString(NonEmpty(change.direction));
+  json.Key("slot").OptionalInt(change.kind == MeasuredKind::kKernel ? std::optional(change.slot)
+                                                                    : std::nullopt);
+  json.Key("shapes").OptionalString(NonEmpty(change.shapes));
+  json.Key("a_us").Real(change.a_us).Key("b_us").Real(change.b_us);
+  json.Key("a_calls").Int(change.a_calls).Key("b_calls").Int(change.b_calls);
+  json.Key("has_other_code").Bool(change.has_other_code);
+  json.Key("has_symbols").Bool(change.has_symbols).EndObject();
+}
+
+void WriteSide(JsonWriter& json, std::string_view key, const MeasuredSideTimes& side) {
+  json.Key(key).BeginObject().Key("steps").Int(side.steps);
+  json.Key("window_us").Real(side.window_us).Key("kernel_us").Real(side.kernel_us);
+  json.Key("op_us").Real(side.op_us).EndObject();
+}
+
+}  // namespace
+
+void PrintMeasured(const MeasuredDifference& measured, const Whose& whose, bool all) {
+  using Align = Table::Align;
+  const std::string mean = measured.is_per_step ? " per step" : " per call";
+  Table table({{"slower"},
+               {"a" + whose.a + mean, Align::kRight},
+               {"b" + whose.b + mean, Align::kRight},
+               {"change", Align::kRight},
+               {"of"},
+               {"code"}});
+  constexpr std::string_view kKinds[] = {"line", "kernel", "op"};
+  constexpr std::size_t kMost = 10;
+  std::size_t count = 0, left_out = 0;
+  for (const MeasuredChange& change : measured.changes) {
+    if (!IsSlower(change)) continue;
+    if (!all && ++count > kMost) {
+      ++left_out;
+      continue;
+    }
+    table.Add({std::string(kKinds[static_cast<std::size_t>(change.kind)]), Us(change.a_us),
+               Us(change.b_us), Growth(change.a_us, change.b_us), Subject(change), Remark(change)});
+  }
+  std::fputc('\n', stdout);
+  PrintCoverage(measured, whose);
+  if (table.empty()) {
+    if (const std::string text = NothingSlower(measured); !text.empty()) PrintWrapped(text, 2, 4);
+  } else {
+    table.Print();
+    if (left_out > 0) PrintWrapped(fmt::format("and {} more (--all)", left_out), 2, 4);
+  }
+  PrintOnly(measured, false, all);
+  PrintOnly(measured, true, all);
+  PrintUnknown(measured);
+}
+
+void WriteMeasured(JsonWriter& json, const std::optional<MeasuredDifference>& measured) {
+  json.Key("measured");
+  if (!measured) {
+    json.Null();
+    return;
+  }
+  json.BeginObject().Key("unit").String(measured->is_per_step ? "step" : "call");
+  json.Key("has_logs").Bool(measured->has_logs);
+  WriteSide(json, "a", measured->a);
+  WriteSide(json, "b", measured->b);
+  json.Key("compared").BeginObject();
+  for (const auto& [key, part] : {std::pair("lines", measured->lines),
+                                  {"kernels", measured->kernels},
+                                  {"ops", measured->ops}}) {
+    json.Key(key).BeginObject().Key("count").Int(part.count);
+    json.Key("a_us").Real(part.a_us).Key("b_us").Real(part.b_us).EndObject();
+  }
+  json.Key("unknown").BeginObject().Key("a_count").Int(measured->unknown_a);
+  json.Key("b_count").Int(measured->unknown_b).Key("a_us").Real(measured->unknown.a_us);
+  json.Key("b_us").Real(measured->unknown.b_us).EndObject();
+  json.EndObject().Key("is_fair").Bool(measured->IsFair());
+  for (const auto& [key, changes] : {std::pair("changes", &measured->changes),
+                                     {"only_a", &measured->only_a},
+                                     {"only_b", &measured->only_b}}) {
+    json.Key(key).BeginArray();
+    for (const MeasuredChange& change : *changes) WriteChange(json, change);
+    json.EndArray();
+  }
+  json.EndObject();
+}
+
+}  // namespace tlparse
