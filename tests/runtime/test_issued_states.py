@@ -132,6 +132,47 @@ class IssuedStates(RecorderTest):
         self.assertIn("done 0,1,3, issued 2", text)
         self.assertNotIn("in it", text)
 
+    def hang(self, of_rank_3, has_groups=True):
+        """Dumps of ranks that have started a collective, and one of rank 3 that does not show whether it has: the finding."""
+        def change(rank, dump):
+            if has_groups:
+                self.nccl(dump, True)
+            last = [e for e in dump["entries"] if e["process_group"][0] == "1"][-1]
+            last.update(state="started" if has_groups else "scheduled", retired=False, time_discovered_completed_ns=None)
+            if rank == 3 and of_rank_3 == "no entries":
+                dump["entries"] = []
+        self.planted(change, logs=False)
+        folder = self.database.removesuffix(".db")
+        path = os.path.join(folder, "comm_lib_trace_rank_3")
+        if of_rank_3 == "absent":
+            os.remove(path)
+        elif of_rank_3 != "no entries":
+            os.truncate(path, {"cut": os.path.getsize(path) // 3, "empty": 0}[of_rank_3])
+        issued = self.issued(self.ingest(folder, name=f"hang_{len(os.listdir(self.folder))}.db", code=None))
+        finding, = issued["findings"]
+        self.assertEqual(("stuck", "0-2", "1", 4), (finding["kind"], finding["ranks"]["ranks"], finding["group"], finding["sequence_number"]))
+        self.assertEqual([finding["title"]], [one["title"] for one in self.answer("findings", self.database)["findings"] if one["kind"] == "stuck"])
+        return finding["title"]
+
+    def test_a_dump_that_does_not_show_where_its_rank_is(self):
+        known = "Ranks 0-2 wait in all_reduce #4 of group dp (1); "
+        for dump, why in (("no entries", "its dump has no entries"), ("cut", "its dump is not whole: the pickle ends before its end mark"),
+                          ("empty", "its dump is not whole: the file is empty: 0 bytes"), ("absent", "no dump of it is among the input")):
+            self.assertEqual(known + "how far rank 3 came is not known: " + why, self.hang(dump))
+        # Gloo's dumps do not name the members of a group.
+        self.assertEqual(known + "whether rank 3 belongs to the group is not known: its dump has no entries", self.hang("no entries", has_groups=False))
+        self.assertIn("rank 3: no entry is in its dump; what it issued is unknown", self.text("collectives", self.database))
+
+    def test_a_whole_dump_without_the_group_that_others_have_used(self):
+        def without(rank, dump):
+            self.nccl(dump, True)
+            last = [e for e in dump["entries"] if e["process_group"][0] == "1"][-1]
+            last.update(state="started", retired=False, time_discovered_completed_ns=None)
+            if rank == 3:
+                dump["entries"] = [e for e in dump["entries"] if e["process_group"][0] != "1"]
+        finding, = self.planted(without, logs=False)["findings"]
+        self.assertIn("how far rank 3 came is not known: its dump has no entry of the group", finding["title"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -130,6 +130,16 @@ void PrintCutDumps(const IssuedJob& job) {
                     dump.byte_offset ? fmt::format(" (byte {})", *dump.byte_offset) : ""),
         2, 4);
   }
+  Indices empty;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    if (job.dump_ranks > 0 && job.ranks[i].is_empty) empty.push_back(i);
+  }
+  if (!empty.empty())
+    PrintWrapped(fmt::format("{} {}: no entry is in {}; what {} issued is unknown",
+                             empty.size() == 1 ? "rank" : "ranks", RanksOf(job, empty),
+                             empty.size() == 1 ? "its dump" : "their dumps",
+                             empty.size() == 1 ? "it" : "they"),
+                 2, 4);
   Indices absent;
   for (const IssuedGroup& group : job.groups) {
     for (const std::size_t index : group.unknown) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/reader.h"
+#include "runtime/recorder_name.h"
 
 namespace tlparse {
 namespace {
@@ -20,7 +21,13 @@ std::int64_t SizeOf(const std::string& path) {
 // True if `path` went to found.runtime.
 bool Take(const std::string& path, FoundInputs& found) {
   const std::int64_t size_bytes = SizeOf(path);
-  if (size_bytes <= 0) return false;  // a pipe can be read once only
+  if (size_bytes < 0) return false;  // a pipe can be read once only
+  if (size_bytes == 0) {
+    // Its rank had begun to write a dump: that is known by the name alone.
+    if (!IsDumpName(path)) return false;
+    found.runtime.push_back({path, InputKind::kRecorderDump, 0});
+    return true;
+  }
   const Result<InputKind> kind = RecognizeFile(path);
   if (!kind || !HasRuntimeReader(*kind)) return false;
   found.runtime.push_back({path, *kind, size_bytes});

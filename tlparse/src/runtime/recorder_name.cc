@@ -6,8 +6,9 @@
 
 namespace tlparse {
 
-std::optional<std::int64_t> RankFromDumpName(std::string_view path) {
-  constexpr std::size_t kMostDigits = 6;
+namespace {
+
+std::string_view Stem(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
   for (bool again = true; again;) {
     again = false;
@@ -17,6 +18,22 @@ std::optional<std::int64_t> RankFromDumpName(std::string_view path) {
       again = true;
     }
   }
+  return name;
+}
+
+}  // namespace
+
+bool IsDumpName(std::string_view path) {
+  constexpr std::string_view kMark = "trace_rank_";
+  const std::string_view name = Stem(path);
+  const std::size_t mark = name.rfind(kMark);
+  return mark != name.npos && mark + kMark.size() < name.size() &&
+         name.find_first_not_of("0123456789", mark + kMark.size()) == name.npos;
+}
+
+std::optional<std::int64_t> RankFromDumpName(std::string_view path) {
+  constexpr std::size_t kMostDigits = 6;
+  const std::string_view name = Stem(path);
   const auto digits_at = [&](std::size_t at) {
     std::size_t end = at;
     while (end < name.size() && IsDigit(name[end])) ++end;

@@ -13,4 +13,7 @@ namespace tlparse {
 // ignored.
 std::optional<std::int64_t> RankFromDumpName(std::string_view path);
 
+// Whether it is one that PyTorch gives to dumps: comm_lib_trace_rank_3, nccl_trace_rank_3.
+bool IsDumpName(std::string_view path);
+
 }  // namespace tlparse

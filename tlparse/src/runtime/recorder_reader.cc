@@ -310,6 +310,12 @@ Result<bool> RecorderReader::Read(RuntimeContext& context) {
     has_stacks_ = true;
   }
   ASSIGN_OR_RETURN(const std::string bytes, ReadAll(context));
+  if (bytes.empty()) {
+    context.facts().kind = "flight_recorder";
+    context.facts().rank = RankFromDumpName(context.input().path);
+    context.Log(ImportCode::kCutProfile, "the file is empty: 0 bytes");
+    return true;
+  }
   const bool is_pickle = LooksLikePickle(bytes);
   const PlainDocument document = is_pickle ? ReadPickle(bytes) : ReadPlainJson(bytes);
   const PlainValue root = document.tree.root();

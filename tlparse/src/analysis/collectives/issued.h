@@ -74,6 +74,7 @@ struct IssuingRank {
   bool is_whole = true;  // the ring has not wrapped: the dump begins with the first collective
   std::int64_t last_known_ns = 0;  // the latest time in its files
   bool has_file = false;           // a dump of the flight recorder; where there are none, a profile
+  bool is_empty = false;           // its dumps are whole and have no entry of any group
   bool is_cut = false;  // one of its dumps is in IssuedJob::cut_dumps: what it lacks is unknown
 };
 
@@ -84,9 +85,10 @@ struct IssuedGroup {
   // Its ranks according to a dump; empty: unknown (Gloo of 2.14 does not log them).
   std::vector<std::int64_t> members;
   std::vector<std::size_t>
-      ranks;  // that issued something; indices into IssuedJob::ranks, ascending
-  // Members, according to a dump or the code in their logs, of which nothing is known: they have no
-  // dump, or it holds nothing of the group and is cut or has wrapped.
+      ranks;                 // that issued something; indices into IssuedJob::ranks, ascending
+  bool has_members = false;  // by that, by its name or by the code in the logs
+  // Such members of which nothing is known: they have no dump, or it holds nothing of the group and
+  // is cut or has wrapped, or other ranks have ended calls of the group.
   std::vector<std::size_t> unknown;
   // By the position in `ranks`: ascending by sequence, of the last epoch (numbers start again when
   // a group is reset). Several with one number were coalesced.

@@ -50,7 +50,7 @@ Result<void> GroupFinder::Run() {
   if (group_.ranks.empty()) return {};
   if (FindNeverIssued()) return {};
   if (group_.ranks.size() == 1) {
-    FindStuck();
+    if (!FindUnknownPlace()) FindStuck();
     return {};
   }
   // From where all rings reach: what came before is unknown on some rank.
@@ -65,7 +65,7 @@ Result<void> GroupFinder::Run() {
   }
   if (FindMispaired()) return {};
   ASSIGN_OR_RETURN(const bool is_found, FindNotReached());
-  if (!is_found) FindStuck();
+  if (!is_found && !FindUnknownPlace()) FindStuck();
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -42,7 +43,11 @@ class GroupFinder {
   Result<bool> FindNotReached();
   bool FindNeverIssued();
   Result<bool> FindLate(std::int64_t sequence);
+  // issued_stuck.cc: whether a finding was added.
+  bool FindUnknownPlace();
   bool FindStuck();
+  std::string WhyUnknown(std::size_t index) const;
+  std::map<std::string, std::vector<std::int64_t>> UnknownRanks(std::int64_t sequence) const;
   Result<std::string> CompileNote(std::size_t position, const IssuedCollective& waited,
                                   const Positions& others) const;
   Positions Holders(std::int64_t sequence) const;

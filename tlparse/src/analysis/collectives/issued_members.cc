@@ -106,7 +106,16 @@ IssuingRank SilentRank(const IssuedJob& job, std::int64_t number, bool has_file)
   rank.has_file = has_file;
   rank.is_cut = std::any_of(job.cut_dumps.begin(), job.cut_dumps.end(),
                             [&](const CutDump& dump) { return dump.rank == rank.name; });
+  rank.is_empty = has_file && !rank.is_cut;
   return rank;
+}
+
+// Some rank has ended a call of it, for which most need all members.
+bool HasEnded(const IssuedGroup& group) {
+  return std::any_of(group.issued.begin(), group.issued.end(), [](const auto& of_rank) {
+    return std::any_of(of_rank.begin(), of_rank.end(),
+                       [](const IssuedCollective& one) { return one.IsDone(); });
+  });
 }
 
 // The members of c10d's group of all ranks: `everyone`. Of others the ranks that schedule it.
@@ -161,8 +170,13 @@ Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& 
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     if (job.ranks[i].rank) index_of.emplace(*job.ranks[i].rank, i);
   }
+  for (const std::int64_t rank : dumped) {
+    const auto [found, is_new] = index_of.try_emplace(rank, job.ranks.size());
+    if (is_new) job.ranks.push_back(SilentRank(job, rank, true));
+  }
   for (IssuedGroup& group : job.groups) {
     std::set<std::int64_t> members = MembersOf(group, scheduled, everyone);
+    group.has_members = !members.empty();
     if (members.size() > kMostMembers) continue;
     for (const std::size_t index : group.ranks) {
       if (job.ranks[index].rank) members.erase(*job.ranks[index].rank);
@@ -171,7 +185,7 @@ Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& 
       const auto [found, is_new] = index_of.try_emplace(member, job.ranks.size());
       if (is_new) job.ranks.push_back(SilentRank(job, member, dumped.count(member) > 0));
       const IssuingRank& rank = job.ranks[found->second];
-      if (!has_dumps || !rank.has_file || rank.is_cut || !rank.is_whole)
+      if (!has_dumps || !rank.has_file || rank.is_cut || !rank.is_whole || HasEnded(group))
         group.unknown.push_back(found->second);
     }
   }

@@ -174,7 +174,8 @@ bool GroupFinder::FindNeverIssued() {
     const bool is_member = rank.rank && std::find(group_.members.begin(), group_.members.end(),
                                                   *rank.rank) != group_.members.end();
     if (!is_member || !rank.has_file || rank.is_cut || !rank.is_whole || blocked_.count(i) > 0 ||
-        std::find(group_.ranks.begin(), group_.ranks.end(), i) != group_.ranks.end())
+        std::find(group_.ranks.begin(), group_.ranks.end(), i) != group_.ranks.end() ||
+        std::find(group_.unknown.begin(), group_.unknown.end(), i) != group_.unknown.end())
       continue;
     absent.push_back(i);
     numbers.push_back(*rank.rank);
@@ -183,9 +184,9 @@ bool GroupFinder::FindNeverIssued() {
   const IssuedCollective* waited = nullptr;
   for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
     const IssuedCollective& first = group_.issued[i].front();
-    if (!first.IsOpen()) continue;
+    if (!first.IsOpen() || (waited != nullptr && first.sequence != waited->sequence)) continue;
     waiting.push_back(i);
-    if (waited == nullptr) waited = &first;
+    waited = &first;
   }
   if (absent.empty() || waited == nullptr) return false;
   CollectiveFinding finding;
@@ -267,48 +268,6 @@ Result<bool> GroupFinder::FindLate(std::int64_t sequence) {
     finding.detail += "; " + finding.cause;
   }
   finding.advice = fmt::format("look at what {} did before it", Ranks(late));
-  findings_.push_back(std::move(finding));
-  return true;
-}
-
-// All ranks of the dumps are inside the same collective, and have been for long.
-bool GroupFinder::FindStuck() {
-  const std::int64_t sequence = Last(0);
-  std::int64_t waited_ns = INT64_MAX;
-  Positions all;
-  for (std::size_t i = 0; i < group_.ranks.size(); ++i) {
-    if (Last(i) != sequence) return false;
-    const IssuedCollective& one = *group_.At(i, sequence).front();
-    if (!one.IsOpen()) return false;
-    waited_ns = std::min(waited_ns, job_.ranks[group_.ranks[i]].last_known_ns - one.start_ns);
-    all.push_back(i);
-  }
-  constexpr std::int64_t kLong_ns = 10'000'000'000;
-  if (waited_ns < kLong_ns) return false;
-  const IssuedCollective& one = *group_.At(0, sequence).front();
-  CollectiveFinding finding;
-  finding.kind = "stuck";
-  finding.severity = "error";
-  std::vector<std::int64_t> absent;
-  for (const std::size_t i : group_.unknown) absent.push_back(job_.ranks[i].rank.value());
-  finding.title = fmt::format("{}: for {:.1f} s at least",
-                              Open(all, sequence,
-                                   fmt::format("{} #{} of {}", one.op.substr(one.op.rfind(':') + 1),
-                                               sequence, group_.Title())),
-                              static_cast<double>(waited_ns) / 1e9);
-  finding.detail = one.Title();
-  if (!absent.empty())
-    finding.detail += fmt::format(". No whole dump of {} {}, {} of the group, is among the input",
-                                  absent.size() == 1 ? "rank" : "ranks", FormatRankRanges(absent),
-                                  absent.size() == 1 ? "a member" : "members");
-  SetPlace(finding, one);
-  constexpr std::string_view kLook =
-      "look at the network, the devices and the processes themselves";
-  finding.advice =
-      !absent.empty() ? "get the dumps of the other members"
-      : group_.members.empty()
-          ? fmt::format("if the group has other members, get their dumps; else {}", kLook)
-          : fmt::format("all members issued it: {}", kLook);
   findings_.push_back(std::move(finding));
   return true;
 }
