@@ -222,6 +222,29 @@ class Cost(costs.CostTest):
         self.assertRegex(text, r"compiles were under way for 1\d\.\d+ s \(9\d\.\d %\) of it")
 
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_runs_of_a_package_alone_are_not_called_outside_of_compiled_code(self):
+        path = profiles.recorded("p_aoti", "run")
+        self.tlparse(path, "--db", "x.db", "--db-only")
+        answer = self.ask("--by", "kernel")
+        profile, = answer["profiles"]
+        events = profiles.trace(os.path.join(path, "steps.pt.trace.json.zst"))["traceEvents"]
+        ran = sum(event["dur"] for event in profiles.slices(events, "cpu_op") if re.match(r"graph_\d+_cpp_|aoti_torch_", event["name"]))
+        self.assertGreater(ran, 0)
+        self.assertEqual(profile["compiled_us"], 0)
+        self.assertAlmostEqual(profile["unmarked_us"], ran, delta=0.1)
+        self.assertAlmostEqual(profile["outside_us"], profile["window_us"] - ran, delta=0.1)
+        self.assertEqual({row["join_note"] for row in answer["rows"]}, {"a kernel of Inductor; the profile holds no graph call around it"})
+        text = self.tlparse("cost", "x.db").stdout
+        self.assertRegex(text, r"0 µs \(0\.0 %\) in calls of compiled graphs on the CPU, [\d.]+ ms \([\d.]+ %\) in kernels of Inductor without such a call, [\d.]+ ms \([\d.]+ %\) in neither")
+        self.assertIn("how much of the time outside of calls is compiled code is unknown", " ".join(text.split()))
+        # With what the package holds of them they are calls.
+        members = profiles.recorded("p_aoti", "compile")
+        self.tlparse(path, *glob.glob(os.path.join(members, "*.log.zst")), "--db", "y.db", "--db-only")
+        profile, = self.ask(database="y.db")["profiles"]
+        self.assertEqual(profile["unmarked_us"], 0)
+        self.assertGreater(profile["compiled_us"], ran)
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_what_is_not_there_is_named(self):
         self.tlparse(profiles.recorded("p_ddp"), "--db", "x.db", "--db-only")
         self.assertIn("no profile is of rank 7; there are profiles of rank 0, 1", self.tlparse("cost", "x.db", "--rank", "7", expect=2).stderr)

@@ -68,7 +68,7 @@ void PrintKernels(const CostProfile& profile) {
         fmt::format("  on devices {} enqueued by calls of compiled graphs, {} outside",
                     part(profile.device_in_calls_us), part(profile.device_outside_us));
     if (profile.device_unknown_us > 0)
-      line += fmt::format(", {} unknown: the file does not hold what enqueued them",
+      line += fmt::format(", {} unknown: the file does not hold their launch or graph call",
                           part(profile.device_unknown_us));
     std::puts(line.c_str());
   }
@@ -115,10 +115,14 @@ void PrintProfiles(const CostAnswer& answer) {
         profile.steps > 0
             ? fmt::format(" in {}", Count(static_cast<std::size_t>(profile.steps), "step"))
             : std::string(" in all (no steps are marked)"));
-    line += fmt::format(
-        ": {} ({}) in calls of compiled graphs on the CPU, {} ({}) outside",
-        Us(profile.compiled_us), Percent(profile.compiled_us / std::max(profile.window_us, 1e-9)),
-        Us(profile.outside_us), Percent(profile.outside_us / std::max(profile.window_us, 1e-9)));
+    const auto part = [&](double us) {
+      return fmt::format("{} ({})", Us(us), Percent(us / std::max(profile.window_us, 1e-9)));
+    };
+    line += fmt::format(": {} in calls of compiled graphs on the CPU, ", part(profile.compiled_us));
+    line += profile.unmarked_us > 0
+                ? fmt::format("{} in kernels of Inductor without such a call, {} in neither",
+                              part(profile.unmarked_us), part(profile.outside_us))
+                : fmt::format("{} outside", part(profile.outside_us));
     std::puts(line.c_str());
     PrintCompileTime(profile);
     PrintKernels(profile);

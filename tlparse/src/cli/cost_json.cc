@@ -27,6 +27,7 @@ void WriteProfile(JsonWriter& json, const CostProfile& profile) {
   json.Key("rank").OptionalInt(profile.rank).Key("steps").Int(profile.steps);
   json.Key("start_us").Real(static_cast<double>(profile.start_ns) / 1e3);
   json.Key("window_us").Real(profile.window_us).Key("compiled_us").Real(profile.compiled_us);
+  json.Key("unmarked_us").Real(profile.unmarked_us);
   json.Key("outside_us").Real(profile.outside_us);
   json.Key("compile_us").OptionalReal(profile.compile_us);
   json.Key("kernel_us").OptionalReal(profile.kernel_us);

@@ -7,6 +7,9 @@ namespace tlparse {
 
 // Of kernels of a device: which graph call enqueued them, if any, is unknown.
 inline constexpr std::string_view kLaunchNotInProfile = "its launch is not in the profile";
+// Of kernels that only Inductor's code runs: the calls of an AOTInductor package are not in a profile.
+inline constexpr std::string_view kCallNotInProfile =
+    "a kernel of Inductor; the profile holds no graph call around it";
 inline constexpr std::string_view kLaunchNotInLog =
     "libtrace does not say which graph call enqueued it";
 

@@ -192,7 +192,8 @@ class Joiner {
   Result<std::optional<std::int64_t>> Note(std::string_view note);
   Result<std::string_view> NameOf(std::int64_t text_id);
   const std::string& NameOf(const Slice& slice) const { return names_.at(slice.name_id); }
-  std::string_view WhyNoKernel(std::int32_t call) const;
+  // `run`: its own, or the op that enqueued it; nullptr: unknown.
+  std::string_view WhyNoKernel(std::int32_t call, const struct Run* run = nullptr) const;
   std::optional<std::int64_t> SliceId(std::int32_t slice) const {
     return slice == kNone ? std::nullopt
                           : std::optional(slices_[static_cast<std::size_t>(slice)].id);

@@ -61,8 +61,10 @@ Result<void> Joiner::MatchKernelsOf(const Slice& slice, std::span<const Child> c
   return {};
 }
 
-std::string_view Joiner::WhyNoKernel(std::int32_t call) const {
-  if (call == kNone) return kOutside;
+std::string_view Joiner::WhyNoKernel(std::int32_t call, const struct Run* run) const {
+  // CPU kernels, and ops that name the file of a Triton kernel, are Inductor's.
+  const bool is_of_inductor = run != nullptr && (!run->is_op || run->file_id != 0);
+  if (call == kNone) return is_of_inductor ? kCallNotInProfile : kOutside;
   const Slice& slice = slices_[static_cast<std::size_t>(call)];
   if (slice.graph == nullptr) return slice.note.empty() ? kCallUnknown : slice.note;
   return slice.graph->content_id == 0 ? kNoKernels : kNotInCode;
@@ -150,10 +152,11 @@ Result<void> Joiner::JoinDeviceKernel(const DeviceKernel& kernel) {
   const bool is_joined = launched_by != nullptr && launched_by->kernel_id != 0;
   const std::string_view file_note =
       launched_by == nullptr ? std::string_view() : FileNoteOf(*launched_by);
-  const std::string_view note = is_joined            ? std::string_view()
-                                : !file_note.empty() ? file_note
-                                : has_launch         ? WhyNoKernel(call)
-                                                     : kLaunchNotInProfile;
+  const std::string_view note =
+      is_joined            ? std::string_view()
+      : !file_note.empty() ? file_note
+      : has_launch ? WhyNoKernel(call, op == kNone ? nullptr : &runs_[static_cast<std::size_t>(op)])
+                   : kLaunchNotInProfile;
   return WriteKernelLink({.kernel_run_id = kernel.id,
                           .call = call,
                           .slice = slice,
@@ -201,7 +204,8 @@ Result<void> Joiner::WriteRuns() {
           "duration_ns, external_id, op_run_id) SELECT profile_id, name_id, thread_id, "
           "start_ns, duration_ns, external_id, id FROM op_run_row WHERE id = ?"));
   for (const struct Run& run : runs_) {
-    const std::string_view note = run.kernel_id != 0 ? std::string_view() : WhyNoKernel(run.call);
+    const std::string_view note =
+        run.kernel_id != 0 ? std::string_view() : WhyNoKernel(run.call, &run);
     KernelLink link{.kernel_run_id = run.id,
                     .call = run.call,
                     .slice = run.slice,

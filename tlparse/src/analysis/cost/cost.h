@@ -52,14 +52,18 @@ struct CostProfile {
   std::int64_t end_ns = 0;
   double window_us = 0;
   double compiled_us = 0;  // some graph call was open on the CPU
-  double outside_us = 0;   // none was open
+  // None was, but a kernel of Inductor ran on the CPU, or one was enqueued: the code of an AOTInductor
+  // package, whose calls no profile shows, or of calls that the file lost.
+  double unmarked_us = 0;
+  double outside_us = 0;  // neither; with unmarked_us some of it may be compiled code too
   // A compile of the process was under way, by its log; nothing: no log.
   std::optional<double> compile_us;
   // Sum of kernel runs, on all devices and threads; nothing: the profile recorded none.
   std::optional<double> kernel_us;
   double joined_kernel_us = 0;  // of those that belong to a kernel of a log or package
   // Of the kernels on devices: those that calls of compiled graphs enqueued, those that something
-  // else did, and those of which the file does not say what did.
+  // else did, and those of which the file does not say what did: it lacks
+  // their launch, or the call around a kernel of Inductor.
   double device_in_calls_us = 0;
   double device_outside_us = 0;
   double device_unknown_us = 0;

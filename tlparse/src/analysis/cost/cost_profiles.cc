@@ -8,6 +8,7 @@
 
 #include "analysis/cost/cost_queries.h"
 #include "log/import_code.h"
+#include "runtime/join_notes.h"
 #include "store/schema.h"
 
 namespace tlparse {
@@ -102,7 +103,23 @@ Result<void> FillTimes(Database& database, CostProfile& profile) {
   calls.Bind(1, profile.id);
   ASSIGN_OR_RETURN(std::vector<Interval> compiled, Intervals(calls, profile));
   profile.compiled_us = UnionUs(compiled);
-  profile.outside_us = profile.window_us - profile.compiled_us;
+  ASSIGN_OR_RETURN(
+      Statement unmarked,
+      database.Prepare(
+          "SELECT r.start_ns, r.start_ns + r.duration_ns FROM kernel_run_row r JOIN "
+          "kernel_run_link_row l ON l.kernel_run_id = r.id WHERE r.profile_id = ?1 AND r.device IS "
+          "NULL AND l.note_id = (SELECT min(id) FROM text_row WHERE text = ?2) UNION ALL SELECT "
+          "o.start_ns, o.start_ns + o.duration_ns FROM op_run_row o LEFT JOIN op_run_link_row l ON "
+          "l.op_run_id = o.id WHERE o.profile_id = ?1 AND l.slice_id IS NULL AND (o.file_id IS NOT "
+          "NULL OR o.name_id IN (SELECT id FROM text_row WHERE text LIKE 'aoti\\_torch\\_%' ESCAPE "
+          "'\\'))"));
+  unmarked.Bind(1, profile.id);
+  unmarked.Bind(2, kCallNotInProfile);
+  ASSIGN_OR_RETURN(const std::vector<Interval> of_inductor, Intervals(unmarked, profile));
+  compiled.insert(compiled.end(), of_inductor.begin(), of_inductor.end());
+  const double both_us = UnionUs(compiled);
+  profile.unmarked_us = both_us - profile.compiled_us;
+  profile.outside_us = profile.window_us - both_us;
   ASSIGN_OR_RETURN(
       Statement devices,
       database.Prepare("SELECT device, count(*) FROM kernel_run_row WHERE profile_id = "
@@ -255,6 +272,12 @@ Result<CostAnswer> BeginCost(Database& database, const CostOptions& options) {
     RETURN_IF_ERROR(FillKernelTimes(database, profile));
     RETURN_IF_ERROR(FillCompileTime(database, profile));
     RETURN_IF_ERROR(FillProblems(database, profile));
+    if (profile.unmarked_us > 0)
+      answer.notes.push_back(fmt::format(
+          "{}: kernels of Inductor ran where the profile shows no call of a compiled graph (an "
+          "AOTInductor package, or lost events): how much of the time outside of calls is "
+          "compiled code is unknown",
+          profile.path));
   }
   if (answer.profiles.size() > 1)
     answer.notes.push_back(fmt::format("sums over {} profiles", answer.profiles.size()));

@@ -18,7 +18,7 @@ std::string WindowSql(const std::vector<CostProfile>& profiles) {
 
 // Work of a device counts where it was queued.
 constexpr char kKernelSql[] =
-    ", unknown AS MATERIALIZED (SELECT id FROM text_row WHERE text IN ('{}', '{}')), cost AS "
+    ", unknown AS MATERIALIZED (SELECT id FROM text_row WHERE text IN ('{}', '{}', '{}')), cost AS "
     "MATERIALIZED (SELECT w.rank, l.kernel_id, s.graph_id, s.compile_id, r.name_id, r.device, "
     "count(*) AS calls, sum(r.duration_ns / 1e3) AS us, min(r.grid_id) AS grid_id, min(r.block_id) "
     "AS block_id, min(l.note_id) AS note_id, min(e.name_id) AS region_id, min(CASE WHEN y.kind = 0 "
@@ -120,8 +120,8 @@ constexpr char kByModule[] =
 }  // namespace
 
 std::string KernelCostSql(const std::vector<CostProfile>& profiles) {
-  return WindowSql(profiles) +
-         fmt::format(fmt::runtime(kKernelSql), kLaunchNotInProfile, kLaunchNotInLog);
+  return WindowSql(profiles) + fmt::format(fmt::runtime(kKernelSql), kLaunchNotInProfile,
+                                           kLaunchNotInLog, kCallNotInProfile);
 }
 
 std::string CostSql(CostBy by, const std::vector<CostProfile>& profiles) {
