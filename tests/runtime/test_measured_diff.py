@@ -144,5 +144,52 @@ class MeasuredDiff(costs.CostTest):
         self.assertRegex(self.tlparse("diff", "a.db", "b.db").stdout, r"extern_kernels\.addmm:\d in 4/0 forward 2 ")
 
 
+class DiffWithoutLogs(costs.CostTest):
+    def event(self, category, name, ts, dur, **more):
+        return dict({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": {}}, **more)
+
+    def profile(self, name, kernels):
+        """A profile of two steps; each of the kernels (name, shapes, time in the first step, time in the second) is enqueued by an op."""
+        events = [self.event("user_annotation", f"ProfilerStep#{step}", step * 1000, 1000) for step in (1, 2)]
+        for number, (kernel, shapes, *times) in enumerate(kernels):
+            for step, dur in zip((1, 2), times):
+                at, correlation = step * 1000 + 100 * number, 10 * step + number
+                events.append(self.event("cpu_op", "aten::mm", at, 20, args={"External id": correlation, "Input Dims": shapes}))
+                events.append(self.event("cuda_runtime", "cudaLaunchKernel", at + 5, 5, args={"correlation": correlation}))
+                events.append(self.event("kernel", kernel, at + 50, dur, pid=0, tid=7, args={"correlation": correlation}))
+        self.write(f"{name}.json", json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": events}).encode())
+        self.tlparse(self.path(f"{name}.json"), "--db", f"{name}.db", "--db-only", "--run", name)
+
+    def test_kernels_and_ops_by_name_and_shapes(self):
+        self.profile("a", [("gemm", [[8, 8], [8, 8]], 10, 20), ("gemm", [[16, 8], [8, 8]], 30, 30), ("old", [[1]], 1, 1)])
+        self.profile("b", [("gemm", [[8, 8], [8, 8]], 40, 40), ("gemm", [[32, 8], [8, 8]], 70, 70), ("new", [[1]], 2, 2)])
+        answer = self.ask_diff("a.db", "b.db")
+        self.assertIsNone(answer["is_equal"])
+        comparison, = answer["comparisons"]
+        self.assertEqual((comparison["a"], comparison["b"], comparison["is_equal"]), ("run a", "run b", None))
+        measured = comparison["measured"]
+        self.assertEqual((measured["unit"], measured["has_logs"]), ("step", False))
+        self.assertEqual([measured[side][key] for side in "ab" for key in ("steps", "window_us", "kernel_us", "op_us")], [2, 1000, 46, 46, 2, 1000, 112, 112])
+        said = lambda key: [[change[member] for member in ("kind", "name", "shapes", "a_us", "b_us", "a_calls", "b_calls")] for change in measured[key]]
+        self.assertEqual(said("changes"), [["kernel", "gemm", "[[8, 8], [8, 8]]", 15, 40, 2, 2], ["op", "aten::mm", "[[8, 8], [8, 8]]", 15, 40, 2, 2],
+                                           ["op", "aten::mm", "[[1]]", 1, 2, 2, 2]])
+        self.assertEqual(said("only_a"), [["kernel", "gemm", "[[16, 8], [8, 8]]", 30, 0, 2, 0], ["kernel", "old", "[[1]]", 1, 0, 2, 0]])
+        self.assertEqual(said("only_b"), [["kernel", "gemm", "[[32, 8], [8, 8]]", 0, 70, 0, 2], ["kernel", "new", "[[1]]", 0, 2, 0, 2]])
+        text = " ".join(self.tlparse("diff", "a.db", "b.db").stdout.split())
+        self.assertIn("a and b have no log: only profiles are compared", text)
+        self.assertIn("compared: 1 kernel (33 % of the kernel time of a, 36 % of b); 2 ops (35 % of the ops' time of a, 38 % of b)", text)
+        self.assertNotIn("compile", text)
+        self.assertFalse(measured["is_fair"])
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_a_run_with_a_log_and_one_without(self):
+        self.profile("a", [("gemm", [[8, 8]], 10, 20)])
+        self.tlparse(profiles.recorded("p_mlp_train"), "--db", "b.db", "--db-only", "--run", "b")
+        self.assertIn("a has no log: only profiles are compared", self.tlparse("diff", "a.db", "b.db").stdout)
+        self.assertIn("b has no log: only profiles are compared", self.tlparse("diff", "b.db", "a.db").stdout)
+        self.assert_one_line_of_complaint(self.tlparse("diff", "a.db", "b.db", "--rank", "7", expect=2))
+        self.assert_one_line_of_complaint(self.tlparse("diff", "a.db", "b.db", "--rank", "x", expect=2))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -187,6 +187,28 @@ class Reading(harness.EndToEnd):
             both = json.load(file)
         self.assertEqual({event["pid"] for event in both if event.get("cat") == "graph_call"}, {0, 1})
 
+    def test_a_timeline_of_profiles_without_a_log(self):
+        trace = self.small()
+        self.write("p.json", json.dumps(trace).encode())
+        self.tlparse(self.path("p.json"), "-o", "out")
+        self.assertFalse(os.path.exists(self.path("out/chromium_events.json")))
+        with open(self.path("out/files.html"), encoding="utf-8") as file:
+            self.assertNotIn("chromium_events.json", file.read())
+        self.tlparse(self.path("p.json"), "-o", "out", "--overwrite", "--with-profile")
+        with open(self.path("out/chromium_events.json"), encoding="utf-8") as file:
+            events = [event for event in json.load(file) if event["ph"] == "X"]
+        expected = [[event["name"], event["dur"]] for event in trace["traceEvents"] if event.get("cat") in ("cpu_op", "user_annotation", "kernel")]
+        self.assertEqual(sorted([event["name"], event["dur"]] for event in events), sorted(expected))
+        with open(self.path("out/files.html"), encoding="utf-8") as file:
+            self.assertIn("chromium_events.json", file.read())
+        # Beside a log of another process, too.
+        with open(harness.bundled("simple"), "rb") as log:
+            self.write("dedicated_log_torch_trace_abcdefgh.log", log.read())
+        self.tlparse(self.path("p.json"), self.path("dedicated_log_torch_trace_abcdefgh.log"), "-o", "both", "--with-profile")
+        with open(self.path("both/chromium_events.json"), encoding="utf-8") as file:
+            found = [[event["name"], event["dur"]] for event in json.load(file) if event.get("cat") in ("cpu_op", "user_annotation", "kernel")]
+        self.assertEqual(sorted(found), sorted(expected))
+
     def test_only(self):
         self.write("job/p.json", json.dumps(self.small()).encode())
         with open(harness.bundled("simple"), "rb") as log:

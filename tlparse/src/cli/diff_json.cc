@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/diff_digests.h"
 #include "cli/diff_measured.h"
 #include "cli/diff_output.h"
@@ -114,12 +116,8 @@ void WriteComparison(JsonWriter& json, const RankComparison& one) {
       .String(answer.a_rank)
       .Key("b_rank")
       .String(answer.b_rank);
-  json.Key("a")
-      .String(answer.a_title)
-      .Key("b")
-      .String(answer.b_title)
-      .Key("is_equal")
-      .Bool(answer.IsEqual());
+  json.Key("a").String(answer.a_title).Key("b").String(answer.b_title).Key("is_equal");
+  answer.HasLogs() ? json.Bool(answer.IsEqual()) : json.Null();
   json.Key("a_torch_version")
       .OptionalString(NonEmpty(answer.a_torch_version))
       .Key("b_torch_version")
@@ -159,7 +157,11 @@ void WriteComparison(JsonWriter& json, const RankComparison& one) {
 
 JsonWriter DiffJson(const RunComparison& answer) {
   JsonWriter json;
-  json.BeginObject().Key("is_equal").Bool(answer.IsEqual()).Key("comparisons").BeginArray();
+  const bool has_logs = std::all_of(answer.comparisons.begin(), answer.comparisons.end(),
+                                    [](const RankComparison& one) { return one.diff.HasLogs(); });
+  json.BeginObject().Key("is_equal");
+  has_logs ? json.Bool(answer.IsEqual()) : json.Null();
+  json.Key("comparisons").BeginArray();
   for (const RankComparison& one : answer.comparisons) WriteComparison(json, one);
   json.EndArray().Key("left_out").Int(static_cast<std::int64_t>(answer.left_out));
   json.Key("only_a_ranks")

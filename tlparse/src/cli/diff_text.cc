@@ -248,6 +248,15 @@ void PrintPhases(const DiffAnswer& answer, const Whose& whose) {
 void Print(const DiffAnswer& answer, const Whose& whose, bool all) {
   PrintHeading(fmt::format("a: {}", answer.a_title));
   PrintHeading(fmt::format("b: {}", answer.b_title));
+  if (!answer.HasLogs()) {
+    PrintWrapped(
+        fmt::format("{} no log: only profiles are compared", answer.a_has_log   ? "b has"
+                                                             : answer.b_has_log ? "a has"
+                                                                                : "a and b have"),
+        0, 2);
+    if (answer.measured) PrintMeasured(*answer.measured, whose, all);
+    return;
+  }
   PrintVersions("torch", answer.a_torch_version, answer.b_torch_version);
   PrintVersions("Python", answer.a_python_version, answer.b_python_version);
   PrintPhases(answer, whose);

@@ -64,8 +64,8 @@ class Reporter {
         return AddViewerTasks(pool_, database, root_, run_id, options_.custom_header_html);
       });
     }
-    pool_.Add(LoadStep::kTree, [this, has_aggregates](Database& database) {
-      return WriteChromiumEvents(database, root_, participants_, has_aggregates,
+    pool_.Add(LoadStep::kTree, [this, run_id, has_aggregates](Database& database) {
+      return WriteChromiumEvents(database, root_, run_id, participants_, has_aggregates,
                                  options_.with_profile);
     });
     RETURN_IF_ERROR(pool_.Run(database_.path(), options_.threads));

@@ -61,8 +61,9 @@ Result<void> WriteIndexPage(const ReportContext& context, const TreePlan& plan);
 
 // <participant>/chromium_events.json: array of the events, one a line, in log order. Events that
 // are not JSON are left out (import_log has them). With `all` also in one file in the root, with
-// the rank as `pid`. With `with_profile` the measurements of its processes' profiles follow.
-Result<void> WriteChromiumEvents(Database& database, const Directory& root,
+// the rank as `pid`. With `with_profile` the measurements of its processes' profiles follow, and in
+// the file in the root those of profiles of which no log's process is known.
+Result<void> WriteChromiumEvents(Database& database, const Directory& root, std::int64_t run_id,
                                  const std::vector<Participant>& participants, bool all,
                                  bool with_profile);
 

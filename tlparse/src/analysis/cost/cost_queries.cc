@@ -7,15 +7,6 @@
 namespace tlparse {
 namespace {
 
-std::string WindowSql(const std::vector<CostProfile>& profiles) {
-  std::string values;
-  for (const CostProfile& profile : profiles)
-    values += fmt::format("{}({},{},{},{})", values.empty() ? "" : ",", profile.id,
-                          profile.rank ? fmt::format("{}", *profile.rank) : std::string("NULL"),
-                          profile.start_ns, profile.end_ns);
-  return "WITH win(profile_id, rank, start_ns, end_ns) AS (VALUES " + values + ")";
-}
-
 // Work of a device counts where it was queued.
 constexpr char kKernelSql[] =
     ", unknown AS MATERIALIZED (SELECT id FROM text_row WHERE text IN ('{}', '{}', '{}')), cost AS "
@@ -118,6 +109,15 @@ constexpr char kByModule[] =
     "ORDER BY share_us DESC, cpu_us DESC, name";
 
 }  // namespace
+
+std::string WindowSql(const std::vector<CostProfile>& profiles) {
+  std::string values;
+  for (const CostProfile& profile : profiles)
+    values += fmt::format("{}({},{},{},{})", values.empty() ? "" : ",", profile.id,
+                          profile.rank ? fmt::format("{}", *profile.rank) : std::string("NULL"),
+                          profile.start_ns, profile.end_ns);
+  return "WITH win(profile_id, rank, start_ns, end_ns) AS (VALUES " + values + ")";
+}
 
 std::string KernelCostSql(const std::vector<CostProfile>& profiles) {
   return WindowSql(profiles) + fmt::format(fmt::runtime(kKernelSql), kLaunchNotInProfile,

@@ -8,6 +8,9 @@
 
 namespace tlparse {
 
+// "WITH win(profile_id, rank, start_ns, end_ns) AS (…)": what is counted. Append more of it.
+std::string WindowSql(const std::vector<CostProfile>& profiles);
+
 // A WITH clause: the windows as the common table expression `win`, then the kernels that ran in
 // them as `cost`. Append a SELECT.
 std::string KernelCostSql(const std::vector<CostProfile>& profiles);

@@ -353,8 +353,8 @@ bool DiffAnswer::IsEqual() const {
   const auto is_same = [](const std::string& a, const std::string& b) {
     return a.empty() || b.empty() || a == b;
   };
-  return only_a.empty() && only_b.empty() && is_same(a_torch_version, b_torch_version) &&
-         is_same(a_python_version, b_python_version) &&
+  return HasLogs() && only_a.empty() && only_b.empty() &&
+         is_same(a_torch_version, b_torch_version) && is_same(a_python_version, b_python_version) &&
          std::all_of(compiles.begin(), compiles.end(),
                      [](const CompileChange& change) { return change.IsEqual(); });
 }

@@ -68,7 +68,8 @@ struct UnmatchedCompile {
 
 struct DiffAnswer {
   std::string a_title, b_title;
-  std::string a_rank, b_rank;  // "3"; of a run with one log its name
+  bool a_has_log = true, b_has_log = true;  // false: only profiles are compared
+  std::string a_rank, b_rank;               // "3"; of a run with one log its name
   std::string a_torch_version, b_torch_version, a_python_version, b_python_version;
   // Sums over the compiles that both sides finished, if both logs have their times.
   std::vector<PhaseChange> phases;
@@ -76,7 +77,8 @@ struct DiffAnswer {
   std::vector<CompileChange> compiles;
   std::vector<UnmatchedCompile> only_a, only_b;
   std::optional<MeasuredDifference> measured;  // nothing: not both sides have a profile
-  bool IsEqual() const;                        // in everything but times
+  bool HasLogs() const { return a_has_log && b_has_log; }
+  bool IsEqual() const;  // in everything but times; not without logs
   bool HasOtherTorch() const { return a_torch_version != b_torch_version; }
 };
 

@@ -1,9 +1,12 @@
 #include "analysis/diff/diff_runs.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <utility>
 
+#include "analysis/diff/profile_difference.h"
+#include "analysis/participants.h"
 #include "analysis/ranks/ranks.h"
 #include "analysis/read_transaction.h"
 
@@ -99,6 +102,42 @@ Result<std::optional<DigestDifference>> CompareDigestsOfRanks(const DiffSide& a,
   return CompareDigestsOf(a, a_job, b, b_job, pairs);
 }
 
+// Nothing: both sides have logs.
+Result<std::optional<RunComparison>> CompareWithoutLogs(const DiffSide& a, const DiffSide& b) {
+  DiffAnswer diff;
+  MeasuredSide sides[2];
+  for (const bool is_b : {false, true}) {
+    const DiffSide& side = is_b ? b : a;
+    MeasuredSide& measured = sides[is_b ? 1 : 0];
+    measured.database = side.database;
+    ASSIGN_OR_RETURN(measured.run_id, FindRun(*side.database, side.run));
+    ASSIGN_OR_RETURN(const std::vector<RunParticipant> participants,
+                     LoadParticipants(*side.database, measured.run_id));
+    (is_b ? diff.b_has_log : diff.a_has_log) = !participants.empty();
+    ASSIGN_OR_RETURN(
+        const std::string name,
+        side.database->QueryText("SELECT name FROM run WHERE id = ?", measured.run_id));
+    (is_b ? diff.b_title : diff.a_title) = "run " + name;
+    if (!side.rank) continue;
+    std::int64_t rank = 0;
+    const char* const end = side.rank->data() + side.rank->size();
+    if (std::from_chars(side.rank->data(), end, rank).ptr != end)
+      return Fail(ErrorCode::kNotFound, "run '" + name + "' has no rank '" + *side.rank + "'");
+    measured.rank = rank;
+    (is_b ? diff.b_rank : diff.a_rank) = *side.rank;
+    (is_b ? diff.b_title : diff.a_title) += ", rank " + *side.rank;
+  }
+  if (diff.HasLogs()) return std::optional<RunComparison>();
+  ASSIGN_OR_RETURN(diff.measured, CompareProfiles(sides[0], sides[1]));
+  RunComparison result;
+  RankComparison& one = result.comparisons.emplace_back();
+  one.count = 1;
+  one.a_ranks = diff.a_rank;
+  one.b_ranks = diff.b_rank;
+  one.diff = std::move(diff);
+  return std::optional(std::move(result));
+}
+
 }  // namespace
 
 bool RunComparison::IsEqual() const {
@@ -110,6 +149,8 @@ bool RunComparison::IsEqual() const {
 
 Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
                                      const DiffOptions& options) {
+  ASSIGN_OR_RETURN(std::optional<RunComparison> of_profiles, CompareWithoutLogs(a, b));
+  if (of_profiles) return *std::move(of_profiles);
   RunComparison result;
   if (a.rank || b.rank) {
     RankComparison one;

@@ -29,7 +29,8 @@ struct RunComparison {
 };
 
 // Ranks are paired by number, logs without one by name; a side with one participant is paired with
-// every one of the other. Sides that name a rank are one pair. kNotFound: no such run or rank.
+// every one of the other. Sides that name a rank are one pair. Where a side has no log, only the
+// profiles are compared, of all ranks or the one named. kNotFound: no such run or rank.
 Result<RunComparison> AnalyzeRunDiff(const DiffSide& a, const DiffSide& b,
                                      const DiffOptions& options);
 

@@ -235,7 +235,7 @@ bool MeasuredDifference::IsFair() const {
   return has_logs ? has_most_kernels : has_most_kernels || is_most(ops, a.op_us, b.op_us);
 }
 
-void SortMeasured(MeasuredDifference& difference) {
+void FinishMeasured(MeasuredDifference& difference) {
   std::stable_sort(difference.changes.begin(), difference.changes.end(),
                    [](const MeasuredChange& x, const MeasuredChange& y) {
                      return x.b_us - x.a_us > y.b_us - y.a_us;
@@ -274,7 +274,7 @@ Result<std::optional<MeasuredDifference>> CompareMeasured(const MeasuredSide& a,
   CompareLines(of_a->lines, of_b->lines, a_mean, b_mean, difference);
   RETURN_IF_ERROR(KernelComparison(compiles, difference)
                       .Run(*a.database, of_a->kernels, a_mean, *b.database, of_b->kernels, b_mean));
-  SortMeasured(difference);
+  FinishMeasured(difference);
   return std::optional(std::move(difference));
 }
 

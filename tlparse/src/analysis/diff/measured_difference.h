@@ -42,12 +42,12 @@ struct MeasuredCoverage {
 struct MeasuredSideTimes {
   std::int64_t steps = 0;
   double window_us = 0, kernel_us = 0;
-  double op_us = 0;  // CompareProfiles
+  double op_us = 0;  // of profile_difference.h
 };
 
 struct MeasuredDifference {
   bool is_per_step = false;
-  bool has_logs = true;  // false: CompareProfiles
+  bool has_logs = true;  // false: of profile_difference.h
   MeasuredSideTimes a, b;
   MeasuredCoverage lines, kernels, ops;
   // Kernels of which the log does not say what they compute: they are not compared.
@@ -67,6 +67,9 @@ struct MeasuredSide {
   std::optional<std::int64_t> rank;       // nothing: a run of one log
   std::vector<std::int64_t> process_ids;  // profiles of these processes only; empty: all
 };
+
+// Sorts what was compared, and divides the times of the sides by their steps where times are of a step.
+void FinishMeasured(MeasuredDifference& difference);
 
 // Ids of compiles of a and b that are one compile.
 using CompilePairs = std::vector<std::pair<std::int64_t, std::int64_t>>;

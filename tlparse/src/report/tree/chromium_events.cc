@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <functional>
+
 #include "base/json_count.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
@@ -55,10 +57,12 @@ Result<void> AddWithPid(std::string_view event, std::int64_t rank, simdjson::dom
       {event.substr(0, start), {digits.data(), digits.size()}, event.substr(start + pid.size())});
 }
 
-// Events of one participant, to its own file and to that of all (nullptr: there is none).
+// Events of one participant, to its own file and to that of all (nullptr: there is none). `add_rest`
+// adds what belongs to no participant to the file of a single one.
 Result<void> WriteEvents(Database& database, const Directory& directory,
                          const Participant& participant, bool with_profile, FileWriter& out,
-                         EntryFile* all) {
+                         EntryFile* all,
+                         const std::function<Result<void>(const AddEvent&)>& add_rest = {}) {
   ASSIGN_OR_RETURN(RecordScan scan,
                    RecordScan::Open(database, participant, "p.content",
                                     "CROSS JOIN payload_row p ON p.id = r.payload_id",
@@ -84,39 +88,48 @@ Result<void> WriteEvents(Database& database, const Directory& directory,
     RETURN_IF_ERROR(participant.rank ? AddWithPid(event, *participant.rank, parser, *all)
                                      : all->Add(event));
   }
+  const AddEvent add = [&](std::string_view slice) {
+    out.Append(is_first ? "\n" : ",\n");
+    out.Append(slice);
+    is_first = false;
+    return Result<void>();
+  };
   for (const ParticipantProcess& process : participant.processes) {
     if (!with_profile) break;
-    RETURN_IF_ERROR(
-        AddProfileEvents(database, process.id, process.pid, [&](std::string_view slice) {
-          out.Append(is_first ? "\n" : ",\n");
-          out.Append(slice);
-          is_first = false;
-          return Result<void>();
-        }));
+    RETURN_IF_ERROR(AddProfileEvents(database, process.id, process.pid, add));
     if (all == nullptr) continue;
     RETURN_IF_ERROR(AddProfileEvents(database, process.id, participant.rank.value_or(process.pid),
                                      [&](std::string_view slice) { return all->Add(slice); }));
   }
+  if (add_rest) RETURN_IF_ERROR(add_rest(add));
   out.Append(is_first ? "]" : "\n]");
   return out.Close();
 }
 
 }  // namespace
 
-Result<void> WriteChromiumEvents(Database& database, const Directory& root,
+Result<void> WriteChromiumEvents(Database& database, const Directory& root, std::int64_t run_id,
                                  const std::vector<Participant>& participants, bool all,
                                  bool with_profile) {
   EntryFile all_events(root, "chromium_events.json");
   FileWriter out;
   for (const Participant& participant : participants) {
     if (participant.directory.empty()) {
-      RETURN_IF_ERROR(WriteEvents(database, root, participant, with_profile, out, nullptr));
+      RETURN_IF_ERROR(WriteEvents(
+          database, root, participant, with_profile, out, nullptr, [&](const AddEvent& add) {
+            return with_profile ? AddEventsWithoutLog(database, run_id, false, add)
+                                : Result<void>();
+          }));
       continue;
     }
     ASSIGN_OR_RETURN(const Directory directory, MakeDirectory(root, participant));
     RETURN_IF_ERROR(WriteEvents(database, directory, participant, with_profile, out,
                                 all ? &all_events : nullptr));
   }
+  if (with_profile && all)
+    RETURN_IF_ERROR(
+        AddEventsWithoutLog(database, run_id, !participants.empty(),
+                            [&](std::string_view slice) { return all_events.Add(slice); }));
   return all_events.Close();
 }
 

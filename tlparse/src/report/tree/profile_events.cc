@@ -50,8 +50,7 @@ std::string Us(std::int64_t ns) {
 
 class Writer {
  public:
-  Writer(Database& database, std::int64_t pid,
-         const std::function<Result<void>(std::string_view)>& add)
+  Writer(Database& database, std::int64_t pid, const AddEvent& add)
       : database_(database), pid_(pid), add_(add) {}
 
   Result<void> Add(const Kind& kind, std::int64_t profile_id) {
@@ -90,14 +89,14 @@ class Writer {
 
   Database& database_;
   std::int64_t pid_;
-  const std::function<Result<void>(std::string_view)>& add_;
+  const AddEvent& add_;
   std::set<std::int64_t> named_;
 };
 
 }  // namespace
 
 Result<void> AddProfileEvents(Database& database, std::int64_t process_id, std::int64_t pid,
-                              const std::function<Result<void>(std::string_view)>& add) {
+                              const AddEvent& add) {
   ASSIGN_OR_RETURN(
       Statement profiles,
       database.Prepare("SELECT id FROM profile WHERE process_id = ? AND overlaps_id IS "
@@ -107,6 +106,23 @@ Result<void> AddProfileEvents(Database& database, std::int64_t process_id, std::
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, profiles.Step());
     if (!has_row) return {};
+    for (const Kind& kind : kKinds) RETURN_IF_ERROR(writer.Add(kind, profiles.Int(0)));
+  }
+}
+
+Result<void> AddEventsWithoutLog(Database& database, std::int64_t run_id, bool by_rank,
+                                 const AddEvent& add) {
+  ASSIGN_OR_RETURN(
+      Statement profiles,
+      database.Prepare("SELECT id, coalesce(CASE WHEN ?2 THEN rank END, pid, -id) FROM profile "
+                       "WHERE run_id = ?1 AND process_id IS NULL AND overlaps_id IS NULL AND kind "
+                       "IN ('kineto', 'nsys') ORDER BY id"));
+  profiles.Bind(1, run_id);
+  profiles.Bind(2, std::int64_t{by_rank});
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, profiles.Step());
+    if (!has_row) return {};
+    Writer writer(database, profiles.Int(1), add);
     for (const Kind& kind : kKinds) RETURN_IF_ERROR(writer.Add(kind, profiles.Int(0)));
   }
 }

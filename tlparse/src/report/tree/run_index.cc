@@ -14,7 +14,8 @@ struct Aggregate {
   bool is_there;
 };
 
-void AppendAggregates(const std::vector<AggregateFacts>& facts, FileWriter& out) {
+void AppendAggregates(const std::vector<AggregateFacts>& facts, bool with_profile,
+                      FileWriter& out) {
   bool has_schedules = false;
   bool has_estimates = false;
   for (const AggregateFacts& one : facts) {
@@ -22,7 +23,8 @@ void AppendAggregates(const std::vector<AggregateFacts>& facts, FileWriter& out)
     has_estimates |= !one.estimates.empty();
   }
   const Aggregate aggregates[] = {
-      {"chromium_events.json", "timeline of all logs; pid is the rank", true},
+      {"chromium_events.json", "timeline of all logs; pid is the rank",
+       !facts.empty() || with_profile},
       {"collective_schedules.json", "planned collectives of every graph", has_schedules},
       {"runtime_estimations.json", "estimated runtime of every op", has_estimates},
       {"chromium_trace_with_runtime.json", "the same as a timeline", has_estimates},
@@ -50,7 +52,7 @@ Result<void> WriteRunIndex(const Directory& root, const ReportOptions& options,
         fmt::format("<p>{} more ranks, of logs with more than 1024 ranks, have no files here; "
                     "their records are in trace.db.</p>\n",
                     left_out));
-  AppendAggregates(facts, out);
+  AppendAggregates(facts, options.with_profile, out);
   out.Append(
       "<table>\n<tr><th>Log</th><th>Compile directories</th><th>Files</th>"
       "<th>Failures and restarts</th><th>Path</th></tr>\n");
