@@ -229,7 +229,7 @@ class RanksAnswer(SentenceTest):
             return record({"dynamo_start": {"stack": []}, **own}) + record({"compilation_metrics": {"co_name": function, "co_filename": "/u/m.py"}, **own})
         database = self.ingest(self.log("a.log", compiled("f", 0)), self.log("b.log", compiled("f", 0), compiled("g", 1)))
         text = " ".join(run("ranks", database).split())
-        self.assertIn("log:a (1 log; there is no majority, the others are compared with the first log)", text)
+        self.assertIn("log:a (1 log; there is no majority, the others are compared with this one)", text)
         self.assertIn("log:b (1 log)", text)
         self.assertIn("compiles: 1/0 g: compiled here only", text)
         self.assertNotIn("on the others", text)

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/findings/context.h"
+#include "analysis/ranks/rank_votes.h"
 #include "cli/commands.h"
 #include "cli/finding_output.h"
 #include "cli/rank_answer.h"
@@ -56,11 +57,11 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
                   [](const JobParticipant& one) { return one.rank.has_value(); });
   for (std::size_t i = 0; i < most; ++i) {
     const RankClass& one = answer.classes[i];
-    const char* role = i > 0                 ? ""
-                       : answer.has_majority ? ", the majority"
-                       : has_ranks
-                           ? "; there is no majority, the others are compared with the lowest rank"
-                           : "; there is no majority, the others are compared with the first log";
+    const char* role = i > 0                                              ? ""
+                       : 2 * one.ranks.size() > job.participants().size() ? ", the majority"
+                       : answer.has_majority
+                           ? ", the majority with those whose logs end earlier"
+                           : "; there is no majority, the others are compared with this one";
     PrintWrapped(
         fmt::format("{} ({}{}): {}", RanksText(job, one.ranks),
                     Count(one.ranks.size(), has_ranks ? "rank" : "log"), role, CompileTime(one)),
@@ -74,6 +75,11 @@ void PrintClasses(const RanksAnswer& answer, bool all) {
         DamageText(job, answer.damage, one.ranks, answer.classes.front().ranks);
     if (i > 0 && !damage.empty())
       PrintWrapped(damage + ": what sets it apart may be due to that", 4, 6);
+    if (i > 0 && IsAlikeAsFarAsItGoes(answer, one))
+      PrintWrapped(fmt::format("as {}, as far as the log{} go{}",
+                               RanksText(job, answer.classes.front().ranks),
+                               one.ranks.size() == 1 ? "" : "s", one.ranks.size() == 1 ? "es" : ""),
+                   4, 6);
     PrintAspects(one, all);
   }
   if (most < answer.classes.size())

@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/cache/cache_findings.h"
 #include "analysis/cache/key_difference.h"
 #include "analysis/diff/graph_difference.h"
 #include "analysis/majority.h"
 #include "analysis/read_transaction.h"
-#include "analysis/recompile_reasons.h"
 
 namespace tlparse {
 namespace {
@@ -24,58 +23,15 @@ struct WorkClass : CacheClass {
   std::set<std::int64_t> keys;
 };
 
-// Findings by cause and ranks, so that each is reported once.
-class FindingCollector {
- public:
-  explicit FindingCollector(CacheAnswer& answer) : answer_(answer) {}
-
-  void Add(CacheFinding finding, std::int32_t lookup_slot, std::int32_t compile_slot) {
-    // Options are compared by name, so other options are another finding; of graphs and inputs the
-    // first example represents all.
-    const CauseKind kind = finding.cause.kind;
-    const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting ||
-                         kind == CauseKind::kComponent || kind == CauseKind::kBuild ||
-                         kind == CauseKind::kBypass || kind == CauseKind::kGuardMiss ||
-                         kind == CauseKind::kRemoteError || kind == CauseKind::kMissingCompile;
-    // An expected difference is reported once for the job.
-    const bool is_for_all =
-        kind == CauseKind::kDevice || kind == CauseKind::kRankPath || kind == CauseKind::kUnlogged;
-    const Key key{
-        kind, is_for_all ? std::vector<RankIndex>() : finding.ranks,
-        by_text ? finding.cause.text : std::string(),
-        kind == CauseKind::kStorage ? finding.state + finding.against_state : std::string()};
-    const auto [found, is_new] = index_.try_emplace(key, answer_.findings.size());
-    if (is_new) {
-      answer_.findings.push_back(std::move(finding));
-    } else if (is_for_all && answer_.findings[found->second].ranks != finding.ranks) {
-      std::vector<RankIndex>& ranks = answer_.findings[found->second].ranks;
-      std::vector<RankIndex> all;
-      std::set_union(ranks.begin(), ranks.end(), finding.ranks.begin(), finding.ranks.end(),
-                     std::back_inserter(all));
-      ranks = std::move(all);
-    }
-    CacheFinding& stored = answer_.findings[found->second];
-    const auto add = [](std::vector<std::int32_t>& slots, std::int32_t slot) {
-      if (slots.empty() || slots.back() != slot) slots.push_back(slot);
-    };
-    if (lookup_slot >= 0) add(stored.lookup_slots, lookup_slot);
-    add(stored.compile_slots, compile_slot);
-  }
-
- private:
-  using Key = std::tuple<CauseKind, std::vector<RankIndex>, std::string, std::string>;
-  CacheAnswer& answer_;
-  std::map<Key, std::size_t> index_;
-};
-
 class ClassFinder {
  public:
   ClassFinder(Database& database, CacheAnswer& answer, KeyComparer comparer)
       : database_(database), answer_(answer), comparer_(std::move(comparer)), collector_(answer) {}
 
   Result<void> Run() {
-    RETURN_IF_ERROR(FindMissingCompiles());
+    RETURN_IF_ERROR(FindMissingCompiles(database_, answer_, collector_));
     for (const std::int32_t slot : answer_.lookups.order()) RETURN_IF_ERROR(Examine(slot));
+    FindMajorities(answer_);
     std::stable_sort(
         answer_.findings.begin(), answer_.findings.end(),
         [](const CacheFinding& a, const CacheFinding& b) { return a.cause.kind < b.cause.kind; });
@@ -90,9 +46,9 @@ class ClassFinder {
     return answer_.lookups.slots()[static_cast<std::size_t>(lookup_slot)].slot;
   }
 
-  Result<void> FindMissingCompiles();
   Result<void> Examine(std::int32_t lookup_slot);
   Result<std::vector<WorkClass>> Classify(const LookupSlot& slot);
+  Result<void> PutMostAlikeFirst(std::vector<WorkClass>& classes);
   void FindWithoutLookup(std::int32_t lookup_slot, CacheLookupAnswer& answer);
   Result<void> Explain(std::int32_t lookup_slot, const WorkClass& reference, const WorkClass& other,
                        bool has_majority);
@@ -104,41 +60,6 @@ class ClassFinder {
   KeyComparer comparer_;
   FindingCollector collector_;
 };
-
-Result<void> ClassFinder::FindMissingCompiles() {
-  const Job& job = answer_.job;
-  for (const std::int32_t slot : job.slot_order()) {
-    CacheFinding finding;
-    for (std::size_t i = 0; i < job.participants().size(); ++i) {
-      const auto rank = static_cast<RankIndex>(i);
-      (job.CompileOf(rank, slot) < 0 ? finding.ranks : finding.against).push_back(rank);
-    }
-    if (finding.ranks.empty() || finding.against.empty()) continue;
-    finding.has_majority = finding.ranks.size() != finding.against.size();
-    // The few are odd: those without the compile, or those with it.
-    const bool few_have_it = finding.ranks.size() > finding.against.size();
-    if (few_have_it) std::swap(finding.ranks, finding.against);
-    finding.cause.kind = CauseKind::kMissingCompile;
-    const RankIndex with_it = few_have_it ? finding.ranks.front() : finding.against.front();
-    const std::int64_t compile_id =
-        job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))].id;
-    ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
-                     LoadFailedEntries(database_, compile_id));
-    const std::string reason = FailedEntriesText(entries, "");
-    // A log that is cut or damaged does not show what was not compiled.
-    const bool is_incomplete =
-        answer_.damage.AnyIsIncomplete(few_have_it ? finding.against : finding.ranks);
-    finding.cause.text = few_have_it
-                             ? (is_incomplete ? "in the log here only" : "compiled here only")
-                         : is_incomplete ? "not in the log, which is cut off or damaged"
-                                         : "not compiled here";
-    if (!reason.empty()) finding.cause.text += ", recompiled because " + Shorten(reason, 300);
-    finding.state = few_have_it ? "compiled" : "absent";
-    finding.against_state = few_have_it ? "absent" : "compiled";
-    collector_.Add(std::move(finding), -1, slot);
-  }
-  return {};
-}
 
 Result<std::vector<WorkClass>> ClassFinder::Classify(const LookupSlot& slot) {
   // One key, one input: whatever else the log says
@@ -184,6 +105,7 @@ Result<void> ClassFinder::Examine(std::int32_t lookup_slot) {
   CacheLookupAnswer answer;
   answer.lookup_slot = lookup_slot;
   answer.has_majority = OrderByReference(classes);
+  if (!answer.has_majority) RETURN_IF_ERROR(PutMostAlikeFirst(classes));
   FindWithoutLookup(lookup_slot, answer);
   for (std::size_t i = 1; i < classes.size(); ++i) {
     RETURN_IF_ERROR(Explain(lookup_slot, classes[0], classes[i], answer.has_majority));
@@ -191,6 +113,28 @@ Result<void> ClassFinder::Examine(std::int32_t lookup_slot) {
   for (const WorkClass& one : classes) RETURN_IF_ERROR(NoteKeysWithinClass(lookup_slot, one));
   for (WorkClass& one : classes) answer.classes.push_back(std::move(static_cast<CacheClass&>(one)));
   answer_.lookup_answers.push_back(std::move(answer));
+  return {};
+}
+
+// Where no class is a majority: the one whose keys differ least from those of the others. What sets
+// it apart is then a difference to most.
+Result<void> ClassFinder::PutMostAlikeFirst(std::vector<WorkClass>& classes) {
+  constexpr std::size_t kMostCompared = 16;
+  if (classes.size() < 3 || classes.size() > kMostCompared) return {};
+  std::vector<std::vector<KeyComponent>> components(classes.size());
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const KeySet& set = Lookup(classes[i].lookups.front()).set;
+    if (set.set_id == 0) return {};
+    ASSIGN_OR_RETURN(components[i], comparer_.index().Expand(set.set_id));
+  }
+  std::size_t best = 0, fewest = SIZE_MAX;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    std::size_t count = 0;
+    for (std::size_t j = 0; j < classes.size(); ++j)
+      count += classes[j].ranks.size() * CountDifferences(components[i], components[j]);
+    if (count < fewest) best = i, fewest = count;
+  }
+  PutFirst(classes, best);
   return {};
 }
 

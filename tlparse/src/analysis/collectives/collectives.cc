@@ -161,7 +161,10 @@ std::vector<Finder::RankClass> Finder::Classify() {
     if (is_new) classes.push_back({{}, uses_[rank]});
     classes[found->second].ranks.push_back(static_cast<RankIndex>(rank));
   }
-  OrderByReference(classes);
+  // A log that ends early is no reference where another one does not.
+  OrderByReference(
+      classes, [this](const auto& one) { return answer_.damage.EndEarly(answer_.job, one.ranks); },
+      [](const RankClass& one) { return one.uses.size(); });
   return classes;
 }
 
@@ -334,7 +337,17 @@ Result<void> Finder::DescribeAll(const std::vector<RankClass>& classes) {
     }
     answer_.classes.push_back(std::move(described));
   }
-  answer_.has_majority = OrderByReference(answer_.classes);
+  if (!answer_.classes.empty()) PutFirst(answer_.classes, 0);
+  // Logs that only end before the others' have no vote against them.
+  std::size_t alike = 0;
+  for (const CollectiveClass& one : answer_.classes) {
+    const bool is_alike =
+        std::all_of(one.mismatches.begin(), one.mismatches.end(),
+                    [](const CollectiveMismatch& m) { return m.kind == MismatchKind::kState; });
+    if (one.mismatches.empty() || (is_alike && answer_.damage.EndEarly(answer_.job, one.ranks)))
+      alike += one.ranks.size();
+  }
+  answer_.has_majority = 2 * alike > uses_.size();
   return {};
 }
 
@@ -344,7 +357,8 @@ Result<void> Finder::Run() {
   std::vector<RankClass> classes = Classify();
   RETURN_IF_ERROR(DescribeAll(classes));
   // Where none is a majority, the largest of the others may be one with those that join it.
-  if (!answer_.has_majority && classes.size() > 2) {
+  if (!answer_.has_majority && classes.size() > 2 &&
+      !answer_.damage.EndEarly(answer_.job, classes[1].ranks)) {
     std::vector<CollectiveClass> before = answer_.classes;
     std::swap(classes[0], classes[1]);
     RETURN_IF_ERROR(DescribeAll(classes));

@@ -25,10 +25,10 @@ std::string ShortOption(std::string text) {
 }  // namespace
 
 // Where there is no majority both sides are named, and none is the odd one.
-std::string DivergenceFinder::Pair(const RankClass& one, std::string_view of_one,
-                                   std::string_view of_several, std::string_view of_both,
-                                   const std::string& what) const {
-  if (answer_.has_majority)
+std::string DivergenceFinder::Pair(const RankClass& one, const RankAspect& aspect,
+                                   std::string_view of_one, std::string_view of_several,
+                                   std::string_view of_both, const std::string& what) const {
+  if (aspect.has_majority)
     return fmt::format("{} {}{}", context_.Who(one.ranks),
                        one.ranks.size() == 1 ? of_one : of_several, what);
   const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
@@ -54,7 +54,7 @@ std::string DivergenceFinder::TitleOfBreak(const RankClass& one, const RankAspec
   const std::string what =
       (is_eager ? where + " eagerly because of a graph break" : "the graph of " + where) + at;
   const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
-  if (!answer_.has_majority) {
+  if (!aspect.has_majority) {
     const std::vector<RankIndex>& with = aspect.is_on_others ? reference : one.ranks;
     const std::vector<RankIndex>& without = aspect.is_on_others ? one.ranks : reference;
     return fmt::format("{} {} {}, {} {}: {}", context_.Who(with), breaks(with.size() == 1, false),
@@ -72,12 +72,13 @@ std::string DivergenceFinder::TitleOfMissing(const RankClass& one, const RankAsp
                                              const std::string& where,
                                              const std::string& reason) const {
   const std::string because = reason.empty() ? "" : "recompiled because " + Shorten(reason, 160);
-  if (const std::vector<RankIndex>& who = Lacking(one, aspect); answer_.damage.AnyIsIncomplete(who))
+  const std::vector<RankIndex>& who = Lacking(one, aspect);
+  if (answer_.damage.AnyIsIncomplete(who))
     return fmt::format("{} {} not in the log{} of {}, which {} cut off or damaged", where,
                        aspect.slots.size() == 1 ? "is" : "are", who.size() == 1 ? "" : "s",
                        context_.WhoInside(who), who.size() == 1 ? "is" : "may be");
   const std::string after_comma = because.empty() ? "" : ", " + because;
-  if (answer_.has_majority)
+  if (aspect.has_majority)
     return aspect.is_on_others ? fmt::format("{} did not compile {}, the others did",
                                              context_.Who(one.ranks), where)
                                : fmt::format("Only {} compiled {}{}", context_.WhoInside(one.ranks),
@@ -104,8 +105,8 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
   if (area == "cache") return DescribeLookup(one, aspect, where);
   if (area == "build") {
     return make(FindingKind::kConfigDivergence, FindingSeverity::kError, aspect.text,
-                Pair(one, "runs another build: ", "run another build: ", "run different builds: ",
-                     aspect.text));
+                Pair(one, aspect, "runs another build: ", "run another build: ",
+                     "run different builds: ", aspect.text));
   }
   if (area == "graph_breaks") {
     const std::string cause = CauseOfBreak(aspect.reason);
@@ -124,33 +125,35 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
   }
   if (area == "collectives" && aspect.is_order) {
     return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
-                Pair(one, "schedules its collectives in another order than the others: ",
+                Pair(one, aspect, "schedules its collectives in another order than the others: ",
                      "schedule their collectives in another order than the others: ",
                      "schedule their collectives in different orders: ", aspect.text));
   }
   if (area == "collectives") {
     return make(FindingKind::kCollectiveDivergence, FindingSeverity::kError, aspect.text,
-                Pair(one, "schedules other collectives than the others: ",
+                Pair(one, aspect, "schedules other collectives than the others: ",
                      "schedule other collectives than the others: ",
                      "schedule different collectives: ", aspect.text));
   }
   if (area == "execution") {
     Difference difference =
         make(FindingKind::kExecutionDivergence, FindingSeverity::kWarning, aspect.text,
-             Pair(one, "ran its graphs in another order: ", "ran their graphs in another order: ",
+             Pair(one, aspect,
+                  "ran its graphs in another order: ", "ran their graphs in another order: ",
                   "ran their graphs in different orders: ", aspect.text));
     difference.finding.detail = aspect.reason;
     return difference;
   }
   if (area == "code")
     return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.text,
-                Pair(one, "generated other code in ", "generated other code in ",
+                Pair(one, aspect, "generated other code in ", "generated other code in ",
                      "generated different code in ", aspect.text));
   if (area == "tensors")
     return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning, aspect.text,
-                Pair(one, "has other output tensors in ", "have other output tensors in ",
+                Pair(one, aspect, "has other output tensors in ", "have other output tensors in ",
                      "have different output tensors in ", aspect.text));
   if (area == "compiles" && aspect.cause == CauseKind::kMissingCompile) {
+    if (aspect.is_absence) return std::nullopt;  // the finding on the end says where
     const std::size_t because = aspect.text.find("recompiled because ");
     const std::string reason =
         because == std::string::npos ? std::string() : aspect.text.substr(because + 19);
@@ -161,7 +164,7 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
   }
   if (area == "graphs" || area == "compiles")
     return make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
-                Pair(one, "compiled another graph: ", "compiled another graph: ",
+                Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
                      "compiled different graphs: ", aspect.text));
   return std::nullopt;
 }
@@ -181,13 +184,13 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
   switch (*aspect.cause) {
     case CauseKind::kBuild:
       return make(FindingKind::kConfigDivergence, FindingSeverity::kError,
-                  Pair(one, "runs another build: ", "run another build: ", "run different builds: ",
-                       reason));
+                  Pair(one, aspect, "runs another build: ", "run another build: ",
+                       "run different builds: ", reason));
     case CauseKind::kConfig:
     case CauseKind::kSetting: {
       Difference difference = make(
           FindingKind::kConfigDivergence, FindingSeverity::kWarning,
-          Pair(one,
+          Pair(one, aspect,
                "compiled with another configuration: ", "compiled with another configuration: ",
                "compiled with different configurations: ", ShortOption(reason)));
       difference.finding.suggestion =
@@ -199,18 +202,24 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
       const std::string other = fmt::format("looked up other cache keys in {}: ", where);
       const std::string both = fmt::format("looked up different cache keys in {}: ", where);
       return make(FindingKind::kConfigDivergence, FindingSeverity::kWarning,
-                  Pair(one, other, other, both, reason));
+                  Pair(one, aspect, other, other, both, reason));
     }
     case CauseKind::kInputs: {
       const std::string what = fmt::format("compiled {} for ", where);
       const std::string other = what + "other inputs: ", both = what + "different inputs: ";
       return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,
-                  Pair(one, other, other, both, reason));
+                  Pair(one, aspect, other, other, both, reason));
     }
-    case CauseKind::kGuardMiss:
+    case CauseKind::kGuardMiss: {
+      // Either side may have missed.
+      constexpr std::string_view kOnOthers = "on the others: ";
+      const bool is_on_others = reason.starts_with(kOnOthers);
+      const std::vector<RankIndex>& who = is_on_others ? answer_.classes.front().ranks : one.ranks;
       return make(FindingKind::kInputDivergence, FindingSeverity::kWarning,
                   fmt::format("{} found cached entries whose guards do not hold in {}: {}",
-                              context_.Who(one.ranks), where, reason));
+                              context_.Who(who), where,
+                              reason.substr(is_on_others ? kOnOthers.size() : 0)));
+    }
     case CauseKind::kRemoteError:  // a finding of its own, whether ranks differ in it or not
       return std::nullopt;
     case CauseKind::kBypass:
@@ -230,7 +239,7 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
       const std::string other = fmt::format("looked up other cache keys in {}: ", where);
       const std::string both = fmt::format("looked up different cache keys in {}: ", where);
       return make(FindingKind::kCodeDivergence, FindingSeverity::kWarning,
-                  Pair(one, other, other, both, aspect.text));
+                  Pair(one, aspect, other, other, both, aspect.text));
     }
   }
 }

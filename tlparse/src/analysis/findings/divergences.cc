@@ -11,6 +11,7 @@
 #include "analysis/findings/advice.h"
 #include "analysis/findings/context.h"
 #include "analysis/ranks/cause.h"
+#include "analysis/ranks/rank_votes.h"
 
 namespace tlparse {
 namespace {
@@ -78,14 +79,28 @@ void DivergenceFinder::CompareLogs() {
   }
 }
 
+// Whether most ranks are in groups of their own: they were not meant to do the same. A group that
+// differs from most in one thing that is no compile of its own is an odd one.
+bool DivergenceFinder::IsByDesign() const {
+  if (answer_.has_majority) return false;
+  std::size_t groups = 1, unexplained = 1;
+  for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
+    const RankClass& one = answer_.classes[i];
+    if (IsAlikeAsFarAsItGoes(answer_, one)) continue;
+    ++groups;
+    const bool is_odd = std::any_of(
+        one.aspects.begin(), one.aspects.end(),
+        [](const RankAspect& aspect) { return aspect.has_majority && aspect.area != "compiles"; });
+    if (!is_odd) ++unexplained;
+  }
+  return groups > 3 && 2 * groups > job_.participants().size() && 2 * unexplained > groups;
+}
+
 void DivergenceFinder::Run() {
   if (answer_.classes.size() < 2) return;
   if (!context_.HasRanks()) return CompareLogs();
-  // Where most ranks are in groups of their own, they were not meant to do the same.
-  std::size_t ranks = job_.participants().size();
-  is_by_design_ =
-      !answer_.has_majority && answer_.classes.size() > 3 && 2 * answer_.classes.size() > ranks;
-  if (is_by_design_) return TellGroups();
+  is_by_design_ = IsByDesign();
+  if (is_by_design_) TellGroups();
   for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
     if (HasRank(answer_.classes[i].ranks)) Examine(answer_.classes[i]);
   }
@@ -141,13 +156,15 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
   finding.launch = job_.launch();
   difference.priority = PriorityOf(kind);
   std::vector<RankIndex> who = one.ranks;
-  if (!answer_.has_majority) {
+  if (!aspect.has_majority) {
     const std::vector<RankIndex>& reference = answer_.classes.front().ranks;
     who.insert(who.end(), reference.begin(), reference.end());
     std::sort(who.begin(), who.end());
   }
   context_.SetRanks(finding, who);
   context_.SetCompiles(finding, aspect.slots);
+  difference.is_odd_known = aspect.has_majority;
+  difference.unknown = WithoutOutcome(one, aspect);
   if (!aspect.file.empty()) finding.place = FindingPlace{aspect.file, aspect.line, {}};
   std::vector<std::int64_t> ids;
   for (const std::int32_t slot : aspect.slots) {
@@ -169,6 +186,12 @@ Difference DivergenceFinder::Of(const RankClass& one, const RankAspect& aspect, 
 
 namespace {
 
+// Another build or option: what a rank was given, not what became of it.
+bool IsOfConfiguration(const RankAspect& aspect) {
+  return aspect.area == "build" || aspect.cause == CauseKind::kBuild ||
+         aspect.cause == CauseKind::kConfig || aspect.cause == CauseKind::kSetting;
+}
+
 // Another build shows in what the logs say of it and in the cache keys. The longer text of the two
 // says more; compiles are those of the keys.
 void TakeInSameBuild(Finding& finding, std::vector<Difference>& others) {
@@ -184,16 +207,31 @@ void TakeInSameBuild(Finding& finding, std::vector<Difference>& others) {
 
 }  // namespace
 
+// Ranks of neither side whose logs end before a compile of this aspect came to its end.
+std::vector<RankIndex> DivergenceFinder::WithoutOutcome(const RankClass& one,
+                                                        const RankAspect& aspect) const {
+  std::vector<RankIndex> without;
+  if (aspect.slots.empty()) return without;
+  for (const RankIndex rank : context_.Others(one.ranks)) {
+    const bool is_known =
+        !answer_.damage.EndsEarly(job_, rank) ||
+        std::any_of(aspect.slots.begin(), aspect.slots.end(),
+                    [&](std::int32_t slot) { return answer_.damage.Shows(job_, rank, slot); });
+    if (!is_known) without.push_back(rank);
+  }
+  return without;
+}
+
 void DivergenceFinder::Examine(const RankClass& one) {
   Finding* const end = EndOf(one.ranks);
   Finding* const reference_end = end != nullptr ? end : EndOf(answer_.classes.front().ranks);
   std::vector<Difference> own, symptoms;
   for (const RankAspect& aspect : one.aspects) {
+    if (is_by_design_ && !(aspect.has_majority && IsOfConfiguration(aspect))) continue;
     // The finding on its end reports what a failed or unfinished compile lacks.
     const bool is_symptom =
-        aspect.is_state ||
-        (reference_end != nullptr && aspect.area != "build" && aspect.cause != CauseKind::kConfig &&
-         aspect.area != "graph_breaks" && IsUnfinished(one, aspect.slots));
+        aspect.is_state || (reference_end != nullptr && !IsOfConfiguration(aspect) &&
+                            aspect.area != "graph_breaks" && IsUnfinished(one, aspect.slots));
     if (aspect.area == "failures") continue;
     std::optional<Difference> difference = Describe(one, aspect);
     if (!difference) continue;
@@ -217,14 +255,22 @@ void DivergenceFinder::Examine(const RankClass& one) {
       context_.AreDamaged(answer_.classes.front().ranks))
     return;
   Finding finding = std::move(own.front().finding);
+  const bool is_odd_known = own.front().is_odd_known;
+  const std::vector<RankIndex> unknown = std::move(own.front().unknown);
   own.erase(own.begin());
   TakeInSameBuild(finding, own);
   for (const Difference& other : own)
     finding.severity = std::min(finding.severity, other.finding.severity);
   const bool is_expected = finding.ranks.empty() && finding.severity == FindingSeverity::kNote;
-  if (!answer_.has_majority && !is_expected)
-    finding.detail += fmt::format("{}There is no majority: which side is the odd one is not known.",
-                                  finding.detail.empty() ? "" : " ");
+  const auto say = [&](std::string_view sentence) {
+    finding.detail += (finding.detail.empty() ? "" : " ") + std::string(sentence);
+  };
+  if (!is_odd_known && !is_expected)
+    say("There is no majority: which side is the odd one is not known.");
+  if (!unknown.empty())
+    say(fmt::format("The log{} of {} end{} before that: which side {} on is not known.",
+                    unknown.size() == 1 ? "" : "s", context_.WhoInside(unknown),
+                    unknown.size() == 1 ? "s" : "", unknown.size() == 1 ? "it is" : "they are"));
   // A graph that follows from an order of collectives shows where that was written.
   for (const Difference& other : own) {
     if (finding.place) break;

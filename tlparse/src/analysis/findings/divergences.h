@@ -14,6 +14,8 @@ namespace tlparse {
 struct Difference {
   Finding finding;
   int priority = 0;
+  bool is_odd_known = false;       // else both sides are named
+  std::vector<RankIndex> unknown;  // whose logs end before it
 };
 
 class DivergenceFinder {
@@ -25,6 +27,7 @@ class DivergenceFinder {
 
  private:
   void Examine(const RankClass& one);
+  bool IsByDesign() const;
   void TellGroups();
   void CompareLogs();
   bool HasRank(const std::vector<RankIndex>& participants) const;
@@ -32,8 +35,10 @@ class DivergenceFinder {
   std::optional<Difference> Describe(const RankClass& one, const RankAspect& aspect);
   std::optional<Difference> DescribeLookup(const RankClass& one, const RankAspect& aspect,
                                            const std::string& where);
-  std::string Pair(const RankClass& one, std::string_view of_one, std::string_view of_several,
-                   std::string_view of_both, const std::string& what) const;
+  std::vector<RankIndex> WithoutOutcome(const RankClass& one, const RankAspect& aspect) const;
+  std::string Pair(const RankClass& one, const RankAspect& aspect, std::string_view of_one,
+                   std::string_view of_several, std::string_view of_both,
+                   const std::string& what) const;
   std::string TitleOfBreak(const RankClass& one, const RankAspect& aspect, const std::string& where,
                            const std::string& at, const std::string& cause) const;
   // The ranks that lack what an aspect says.

@@ -263,7 +263,8 @@ void FoldIntoDivergence(FindingContext& context) {
   const auto is_same = [&](const Finding& other) {
     const bool is_of_ranks =
         other.ranks == own.ranks ||
-        (!context.ranks.has_majority &&
+        ((other.ranks.empty() || std::includes(other.ranks.begin(), other.ranks.end(),
+                                               own.ranks.begin(), own.ranks.end())) &&
          std::find_first_of(other.compiles.begin(), other.compiles.end(), own.compiles.begin(),
                             own.compiles.end()) != other.compiles.end());
     return (other.kind == FindingKind::kExtraCompile ||

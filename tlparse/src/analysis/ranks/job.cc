@@ -39,6 +39,7 @@ Result<Job> Job::Load(Database& database, std::string_view run_name,
   RETURN_IF_ERROR(job.LoadGraphs(database));
   job.FindSequenceClasses();
   job.AlignAll();
+  job.FindEndPositions();
   return job;
 }
 
@@ -238,6 +239,19 @@ void Job::AlignAll() {
   slot_position_.resize(slots_.size());
   for (std::size_t i = 0; i < slot_order_.size(); ++i) {
     slot_position_[static_cast<std::size_t>(slot_order_[i])] = static_cast<std::int32_t>(i);
+  }
+}
+
+void Job::FindEndPositions() {
+  end_position_.assign(participants_.size(), INT32_MAX);
+  for (std::size_t i = 0; i < participants_.size(); ++i) {
+    const std::vector<std::int32_t>& own = compiles_of_participant_[i];
+    const auto last = std::find_if(own.rbegin(), own.rend(), [&](std::int32_t index) {
+      return !compiles_[static_cast<std::size_t>(index)].is_synthetic;
+    });
+    if (last == own.rend()) continue;
+    const JobCompile& compile = compiles_[static_cast<std::size_t>(*last)];
+    if (!IsFinished(compile)) end_position_[i] = SlotPosition(compile.slot);
   }
 }
 

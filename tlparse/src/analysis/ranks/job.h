@@ -121,6 +121,11 @@ class Job {
     const std::string& status = string(compile.status_id);
     return status != "failed" && status != "unfinished";
   }
+  // Position of the compile that a participant's log ends with, if that did not come to a good end;
+  // INT32_MAX: the log ends after a good one. Later compiles have no place in such a log.
+  std::int32_t EndPosition(RankIndex participant) const {
+    return end_position_[static_cast<std::size_t>(participant)];
+  }
   // -1: of another run.
   RankIndex ParticipantOfProcess(std::int64_t process_id) const;
   const std::string& string(std::int32_t id) const {
@@ -143,6 +148,7 @@ class Job {
   void AlignAll();
   std::vector<std::int32_t> MatchSlots(const std::vector<std::int32_t>& compiles) const;
   void AlignClass(const std::vector<RankIndex>& members);
+  void FindEndPositions();
 
   std::int64_t run_id_ = 0;
   std::string run_name_;
@@ -159,6 +165,7 @@ class Job {
   std::vector<std::int32_t> slot_position_;
   std::vector<std::vector<RankIndex>> sequence_classes_;
   std::vector<std::vector<std::int32_t>> compile_of_;
+  std::vector<std::int32_t> end_position_;
   std::unordered_map<std::int64_t, std::int32_t> compile_index_;
   std::unordered_map<std::int64_t, RankIndex> participant_of_process_;
   std::vector<std::string> strings_;

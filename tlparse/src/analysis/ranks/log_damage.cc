@@ -47,6 +47,23 @@ bool LogDamage::AreDamaged(const std::vector<RankIndex>& who) const {
   });
 }
 
+bool LogDamage::EndEarly(const Job& job, const std::vector<RankIndex>& who) const {
+  return std::all_of(who.begin(), who.end(), [&](RankIndex one) { return EndsEarly(job, one); });
+}
+
+bool LogDamage::Shows(const Job& job, RankIndex who, std::int32_t slot) const {
+  const std::int32_t compile = job.CompileOf(who, slot);
+  if (compile >= 0) return job.IsFinished(job.compiles()[static_cast<std::size_t>(compile)]);
+  std::int32_t end = job.EndPosition(who);
+  if (end == INT32_MAX && is_cut[static_cast<std::size_t>(who)] != 0) {
+    end = -1;
+    for (const std::int32_t other : job.slot_order()) {
+      if (job.CompileOf(who, other) >= 0) end = job.SlotPosition(other);
+    }
+  }
+  return job.SlotPosition(slot) < end;
+}
+
 bool LogDamage::AnyIsIncomplete(const std::vector<RankIndex>& who) const {
   return std::any_of(who.begin(), who.end(), [&](RankIndex one) {
     const auto index = static_cast<std::size_t>(one);

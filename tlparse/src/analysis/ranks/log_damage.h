@@ -29,6 +29,14 @@ struct LogDamage {
   }
   // Whether a log of theirs is damaged or cut: what it lacks the process may have done.
   bool AnyIsIncomplete(const std::vector<RankIndex>& who) const;
+  // Whether a log ends with a compile that did not come to a good end, or is cut.
+  bool EndsEarly(const Job& job, RankIndex who) const {
+    return job.EndPosition(who) != INT32_MAX || is_cut[static_cast<std::size_t>(who)] != 0;
+  }
+  bool EndEarly(const Job& job, const std::vector<RankIndex>& who) const;  // all of them
+  // Whether a log shows what came of a compile of the job: it has the end of it, or later ones
+  // without it.
+  bool Shows(const Job& job, RankIndex who, std::int32_t slot) const;
 };
 Result<LogDamage> FindLogDamage(Database& database, const Job& job);
 

@@ -11,6 +11,7 @@
 #include "analysis/diff/graph_difference.h"
 #include "analysis/majority.h"
 #include "analysis/ranks/rank_facts.h"
+#include "analysis/ranks/rank_votes.h"
 #include "analysis/read_transaction.h"
 #include "store/hash128.h"
 
@@ -31,7 +32,6 @@ class RankClassifier {
   void Classify();
   Result<void> Describe(RankClass& one);
   Result<void> DescribeAll();
-  Result<void> TryLargestClass();
   void DescribeBuild(RankClass& one) const;
   void DescribeFindings(RankClass& one) const;
   void DescribeCollectives(RankClass& one) const;
@@ -103,7 +103,7 @@ void RankClassifier::Classify() {
     if (is_new) answer_.classes.emplace_back();
     answer_.classes[found->second].ranks.push_back(rank);
   }
-  answer_.has_majority = OrderByReference(answer_.classes);
+  if (!OrderByReference(answer_.classes)) PutFirst(answer_.classes, ChooseReference(answer_));
 }
 
 void RankClassifier::DescribeBuild(RankClass& one) const {
@@ -126,6 +126,10 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
   for (const CacheFinding& finding : answer_.cache.findings) {
     const bool here = Has(finding.ranks, one.ranks.front()), there = Has(finding.ranks, reference);
     if (IsNote(finding.cause.kind) || here == there) continue;
+    // A log that ends before a compile is on neither side.
+    if (finding.cause.kind == CauseKind::kMissingCompile &&
+        !Has(finding.against, here ? reference : one.ranks.front()))
+      continue;
     std::string where;
     for (std::size_t i = 0; i < finding.compile_slots.size() && i < 3; ++i) {
       where += (i == 0 ? "" : ", ") +
@@ -138,16 +142,22 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
       const std::vector<RankIndex>& lacking =
           is_on_others ? one.ranks : answer_.classes.front().ranks;
       const bool is_incomplete = answer_.damage.AnyIsIncomplete(lacking);
-      const char* const what =
-          is_on_others ? (is_incomplete ? "not in the log, which is cut off or damaged"
-                                        : "not compiled here")
-                       : (is_incomplete ? "in the log here only" : "compiled here only");
+      const bool is_end =
+          !answer_.damage.Shows(job_, lacking.front(), finding.compile_slots.front());
+      const char* const what = is_on_others
+                                   ? (is_incomplete ? "not in the log, which is cut off or damaged"
+                                      : is_end      ? "not in the log, which ends before it"
+                                                    : "not compiled here")
+                               : is_incomplete || is_end ? "in the log here only"
+                                                         : "compiled here only";
       const std::size_t because = finding.cause.text.find(", recompiled because ");
       one.aspects.push_back(
           {"compiles",
            fmt::format("{}: {}{}", where, what,
                        because == std::string::npos ? "" : finding.cause.text.substr(because)),
            finding.compile_slots, finding.cause.kind, is_on_others});
+      one.aspects.back().has_majority = finding.has_majority && here;
+      one.aspects.back().is_absence = is_on_others && is_end && !is_incomplete;
       continue;
     }
     std::string text = fmt::format("{}{}: {} (in {})", there ? "on the others: " : "",
@@ -156,6 +166,7 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
     one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache",
                            std::move(text), finding.compile_slots, finding.cause.kind, there, false,
                            finding.cause.text});
+    one.aspects.back().has_majority = finding.has_majority && here;
     SetPlace(one.aspects.back(), finding.source);
   }
 }
@@ -242,10 +253,8 @@ Result<void> RankClassifier::Describe(RankClass& one) {
 
 // Classes that differ from the first in names of process groups only, which is expected, join it.
 Result<void> RankClassifier::DescribeAll() {
-  for (std::size_t i = 1; i < answer_.classes.size(); ++i) {
-    answer_.classes[i].aspects.clear();
+  for (std::size_t i = 1; i < answer_.classes.size(); ++i)
     RETURN_IF_ERROR(Describe(answer_.classes[i]));
-  }
   std::vector<RankIndex>& ranks = answer_.classes.front().ranks;
   std::erase_if(answer_.classes, [&](const RankClass& one) {
     const bool is_expected =
@@ -257,34 +266,13 @@ Result<void> RankClassifier::DescribeAll() {
     return is_expected;
   });
   std::sort(ranks.begin(), ranks.end());
-  answer_.has_majority = 2 * ranks.size() > job_.participants().size();
-  return {};
-}
-
-// Where no class is a majority, the largest one may be with those that join it.
-Result<void> RankClassifier::TryLargestClass() {
-  const auto largest = std::max_element(
-      answer_.classes.begin(), answer_.classes.end(),
-      [](const RankClass& a, const RankClass& b) { return a.ranks.size() < b.ranks.size(); });
-  if (answer_.has_majority || largest == answer_.classes.begin()) return {};
-  const std::vector<RankClass> before = answer_.classes;
-  std::iter_swap(answer_.classes.begin(), largest);
-  answer_.classes.front().aspects.clear();
-  RETURN_IF_ERROR(DescribeAll());
-  if (!answer_.has_majority) {
-    answer_.classes = before;
-    return {};
-  }
-  OrderByReference(answer_.classes);
   return {};
 }
 
 Result<void> RankClassifier::Run() {
   Classify();
-  if (!answer_.classes.empty()) {
-    RETURN_IF_ERROR(DescribeAll());
-    RETURN_IF_ERROR(TryLargestClass());
-  }
+  if (!answer_.classes.empty()) RETURN_IF_ERROR(DescribeAll());
+  CountVotes(answer_);
   for (RankClass& one : answer_.classes) {
     facts_.SetCompileTime(one);
     one.is_damaged = answer_.damage.AreDamaged(one.ranks);

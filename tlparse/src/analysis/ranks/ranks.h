@@ -31,6 +31,8 @@ struct RankAspect {
   std::int64_t line = 0;
   bool is_order = false;    // collectives: the same ones in another order
   bool is_absence = false;  // says only what a log does not have
+  // Most of the ranks whose logs go that far are as the reference.
+  bool has_majority = false;
 };
 
 // Ranks that compiled the same thing: the same compiles, graphs, generated codes, collectives,
@@ -74,6 +76,7 @@ struct RanksAnswer {
   CollectiveAnswer collectives;    // without job and graphs: they are in `cache`
   ExecutionAnswer execution;       // the same
   std::vector<RankClass> classes;  // the reference first
+  // Most ranks are as the reference, as far as their logs go.
   bool has_majority = true;
   std::optional<SlowestRank> slowest;  // of several ranks
   std::vector<std::int64_t> missing_ranks;

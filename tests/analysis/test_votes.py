@@ -1,0 +1,96 @@
+"""Which side of a difference is the odd one, where logs end early: a rank that did not get there has no vote."""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from answers import LOGS, ROOT, AnswerTest, ask, run, trace_lines  # noqa: E402
+
+
+class Votes(AnswerTest):
+    def cut(self, scenario, ends):
+        """A job whose logs end behind a record: {rank: (label, kind)}."""
+        folder = os.path.join(self.scratch, f"{scenario}_{len(os.listdir(self.scratch))}")
+        os.mkdir(folder)
+        for path in sorted(glob.glob(os.path.join(LOGS, scenario, "*_rank_*"))):
+            rank = int(path.split("_rank_")[1].split("_")[0])
+            data = subprocess.run(["zstd", "-dcqf", path], capture_output=True, check=True).stdout
+            whole = os.path.join(folder, os.path.basename(path).removesuffix(".zst"))
+            with open(whole, "wb") as file:
+                file.write(data)
+            if rank not in ends:
+                continue
+            records = [one for one in trace_lines.read_log(whole) if isinstance(one, trace_lines.Record)]
+            label, kind = ends[rank]
+            at = next(i for i, one in enumerate(records)
+                      if one.kind == kind and f"{one.envelope.get('frame_id')}/{one.envelope.get('frame_compile_id')}" == label)
+            with open(whole, "wb") as file:
+                file.write(data[:records[at + 1].byte_offset])
+        return self.ingest(folder, name=os.path.basename(folder))
+
+    def told(self, database, kind):
+        return [one for one in ask("findings", database)["findings"] if one["kind"] == kind]
+
+    def test_a_cut_rank_has_no_vote_and_is_named(self):
+        database = self.cut("diverge_config_2_6", {0: ("0/0", "inductor_output_code")})
+        one, = self.told(database, "config_divergence")
+        self.assertEqual((one["title"], one["ranks"]), ("Rank 2 compiled with another configuration: max_fusion_size 64 → 13", [2]))
+        self.assertEqual(one["detail"], "The log of rank 0 ends before that: which side it is on is not known.")
+        self.assertEqual([one["ranks"]["ranks"] for one in ask("ranks", database)["classes"]], ["1,3", "0", "2"])
+        self.assertIn("as ranks 1,3, as far as the log goes", run("ranks", database))
+
+    def test_a_rank_that_got_there_has_its_vote(self):
+        one, = self.told(self.cut("diverge_config_2_6", {0: ("2/0", "inductor_output_code")}), "config_divergence")
+        self.assertEqual((one["ranks"], one["detail"]), ([2], ""))
+
+    def test_where_all_logs_end_early_an_option_that_differs_is_told(self):
+        ends = {0: ("1/0", "inductor_post_grad_graph"), 1: ("2/0", "dynamo_output_graph"), 2: ("2/0", "inductor_output_code"), 3: ("1/0", "inductor_output_code")}
+        database = self.cut("diverge_config_2_6", ends)
+        one, = self.told(database, "config_divergence")
+        self.assertEqual((one["title"], one["severity"]), ("Rank 2 compiled with another configuration: max_fusion_size 64 → 13", "warning"))
+        self.assertEqual(self.told(database, "graph_divergence"), [])
+        ask("check", database, "--no-divergence", code=1)
+        # Rank 2 went on where the others end: its collectives are in its log.
+        stopped, = self.told(database, "stopped_first")
+        self.assertNotIn([2], [one["ranks"] for one in stopped["evidence"] if one["kind"] == "collective_divergence"])
+
+    def test_without_the_option_cut_logs_differ_in_nothing(self):
+        ends = {0: ("0/0", "dynamo_output_graph"), 1: ("1/0", "dynamo_start"), 2: ("1/0", "dynamo_output_graph")}
+        findings = ask("findings", self.cut("train_order", ends))["findings"]
+        self.assertEqual([one["kind"] for one in findings if one["severity"] != "note"], ["stopped_first"])
+
+    def test_two_ranks_that_are_left_have_no_majority(self):
+        ends = {0: ("0/0", "inductor_output_code"), 3: ("0/0", "dynamo_output_graph")}
+        one, = self.told(self.cut("diverge_config_2_6", ends), "config_divergence")
+        self.assertTrue(one["title"].startswith("Rank 1 and rank 2 compiled with different configurations"), one["title"])
+        self.assertIn("There is no majority", one["detail"])
+        self.assertIn("The logs of ranks 0,3 end before that: which side they are on is not known.", one["detail"])
+
+    def test_each_rank_that_is_odd_in_one_thing_is_named_for_it(self):
+        """Three of four ranks: no class is a majority."""
+        path = sorted(glob.glob(os.path.join(LOGS, "train_order", "*_rank_0_*")))[0]
+        directory = os.path.join(self.scratch, "odd")
+        subprocess.run([sys.executable, os.path.join(ROOT, "tests", "tools", "make_job.py"), path, directory, "4", "--plant", "config,shape,order"],
+                       check=True, stdout=subprocess.DEVNULL)
+        with open(os.path.join(directory, "plan.json")) as file:
+            planted = {row["kind"]: row["rank"] for row in json.load(file)["planted"]}
+        os.unlink(os.path.join(directory, "plan.json"))
+        database = self.ingest(directory, name="odd")
+        self.assertEqual(len(ask("ranks", database)["classes"]), 4)
+        for kind, name in (("config_divergence", "config"), ("input_divergence", "shape"), ("execution_divergence", "order")):
+            one, = self.told(database, kind)
+            self.assertEqual(one["ranks"], [planted[name]], one["title"])
+            self.assertNotIn("no majority", one["detail"] or "")
+
+    def test_guards_that_fail_on_one_rank_of_those_that_got_there(self):
+        one, = self.told(self.cut("guard_miss", {0: ("0/0", "dynamo_output_graph")}), "input_divergence")
+        self.assertTrue(one["title"].startswith("Rank 2 found cached entries whose guards do not hold in 0/0 pool: "), one["title"])
+        self.assertEqual((one["ranks"], one["detail"]), ([2], "The log of rank 0 ends before that: which side it is on is not known."))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,110 @@
+#include "analysis/cache/cache_findings.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "analysis/ranks/cause.h"
+#include "analysis/recompile_reasons.h"
+
+namespace tlparse {
+
+void FindingCollector::Add(CacheFinding finding, std::int32_t lookup_slot,
+                           std::int32_t compile_slot) {
+  // Options are compared by name, so other options are another finding; of graphs and inputs the
+  // first example represents all.
+  const CauseKind kind = finding.cause.kind;
+  const bool by_text = kind == CauseKind::kConfig || kind == CauseKind::kSetting ||
+                       kind == CauseKind::kComponent || kind == CauseKind::kBuild ||
+                       kind == CauseKind::kBypass || kind == CauseKind::kGuardMiss ||
+                       kind == CauseKind::kRemoteError || kind == CauseKind::kMissingCompile;
+  // An expected difference is reported once for the job.
+  const bool is_for_all =
+      kind == CauseKind::kDevice || kind == CauseKind::kRankPath || kind == CauseKind::kUnlogged;
+  const Key key{
+      kind, is_for_all ? std::vector<RankIndex>() : finding.ranks,
+      by_text ? finding.cause.text : std::string(),
+      kind == CauseKind::kStorage ? finding.state + finding.against_state : std::string()};
+  const auto [found, is_new] = index_.try_emplace(key, answer_.findings.size());
+  if (is_new) {
+    answer_.findings.push_back(std::move(finding));
+  } else if (is_for_all && answer_.findings[found->second].ranks != finding.ranks) {
+    std::vector<RankIndex>& ranks = answer_.findings[found->second].ranks;
+    std::vector<RankIndex> all;
+    std::set_union(ranks.begin(), ranks.end(), finding.ranks.begin(), finding.ranks.end(),
+                   std::back_inserter(all));
+    ranks = std::move(all);
+  }
+  CacheFinding& stored = answer_.findings[found->second];
+  const auto add = [](std::vector<std::int32_t>& slots, std::int32_t slot) {
+    if (slots.empty() || slots.back() != slot) slots.push_back(slot);
+  };
+  if (lookup_slot >= 0) add(stored.lookup_slots, lookup_slot);
+  add(stored.compile_slots, compile_slot);
+}
+
+Result<void> FindMissingCompiles(Database& database, CacheAnswer& answer,
+                                 FindingCollector& collector) {
+  const Job& job = answer.job;
+  for (const std::int32_t slot : job.slot_order()) {
+    CacheFinding finding;
+    std::vector<RankIndex> ended;  // before it
+    for (std::size_t i = 0; i < job.participants().size(); ++i) {
+      const auto rank = static_cast<RankIndex>(i);
+      const bool has_it = job.CompileOf(rank, slot) >= 0;
+      (has_it                                 ? finding.against
+       : answer.damage.Shows(job, rank, slot) ? finding.ranks
+                                              : ended)
+          .push_back(rank);
+    }
+    const bool is_end = finding.ranks.empty();
+    if (is_end) finding.ranks = std::move(ended);
+    if (finding.ranks.empty() || finding.against.empty()) continue;
+    finding.has_majority = finding.ranks.size() != finding.against.size();
+    // The few are odd: those without the compile, or those with it.
+    const bool few_have_it = !is_end && finding.ranks.size() > finding.against.size();
+    if (few_have_it) std::swap(finding.ranks, finding.against);
+    finding.cause.kind = CauseKind::kMissingCompile;
+    const RankIndex with_it = few_have_it ? finding.ranks.front() : finding.against.front();
+    const std::int64_t compile_id =
+        job.compiles()[static_cast<std::size_t>(job.CompileOf(with_it, slot))].id;
+    ASSIGN_OR_RETURN(const std::vector<FailedEntry> entries,
+                     LoadFailedEntries(database, compile_id));
+    const std::string reason = FailedEntriesText(entries, "");
+    // A log that is cut or damaged does not show what was not compiled.
+    const bool is_incomplete =
+        answer.damage.AnyIsIncomplete(few_have_it ? finding.against : finding.ranks);
+    finding.cause.text = few_have_it
+                             ? (is_incomplete ? "in the log here only" : "compiled here only")
+                         : is_incomplete ? "not in the log, which is cut off or damaged"
+                         : is_end        ? "not in the log, which ends before it"
+                                         : "not compiled here";
+    if (!reason.empty()) finding.cause.text += ", recompiled because " + Shorten(reason, 300);
+    finding.state = few_have_it ? "compiled" : "absent";
+    finding.against_state = few_have_it ? "absent" : "compiled";
+    collector.Add(std::move(finding), -1, slot);
+  }
+  return {};
+}
+
+void FindMajorities(CacheAnswer& answer) {
+  // By kind, component and lookup: the ranks that differ.
+  using Key = std::tuple<CauseKind, std::string, std::int32_t>;
+  const auto key = [](const CacheFinding& finding, std::int32_t slot) {
+    const std::vector<ComponentDifference>& components = finding.cause.differences;
+    return Key{finding.cause.kind, components.empty() ? "" : components.front().name, slot};
+  };
+  std::map<Key, std::set<RankIndex>> odd;
+  for (const CacheFinding& finding : answer.findings) {
+    for (const std::int32_t slot : finding.lookup_slots)
+      odd[key(finding, slot)].insert(finding.ranks.begin(), finding.ranks.end());
+  }
+  for (CacheFinding& finding : answer.findings) {
+    if (finding.lookup_slots.empty()) continue;
+    const std::int32_t slot = finding.lookup_slots.front();
+    const std::size_t all = answer.lookups.slots()[static_cast<std::size_t>(slot)].lookups.size();
+    finding.has_majority = 2 * (all - odd[key(finding, slot)].size()) > all;
+  }
+}
+
+}  // namespace tlparse
