@@ -72,15 +72,15 @@ class SharedCaches(CacheAnswers):
 
 class Unfinished(AnswerTest):
     def test_a_lookup_of_a_compile_that_did_not_end_well_is_not_in_the_log(self):
-        for scenario, rank in (("hang_in_compile", "2"), ("crash_in_compile", "1")):
+        for scenario, rank, state in (("hang_in_compile", "2", "is unfinished"), ("crash_in_compile", "1", "failed")):
             database = self.job(scenario)
             lookups = [one for one in ask("cache", database)["lookups"] if one["layer"] == "fx_graph" and one["compile"].startswith("1/0")]
             self.assertEqual([(one["unfinished"]["ranks"], one["without_lookup"]["ranks"]) for one in lookups], [(rank, "")])
             text = run("cache", database)
-            self.assertIn(f"{rank}: not in log (unfinished)", text)
+            self.assertIn(f"{rank}: not in log ({state.removeprefix('is ')})", text)
             self.assertNotIn("no lookup", text)
             diff = run("diff", database, "--rank", "0", "--rank", rank)
-            self.assertRegex(" ".join(diff.split()), r"miss → not in the log \(the compile (failed|is unfinished)\)")
+            self.assertRegex(" ".join(diff.split()), rf"miss → not in the log \(the compile {state}\)")
             self.assertNotIn("no lookup", diff)
 
 

@@ -3,21 +3,22 @@
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from answers import LOGS, ROOT, AnswerTest, ask, run, trace_lines  # noqa: E402
+from answers import LOGS, ROOT, AnswerTest, ask, edit_log, run, trace_lines  # noqa: E402
 
 
-class Votes(AnswerTest):
+class JobTest(AnswerTest):
     def cut(self, scenario, ends):
         """A job whose logs end behind a record: {rank: (label, kind)}."""
         folder = os.path.join(self.scratch, f"{scenario}_{len(os.listdir(self.scratch))}")
         os.mkdir(folder)
         for path in sorted(glob.glob(os.path.join(LOGS, scenario, "*_rank_*"))):
-            rank = int(path.split("_rank_")[1].split("_")[0])
+            rank = int(path.split("_rank_")[-1].split("_")[0])
             data = subprocess.run(["zstd", "-dcqf", path], capture_output=True, check=True).stdout
             whole = os.path.join(folder, os.path.basename(path).removesuffix(".zst"))
             with open(whole, "wb") as file:
@@ -35,6 +36,8 @@ class Votes(AnswerTest):
     def told(self, database, kind):
         return [one for one in ask("findings", database)["findings"] if one["kind"] == kind]
 
+
+class Votes(JobTest):
     def test_a_cut_rank_has_no_vote_and_is_named(self):
         database = self.cut("diverge_config_2_6", {0: ("0/0", "inductor_output_code")})
         one, = self.told(database, "config_divergence")
@@ -90,6 +93,66 @@ class Votes(AnswerTest):
         one, = self.told(self.cut("guard_miss", {0: ("0/0", "dynamo_output_graph")}), "input_divergence")
         self.assertTrue(one["title"].startswith("Rank 2 found cached entries whose guards do not hold in 0/0 pool: "), one["title"])
         self.assertEqual((one["ranks"], one["detail"]), ([2], "The log of rank 0 ends before that: which side it is on is not known."))
+
+
+class Lookups(JobTest):
+    def test_a_rank_did_not_hit_what_it_did_not_look_up(self):
+        database = self.cut("one_rank_cold", {0: ("1/0", "dynamo_output_graph")})
+        one, = self.told(database, "cold_cache")
+        self.assertEqual(one["title"], "Rank 2 missed 6 cache entries in 0/0 forward, 1/0 forward that ranks 1,3 hit under the same keys")
+        self.assertIn("Rank 0 hit only some of them.", one["detail"])
+        against, = [one["against"]["ranks"] for one in ask("cache", database)["findings"] if one["cause"] == "storage"]
+        self.assertEqual(against, "1,3")
+
+    def test_keys_that_differ_without_a_component_are_not_explained(self):
+        def other_keys(item):
+            if "_cache_" not in (item.name or "") and item.kind != "chromium_event":
+                return item.payload
+            return re.sub(rb"\bf([a-z2-7]{51})\b", lambda match: b"f" + match[1][::-1], item.payload)
+        folder = os.path.join(self.scratch, "keys")
+        os.mkdir(folder)
+        for path in sorted(glob.glob(os.path.join(LOGS, "train_order", "*_rank_*"))):
+            edit_log(path, os.path.join(folder, os.path.basename(path).removesuffix(".zst")),
+                     other_keys if "_rank_1_" in path else lambda item: item.payload)
+        text = run("cache", self.ingest(folder, name="keys"))
+        self.assertIn("the keys of 12 lookups differ, the log does not show why", text)
+        self.assertNotIn("expected ways only", text)
+
+
+class Orders(JobTest):
+    def ordered(self, change):
+        """A job whose rank 1 has run its graphs in another order."""
+        def edited(item):
+            if item.name != "graph_execution":
+                return item.payload
+            order = json.loads(item.payload)
+            order["graph_execution_order"] = change(order["graph_execution_order"])
+            return json.dumps(order, indent=0).encode()
+        folder = os.path.join(self.scratch, f"orders_{len(os.listdir(self.scratch))}")
+        os.mkdir(folder)
+        rank_0 = sorted(glob.glob(os.path.join(LOGS, "train_order", "*_rank_0_*")))[0]
+        for rank in range(3):
+            path = os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log")
+            edit_log(rank_0, path, edited if rank == 1 else lambda item: item.payload)
+            with open(path, "rb") as file:
+                data = file.read()
+            with open(path, "wb") as file:
+                file.write(data.replace(b'"rank": 0', b'"rank": %d' % rank))
+        return self.ingest(folder, name=os.path.basename(folder))
+
+    def test_what_a_rank_ran_instead_is_said(self):
+        cases = {"where others first ran 0/0 layer_0": lambda order: order[2:] + order[:2],
+                 ", where others ran": lambda order: order[:-2],
+                 "which others did not run there": lambda order: order + order[:1]}
+        for sentence, change in cases.items():
+            with self.subTest(sentence):
+                database = self.ordered(change)
+                one, = self.told(database, "execution_divergence")
+                self.assertEqual(one["ranks"], [1])
+                self.assertIn(sentence, one["title"])
+                for text in (one["title"] + one["detail"], run("execution", database)):
+                    self.assertNotIn("(nothing)", text)
+                    self.assertNotIn("thread", text)
 
 
 if __name__ == "__main__":

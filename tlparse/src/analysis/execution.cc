@@ -162,6 +162,7 @@ ExecutionClass OrderFinder::Describe(const OrderClass& reference, const OrderCla
     std::sort(a.begin(), a.end());
     std::sort(b.begin(), b.end());
     difference.is_moved = a == b;
+    if (script[i].b < other.items.size()) difference.next = Title(other.items[script[i].b]);
     if (result.differences.size() < kMostDifferences) {
       result.differences.push_back(std::move(difference));
     } else {

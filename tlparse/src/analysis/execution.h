@@ -20,6 +20,7 @@ struct OrderDifference {
   std::int64_t against_position = 0;  // of the others'
   std::vector<std::string> ran;       // graphs only this side ran there, at most 8
   std::vector<std::string> against_ran;
+  std::string next;       // what this side ran at that place; empty: its order ends there
   bool is_moved = false;  // the same graphs in another order
 };
 

@@ -91,7 +91,15 @@ std::string ClassesText(const CacheAnswer& answer, const CacheLookupAnswer& look
     if (!ranks.empty()) text += fmt::format(" · {}: {}", answer.job.FormatRanks(ranks), what);
   };
   add(lookup.without_lookup, "no lookup");
-  add(lookup.unfinished, "not in log (unfinished)");
+  std::vector<RankIndex> failed, unfinished;
+  const LookupSlot& slot = answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
+  for (const RankIndex rank : lookup.unfinished) {
+    const std::int32_t index = answer.job.CompileOf(rank, slot.slot);
+    const JobCompile& compile = answer.job.compiles()[static_cast<std::size_t>(index)];
+    (answer.job.string(compile.status_id) == "failed" ? failed : unfinished).push_back(rank);
+  }
+  add(failed, "not in log (failed)");
+  add(unfinished, "not in log (unfinished)");
   return text;
 }
 
@@ -169,15 +177,25 @@ void PrintCache(const CacheAnswer& answer, bool all) {
     std::fwrite(diff.data(), 1, diff.size(), stdout);
     std::fputc('\n', stdout);
   }
-  const bool has_expected = std::any_of(
-      answer.findings.begin(), answer.findings.end(),
-      [](const CacheFinding& finding) { return finding.cause.kind != CauseKind::kStorage; });
+  std::size_t unexplained = 0;
+  bool has_expected = false;
+  for (const CacheFinding& finding : answer.findings) {
+    if (finding.cause.kind == CauseKind::kUnlogged) {
+      unexplained += finding.lookup_slots.size();
+    } else if (finding.cause.kind != CauseKind::kStorage) {
+      has_expected = true;
+    }
+  }
   const bool has_damage =
       std::any_of(answer.findings.begin(), answer.findings.end(), [&](const CacheFinding& finding) {
         return !IsExpected(finding.cause.kind) && answer.MayBeDamage(finding);
       });
   if (!answer.HasDivergence() && job.HasSeveral())
-    PrintWrapped(has_damage     ? "no cache key differs but where a log is damaged or cut off"
+    PrintWrapped(has_damage ? "no cache key differs but where a log is damaged or cut off"
+                 : unexplained > 0
+                     ? fmt::format("the keys of {} differ, the log does not show why{}",
+                                   Count(unexplained, "lookup"),
+                                   has_expected ? "; others differ in expected ways only" : "")
                  : has_expected ? "cache keys differ in expected ways only"
                                 : "no cache key differs between the participants",
                  0, 2);
@@ -187,7 +205,8 @@ void PrintCache(const CacheAnswer& answer, bool all) {
       if (IsExpected(finding.cause.kind) != is_expected) continue;
       if (!has_heading) {
         std::fputc('\n', stdout);
-        PrintHeading("notes (expected differences, or the state of the store)");
+        PrintHeading(
+            "notes (expected differences, what the log does not explain, the state of the store)");
       }
       has_heading = true;
       PrintFinding(answer, finding, all);

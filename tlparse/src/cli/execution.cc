@@ -19,7 +19,7 @@ std::string Nanoseconds(double ns) { return HumanDuration(ns / 1e9); }
 std::string Joined(const std::vector<std::string>& texts) {
   std::string text;
   for (const std::string& one : texts) text += (text.empty() ? "" : ", ") + one;
-  return text.empty() ? "(nothing)" : text;
+  return text;
 }
 
 void PrintOrder(const ExecutionAnswer& answer, bool all) {
@@ -61,8 +61,11 @@ void PrintOrder(const ExecutionAnswer& answer, bool all) {
           fmt::format("{}at #{}{}", j == 0 ? "first difference " : "", difference.position + 1,
                       difference.is_moved ? ": the same graphs in another order" : ""),
           2, 4);
-      PrintWrapped("here: " + Joined(difference.ran), 4, 6);
-      PrintWrapped("there: " + Joined(difference.against_ran), 4, 6);
+      const bool is_both = !difference.ran.empty() && !difference.against_ran.empty();
+      if (!difference.ran.empty())
+        PrintWrapped((is_both ? "here: " : "only here: ") + Joined(difference.ran), 4, 6);
+      if (!difference.against_ran.empty())
+        PrintWrapped((is_both ? "there: " : "only there: ") + Joined(difference.against_ran), 4, 6);
     }
     const std::size_t more = one.differences.size() - most + one.left_out;
     if (more > 0) PrintWrapped(fmt::format("and {} more (--all)", more), 2, 4);

@@ -225,7 +225,7 @@ Result<void> ClassFinder::Explain(std::int32_t lookup_slot, const WorkClass& ref
     const bool is_note =
         difference.has_evidence && (difference.fallback.empty() || a.state == b.state);
     add(is_note ? CauseKind::kUnlogged : CauseKind::kUnknown,
-        difference.fallback.empty() ? "keys differ, no component does: not a divergence of inputs"
+        difference.fallback.empty() ? "the keys differ, no component of them does"
                                     : difference.fallback);
     return {};
   }
@@ -256,9 +256,8 @@ Result<void> ClassFinder::NoteKeysWithinClass(std::int32_t lookup_slot, const Wo
                                            comparer_.Context(a.participant, b.participant));
     if (causes.empty()) {
       finding.cause.kind = CauseKind::kUnlogged;
-      finding.cause.text = fmt::format(
-          "{} keys, no component that the log shows differs: not a divergence of inputs",
-          one.distinct_keys);
+      finding.cause.text =
+          fmt::format("{} keys, of which no component in the log differs", one.distinct_keys);
     } else {
       finding.cause = std::move(causes.back());
     }

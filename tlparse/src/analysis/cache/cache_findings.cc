@@ -21,11 +21,24 @@ void FindingCollector::Add(CacheFinding finding, std::int32_t lookup_slot,
   // An expected difference is reported once for the job.
   const bool is_for_all =
       kind == CauseKind::kDevice || kind == CauseKind::kRankPath || kind == CauseKind::kUnlogged;
-  const Key key{
-      kind, is_for_all ? std::vector<RankIndex>() : finding.ranks,
-      by_text ? finding.cause.text : std::string(),
-      kind == CauseKind::kStorage ? finding.state + finding.against_state : std::string()};
-  const auto [found, is_new] = index_.try_emplace(key, answer_.findings.size());
+  Key key{kind, is_for_all ? std::vector<RankIndex>() : finding.ranks,
+          by_text ? finding.cause.text : std::string(),
+          kind == CauseKind::kStorage ? finding.state + finding.against_state : std::string()};
+  auto found = index_.find(key);
+  // Not every rank makes every lookup: those on the other side are on it in all lookups.
+  std::vector<RankIndex> against;
+  if (found != index_.end()) {
+    const std::vector<RankIndex>& known = answer_.findings[found->second].against;
+    std::set_intersection(known.begin(), known.end(), finding.against.begin(),
+                          finding.against.end(), std::back_inserter(against));
+    if (against.empty() && known != finding.against) {
+      std::get<2>(key) += '\n' + answer_.job.FormatRanks(finding.against);
+      found = index_.find(key);
+      against = finding.against;
+    }
+  }
+  const bool is_new = found == index_.end();
+  if (is_new) found = index_.emplace(key, answer_.findings.size()).first;
   if (is_new) {
     answer_.findings.push_back(std::move(finding));
   } else if (is_for_all && answer_.findings[found->second].ranks != finding.ranks) {
@@ -35,6 +48,7 @@ void FindingCollector::Add(CacheFinding finding, std::int32_t lookup_slot,
                    std::back_inserter(all));
     ranks = std::move(all);
   }
+  if (!is_new) answer_.findings[found->second].against = std::move(against);
   CacheFinding& stored = answer_.findings[found->second];
   const auto add = [](std::vector<std::int32_t>& slots, std::int32_t slot) {
     if (slots.empty() || slots.back() != slot) slots.push_back(slot);

@@ -15,8 +15,8 @@ namespace {
 // Lookups under one key that these ranks missed and others hit.
 struct Cold {
   std::vector<std::int32_t> slots;
-  std::set<RankIndex> hit_ranks;
-  std::vector<std::int64_t> ids;  // cache_event.id
+  std::map<RankIndex, std::size_t> hits_of;  // by rank that hit: lookups
+  std::vector<std::int64_t> ids;             // cache_event.id
   std::size_t lookups = 0;
   bool is_race = true;  // every hit came after one of these ranks had stored the entry
   std::optional<std::int64_t> since_us;
@@ -153,7 +153,7 @@ void ColdFinder::Add(std::int32_t lookup_slot, const Lookups& misses, const Look
   std::sort(missed.begin(), missed.end());
   Cold& cold = found_[missed];
   ++cold.lookups;
-  for (const JobLookup* hit : hits) cold.hit_ranks.insert(hit->participant);
+  for (const JobLookup* hit : hits) ++cold.hits_of[hit->participant];
   const std::int32_t slot =
       context_.ranks.cache.lookups.slots()[static_cast<std::size_t>(lookup_slot)].slot;
   if (cold.slots.empty() || cold.slots.back() != slot) cold.slots.push_back(slot);
@@ -185,9 +185,14 @@ void AddRaces(FindingContext& context, const ColdCaches& caches) {
   context.SetRanks(finding, who);
   const std::string where =
       context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
+  const bool is_each = std::all_of(caches.begin(), caches.end(), [&](const auto& one) {
+    return !one.second.is_race || one.first == who;
+  });
   finding.title = fmt::format(
-      "{} missed {} cache entr{} in {} that others of this launch hit later, under the same keys",
-      context.Who(who), lookups, lookups == 1 ? "y" : "ies", where);
+      "{} missed {} cache entr{} in {} that others of this launch hit later, under the same key{}",
+      context.Who(who),
+      is_each ? std::to_string(lookups) : fmt::format("one or more of {}", lookups),
+      lookups == 1 ? "y" : "ies", where, lookups == 1 ? "" : "s");
   finding.cause = "ranks that start together look for an entry before one of them has stored it";
   finding.detail =
       fmt::format("The hits came after {}{} had compiled, as they do where ranks share a cache.",
@@ -216,18 +221,26 @@ void AddColdCaches(FindingContext& context) {
     Finding& finding = context.Add(FindingKind::kColdCache, FindingSeverity::kWarning);
     context.SetRanks(finding, missed);
     const std::string where = context.SetCompiles(finding, cold.slots);
-    const std::vector<RankIndex> hit(cold.hit_ranks.begin(), cold.hit_ranks.end());
-    finding.title = fmt::format("{} missed {} cache entr{} in {} that {} hit under the same key{}",
-                                context.Who(missed), cold.lookups, cold.lookups == 1 ? "y" : "ies",
-                                where, context.WhoInside(hit), cold.lookups == 1 ? "" : "s");
+    // Not every rank made every one of these lookups.
+    std::vector<RankIndex> hit, hit_some;
+    for (const auto& [rank, count] : cold.hits_of)
+      (count == cold.lookups ? hit : hit_some).push_back(rank);
+    finding.title =
+        fmt::format("{} missed {} cache entr{} in {} that {} hit under the same key{}",
+                    context.Who(missed), cold.lookups, cold.lookups == 1 ? "y" : "ies", where,
+                    hit.empty() ? "others" : context.WhoInside(hit), cold.lookups == 1 ? "" : "s");
     finding.cause = "the entries were not in the cache that these ranks asked";
     finding.since_us = cold.since_us;
     const std::optional<double> own = CompileSeconds(context, missed.front(), cold.slots);
-    const std::optional<double> others = CompileSeconds(context, hit.front(), cold.slots);
+    const std::optional<double> others =
+        hit.empty() ? std::nullopt : CompileSeconds(context, hit.front(), cold.slots);
     if (own && others && *own > *others && *others > 0)
       finding.detail = fmt::format("These compiles took {:.1f} s on {}, {:.1f} s on {}.", *own,
                                    context.WhoInside({missed.front()}), *others,
                                    context.WhoInside({hit.front()}));
+    if (!hit_some.empty())
+      finding.detail += fmt::format("{}{} hit only some of them.",
+                                    finding.detail.empty() ? "" : " ", context.Who(hit_some));
     finding.suggestion =
         "if the ranks have cache directories of their own (TORCHINDUCTOR_CACHE_DIR), share one, or "
         "fill all of them before the job";

@@ -76,6 +76,8 @@ void AddUnread(FindingContext& context, const std::vector<RankIndex>& who) {
 
 struct ImportErrors {
   std::int64_t total = 0;
+  std::int64_t lines = 0;
+  bool is_loss = false;  // else the records are odd, and whole
   bool has_error = false;
   bool has_copied = false;  // something that a whole copy of the file would not have
   std::string codes;        // "payload_mismatch ×2, damaged_header ×1"
@@ -92,10 +94,11 @@ Result<ImportErrors> CountErrors(FindingContext& context) {
       "{}))",
       context.job.run_id(), kLostOrChanged, context.job.run_id());
   ImportErrors errors;
-  ASSIGN_OR_RETURN(Statement codes,
-                   context.database.Prepare("SELECT i.code, count(*), max(i.severity = 'error'), "
-                                            "min(i.advice) FROM import_log i WHERE " +
-                                            where + " GROUP BY i.code ORDER BY 2 DESC, 1"));
+  ASSIGN_OR_RETURN(
+      Statement codes,
+      context.database.Prepare("SELECT i.code, count(*), max(i.severity = 'error'), "
+                               "min(i.advice), total(i.line_count) FROM import_log i WHERE " +
+                               where + " GROUP BY i.code ORDER BY 2 DESC, 1"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, codes.Step());
     if (!has_row) break;
@@ -104,7 +107,10 @@ Result<ImportErrors> CountErrors(FindingContext& context) {
     if (errors.advice.empty()) errors.advice = codes.Text(3);
     errors.total += codes.Int(1);
     errors.has_error |= codes.Int(2) != 0;
-    errors.has_copied |= codes.Text(0) != "refused_pickle";
+    errors.lines += codes.Int(4);
+    const bool is_whole = codes.Text(0) == "rank_conflict";
+    errors.is_loss |= !is_whole;
+    errors.has_copied |= !is_whole && codes.Text(0) != "refused_pickle";
   }
   ASSIGN_OR_RETURN(Statement files,
                    context.database.Prepare(
@@ -135,14 +141,19 @@ Result<void> FindImportErrors(FindingContext& context) {
   if (errors.total == 0) return {};
   Finding& finding = context.Add(FindingKind::kImportErrors, FindingSeverity::kWarning);
   const std::string path = errors.files.size() == 1 ? *errors.files.begin() : std::string();
+  const std::string where = errors.files.empty() ? "the input"
+                            : errors.files.size() == 1
+                                ? path.substr(path.rfind('/') + 1)
+                                : fmt::format("{} files", errors.files.size());
   finding.title =
-      fmt::format("{} in {} place{} of {}: {}",
-                  errors.has_error ? "The input is damaged" : "Records are lost or changed",
-                  errors.total, errors.total == 1 ? "" : "s",
-                  errors.files.empty()       ? "the input"
-                  : errors.files.size() == 1 ? path.substr(path.rfind('/') + 1)
-                                             : fmt::format("{} files", errors.files.size()),
-                  errors.codes);
+      errors.is_loss
+          ? fmt::format("{} in {} place{}{} of {}: {}",
+                        errors.has_error ? "The input is damaged" : "Records are lost or changed",
+                        errors.total, errors.total == 1 ? "" : "s",
+                        errors.lines > errors.total ? fmt::format(" ({} lines)", errors.lines) : "",
+                        where, errors.codes)
+          : fmt::format("Records of one process name different ranks in {}: {}", where,
+                        errors.codes);
   finding.cause = errors.codes;
   finding.detail = errors.advice;
   if (!damaged.empty() && context.job.participants().size() > 1)

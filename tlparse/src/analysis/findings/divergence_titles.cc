@@ -37,9 +37,10 @@ std::string DivergenceFinder::Pair(const RankClass& one, const RankAspect& aspec
   if (text.find(" → ") != std::string::npos)
     text += fmt::format(" (from {} to {})", context_.WhoInside(reference),
                         context_.WhoInside(one.ranks));
-  constexpr std::string_view kOthers = " where others ran ";
-  if (const std::size_t at = text.find(kOthers); at != std::string::npos)
-    text.replace(at, kOthers.size(), fmt::format(" where {} ran ", context_.WhoInside(reference)));
+  constexpr std::string_view kOthers = " others ";
+  if (const std::size_t at = text.find(kOthers);
+      aspect.area == "execution" && at != std::string::npos)
+    text.replace(at, kOthers.size(), fmt::format(" {} ", context_.WhoInside(reference)));
   return text;
 }
 
@@ -136,6 +137,7 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                      "schedule different collectives: ", aspect.text));
   }
   if (area == "execution") {
+    if (aspect.is_absence) return std::nullopt;  // an order that ends with its log
     Difference difference =
         make(FindingKind::kExecutionDivergence, FindingSeverity::kWarning, aspect.text,
              Pair(one, aspect,

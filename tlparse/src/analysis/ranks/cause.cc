@@ -37,7 +37,7 @@ constexpr std::array<KindText, 18> kCauseKinds = {{
     {"device", "device index"},
     {"rank_path", "a path that holds the rank"},
     {"storage", "storage state"},
-    {"unlogged", "keys differ, logged components do not"},
+    {"unlogged", "keys differ, the log does not show why"},
 }};
 
 bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {

@@ -194,24 +194,31 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
   }
 }
 
+// From the others to this side; "others" is replaced where there is no majority.
+std::string OrderText(const OrderDifference& first) {
+  const std::string ran = fmt::format("{}", fmt::join(first.ran, ", "));
+  const std::string others = fmt::format("{}", fmt::join(first.against_ran, ", "));
+  const std::int64_t place = first.position + 1;
+  if (first.against_ran.empty())
+    return fmt::format("at #{}: ran {}, which others did not run there", place, ran);
+  if (!first.ran.empty())
+    return fmt::format("at #{}: ran {} where others ran {}", place, ran, others);
+  return first.next.empty()
+             ? fmt::format("nothing after #{}, where others ran {}", first.position, others)
+             : fmt::format("at #{}: ran {} where others first ran {}", place, first.next, others);
+}
+
 void RankClassifier::DescribeExecution(RankClass& one) const {
-  const auto joined = [](const std::vector<std::string>& texts) {
-    std::string text;
-    for (const std::string& part : texts) text += (text.empty() ? "" : ", ") + part;
-    return text.empty() ? std::string("(nothing)") : text;
-  };
   for (const ExecutionClass& candidate : answer_.execution.classes) {
     if (candidate.differences.empty() || candidate.is_order_of_threads ||
         !Has(candidate.ranks, one.ranks.front()))
       continue;
     const OrderDifference& first = candidate.differences.front();
-    one.aspects.push_back(
-        {"execution", fmt::format("at #{}: ran {} where others ran {}", first.position + 1,
-                                  joined(first.ran), joined(first.against_ran))});
+    one.aspects.push_back({"execution", OrderText(first)});
     if (candidate.has_same_graphs)
-      one.aspects.back().reason =
-          "Both ran the same graphs equally often. Where several threads run them, their order "
-          "means nothing; the log does not tell which thread ran a graph.";
+      one.aspects.back().reason = "Both ran the same graphs equally often.";
+    one.aspects.back().is_absence =
+        first.ran.empty() && first.next.empty() && answer_.damage.EndEarly(job_, one.ranks);
   }
   for (const TensorDivergence& divergence : answer_.execution.tensors) {
     if (divergence.ops.empty() || !Has(divergence.ranks, one.ranks.front())) continue;
