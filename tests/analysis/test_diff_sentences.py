@@ -162,7 +162,7 @@ class Functions(SentenceTest):
             return run("diff", a, b)
         code = "x = torch.add(s, '#')"
         self.assertIn("graph differs in comments only", difference((code, "File: a.py:3 in f"), (code, "File: a.py:4 in f")))
-        self.assertIn("graph differs in shapes, types or comments",
+        self.assertIn("graph differs: x = torch.add(s, '#') → x = torch.add(s, '##')",
                       difference((code, "File: a.py:3 in f"), (code.replace("#", "##"), "File: a.py:3 in f")))
 
     def test_profiles_without_a_common_line(self):

@@ -35,7 +35,7 @@ PLANTED = {
     "traces/2.14.1/cache_some_ranks/2_job": ("cold_cache", [2, 3], r"that ranks 0,1 hit under the same keys"),
     "traces/2.14.1/ddp_optimizer": None,
     "traces/2.14.1/diverge_config": ("config_divergence", [2], r"max_fusion_size 64 → 13"),
-    "traces/2.14.1/diverge_order": ("collective_divergence", [2], r"order in 0/0 block .*all_reduce_\(.* → all_gather_into_tensor"),
+    "traces/2.14.1/diverge_order": ("collective_divergence", [2], r"in 0/0 block .*all_reduce_\(.* → all_gather_into_tensor"),
     "traces/2.14.1/diverge_shape": ("extra_compile", [2], r"1/1 <lambda>, recompiled because .*size mismatch at index 0"),
     "traces/2.14.1/fcol_4": None,
     "traces/2.14.1/fcol_4_provenance": None,
@@ -146,7 +146,7 @@ class Lists(AnswerTest):
         text = run("findings", self.job("crash_in_compile"))
         self.assertIn("error: Rank 1 failed to compile 1/0 grad_sync", text)
         markdown = run("findings", self.job("diverge_order"), "--markdown")
-        self.assertRegex(markdown, r"(?m)^- \*\*error\*\*: Rank 2 schedules its collectives in another order than the others: order in 0/0")
+        self.assertRegex(markdown, r"(?m)^- \*\*error\*\*: Rank 2 schedules its collectives in another order than the others: in 0/0")
         self.assertIn("all\\_reduce\\_", markdown)
         for line in run("findings", self.job("failures")).splitlines():
             self.assertLessEqual(len(line), 80 if " " in line.strip() else 10000, line)

@@ -34,8 +34,8 @@ class Findings(RecorderTest):
         reported = self.answer("findings", self.database)["findings"][0]
         self.assertEqual(("collective_divergence", [2], ["1/0"], 44), (reported["kind"], reported["ranks"], reported["compiles"], reported["place"]["line"]))
         # Ranks 0,1 and rank 3 call another group by another name: they agree all the same, and are the majority.
-        self.assertEqual(["Rank 2 schedules other collectives than the others: type in 1/0 second [inference]: all_reduce_('max') [8, 16] float32 group 1 → "
-                          "all_gather_into_tensor(4) [8, 16] float32 group 1; 2 mismatches in all"], [one["title"] for one in reported["evidence"]])
+        self.assertEqual(["Rank 2 schedules other collectives than the others: in 1/0 second [inference]: another collective: all_reduce_('max') [8, 16] float32 group 1 → "
+                          "all_gather_into_tensor(4) [8, 16] float32 group 1; 2 differences in all"], [one["title"] for one in reported["evidence"]])
         self.assertNotIn("majority", reported["detail"])
         self.assertIn("Rank 2 compiled it for G['RANK'] == 2, rank 0 for G['RANK'] == 0, which"
                       ' fr_job.py:43 tests: if mode == "wrong_op" and RANK == 2:', reported["detail"])

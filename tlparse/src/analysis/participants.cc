@@ -112,11 +112,55 @@ void PlaceEmptyLogs(std::vector<RunParticipant>& participants) {
   }
 }
 
+// "dedicated_log_torch_trace_" and what mkstemp made.
+bool IsRandomName(std::string_view stem) {
+  constexpr std::string_view kPrefix = "dedicated_log_torch_trace_";
+  return stem.starts_with(kPrefix) && stem.size() == kPrefix.size() + 8;
+}
+
+// The last part of each folder that is not common to all; empty: they do not tell the logs apart.
+std::vector<std::string> DistinctFolders(const std::vector<std::string_view>& paths) {
+  std::vector<std::string_view> folders;
+  for (const std::string_view path : paths) {
+    const std::size_t slash = path.rfind('/');
+    folders.push_back(slash == std::string_view::npos ? std::string_view() : path.substr(0, slash));
+  }
+  const auto last = [](std::string_view folder) { return folder.substr(folder.rfind('/') + 1); };
+  while (std::all_of(folders.begin(), folders.end(), [&](std::string_view folder) {
+    return !folder.empty() && last(folder) == last(folders.front());
+  })) {
+    for (std::string_view& folder : folders) {
+      const std::size_t slash = folder.rfind('/');
+      folder = slash == std::string_view::npos ? std::string_view() : folder.substr(0, slash);
+    }
+  }
+  std::vector<std::string> names;
+  for (const std::string_view folder : folders) names.emplace_back(last(folder));
+  const std::set<std::string> distinct(names.begin(), names.end());
+  if (distinct.size() < names.size() || distinct.contains("")) names.clear();
+  return names;
+}
+
+void SetStems(std::vector<RunParticipant>& participants) {
+  std::vector<RunParticipant*> random;
+  std::vector<std::string_view> paths;
+  for (RunParticipant& participant : participants) {
+    participant.stem = LogStem(participant.log_path);
+    if (participant.rank || !IsRandomName(participant.stem)) continue;
+    random.push_back(&participant);
+    paths.push_back(participant.log_path);
+  }
+  if (random.size() < 2) return;
+  const std::vector<std::string> folders = DistinctFolders(paths);
+  for (std::size_t i = 0; i < folders.size(); ++i) random[i]->stem = folders[i];
+}
+
 void Name(std::vector<RunParticipant>& participants) {
+  SetStems(participants);
   std::set<std::pair<std::int64_t, std::string>> names;
   for (RunParticipant& participant : participants) {
-    const std::string base = participant.rank ? std::to_string(*participant.rank)
-                                              : "log:" + LogStem(participant.log_path);
+    const std::string base =
+        participant.rank ? std::to_string(*participant.rank) : "log:" + participant.stem;
     participant.name = base;
     for (int n = 2; !names.emplace(participant.launch, participant.name).second; ++n) {
       participant.name = fmt::format("{}#{}", base, n);

@@ -20,9 +20,9 @@ Result<std::vector<Participant>> FindParticipants(Database& database, std::int64
     Participant participant;
     static_cast<RunParticipant&>(participant) = std::move(one);
     participant.title = participant.rank ? fmt::format("Rank {}", *participant.rank)
-                                         : fmt::format("Log {}", LogStem(participant.log_path));
+                                         : fmt::format("Log {}", participant.stem);
     std::string name = participant.rank ? fmt::format("rank_{}", *participant.rank)
-                                        : fmt::format("log_{}", LogStem(participant.log_path));
+                                        : fmt::format("log_{}", participant.stem);
     if (participant.rank && participant.log_number > 1) {
       name += fmt::format("_{}", participant.log_number);
       participant.title += fmt::format(" (log {})", participant.log_number);

@@ -4,10 +4,12 @@
 
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "analysis/diff/sequence_diff.h"
+#include "analysis/diff/text_diff.h"
 #include "artifacts/common/text/normalize.h"
 #include "artifacts/common/text/python_traceback.h"
 
@@ -134,6 +136,20 @@ Result<std::optional<std::string>> LoadText(Database& database, std::int64_t con
   return std::optional(std::move(text));
 }
 
+// Graphs of equal nodes: their texts also tell what a node gives, and the inputs.
+Result<void> CompareTexts(Database& a_database, std::int64_t a_content_id, Database& b_database,
+                          std::int64_t b_content_id, GraphDifference& result) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> a, LoadText(a_database, a_content_id));
+  ASSIGN_OR_RETURN(const std::optional<std::string> b, LoadText(b_database, b_content_id));
+  if (!a || !b) return {};
+  const std::optional<FirstDifference> first =
+      FindFirstDifference(WithoutComments(*a), WithoutComments(*b));
+  if (!first) return {};
+  result.differs = true;
+  std::tie(result.a_node, result.b_node) = DifferingAnnotations(first->a, first->b);
+  return {};
+}
+
 }  // namespace
 
 Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_content_id,
@@ -154,6 +170,8 @@ Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_conte
     }
     ++(step.kind == EditStep::Kind::kDelete ? result.only_in_a : result.only_in_b);
   }
+  if (!result.differs)
+    RETURN_IF_ERROR(CompareTexts(a_database, a_content_id, b_database, b_content_id, result));
   return result;
 }
 

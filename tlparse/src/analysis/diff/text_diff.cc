@@ -84,4 +84,33 @@ std::optional<FirstDifference> FindFirstDifference(std::string_view a, std::stri
   return difference;
 }
 
+namespace {
+
+// The annotated name around a place of a line; empty: it is in none.
+std::string AnnotationAt(std::string_view line, std::size_t place) {
+  const std::size_t colon = line.rfind(": \"", place);
+  const std::size_t end = line.find('"', place);
+  if (colon == std::string_view::npos || end == std::string_view::npos || colon + 3 > place ||
+      line.substr(colon + 3, place - colon - 3).find('"') != std::string_view::npos)
+    return {};
+  const std::size_t before = line.find_last_of(" (,*", colon);
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  return fmt::format("{} {}", line.substr(begin, colon + 1 - begin),
+                     line.substr(colon + 3, end - colon - 3));
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> DifferingAnnotations(std::string_view a, std::string_view b) {
+  const auto place = static_cast<std::size_t>(
+      std::mismatch(a.begin(),
+                    a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())),
+                    b.begin())
+          .first -
+      a.begin());
+  std::string a_part = AnnotationAt(a, place), b_part = AnnotationAt(b, place);
+  if (a_part.empty() || b_part.empty() || a_part == b_part) return {std::string(a), std::string(b)};
+  return {std::move(a_part), std::move(b_part)};
+}
+
 }  // namespace tlparse

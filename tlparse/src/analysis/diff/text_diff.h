@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tlparse {
@@ -25,6 +26,9 @@ struct FirstDifference {
   std::string a;  // the line, without blank space around it; empty: the text ends before
   std::string b;
 };
+// Of two lines of a graph in which the annotation of one name differs, as in
+// `L_x_: "f32[8, 16]cpu"`: the name with its annotation in each. Else the lines.
+std::pair<std::string, std::string> DifferingAnnotations(std::string_view a, std::string_view b);
 // The first line in which the texts differ, by position. Nothing if they are equal.
 std::optional<FirstDifference> FindFirstDifference(std::string_view a, std::string_view b);
 

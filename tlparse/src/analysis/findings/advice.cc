@@ -97,7 +97,11 @@ std::string CauseOfBreak(std::string_view reason) {
     cause = line;
     return false;
   });
-  return cause.empty() ? FirstLineWithText(reason) : cause;
+  if (cause.empty()) cause = FirstLineWithText(reason);
+  // torch._dynamo.disable(reason=…) and the like say why.
+  const std::string_view given = Between(reason, "'reason': ConstantVariable(str: ", ")}");
+  if (given.size() > 2) cause += fmt::format(" (reason: {})", given.substr(1, given.size() - 2));
+  return cause;
 }
 
 std::string HintOf(std::string_view reason) {
@@ -294,10 +298,17 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
   return result;
 }
 
+bool IsOfSizeZeroOrOne(const RecompileReason& reason) {
+  const auto is_special = [](std::string_view size) { return size == "0" || size == "1"; };
+  return reason.subject.starts_with("size ") &&
+         (is_special(reason.value) || is_special(reason.actual));
+}
+
 std::string AdviceForRecompiles(const RecompileReason& reason) {
   if (!reason.hint.empty()) return reason.hint;
   if (!reason.unbacked_hint.empty()) return reason.unbacked_hint;
   constexpr std::string_view kSize = "size ";
+  if (IsOfSizeZeroOrOne(reason)) return {};
   if (reason.subject.starts_with(kSize)) {
     const std::size_t of = reason.subject.find(" of ");
     const std::string index = reason.subject.substr(kSize.size(), of - kSize.size());

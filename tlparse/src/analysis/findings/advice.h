@@ -57,6 +57,8 @@ RecompileReason ParseRecompileReason(std::string_view guard, std::string_view re
 // `whole` where it is the same file, else "…/" and the directories that are whole.
 std::string WholePath(std::string_view path, std::string_view whole);
 
+// Whether a size of 0 or 1 is part of it: these are compiled apart, marked as dynamic or not.
+bool IsOfSizeZeroOrOne(const RecompileReason& reason);
 // Advice against recompiles for this reason, with the condition under which it helps; empty: none
 // is known.
 std::string AdviceForRecompiles(const RecompileReason& reason);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "artifacts/common/text/python_traceback.h"
+
 namespace tlparse {
 
 Result<FindingContext> FindingContext::Make(Database& database, const FindingsOptions& options,
@@ -67,7 +69,11 @@ std::string FindingContext::WhoInside(const std::vector<RankIndex>& who) const {
   const bool has_rank = std::any_of(who.begin(), who.end(), [&](RankIndex rank) {
     return job.participants()[static_cast<std::size_t>(rank)].rank.has_value();
   });
-  if (!has_rank) return text.starts_with("log:") ? "log " + text.substr(4) : text;
+  if (!has_rank) {
+    for (std::size_t at = 0; (at = text.find("log:", at)) != std::string::npos;)
+      text.replace(at, 4, at == 0 ? "" : " ");
+    return (who.size() == 1 ? "log " : "logs ") + text;
+  }
   return fmt::format("{} {}", who.size() == 1 ? "rank" : "ranks", text);
 }
 
@@ -129,6 +135,24 @@ std::string FindingContext::Title(const JobCompile& compile) const {
   std::string title = job.string(compile.label_id);
   if (compile.function_id >= 0) title += ' ' + job.string(compile.function_id);
   return title;
+}
+
+Result<std::optional<FindingPlace>> UserCaller(Database& database, std::int64_t compile_id) {
+  ASSIGN_OR_RETURN(
+      Statement* const kept,
+      database.PrepareKept(
+          "WITH RECURSIVE frame(id, depth) AS (SELECT stack_id, 0 FROM compile WHERE id = ? UNION "
+          "ALL SELECT s.parent_id, f.depth + 1 FROM frame f JOIN stack_frame s ON s.id = f.id) "
+          "SELECT s.file, s.line, s.code FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY "
+          "f.depth"));
+  kept->Bind(1, compile_id);
+  std::optional<FindingPlace> place;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, kept->Step());
+    if (!has_row) return place;
+    if (!place && !kept->IsNull(0) && IsUserFile(kept->Text(0)))
+      place = FindingPlace{std::string(kept->Text(0)), kept->Int(1), std::string(kept->Text(2))};
+  }
 }
 
 std::string SecondsText(std::int64_t us) {

@@ -109,6 +109,10 @@ void SayDamage(const FindingContext& context, Finding& finding);
 // Compiles that a graph break ended and whose frame runs eagerly: by their database ids.
 Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context);
 
+// The line of the user's code that was being run, by the stack of a compile's start; nothing: the
+// log has none.
+Result<std::optional<FindingPlace>> UserCaller(Database& database, std::int64_t compile_id);
+
 // "0.27 s", "12 s", "3 min 20 s"
 std::string SecondsText(std::int64_t us);
 // "once", "twice", "3 times"

@@ -164,7 +164,12 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
                 is_incomplete ? FindingSeverity::kNote : FindingSeverity::kWarning, reason,
                 TitleOfMissing(one, aspect, where, reason));
   }
-  if (area == "graphs" || area == "compiles")
+  if (area == "compiles")
+    return make(
+        FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
+        Pair(one, aspect, "compiled another function there: ", "compiled another function there: ",
+             "compiled different functions there: ", aspect.text));
+  if (area == "graphs")
     return make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
                 Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
                      "compiled different graphs: ", aspect.text));

@@ -19,7 +19,7 @@ namespace {
 struct Break {
   std::set<RankIndex> ranks;
   std::set<std::int32_t> slots;
-  std::vector<std::int64_t> ids;
+  std::vector<std::int64_t> ids, compile_ids;
   std::string reason;
   std::vector<std::string>
       functions;  // that were compiled, in order; "A frame" of one without name
@@ -60,6 +60,7 @@ Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>&
     one.ranks.insert(compile->participant);
     if (compile->slot >= 0) one.slots.insert(compile->slot);
     one.ids.push_back(rows.Int(4));
+    one.compile_ids.push_back(compile->id);
     if (one.reason.empty()) {
       one.reason = rows.Text(1);
       one.site = site;
@@ -92,7 +93,21 @@ std::string FunctionNames(const std::vector<std::string>& names) {
   return fmt::format("{}, {} and {} more", names[0], names[1], names.size() - 2);
 }
 
-void Report(FindingContext& context, const BreakKey& key, const Break& one) {
+// The line of the user's code that ran the library's code, if it is the same in all of them.
+Result<std::optional<FindingPlace>> CallerOf(FindingContext& context, const Break& one) {
+  constexpr std::size_t kMostAsked = 16;
+  std::optional<FindingPlace> caller;
+  for (std::size_t i = 0; i < one.compile_ids.size() && i < kMostAsked; ++i) {
+    ASSIGN_OR_RETURN(const std::optional<FindingPlace> own,
+                     UserCaller(context.database, one.compile_ids[i]));
+    if (!own || (caller && (caller->file != own->file || caller->line != own->line)))
+      return std::optional<FindingPlace>();
+    caller = own;
+  }
+  return caller;
+}
+
+Result<void> Report(FindingContext& context, const BreakKey& key, const Break& one) {
   const std::vector<RankIndex> who(one.ranks.begin(), one.ranks.end());
   Finding& finding = context.Add(FindingKind::kGraphBreak, FindingSeverity::kWarning);
   context.SetRanks(finding, who);
@@ -106,10 +121,15 @@ void Report(FindingContext& context, const BreakKey& key, const Break& one) {
                    : is_one        ? " is not compiled, it runs eagerly: graph break"
                                    : " are not compiled, they run eagerly: graph break";
   if (!key.file.empty()) finding.place = FindingPlace{key.file, key.line, {}};
+  if (!key.file.empty() && !IsUserFile(key.file)) {
+    ASSIGN_OR_RETURN(const std::optional<FindingPlace> caller, CallerOf(context, one));
+    if (caller) finding.place = FindingPlace{caller->file, caller->line, {}};
+  }
   finding.title += WhereOfBreak(finding.place, one.site) + ": " + Shorten(key.cause, 200);
   if (one.count > 1) finding.detail = CountText(context, one);
   AddBreakAdvice(finding, one.reason, one.site);
   finding.query = fmt::format("SELECT * FROM graph_break WHERE record_id IN {}", IdList(one.ids));
+  return {};
 }
 
 bool IsInLibrary(const std::optional<FindingPlace>& place, const FindingPlace& site) {
@@ -195,7 +215,7 @@ Result<void> FindGraphBreaks(FindingContext& context) {
           return other.kind == FindingKind::kGraphBreakDivergence && other.place &&
                  other.place->file == key.file && other.place->line == key.line;
         });
-    if (!is_reported) Report(context, key, one);
+    if (!is_reported) RETURN_IF_ERROR(Report(context, key, one));
   }
   return {};
 }

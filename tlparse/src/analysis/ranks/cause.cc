@@ -159,9 +159,10 @@ std::string_view Plain(std::string_view value) {
 std::string DescribeTexts(std::string_view a, std::string_view b) {
   const std::optional<FirstDifference> first = FindFirstDifference(a, b);
   if (!first) return "the texts are equal";
+  const auto [old_part, new_part] = DifferingAnnotations(first->a, first->b);
   return fmt::format("line {}: {} → {}", first->a_line,
-                     first->a.empty() ? "(end)" : Shorten(first->a, 120),
-                     first->b.empty() ? "(end)" : Shorten(first->b, 120));
+                     old_part.empty() ? "(end)" : Shorten(old_part, 120),
+                     new_part.empty() ? "(end)" : Shorten(new_part, 120));
 }
 
 std::string Versions(std::string_view what, const std::string& a, const std::string& b) {
@@ -198,7 +199,11 @@ std::string CauseText(CauseKind kind, const std::vector<ComponentDifference>& di
   constexpr std::size_t kMostNamed = 3;
   for (std::size_t i = 0; i < differences.size() && i < kMostNamed; ++i) {
     if (!text.empty()) text += "; ";
-    text += differences[i].name + ": " + DescribeChange(differences[i]);
+    const std::string& name = differences[i].name;
+    const bool has_lines = differences[i].a_value.value_or("").find('\n') != std::string::npos;
+    text += name == "gm" && has_lines
+                ? "the graph that is the key's component gm, " + DescribeChange(differences[i])
+                : name + ": " + DescribeChange(differences[i]);
   }
   if (differences.size() > kMostNamed)
     text += fmt::format("; and {} more", differences.size() - kMostNamed);

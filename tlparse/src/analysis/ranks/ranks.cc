@@ -10,6 +10,7 @@
 
 #include "analysis/diff/graph_difference.h"
 #include "analysis/majority.h"
+#include "analysis/ranks/aspect_text.h"
 #include "analysis/ranks/rank_facts.h"
 #include "analysis/ranks/rank_votes.h"
 #include "analysis/read_transaction.h"
@@ -160,9 +161,7 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
       one.aspects.back().is_absence = is_on_others && is_end && !is_incomplete;
       continue;
     }
-    std::string text = fmt::format("{}{}: {} (in {})", there ? "on the others: " : "",
-                                   Title(finding.cause.kind), finding.cause.text, where);
-    if (!finding.source.empty()) text += "; first at " + finding.source;
+    std::string text = KeyText(finding, where, there);
     one.aspects.push_back({finding.cause.kind == CauseKind::kGraph ? "graphs" : "cache",
                            std::move(text), finding.compile_slots, finding.cause.kind, there, false,
                            finding.cause.text});
@@ -178,9 +177,7 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
     const std::size_t count = candidate.mismatches.size() + candidate.left_out;
     one.aspects.push_back(
         {"collectives",
-         fmt::format("{} in {}: {}{}", Name(first.kind),
-                     answer_.cache.graphs.Title(job_, first.graph_slot), first.Text(),
-                     count > 1 ? fmt::format("; {} mismatches in all", count) : ""),
+         MismatchText(answer_.cache.graphs.Title(job_, first.graph_slot), first, count),
          {answer_.cache.graphs.graph_slots()[static_cast<std::size_t>(first.graph_slot)].slot},
          std::nullopt,
          false,
@@ -192,20 +189,6 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
         std::all_of(candidate.mismatches.begin(), candidate.mismatches.end(),
                     [](const CollectiveMismatch& m) { return m.kind == MismatchKind::kOrder; });
   }
-}
-
-// From the others to this side; "others" is replaced where there is no majority.
-std::string OrderText(const OrderDifference& first) {
-  const std::string ran = fmt::format("{}", fmt::join(first.ran, ", "));
-  const std::string others = fmt::format("{}", fmt::join(first.against_ran, ", "));
-  const std::int64_t place = first.position + 1;
-  if (first.against_ran.empty())
-    return fmt::format("at #{}: ran {}, which others did not run there", place, ran);
-  if (!first.ran.empty())
-    return fmt::format("at #{}: ran {} where others ran {}", place, ran, others);
-  return first.next.empty()
-             ? fmt::format("nothing after #{}, where others ran {}", first.position, others)
-             : fmt::format("at #{}: ran {} where others first ran {}", place, first.next, others);
 }
 
 void RankClassifier::DescribeExecution(RankClass& one) const {

@@ -1,0 +1,21 @@
+// Sentences about what sets a class of ranks apart. Internal to analysis/ranks.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "analysis/cache/cache.h"
+#include "analysis/collectives/collectives.h"
+#include "analysis/execution.h"
+
+namespace tlparse {
+
+// Of keys that differ in compiles `where`; with `is_on_others` the reference is the odd one.
+std::string KeyText(const CacheFinding& finding, const std::string& where, bool is_on_others);
+// The first of `count` mismatches of collectives.
+std::string MismatchText(const std::string& graph, const CollectiveMismatch& first,
+                         std::size_t count);
+// From the others to this side; "others" is replaced where there is no majority.
+std::string OrderText(const OrderDifference& first);
+
+}  // namespace tlparse
