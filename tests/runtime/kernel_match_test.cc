@@ -47,6 +47,22 @@ TEST_CASE("By name: only names that ran as often as the code calls them", "[kern
   CHECK(MatchByName({"aten::mm", "graph_1_cpp_fused_c_0"}, kernels) == Matches{kNone, kNone});
 }
 
+TEST_CASE("With gaps: a run that can be one kernel only gets it", "[kernel_match]") {
+  const Names kernels = {"extern_kernels.mm",    "cpp_fused_a_0", "extern_kernels.mm",
+                         "extern_kernels.addmm", "cpp_fused_b_1", "extern_kernels.mm"};
+  CHECK(MatchWithGaps({"aten::mm", "aten::empty", "aten::mm", "aten::addmm", "aten::mm"},
+                      kernels) == Matches{0, kNone, 2, 3, 5});
+  CHECK(MatchWithGaps({"aten::mm", "aten::addmm"}, kernels) == Matches{kNone, 3});
+  CHECK(MatchWithGaps({"graph_0_cpp_fused_a_0", "aten::mm", "graph_0_cpp_fused_b_1"}, kernels) ==
+        Matches{1, 2, 4});
+  CHECK(MatchWithGaps({"aten::empty"}, kernels) == Matches{kNone});
+  CHECK(MatchWithGaps({"graph_0_cpp_fused_b_1", "aten::addmm"}, kernels) ==
+        kNone);  // another order
+  CHECK(MatchWithGaps({"graph_0_cpp_fused_c_0"}, kernels) == kNone);
+  CHECK(AreRuns({"aten::mm", "aten::empty", "aten::mm"}, kernels) ==
+        std::vector<bool>{true, false, true});
+}
+
 TEST_CASE("By path: the only call, or as many runs as calls", "[kernel_match]") {
   const Names kernels = {"user_0", "triton_a", "user_0", "extern_kernels.mm"};
   CHECK(MatchByPath({"triton_a", "", "triton_a"}, kernels) == Matches{1, kNone, 1});

@@ -245,6 +245,38 @@ class Cost(costs.CostTest):
         self.assertGreater(profile["compiled_us"], ran)
 
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_kernels_of_a_profile_that_lost_events(self):
+        folder = profiles.recorded("p_mlp_train")
+        trace = profiles.trace(os.path.join(folder, "steps.pt.trace.json.zst"))
+        log, = glob.glob(os.path.join(folder, "dedicated*"))
+        events = trace["traceEvents"]
+        calls = sorted((event for event in events if event.get("name", "").startswith("## Call CompiledFxGraph") and event["cat"] != "Trace"),
+                       key=lambda event: event["ts"])
+
+        def kernels(lost, *columns):
+            self.write("p.json", json.dumps(dict(trace, traceEvents=[event for event in events if event not in lost])).encode())
+            self.tlparse(log, self.path("p.json"), "--db", "x.db", "--db-only")
+            found = harness.rows(self.path("x.db"), "SELECT name, join_note, join_key FROM kernel_run ORDER BY start_ns")
+            os.unlink(self.path("x.db"))
+            return found
+        whole = kernels([])
+        inside = lambda call, name: [event for event in events if name in event.get("name", "") and event.get("cat") == "cpu_op" and
+                                     call["ts"] <= event["ts"] < call["ts"] + call["dur"]]
+        # A fused kernel is lost: the others of its call are known by their order.
+        lost = inside(calls[0], "cpp_fused_gelu_native_dropout")
+        self.assertEqual(len(lost), 1)
+        found = kernels(lost)
+        self.assertEqual((len(found), {row[1] for row in found}), (len(whole) - 1, {None}))
+        # Two products are lost: those that are left are kernels, though not always known which.
+        lost = inside(calls[0], "aten::addmm")[:2]
+        found = kernels(lost)
+        self.assertEqual([row[0] for row in found].count("aten::addmm"), [row[0] for row in whole].count("aten::addmm") - 2)
+        # The slice of a call is lost: the autograd function stands for it.
+        found = kernels(calls[:1])
+        self.assertEqual([row[0] for row in found], [row[0] for row in whole])
+        self.assertEqual({row[1] for row in found}, {None})
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_what_is_not_there_is_named(self):
         self.tlparse(profiles.recorded("p_ddp"), "--db", "x.db", "--db-only")
         self.assertIn("no profile is of rank 7; there are profiles of rank 0, 1", self.tlparse("cost", "x.db", "--rank", "7", expect=2).stderr)

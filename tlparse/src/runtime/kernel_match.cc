@@ -1,5 +1,6 @@
 #include "runtime/kernel_match.h"
 
+#include <algorithm>
 #include <map>
 
 #include "log/inductor_texts.h"
@@ -65,6 +66,42 @@ std::optional<std::vector<std::optional<std::size_t>>> MatchInOrder(
     }
   }
   if (next != kernels.size() || kernels.empty()) return std::nullopt;
+  return matched;
+}
+
+std::vector<bool> AreRuns(const std::vector<std::string_view>& slices,
+                          const std::vector<std::string_view>& kernels) {
+  std::map<std::string_view, bool> is_run;
+  std::vector<bool> are_runs;
+  for (const std::string_view slice : slices) {
+    const auto [known, is_new] = is_run.try_emplace(slice);
+    if (is_new)
+      known->second = std::any_of(kernels.begin(), kernels.end(),
+                                  [&](std::string_view kernel) { return IsRunOf(slice, kernel); });
+    are_runs.push_back(known->second);
+  }
+  return are_runs;
+}
+
+std::optional<std::vector<std::optional<std::size_t>>> MatchWithGaps(
+    const std::vector<std::string_view>& slices, const std::vector<std::string_view>& kernels) {
+  const std::vector<bool> are_runs = AreRuns(slices, kernels);
+  // Each run as early in the code as it can be, then as late: where both agree nothing else fits.
+  std::vector<std::optional<std::size_t>> matched(slices.size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    if (!are_runs[i] && IsKernelSlice(slices[i])) return std::nullopt;
+    if (!are_runs[i]) continue;
+    while (next < kernels.size() && !IsRunOf(slices[i], kernels[next])) ++next;
+    if (next == kernels.size()) return std::nullopt;
+    matched[i] = next++;
+  }
+  std::size_t last = kernels.size();
+  for (std::size_t i = slices.size(); i-- > 0;) {
+    if (!are_runs[i]) continue;
+    while (!IsRunOf(slices[i], kernels[last - 1])) --last;
+    if (matched[i] != --last) matched[i].reset();
+  }
   return matched;
 }
 

@@ -26,6 +26,15 @@ std::optional<std::vector<std::optional<std::size_t>>> MatchInOrder(
 std::vector<std::optional<std::size_t>> MatchByName(const std::vector<std::string_view>& slices,
                                                     const std::vector<std::string_view>& kernels);
 
+// For calls of which the profile lost events: the slices are kernels in the order of the code, with some of them missing. A slice gets
+// the kernel that is the only one it can be. Nothing if the order is another.
+std::optional<std::vector<std::optional<std::size_t>>> MatchWithGaps(
+    const std::vector<std::string_view>& slices, const std::vector<std::string_view>& kernels);
+
+// For each slice, whether it is a run of some of the kernels.
+std::vector<bool> AreRuns(const std::vector<std::string_view>& slices,
+                          const std::vector<std::string_view>& kernels);
+
 // For profiles that name the file with a kernel's source. `slices`: the name under which the code calls the kernel of that file,
 // "" for slices without a file. All runs of a kernel that is called once get it; if it is called n times, its n runs get the calls
 // in order, and any other number of runs get none.

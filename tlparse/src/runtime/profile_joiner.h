@@ -34,6 +34,9 @@ inline constexpr std::string_view kOtherFile =
     "the generated code's kernel of this name is in another file";
 inline constexpr std::string_view kOtherCount =
     "it ran another number of times than the generated code calls it";
+inline constexpr std::string_view kLostCall =
+    "the profile lost the slice of this call: its times are those of the autograd function around "
+    "it";
 inline constexpr std::string_view kReplayed = "by name and order: a device graph was replayed";
 
 inline constexpr std::int32_t kNone = -1;
@@ -169,6 +172,7 @@ class Joiner {
                        std::int64_t end, std::size_t index);
   void NestSlices();
   void JoinSlices();
+  void FindLostCalls();
   void JoinRegion(Slice& slice);
   void JoinByKey(Slice& slice);
   void JoinByPlace(Slice& slice);

@@ -39,13 +39,15 @@ Result<void> Joiner::MatchKernelsOf(const Slice& slice, std::span<const Child> c
     names.push_back(name);
   }
   const auto in_order = MatchInOrder(names, kernel_names);
-  auto matched = in_order ? *in_order : MatchByName(names, kernel_names);
+  const auto with_gaps = in_order ? in_order : MatchWithGaps(names, kernel_names);
+  auto matched = with_gaps ? *with_gaps : MatchByName(names, kernel_names);
+  const std::vector<bool> are_runs = AreRuns(names, kernel_names);
   const auto by_path = MatchByPath(names_by_path, kernel_names);
   for (std::size_t i = 0; i < children.size(); ++i) {
     if (!matched[i]) matched[i] = by_path[i];
     struct Run& run = runs_[children[i].run];
     if (!matched[i]) {
-      if (!names_by_path[i].empty()) run.match = KernelMatch::kCountDiffers;
+      if (are_runs[i] || !names_by_path[i].empty()) run.match = KernelMatch::kCountDiffers;
       continue;
     }
     // Code that names its files, but not this one, is not what ran.
@@ -196,7 +198,8 @@ Result<void> Joiner::WriteRuns() {
   ASSIGN_OR_RETURN(Statement add_op,
                    database_.Prepare("INSERT INTO op_run_link_row (op_run_id, slice_id, self_ns, "
                                      "device_ns) VALUES (?, ?, ?, ?)"));
-  // An op that ran as a kernel of the graph, on the CPU, is a run of that kernel.
+  // An op that ran as a kernel of the graph, on the CPU, is a run of that kernel; of several, which of
+  // them is not always known.
   ASSIGN_OR_RETURN(
       Statement add_kernel,
       database_.Prepare(
@@ -204,8 +207,10 @@ Result<void> Joiner::WriteRuns() {
           "duration_ns, external_id, op_run_id) SELECT profile_id, name_id, thread_id, "
           "start_ns, duration_ns, external_id, id FROM op_run_row WHERE id = ?"));
   for (const struct Run& run : runs_) {
-    const std::string_view note =
-        run.kernel_id != 0 ? std::string_view() : WhyNoKernel(run.call, &run);
+    const std::string_view note = run.kernel_id != 0 ? std::string_view()
+                                  : run.match == KernelMatch::kCountDiffers
+                                      ? kOtherCount
+                                      : WhyNoKernel(run.call, &run);
     KernelLink link{.kernel_run_id = run.id,
                     .call = run.call,
                     .slice = run.slice,
@@ -222,7 +227,8 @@ Result<void> Joiner::WriteRuns() {
     add_op.Bind(
         4, run.has_device_work && run.device_ns > 0 ? std::optional(run.device_ns) : std::nullopt);
     RETURN_IF_ERROR(add_op.Run());
-    if (run.kernel_id == 0 || run.has_device_work) continue;
+    const bool is_kernel = run.kernel_id != 0 || run.match == KernelMatch::kCountDiffers;
+    if (!is_kernel || run.has_device_work) continue;
     add_kernel.Bind(1, run.id);
     RETURN_IF_ERROR(add_kernel.Run());
     link.kernel_run_id = sqlite3_last_insert_rowid(database_.handle());

@@ -152,7 +152,10 @@ void Joiner::JoinSlices() {
       if (found) slice.call = static_cast<std::int32_t>(*found);
     }
   }
-  if (has_calls) return;
+  if (has_calls) {
+    FindLostCalls();
+    return;
+  }
   // PyTorch before 2.7 marks no calls on CPUs: the functions in regions and backwards are they, or
   // the region itself where nothing needs a gradient.
   std::vector<bool> has_function(slices_.size());
@@ -167,6 +170,24 @@ void Joiner::JoinSlices() {
     if (slice.kind != kRegion || has_function[i]) continue;
     JoinByPlace(slice);
     slice.is_call = slice.compile_id == 0 || slice.graph != nullptr;
+  }
+}
+
+// Where the profile lost the slice of a call, the function of autograd around it stands for it.
+void Joiner::FindLostCalls() {
+  std::vector<bool> has_call(slices_.size());
+  for (const Slice& slice : slices_) {
+    if (slice.kind != kGraphCall) continue;
+    for (std::int32_t at = slice.parent; at != kNone;
+         at = slices_[static_cast<std::size_t>(at)].parent)
+      has_call[static_cast<std::size_t>(at)] = true;
+  }
+  for (std::size_t i = 0; i < slices_.size(); ++i) {
+    Slice& slice = slices_[i];
+    if ((slice.kind != kFunction && slice.kind != kBackward) || has_call[i]) continue;
+    if (slice.graph == nullptr) continue;
+    slice.is_call = true;
+    slice.note = kLostCall;
   }
 }
 
