@@ -161,8 +161,8 @@ class Functions(SentenceTest):
             a, b = (self.log(f"{name}.log", self.compiled(0, "/u/a.py", *other)) for name, other in zip("ab", others))
             return run("diff", a, b)
         code = "x = torch.add(s, '#')"
-        self.assertIn("graph differs in comments only", difference((code, "File: a.py:3 in f"), (code, "File: a.py:4 in f")))
-        self.assertIn("graph differs: x = torch.add(s, '#') → x = torch.add(s, '##')",
+        self.assertIn("the Dynamo graph differs in comments only", difference((code, "File: a.py:3 in f"), (code, "File: a.py:4 in f")))
+        self.assertIn("the Dynamo graph differs: x = torch.add(s, '#') → x = torch.add(s, '##')",
                       difference((code, "File: a.py:3 in f"), (code.replace("#", "##"), "File: a.py:3 in f")))
 
     def test_profiles_without_a_common_line(self):

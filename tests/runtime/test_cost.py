@@ -245,6 +245,25 @@ class Cost(costs.CostTest):
         self.assertGreater(profile["compiled_us"], ran)
 
     @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
+    def test_launches_and_processes_are_told_apart(self):
+        self.tlparse(profiles.recorded("p_cache_hit"), "--db", "x.db", "--db-only")
+        pids = [pid for pid, in harness.rows(self.path("x.db"), "SELECT pid FROM process ORDER BY first_record_us")]
+        rows = [line for line in self.tlparse("history", "x.db").stdout.splitlines() if re.search(r" [01]/0 ", line)]
+        self.assertEqual([line.split()[:3] for line in rows], [["pid", str(pids[0]), "0/0"], ["pid", str(pids[1]), "0/0"], ["pid", str(pids[1]), "1/0"]])
+        self.assertIn("sums over 4 profiles", self.ask()["notes"])
+        self.assertNotIn("launch", self.tlparse("cost", "x.db", "--by", "graph").stdout)
+        with contextlib.closing(sqlite3.connect(self.path("x.db"))) as connection:
+            connection.execute("INSERT INTO launch (id, run_id, ordinal, process_count) SELECT 2, run_id, 2, 1 FROM launch")
+            connection.execute("UPDATE process SET launch_id = 2 WHERE pid = ?", pids[1:])
+            connection.commit()
+        self.assertIn("sums over 4 profiles of 2 launches", self.ask()["notes"])
+        for by in ("kernel", "node", "graph"):
+            self.assertEqual({row["launch"] for row in self.ask("--by", by)["rows"]}, {1, 2})
+        text = self.tlparse("cost", "x.db", "--by", "kernel").stdout
+        self.assertRegex(text, r"(?m)^warm/steps\.pt\.trace\.json\.zst: launch 2: ")
+        self.assertRegex(text, r"estimated +launch +compile id")
+
+    @unittest.skipUnless(profiles.HAS_ZSTD, "no zstd")
     def test_kernels_of_a_profile_that_lost_events(self):
         folder = profiles.recorded("p_mlp_train")
         trace = profiles.trace(os.path.join(folder, "steps.pt.trace.json.zst"))

@@ -32,6 +32,30 @@ class CostDevices(costs.CostTest):
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT device_us FROM graph_call"), [[70.0], [70.0]])
         self.assertEqual(harness.rows(self.path("x.db"), "SELECT enqueued_us, start_us FROM kernel_run"), [[313.0, 350.0], [413.0, 450.0]])
 
+    def test_steps_that_a_profile_does_not_hold_are_named(self):
+        trace = self.gpu_trace()
+        self.write("p.json", json.dumps(trace).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        path = self.path("p.json")
+        self.assertEqual(self.ask("--steps", "3-4")["notes"], [])
+        self.assertEqual(self.ask("--steps", "4-9")["notes"], [f"{path} holds 4 only of the steps 4-9: its steps are 3-4"])
+        self.assertIn("no profile holds step 5-9; their steps are 3-4", self.tlparse("cost", "x.db", "--steps", "5-9", expect=2).stderr)
+
+    def test_long_names_are_whole_in_json_only(self):
+        trace = self.gpu_trace()
+        name = "void cutlass::Kernel<" + "cutlass_80_tensorop," * 100 + ">(Params)"
+        for event in trace["traceEvents"]:
+            if event["cat"] in ("kernel", "cpu_op"):
+                event["name"] = name
+        self.write("p.json", json.dumps(trace).encode())
+        self.tlparse(self.path("p.json"), "--db", "x.db", "--db-only")
+        for by in ("kernel", "op"):
+            self.assertEqual(self.ask("--by", by)["rows"][0]["name"], name)
+            lines = self.tlparse("cost", "x.db", "--by", by).stdout.splitlines()
+            row, = [line for line in lines if "cutlass" in line]
+            self.assertLess(len(row), 300)
+            self.assertRegex(row, r"void cutlass::Kernel.*….*>\(Params\)")
+
     def test_what_a_profile_alone_says_of_its_kernels(self):
         trace = self.gpu_trace()
         events = trace["traceEvents"]

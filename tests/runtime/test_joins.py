@@ -230,7 +230,8 @@ class Joins(harness.EndToEnd):
         self.assertEqual(self.rows("SELECT sum(calls) FROM kernel_cost"), [[kernels]])
         answer = json.loads(self.tlparse("cost", "x.db", "--json").stdout)
         self.assertEqual(len(answer["profiles"]), 1)
-        self.assertIn("overlaps", answer["notes"][0])
+        self.assertEqual(answer["notes"][0],
+                         f"{self.path('b.json')} is not counted: {self.path('a.json')}, which is, measured the same process at the same time")
 
     def test_what_overlaps_only_a_profile_that_is_not_counted_is_counted(self):
         trace = profiles.trace(profiles.recorded("p_mlp_train/steps.pt.trace.json.zst"))

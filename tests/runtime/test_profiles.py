@@ -201,6 +201,8 @@ class Reading(harness.EndToEnd):
         self.assertEqual(sorted([event["name"], event["dur"]] for event in events), sorted(expected))
         with open(self.path("out/files.html"), encoding="utf-8") as file:
             self.assertIn("chromium_events.json", file.read())
+        refused = self.tlparse(self.path("p.json"), "--db", "x.db", "-o", "out", expect=None)
+        self.assertIn("--db-only writes the database alone", refused.stderr)
         # Beside a log of another process, too.
         with open(harness.bundled("simple"), "rb") as log:
             self.write("dedicated_log_torch_trace_abcdefgh.log", log.read())

@@ -92,6 +92,13 @@ std::size_t CommonDirectory(const std::vector<CostProfile>& profiles) {
   return common.rfind('/') + 1;
 }
 
+bool HasLaunches(const CostAnswer& answer) {
+  const auto& profiles = answer.profiles;
+  return std::any_of(profiles.begin(), profiles.end(), [&](const CostProfile& profile) {
+    return profile.launch != profiles.front().launch;
+  });
+}
+
 void PrintCompileTime(const CostProfile& profile) {
   const double compile_us = profile.compile_us.value_or(0);
   if (compile_us <= 0) return;
@@ -106,9 +113,11 @@ void PrintCompileTime(const CostProfile& profile) {
 
 void PrintProfiles(const CostAnswer& answer) {
   const std::size_t common = CommonDirectory(answer.profiles);
+  const bool has_launches = HasLaunches(answer);
   for (const CostProfile& profile : answer.profiles) {
     std::string line =
         answer.profiles.size() > 1 ? Printable(profile.path.substr(common)) + ": " : std::string();
+    if (has_launches && profile.launch) line += fmt::format("launch {}: ", *profile.launch);
     if (profile.rank) line += fmt::format("rank {}: ", *profile.rank);
     line += fmt::format(
         "{}{}", Us(profile.window_us),
@@ -161,14 +170,16 @@ struct CostColumns {
   CostBy by;
   bool has_cpu;  // the column before it is then of the device
   bool has_graphs;
+  bool has_launches;  // several
   bool has_ranks;
 };
 
 CostColumns ColumnsOf(const CostAnswer& answer, CostBy by) {
-  CostColumns columns{by, false, false, false};
+  CostColumns columns{by, false, false, false, false};
   columns.has_cpu = answer.time == CostTime::kOpsOnDevice ||
                     (by == CostBy::kModule && answer.time == CostTime::kKernels);
   columns.has_graphs = by != CostBy::kLine && by != CostBy::kOp && by != CostBy::kModule;
+  columns.has_launches = columns.has_graphs && HasLaunches(answer);
   columns.has_ranks =
       columns.has_graphs && std::any_of(answer.rows.begin(), answer.rows.end(),
                                         [](const CostRow& row) { return !!row.rank; });
@@ -190,6 +201,7 @@ std::vector<Table::Column> CostHeadings(const CostColumns& columns, std::string_
   add("calls", Align::kRight);
   if (by == CostBy::kKernel) add("mean", Align::kRight), add("estimated", Align::kRight);
   if (by == CostBy::kGraph) add("device", Align::kRight), add("compile", Align::kRight);
+  if (columns.has_launches) add("launch", Align::kRight);
   if (columns.has_ranks) add("rank", Align::kRight);
   if (columns.has_graphs) add("compile id"), add("graph");
   if (by == CostBy::kGraph) add("key");
@@ -202,17 +214,22 @@ std::vector<Table::Column> CostHeadings(const CostColumns& columns, std::string_
   return headings;
 }
 
+// Names of C++ templates take thousands of characters: --json has all of them.
+constexpr std::size_t kLongestName = 72;
+constexpr std::size_t kLongestText = 120;
+
 // What the row is about: the last cells of its line.
 void AddSubject(const CostRow& row, CostBy by, std::vector<std::string>& cells) {
   switch (by) {
     case CostBy::kLine:
       cells.push_back(row.file.empty() ? "(no line known)"
                                        : fmt::format("{}:{}", row.file, row.line.value_or(0)));
-      cells.push_back(row.name);
+      cells.push_back(Shorten(row.name, kLongestText));
       break;
     case CostBy::kKernel:
-      cells.push_back(KernelName(row));
-      cells.push_back(row.kernel_id ? row.lines : fmt::format("({})", row.join_note));
+      cells.push_back(ShortenMiddle(KernelName(row), kLongestName));
+      cells.push_back(row.kernel_id ? Shorten(row.lines, kLongestText)
+                                    : fmt::format("({})", row.join_note));
       break;
     case CostBy::kNode:
       cells.push_back(row.name.empty() ? "(no node known)" : row.name);
@@ -222,7 +239,7 @@ void AddSubject(const CostRow& row, CostBy by, std::vector<std::string>& cells) 
       break;
     case CostBy::kGraph:
     case CostBy::kOp:
-      cells.push_back(!row.name.empty()       ? row.name
+      cells.push_back(!row.name.empty()       ? ShortenMiddle(row.name, kLongestText)
                       : row.join_note.empty() ? std::string()
                                               : fmt::format("({})", row.join_note));
       break;
@@ -244,6 +261,8 @@ std::vector<std::string> CostCells(const CostRow& row, const CostColumns& column
   }
   if (by == CostBy::kGraph)
     cells.push_back(OptionalUs(row.device_us)), cells.push_back(OptionalUs(row.compile_us));
+  if (columns.has_launches)
+    cells.push_back(row.launch ? std::to_string(*row.launch) : std::string());
   if (columns.has_ranks) cells.push_back(row.rank ? std::to_string(*row.rank) : std::string());
   if (columns.has_graphs) {
     const std::int64_t generation = row.generation.value_or(0);

@@ -24,7 +24,8 @@ namespace {
 
 void WriteProfile(JsonWriter& json, const CostProfile& profile) {
   json.BeginObject().Key("path").String(profile.path);
-  json.Key("rank").OptionalInt(profile.rank).Key("steps").Int(profile.steps);
+  json.Key("rank").OptionalInt(profile.rank).Key("launch").OptionalInt(profile.launch);
+  json.Key("steps").Int(profile.steps);
   json.Key("start_us").Real(static_cast<double>(profile.start_ns) / 1e3);
   json.Key("window_us").Real(profile.window_us).Key("compiled_us").Real(profile.compiled_us);
   json.Key("unmarked_us").Real(profile.unmarked_us);
@@ -58,6 +59,7 @@ void WriteRow(JsonWriter& json, const CostRow& row) {
   text("label", row.label);
   text("region", row.region);
   json.Key("generation").OptionalInt(row.generation).Key("rank").OptionalInt(row.rank);
+  json.Key("launch").OptionalInt(row.launch);
   text("key", row.key);
   text("direction", row.direction);
   text("file", row.file);

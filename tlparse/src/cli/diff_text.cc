@@ -171,10 +171,11 @@ void PrintCompile(const CompileChange& change, const CauseCounts& shared, bool h
                  4, 6);
   if (!change.has_same_graph)
     PrintWrapped(
-        change.has_other_comments_only ? std::string("graph differs in comments only")
+        change.has_other_comments_only ? std::string("the Dynamo graph differs in comments only")
         : change.graph_difference.empty()
-            ? std::string("graph differs in shapes, types or comments, not in its operations")
-            : "graph differs: " + change.graph_difference,
+            ? std::string(
+                  "the Dynamo graph differs in shapes, types or comments, not in its operations")
+            : "the Dynamo graph differs: " + change.graph_difference,
         4, 6);
   PrintTexts("new recompile", change.new_recompiles, most);
   PrintTexts("recompile gone", change.vanished_recompiles, most);

@@ -25,7 +25,8 @@ constexpr char kCompilesQuery[] =
     "compiled_slice_row s ON s.profile_id = p.id JOIN compiled_slice_link_row l ON l.slice_id = "
     "s.id WHERE p.run_id BETWEEN ifnull(?2, 0) AND ifnull(?2, 9223372036854775807) AND "
     "p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, "
-    "2) GROUP BY 1) SELECT r.name AS run, h.*, n.ordinal AS launch, CASE WHEN ran.calls IS NOT "
+    "2) GROUP BY 1) SELECT r.name AS run, h.*, n.ordinal AS launch, p.pid, CASE WHEN ran.calls IS "
+    "NOT "
     "NULL OR (EXISTS (SELECT 1 FROM profile x WHERE x.process_id = h.process_id AND x.kind IN "
     "('kineto', 'nsys') AND x.end_us >= h.start_time_us) AND EXISTS (SELECT 1 FROM graph g WHERE "
     "g.compile_id = h.compile_id)) THEN coalesce(ran.calls, 0) END AS calls, ran.run_us, "
@@ -105,6 +106,10 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
   const std::function<int(std::string_view)> at = [&](std::string_view name) {
     return columns.find(name)->second;
   };
+  ASSIGN_OR_RETURN(const std::int64_t has_processes,
+                   database.QueryInt("SELECT EXISTS (SELECT 1 FROM process p JOIN log_file f ON "
+                                     "f.id = p.log_file_id WHERE p.rank IS NULL GROUP BY f.run_id "
+                                     "HAVING count(*) > 1)"));
   Table table = runs.MakeTableOfLaunches(Headings(has_profiles != 0));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());
@@ -113,7 +118,8 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
     if (row.Int(at("generation")) > 0) label += fmt::format(" #{}", row.Int(at("generation")) + 1);
     const bool has_metrics = !row.IsNull(at("duration_us"));
     std::vector<std::string> cells = {
-        CellText(row, at("rank")),
+        row.IsNull(at("rank")) && has_processes != 0 ? "pid " + CellText(row, at("pid"))
+                                                     : CellText(row, at("rank")),
         label,
         Time(row, at("start_time_us")),
         CellText(row, at("function")),

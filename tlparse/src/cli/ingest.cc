@@ -248,7 +248,14 @@ Result<void> TellFindings(Database& database, const ImportSummary& summary,
 Result<int> IngestInputs(const IngestOptions& options) {
   ASSIGN_OR_RETURN(const FoundInputs found, InputsOf(options));
   const bool has_directory = !(options.database && options.db_only);
-  if (has_directory) RETURN_IF_ERROR(CheckOutputDirectory(options.output, options.overwrite));
+  if (has_directory) {
+    Result<void> checked = CheckOutputDirectory(options.output, options.overwrite);
+    if (!checked && options.database)
+      return Fail(checked.error().code,
+                  checked.error().message +
+                      " (the report is written there; --db-only writes the database alone)");
+    RETURN_IF_ERROR(checked);
+  }
   const std::string loaded = options.database ? *options.database : DatabaseBeside(options);
   RETURN_IF_ERROR(MakeParent(loaded));
   std::optional<RemoveOnSignal> remove_loaded;  // until it stands where it belongs

@@ -25,6 +25,8 @@ inline constexpr std::string_view kLabelUnknown =
 inline constexpr std::string_view kNoKey =
     "the name holds no key, and nothing around it tells the graph";
 inline constexpr std::string_view kSeveralGraphs = "several graphs of the compile fit";
+inline constexpr std::string_view kNoGraph =
+    "the log of the compile holds no graph of this direction";
 inline constexpr std::string_view kOutside = "it ran outside any graph call";
 inline constexpr std::string_view kCallUnknown = "its graph call is not joined";
 inline constexpr std::string_view kNoKernels = "the log holds no kernels of the graph";

@@ -130,6 +130,7 @@ void Joiner::JoinByPlace(Slice& slice) {
       slice.graph = graph;
     }
   }
+  if (slice.graph == nullptr) slice.note = kNoGraph;
 }
 
 void Joiner::JoinSlices() {

@@ -99,7 +99,7 @@ export function windowText(cost: Chunks['cost']): string {
 export function caveatsOf(profile: Profile): string[] {
   const caveats: string[] = [];
   if (profile.problems > 0) caveats.push(`The file is damaged or incomplete (${plural(profile.problems, 'entry', 'entries')} in the import log, the first: ${profile.problem}). What is lost is not counted.`);
-  if (profile.overlapsId !== null) caveats.push('It overlaps an earlier profile of the same process and is not counted.');
+  if (profile.overlapsId !== null) caveats.push('Another profile, which is counted, measured the same process at the same time: this one is not counted.');
   if (profile.clockOffsetUs !== 0) caveats.push(`Its clock was shifted by ${duration(profile.clockOffsetUs, true)} to fit the log's.`);
   if (profile.process === null) caveats.push(`No log of its process: ${profile.processNote ?? 'none was found'}. Kernels have no Python lines.`);
   return caveats;

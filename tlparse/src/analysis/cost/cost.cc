@@ -43,6 +43,7 @@ Result<std::vector<CostRow>> ReadRows(Statement& rows) {
     row.region = text("region");
     row.generation = integer("generation");
     row.rank = integer("rank");
+    row.launch = integer("launch");
     row.key = text("key");
     row.direction = text("direction");
     row.file = text("file");

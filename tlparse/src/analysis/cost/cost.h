@@ -45,6 +45,7 @@ struct CostProfile {
   std::int64_t id = 0;
   std::string path;
   std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> launch;      // ordinal; nothing: no log of the process
   std::int64_t steps = 0;                  // 0: the profile marks none
   std::optional<std::int64_t> first_step;  // numbers of the steps that are counted
   std::optional<std::int64_t> last_step;
@@ -79,10 +80,11 @@ struct CostRow {
   std::string label;   // compile; of kernels and graphs without a log that of their region
   std::string region;  // kernels, graphs: label of the region of the profile in which they ran
   std::optional<std::int64_t>
-      generation;                    // of the label: how often torch._dynamo.reset() came before
-  std::optional<std::int64_t> rank;  // kernels, nodes, graphs
-  std::string key;                   // cache key of a graph, or of that of a kernel
-  std::string direction;             // of the graph
+      generation;                      // of the label: how often torch._dynamo.reset() came before
+  std::optional<std::int64_t> rank;    // kernels, nodes, graphs
+  std::optional<std::int64_t> launch;  // the same
+  std::string key;                     // cache key of a graph, or of that of a kernel
+  std::string direction;               // of the graph
   std::string file;  // lines; kernels of Triton: the file of their source, as the profile names it
   std::optional<std::int64_t> line;
   std::string function;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "analysis/cost/cost_queries.h"
@@ -40,14 +41,43 @@ Result<std::vector<Interval>> Intervals(Statement& rows, const CostProfile& prof
   }
 }
 
+std::string RangeText(std::int64_t first, std::int64_t last) {
+  return first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
+}
+
+// Which of the wanted steps the profile holds, if not all; `first` and `last`: those that it marks.
+void NoteSteps(const CostProfile& profile, const CostOptions& options,
+               const std::optional<std::int64_t>& first, const std::optional<std::int64_t>& last,
+               std::vector<std::string>& notes) {
+  if (!first || !last) {
+    notes.push_back(fmt::format("{} marks no steps and is not counted", profile.path));
+    return;
+  }
+  const std::int64_t wanted_first = options.first_step.value_or(*first);
+  const std::int64_t wanted_last = options.last_step.value_or(*last);
+  if (profile.steps > 0 && *first <= wanted_first && wanted_last <= *last) return;
+  const std::string wanted = RangeText(wanted_first, wanted_last),
+                    marked = RangeText(*first, *last);
+  notes.push_back(
+      profile.steps == 0
+          ? fmt::format("{} holds none of the steps {}: its steps are {}", profile.path, wanted,
+                        marked)
+          : fmt::format("{} holds {} only of the steps {}: its steps are {}", profile.path,
+                        RangeText(*profile.first_step, *profile.last_step), wanted, marked));
+}
+
 Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions& options,
                                           std::vector<std::string>& notes) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
           "SELECT p.id, p.path, p.rank, count(a.id), min(a.start_ns), max(a.start_ns + "
-          "a.duration_ns), p.start_us, p.end_us, p.overlaps_id IS NOT NULL, min(a.step), "
-          "max(a.step), p.process_id FROM profile p LEFT JOIN annotation_row a ON a.profile_id = "
+          "a.duration_ns), p.start_us, p.end_us, o.path, min(a.step), "
+          "max(a.step), p.process_id, n.ordinal, (SELECT min(s.step) FROM annotation_row s WHERE "
+          "s.profile_id = p.id), (SELECT max(s.step) FROM annotation_row s WHERE s.profile_id = "
+          "p.id) FROM profile p LEFT JOIN profile o ON o.id = p.overlaps_id LEFT JOIN process q ON "
+          "q.id = p.process_id LEFT JOIN launch n ON n.id = q.launch_id LEFT JOIN annotation_row a "
+          "ON a.profile_id = "
           "p.id AND a.step IS NOT NULL AND a.device IS NULL AND (?3 IS NULL OR a.step >= ?3) AND "
           "(?4 IS NULL OR a.step <= ?4) WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', "
           "'libtrace') AND (?2 IS NULL OR p.rank = ?2) AND (?5 IS NULL OR p.id = ?5) AND (?6 IS "
@@ -73,13 +103,14 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
     profile.first_step = rows.OptionalInt(9);
     profile.last_step = rows.OptionalInt(10);
     profile.process_id = rows.OptionalInt(11);
-    if (rows.Int(8) != 0) {
+    profile.launch = rows.OptionalInt(12);
+    if (!rows.IsNull(8)) {
       notes.push_back(
-          fmt::format("{} overlaps an earlier profile of the same process and is not "
-                      "counted",
-                      profile.path));
+          fmt::format("{} is not counted: {}, which is, measured the same process at the same time",
+                      profile.path, rows.Text(8)));
       continue;
     }
+    if (wants_steps) NoteSteps(profile, options, rows.OptionalInt(13), rows.OptionalInt(14), notes);
     if (profile.steps == 0 && wants_steps) continue;
     if (profile.steps == 0 && (rows.IsNull(6) || rows.IsNull(7))) {
       notes.push_back(
@@ -206,10 +237,6 @@ Result<void> FillProblems(Database& database, CostProfile& profile) {
   }
 }
 
-std::string RangeText(std::int64_t first, std::int64_t last) {
-  return first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
-}
-
 // Which of the filters left nothing, and what there is.
 Result<std::string> WhyNoProfile(Database& database, const CostOptions& options) {
   ASSIGN_OR_RETURN(
@@ -219,8 +246,10 @@ Result<std::string> WhyNoProfile(Database& database, const CostOptions& options)
           "group_concat(rank, ', ') FROM (SELECT DISTINCT rank FROM profile WHERE run_id = ?1 AND "
           "kind IN ('kineto', 'nsys', 'libtrace') AND rank IS NOT NULL ORDER BY rank LIMIT 20)), "
           "(SELECT min(a.step) FROM annotation_row a JOIN profile q ON q.id = a.profile_id WHERE "
-          "q.run_id = ?1 AND (?2 IS NULL OR q.rank = ?2)), (SELECT max(a.step) FROM annotation_row "
-          "a JOIN profile q ON q.id = a.profile_id WHERE q.run_id = ?1 AND (?2 IS NULL OR q.rank = "
+          "q.run_id = ?1 AND q.overlaps_id IS NULL AND (?2 IS NULL OR q.rank = ?2)), (SELECT "
+          "max(a.step) FROM annotation_row "
+          "a JOIN profile q ON q.id = a.profile_id WHERE q.run_id = ?1 AND q.overlaps_id IS NULL "
+          "AND (?2 IS NULL OR q.rank = "
           "?2)) FROM profile p WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', 'libtrace')"));
   rows.Bind(1, options.run_id);
   rows.Bind(2, options.rank);
@@ -279,8 +308,14 @@ Result<CostAnswer> BeginCost(Database& database, const CostOptions& options) {
           "compiled code is unknown",
           profile.path));
   }
-  if (answer.profiles.size() > 1)
-    answer.notes.push_back(fmt::format("sums over {} profiles", answer.profiles.size()));
+  if (answer.profiles.size() > 1) {
+    std::set<std::int64_t> launches;
+    for (const CostProfile& profile : answer.profiles)
+      if (profile.launch) launches.insert(*profile.launch);
+    answer.notes.push_back(fmt::format(
+        "sums over {} profiles{}", answer.profiles.size(),
+        launches.size() > 1 ? fmt::format(" of {} launches", launches.size()) : std::string()));
+  }
   return answer;
 }
 

@@ -10,7 +10,8 @@ namespace {
 // Work of a device counts where it was queued.
 constexpr char kKernelSql[] =
     ", unknown AS MATERIALIZED (SELECT id FROM text_row WHERE text IN ('{}', '{}', '{}')), cost AS "
-    "MATERIALIZED (SELECT w.rank, l.kernel_id, s.graph_id, s.compile_id, r.name_id, r.device, "
+    "MATERIALIZED (SELECT w.rank, w.launch, l.kernel_id, s.graph_id, s.compile_id, r.name_id, "
+    "r.device, "
     "count(*) AS calls, sum(r.duration_ns / 1e3) AS us, min(r.grid_id) AS grid_id, min(r.block_id) "
     "AS block_id, min(l.note_id) AS note_id, min(e.name_id) AS region_id, min(CASE WHEN y.kind = 0 "
     "THEN y.name_id END) AS key_id, min(o.file_id) AS file_id, l.slice_id IS NOT NULL AS "
@@ -21,13 +22,15 @@ constexpr char kKernelSql[] =
     "y.id = l.slice_id LEFT JOIN compiled_slice_row e ON e.id = l.region_id LEFT JOIN op_run_row o "
     "ON o.id = l.launch_op_id WHERE coalesce(l.enqueued_ns, "
     "r.start_ns) >= w.start_ns AND coalesce(l.enqueued_ns, r.start_ns) < w.end_ns GROUP BY w.rank, "
+    "w.launch, "
     "l.kernel_id, s.graph_id, r.device, is_in_call, is_unknown, CASE WHEN l.kernel_id IS NULL THEN "
     "r.name_id END, CASE WHEN l.kernel_id IS NULL THEN l.note_id END, CASE WHEN l.kernel_id IS "
     "NULL THEN e.name_id END, CASE WHEN l.kernel_id IS NULL AND y.kind = 0 THEN y.name_id END, "
     "CASE WHEN l.kernel_id IS NULL THEN o.file_id END)";
 
 constexpr char kByKernel[] =
-    " SELECT coalesce(k.name, t.text) AS name, v.rank, coalesce(c.label, e.text) AS label, e.text "
+    " SELECT coalesce(k.name, t.text) AS name, v.rank, v.launch, coalesce(c.label, e.text) AS "
+    "label, e.text "
     "AS region, coalesce(g.cache_key, q.text) AS key, p.text AS file, c.generation, g.direction, "
     "k.id AS "
     "kernel_id, v.graph_id, k.debug_handle, v.calls, v.us AS inclusive_us, v.us AS share_us, "
@@ -49,17 +52,20 @@ constexpr char kByLine[] =
     "ORDER BY share_us DESC, file, line.line";
 
 constexpr char kByNode[] =
-    " SELECT n.post_grad_node AS name, v.rank, c.label, c.generation, g.direction, v.graph_id, "
+    " SELECT n.post_grad_node AS name, v.rank, v.launch, c.label, c.generation, g.direction, "
+    "v.graph_id, "
     "sum(v.calls) AS calls, sum(v.us) AS inclusive_us, sum(v.us / max(1, (SELECT count(*) FROM "
     "kernel_node_row m WHERE m.kernel_id = v.kernel_id))) AS share_us FROM cost v LEFT JOIN "
     "kernel_node_row n ON n.kernel_id = v.kernel_id LEFT JOIN compile c ON c.id = v.compile_id "
-    "LEFT JOIN graph g ON g.id = v.graph_id GROUP BY v.rank, v.graph_id, n.post_grad_node ORDER BY "
+    "LEFT JOIN graph g ON g.id = v.graph_id GROUP BY v.rank, v.launch, v.graph_id, "
+    "n.post_grad_node ORDER BY "
     "share_us DESC, name";
 
 // A compile has one time for the graphs of its forward and, where the log measured a lazy backward,
 // one for those of the backward: each is in one row. A backward that no metric measured has none.
 constexpr char kByGraph[] =
     ", call AS (SELECT coalesce(c.function, CASE WHEN s.kind = 7 THEN t.text END) AS name, w.rank, "
+    "w.launch, "
     "coalesce(c.label, x.text) AS label, x.text AS region, c.generation, coalesce(g.cache_key, "
     "CASE WHEN s.kind = 0 THEN t.text "
     "END) AS key, g.direction, l.graph_id, l.compile_id, count(*) AS calls, "
@@ -71,8 +77,10 @@ constexpr char kByGraph[] =
     "l.slice_id = s.id AND l.is_call = 1 LEFT JOIN graph g ON g.id = l.graph_id LEFT JOIN compile "
     "c ON c.id = l.compile_id LEFT JOIN text_row t ON t.id = s.name_id LEFT JOIN text_row n ON "
     "n.id = l.note_id LEFT JOIN compiled_slice_row e ON e.id = l.region_id LEFT JOIN text_row x ON "
-    "x.id = e.name_id GROUP BY w.rank, l.compile_id, l.graph_id, CASE WHEN l.graph_id IS NULL THEN "
-    "s.name_id END, CASE WHEN l.compile_id IS NULL THEN x.text END) SELECT name, rank, label, "
+    "x.id = e.name_id GROUP BY w.rank, w.launch, l.compile_id, l.graph_id, CASE WHEN l.graph_id IS "
+    "NULL THEN "
+    "s.name_id END, CASE WHEN l.compile_id IS NULL THEN x.text END) SELECT name, rank, launch, "
+    "label, "
     "region, generation, key, direction, graph_id, calls, "
     "inclusive_us, share_us, device_us, coalesce(join_note, CASE WHEN is_backward AND compile_id "
     "IS NOT NULL AND all_us IS NULL THEN 'the log has no compile time of this backward' END) AS "
@@ -112,11 +120,14 @@ constexpr char kByModule[] =
 
 std::string WindowSql(const std::vector<CostProfile>& profiles) {
   std::string values;
+  const auto number = [](const std::optional<std::int64_t>& value) {
+    return value ? fmt::format("{}", *value) : std::string("NULL");
+  };
   for (const CostProfile& profile : profiles)
-    values += fmt::format("{}({},{},{},{})", values.empty() ? "" : ",", profile.id,
-                          profile.rank ? fmt::format("{}", *profile.rank) : std::string("NULL"),
-                          profile.start_ns, profile.end_ns);
-  return "WITH win(profile_id, rank, start_ns, end_ns) AS (VALUES " + values + ")";
+    values +=
+        fmt::format("{}({},{},{},{},{})", values.empty() ? "" : ",", profile.id,
+                    number(profile.rank), number(profile.launch), profile.start_ns, profile.end_ns);
+  return "WITH win(profile_id, rank, launch, start_ns, end_ns) AS (VALUES " + values + ")";
 }
 
 std::string KernelCostSql(const std::vector<CostProfile>& profiles) {

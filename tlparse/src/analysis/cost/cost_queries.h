@@ -8,7 +8,7 @@
 
 namespace tlparse {
 
-// "WITH win(profile_id, rank, start_ns, end_ns) AS (…)": what is counted. Append more of it.
+// "WITH win(profile_id, rank, launch, start_ns, end_ns) AS (…)": what is counted. Append more of it.
 std::string WindowSql(const std::vector<CostProfile>& profiles);
 
 // A WITH clause: the windows as the common table expression `win`, then the kernels that ran in
