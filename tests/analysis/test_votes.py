@@ -66,6 +66,23 @@ class Votes(JobTest):
         findings = ask("findings", self.cut("train_order", ends))["findings"]
         self.assertEqual([one["kind"] for one in findings if one["severity"] != "note"], ["stopped_first"])
 
+    def test_a_payload_that_is_cut_is_not_compared(self):
+        """Half of a code is no other code, half of a list of options no other option."""
+        for name in (b'"inductor_output_code"', b'"torch._functorch.config"'):
+            with self.subTest(name):
+                folder = os.path.join(self.scratch, f"half_{len(os.listdir(self.scratch))}")
+                os.mkdir(folder)
+                for path in sorted(glob.glob(os.path.join(LOGS, "train_order", "*_rank_*"))):
+                    data = subprocess.run(["zstd", "-dcqf", path], capture_output=True, check=True).stdout
+                    if "_rank_1_" in path:
+                        begin = data.index(b"\n\t", data.index(name, len(data) // 3))
+                        data = data[:begin + (data.index(b"\nV", begin) - begin) // 2]
+                    with open(os.path.join(folder, os.path.basename(path).removesuffix(".zst")), "wb") as file:
+                        file.write(data)
+                findings = ask("findings", self.ingest(folder, name=os.path.basename(folder)))["findings"]
+                self.assertEqual([(one["kind"], one["title"]) for one in findings
+                                  if one["kind"] in ("code_divergence", "config_divergence", "collective_divergence", "graph_divergence")], [])
+
     def test_two_ranks_that_are_left_have_no_majority(self):
         ends = {0: ("0/0", "inductor_output_code"), 3: ("0/0", "dynamo_output_graph")}
         one, = self.told(self.cut("diverge_config_2_6", ends), "config_divergence")
@@ -93,6 +110,39 @@ class Votes(JobTest):
         one, = self.told(self.cut("guard_miss", {0: ("0/0", "dynamo_output_graph")}), "input_divergence")
         self.assertTrue(one["title"].startswith("Rank 2 found cached entries whose guards do not hold in 0/0 pool: "), one["title"])
         self.assertEqual((one["ranks"], one["detail"]), ([2], "The log of rank 0 ends before that: which side it is on is not known."))
+
+
+class Options(JobTest):
+    def job_with(self, change, ends=()):
+        """Rank 2 with another option in the metrics of its compiles; `ends`: ranks whose logs are cut in 1/0."""
+        folder = os.path.join(self.scratch, f"options_{len(os.listdir(self.scratch))}")
+        os.mkdir(folder)
+        for rank in range(4):
+            path = sorted(glob.glob(os.path.join(LOGS, "diverge_config_2_6", f"*_rank_{min(rank, 1)}_*")))[0]
+            with open(path, "rb") as file:
+                lines = file.read().replace(b'"rank": %d' % min(rank, 1), b'"rank": %d' % rank).split(b"\n")
+            if rank in ends:
+                lines = lines[:next(i for i, line in enumerate(lines) if b'"inductor_output_code"' in line and b'"frame_id": 1' in line)]
+            if rank == 2:
+                lines = [line.replace(*change) if b'"compilation_metrics"' in line else line for line in lines]
+            with open(os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log"), "wb") as file:
+                file.write(b"\n".join(lines) + (b"" if lines[-1] == b"" else b"\n"))
+        return self.ingest(folder, name=os.path.basename(folder))
+
+    def test_an_option_that_is_in_no_key_is_found(self):
+        limit = (b'\\"cache_size_limit\\": 8', b'\\"cache_size_limit\\": 16')
+        for ends in ((), (0, 1, 2, 3)):
+            with self.subTest(ends):
+                database = self.job_with(limit, ends)
+                one, = self.told(database, "config_divergence")
+                self.assertEqual((one["title"], one["ranks"]), ("Rank 2 compiled with another configuration: cache_size_limit 8 → 16", [2]))
+                self.assertEqual(self.aspects(database)["2"][0], "options: dynamo_config[cache_size_limit]: 8 → 16")
+                ask("check", database, "--no-divergence", code=1)
+
+    def test_what_belongs_to_the_machine_and_orders_of_sets_are_none(self):
+        for change in ((b'\\"compile_threads\\": ', b'\\"compile_threads\\": 1'), (b'\\"torch._refs\\", ', b"")):
+            database = self.job_with(change) if change[1] else self.ingest(os.path.join(LOGS, "diverge_config_2_6"), name="sets")
+            self.assertEqual([one["title"] for one in self.told(database, "config_divergence") if "max_fusion_size" not in one["title"]], [])
 
 
 class Lookups(JobTest):

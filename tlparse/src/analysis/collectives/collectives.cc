@@ -71,9 +71,10 @@ class Finder {
 Result<void> Finder::LoadUses() {
   uses_.resize(answer_.job.participants().size());
   std::map<std::pair<RankIndex, std::int32_t>, std::size_t> index;
-  ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare("SELECT graph_id, content_id, source FROM collective_use_row "
-                                     "WHERE graph_id IS NOT NULL ORDER BY record_id"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare("SELECT graph_id, content_id, source FROM collective_use_row WHERE " +
+                        answer_.job.InWholeRecords("record_id") + " ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;
@@ -338,7 +339,6 @@ Result<void> Finder::DescribeAll(const std::vector<RankClass>& classes) {
     answer_.classes.push_back(std::move(described));
   }
   if (!answer_.classes.empty()) PutFirst(answer_.classes, 0);
-  // Logs that only end before the others' have no vote against them.
   std::size_t alike = 0;
   for (const CollectiveClass& one : answer_.classes) {
     const bool is_alike =

@@ -82,7 +82,7 @@ struct CollectiveAnswer {
   JobGraphs graphs;
   LogDamage damage;
   std::vector<CollectiveClass> classes;  // the reference first
-  bool has_majority = true;
+  bool has_majority = true;              // of those whose logs do not merely end before the others'
   std::vector<CollectiveParity> parity;  // only graphs with a difference
   // ranks without schedules (cache hits, 2.6): compared through their code
   std::vector<RankIndex> from_code_only;

@@ -11,7 +11,9 @@ namespace {
 
 // "inductor_config[max_fusion_size]: 64 → 13" → "max_fusion_size 64 → 13".
 std::string ShortOption(std::string text) {
-  for (const std::string_view prefix : {"inductor_config[", "autograd_config[", "aot_config["}) {
+  for (const std::string_view prefix :
+       {"inductor_config[", "autograd_config[", "aot_config[", "dynamo_config[",
+        "functorch_config[", "compiler_config["}) {
     for (std::size_t at = 0; (at = text.find(prefix, at)) != std::string::npos;) {
       const std::size_t end = text.find("]: ", at);
       if (end == std::string::npos) break;
@@ -104,6 +106,7 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
   };
   const std::string& area = aspect.area;
   if (area == "cache") return DescribeLookup(one, aspect, where);
+  if (area == "options") return DescribeOptions(one, aspect);
   if (area == "build") {
     return make(FindingKind::kConfigDivergence, FindingSeverity::kError, aspect.text,
                 Pair(one, aspect, "runs another build: ", "run another build: ",
@@ -176,6 +179,19 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
   return std::nullopt;
 }
 
+Difference DivergenceFinder::DescribeOptions(const RankClass& one, const RankAspect& aspect) const {
+  Difference difference =
+      Of(one, aspect, FindingKind::kConfigDivergence, FindingSeverity::kWarning);
+  difference.finding.cause = aspect.reason;
+  difference.finding.title = Pair(
+      one, aspect, "compiled with another configuration: ", "compiled with another configuration: ",
+      "compiled with different configurations: ", ShortOption(aspect.reason));
+  difference.finding.suggestion =
+      fmt::format("set the same option {}, unless they are meant to differ",
+                  context_.HasRanks() ? "on all ranks" : "in all processes");
+  return difference;
+}
+
 // Cache lookups under different keys, by what makes the keys differ.
 std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
                                                            const RankAspect& aspect,
@@ -194,17 +210,8 @@ std::optional<Difference> DivergenceFinder::DescribeLookup(const RankClass& one,
                   Pair(one, aspect, "runs another build: ", "run another build: ",
                        "run different builds: ", reason));
     case CauseKind::kConfig:
-    case CauseKind::kSetting: {
-      Difference difference = make(
-          FindingKind::kConfigDivergence, FindingSeverity::kWarning,
-          Pair(one, aspect,
-               "compiled with another configuration: ", "compiled with another configuration: ",
-               "compiled with different configurations: ", ShortOption(reason)));
-      difference.finding.suggestion =
-          fmt::format("set the same option {}, unless they are meant to differ",
-                      context_.HasRanks() ? "on all ranks" : "in all processes");
-      return difference;
-    }
+    case CauseKind::kSetting:
+      return DescribeOptions(one, aspect);
     case CauseKind::kComponent: {
       const std::string other = fmt::format("looked up other cache keys in {}: ", where);
       const std::string both = fmt::format("looked up different cache keys in {}: ", where);

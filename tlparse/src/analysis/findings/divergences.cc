@@ -188,7 +188,7 @@ namespace {
 
 // Another build or option: what a rank was given, not what became of it.
 bool IsOfConfiguration(const RankAspect& aspect) {
-  return aspect.area == "build" || aspect.cause == CauseKind::kBuild ||
+  return aspect.area == "build" || aspect.area == "options" || aspect.cause == CauseKind::kBuild ||
          aspect.cause == CauseKind::kConfig || aspect.cause == CauseKind::kSetting;
 }
 

@@ -35,6 +35,7 @@ class DivergenceFinder {
   std::optional<Difference> Describe(const RankClass& one, const RankAspect& aspect);
   std::optional<Difference> DescribeLookup(const RankClass& one, const RankAspect& aspect,
                                            const std::string& where);
+  Difference DescribeOptions(const RankClass& one, const RankAspect& aspect) const;
   std::vector<RankIndex> WithoutOutcome(const RankClass& one, const RankAspect& aspect) const;
   std::string Pair(const RankClass& one, const RankAspect& aspect, std::string_view of_one,
                    std::string_view of_several, std::string_view of_both,

@@ -155,7 +155,7 @@ Result<void> Job::LoadGraphs(Database& database) {
       Statement rows,
       database.Prepare("SELECT compile_id, content_id FROM graph_text_row WHERE stage_id IN "
                        "(SELECT id FROM text_row WHERE text = 'dynamo_output_graph') AND " +
-                       InLogs("record_id") + " ORDER BY record_id"));
+                       InWholeRecords("record_id") + " ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
@@ -167,6 +167,13 @@ Result<void> Job::LoadGraphs(Database& database) {
 
 std::string Job::InLogs(std::string_view column) const {
   return fmt::format("{} BETWEEN {} AND {}", column, first_record_id_, last_record_id_);
+}
+
+std::string Job::InWholeRecords(std::string_view column) const {
+  return fmt::format(
+      "{} AND {} NOT IN (SELECT record_id FROM import_log WHERE code = 'payload_truncated' AND "
+      "record_id IS NOT NULL)",
+      InLogs(column), column);
 }
 
 std::string Job::InCompiles(std::string_view column) const {

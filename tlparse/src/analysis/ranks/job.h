@@ -112,6 +112,8 @@ class Job {
   // "e.record_id BETWEEN 5 AND 90" for column "e.record_id": the records of the launch's logs, and
   // those that lie between them. A query that has it reads no other run of the database.
   std::string InLogs(std::string_view column) const;
+  // The same, without records whose payload is cut off: what the rest would be is not known.
+  std::string InWholeRecords(std::string_view column) const;
   // The same for ids of compiles.
   std::string InCompiles(std::string_view column) const;
   // By database id; nullptr: of another run.

@@ -90,7 +90,7 @@ Result<void> RankFacts::LoadCodes(Database& database) {
   ASSIGN_OR_RETURN(Statement rows,
                    database.Prepare("SELECT graph_id, content_id, record_id FROM output_code_row "
                                     "WHERE graph_id IS NOT NULL AND content_id IS NOT NULL AND " +
-                                    job_->InLogs("record_id") + " ORDER BY record_id"));
+                                    job_->InWholeRecords("record_id") + " ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;

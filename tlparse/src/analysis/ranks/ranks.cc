@@ -12,6 +12,7 @@
 #include "analysis/majority.h"
 #include "analysis/ranks/aspect_text.h"
 #include "analysis/ranks/rank_facts.h"
+#include "analysis/ranks/rank_options.h"
 #include "analysis/ranks/rank_votes.h"
 #include "analysis/read_transaction.h"
 #include "store/hash128.h"
@@ -21,8 +22,12 @@ namespace {
 
 class RankClassifier {
  public:
-  RankClassifier(Database& database, RanksAnswer& answer, RankFacts facts)
-      : database_(database), answer_(answer), job_(answer.cache.job), facts_(std::move(facts)) {}
+  RankClassifier(Database& database, RanksAnswer& answer, RankFacts facts, RankOptions options)
+      : database_(database),
+        answer_(answer),
+        job_(answer.cache.job),
+        facts_(std::move(facts)),
+        options_(std::move(options)) {}
 
   Result<void> Run();
 
@@ -34,6 +39,7 @@ class RankClassifier {
   Result<void> Describe(RankClass& one);
   Result<void> DescribeAll();
   void DescribeBuild(RankClass& one) const;
+  void DescribeOptions(RankClass& one) const;
   void DescribeFindings(RankClass& one) const;
   void DescribeCollectives(RankClass& one) const;
   void DescribeExecution(RankClass& one) const;
@@ -49,6 +55,7 @@ class RankClassifier {
   RanksAnswer& answer_;
   const Job& job_;
   RankFacts facts_;
+  RankOptions options_;
 };
 
 std::vector<std::int64_t> RankClassifier::ClassIndex(const auto& classes) const {
@@ -95,6 +102,7 @@ void RankClassifier::Classify() {
     hash.Add(static_cast<std::int64_t>(facts.high));
     hash.Add(Participant(rank).torch_version.empty() ? torch : Participant(rank).torch_version);
     hash.Add(Participant(rank).python_version.empty() ? python : Participant(rank).python_version);
+    hash.Add(options_.ClassOf(rank));
     hash.Add(collectives[i]);
     hash.Add(execution[i]);
     for (const std::int64_t finding : findings[i]) hash.Add(finding);
@@ -170,6 +178,31 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
   }
 }
 
+// Without those that a component of a cache key names already.
+void RankClassifier::DescribeOptions(RankClass& one) const {
+  const RankIndex rank = one.ranks.front();
+  std::string text;
+  std::size_t left_out = 0;
+  for (const RankOptions::Change& change :
+       options_.Compare(answer_.classes.front().ranks.front(), rank)) {
+    const bool is_told =
+        std::any_of(one.aspects.begin(), one.aspects.end(), [&](const RankAspect& aspect) {
+          return aspect.area == "build" || aspect.cause == CauseKind::kBuild ||
+                 aspect.text.find(change.name + ":") != std::string::npos;
+        });
+    if (is_told) continue;
+    if (text.size() > 300) {
+      ++left_out;
+      continue;
+    }
+    text += fmt::format("{}{}: {} → {}", text.empty() ? "" : "; ", change.name,
+                        Shorten(change.from, 80), Shorten(change.to, 80));
+  }
+  if (text.empty()) return;
+  if (left_out > 0) text += fmt::format("; and {} more", left_out);
+  one.aspects.push_back({"options", text, {options_.SlotOf(rank)}, {}, false, false, text});
+}
+
 void RankClassifier::DescribeCollectives(RankClass& one) const {
   for (const CollectiveClass& candidate : answer_.collectives.classes) {
     if (candidate.mismatches.empty() || !Has(candidate.ranks, one.ranks.front())) continue;
@@ -235,6 +268,7 @@ Result<void> RankClassifier::DescribeFacts(RankClass& one) {
 Result<void> RankClassifier::Describe(RankClass& one) {
   DescribeBuild(one);
   DescribeFindings(one);
+  DescribeOptions(one);
   RETURN_IF_ERROR(DescribeFacts(one));
   DescribeCollectives(one);
   DescribeExecution(one);
@@ -354,7 +388,9 @@ Result<RanksAnswer> AnalyzeRanks(Database& database, const RanksOptions& options
   ASSIGN_OR_RETURN(RankFacts facts,
                    RankFacts::Load(database, answer.cache.job, answer.cache.graphs));
   answer.damage = answer.cache.damage;
-  RETURN_IF_ERROR(RankClassifier(database, answer, std::move(facts)).Run());
+  ASSIGN_OR_RETURN(RankOptions rank_options, RankOptions::Load(database, answer.cache.job));
+  RETURN_IF_ERROR(
+      RankClassifier(database, answer, std::move(facts), std::move(rank_options)).Run());
   FindAbsent(answer, options.world_size);
   AddNotes(answer);
   return answer;

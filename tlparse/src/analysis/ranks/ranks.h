@@ -18,8 +18,9 @@ namespace tlparse {
 
 // One thing that sets a class apart from the reference.
 struct RankAspect {
-  std::string area;  // build, compiles, graphs, cache, code, collectives, execution, tensors,
-                     // failures, graph_breaks
+  // build, options, compiles, graphs, cache, code, collectives, execution, tensors, failures,
+  // graph_breaks
+  std::string area;
   std::string text;
   std::vector<std::int32_t> slots = {};  // compiles where it shows
   std::optional<CauseKind> cause = {};   // of a cache finding

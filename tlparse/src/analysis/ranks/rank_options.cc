@@ -1,0 +1,162 @@
+#include "analysis/ranks/rank_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/cache/component_index.h"
+#include "store/hash128.h"
+
+namespace tlparse {
+namespace {
+
+constexpr std::string_view kSections[] = {"dynamo_config", "inductor_config", "functorch_config",
+                                          "compiler_config"};
+constexpr std::size_t kMostRanks = 2048, kMostContents = 64;
+
+// The JSON string of a member of the metrics, with its quotes, as it stands there; empty: none.
+std::string_view MemberText(std::string_view metrics, std::string_view name) {
+  const std::string key = fmt::format("\"{}\": \"", name);
+  const std::size_t at = metrics.find(key);
+  if (at == std::string_view::npos) return {};
+  const std::size_t begin = at + key.size() - 1;
+  for (std::size_t i = begin + 1; i < metrics.size(); ++i) {
+    if (metrics[i] == '\\') {
+      ++i;
+    } else if (metrics[i] == '"') {
+      return metrics.substr(begin, i + 1 - begin);
+    }
+  }
+  return {};
+}
+
+// Where files lie, how many processes help, and what PyTorch itself leaves out of its keys.
+bool IsOfTheMachine(std::string_view name) {
+  for (const std::string_view prefix :
+       {"debug_dir", "log_file", "trace.", "worker_", "compile_threads", "cuda.cutlass_dir",
+        "cutlass.cutlass_dir", "xpu.cutlass_dir", "repro_", "TYPE_CHECKING"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+// Lists are compared as sets: PyTorch writes some in the order of a set.
+Result<void> Read(Database& database, std::string_view section, std::string_view text,
+                  std::map<std::string, std::string>& options) {
+  ASSIGN_OR_RETURN(
+      Statement* const kept,
+      database.PrepareKept(
+          "SELECT o.key, CASE WHEN o.type = 'array' THEN (SELECT '[' || group_concat(e.value, ', ')"
+          " || ']' FROM (SELECT value FROM json_each(o.value) ORDER BY value) e) ELSE "
+          "CAST(coalesce(CASE o.type WHEN 'true' THEN 'True' WHEN 'false' THEN 'False' ELSE "
+          "o.value END, 'None') AS TEXT) END FROM json_each(json_extract(?, '$')) o"));
+  kept->Bind(1, text);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, kept->Step());
+    if (!has_row) return {};
+    if (IsOfTheMachine(kept->Text(0))) continue;
+    const std::string name = fmt::format("{}[{}]", section, kept->Text(0));
+    options[name] = NeutralizeDesign(name, kept->Text(1)).text;
+  }
+}
+
+// Of the metrics of a compile; nothing: it has none, or they name no options.
+Result<std::optional<RankOptions::Texts>> ReadTexts(Statement& metrics, std::int64_t compile_id) {
+  metrics.Bind(1, compile_id);
+  ASSIGN_OR_RETURN(const bool has_row, metrics.Step());
+  RankOptions::Texts texts;
+  bool is_empty = true;
+  for (std::size_t i = 0; has_row && i < texts.size(); ++i) {
+    texts[i] = MemberText(metrics.Text(0), kSections[i]);
+    is_empty = is_empty && texts[i].empty();
+  }
+  metrics.Reset();
+  return is_empty ? std::optional<RankOptions::Texts>() : std::move(texts);
+}
+
+}  // namespace
+
+Result<RankOptions> RankOptions::Load(Database& database, const Job& job) {
+  RankOptions result;
+  const std::size_t count = job.participants().size();
+  if (count < 2 || count > kMostRanks) return result;
+  ASSIGN_OR_RETURN(
+      Statement metrics,
+      database.Prepare("SELECT coalesce(r.metadata, r.envelope) FROM compilation_metric_row m JOIN "
+                       "record_row r ON r.id = m.record_id WHERE m.compile_id = ? ORDER BY r.id"));
+  std::vector<std::int64_t> content_of(count, -1);
+  std::vector<std::int32_t> slot_of(count, -1);
+  std::unordered_map<Hash128, std::int64_t, Hash128Hasher> known;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const std::int32_t slot : job.slot_order()) {
+      const std::int32_t index = job.CompileOf(static_cast<RankIndex>(i), slot);
+      if (index < 0) continue;
+      ASSIGN_OR_RETURN(const std::optional<Texts> texts,
+                       ReadTexts(metrics, job.compiles()[static_cast<std::size_t>(index)].id));
+      if (!texts) continue;
+      SequenceHash hash;
+      for (const std::string& text : *texts) hash.Add(text);
+      const auto [found, is_new] = known.try_emplace(hash.Digest());
+      if (is_new) {
+        if (known.size() > kMostContents) return RankOptions();
+        ASSIGN_OR_RETURN(found->second, result.AddContent(database, *texts));
+      }
+      content_of[i] = found->second;
+      slot_of[i] = slot;
+      break;
+    }
+  }
+  result.content_of_ = std::move(content_of);
+  result.slot_of_ = std::move(slot_of);
+  result.KeepOneCompile();
+  return result;
+}
+
+// Texts may differ in what is no difference.
+Result<std::int64_t> RankOptions::AddContent(Database& database, const Texts& texts) {
+  Options options;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (!texts[i].empty()) RETURN_IF_ERROR(Read(database, kSections[i], texts[i], options));
+  }
+  const auto same = std::find(contents_.begin(), contents_.end(), options);
+  const std::int64_t index = same - contents_.begin();
+  if (same == contents_.end()) contents_.push_back(std::move(options));
+  return index;
+}
+
+// Options may be set for single compiles: those of the compile that most ranks have are compared.
+void RankOptions::KeepOneCompile() {
+  std::map<std::int32_t, std::size_t> ranks_of_slot;
+  std::int32_t compared = -1;
+  for (const std::int32_t slot : slot_of_) {
+    if (slot >= 0 && (++ranks_of_slot[slot] > ranks_of_slot[compared] || compared < 0))
+      compared = slot;
+  }
+  std::map<std::int64_t, std::size_t> counts;
+  for (std::size_t i = 0; i < content_of_.size(); ++i) {
+    if (slot_of_[i] != compared) content_of_[i] = -1;
+    const std::int64_t content = content_of_[i];
+    if (content >= 0 && (++counts[content] > counts[usual_] || usual_ < 0)) usual_ = content;
+  }
+}
+
+std::vector<RankOptions::Change> RankOptions::Compare(RankIndex reference, RankIndex rank) const {
+  std::vector<Change> changes;
+  if (content_of_.empty()) return changes;
+  const std::int64_t a = content_of_[static_cast<std::size_t>(reference)],
+                     b = content_of_[static_cast<std::size_t>(rank)];
+  if (a < 0 || b < 0 || a == b) return changes;
+  const Options& new_ones = contents_[static_cast<std::size_t>(b)];
+  for (const auto& [name, value] : contents_[static_cast<std::size_t>(a)]) {
+    const auto other = new_ones.find(name);
+    if (other != new_ones.end() && other->second != value)
+      changes.push_back({name, value, other->second});
+  }
+  return changes;
+}
+
+}  // namespace tlparse
