@@ -10,6 +10,7 @@
 --       K2 compile id in the region's name        K6 line of the generated code, from a Python frame
 --       K3 sequence number of a backward          K7 compile id of a compile phase
 --       K4 kernel by name inside its graph call   K8 collective by group and sequence number
+--          (and by order, where the profile lost others of the call)
 --       K9 Triton kernel inside its graph call, by the file of its source (kernel_file of the profile, "# kernel path" of the generated code;
 --          compared by the hash that is the file's name): among several calls of it by order
 --       J1 line of the generated code, from the frames of an entry    J2 order of a graph's collectives, for entries without frames

@@ -58,6 +58,20 @@ bool IsLiteral(std::string_view text) {
          text.starts_with("float(");
 }
 
+// "s77", "8*s77", "triton_poi_fused_0_xnumel": a size that is known in the call only.
+bool IsSymbolicSize(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t end = 0;
+    while (end < text.size() && IsWordCharacter(text[end])) ++end;
+    const std::string_view word = text.substr(0, end);
+    const bool is_size = word.empty() ? std::string_view("*+-/() ").find(text[0]) != text.npos
+                                      : IsNumber(word) || IsSymbol(word) || word.ends_with("numel");
+    if (!is_size) return false;
+    text.remove_prefix(std::max<std::size_t>(end, 1));
+  }
+  return true;
+}
+
 // Without what the caller names: "alpha=1" → "alpha", "1".
 std::pair<std::string_view, std::string_view> SplitKeyword(std::string_view argument) {
   std::size_t end = 0;
@@ -115,8 +129,11 @@ KernelIdentity IdentityOf(std::string_view kernel, std::string_view line,
       const std::string shape = WithoutSymbolNumbers(ShapeJson(info.shape), identity.has_symbols);
       arguments.push_back(info.dtype.empty() ? shape : shape + " " + std::string(info.dtype));
       has_shape = true;
-    } else if (IsLiteral(value) || IsSymbol(value)) {
+    } else if (IsLiteral(value)) {
       arguments.push_back(WithoutSymbolNumbers(argument, identity.has_symbols));
+    } else if (IsSymbolicSize(value)) {
+      arguments.push_back("s");
+      identity.has_symbols = true;
     } else {
       return {};
     }
