@@ -166,6 +166,26 @@ TEST_CASE("Damaged compressed input delivers what comes before the damage", "[in
   }
 }
 
+TEST_CASE("Data that was decoded to its end is not said to be lost for its checksum", "[input]") {
+  const TempDirectory directory;
+  const std::string text = LogLikeText(100'000);
+  for (const bool is_gzip : {true, false}) {
+    std::string whole = is_gzip ? Gzip(text) : Zstd(text);
+    const std::string next = whole;
+    whole[whole.size() - (is_gzip ? 8 : 4)] ^= 0x40;  // of the checksum
+    const Outcome outcome = ReadFile(directory.Write("sum", whole), is_gzip ? "gzip" : "zstd");
+    CHECK(outcome.bytes == text);
+    REQUIRE(outcome.error);
+    CHECK(outcome.error->message.find("all of it was decoded and is kept") != std::string::npos);
+    const Outcome first =
+        ReadFile(directory.Write("first", whole + next), is_gzip ? "gzip" : "zstd");
+    CHECK(first.bytes == text);
+    REQUIRE(first.error);
+    CHECK(first.error->message.find("has a wrong checksum; what came before is kept") !=
+          std::string::npos);
+  }
+}
+
 // A frame of one raw block whose header asks for a window of 2^window_log bytes (RFC
 // 8878, 3.1.1.1.2).
 std::string ZstdWithWindow(int window_log, const std::string& content) {

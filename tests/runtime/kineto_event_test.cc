@@ -55,6 +55,16 @@ TEST_CASE("An event's members in any order, numbers as text", "[kineto_event]") 
   CHECK(parsed.event.grid == "[16384, 1, 1]");
 }
 
+TEST_CASE("Half a pair of surrogates loses no event", "[kineto_event]") {
+  const Parsed parsed(
+      R"({"ph": "X", "cat": "kernel", "name": "k\ud800_0 \ud83d\ude00", "ts": 3603029046460.717, "dur": 1.5,
+          "args": {"odd \udc00": "\uD801", "External id": 6, "grid": [2, 1, 1]}})");
+  REQUIRE(parsed.ok);
+  CHECK(parsed.event.name == "k\xEF\xBF\xBD_0 \xF0\x9F\x98\x80");
+  CHECK(parsed.event.start_ns == 3603029046460717);
+  CHECK(parsed.event.external_id == 6);
+}
+
 TEST_CASE("Lists of a file that was printed anew are on one line", "[kineto_event]") {
   const Parsed parsed(
       "{\"ph\": \"X\", \"args\": {\"grid\": [\n  56,\n\t1,\n  1\n ], \"Input Dims\": [\n "

@@ -262,6 +262,45 @@ class Nsys(InputTest):
             database, "SELECT s.kind, t.text, s.duration_ns FROM compiled_slice_row s JOIN text_row t ON t.id = s.name_id"))
         self.assertEqual([[11]], self.rows(database, "SELECT correlation FROM device_launch_row"))
 
+    def test_what_is_not_read_is_counted(self):
+        path = self.export()
+        connection = sqlite3.connect(path)
+        for table, columns in (("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "start, end"), ("CUPTI_ACTIVITY_KIND_NEW_THING", "x, y"), ("CUPTI_ACTIVITY_KIND_EMPTY", "x, y")):
+            connection.execute(f"CREATE TABLE {table} ({columns})")
+        connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1, 2), (3, 4)")
+        connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_NEW_THING VALUES (1, 2)")
+        connection.commit()
+        connection.close()
+        self.assertEqual([["profile_events_left_out", "1 row left out of CUPTI_ACTIVITY_KIND_RUNTIME: calls that queued nothing that is in the file"],
+                          ["profile_events_left_out", "2 rows left out of CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: waits of the CPU or of a stream for others"],
+                          ["unknown_profile_event", "1 row left out of CUPTI_ACTIVITY_KIND_NEW_THING: a table that is not read"]],
+                         self.rows(self.ingest(path), "SELECT code, message FROM import_log WHERE message LIKE '%CUPTI%' ORDER BY code, message"))
+
+    def test_graphs_that_were_traced_as_a_whole(self):
+        path = self.export()
+        connection = sqlite3.connect(path)
+        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, "
+                           "correlationId INTEGER, globalPid INTEGER, graphId INTEGER, graphExecId INTEGER)")
+        connection.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (5000, 5400, 0, 1, 7, 99, {4242 << 24}, 109, 110), (0, 0, 0, 1, 7, 98, {4242 << 24}, 109, 110)")
+        connection.commit()
+        connection.close()
+        database = self.ingest(path)
+        # Each is tied to the call that launched it; both calls are inside the graph call.
+        self.assertEqual([["triton_poi_fused_0", 3000, 1500], ["CUDA graph 109", 400, 1700]], self.rows(
+            database, "SELECT r.name, r.duration_ns, l.enqueued_ns % 1000000 FROM kernel_run r JOIN kernel_run_link_row l ON l.kernel_run_id = r.id ORDER BY r.start_ns"))
+        self.assertEqual([[2]], self.rows(database, "SELECT count(graph_call_id) FROM kernel_run"))
+        self.assertEqual([["1 row left out of CUPTI_ACTIVITY_KIND_GRAPH_TRACE: without a start or an end"]], self.rows(
+            database, "SELECT message FROM import_log WHERE message LIKE '%CUPTI%'"))
+
+    def test_a_compressed_export_is_not_read(self):
+        with open(self.export(), "rb") as file:
+            path = self.write("r.sqlite.gz", gzip.compress(file.read()))
+        os.remove(self.path("r.sqlite"))
+        database = self.ingest(path, name="gz.db")
+        self.assertEqual([["nothing of the export was read: it is compressed; unpack it first"]], self.rows(
+            database, "SELECT message FROM import_log WHERE code = 'bad_runtime_file'"))
+        self.assertEqual([[0]], self.rows(database, "SELECT count(*) FROM kernel_run"))
+
     def test_every_table_may_be_missing(self):
         for table in ("TARGET_INFO_SESSION_START_TIME", "TARGET_INFO_SYSTEM_ENV", "StringIds", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
                       "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"):

@@ -97,7 +97,8 @@ class PlainPickle(unittest.TestCase):
                 read = dump("pickle", data[:size]) if size % 7 == 0 or size > len(data) - 9 else None
                 if read is None:
                     continue
-                self.assertTrue(read["problem"]["is_cut"], size)
+                # Where it ends in what may be the end mark, a length in it is wrong.
+                self.assertEqual(data[size - 1:size] != b".", read["problem"]["is_cut"], size)
                 entries = (read["value"] or {}).get("entries", []) or []
                 whole = [entry for entry in entries if set(entry) == {"record_id", "frames", "time"}]
                 for number, entry in enumerate(whole):
@@ -105,6 +106,20 @@ class PlainPickle(unittest.TestCase):
                     self.assertEqual(10**18 + number, entry["time"])
                 seen.add(len(whole))
             self.assertTrue(seen >= {0, 1, 2, 3}, seen)
+
+    def test_a_flipped_byte_is_no_cut(self):
+        data = pickle.dumps({"entries": [{"record_id": i, "name": "all_reduce"} for i in range(4)]}, 2)
+        at = data.index(b"X\x0a\x00\x00\x00all_reduce")
+        for changed, offset, message in (
+                (data[:at + 4] + b"\x7f" + data[at + 5:], at, "opcode 'X' 0x58: what follows it would go beyond the end of the file"),
+                (data[:-2] + b"e.", len(data) - 2, "opcode 'e' 0x65: the mark that it needs is missing"),
+                (data[:-1] + b"h", len(data) - 1, None)):
+            problem = dump("pickle", changed)["problem"]
+            self.assertEqual(offset, problem["byte_offset"])
+            if message is None:
+                self.assertEqual(("the pickle ends before its end mark", True), (problem["message"], problem["is_cut"]))
+            else:
+                self.assertEqual(("the pickle is damaged here or before: " + message, False), (problem["message"], problem["is_cut"]))
 
     def test_damage_never_breaks_the_reader(self):
         rng = random.Random(41)

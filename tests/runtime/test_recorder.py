@@ -201,6 +201,29 @@ class Damage(RecorderTest):
             database = self.ingest(self.dump(pickle.dumps(dump, protocol)), name=f"{protocol}.db")
             self.assertEqual([["refused_pickle"]], self.rows(database, "SELECT code FROM import_log WHERE severity = 'error'"), protocol)
 
+    def test_a_flipped_byte_is_told_with_what_was_kept(self):
+        data = bytearray(self.whole())
+        at = data.rindex(b"gloo:") - 5
+        self.assertEqual(ord("X"), data[at])
+        data[at] = ord("u")
+        database = self.ingest(self.dump(bytes(data)))
+        kept, = self.rows(database, "SELECT count(*) FROM recorder_entry")[0]
+        self.assertGreater(kept, 3)
+        code, offset, message = self.rows(database, "SELECT code, byte_offset, message FROM import_log WHERE severity = 'error'")[0]
+        self.assertEqual(("bad_runtime_file", at), (code, offset))
+        self.assertRegex(message, r"^the pickle is damaged here or before: opcode 'u' 0x75: .*; %d entries before it were kept$" % kept)
+
+    def test_notes_of_a_dump_without_frames(self):
+        folder = self.part("fr_healthy", "fr_trace_rank_0*")
+        notes = self.rows(self.ingest(folder), """SELECT DISTINCT p.metadata ->> '$.form', c.join_note FROM collective_run c JOIN profile p ON p.id = c.profile_id
+            WHERE c.join_key IS NULL ORDER BY 1 DESC""")
+        outside = "issued outside compiled graphs: "
+        self.assertEqual([["pickle", outside + "no frame is a line of this process's generated code"],
+                          ["json", outside + "this dump has no frames, and in another dump of the rank no frame of this entry is a line of the process's generated code"]],
+                         notes)
+        shutil.copy(os.path.join(RUNS, "fr_healthy", "fr_trace_rank_0.json"), self.path("mydump"))
+        self.assertEqual([["the file names no rank and has no frames"]], self.rows(self.ingest(self.path("mydump"), name="unnamed.db"), "SELECT process_note FROM profile"))
+
     def test_odd_values_stay_rows(self):
         entries = [{}, {"record_id": "x", "process_group": 7, "frames": [1, {"filename": None}], "input_sizes": {"a": [[]]}, "later_field": [1.5]},
                    {"process_group": ("\x1b[31m'); DROP TABLE profile;--", "<script>"), "profiling_name": "nccl:\ud800"[:5], "collective_seq_id": 2**70,

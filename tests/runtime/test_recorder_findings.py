@@ -55,11 +55,11 @@ class Findings(RecorderTest):
         self.assertEqual({""}, {one["not_reached"]["ranks"] for group in issued["groups"] for one in group["collectives"]})
         finding, = issued["findings"]
         self.assertEqual(("stuck", "warning", "0,1,3", 3), (finding["kind"], finding["severity"], finding["ranks"]["ranks"], finding["sequence_number"]))
-        self.assertIn("; how far rank 2 came is not known: its dump is not whole: the pickle ends before its end mark", finding["title"])
+        self.assertIn("; how far rank 2 came is not known: its dump is not whole: the pickle ends before its end mark; 7 entries before it were kept", finding["title"])
         text = self.text("collectives", database)
         self.assertNotIn("NOT REACHED", text)
         self.assertIn("group dp (1): ranks 0,1,3; unknown 2", text)
-        self.assertRegex(" ".join(text.split()), r"rank 2: its dump is not whole: \S+fr_hang_trace_rank_2: the pickle ends before its end mark \(byte \d+\)")
+        self.assertRegex(" ".join(text.split()), r"rank 2: its dump is not whole: \S+fr_hang_trace_rank_2, byte \d+: the pickle ends before its end mark; \d+ entries before it were kept; what it does not hold is unknown")
         # The whole copy in the other form has all of it.
         shutil.copy(os.path.join(RUNS, "fr_wrong_op", "fr_hang_trace_rank_2.json"), folder)
         issued = self.issued(self.ingest(folder, name="copy.db"))
@@ -164,9 +164,23 @@ class Findings(RecorderTest):
         finding = self.planted(skip)["findings"][0]
         self.assertEqual(("collective_divergence", "error", "1", "1", 1), (finding["kind"], finding["severity"], finding["ranks"]["ranks"],
                                                                           finding["group"], finding["sequence_number"]))
-        self.assertIn("silently", finding["title"])
+        self.assertEqual("Rank 1 silently paired another call with that of ranks 0,2,3: #1 of group dp (1)", finding["title"])
         self.assertIn("'max' from graph 1/0", finding["detail"])
         self.assertIn("'sum' from graph 0/0", finding["detail"])
+
+    def test_what_differs_at_one_line_is_named(self):
+        def larger(rank, dump):
+            for entry in dump["entries"]:
+                if rank == 2 and entry["process_group"][0] == "1" and entry["collective_seq_id"] == 2:
+                    entry["input_sizes"] = [[8, 32]]
+
+        def other(rank, dump):
+            for entry in dump["entries"]:
+                if rank == 2 and entry["process_group"][0] == "1" and entry["collective_seq_id"] == 2:
+                    entry["profiling_name"] = "gloo:all_gather"
+        self.assertEqual("both calls are at fr_job.py:25: look at the size and type of what it is given on each rank", self.planted(larger)["findings"][0]["try"])
+        self.assertEqual("both calls are at fr_job.py:25: look at what is called there on each rank, and at the calls before it",
+                         self.planted(other)["findings"][0]["try"])
 
     def test_lines_that_differ_by_rank_are_no_finding(self):
         def branch(rank, dump):

@@ -79,7 +79,8 @@ CREATE TABLE compiled_slice_row (
   record_id INTEGER REFERENCES record_row(id) -- kind libtrace: its record
 ) STRICT;
 
--- One run of one kernel: on a device, or a CPU kernel of Inductor.
+-- One run of one kernel: on a device, or a CPU kernel of Inductor. Of nsys exports that trace CUDA graphs as a whole also one run of a
+-- graph, with the name "CUDA graph <graphId>".
 CREATE TABLE kernel_run_row (
   id INTEGER PRIMARY KEY,
   profile_id INTEGER NOT NULL REFERENCES profile(id),

@@ -168,6 +168,16 @@ class FileStream : public InputStream {
     return Fail(ErrorCode::kDamagedInput, fmt::format("{}: {} data {}; what came before is kept",
                                                       file_->name(), compression(), what));
   }
+  // `trailer`: the most bytes that the end of the data takes, whose checksum does not fit.
+  tl::unexpected<Error> WrongChecksum(std::size_t trailer) {
+    if (Result<void> filled = file_->Fill(trailer + 1); !filled)
+      return tl::unexpected<Error>(filled.error());
+    if (file_->buffered().size() > trailer) return Damaged("has a wrong checksum");
+    return Fail(ErrorCode::kDamagedInput,
+                fmt::format("{}: the checksum of its {} data does not fit; all of it was decoded "
+                            "and is kept, and some of it may be wrong",
+                            file_->name(), compression()));
+  }
 
  private:
   std::unique_ptr<RawFile> file_;
@@ -204,7 +214,7 @@ class GzipStream final : public FileStream {
  private:
   Result<std::size_t> ReadSome(char* buffer, std::size_t capacity) override {
     if (!is_ready_) return Fail(ErrorCode::kInternal, file().name() + ": zlib cannot start");
-    if (is_damaged_) return Damaged("is damaged");
+    if (is_damaged_) return WhatIsDamaged();
     for (;;) {
       RETURN_IF_ERROR(file().Fill(1));
       const std::string_view input = file().buffered();
@@ -225,12 +235,19 @@ class GzipStream final : public FileStream {
         is_between_members_ = true;
       } else if (status != Z_OK && status != Z_BUF_ERROR) {
         is_damaged_ = true;
-        return count > 0 ? Result<std::size_t>(count) : Damaged("is damaged");
+        return count > 0 ? Result<std::size_t>(count) : WhatIsDamaged();
       }
       if (count > 0) return count;
       if (input.empty() && status != Z_STREAM_END && file().grows()) return 0;
       if (input.empty() && status != Z_STREAM_END) return Damaged("is cut");
     }
+  }
+
+  tl::unexpected<Error> WhatIsDamaged() {
+    constexpr std::size_t kTrailerBytes = 8;
+    const std::string_view problem = inflater_.msg == nullptr ? "" : inflater_.msg;
+    const bool is_check = problem == "incorrect data check" || problem == "incorrect length check";
+    return is_check ? WrongChecksum(kTrailerBytes) : Damaged("is damaged");
   }
 
   // Whether there is another member; the buffer holds at least a byte unless the file ends.
@@ -299,6 +316,9 @@ class ZstdStream final : public FileStream {
             "needs a window of more than {} MiB; decompress it first (zstd -d --long=31)",
             (1 << kMaxWindowLog) >> 20));
       }
+      constexpr std::size_t kChecksumBytes = 4;
+      if (ZSTD_getErrorCode(status) == ZSTD_error_checksum_wrong)
+        return WrongChecksum(kChecksumBytes);
       if (ZSTD_isError(status)) {
         return Damaged(fmt::format("is damaged ({})", ZSTD_getErrorName(status)));
       }

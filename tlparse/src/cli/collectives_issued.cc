@@ -125,9 +125,10 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
 void PrintCutDumps(const IssuedJob& job) {
   for (const CutDump& dump : job.cut_dumps) {
     PrintWrapped(
-        fmt::format("{}: its dump is not whole: {}: {}{}; what it does not hold is unknown",
-                    dump.rank.empty() ? "no rank" : "rank " + dump.rank, dump.path, dump.problem,
-                    dump.byte_offset ? fmt::format(" (byte {})", *dump.byte_offset) : ""),
+        fmt::format("{}: its dump is not whole: {}{}: {}; what it does not hold is unknown",
+                    dump.rank.empty() ? "no rank" : "rank " + dump.rank, dump.path,
+                    dump.byte_offset ? fmt::format(", byte {}", *dump.byte_offset) : "",
+                    dump.problem),
         2, 4);
   }
   Indices empty;

@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "base/ascii.h"
+#include "base/json_repair.h"
 #include "base/utf8.h"
 
 namespace tlparse {
@@ -196,8 +198,16 @@ Result<void> KinetoEventParser::Parse(std::string_view text, KinetoEvent& event)
   simdjson::error_code error =
       parser_.iterate(text.data(), text.size(), text.size() + simdjson::SIMDJSON_PADDING)
           .get(document);
-  if (error == simdjson::UTF8_ERROR) {
+  // simdjson refuses a string with half a pair of surrogates.
+  const bool may_hold_half = text.find("\\ud") != text.npos || text.find("\\uD") != text.npos;
+  if (may_hold_half) {
+    Result<RepairedJson> repaired = RepairJson(text);
+    if (!repaired) return tl::unexpected<Error>(repaired.error());
+    repaired_ = std::move(repaired->text);
+  } else if (error == simdjson::UTF8_ERROR) {
     repaired_ = SanitizeUtf8(text);
+  }
+  if (may_hold_half || error == simdjson::UTF8_ERROR) {
     const std::size_t size = repaired_.size();
     repaired_.resize(size + simdjson::SIMDJSON_PADDING);
     error = parser_.iterate(repaired_.data(), size, repaired_.size()).get(document);

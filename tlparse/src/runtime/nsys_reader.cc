@@ -1,9 +1,12 @@
 // nsys export --type sqlite: kernels, copies, the calls that launched them, and NVTX ranges. Its
 // tables are made only where there is something to hold, and older exports lack columns: each is
 // looked for before it is read. The database is opened read-only, its schema untrusted.
+#include "runtime/nsys_reader.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,64 +16,27 @@
 
 #include "base/utf8.h"
 #include "rows/profile.h"
-#include "runtime/measured_span.h"
-#include "runtime/nsys_export.h"
 #include "runtime/nsys_range.h"
-#include "runtime/reader.h"
 
 namespace tlparse {
+namespace nsys {
 namespace {
-
-class NsysReader final : public RuntimeReader {
- public:
-  void Prepare(TableSet& tables) override {
-    tables.Use<ProfileThreadRow>();
-    tables.Use<KernelRunRow>();
-    tables.Use<DeviceCopyRow>();
-    tables.Use<DeviceLaunchRow>();
-    tables.Use<OpRunRow>();
-    tables.Use<AnnotationRow>();
-    tables.Use<CompiledSliceRow>();
-  }
-  Result<bool> Read(RuntimeContext& context) override;
-
- private:
-  // In nanoseconds since the epoch.
-  struct Span {
-    std::int64_t start_ns, duration_ns;
-  };
-  Result<void> ReadAll(NsysExport& file, RuntimeContext& context);
-  Result<void> ReadFacts(NsysExport& file, RuntimeContext& context);
-  Result<void> ReadKernels(NsysExport& file, RuntimeContext& context);
-  Result<void> ReadCopies(NsysExport& file, const std::string& table, const char* kind,
-                          RuntimeContext& context);
-  Result<void> ReadLaunches(NsysExport& file, RuntimeContext& context);
-  Result<void> ReadRanges(NsysExport& file, RuntimeContext& context);
-  void AddRange(std::string_view text, const Span& span, std::optional<std::int64_t> thread,
-                RuntimeContext& context);
-  std::optional<std::int64_t> Thread(std::optional<std::int64_t> global_tid,
-                                     RuntimeContext& context);
-  // Numbers of correlation count per process: those of a second process are kept apart.
-  std::optional<std::int64_t> Correlation(std::optional<std::int64_t> number,
-                                          std::optional<std::int64_t> global_id);
-  // The time of a row whose columns 0 and 1 are its start and end, added to the stretch that the
-  // file measured. Nothing if it has none, or an impossible one: the row is counted as left out.
-  std::optional<Span> SpanOf(sqlite3_stmt* row, const std::string& table, RuntimeContext& context);
-  void ReportLeftOut(RuntimeContext& context) const;
-
-  std::int64_t epoch_ns_ = 0;
-  DurationSum durations_;
-  std::map<std::string, std::int64_t> without_time_, bad_times_;  // rows, by table
-  std::int64_t other_ranges_ = 0;
-  std::map<std::int64_t, std::int64_t> threads_;  // by globalTid
-  std::map<std::int64_t, std::int64_t> pids_;     // of device work, by their order
-};
 
 std::string Rows(std::int64_t count) {
   return fmt::format("{} row{} left out", count, count == 1 ? "" : "s");
 }
 
+// Not so where it is compressed: SQLite reads the file itself.
+bool IsSqlite(const std::string& path) {
+  char first[16] = {};
+  std::ifstream file(path, std::ios::binary);
+  file.read(first, sizeof(first));
+  return std::string_view(first, sizeof(first)).starts_with("SQLite format 3");
+}
+
 std::int64_t PidOf(std::int64_t global_id) { return global_id >> 24 & 0xFFFFFF; }
+
+}  // namespace
 
 std::optional<std::int64_t> NsysReader::Thread(std::optional<std::int64_t> global_tid,
                                                RuntimeContext& context) {
@@ -135,6 +101,45 @@ void NsysReader::ReportLeftOut(RuntimeContext& context) const {
   }
 }
 
+// Rows of CUDA activities that no reader above takes.
+Result<void> NsysReader::ReportUnread(NsysExport& file, RuntimeContext& context) const {
+  std::vector<std::string> tables;
+  RETURN_IF_ERROR(
+      file.Query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE "
+                 "'CUPTI~_ACTIVITY~_KIND~_%' ESCAPE '~' ORDER BY name LIMIT 1000",
+                 [&](sqlite3_stmt* row) -> Result<void> {
+                   tables.emplace_back(TextAt(row, 0));
+                   return {};
+                 }));
+  constexpr std::string_view kPrefix = "CUPTI_ACTIVITY_KIND_";
+  for (const std::string& table : tables) {
+    const std::string_view kind = std::string_view(table).substr(kPrefix.size());
+    const bool is_launches = kind == "RUNTIME";
+    if (kind == "KERNEL" || kind == "MEMCPY" || kind == "MEMSET" || kind == "GRAPH_TRACE" ||
+        !std::all_of(kind.begin(), kind.end(), [](char c) {
+          return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
+        }))
+      continue;
+    std::int64_t count = 0;
+    RETURN_IF_ERROR(file.Query(fmt::format("SELECT count(*) FROM {}", table),
+                               [&](sqlite3_stmt* row) -> Result<void> {
+                                 count = IntAt(row, 0).value_or(0);
+                                 return {};
+                               }));
+    if (is_launches) count -= launches_;
+    if (count <= 0) continue;
+    context.facts().event_count += count;
+    const bool is_known = is_launches || kind == "SYNCHRONIZATION";
+    context.Log(
+        is_known ? ImportCode::kProfileEventsLeftOut : ImportCode::kUnknownProfileEvent,
+        fmt::format("{} of {}: {}", Rows(count), table,
+                    is_launches                 ? "calls that queued nothing that is in the file"
+                    : kind == "SYNCHRONIZATION" ? "waits of the CPU or of a stream for others"
+                                                : "a table that is not read"));
+  }
+  return {};
+}
+
 Result<void> NsysReader::ReadFacts(NsysExport& file, RuntimeContext& context) {
   ProfileFacts& facts = context.facts();
   RETURN_IF_ERROR(file.Query("SELECT name, value FROM META_DATA_EXPORT",
@@ -164,115 +169,6 @@ Result<void> NsysReader::ReadFacts(NsysExport& file, RuntimeContext& context) {
                                }));
   }
   return {};
-}
-
-Result<void> NsysReader::ReadKernels(NsysExport& file, RuntimeContext& context) {
-  const std::string table = "CUPTI_ACTIVITY_KIND_KERNEL";
-  if (!file.Has(table)) return {};
-  const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
-  const bool has_names = file.Has("StringIds");
-  const std::string name =
-      column("shortName") != "NULL" ? column("shortName") : column("demangledName");
-  return file.Query(
-      fmt::format("SELECT {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {} FROM {} k {}",
-                  column("start"), column("end"), column("deviceId"), column("streamId"),
-                  column("correlationId"), column("globalPid"), has_names ? "s.value" : "NULL",
-                  column("gridX"), column("gridY"), column("gridZ"), column("blockX"),
-                  column("blockY"), column("blockZ"), table,
-                  has_names ? fmt::format("LEFT JOIN StringIds s ON s.id = {}", name) : ""),
-      [&](sqlite3_stmt* row) -> Result<void> {
-        const std::optional<Span> span = SpanOf(row, table, context);
-        if (!span) return {};
-        const auto three = [&](int first) -> std::optional<std::int64_t> {
-          if (!IntAt(row, first)) return std::nullopt;
-          return context.Text(fmt::format("[{}, {}, {}]", *IntAt(row, first),
-                                          IntAt(row, first + 1).value_or(1),
-                                          IntAt(row, first + 2).value_or(1)));
-        };
-        RowBatch& rows = context.rows();
-        KernelRunRow kernel{.id = context.NextId(rows.TableOf<KernelRunRow>()),
-                            .profile_id = context.profile_id(),
-                            .name_id = context.Text(TextAt(row, 6)),
-                            .start_ns = span->start_ns,
-                            .duration_ns = span->duration_ns};
-        kernel.device = IntAt(row, 2);
-        kernel.stream = IntAt(row, 3);
-        kernel.correlation = Correlation(IntAt(row, 4), IntAt(row, 5));
-        kernel.grid_id = three(7);
-        kernel.block_id = three(10);
-        rows.Add(kernel);
-        return context.Flush();
-      });
-}
-
-Result<void> NsysReader::ReadCopies(NsysExport& file, const std::string& table, const char* kind,
-                                    RuntimeContext& context) {
-  if (!file.Has(table)) return {};
-  const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
-  return file.Query(
-      fmt::format("SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM {} k", column("start"), column("end"),
-                  column("deviceId"), column("streamId"), column("correlationId"),
-                  column("globalPid"), column("bytes"), column("copyKind"), table),
-      [&](sqlite3_stmt* row) -> Result<void> {
-        const std::optional<Span> span = SpanOf(row, table, context);
-        if (!span) return {};
-        // CUPTI's numbers of the kinds that occur in training.
-        constexpr std::string_view kKinds[] = {"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                               "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
-        const std::int64_t number = IntAt(row, 7).value_or(0);
-        const std::string name =
-            IntAt(row, 7) ? fmt::format("{} {}", kind,
-                                        number >= 0 && number < 11 ? kKinds[number] : kKinds[0])
-                          : kind;
-        RowBatch& rows = context.rows();
-        DeviceCopyRow copy{.id = context.NextId(rows.TableOf<DeviceCopyRow>()),
-                           .profile_id = context.profile_id(),
-                           .kind = RowText(std::string_view(kind)),
-                           .name_id = context.Text(name),
-                           .start_ns = span->start_ns,
-                           .duration_ns = span->duration_ns};
-        copy.device = IntAt(row, 2);
-        copy.stream = IntAt(row, 3);
-        copy.correlation = Correlation(IntAt(row, 4), IntAt(row, 5));
-        copy.size_bytes = IntAt(row, 6);
-        rows.Add(copy);
-        return context.Flush();
-      });
-}
-
-// Calls of the runtime that queued what is in the file.
-Result<void> NsysReader::ReadLaunches(NsysExport& file, RuntimeContext& context) {
-  const std::string table = "CUPTI_ACTIVITY_KIND_RUNTIME";
-  std::string queued;
-  for (const std::string work :
-       {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET"}) {
-    if (file.Column(work, "correlationId", "w") != "NULL")
-      queued +=
-          fmt::format("{}SELECT correlationId FROM {}", queued.empty() ? "" : " UNION ", work);
-  }
-  const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
-  if (queued.empty() || column("correlationId") == "NULL") return {};
-  const bool has_names = file.Has("StringIds") && column("nameId") != "NULL";
-  return file.Query(
-      fmt::format("SELECT {}, {}, {}, {}, {} FROM {} k {} WHERE k.correlationId IN ({})",
-                  column("start"), column("end"), column("globalTid"), column("correlationId"),
-                  has_names ? "s.value" : "NULL", table,
-                  has_names ? "LEFT JOIN StringIds s ON s.id = k.nameId" : "", queued),
-      [&](sqlite3_stmt* row) -> Result<void> {
-        const std::optional<Span> span = SpanOf(row, table, context);
-        if (!span) return {};
-        RowBatch& rows = context.rows();
-        DeviceLaunchRow launch{
-            .id = context.NextId(rows.TableOf<DeviceLaunchRow>()),
-            .profile_id = context.profile_id(),
-            .name_id = context.Text(TextAt(row, 4)),
-            .start_ns = span->start_ns,
-            .duration_ns = span->duration_ns,
-            .correlation = Correlation(IntAt(row, 3), IntAt(row, 2)).value_or(0)};
-        launch.thread_id = Thread(IntAt(row, 2), context);
-        rows.Add(launch);
-        return context.Flush();
-      });
 }
 
 void NsysReader::AddRange(std::string_view text, const Span& span,
@@ -341,8 +237,10 @@ Result<void> NsysReader::ReadAll(NsysExport& file, RuntimeContext& context) {
   RETURN_IF_ERROR(ReadKernels(file, context));
   RETURN_IF_ERROR(ReadCopies(file, "CUPTI_ACTIVITY_KIND_MEMCPY", "memcpy", context));
   RETURN_IF_ERROR(ReadCopies(file, "CUPTI_ACTIVITY_KIND_MEMSET", "memset", context));
+  RETURN_IF_ERROR(ReadGraphs(file, context));
   RETURN_IF_ERROR(ReadLaunches(file, context));
-  return ReadRanges(file, context);
+  RETURN_IF_ERROR(ReadRanges(file, context));
+  return ReportUnread(file, context);
 }
 
 Result<bool> NsysReader::Read(RuntimeContext& context) {
@@ -354,11 +252,16 @@ Result<bool> NsysReader::Read(RuntimeContext& context) {
   durations_ = {};
   without_time_.clear();
   bad_times_.clear();
-  other_ranges_ = 0;
+  other_ranges_ = launches_ = 0;
   std::string buffer(std::size_t{1} << 20, '\0');
   while (true) {  // for its number of bytes and its hash
     ASSIGN_OR_RETURN(const std::size_t count, context.Read(buffer.data(), buffer.size()));
     if (count == 0) break;
+  }
+  if (!IsSqlite(context.input().path)) {
+    context.Log(ImportCode::kBadRuntimeFile,
+                "nothing of the export was read: it is compressed; unpack it first");
+    return true;
   }
   Result<NsysExport> file = NsysExport::Open(context.input().path);
   const Result<void> done =
@@ -367,9 +270,9 @@ Result<bool> NsysReader::Read(RuntimeContext& context) {
       (done.error().code == ErrorCode::kNotATrace || done.error().code == ErrorCode::kIo)) {
     context.Log(
         ImportCode::kBadRuntimeFile,
-        fmt::format(
-            "{} (an export that is compressed has to be unpacked first); what came before was read",
-            done.error().message));
+        fmt::format("{}; {} before it {} kept", done.error().message,
+                    facts.kept_count == 1 ? "1 row" : fmt::format("{} rows", facts.kept_count),
+                    facts.kept_count == 1 ? "was" : "were"));
   } else if (!done) {
     return tl::unexpected<Error>(done.error());
   }
@@ -386,8 +289,8 @@ Result<bool> NsysReader::Read(RuntimeContext& context) {
   return true;
 }
 
-}  // namespace
+}  // namespace nsys
 
-std::unique_ptr<RuntimeReader> MakeNsysReader() { return std::make_unique<NsysReader>(); }
+std::unique_ptr<RuntimeReader> MakeNsysReader() { return std::make_unique<nsys::NsysReader>(); }
 
 }  // namespace tlparse

@@ -10,32 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_string.h"
+#include "runtime/pickle_text.h"
 
 namespace tlparse {
 namespace {
 
 using NodeId = PlainTree::NodeId;
 using Type = PlainValue::Type;
-
-// Protocol 0 writes text as Latin-1 with \uXXXX and \UXXXXXXXX escapes.
-std::string DecodeRawUnicodeEscape(std::string_view line) {
-  std::string text;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const std::size_t digits = line.substr(i, 2) == "\\u" ? 4 : line.substr(i, 2) == "\\U" ? 8 : 0;
-    std::uint32_t point = 0;
-    const std::string_view hex = line.substr(std::min(i + 2, line.size()), digits);
-    const char* const end = hex.data() + hex.size();
-    if (digits > 0 && hex.size() == digits &&
-        std::from_chars(hex.data(), end, point, 16).ptr == end && point <= 0x10FFFF) {
-      AppendUtf8(point, text);
-      i += 1 + digits;
-    } else {
-      AppendUtf8(static_cast<unsigned char>(line[i]), text);
-    }
-  }
-  return text;
-}
 
 class Reader {
  public:
@@ -67,7 +48,17 @@ class Reader {
   void Stop(std::string message) {
     if (!problem_) problem_ = PlainProblem{std::move(message), static_cast<std::int64_t>(op_at_)};
   }
+  // What the opcode at `op_at_` cannot do.
+  void StopAt(std::string_view message) {
+    const char op = bytes_[op_at_];
+    Stop(fmt::format("the pickle is damaged here or before: opcode {}0x{:02x}: {}",
+                     op > ' ' && op < '\x7f' ? fmt::format("'{}' ", op) : std::string(),
+                     static_cast<unsigned char>(op), message));
+  }
   void Cut() {
+    // Where the end mark is there, it is a length that is wrong.
+    if (op_at_ < bytes_.size() && bytes_.ends_with('.'))
+      return StopAt("what follows it would go beyond the end of the file");
     Stop("the pickle ends before its end mark");
     problem_->is_cut = true;
   }
@@ -125,13 +116,13 @@ class Reader {
     if (line.ends_with('L')) line.remove_suffix(1);
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
-    if (line.empty() || end != line.data() + line.size()) return Stop("a number is damaged");
+    if (line.empty() || end != line.data() + line.size()) return StopAt("its number is damaged");
     Push(error == std::errc::result_out_of_range ? tree_.NewBigInt() : tree_.NewInt(value));
   }
   void PushRealLine(std::string_view line) {
     double value = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
-    if (line.empty() || end != line.data() + line.size()) return Stop("a number is damaged");
+    if (line.empty() || end != line.data() + line.size()) return StopAt("its number is damaged");
     Push(tree_.NewReal(value));
   }
 
@@ -142,7 +133,7 @@ class Reader {
   // The values since the last mark, which goes; nothing and a problem if there is none.
   std::optional<std::size_t> PopMark() {
     if (marks_.empty()) {
-      Stop("a mark is missing");
+      StopAt("the mark that it needs is missing");
       return std::nullopt;
     }
     const std::size_t mark = marks_.back();
@@ -153,16 +144,16 @@ class Reader {
   bool Needs(std::size_t count) {
     const std::size_t floor = marks_.empty() ? 0 : marks_.back();
     if (stack_.size() >= floor + count) return true;
-    Stop("a value is missing");
+    StopAt("a value that it needs is missing");
     return false;
   }
   // Moves the values from `from` on into the container below them.
   void Fill(std::size_t from, Type type) {
     const std::size_t floor = marks_.empty() ? 0 : marks_.back();
     if (from <= floor || tree_.TypeOf(stack_[from - 1]) != type)
-      return Stop("values are added to what is no container of theirs");
+      return StopAt("values are added to what is no container of theirs");
     if (type == Type::kDict && (stack_.size() - from) % 2 != 0)
-      return Stop("a dict has a key without a value");
+      return StopAt("a dict has a key without a value");
     MoveInto(stack_[from - 1], from);
   }
   void MoveInto(NodeId container, std::size_t from) {
@@ -171,7 +162,7 @@ class Reader {
   }
   void MakeFrom(std::size_t from, Type type) {
     if (type == Type::kDict && (stack_.size() - from) % 2 != 0)
-      return Stop("a dict has a key without a value");
+      return StopAt("a dict has a key without a value");
     const NodeId container = tree_.NewContainer(type);
     MoveInto(container, from);
     Push(container);
@@ -205,13 +196,13 @@ class Reader {
     if (!Needs(1)) return;
     // Writers count from 0, and whatever is remembered took two bytes at least: a slot beyond that
     // would cost memory that the file does not account for.
-    if (slot > at_ / 2) return Stop("a memo slot is out of range");
+    if (slot > at_ / 2) return StopAt("its memo slot is out of range");
     if (slot >= memo_.size()) memo_.resize(static_cast<std::size_t>(slot) + 1, kNothing);
     memo_[static_cast<std::size_t>(slot)] = stack_.back();
   }
   void Recall(std::uint64_t slot) {
     if (slot >= memo_.size() || memo_[static_cast<std::size_t>(slot)] == kNothing)
-      return Stop("a memo slot is read that was never written");
+      return StopAt("its memo slot was never written");
     Push(memo_[static_cast<std::size_t>(slot)]);
   }
   std::uint64_t SlotLine() {
@@ -219,7 +210,7 @@ class Reader {
     std::uint64_t slot = 0;
     if (!problem_ && std::from_chars(line.data(), line.data() + line.size(), slot).ptr !=
                          line.data() + line.size())
-      Stop("a memo slot is damaged");
+      StopAt("its memo slot is damaged");
     return slot;
   }
 
@@ -367,17 +358,19 @@ void Reader::Step(unsigned char op) {
       return PushText(TakeNumber(8));
     case 0x80:  // PROTO
       if (const std::uint64_t protocol = TakeNumber(1); !problem_ && protocol > 5)
-        Stop(fmt::format("protocol {} is not known", protocol));
+        StopAt(fmt::format("protocol {} is not known", protocol));
       return;
     case 0x95:  // FRAME: its length is redundant
       Take(8);
       return;
     case '.':
       is_done_ = true;
-      if (stack_.size() != 1 || !marks_.empty()) Stop("the pickle does not end in one value");
+      if (stack_.size() != 1 || !marks_.empty())
+        StopAt("the pickle ends here, but not in one value");
       return;
     default:
       Stop(fmt::format("opcode 0x{:02x} does not build a plain value: nothing was executed", op));
+      problem_->is_refused = true;
   }
 }
 

@@ -117,7 +117,8 @@ class PlainTree {
 struct PlainProblem {
   std::string message;  // one sentence
   std::int64_t byte_offset = 0;
-  bool is_cut = false;  // the bytes end too early; else they are invalid
+  bool is_cut = false;      // the bytes end too early; else they are invalid
+  bool is_refused = false;  // they are valid, but hold more than plain values
 };
 
 // What was read: all of it, or what came before the problem, where open lists and dicts are marked

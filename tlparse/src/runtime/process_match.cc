@@ -80,6 +80,13 @@ Result<Match> MatchByFrames(Database& database, const std::vector<Candidate>& al
                                  [&](const Candidate& one) { return one.id == rows.Int(0); });
     if (at != all.end()) found.push_back(*at);
   }
+  ASSIGN_OR_RETURN(Statement frames,
+                   database.Prepare("SELECT 1 FROM recorder_entry_row WHERE profile_id = ?1 AND "
+                                    "stack_id IS NOT NULL LIMIT 1"));
+  frames.Bind(1, dump.id);
+  ASSIGN_OR_RETURN(const bool has_frames, frames.Step());
+  if (!has_frames)
+    return Match{std::nullopt, std::nullopt, "the file names no rank and has no frames"};
   if (found.empty())
     return Match{std::nullopt, std::nullopt,
                  "the file names no rank, and no log holds the generated code of its frames"};

@@ -40,6 +40,8 @@ inline constexpr std::string_view kLostCall =
     "the profile lost the slice of this call: its times are those of the autograd function around "
     "it";
 inline constexpr std::string_view kReplayed = "by name and order: a device graph was replayed";
+inline constexpr std::string_view kNoLaunchingOp =
+    "by name and order: the profile has no op around the launch";
 
 inline constexpr std::int32_t kNone = -1;
 
@@ -96,8 +98,9 @@ struct DeviceKernel {
 };
 // A kernel of a call that no direct child of the call queued.
 struct ReplayedKernel {
-  std::int32_t call;
+  std::int32_t call, slice;
   std::int64_t start, id, name_id;
+  std::optional<std::int64_t> enqueued;
 };
 // What a run of a kernel is joined with.
 struct KernelLink {

@@ -1,5 +1,6 @@
 // Kernels, on the CPU and on devices: which call of the generated code each run was.
 #include <algorithm>
+#include <map>
 
 #include "runtime/generated_code.h"
 #include "runtime/join_notes.h"
@@ -148,7 +149,8 @@ Result<void> Joiner::JoinDeviceKernel(const DeviceKernel& kernel) {
   if (child != kNone) runs_[static_cast<std::size_t>(child)].has_device_work = true;
   if (call != kNone) slices_[static_cast<std::size_t>(call)].device_ns += kernel.duration;
   if (call != kNone && child == kNone)
-    return replayed_.Push({call, kernel.start, kernel.id, kernel.name_id});
+    return replayed_.Push(
+        {call, slice == kNone ? call : slice, kernel.start, kernel.id, kernel.name_id, enqueued});
   const struct Run* const launched_by =
       child == kNone ? nullptr : &runs_[static_cast<std::size_t>(child)];
   const bool is_joined = launched_by != nullptr && launched_by->kernel_id != 0;
@@ -182,14 +184,22 @@ Result<void> Joiner::JoinReplay(std::span<const ReplayedKernel> kernels) {
     ASSIGN_OR_RETURN(const std::string_view name, NameOf(kernel.name_id));
     names.push_back(name);
   }
+  // The kernels of a device graph have one launch.
+  std::map<std::int64_t, std::size_t> launches;
+  for (const ReplayedKernel& kernel : kernels) launches[kernel.enqueued.value_or(0)] += 1;
   const auto matched = MatchReplay(names, code_names);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const std::optional<std::int64_t> enqueued = kernels[i].enqueued;
+    const bool is_own_launch = enqueued && launches[*enqueued] == 1;
     RETURN_IF_ERROR(WriteKernelLink({.kernel_run_id = kernels[i].id,
                                      .call = call,
-                                     .slice = call,
+                                     .slice = kernels[i].slice,
                                      .kernel_id = matched[i] ? (*code_kernels)[*matched[i]].id : 0,
+                                     .enqueued = enqueued,
                                      .key = "K4",
-                                     .note = matched[i] ? kReplayed : WhyNoKernel(call)}));
+                                     .note = !matched[i]     ? WhyNoKernel(call)
+                                             : is_own_launch ? kNoLaunchingOp
+                                                             : kReplayed}));
   }
   return {};
 }

@@ -29,8 +29,9 @@ struct Entry {
   bool is_p2p = false;
   std::int64_t created_ns = 0;
   std::int64_t recorder_id = -1;
-  std::int64_t stack_id = 0;  // 0: none
-  std::string shape;          // of the first input, if there is one only
+  std::int64_t stack_id = 0;    // 0: none
+  bool has_own_frames = false;  // else stack_id is from another dump
+  std::string shape;            // of the first input, if there is one only
 };
 
 // What an entry was joined with.
@@ -56,6 +57,13 @@ bool IsFrameOfTorch(std::string_view file) {
   }
   return file.empty() || file.front() == '<' || file == "??";
 }
+
+constexpr std::string_view kOutsideGraphs =
+    "issued outside compiled graphs: no frame is a line of this process's generated code";
+// The note of an entry of a dump without frames (JSON).
+constexpr std::string_view kOutsideByOther =
+    "issued outside compiled graphs: this dump has no frames, and in another dump of the rank no "
+    "frame of this entry is a line of the process's generated code";
 
 class RankJoin {
  public:
@@ -116,6 +124,7 @@ Result<void> RankJoin::LoadEntries(std::int64_t profile_id) {
     entry.created_ns = rows.Int(6);
     entry.recorder_id = rows.IsNull(7) ? -1 : rows.Int(7);
     entry.stack_id = rows.Int(8);
+    entry.has_own_frames = entry.stack_id != 0;
     entry.shape = OnlyShape(rows.Text(9));
     entries_.push_back(std::move(entry));
   }
@@ -203,8 +212,7 @@ Result<Link> RankJoin::ResolveStack(const Entry& entry) {
   } else if (!unknown_file.empty()) {
     link.note = fmt::format("the log of this process holds no code of the file {}", unknown_file);
   } else {
-    link.note =
-        "issued outside compiled graphs: no frame is a line of this process's generated code";
+    link.note = kOutsideGraphs;
   }
   return link;
 }
@@ -310,7 +318,9 @@ Result<void> RankJoin::Write() {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Link& link = links_[primary_[i]];
     ASSIGN_OR_RETURN(const std::optional<std::int64_t> file, text_id(link.file));
-    ASSIGN_OR_RETURN(const std::optional<std::int64_t> note, text_id(link.note));
+    const bool is_by_other = !entries_[i].has_own_frames && link.note == kOutsideGraphs;
+    ASSIGN_OR_RETURN(const std::optional<std::int64_t> note,
+                     text_id(is_by_other ? std::string(kOutsideByOther) : link.note));
     insert->Bind(1, entries_[i].run_id);
     insert->Bind(2, some(link.graph_id));
     insert->Bind(3, some(link.code_line));

@@ -62,6 +62,7 @@ class RecorderReader final : public RuntimeReader {
 
  private:
   Result<void> AddEntries(const PlainValue& entries, RuntimeContext& context);
+  void LogLeftOut(RuntimeContext& context) const;
   void AddEntry(const PlainValue& entry, std::int64_t ordinal, RuntimeContext& context);
   std::optional<std::int64_t> Time(const PlainValue& value);
   std::optional<double> Duration(const PlainValue& value);
@@ -71,6 +72,7 @@ class RecorderReader final : public RuntimeReader {
   std::unique_ptr<StackPool> stacks_;
   bool has_stacks_ = false;
   std::int64_t bad_times_ = 0;  // of the file that is read
+  std::int64_t left_out_ = 0;   // entries of it
 };
 
 // The whole file, or its first kMostFileBytes.
@@ -265,21 +267,25 @@ void RecorderReader::AddEntry(const PlainValue& entry, std::int64_t ordinal,
 }
 
 Result<void> RecorderReader::AddEntries(const PlainValue& entries, RuntimeContext& context) {
-  std::int64_t left_out = 0;
-  bad_times_ = 0;
+  bad_times_ = left_out_ = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const PlainValue entry = entries.At(i);
     ++context.facts().event_count;
     if (entry.type() != PlainValue::Type::kDict || entry.is_cut()) {
-      if (!entry.is_cut()) ++left_out;
+      if (!entry.is_cut()) ++left_out_;
       continue;
     }
     AddEntry(entry, static_cast<std::int64_t>(i), context);
     RETURN_IF_ERROR(context.Flush());
   }
-  if (left_out > 0) {
-    context.Log(ImportCode::kBadRuntimeFile,
-                fmt::format("{} of the dump's entries are no dicts; they were left out", left_out));
+  return {};
+}
+
+void RecorderReader::LogLeftOut(RuntimeContext& context) const {
+  if (left_out_ > 0) {
+    context.Log(
+        ImportCode::kBadRuntimeFile,
+        fmt::format("{} of the dump's entries are no dicts; they were left out", left_out_));
   }
   if (bad_times_ > 0) {
     context.Log(
@@ -288,7 +294,6 @@ Result<void> RecorderReader::AddEntries(const PlainValue& entries, RuntimeContex
                     "before the begin) and left out of the collectives",
                     bad_times_, bad_times_ == 1 ? "is" : "are"));
   }
-  return {};
 }
 
 // JSON dumps leave the list out where it is empty: pg_status then counts no collectives.
@@ -302,6 +307,23 @@ void LogNoEntries(const PlainValue& root, RuntimeContext& context) {
               status.type() == PlainValue::Type::kDict
                   ? "the dump has no list of entries, although its pg_status counts collectives"
                   : "the dump has neither a list of entries nor pg_status");
+}
+
+// After the entries: how many were kept is known then.
+void LogProblem(const PlainProblem& problem, std::string_view bytes, RuntimeContext& context) {
+  ImportPlace place;
+  place.byte_offset = problem.byte_offset;
+  const std::int64_t kept = context.facts().kept_count;
+  context.Log(problem.is_cut       ? ImportCode::kCutProfile
+              : problem.is_refused ? ImportCode::kRefusedPickle
+                                   : ImportCode::kBadRuntimeFile,
+              fmt::format("{}; {} before it {} kept",
+                          bytes.size() == kMostFileBytes
+                              ? "the dump is larger than 64 MiB: its first part was read"
+                              : problem.message,
+                          kept == 1 ? "1 entry" : fmt::format("{} entries", kept),
+                          kept == 1 ? "was" : "were"),
+              place, bytes.substr(static_cast<std::size_t>(problem.byte_offset), 64));
 }
 
 Result<bool> RecorderReader::Read(RuntimeContext& context) {
@@ -324,23 +346,12 @@ Result<bool> RecorderReader::Read(RuntimeContext& context) {
   facts.rank = RankFromDumpName(context.input().path);
   facts.format_version = Text(root["version"]).value_or("");
   facts.metadata = Metadata(root, is_pickle);
-  if (document.problem) {
-    const PlainProblem& problem = *document.problem;
-    ImportPlace place;
-    place.byte_offset = problem.byte_offset;
-    context.Log(problem.is_cut ? ImportCode::kCutProfile
-                : is_pickle    ? ImportCode::kRefusedPickle
-                               : ImportCode::kBadRuntimeFile,
-                bytes.size() == kMostFileBytes
-                    ? std::string("the dump is larger than 64 MiB: its first part was read")
-                    : problem.message,
-                place,
-                std::string_view(bytes).substr(static_cast<std::size_t>(problem.byte_offset), 64));
-  }
   const PlainValue entries = root["entries"];
   if (root.type() != PlainValue::Type::kDict ||
       (root.Has("entries") && entries.type() != PlainValue::Type::kList)) {
-    if (!document.problem)
+    if (document.problem)
+      LogProblem(*document.problem, bytes, context);
+    else
       context.Log(ImportCode::kBadRuntimeFile, "the dump has no list of entries");
     return true;
   }
@@ -355,6 +366,8 @@ Result<bool> RecorderReader::Read(RuntimeContext& context) {
                 "the file's name does not end in a rank, and a dump does not hold one");
   }
   RETURN_IF_ERROR(AddEntries(entries, context));
+  if (document.problem) LogProblem(*document.problem, bytes, context);
+  LogLeftOut(context);
   return true;
 }
 

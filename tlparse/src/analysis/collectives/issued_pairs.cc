@@ -87,6 +87,27 @@ std::pair<std::size_t, std::size_t> CountAgreeing(const IssuedCalls& a, const Is
   return {in_place, in_order};
 }
 
+// What to look at where two ranks issued different things under one number.
+std::string CompareAdvice(const IssuedCollective& odd, const IssuedCollective& usual) {
+  constexpr std::string_view kBranch = "look for a branch that depends on the rank or on data";
+  if (odd.file.empty() && usual.file.empty()) return std::string(kBranch);
+  if (odd.file != usual.file || odd.line != usual.line)
+    return fmt::format("compare {} with {}: {}", odd.file.empty() ? "the call" : odd.Place(),
+                       usual.file.empty() ? "that of the others" : usual.Place(), kBranch);
+  if (odd.plain_op != usual.plain_op)
+    return fmt::format(
+        "both calls are at {}: look at what is called there on each rank, and at "
+        "the calls before it",
+        odd.Place());
+  if (odd.reduce_op != usual.reduce_op)
+    return fmt::format("both calls are at {}: look at the reduction that it is given on each rank",
+                       odd.Place());
+  return fmt::format(
+      "both calls are at {}: look at the size and type of what it is given on each "
+      "rank",
+      odd.Place());
+}
+
 }  // namespace
 
 std::vector<Positions> GroupFinder::Classes(std::int64_t sequence) const {
@@ -137,10 +158,7 @@ bool GroupFinder::FindOther(std::int64_t sequence) {
         fmt::format(". {} had not finished it when the recorder was dumped", Ranks(waiting));
   SetPlace(finding, odd);
   finding.cause = "the ranks of a group must issue the same collectives in the same order";
-  finding.advice =
-      fmt::format("compare {} with {}: look for a branch that depends on the rank or on data",
-                  odd.Place().empty() ? "the call" : odd.Place(),
-                  usual.Place().empty() ? "that of the others" : usual.Place());
+  finding.advice = CompareAdvice(odd, usual);
   std::sort(finding.ranks.begin(), finding.ranks.end());
   findings_.push_back(std::move(finding));
   return true;
@@ -198,26 +216,32 @@ bool GroupFinder::FindMispairedWith(std::size_t reference, std::size_t position)
   const auto [in_place, in_order] = CountAgreeing(usual_list, odd_list, at);
   const bool is_shifted = !odd.file.empty() && !usual.file.empty() && in_order > in_place;
   if (!other_reduction && !is_shifted) return false;
+  Positions odd_ranks, usual_ranks;
+  for (const std::size_t other : Holders(odd.sequence)) {
+    const std::string identity = Identity(*group_.At(other, odd.sequence).front());
+    if (identity == Identity(odd)) odd_ranks.push_back(other);
+    if (identity == Identity(usual)) usual_ranks.push_back(other);
+  }
   CollectiveFinding finding;
   finding.kind = "collective_divergence";
   finding.severity = "error";
-  finding.title = fmt::format("{} silently paired another call with that of {}: #{} of {}",
-                              Ranks({position}), Ranks({reference}), odd.sequence, group_.Title());
+  finding.title =
+      usual_ranks.size() > odd_ranks.size()
+          ? fmt::format("{} silently paired another call with that of {}: #{} of {}",
+                        Ranks(odd_ranks), Ranks(usual_ranks), odd.sequence, group_.Title())
+          : fmt::format("{} and {} silently paired different calls: #{} of {}", Ranks(usual_ranks),
+                        Ranks(odd_ranks), odd.sequence, group_.Title());
   finding.detail = fmt::format(
       "{}: {}; {}: {}. Op and size agree, so the collective completes with wrong numbers",
-      Ranks({position}), odd.Title(), Ranks({reference}), usual.Title());
+      Ranks(odd_ranks), odd.Title(), Ranks(usual_ranks), usual.Title());
   if (is_shifted)
     finding.detail += fmt::format("; {} of the next calls agree at other numbers, {} at the same",
                                   in_order, in_place);
   SetPlace(finding, odd);
-  for (std::size_t other = 0; other < group_.ranks.size(); ++other) {
-    const IssuedCalls same = group_.At(other, odd.sequence);
-    if (other != reference && !same.empty() && Identity(*same.front()) == Identity(odd))
-      finding.ranks.push_back(group_.ranks[other]);
-  }
+  for (const std::size_t other : odd_ranks) finding.ranks.push_back(group_.ranks[other]);
   finding.cause =
       other_reduction ? "the reduction differs" : "a collective was left out or added on one side";
-  finding.advice = fmt::format("compare {} with {}", odd.Place(), usual.Place());
+  finding.advice = CompareAdvice(odd, usual);
   findings_.push_back(std::move(finding));
   return true;
 }
