@@ -100,6 +100,7 @@ class CallersOfCollectives(AnswerTest):
         database = self.ingest(*logs, name=case)
         finding, = [one for one in ask("findings", database)["findings"] if one["kind"] == "graph_divergence"]
         text = self.aspects(database)["2"][0]
+        self.detail = finding["detail"]
         self.assertNotIn("_functional_collectives", text)
         return finding["place"], text
 
@@ -114,6 +115,7 @@ class CallersOfCollectives(AnswerTest):
         place, text = self.first_difference([other, (None, "all_reduce")], [other, (None, "all_gather_into_tensor")])
         self.assertIsNone(place)
         self.assertNotIn(" at /", text)
+        self.assertEqual(self.detail, "The log has no line of the user's code for it; f begins at /u/m.py:10.")
         # The line had made its call before, or a call since may be that of the line.
         call = ('11 in f, code: y = fcol.all_reduce(x.exp(), "sum", g) * 2', "l_x_.exp()")
         rest = (call[0], "y * 2")

@@ -145,6 +145,39 @@ class Options(JobTest):
             self.assertEqual([one["title"] for one in self.told(database, "config_divergence") if "max_fusion_size" not in one["title"]], [])
 
 
+class PartsOfAModel(JobTest):
+    def test_an_option_of_one_rank_is_told_where_each_rank_has_its_own_graphs(self):
+        """Six ranks, six graphs; one compiled with another option, also where it is the first."""
+        operations = [b"relu", b"sigmoid", b"tanh", b"exp", b"sin", b"cos"]
+        logs = sorted(glob.glob(os.path.join(LOGS, "diverge_config_2_6", "*_rank_*")))
+        for odd in (0, 2):
+            folder = os.path.join(self.scratch, f"parts_{odd}")
+            os.mkdir(folder)
+            for rank, operation in enumerate(operations):
+                def own(item, rank=rank, operation=operation):
+                    data = item.payload
+                    if item.kind == "dynamo_output_graph":
+                        return data.replace(b"relu", operation)
+                    if "_cache_" in (item.name or ""):
+                        data = re.sub(rb'"\[([a-z2-7]{51})\] gm: ((?:[^"\\]|\\.)*)"', lambda match: b'"[%s] gm: %s"' % (
+                            match[1][rank + 1:] + match[1][:rank + 1], match[2].replace(b"relu", operation)), data)
+                    elif item.kind != "chromium_event":
+                        return data
+                    return re.sub(rb"\bf([a-z2-7]{51})\b", lambda match: b"f" + match[1][rank + 1:] + match[1][:rank + 1], data)
+                path = os.path.join(folder, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log")
+                source = 2 if rank == odd else 0
+                edit_log(logs[source], path, own)
+                with open(path, "rb") as file:
+                    data = file.read()
+                with open(path, "wb") as file:
+                    file.write(data.replace(b'"rank": %d' % source, b'"rank": %d' % rank))
+            database = self.ingest(folder, name=f"parts_{odd}")
+            findings = [(one["severity"], one["title"]) for one in ask("findings", database)["findings"]]
+            self.assertEqual(findings, [("warning", f"Rank {odd} compiled with another configuration: max_fusion_size 64 → 13"),
+                                        ("note", "The 6 ranks compiled 6 different things")])
+            ask("check", database, "--no-divergence", code=1)
+
+
 class Lookups(JobTest):
     def test_a_rank_did_not_hit_what_it_did_not_look_up(self):
         database = self.cut("one_rank_cold", {0: ("1/0", "dynamo_output_graph")})

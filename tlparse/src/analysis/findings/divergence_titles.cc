@@ -172,10 +172,18 @@ std::optional<Difference> DivergenceFinder::Describe(const RankClass& one,
         FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
         Pair(one, aspect, "compiled another function there: ", "compiled another function there: ",
              "compiled different functions there: ", aspect.text));
-  if (area == "graphs")
-    return make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
-                Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
-                     "compiled different graphs: ", aspect.text));
+  if (area == "graphs") {
+    Difference difference =
+        make(FindingKind::kGraphDivergence, FindingSeverity::kWarning, aspect.text,
+             Pair(one, aspect, "compiled another graph: ", "compiled another graph: ",
+                  "compiled different graphs: ", aspect.text));
+    const JobSlot& slot = job_.slots()[static_cast<std::size_t>(aspect.slots.front())];
+    if (aspect.file.empty() && !slot.file.empty() && slot.line > 0)
+      difference.finding.detail =
+          fmt::format("The log has no line of the user's code for it; {} begins at {}:{}.",
+                      slot.function.empty() ? "the function" : slot.function, slot.file, slot.line);
+    return difference;
+  }
   return std::nullopt;
 }
 
