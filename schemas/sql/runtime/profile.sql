@@ -29,7 +29,7 @@ CREATE TABLE profile (
   end_us INTEGER,
   event_count INTEGER NOT NULL,   -- events (entries, lines) of the file
   kept_count INTEGER NOT NULL,    -- those that became rows
-  clock_offset_us INTEGER NOT NULL, -- added to the file's times to convert them to the log's clock
+  clock_offset_us INTEGER NOT NULL, -- 0: times are as in the file. Its process and the log have one clock; those of several hosts are taken to agree
   process_note TEXT,              -- how process_id was found, or why it was not
   overlaps_id INTEGER REFERENCES profile(id), -- an earlier profile of the same process that covers the same time
   own_rank INTEGER,               -- rank that the file itself names

@@ -81,7 +81,7 @@ ORDER BY severity, code;
 
 -- table: profile
 SELECT p.id, p.process_id, p.rank, p.pid, p.start_us - :origin AS start_us, p.end_us - :origin AS end_us, p.event_count,
-  p.kept_count, p.clock_offset_us, p.overlaps_id, p.size_bytes, coalesce(k.n, 0) AS kernels, coalesce(o.n, 0) AS ops,
+  p.kept_count, p.overlaps_id, p.size_bytes, coalesce(k.n, 0) AS kernels, coalesce(o.n, 0) AS ops,
   coalesce(g.n, 0) AS graph_calls, coalesce(c.n, 0) AS collectives, coalesce(i.n, 0) AS problems,
   0 AS "|",
   p.path, p.kind, p.process_note, i.message AS problem

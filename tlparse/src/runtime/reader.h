@@ -42,7 +42,6 @@ struct ProfileFacts {
   std::optional<std::int64_t> end_ns;
   std::int64_t event_count = 0;
   std::int64_t kept_count = 0;
-  std::int64_t clock_offset_us = 0;
   std::string host;
   std::string format_version;
   std::string metadata;  // JSON; empty: NULL

@@ -71,7 +71,7 @@ class OpenProfile final : public RuntimeContext {
       return text.empty() ? std::nullopt : std::optional<RowText>(text);
     };
     const auto us = [&](std::optional<std::int64_t> ns) {
-      return ns ? std::optional(*ns / 1000 + facts_.clock_offset_us) : std::nullopt;
+      return ns ? std::optional(*ns / 1000) : std::nullopt;
     };
     rows_.Add(ProfileRow{.id = profile_id_,
                          .run_id = load_.run_id,
@@ -83,7 +83,7 @@ class OpenProfile final : public RuntimeContext {
                          .end_us = us(facts_.end_ns),
                          .event_count = facts_.event_count,
                          .kept_count = facts_.kept_count,
-                         .clock_offset_us = facts_.clock_offset_us,
+                         .clock_offset_us = 0,
                          .own_rank = facts_.rank,
                          .world_size = facts_.world_size,
                          .host = text_or_null(facts_.host),

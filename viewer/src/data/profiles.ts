@@ -12,7 +12,6 @@ export interface Profile {
   kind: string;
   startUs: number | null;
   endUs: number | null;
-  clockOffsetUs: number;
   overlapsId: number | null;
   eventCount: number;
   keptCount: number;
@@ -41,7 +40,6 @@ function read(index: Chunks['index'], processById: Map<number, Process>): Profil
       kind: t.kind[i] ?? '',
       startUs: t.start_us[i],
       endUs: t.end_us[i],
-      clockOffsetUs: t.clock_offset_us[i] ?? 0,
       overlapsId: t.overlaps_id[i],
       eventCount: t.event_count[i] ?? 0,
       keptCount: t.kept_count[i] ?? 0,
@@ -100,7 +98,6 @@ export function caveatsOf(profile: Profile): string[] {
   const caveats: string[] = [];
   if (profile.problems > 0) caveats.push(`The file is damaged or incomplete (${plural(profile.problems, 'entry', 'entries')} in the import log, the first: ${profile.problem}). What is lost is not counted.`);
   if (profile.overlapsId !== null) caveats.push('Another profile, which is counted, measured the same process at the same time: this one is not counted.');
-  if (profile.clockOffsetUs !== 0) caveats.push(`Its clock was shifted by ${duration(profile.clockOffsetUs, true)} to fit the log's.`);
   if (profile.process === null) caveats.push(`No log of its process: ${profile.processNote ?? 'none was found'}. Kernels have no Python lines.`);
   return caveats;
 }
