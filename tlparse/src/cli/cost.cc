@@ -135,9 +135,14 @@ void PrintProfiles(const CostAnswer& answer) {
     std::puts(line.c_str());
     PrintCompileTime(profile);
     PrintKernels(profile);
-    for (const std::string& problem : profile.problems)
+    for (const std::string& problem : profile.problems) {
+      // A message about compressed data names the file, and says itself what was read.
       std::puts(
-          Printable(fmt::format("  not all of {} is counted: {}", profile.path, problem)).c_str());
+          Printable(problem.starts_with(profile.path + ": ")
+                        ? "  " + problem
+                        : fmt::format("  not all of {} is counted: {}", profile.path, problem))
+              .c_str());
+    }
   }
   for (const std::string& note : answer.notes) std::puts(Printable(note).c_str());
 }

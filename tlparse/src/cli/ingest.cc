@@ -220,8 +220,11 @@ Result<void> TellDamage(Database& database, const ImportSummary& summary) {
     if (!has_row) break;
     ++shown;
     all = rows.Int(2);
+    // A message about compressed data names the file, and says itself what was read.
+    const bool names_file =
+        rows.IsNull(0) || rows.Text(1).starts_with(std::string(rows.Text(0)) + ": ");
     const std::string what =
-        rows.IsNull(0) ? std::string() : fmt::format("not all of {} was read: ", rows.Text(0));
+        names_file ? std::string() : fmt::format("not all of {} was read: ", rows.Text(0));
     std::fprintf(stderr, "tlparse: %s%s\n", Printable(what).c_str(),
                  Printable(rows.Text(1)).c_str());
   }
