@@ -97,14 +97,26 @@ class IssuedStates(RecorderTest):
             return change
         issued = self.planted(enqueued(True))
         self.assertEqual({"not_started": "0-2", "not_reached": "3"}, self.states(issued, "1")[4])
-        self.assertIn("Rank 3 had not reached all_reduce #4 of group dp (1) when the recorder was dumped; ranks 0-2 have enqueued it, "
-                      "their devices have not started it", issued["findings"][0]["title"])
+        self.assertIn("Rank 3 had not reached all_reduce #4 of group dp (1) when the recorder was dumped; ranks 0-2 have enqueued it "
+                      "and not started it", issued["findings"][0]["title"])
         self.assertIn(" enqueued, not started 0-2, NOT", self.text("collectives", self.database))
         # Without TORCH_NCCL_ENABLE_TIMING a dump has no starts: "scheduled" then does not tell.
         issued = self.planted(enqueued(False))
         self.assertEqual({"enqueued": "0-2", "not_reached": "3"}, self.states(issued, "1")[4])
         self.assertTrue(issued["findings"][0]["title"].endswith("; ranks 0-2 have enqueued it"))
         self.assertIn("the dump does not record when a device starts a collective", self.text("collectives", self.database))
+
+    def test_all_that_have_enqueued_it_and_none_that_started(self):
+        def queued(rank, dump):
+            self.nccl(dump, True)
+            last = [e for e in dump["entries"] if e["process_group"][0] == "1"][-1]
+            for entry in dump["entries"]:
+                entry["time_discovered_started_ns"] = entry["time_created_ns"] + 1000
+            last.update(state="scheduled", retired=False, time_discovered_started_ns=None, time_discovered_completed_ns=None)
+            dump["entries"][0]["time_discovered_completed_ns"] = last["time_created_ns"] + 60_000_000_000
+        finding, = self.planted(queued, logs=False)["findings"]
+        self.assertEqual("Ranks 0-3 have enqueued all_reduce #4 of group dp (1) and not started it: for 60.0 s at least", finding["title"])
+        self.assertIn("look at what the devices have to do before it", finding["try"])
 
     def test_what_was_started_is_in_it(self):
         def started(rank, dump):

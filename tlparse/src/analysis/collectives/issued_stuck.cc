@@ -128,12 +128,16 @@ bool GroupFinder::FindStuck() {
                               static_cast<double>(waited_ns) / 1e9);
   finding.detail = one.Title();
   SetPlace(finding, one);
-  constexpr std::string_view kLook =
-      "look at the network, the devices and the processes themselves";
+  const bool is_started = std::any_of(all.begin(), all.end(), [&](std::size_t position) {
+    return group_.At(position, sequence).front()->stage != IssuedStage::kNotStarted;
+  });
+  const std::string_view look =
+      is_started ? "look at the network, the devices and the processes themselves"
+                 : "look at what the devices have to do before it, on the same stream";
   finding.advice =
       group_.members.empty()
-          ? fmt::format("if the group has other members, get their dumps; else {}", kLook)
-          : fmt::format("all members issued it: {}", kLook);
+          ? fmt::format("if the group has other members, get their dumps; else {}", look)
+          : fmt::format("all members issued it: {}", look);
   findings_.push_back(std::move(finding));
   return true;
 }

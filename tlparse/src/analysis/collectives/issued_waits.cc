@@ -99,7 +99,7 @@ std::string GroupFinder::Open(const Positions& open, std::int64_t sequence,
                         ranks.size() == 1 ? one : several, text.empty() ? what : "it", end);
   };
   add(in_it, "waits in", "wait in", "");
-  add(not_started, "has enqueued", "have enqueued", ", their devices have not started it");
+  add(not_started, "has enqueued", "have enqueued", " and not started it");
   add(enqueued, "has enqueued", "have enqueued", "");
   return text;
 }
