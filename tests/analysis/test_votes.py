@@ -19,8 +19,8 @@ class JobTest(AnswerTest):
         os.mkdir(folder)
         for path in sorted(glob.glob(os.path.join(LOGS, scenario, "*_rank_*"))):
             rank = int(path.split("_rank_")[-1].split("_")[0])
-            data = subprocess.run(["zstd", "-dcqf", path], capture_output=True, check=True).stdout
-            whole = os.path.join(folder, os.path.basename(path).removesuffix(".zst"))
+            data = subprocess.run(["gzip" if path.endswith(".gz") else "zstd", "-dcqf", path], capture_output=True, check=True).stdout
+            whole = os.path.join(folder, os.path.basename(path).removesuffix(".zst").removesuffix(".gz"))
             with open(whole, "wb") as file:
                 file.write(data)
             if rank not in ends:
@@ -82,6 +82,22 @@ class Votes(JobTest):
                 findings = ask("findings", self.ingest(folder, name=os.path.basename(folder)))["findings"]
                 self.assertEqual([(one["kind"], one["title"]) for one in findings
                                   if one["kind"] in ("code_divergence", "config_divergence", "collective_divergence", "graph_divergence")], [])
+
+    def test_a_log_that_ends_before_a_break_does_not_lack_it(self):
+        findings = ask("findings", self.cut("fsdp2", {0: ("0/0", "dynamo_start"), 1: ("1/0", "dynamo_output_graph")}))["findings"]
+        self.assertNotIn("graph_break_divergence", [one["kind"] for one in findings])
+        self.assertIn("graph_break", [one["kind"] for one in findings])
+
+    def test_cut_logs_are_on_the_side_that_they_show(self):
+        """Ranks 0 and 1 end behind the code of 0/0: their graphs are those of rank 3."""
+        ends = {rank: ("0/0", "inductor_output_code") for rank in (0, 1)}
+        database = self.cut("diverge_order", ends)
+        classes = ask("ranks", database)["classes"]
+        self.assertEqual([one["ranks"]["ranks"] for one in classes], ["3", "0,1", "2"])
+        self.assertEqual([one["area"] for one in classes[1]["aspects"] if one["area"] in ("graphs", "cache")], [])
+        for one in ask("findings", database)["findings"]:
+            for evidence in [one, *one["evidence"]]:
+                self.assertNotRegex(evidence["title"], r"^Rank 3 and ranks 0,1 ")
 
     def test_two_ranks_that_are_left_have_no_majority(self):
         ends = {0: ("0/0", "inductor_output_code"), 3: ("0/0", "dynamo_output_graph")}

@@ -49,21 +49,27 @@ bool OrderByReference(std::vector<Class>& classes) {
   return reference.has_majority;
 }
 
-// The same where logs may end early: they are no reference unless all do. Then it is the one that
-// goes furthest.
-template <typename Class, typename EndsEarly, typename Reach>
+// The same where logs may end early: they are no reference unless all do. Where none of the others
+// is a majority, `likeness` decides.
+template <typename Class, typename EndsEarly, typename Likeness>
 void OrderByReference(std::vector<Class>& classes, const EndsEarly& ends_early,
-                      const Reach& reach) {
+                      const Likeness& likeness) {
   if (classes.empty() || (OrderByReference(classes) && !ends_early(classes.front()))) return;
-  std::vector<std::size_t> whole;
-  std::size_t furthest = 0;
+  const bool has_whole = !std::all_of(classes.begin(), classes.end(), ends_early);
+  std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    if (!ends_early(classes[i])) whole.push_back(i);
-    if (reach(classes[i]) > reach(classes[furthest])) furthest = i;
+    if (!has_whole || !ends_early(classes[i])) candidates.push_back(i);
   }
   const Reference reference = FindReference(
-      whole.size(), [&](std::size_t i) -> const auto& { return classes[whole[i]].ranks; });
-  PutFirst(classes, whole.empty() ? furthest : whole[reference.index]);
+      candidates.size(), [&](std::size_t i) -> const auto& {
+        return classes[candidates[i]].ranks;
+      });
+  std::size_t best = candidates[reference.index];
+  for (const std::size_t i : candidates) {
+    if (!(has_whole && reference.has_majority) && likeness(classes[i]) > likeness(classes[best]))
+      best = i;
+  }
+  PutFirst(classes, best);
 }
 
 }  // namespace tlparse

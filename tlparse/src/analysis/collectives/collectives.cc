@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/collectives/compile_state.h"
 #include "analysis/diff/sequence_diff.h"
 #include "analysis/majority.h"
 #include "analysis/read_transaction.h"
@@ -56,7 +57,6 @@ class Finder {
   Result<void> FindParity();
   Result<void> CompareWithCode(std::int64_t schedule_id, std::int64_t code_id,
                                CollectiveParity& parity);
-  std::string StateOf(RankIndex rank, std::int32_t slot, std::string_view side) const;
   Result<void> DescribeAll(const std::vector<RankClass>& classes);
 
   Database& database_;
@@ -162,10 +162,19 @@ std::vector<Finder::RankClass> Finder::Classify() {
     if (is_new) classes.push_back({{}, uses_[rank]});
     classes[found->second].ranks.push_back(static_cast<RankIndex>(rank));
   }
-  // A log that ends early is no reference where another one does not.
-  OrderByReference(
-      classes, [this](const auto& one) { return answer_.damage.EndEarly(answer_.job, one.ranks); },
-      [](const RankClass& one) { return one.uses.size(); });
+  // How many ranks have the same in a graph, by graph and content.
+  std::map<std::pair<std::int32_t, std::int64_t>, std::size_t> alike;
+  for (const RankClass& one : classes)
+    for (const Use& use : one.uses) alike[{use.graph_slot, use.Primary()}] += one.ranks.size();
+  const auto is_early = [this](const RankClass& one) {
+    return answer_.damage.EndEarly(answer_.job, one.ranks);
+  };
+  OrderByReference(classes, is_early, [&](const RankClass& one) {
+    std::size_t sum = 0;
+    for (const Use& use : one.uses)
+      sum += alike[{use.graph_slot, use.Primary()}] - one.ranks.size();
+    return sum;
+  });
   return classes;
 }
 
@@ -181,24 +190,6 @@ Result<CollectiveList> Finder::Flatten(const RankClass& one, bool& is_whole) {
     }
   }
   return all;
-}
-
-// Why a rank has no collectives for a graph, if its compile says so.
-std::string Finder::StateOf(RankIndex rank, std::int32_t slot, std::string_view side) const {
-  const std::int32_t compile = answer_.job.CompileOf(rank, slot);
-  if (compile < 0)
-    return answer_.damage.AnyIsIncomplete({rank})
-               ? fmt::format("it is not in the log {}, which is cut off or damaged", side)
-               : fmt::format("it was not compiled {}", side);
-  const std::string& status =
-      answer_.job.string(answer_.job.compiles()[static_cast<std::size_t>(compile)].status_id);
-  if (status == "ok" || status == "restarted") return {};
-  return fmt::format("the compile {} {}",
-                     status == "unfinished" ? "did not finish"
-                     : status == "empty"    ? "made no graph"
-                     : status == "skipped"  ? "was skipped"
-                                            : "failed",
-                     side);
 }
 
 Result<CollectiveClass> Finder::Describe(const RankClass& reference, const RankClass& other) {
@@ -249,9 +240,10 @@ Result<void> Finder::CompareGraphs(const RankClass& reference, const RankClass& 
     CollectiveComparison compared = CompareCollectives(table_, *a, *b);
     const std::int32_t slot =
         answer_.graphs.graph_slots()[static_cast<std::size_t>(graph_slot)].slot;
-    const std::string state = b == none   ? StateOf(other.ranks.front(), slot, "here")
-                              : a == none ? StateOf(reference.ranks.front(), slot, "there")
-                                          : "";
+    const std::string state =
+        b == none   ? StateOf(answer_.job, answer_.damage, other.ranks.front(), slot, "here")
+        : a == none ? StateOf(answer_.job, answer_.damage, reference.ranks.front(), slot, "there")
+                    : "";
     result.left_out += compared.left_out;
     for (CollectiveMismatch& mismatch : compared.mismatches) {
       mismatch.graph_slot = graph_slot;
@@ -341,10 +333,8 @@ Result<void> Finder::DescribeAll(const std::vector<RankClass>& classes) {
   if (!answer_.classes.empty()) PutFirst(answer_.classes, 0);
   std::size_t alike = 0;
   for (const CollectiveClass& one : answer_.classes) {
-    const bool is_alike =
-        std::all_of(one.mismatches.begin(), one.mismatches.end(),
-                    [](const CollectiveMismatch& m) { return m.kind == MismatchKind::kState; });
-    if (one.mismatches.empty() || (is_alike && answer_.damage.EndEarly(answer_.job, one.ranks)))
+    if (one.mismatches.empty() ||
+        (one.IsMerelyShorter() && answer_.damage.EndEarly(answer_.job, one.ranks)))
       alike += one.ranks.size();
   }
   answer_.has_majority = 2 * alike > uses_.size();

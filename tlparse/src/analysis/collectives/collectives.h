@@ -63,6 +63,12 @@ struct CollectiveClass {
   std::size_t left_out = 0;  // mismatches beyond the first 200 of a graph, or of all graphs
   // Expected differences: shown, but not mismatches.
   std::vector<std::string> notes;
+
+  bool IsMerelyShorter() const {
+    return std::all_of(mismatches.begin(), mismatches.end(), [](const CollectiveMismatch& one) {
+      return one.kind == MismatchKind::kState;
+    });
+  }
 };
 
 // One graph: the scheduler's list against the generated code, and collectives without a wait.

@@ -130,8 +130,7 @@ void CountVotes(RanksAnswer& answer) {
     const auto [found, is_new] = voters.try_emplace(slot);
     for (std::size_t i = 0; is_new && i < job.participants().size(); ++i) {
       const std::int32_t index = job.CompileOf(static_cast<RankIndex>(i), slot);
-      found->second +=
-          index >= 0 && job.IsFinished(job.compiles()[static_cast<std::size_t>(index)]);
+      found->second += index >= 0 && answer.damage.Shows(job, static_cast<RankIndex>(i), slot);
     }
     return found->second;
   };

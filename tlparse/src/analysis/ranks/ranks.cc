@@ -12,6 +12,7 @@
 #include "analysis/majority.h"
 #include "analysis/ranks/aspect_text.h"
 #include "analysis/ranks/rank_facts.h"
+#include "analysis/ranks/rank_notes.h"
 #include "analysis/ranks/rank_options.h"
 #include "analysis/ranks/rank_votes.h"
 #include "analysis/read_transaction.h"
@@ -40,6 +41,7 @@ class RankClassifier {
   Result<void> DescribeAll();
   void DescribeBuild(RankClass& one) const;
   void DescribeOptions(RankClass& one) const;
+  bool MadeLookup(const CacheFinding& finding, RankIndex rank) const;
   void DescribeFindings(RankClass& one) const;
   void DescribeCollectives(RankClass& one) const;
   void DescribeExecution(RankClass& one) const;
@@ -130,6 +132,17 @@ void RankClassifier::DescribeBuild(RankClass& one) const {
   if (!text.empty()) one.aspects.push_back({"build", text});
 }
 
+bool RankClassifier::MadeLookup(const CacheFinding& finding, RankIndex rank) const {
+  const LookupIndex& index = answer_.cache.lookups;
+  return std::any_of(
+      finding.lookup_slots.begin(), finding.lookup_slots.end(), [&](std::int32_t slot) {
+        const auto& lookups = index.slots()[static_cast<std::size_t>(slot)].lookups;
+        return std::any_of(lookups.begin(), lookups.end(), [&](std::int32_t lookup) {
+          return index.lookups()[static_cast<std::size_t>(lookup)].participant == rank;
+        });
+      });
+}
+
 void RankClassifier::DescribeFindings(RankClass& one) const {
   const RankIndex reference = answer_.classes.front().ranks.front();
   for (const CacheFinding& finding : answer_.cache.findings) {
@@ -139,6 +152,14 @@ void RankClassifier::DescribeFindings(RankClass& one) const {
     if (finding.cause.kind == CauseKind::kMissingCompile &&
         !Has(finding.against, here ? reference : one.ranks.front()))
       continue;
+    if (!finding.lookup_slots.empty() && !MadeLookup(finding, here ? reference : one.ranks.front()))
+      continue;
+    const bool is_known_graph =
+        there && finding.cause.kind == CauseKind::kGraph &&
+        std::any_of(one.aspects.begin(), one.aspects.end(), [&](const RankAspect& aspect) {
+          return aspect.cause == CauseKind::kGraph && aspect.slots == finding.compile_slots;
+        });
+    if (is_known_graph) continue;
     std::string where;
     for (std::size_t i = 0; i < finding.compile_slots.size() && i < 3; ++i) {
       where += (i == 0 ? "" : ", ") +
@@ -204,6 +225,9 @@ void RankClassifier::DescribeOptions(RankClass& one) const {
 }
 
 void RankClassifier::DescribeCollectives(RankClass& one) const {
+  // They are compared with a reference of their own.
+  const auto& classes = answer_.collectives.classes;
+  if (classes.empty() || !Has(classes.front().ranks, answer_.classes.front().ranks.front())) return;
   for (const CollectiveClass& candidate : answer_.collectives.classes) {
     if (candidate.mismatches.empty() || !Has(candidate.ranks, one.ranks.front())) continue;
     const CollectiveMismatch& first = candidate.mismatches.front();
@@ -225,6 +249,8 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
 }
 
 void RankClassifier::DescribeExecution(RankClass& one) const {
+  const auto& classes = answer_.execution.classes;
+  if (classes.empty() || !Has(classes.front().ranks, answer_.classes.front().ranks.front())) return;
   for (const ExecutionClass& candidate : answer_.execution.classes) {
     if (candidate.differences.empty() || candidate.is_order_of_threads ||
         !Has(candidate.ranks, one.ranks.front()))
@@ -260,6 +286,10 @@ Result<void> RankClassifier::DescribeFacts(RankClass& one) {
   for (RankAspect& aspect : aspects) {
     // Other graphs and other code follow from another key, which is named already.
     if ((aspect.area == "graphs" || aspect.area == "code") && is_explained) continue;
+    // A log that ends inside a compile does not show what breaks it.
+    const RankIndex lacking = aspect.is_on_others ? rank : reference;
+    if (aspect.area == "graph_breaks" && !answer_.damage.Shows(job_, lacking, aspect.slots.front()))
+      continue;
     one.aspects.push_back(std::move(aspect));
   }
   return {};
@@ -309,49 +339,6 @@ Result<void> RankClassifier::Run() {
   }
   ASSIGN_OR_RETURN(answer_.slowest, facts_.FindSlowest(database_, answer_.cache));
   return {};
-}
-
-void FindAbsent(RanksAnswer& answer, const std::optional<std::int64_t>& world_size) {
-  const Job& job = answer.job();
-  std::set<std::int64_t> present;
-  for (std::size_t i = 0; i < job.participants().size(); ++i) {
-    const JobParticipant& participant = job.participants()[i];
-    if (participant.rank) present.insert(*participant.rank);
-    if (participant.is_extra_log) answer.extra_logs.push_back(static_cast<RankIndex>(i));
-  }
-  present.insert(job.ranks_without_records().begin(), job.ranks_without_records().end());
-  std::vector<char> has_compile(job.participants().size());
-  for (const JobCompile& compile : job.compiles())
-    has_compile[static_cast<std::size_t>(compile.participant)] = 1;
-  for (std::size_t i = 0; i < has_compile.size(); ++i) {
-    if (has_compile[i] == 0) answer.without_compiles.push_back(static_cast<RankIndex>(i));
-  }
-  if (present.empty()) return;
-  // A rank out of range (a damaged or hostile envelope) does not count for the size of the job.
-  constexpr std::int64_t kMostMissing = 100'000;
-  const std::int64_t highest = *present.rbegin();
-  if (!world_size && highest >= kMostMissing + static_cast<std::int64_t>(present.size())) return;
-  answer.world_size = std::max(world_size.value_or(0), world_size ? 0 : highest + 1);
-  for (std::int64_t rank = 0; rank < answer.world_size; ++rank) {
-    if (present.count(rank) == 0) answer.missing_ranks.push_back(rank);
-    if (static_cast<std::int64_t>(answer.missing_ranks.size()) >= kMostMissing) break;
-  }
-}
-
-void AddNotes(RanksAnswer& answer) {
-  const Job& job = answer.job();
-  for (const CacheFinding& finding : answer.cache.findings) {
-    if (!IsNote(finding.cause.kind)) continue;
-    const std::size_t lookups = finding.lookup_slots.size(),
-                      compiles = finding.compile_slots.size();
-    answer.notes.push_back(fmt::format("cache, {}: {}: {} ({} lookup{} in {} compile{})",
-                                       job.NameRanks(finding.ranks), Title(finding.cause.kind),
-                                       finding.cause.text, lookups, lookups == 1 ? "" : "s",
-                                       compiles, compiles == 1 ? "" : "s"));
-  }
-  for (const CollectiveClass& one : answer.collectives.classes) {
-    for (const std::string& note : one.notes) answer.notes.push_back("collectives, " + note);
-  }
 }
 
 }  // namespace
