@@ -13,8 +13,8 @@ from answers import LOGS, ROOT, AnswerTest, ask, edit_log, run, trace_lines  # n
 
 
 class JobTest(AnswerTest):
-    def cut(self, scenario, ends):
-        """A job whose logs end behind a record: {rank: (label, kind)}."""
+    def cut(self, scenario, ends, further=0):
+        """A job whose logs end behind a record: {rank: (label, kind)}, and `further` bytes."""
         folder = os.path.join(self.scratch, f"{scenario}_{len(os.listdir(self.scratch))}")
         os.mkdir(folder)
         for path in sorted(glob.glob(os.path.join(LOGS, scenario, "*_rank_*"))):
@@ -30,7 +30,7 @@ class JobTest(AnswerTest):
             at = next(i for i, one in enumerate(records)
                       if one.kind == kind and f"{one.envelope.get('frame_id')}/{one.envelope.get('frame_compile_id')}" == label)
             with open(whole, "wb") as file:
-                file.write(data[:records[at + 1].byte_offset])
+                file.write(data[:records[at + 1].byte_offset + further])
         return self.ingest(folder, name=os.path.basename(folder))
 
     def told(self, database, kind):
@@ -202,6 +202,12 @@ class Lookups(JobTest):
         self.assertIn("Rank 0 hit only some of them.", one["detail"])
         against, = [one["against"]["ranks"] for one in ask("cache", database)["findings"] if one["cause"] == "storage"]
         self.assertEqual(against, "1,3")
+
+    def test_a_lookup_that_a_log_ends_before_is_not_said_to_be_none(self):
+        """The log is cut before the lazy backward of 0/0."""
+        database = self.cut("train_order", {1: ("0/0", "compilation_metrics")}, 20)
+        lookup = next(one for one in ask("cache", database)["lookups"] if one["compile"].startswith("0/0") and one["direction"] == "backward")
+        self.assertEqual((lookup["without_lookup"]["ranks"], lookup["unfinished"]["ranks"]), ("", "1"))
 
     def test_keys_that_differ_without_a_component_are_not_explained(self):
         def other_keys(item):

@@ -91,15 +91,17 @@ std::string ClassesText(const CacheAnswer& answer, const CacheLookupAnswer& look
     if (!ranks.empty()) text += fmt::format(" · {}: {}", answer.job.FormatRanks(ranks), what);
   };
   add(lookup.without_lookup, "no lookup");
-  std::vector<RankIndex> failed, unfinished;
+  std::vector<RankIndex> failed, unfinished, ended;
   const LookupSlot& slot = answer.lookups.slots()[static_cast<std::size_t>(lookup.lookup_slot)];
   for (const RankIndex rank : lookup.unfinished) {
     const std::int32_t index = answer.job.CompileOf(rank, slot.slot);
     const JobCompile& compile = answer.job.compiles()[static_cast<std::size_t>(index)];
-    (answer.job.string(compile.status_id) == "failed" ? failed : unfinished).push_back(rank);
+    const std::string& status = answer.job.string(compile.status_id);
+    (status == "failed" ? failed : status == "unfinished" ? unfinished : ended).push_back(rank);
   }
   add(failed, "not in log (failed)");
   add(unfinished, "not in log (unfinished)");
+  add(ended, "not in log (it ends early)");
   return text;
 }
 

@@ -148,7 +148,9 @@ void ClassFinder::FindWithoutLookup(std::int32_t lookup_slot, CacheLookupAnswer&
     const std::int32_t index = answer_.job.CompileOf(rank, slot.slot);
     if (has_lookup[i] != 0 || index < 0) continue;
     const JobCompile& compile = answer_.job.compiles()[static_cast<std::size_t>(index)];
-    (answer_.job.IsFinished(compile) ? answer.without_lookup : answer.unfinished).push_back(rank);
+    const bool is_shown =
+        answer_.job.IsFinished(compile) && !answer_.damage.EndsEarly(answer_.job, rank);
+    (is_shown ? answer.without_lookup : answer.unfinished).push_back(rank);
   }
 }
 

@@ -33,7 +33,7 @@ struct CacheLookupAnswer {
   std::vector<CacheClass> classes;  // the reference first, then by size
   bool has_majority = true;  // false: classes are equals, compared with that of the lowest rank
   std::vector<RankIndex> without_lookup;  // have the compile, finished, but not the lookup
-  // Did not finish the compile: a lookup's record is written after it.
+  // Did not finish the compile, after which a lookup's record is written; or their logs end early.
   std::vector<RankIndex> unfinished;
 };
 

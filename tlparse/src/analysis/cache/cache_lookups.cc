@@ -73,7 +73,7 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
           "e.time_taken_ns, e.event_time_ns, e.remote_error_id, e.waited_ns, o.layer_id, "
           "o.time_saved_ns, o.time_taken_ns FROM cache_event_row e LEFT JOIN cache_event_row o ON "
           "o.id = e.parent_event_id WHERE " +
-          job.InLogs("e.record_id") + " ORDER BY e.record_id"));
+          job.InWholeRecords("e.record_id") + " ORDER BY e.record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;

@@ -13,7 +13,11 @@ std::string StateOf(const Job& job, const LogDamage& damage, RankIndex rank, std
                : fmt::format("it was not compiled {}", side);
   const std::string& status =
       job.string(job.compiles()[static_cast<std::size_t>(compile)].status_id);
-  if (status == "ok" || status == "restarted") return {};
+  // Its backward may be compiled at any later time.
+  if (status == "ok" || status == "restarted")
+    return damage.EndsEarly(job, rank)
+               ? fmt::format("it is not in the log {}, which ends early", side)
+               : std::string();
   return fmt::format("the compile {} {}",
                      status == "unfinished" ? "did not finish"
                      : status == "empty"    ? "made no graph"
