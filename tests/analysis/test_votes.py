@@ -99,6 +99,10 @@ class Votes(JobTest):
             for evidence in [one, *one["evidence"]]:
                 self.assertNotRegex(evidence["title"], r"^Rank 3 and ranks 0,1 ")
 
+    def test_another_order_is_told_of_a_log_that_ends_later_on(self):
+        one, = self.told(self.cut("diverge_order", {2: ("1/0", "dynamo_output_graph")}), "collective_divergence")
+        self.assertTrue(one["title"].startswith("Rank 2 schedules its collectives in another order than the others: in 0/0 block"), one["title"])
+
     def test_two_ranks_that_are_left_have_no_majority(self):
         ends = {0: ("0/0", "inductor_output_code"), 3: ("0/0", "dynamo_output_graph")}
         one, = self.told(self.cut("diverge_config_2_6", ends), "config_divergence")

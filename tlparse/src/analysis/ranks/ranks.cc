@@ -242,9 +242,11 @@ void RankClassifier::DescribeCollectives(RankClass& one) const {
                      [](const CollectiveMismatch& m) { return m.kind == MismatchKind::kState; })});
     one.aspects.back().is_absence = one.aspects.back().is_state;
     one.aspects.back().is_order =
-        candidate.left_out == 0 &&
+        candidate.left_out == 0 && first.kind == MismatchKind::kOrder &&
         std::all_of(candidate.mismatches.begin(), candidate.mismatches.end(),
-                    [](const CollectiveMismatch& m) { return m.kind == MismatchKind::kOrder; });
+                    [](const CollectiveMismatch& m) {
+                      return m.kind == MismatchKind::kOrder || m.kind == MismatchKind::kState;
+                    });
   }
 }
 
