@@ -6,8 +6,8 @@
 namespace tlparse {
 namespace {
 
-constexpr std::int64_t kTimesSilence = 2;
-constexpr std::int64_t kMarginUs = 50'000;
+constexpr std::int64_t kStopTimesSilence = 2;
+constexpr std::int64_t kStopMarginUs = 50'000;
 
 bool IsRank(const Job& job, RankIndex one) {
   const JobParticipant& participant = job.participants()[static_cast<std::size_t>(one)];
@@ -124,7 +124,7 @@ Result<bool> WasSilentBeforeOthers(const FindingContext& context, const Stop& st
     longest.Reset();
   }
   return silence_us >= 0 &&
-         LatestRecord(context) - stop.last_us > kTimesSilence * silence_us + kMarginUs;
+         LatestRecord(context) - stop.last_us > kStopTimesSilence * silence_us + kStopMarginUs;
 }
 
 }  // namespace tlparse
