@@ -135,6 +135,70 @@ class Names(unittest.TestCase):
         self.assertEqual(["a::One", "a::Two", "a::Five", "a::b::One"], list(self.types(text)))
 
 
+class Unity(unittest.TestCase):
+    maxDiff = None
+
+    """Unity builds compile sources of a stage as one, in groups that change with every new file. So no two sources
+    of a stage define the same name in an unnamed namespace, whether they are in one group today or not."""
+    TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum|union) (\w+)(?: final)?(?: :[^:].*)?(?: \{.*)?$")
+    VARIABLE = re.compile(r"^(?:static |inline |thread_local |constinit |constexpr |const )[^(={]*?\b(\w+)(?:\[\w*\])*(?: =|\{|;)")
+    FUNCTION = re.compile(r"^(?!return\b|using\b|namespace\b|static_assert\b|TLPARSE_|#)[\w:<>,&*\[\]\s]*?[\s&*](\w+)\(([^{;]*?)\)(?: const)?(?: noexcept)?\s*\{")
+
+    def parameters(self, text):
+        """The types of a list of parameters, without names and default values."""
+        types, depth, current = [], 0, ""
+        for letter in text + ",":
+            depth += {"<": 1, "(": 1, "[": 1, ">": -1, ")": -1, "]": -1}.get(letter, 0)
+            if letter == "," and depth == 0:
+                types.append(re.sub(r"(?<=[\s&*>])\w+$", "", current.split(" = ")[0].strip()).strip())
+                current = ""
+            else:
+                current += letter
+        return tuple(filter(None, types))
+
+    def names(self, text):
+        """What a source defines in unnamed namespaces: types and variables by name, functions with their parameters."""
+        lines, inside = text.splitlines(), False
+        for number, line in enumerate(lines):
+            if line == "namespace {":
+                inside = True
+            elif line == "}  // namespace":
+                inside = False
+            if not inside or not line or line[0] in " }/#":
+                continue
+            found = self.TYPE.match(line) or self.VARIABLE.match(line)
+            if found:
+                if not line.endswith(";") or "{" in line or "=" in line:
+                    yield found.group(1)
+                continue
+            head = []  # a head may take several lines; it ends with its brace, a declaration with a semicolon
+            for part in lines[number:number + 8]:
+                head.append(part.strip())
+                if part.endswith((";", "{")) or "{ " in part:
+                    break
+            found = self.FUNCTION.match(" ".join(head) + ("{" if head[-1].endswith("}") else ""))
+            if found:
+                yield "%s(%s)" % (found.group(1), ", ".join(self.parameters(found.group(2))))
+
+    def test_sources_of_a_stage_define_each_name_once(self):
+        with_own_object = re.search(r"set_source_files_properties\(([^)]*)SKIP_UNITY", read(os.path.join(ROOT, "tlparse", "CMakeLists.txt")))
+        alone = {name[len("src/"):] for name in with_own_object.group(1).split() if name.startswith("src/")}
+        self.assertGreater(len(alone), 1)
+        places, found = {}, 0
+        for path in below(SOURCES, ".cc"):
+            name = os.path.relpath(path, SOURCES)
+            for defined in [] if name in alone or name.endswith("_main.cc") else self.names(read(path)):
+                places.setdefault((name.split(os.sep)[0], defined), set()).add(name)
+                found += 1
+        self.assertGreater(found, 1000)
+        self.assertEqual({}, {"%s: %s" % key: sorted(paths) for key, paths in places.items() if len(paths) > 1})
+
+    def test_it_finds_them(self):
+        text = "namespace a {\nint Not();\nnamespace {\nstruct One {\n  int b;\n};\nstruct Two;\nconstexpr int kThree = 3;\nint Four(const A& a,\n" \
+               "         int b = 2) {\n  return 1;\n}\nint Declared(int a);\nusing Five = int;\nvoid Six() {}\n}  // namespace\nint Out() {\n}\n}\n"
+        self.assertEqual(["One", "kThree", "Four(const A&, int)", "Six()"], list(self.names(text)))
+
+
 class Libtrace(unittest.TestCase):
     """The library stands alone: it knows nothing of tlparse, and its headers compile by themselves."""
     FOLDER = os.path.join(ROOT, "libtrace")

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kInUserCode = "Graph break in user code at ";
 constexpr std::string_view kReason = "Reason: ";
 constexpr std::string_view kUserTraceback = "\nUser code traceback:\n";
-constexpr std::string_view kTraceback = "\nTraceback (most recent call last):\n";
+constexpr std::string_view kTracebackBelow = "\nTraceback (most recent call last):\n";
 // format_exc() outside an except block
 constexpr std::string_view kNoTraceback = "\nNoneType: None";
 constexpr std::string_view kWontConvert = "WON'T CONVERT ";
@@ -103,12 +103,12 @@ GraphBreak ParseInUserCode(std::string_view text) {
     rest.remove_prefix(reason + kReason.size());
   const std::size_t user = rest.find(kUserTraceback);
   if (user == std::string_view::npos) {
-    result.reason = TrimEnd(Until(Until(rest, kTraceback), kNoTraceback));
+    result.reason = TrimEnd(Until(Until(rest, kTracebackBelow), kNoTraceback));
     return result;
   }
   result.reason = TrimEnd(rest.substr(0, user));
   const std::string_view stack = rest.substr(user + kUserTraceback.size());
-  result.user_stack = WithoutBlankLines(Until(Until(stack, kTraceback), kNoTraceback));
+  result.user_stack = WithoutBlankLines(Until(Until(stack, kTracebackBelow), kNoTraceback));
   return result;
 }
 
@@ -139,7 +139,7 @@ GraphBreak ParseOther(std::string_view text) {
     return result;
   }
   result.reason = ReasonOf(summary);
-  result.user_stack = WithoutBlankLines(text.substr(0, text.find(kTraceback.substr(1))));
+  result.user_stack = WithoutBlankLines(text.substr(0, text.find(kTracebackBelow.substr(1))));
   return result;
 }
 

@@ -20,8 +20,9 @@ constexpr std::pair<std::string_view, CostBy> kQuestions[] = {
     {"graph", CostBy::kGraph}, {"op", CostBy::kOp},         {"module", CostBy::kModule},
 };
 
-std::string Us(double us) { return HumanDuration(us / 1e6); }
-std::string OptionalUs(const std::optional<double>& us) { return us ? Us(*us) : std::string(); }
+std::string OptionalUs(const std::optional<double>& us) {
+  return us ? HumanMicroseconds(*us) : std::string();
+}
 std::string Percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
 // "3-5" or "4".
@@ -53,16 +54,16 @@ void PrintKernels(const CostProfile& profile) {
     const double us = *profile.kernel_us, joined_us = profile.joined_kernel_us;
     const std::string whose =
         !profile.process_id && joined_us == 0 ? "no log of this process says where they are from"
-        : joined_us == us
-            ? "all of them kernels of a log or package"
-            : fmt::format("of which {} belong to a kernel of a log or package", Us(joined_us));
-    std::puts(fmt::format("  kernels {}, {}", Us(us), whose).c_str());
+        : joined_us == us                     ? "all of them kernels of a log or package"
+                          : fmt::format("of which {} belong to a kernel of a log or package",
+                                        HumanMicroseconds(joined_us));
+    std::puts(fmt::format("  kernels {}, {}", HumanMicroseconds(us), whose).c_str());
   }
   if (!profile.devices.empty()) {
     const double all_us =
         profile.device_in_calls_us + profile.device_outside_us + profile.device_unknown_us;
     const auto part = [&](double us) {
-      return fmt::format("{} ({})", Us(us), Percent(us / std::max(all_us, 1e-9)));
+      return fmt::format("{} ({})", HumanMicroseconds(us), Percent(us / std::max(all_us, 1e-9)));
     };
     std::string line =
         fmt::format("  on devices {} enqueued by calls of compiled graphs, {} outside",
@@ -75,7 +76,7 @@ void PrintKernels(const CostProfile& profile) {
   for (const CostProfile::Device& device : profile.devices) {
     std::puts(fmt::format("  device {}: {}, busy (kernels, copies) {}, idle {} ({})", device.device,
                           Count(static_cast<std::size_t>(device.kernels), "kernel"),
-                          Us(device.busy_us), Us(device.idle_us),
+                          HumanMicroseconds(device.busy_us), HumanMicroseconds(device.idle_us),
                           Percent(device.idle_us / std::max(profile.window_us, 1e-9)))
                   .c_str());
   }
@@ -104,7 +105,7 @@ void PrintCompileTime(const CostProfile& profile) {
   if (compile_us <= 0) return;
   const double share = compile_us / std::max(profile.window_us, 1e-9);
   std::puts(fmt::format("  compiles were under way for {} ({}) of it, by the times of the log{}",
-                        Us(compile_us), Percent(share),
+                        HumanMicroseconds(compile_us), Percent(share),
                         share > 0.1
                             ? ": a profile of later steps shows what a step costs without them"
                             : "")
@@ -120,12 +121,13 @@ void PrintProfiles(const CostAnswer& answer) {
     if (has_launches && profile.launch) line += fmt::format("launch {}: ", *profile.launch);
     if (profile.rank) line += fmt::format("rank {}: ", *profile.rank);
     line += fmt::format(
-        "{}{}", Us(profile.window_us),
+        "{}{}", HumanMicroseconds(profile.window_us),
         profile.steps > 0
             ? fmt::format(" in {}", Count(static_cast<std::size_t>(profile.steps), "step"))
             : std::string(" in all (no steps are marked)"));
     const auto part = [&](double us) {
-      return fmt::format("{} ({})", Us(us), Percent(us / std::max(profile.window_us, 1e-9)));
+      return fmt::format("{} ({})", HumanMicroseconds(us),
+                         Percent(us / std::max(profile.window_us, 1e-9)));
     };
     line += fmt::format(": {} in calls of compiled graphs on the CPU, ", part(profile.compiled_us));
     line += profile.unmarked_us > 0
@@ -161,7 +163,8 @@ std::string ShortKey(const std::string& key) {
 void PrintShare(const CostAnswer& answer, CostBy by) {
   double total_us = 0;
   for (const CostRow& row : answer.rows) total_us += row.share_us;
-  std::string text = fmt::format("share: of {} {}", Us(total_us), NameOf(answer.time).heading);
+  std::string text =
+      fmt::format("share: of {} {}", HumanMicroseconds(total_us), NameOf(answer.time).heading);
   if (by == CostBy::kLine)
     text +=
         "; that of a kernel of several lines is divided by the number of its nodes on each, or of "
@@ -253,15 +256,15 @@ void AddSubject(const CostRow& row, CostBy by, std::vector<std::string>& cells) 
 
 std::vector<std::string> CostCells(const CostRow& row, const CostColumns& columns) {
   const CostBy by = columns.by;
-  std::vector<std::string> cells = {Percent(row.share), Us(row.share_us)};
+  std::vector<std::string> cells = {Percent(row.share), HumanMicroseconds(row.share_us)};
   if (columns.has_cpu) cells.push_back(OptionalUs(row.cpu_us));
   if (by == CostBy::kLine || by == CostBy::kNode || by == CostBy::kOp || by == CostBy::kModule)
-    cells.push_back(Us(row.inclusive_us));
+    cells.push_back(HumanMicroseconds(row.inclusive_us));
   const bool is_no_module = by == CostBy::kModule && row.name.empty();
   cells.push_back(is_no_module ? std::string() : std::to_string(row.calls));
   if (by == CostBy::kKernel) {
-    cells.push_back(
-        Us(row.inclusive_us / static_cast<double>(std::max<std::int64_t>(row.calls, 1))));
+    cells.push_back(HumanMicroseconds(row.inclusive_us /
+                                      static_cast<double>(std::max<std::int64_t>(row.calls, 1))));
     cells.push_back(OptionalUs(row.estimated_us));
   }
   if (by == CostBy::kGraph)

@@ -13,8 +13,6 @@ namespace {
 // Less than a tenth is noise as often as not.
 bool IsSlower(const MeasuredChange& change) { return change.b_us > change.a_us * 1.1; }
 
-std::string Us(double us) { return HumanDuration(us / 1e6); }
-
 std::string Growth(double a, double b) {
   return a > 0 ? fmt::format("{:+.0f} %", 100 * (b / a - 1)) : std::string();
 }
@@ -51,12 +49,13 @@ std::string Remark(const MeasuredChange& change) {
 void PrintCoverage(const MeasuredDifference& measured, const Whose& whose) {
   const MeasuredSideTimes &a = measured.a, &b = measured.b;
   PrintWrapped(
-      fmt::format("measured: a{} {}{}, b{} {}{}{}; kernels {} and {}", whose.a, Us(a.window_us),
-                  measured.is_per_step ? " per step" : " in all", whose.b, Us(b.window_us),
+      fmt::format("measured: a{} {}{}, b{} {}{}{}; kernels {} and {}", whose.a,
+                  HumanMicroseconds(a.window_us), measured.is_per_step ? " per step" : " in all",
+                  whose.b, HumanMicroseconds(b.window_us),
                   measured.is_per_step ? " per step" : " in all",
                   measured.is_per_step ? fmt::format(" ({})", Growth(a.window_us, b.window_us))
                                        : std::string(),
-                  Us(a.kernel_us), Us(b.kernel_us)),
+                  HumanMicroseconds(a.kernel_us), HumanMicroseconds(b.kernel_us)),
       0, 2);
   if (!measured.has_logs)
     PrintWrapped(
@@ -86,11 +85,11 @@ void PrintOnly(const MeasuredDifference& measured, bool is_b, bool all) {
   double us = 0;
   for (const MeasuredChange& kernel : only) us += is_b ? kernel.b_us : kernel.a_us;
   std::string text =
-      fmt::format("only in {}: {}, {}{}", is_b ? "b" : "a", Count(only.size(), "kernel"), Us(us),
-                  measured.is_per_step ? " per step" : "");
+      fmt::format("only in {}: {}, {}{}", is_b ? "b" : "a", Count(only.size(), "kernel"),
+                  HumanMicroseconds(us), measured.is_per_step ? " per step" : "");
   for (std::size_t i = 0; i < std::min(most, only.size()); ++i)
     text += fmt::format("{} {} {}", i == 0 ? ":" : ",", Subject(only[i]),
-                        Us(is_b ? only[i].b_us : only[i].a_us));
+                        HumanMicroseconds(is_b ? only[i].b_us : only[i].a_us));
   if (only.size() > most) text += fmt::format(" and {} more (--all)", only.size() - most);
   PrintWrapped(text, 2, 4);
 }
@@ -98,11 +97,12 @@ void PrintOnly(const MeasuredDifference& measured, bool is_b, bool all) {
 void PrintUnknown(const MeasuredDifference& measured) {
   if (measured.unknown_a == 0 && measured.unknown_b == 0) return;
   PrintWrapped(
-      fmt::format(
-          "not compared: {} of a ({}) and {} of b ({}): the logs do not say what they "
-          "compute",
-          Count(static_cast<std::size_t>(measured.unknown_a), "kernel"), Us(measured.unknown.a_us),
-          Count(static_cast<std::size_t>(measured.unknown_b), "kernel"), Us(measured.unknown.b_us)),
+      fmt::format("not compared: {} of a ({}) and {} of b ({}): the logs do not say what they "
+                  "compute",
+                  Count(static_cast<std::size_t>(measured.unknown_a), "kernel"),
+                  HumanMicroseconds(measured.unknown.a_us),
+                  Count(static_cast<std::size_t>(measured.unknown_b), "kernel"),
+                  HumanMicroseconds(measured.unknown.b_us)),
       2, 4);
 }
 
@@ -162,8 +162,9 @@ void PrintMeasured(const MeasuredDifference& measured, const Whose& whose, bool 
       ++left_out;
       continue;
     }
-    table.Add({std::string(kKinds[static_cast<std::size_t>(change.kind)]), Us(change.a_us),
-               Us(change.b_us), Growth(change.a_us, change.b_us), Subject(change), Remark(change)});
+    table.Add({std::string(kKinds[static_cast<std::size_t>(change.kind)]),
+               HumanMicroseconds(change.a_us), HumanMicroseconds(change.b_us),
+               Growth(change.a_us, change.b_us), Subject(change), Remark(change)});
   }
   std::fputc('\n', stdout);
   PrintCoverage(measured, whose);

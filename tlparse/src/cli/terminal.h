@@ -54,6 +54,7 @@ std::string ShortenMiddle(std::string_view text, std::size_t size);
 
 // 1.2 s, 340 ms, 12 µs; 3.4 MB.
 std::string HumanDuration(double seconds);
+inline std::string HumanMicroseconds(double us) { return HumanDuration(us / 1e6); }
 std::string HumanBytes(std::int64_t bytes);
 
 }  // namespace tlparse

@@ -25,7 +25,7 @@ namespace tlparse {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{64} << 20;
-constexpr std::size_t kMostFrames = 1024;  // of one entry
+constexpr std::size_t kMostFramesOfEntry = 1024;
 
 // The columns that a field of an entry is copied to.
 constexpr std::array<std::string_view, 22> kKnownFields = {"record_id",
@@ -159,7 +159,7 @@ std::optional<std::int64_t> RecorderReader::AddStack(const PlainValue& frames,
                                                      RuntimeContext& context) {
   std::int64_t id = 0;
   // Innermost first in the dump; a stack is stored from its outermost frame on.
-  for (std::size_t i = std::min(frames.size(), kMostFrames); i > 0; --i) {
+  for (std::size_t i = std::min(frames.size(), kMostFramesOfEntry); i > 0; --i) {
     const PlainValue frame = frames.At(i - 1);
     StackPool::Frame row;
     row.file = frame["filename"].Text();

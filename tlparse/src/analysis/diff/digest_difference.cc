@@ -65,7 +65,7 @@ Result<std::vector<Calls>> LoadCalls(const DigestSide& side) {
 }
 
 // Changes of one part over all calls and ranks.
-struct Sum {
+struct DigestSum {
   DigestChange change;
   std::vector<RankIndex> ranks;
 };
@@ -103,7 +103,7 @@ class DigestComparer {
            const Parts::key_type& place, const Part* a, const Part* b) {
     const auto& [kind, name] = place;
     ++(kind == 0 ? result_.kernel_count : kind == 1 ? result_.choice_count : result_.output_count);
-    Sum& sum = sums_[{key.label, key.graph, kind, name}];
+    DigestSum& sum = sums_[{key.label, key.graph, kind, name}];
     DigestChange& change = sum.change;
     ++change.compared_count;
     if (a != nullptr && b != nullptr && a->hash == b->hash) return;
@@ -122,7 +122,7 @@ class DigestComparer {
   }
 
   DigestDifference result_;
-  std::map<SumKey, Sum> sums_;
+  std::map<SumKey, DigestSum> sums_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Answers {
   MeasuredSideTimes times;
 };
 
-Result<std::optional<Answers>> Ask(const MeasuredSide& side) {
+Result<std::optional<Answers>> AskCosts(const MeasuredSide& side) {
   CostOptions options;
   options.run_id = side.run_id;
   options.rank = side.rank;
@@ -46,7 +46,7 @@ struct Divisor {
   }
 };
 
-struct Sum {
+struct CostSum {
   double us = 0;
   std::int64_t calls = 0;
   const CostRow* row = nullptr;
@@ -59,7 +59,7 @@ struct Sum {
 
 void CompareLines(const CostAnswer& a, const CostAnswer& b, Divisor a_mean, Divisor b_mean,
                   MeasuredDifference& difference) {
-  std::map<std::pair<std::string_view, std::string>, std::pair<Sum, Sum>> lines;
+  std::map<std::pair<std::string_view, std::string>, std::pair<CostSum, CostSum>> lines;
   for (const bool is_b : {false, true}) {
     for (const CostRow& row : (is_b ? b : a).rows) {
       if (row.file.empty()) continue;
@@ -88,7 +88,7 @@ void CompareLines(const CostAnswer& a, const CostAnswer& b, Divisor a_mean, Divi
 
 // A kernel of a graph that ran.
 struct Kernel {
-  Sum sum;
+  CostSum sum;
   const GraphKernels* graph = nullptr;
   const KernelIdentity* identity = nullptr;  // nullptr: its call is not in the code
 };
@@ -261,9 +261,9 @@ void FinishMeasured(MeasuredDifference& difference) {
 Result<std::optional<MeasuredDifference>> CompareMeasured(const MeasuredSide& a,
                                                           const MeasuredSide& b,
                                                           const CompilePairs& compiles) {
-  ASSIGN_OR_RETURN(const std::optional<Answers> of_a, Ask(a));
+  ASSIGN_OR_RETURN(const std::optional<Answers> of_a, AskCosts(a));
   if (!of_a) return std::optional<MeasuredDifference>();
-  ASSIGN_OR_RETURN(const std::optional<Answers> of_b, Ask(b));
+  ASSIGN_OR_RETURN(const std::optional<Answers> of_b, AskCosts(b));
   if (!of_b) return std::optional<MeasuredDifference>();
   MeasuredDifference difference;
   difference.a = of_a->times;

@@ -8,7 +8,7 @@
 namespace tlparse {
 namespace {
 
-Result<ShapeCosts> Ask(const MeasuredSide& side) {
+Result<ShapeCosts> AskShapes(const MeasuredSide& side) {
   CostOptions options;
   options.run_id = side.run_id;
   options.rank = side.rank;
@@ -85,8 +85,8 @@ void Compare(const std::vector<ShapeCost>& a, const std::vector<ShapeCost>& b, M
 }  // namespace
 
 Result<MeasuredDifference> CompareProfiles(const MeasuredSide& a, const MeasuredSide& b) {
-  ASSIGN_OR_RETURN(const ShapeCosts of_a, Ask(a));
-  ASSIGN_OR_RETURN(const ShapeCosts of_b, Ask(b));
+  ASSIGN_OR_RETURN(const ShapeCosts of_a, AskShapes(a));
+  ASSIGN_OR_RETURN(const ShapeCosts of_b, AskShapes(b));
   const bool by_device = HasDeviceTime(of_a) && HasDeviceTime(of_b);
   MeasuredDifference difference;
   difference.has_logs = false;

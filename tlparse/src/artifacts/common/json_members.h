@@ -28,6 +28,12 @@ inline std::optional<std::int64_t> AsInt(const simdjson::dom::element& element) 
   return std::nullopt;
 }
 
+// The member `name` if it is a string, otherwise an empty text.
+inline std::string_view StringMember(const simdjson::dom::object& object, std::string_view name) {
+  std::string_view text;
+  return object.at_key(name).get(text) == simdjson::SUCCESS ? text : std::string_view();
+}
+
 // Reads members by name. Returns nothing for a member that is missing or null; for one of the wrong
 // type it returns nothing and adds an import_log row, and the other members are kept.
 class JsonMembers {

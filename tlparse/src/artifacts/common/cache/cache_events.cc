@@ -28,11 +28,6 @@ bool IsSameLookup(const CacheLookupId& instant, const CacheLookupId& artifact) {
          instant == missed;
 }
 
-std::string_view StringOf(const simdjson::dom::object& object, std::string_view name) {
-  std::string_view text;
-  return object.at_key(name).get(text) == simdjson::SUCCESS ? text : std::string_view();
-}
-
 }  // namespace
 
 std::optional<CacheEventName> ParseCacheEventName(std::string_view name) {
@@ -79,8 +74,8 @@ void NoteInstantCacheEvent(const Record& record, std::string_view name,
   const std::optional<CacheEventName> parsed = ParseCacheEventName(name);
   if (!parsed || !parsed->state || record.process == nullptr) return;
   CacheInstant instant;
-  instant.lookup = {std::string(parsed->layer), *parsed->state, std::string(StringOf(args, "key")),
-                    std::nullopt};
+  instant.lookup = {std::string(parsed->layer), *parsed->state,
+                    std::string(StringMember(args, "key")), std::nullopt};
   simdjson::dom::element time;
   if (args.at_key("cache_event_time").get(time) == simdjson::SUCCESS)
     instant.lookup.event_time_ns = AsInt(time);

@@ -32,11 +32,6 @@ void MakeKey(std::string& key, std::int64_t parent_id, const StackPool::Frame& f
   AppendText(key, frame.code);
 }
 
-std::string_view StringOf(const simdjson::dom::object& object, std::string_view name) {
-  std::string_view text;
-  return object.at_key(name).get(text) == simdjson::SUCCESS ? text : std::string_view();
-}
-
 }  // namespace
 
 StackPool::StackPool(TableSet& tables) { tables.Use<StackFrameRow>(); }
@@ -109,8 +104,8 @@ Result<std::int64_t> StackPool::Stack(RowBatch& rows, const ProcessState& proces
       }
     }
     if (object.at_key("line").get(member) == simdjson::SUCCESS) frame.line = AsInt(member);
-    frame.function = StringOf(object, "name");
-    frame.code = StringOf(object, "loc");
+    frame.function = StringMember(object, "name");
+    frame.code = StringMember(object, "loc");
     id = Child(rows, id, frame);
   }
   return id;
