@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,6 +37,8 @@ class Statement {
   void Bind(int index, std::int64_t value);
   void Bind(int index, double value);
   void Bind(int index, std::string_view text);
+  template <std::same_as<std::string> T>
+  void Bind(int index, T&& temporary) = delete;
   void BindBlob(int index, std::string_view bytes);
   void BindNull(int index);
   template <typename T>

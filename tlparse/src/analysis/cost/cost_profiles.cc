@@ -88,8 +88,8 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
   rows.Bind(3, options.first_step);
   rows.Bind(4, options.last_step);
   rows.Bind(5, options.profile_id);
-  if (!options.process_ids.empty())
-    rows.Bind(6, fmt::format("[{}]", fmt::join(options.process_ids, ",")));
+  const std::string processes = fmt::format("[{}]", fmt::join(options.process_ids, ","));
+  if (!options.process_ids.empty()) rows.Bind(6, processes);
   const bool wants_steps = options.first_step || options.last_step;
   std::vector<CostProfile> profiles;
   while (true) {

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Names that two source files define: types of one namespace, and what an unnamed namespace holds where
+sources are compiled as one."""
+
+import os
+import re
+import unittest
+
+from test_structure import ROOT, SOURCES, below, read
+
+
+class Names(unittest.TestCase):
+    """Two types of one name in one namespace are one type to the linker, which mixes up their functions."""
+    OPENS = re.compile(r"^(?:inline )?namespace(?: ([\w:]+))? \{")
+    TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum|union) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: :[^:].*)?(?: \{.*|)$")
+
+    def types(self, text):
+        """The types that a file defines in a namespace with a name, as namespace::Name."""
+        spaces = []
+        lines = text.splitlines()
+        for number, line in enumerate(lines):
+            opens = self.OPENS.match(line)
+            if opens:
+                if not line.rstrip().endswith("}"):
+                    spaces.append(opens.group(1))
+                continue
+            if line.startswith("}") and "namespace" in line and spaces:
+                spaces.pop()
+                continue
+            found = self.TYPE.match(line)
+            if found and None not in spaces and ("{" in line or not line.rstrip().endswith(";")):
+                head = line if "{" in line else line + " ".join(lines[number + 1:number + 3])
+                if "{" in head.split(";")[0]:
+                    yield "::".join(filter(None, spaces)) + "::" + found.group(1)
+
+    def test_no_type_is_defined_twice(self):
+        places = {}
+        for folder in ("tlparse", "libtrace"):
+            for path in below(os.path.join(ROOT, folder), ".h", ".cc"):
+                for name in self.types(read(path)):
+                    places.setdefault(name, set()).add(os.path.relpath(path, ROOT))
+        self.assertGreater(len(places), 300)
+        # Programs of their own: the generators that run at build time, examples.
+        programs = re.compile(r"_main\.cc$|/examples/|/tools/")
+        self.assertEqual({}, {name: sorted(paths) for name, paths in places.items()
+                              if len([path for path in paths if not programs.search(path)]) > 1})
+
+    def test_it_finds_them(self):
+        text = "namespace a {\nstruct One {\n};\nclass Two final : public One {\n};\nstruct Three;\nnamespace {\nstruct Four {\n};\n}  // namespace\n" \
+               "enum class Five : int { kA };\n}  // namespace a\nnamespace a::b {\nstruct One {};\n}  // namespace a::b\n"
+        self.assertEqual(["a::One", "a::Two", "a::Five", "a::b::One"], list(self.types(text)))
+
+
+class Unity(unittest.TestCase):
+    maxDiff = None
+
+    """Unity builds compile sources of a stage as one, in groups that change with every new file. So no two sources
+    of a stage define the same name in an unnamed namespace, whether they are in one group today or not."""
+    TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum|union) (\w+)(?: final)?(?: :[^:].*)?(?: \{.*)?$")
+    VARIABLE = re.compile(r"^(?:static |inline |thread_local |constinit |constexpr |const )[^(={]*?\b(\w+)(?:\[\w*\])*(?: =|\{|;)")
+    FUNCTION = re.compile(r"^(?!return\b|using\b|namespace\b|static_assert\b|TLPARSE_|#)[\w:<>,&*\[\]\s]*?[\s&*](\w+)\(([^{;]*?)\)(?: const)?(?: noexcept)?\s*\{")
+
+    def parameters(self, text):
+        """The types of a list of parameters, without names and default values."""
+        types, depth, current = [], 0, ""
+        for letter in text + ",":
+            depth += {"<": 1, "(": 1, "[": 1, ">": -1, ")": -1, "]": -1}.get(letter, 0)
+            if letter == "," and depth == 0:
+                types.append(re.sub(r"(?<=[\s&*>])\w+$", "", current.split(" = ")[0].strip()).strip())
+                current = ""
+            else:
+                current += letter
+        return tuple(filter(None, types))
+
+    def names(self, text):
+        """What a source defines in unnamed namespaces: types and variables by name, functions with their parameters."""
+        lines, inside = text.splitlines(), False
+        for number, line in enumerate(lines):
+            if line == "namespace {":
+                inside = True
+            elif line == "}  // namespace":
+                inside = False
+            if not inside or not line or line[0] in " }/#":
+                continue
+            found = self.TYPE.match(line) or self.VARIABLE.match(line)
+            if found:
+                if not line.endswith(";") or "{" in line or "=" in line:
+                    yield found.group(1)
+                continue
+            head = []  # a head may take several lines; it ends with its brace, a declaration with a semicolon
+            for part in lines[number:number + 8]:
+                head.append(part.strip())
+                if part.endswith((";", "{")) or "{ " in part:
+                    break
+            found = self.FUNCTION.match(" ".join(head) + ("{" if head[-1].endswith("}") else ""))
+            if found:
+                yield "%s(%s)" % (found.group(1), ", ".join(self.parameters(found.group(2))))
+
+    def test_sources_of_a_stage_define_each_name_once(self):
+        with_own_object = re.search(r"set_source_files_properties\(([^)]*)SKIP_UNITY", read(os.path.join(ROOT, "tlparse", "CMakeLists.txt")))
+        alone = {name[len("src/"):] for name in with_own_object.group(1).split() if name.startswith("src/")}
+        self.assertGreater(len(alone), 1)
+        places, found = {}, 0
+        for path in below(SOURCES, ".cc"):
+            name = os.path.relpath(path, SOURCES)
+            for defined in [] if name in alone or name.endswith("_main.cc") else self.names(read(path)):
+                places.setdefault((name.split(os.sep)[0], defined), set()).add(name)
+                found += 1
+        self.assertGreater(found, 1000)
+        self.assertEqual({}, {"%s: %s" % key: sorted(paths) for key, paths in places.items() if len(paths) > 1})
+
+    def test_it_finds_them(self):
+        text = "namespace a {\nint Not();\nnamespace {\nstruct One {\n  int b;\n};\nstruct Two;\nconstexpr int kThree = 3;\nint Four(const A& a,\n" \
+               "         int b = 2) {\n  return 1;\n}\nint Declared(int a);\nusing Five = int;\nvoid Six() {}\n}  // namespace\nint Out() {\n}\n}\n"
+        self.assertEqual(["One", "kThree", "Four(const A&, int)", "Six()"], list(self.names(text)))
+
+
+if __name__ == "__main__":
+    unittest.main()
