@@ -25,8 +25,8 @@ class AsyncQueue {
   struct Limits {
     uint64_t size_bytes;
     AsyncMode mode;  // kBlock or kDrop
-    std::chrono::milliseconds
-        max_block;  // of one Push, once; later ones do not wait until there is progress
+    // Of one Push, once; later ones do not wait until there is progress.
+    std::chrono::milliseconds max_block;
   };
   AsyncQueue(Limits limits, RecordWriter& writer, LossLedger& ledger);
   ~AsyncQueue() = delete;  // lives as long as the process: its thread may hang in a write

@@ -74,8 +74,8 @@ Status ZipFile::OpenWithin(ZipFile& outer, const Member& member) {
 
 Status ZipFile::ReadDirectory() {
   members_.clear();
-  const uint64_t tail_size =
-      std::min<uint64_t>(size_bytes_, kEndSize + 0xffff);  // a comment may follow the end record
+  // A comment may follow the end record.
+  const uint64_t tail_size = std::min<uint64_t>(size_bytes_, kEndSize + 0xffff);
   const std::string tail = ReadAt(size_bytes_ - tail_size, tail_size);
   const size_t end = tail.rfind("PK\5\6");
   if (end == std::string::npos || end + kEndSize > tail.size())

@@ -195,7 +195,8 @@ CREATE TABLE attempt (
   PRIMARY KEY (compile_id, attempt)
 ) STRICT, WITHOUT ROWID;
 
--- One graph of a compile: forward, backward, DDP splits, subgraphs. Opened and closed as described in section 7.3 of the reference.
+-- One graph of a compile: forward, backward, DDP splits, subgraphs. Its records follow one another: from fx_graph_runnable (of a cache hit of 2.6:
+-- inductor_output_code) to the cache lookup of the graph or the end of its inductor_compile event.
 CREATE TABLE graph (
   id INTEGER PRIMARY KEY,
   compile_id INTEGER NOT NULL REFERENCES compile(id),

@@ -144,8 +144,8 @@ class FileSink : public TraceSink {
     const int fd = Create();
     if (fd < 0) {
       open_error_ = errno;
-      retry_at_ns_ =
-          now_ns + 1'000'000'000;  // a directory that is not there is not tried each time
+      // A directory that is not there is not tried each time.
+      retry_at_ns_ = now_ns + 1'000'000'000;
       Throw("cannot open a file in", options_.directory, open_error_);
     }
     CloseFile();

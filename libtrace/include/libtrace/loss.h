@@ -36,8 +36,8 @@ std::string_view ToString(LossKind kind) noexcept;
 // Counters of the running trace, or of the last one if none runs (a forked child starts at 0).
 // Reading them never waits.
 struct Stats {
-  uint64_t record_count =
-      0;                    // handed to the sink without an error, `str` and our own ones included
+  // Handed to the sink without an error, `str` and our own ones included.
+  uint64_t record_count = 0;
   uint64_t size_bytes = 0;  // of these
   uint64_t lost_record_count = 0;
   std::array<uint64_t, kLossKindCount> lost_by_kind{};  // indexed by LossKind

@@ -73,27 +73,29 @@ Result<Tally> Count(Database& database, const Job& job, CountedBy by, const std:
 
 Result<Tally> CountRecompiles(Database& database, const Job& job, CountedBy by) {
   return Count(database, job, by,
-               "SELECT m.compile_id, r.text, m.record_id FROM recompile_row m LEFT JOIN text_row r "
-               "ON r.id = m.reason_id WHERE m.ordinal = 0");
+               "SELECT m.compile_id, r.text, m.record_id "
+               "FROM recompile_row m LEFT JOIN text_row r ON r.id = m.reason_id "
+               "WHERE m.ordinal = 0");
 }
 Result<Tally> CountGraphBreaks(Database& database, const Job& job, CountedBy by) {
   return Count(database, job, by,
-               "SELECT g.compile_id, r.text, g.record_id FROM graph_break_row g LEFT JOIN text_row "
-               "r ON r.id = g.reason_id");
+               "SELECT g.compile_id, r.text, g.record_id "
+               "FROM graph_break_row g LEFT JOIN text_row r ON r.id = g.reason_id");
 }
 Result<Tally> CountCacheMisses(Database& database, const Job& job, CountedBy by) {
   return Count(
       database, job, by,
-      "SELECT e.compile_id, l.text || ' ' || replace(s.name, '_', ' ') || ' of ' || "
-      "coalesce(k.key, 'no key') AS text, e.record_id FROM cache_event_row e JOIN cache_state s ON "
-      "s.id = e.state LEFT JOIN text_row l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id "
-      "= e.key_id WHERE s.name IN ('miss', 'guard_miss', 'remote_error')");
+      "SELECT e.compile_id, l.text || ' ' || replace(s.name, "
+      "'_', ' ') || ' of ' || coalesce(k.key, 'no key') AS text, e.record_id "
+      "FROM cache_event_row e JOIN cache_state s ON s.id = e.state "
+      "LEFT JOIN text_row l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id "
+      "WHERE s.name IN ('miss', 'guard_miss', 'remote_error')");
 }
 // A restart is no failure: the compile continues.
 Result<Tally> CountFailures(Database& database, const Job& job, CountedBy by) {
   return Count(database, job, by,
-               "SELECT f.compile_id, k.text || ' ' || coalesce(t.text, '') || ': ' || "
-               "coalesce(r.text, '') AS text, f.record_id FROM failure_row f "
+               "SELECT f.compile_id, k.text || ' ' || coalesce(t.text, "
+               "'') || ': ' || coalesce(r.text, '') AS text, f.record_id FROM failure_row f "
                "LEFT JOIN text_row k ON k.id = f.kind_id LEFT JOIN text_row t ON t.id = f.type_id "
                "LEFT JOIN text_row r ON r.id = f.reason_id WHERE k.text <> 'restart'");
 }

@@ -50,8 +50,8 @@ Result<void> LoadEvents(Questions& questions, CompileFacts& facts) {
         {after + GuardKey(entry.reason.guard), after + entry.reason.text});
   }
   return questions.ForEachRow(
-      "SELECT reason, user_file, user_line FROM graph_break WHERE compile_id = ? ORDER BY "
-      "record_id",
+      "SELECT reason, user_file, user_line "
+      "FROM graph_break WHERE compile_id = ? ORDER BY record_id",
       facts.id, [&](Statement& row) {
         facts.graph_breaks.push_back(
             {row.IsNull(1) ? "" : fmt::format("{}:{}", row.Text(1), row.Int(2)),
@@ -62,8 +62,8 @@ Result<void> LoadEvents(Questions& questions, CompileFacts& facts) {
 Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
   RETURN_IF_ERROR(questions.ForEachRow(
       "SELECT normalized_expression, user_code, user_file, user_line, min(ordinal) FROM guard "
-      "WHERE compile_id = ? AND kind NOT LIKE '%Manager' AND normalized_expression <> '' GROUP BY "
-      "1",
+      "WHERE compile_id = ? AND kind NOT LIKE '%Manager' AND normalized_expression <> '' "
+      "GROUP BY 1",
       facts.id, [&](Statement& row) {
         const GuardText shown = ReadableGuard(row.Text(0), row.Text(1), row.Text(2), row.Int(3));
         std::string key = GuardKey(row.Text(0));
@@ -80,9 +80,9 @@ Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
   std::sort(facts.kernels.begin(), facts.kernels.end());
   std::map<std::string, int> count;
   RETURN_IF_ERROR(questions.ForEachRow(
-      "SELECT coalesce(g.direction, ''), c.hash, o.record_id FROM output_code_row o "
-      "JOIN content_row c ON c.id = o.content_id LEFT JOIN graph g ON g.id = o.graph_id "
-      "WHERE o.compile_id = ? ORDER BY o.record_id",
+      "SELECT coalesce(g.direction, ''), c.hash, o.record_id "
+      "FROM output_code_row o JOIN content_row c ON c.id = o.content_id "
+      "LEFT JOIN graph g ON g.id = o.graph_id WHERE o.compile_id = ? ORDER BY o.record_id",
       facts.id, [&](Statement& row) {
         std::string title(row.Text(0));
         if (const int n = ++count[title]; n > 1)
@@ -90,14 +90,16 @@ Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
         facts.codes.push_back({std::move(title), std::string(row.Text(1)), row.Int(2)});
       }));
   return questions.ForEachRow(
-      "SELECT l.text, (SELECT name FROM cache_state WHERE id = e.state), coalesce(g.direction, "
-      "''), k.key, b.text, u.text,   coalesce(max(x.component_set_id), e.component_set_id), "
-      "x.device_index, re.text FROM cache_event_row e LEFT JOIN cache_key_set_row x ON x.key_id = "
-      "e.key_id   AND x.component_set_id = coalesce(e.component_set_id, x.component_set_id) LEFT "
-      "JOIN text_row l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id LEFT JOIN "
-      "text_row b ON b.id = e.bypass_reason_id LEFT JOIN text_row u ON u.id = "
-      "e.guard_expression_id LEFT JOIN text_row re ON re.id = e.remote_error_id LEFT JOIN graph g "
-      "ON g.id = e.graph_id WHERE e.compile_id = ? GROUP BY e.id ORDER BY e.record_id",
+      "SELECT l.text, (SELECT name "
+      "FROM cache_state WHERE id = e.state), coalesce(g.direction, ''), k.key, b.text, "
+      "u.text,   coalesce(max(x.component_set_id), e.component_set_id), x.device_index, re.text "
+      "FROM cache_event_row e LEFT JOIN cache_key_set_row x ON x.key_id = e.key_id   "
+      "AND x.component_set_id = coalesce(e.component_set_id, x.component_set_id) "
+      "LEFT JOIN text_row l ON l.id = e.layer_id LEFT JOIN cache_key_row k ON k.id = e.key_id "
+      "LEFT JOIN text_row b ON b.id = e.bypass_reason_id "
+      "LEFT JOIN text_row u ON u.id = e.guard_expression_id "
+      "LEFT JOIN text_row re ON re.id = e.remote_error_id LEFT JOIN graph g ON g.id = e.graph_id "
+      "WHERE e.compile_id = ? GROUP BY e.id ORDER BY e.record_id",
       facts.id, [&](Statement& row) {
         facts.lookups.push_back({std::string(row.Text(0)),
                                  std::string(row.Text(1)),
@@ -115,8 +117,8 @@ Result<void> LoadContents(Questions& questions, CompileFacts& facts) {
 Result<Phases> LoadPhases(Database& database, const JobCompile& compile) {
   ASSIGN_OR_RETURN(
       Statement* const kept,
-      database.PrepareKept("SELECT sum(dynamo_us), sum(aot_autograd_us), sum(inductor_us), "
-                           "sum(code_gen_us), sum(triton_us), sum(backward_us) "
+      database.PrepareKept("SELECT sum(dynamo_us), sum(aot_autograd_us), "
+                           "sum(inductor_us), sum(code_gen_us), sum(triton_us), sum(backward_us) "
                            "FROM compilation_metric_row WHERE compile_id = ?"));
   Statement& row = *kept;
   row.Bind(1, compile.id);
@@ -164,8 +166,8 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     RETURN_IF_ERROR(LoadContents(questions, facts));
     RETURN_IF_ERROR(questions.ForEachRow(
         "SELECT r.payload_id FROM compile_record_row m JOIN record_row r ON r.id = m.record_id "
-        "WHERE m.compile_id = ? AND r.name_id = (SELECT id FROM text_row WHERE text = "
-        "'torch._functorch.config') ORDER BY r.id LIMIT 1",
+        "WHERE m.compile_id = ? AND r.name_id = (SELECT id "
+        "FROM text_row WHERE text = 'torch._functorch.config') ORDER BY r.id LIMIT 1",
         compile.id, [&](Statement& row) { facts.functorch_config_payload = row.Int(0); }));
     result.compiles.push_back(std::move(facts));
   }

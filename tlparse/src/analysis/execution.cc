@@ -46,8 +46,8 @@ Result<void> OrderFinder::LoadContents() {
   ASSIGN_OR_RETURN(
       Statement rows,
       database_.Prepare(
-          "SELECT content_id, label FROM graph_execution_row WHERE content_id IN (SELECT "
-          "content_id FROM graph_execution_use_row WHERE " +
+          "SELECT content_id, label FROM graph_execution_row "
+          "WHERE content_id IN (SELECT content_id FROM graph_execution_use_row WHERE " +
           answer_.job.InLogs("record_id") + ") ORDER BY content_id, ordinal"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -193,8 +193,9 @@ Result<void> OrderFinder::MarkOrdersOfThreads(const std::vector<OrderClass>& cla
   if (moved.empty()) return {};
   ASSIGN_OR_RETURN(
       Statement rows,
-      database_.Prepare("SELECT r.process_id FROM chromium_event_row e JOIN "
-                        "record_row r ON r.id = e.record_id WHERE e.tid IS NOT NULL AND " +
+      database_.Prepare("SELECT r.process_id "
+                        "FROM chromium_event_row e JOIN record_row r ON r.id = e.record_id "
+                        "WHERE e.tid IS NOT NULL AND " +
                         answer_.job.InLogs("e.record_id") +
                         " GROUP BY r.process_id HAVING min(e.tid) < max(e.tid)"));
   std::vector<char> has_threads(answer_.job.participants().size());

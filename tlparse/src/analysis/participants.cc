@@ -26,10 +26,9 @@ struct Log {
 };
 
 Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
-  ASSIGN_OR_RETURN(
-      Statement files,
-      database.Prepare("SELECT id, path, first_record_id, last_record_id, name_rank FROM log_file "
-                       "WHERE run_id = ? ORDER BY id"));
+  ASSIGN_OR_RETURN(Statement files,
+                   database.Prepare("SELECT id, path, first_record_id, last_record_id, name_rank "
+                                    "FROM log_file WHERE run_id = ? ORDER BY id"));
   files.Bind(1, run_id);
   std::map<std::int64_t, Log> logs;
   while (true) {
@@ -43,11 +42,12 @@ Result<std::vector<Log>> ReadLogs(Database& database, std::int64_t run_id) {
   }
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT p.log_file_id, p.id, p.pid, p.rank, p.rank_source = 'record', "
-                       "p.time_shift_us, p.first_record_id, p.last_record_id, p.torch_version, "
-                       "p.python_version, n.ordinal FROM process p "
-                       "JOIN log_file f ON f.id = p.log_file_id LEFT JOIN launch n ON n.id = "
-                       "p.launch_id WHERE f.run_id = ? AND p.id NOT IN (" +
+      database.Prepare("SELECT p.log_file_id, p.id, p.pid, "
+                       "p.rank, p.rank_source = 'record', p.time_shift_us, p.first_record_id, "
+                       "p.last_record_id, p.torch_version, p.python_version, n.ordinal "
+                       "FROM process p JOIN log_file f ON f.id = p.log_file_id "
+                       "LEFT JOIN launch n ON n.id = p.launch_id "
+                       "WHERE f.run_id = ? AND p.id NOT IN (" +
                        std::string(kStrayProcesses) + ") ORDER BY p.id"));
   rows.Bind(1, run_id);
   while (true) {

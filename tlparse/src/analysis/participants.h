@@ -15,8 +15,8 @@ namespace tlparse {
 
 // Processes of which a changed digit made the only record. They belong to no participant.
 inline constexpr std::string_view kStrayProcesses =
-    "SELECT p.id FROM import_log i JOIN process p ON p.log_file_id = i.log_file_id AND "
-    "p.first_record_id = i.record_id AND p.last_record_id = i.record_id "
+    "SELECT p.id FROM import_log i JOIN process p ON p.log_file_id = i.log_file_id "
+    "AND p.first_record_id = i.record_id AND p.last_record_id = i.record_id "
     "WHERE i.code = 'stray_record'";
 
 struct ParticipantProcess {

@@ -8,9 +8,10 @@ Result<std::vector<FailedEntry>> LoadFailedEntries(Database& database, std::int6
   ASSIGN_OR_RETURN(
       Statement* const kept,
       database.PrepareKept(
-          "SELECT p.text, g.text, r.text, f.text, m.user_line FROM recompile_row m LEFT JOIN "
-          "text_row p ON p.id = m.prior_label_id LEFT JOIN text_row g ON g.id = m.guard_id LEFT "
-          "JOIN text_row r ON r.id = m.reason_id LEFT JOIN text_row f ON f.id = m.user_file_id "
+          "SELECT p.text, g.text, r.text, f.text, m.user_line "
+          "FROM recompile_row m LEFT JOIN text_row p ON p.id = m.prior_label_id "
+          "LEFT JOIN text_row g ON g.id = m.guard_id LEFT JOIN text_row r ON r.id = m.reason_id "
+          "LEFT JOIN text_row f ON f.id = m.user_file_id "
           "WHERE m.compile_id = ? ORDER BY m.record_id, m.ordinal"));
   Statement& rows = *kept;
   rows.Bind(1, compile_id);

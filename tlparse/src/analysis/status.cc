@@ -24,9 +24,9 @@ Result<std::map<std::int64_t, std::int64_t>> ReadableBytes(Database& database,
                                                            std::int64_t run_id) {
   ASSIGN_OR_RETURN(
       Statement ends,
-      database.Prepare("SELECT log_file_id, min(coalesce(byte_offset, 0)) FROM import_log WHERE "
-                       "run_id = ? AND code = 'damaged_input' AND log_file_id IS NOT NULL GROUP BY "
-                       "log_file_id"));
+      database.Prepare("SELECT log_file_id, min(coalesce(byte_offset, 0)) FROM import_log "
+                       "WHERE run_id = ? AND code = 'damaged_input' AND log_file_id IS NOT NULL "
+                       "GROUP BY log_file_id"));
   ends.Bind(1, run_id);
   std::map<std::int64_t, std::int64_t> readable_bytes;
   while (true) {
@@ -63,12 +63,11 @@ Result<StatusAnswer> AnalyzeStatus(Database& database, const StatusOptions& opti
   ASSIGN_OR_RETURN(const auto readable_bytes, ReadableBytes(database, run_id));
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT s.launch, s.rank, s.pid, s.state, s.compile, s.function, s.phase, "
-                       "s.since_us, s.first_record_us, s.last_record_us, s.compiles_done, "
+      database.Prepare("SELECT s.launch, s.rank, s.pid, s.state, s.compile, s.function, "
+                       "s.phase, s.since_us, s.first_record_us, s.last_record_us, s.compiles_done, "
                        "s.process_id, s.compile_id, f.path, f.id, s.is_backward, s.open_record_id "
-                       "FROM rank_status s JOIN log_file f ON "
-                       "f.id = s.log_file_id WHERE s.run_id = ? AND s.launch = ? "
-                       "AND s.process_id NOT IN (" +
+                       "FROM rank_status s JOIN log_file f ON f.id = s.log_file_id "
+                       "WHERE s.run_id = ? AND s.launch = ? AND s.process_id NOT IN (" +
                        std::string(kStrayProcesses) +
                        ") ORDER BY s.rank IS NULL, s.rank, s.process_id"));
   rows.Bind(1, run_id);

@@ -1,6 +1,6 @@
 // Printed FX graphs of every stage, from Dynamo's (torch/_dynamo/output_graph.py) over
 // AOTAutograd's to Inductor's post-grad graph, exported programs, and fx_graph_runnable, the script
-// that repeats a compile, which opens a graph's segment (reference 7.3).
+// that repeats a compile, which opens a graph's segment (graph_tracker.h).
 #include "rows/graph_text.h"
 
 #include <unordered_set>

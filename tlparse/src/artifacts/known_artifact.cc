@@ -1,6 +1,6 @@
 // Record kinds and artifacts that need no table: a text or a JSON for people, read through the view
-// `artifact`. They are listed so that only what is really new is reported as unknown. Grouped as in
-// the reference's sections 3 and 4.
+// `artifact`. They are listed so that only what is really new is reported as unknown. Grouped by the
+// part of the compiler that writes them.
 #include "artifacts/artifact.h"
 
 namespace tlparse {

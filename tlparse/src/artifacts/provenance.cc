@@ -18,18 +18,18 @@
 namespace tlparse {
 namespace {
 
-// The JSON texts of a graph's provenance artifacts (reference 4.5) and the ids of their payloads;
-// null and 0 for those it does not have. Graphs with the same payload share its text.
+// The JSON texts of a graph's provenance artifacts and the ids of their payloads; null and 0 for
+// those it does not have. Graphs with the same payload share its text.
 struct ProvenanceTexts {
   using Text = std::shared_ptr<const std::string>;
   struct Part {
     std::int64_t payload_id = 0;
     Text text;
   };
-  Part mapping;
-  Part stacks;
-  Part kernel_nodes;  // inductor_triton_kernel_to_post_grad_nodes and its successor
-  Part post_to_pre;   // inductor_post_to_pre_grad_nodes
+  Part mapping;       // inductor_provenance_tracking_node_mappings: from PyTorch 2.7 on
+  Part stacks;        // inductor_provenance_tracking_kernel_stack_traces: from 2.9 on
+  Part kernel_nodes;  // inductor_triton_kernel_to_post_grad_nodes (2.7), …_generated_… (2.8)
+  Part post_to_pre;   // inductor_post_to_pre_grad_nodes: 2.7, 2.8
 };
 
 const CodeSummary* CodeOf(const GraphState& graph) {

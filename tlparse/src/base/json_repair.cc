@@ -38,8 +38,8 @@ constexpr std::array<bool, 256> kIsPlain = [] {
   return is_plain;
 }();
 
-// Copies the text token by token. What has to go, the earlier ones of equal members, is noted and
-// cut out at the end, all at once.
+// Copies the text token by token. Of members of one name all but the last are noted and cut out at
+// the end, all at once.
 class Repairer : JsonWalker<Repairer> {
  public:
   explicit Repairer(std::string_view text) : JsonWalker(text) { out_.text.reserve(text.size()); }
@@ -232,7 +232,8 @@ class Repairer : JsonWalker<Repairer> {
 // Objects with many members: through a table of hashes. Not inlined, so that the recursion below
 // has small frames.
 __attribute__((noinline)) bool HasDuplicateAmongMany(const simdjson::dom::object& object) {
-  constexpr std::size_t kMaxProbes = 32;  // more are malice: the sort below does not mind
+  // More are an attack on the hash: the sort below takes the same time for any names.
+  constexpr std::size_t kMaxProbes = 32;
   std::vector<std::uint64_t> table(std::bit_ceil(object.size() * 2));
   const std::size_t mask = table.size() - 1;
   const bool is_suspicious = [&] {

@@ -304,8 +304,9 @@ void PrintRows(const CostAnswer& answer, CostBy by, std::size_t top) {
 }
 
 Result<std::int64_t> RunIdOf(Database& database, const std::optional<std::string>& name) {
-  ASSIGN_OR_RETURN(Statement find, database.Prepare("SELECT id FROM run WHERE ?1 IS NULL OR name = "
-                                                    "?1 ORDER BY id DESC LIMIT 1"));
+  ASSIGN_OR_RETURN(Statement find, database.Prepare("SELECT id "
+                                                    "FROM run WHERE ?1 IS NULL OR name = ?1 "
+                                                    "ORDER BY id DESC LIMIT 1"));
   if (name) find.Bind(1, std::string_view(*name));
   ASSIGN_OR_RETURN(const bool exists, find.Step());
   if (!exists)

@@ -19,24 +19,26 @@ namespace {
 // compile began says nothing about it. Ranges of ids, not "?2 IS NULL OR": these are searched by index, so that of a database with
 // other runs only the named one is read.
 constexpr char kCompilesQuery[] =
-    "WITH ran AS MATERIALIZED (SELECT compile_id, max(calls) AS calls, sum(us) AS run_us, "
-    "sum(device_us) AS device_us FROM (SELECT l.compile_id, l.graph_id, count(*) AS calls, "
-    "sum(s.duration_ns) / 1e3 AS us, sum(l.device_ns) / 1e3 AS device_us FROM profile p JOIN "
-    "compiled_slice_row s ON s.profile_id = p.id JOIN compiled_slice_link_row l ON l.slice_id = "
-    "s.id WHERE p.run_id BETWEEN ifnull(?2, 0) AND ifnull(?2, 9223372036854775807) AND "
-    "p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, "
-    "2) GROUP BY 1) SELECT r.name AS run, h.*, n.ordinal AS launch, p.pid, CASE WHEN ran.calls IS "
-    "NOT "
-    "NULL OR (EXISTS (SELECT 1 FROM profile x WHERE x.process_id = h.process_id AND x.kind IN "
-    "('kineto', 'nsys') AND x.end_us >= h.start_time_us) AND EXISTS (SELECT 1 FROM graph g WHERE "
-    "g.compile_id = h.compile_id)) THEN coalesce(ran.calls, 0) END AS calls, ran.run_us, "
-    "ran.device_us, (SELECT group_concat(guard, '; ') FROM (SELECT 'after ' || "
-    "coalesce(m.prior_label, '?') || ': ' || coalesce(m.guard, m.reason) AS guard FROM recompile m "
-    "WHERE m.compile_id = h.compile_id ORDER BY m.record_id, m.ordinal)) AS failed_guards FROM "
-    "compile_history h LEFT JOIN ran ON ran.compile_id = h.compile_id JOIN run r ON r.id = "
-    "h.run_id JOIN process p ON p.id = h.process_id LEFT JOIN launch n ON n.id = p.launch_id WHERE "
-    "(?1 IS NULL OR h.rank = ?1) AND r.id BETWEEN ifnull(?2, 0) AND ifnull(?2, "
-    "9223372036854775807) AND (?3 IS NULL OR n.ordinal = ?3) "
+    "WITH ran AS MATERIALIZED (SELECT compile_id, max(calls) AS calls, "
+    "sum(us) AS run_us, sum(device_us) AS device_us FROM (SELECT l.compile_id, l.graph_id, "
+    "count(*) AS calls, sum(s.duration_ns) / 1e3 AS us, sum(l.device_ns) / 1e3 AS device_us "
+    "FROM profile p JOIN compiled_slice_row s ON s.profile_id = p.id "
+    "JOIN compiled_slice_link_row l ON l.slice_id = s.id "
+    "WHERE p.run_id BETWEEN ifnull(?2, 0) AND ifnull(?2, 9223372036854775807) "
+    "AND p.overlaps_id IS NULL AND l.is_call = 1 AND l.compile_id IS NOT NULL GROUP BY 1, 2) "
+    "GROUP BY 1) "
+    "SELECT r.name AS run, h.*, n.ordinal AS launch, p.pid, CASE WHEN ran.calls IS NOT NULL "
+    "OR (EXISTS (SELECT 1 FROM profile x WHERE x.process_id = h.process_id "
+    "AND x.kind IN ('kineto', 'nsys') AND x.end_us >= h.start_time_us) AND EXISTS (SELECT 1 "
+    "FROM graph g WHERE g.compile_id = h.compile_id)) THEN coalesce(ran.calls, 0) END AS calls, "
+    "ran.run_us, ran.device_us, (SELECT group_concat(guard, '; ') "
+    "FROM (SELECT 'after ' || coalesce(m.prior_label, '?') || ': ' || coalesce(m.guard, "
+    "m.reason) AS guard FROM recompile m WHERE m.compile_id = h.compile_id "
+    "ORDER BY m.record_id, m.ordinal)) AS failed_guards FROM compile_history h "
+    "LEFT JOIN ran ON ran.compile_id = h.compile_id JOIN run r ON r.id = h.run_id "
+    "JOIN process p ON p.id = h.process_id LEFT JOIN launch n ON n.id = p.launch_id "
+    "WHERE (?1 IS NULL OR h.rank = ?1) AND r.id BETWEEN ifnull(?2, 0) "
+    "AND ifnull(?2, 9223372036854775807) AND (?3 IS NULL OR n.ordinal = ?3) "
     "ORDER BY h.run_id, h.start_time_us IS NULL, h.start_time_us, h.rank, h.compile_id";
 
 std::string Time(const Statement& row, int column) {
@@ -107,9 +109,9 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
     return columns.find(name)->second;
   };
   ASSIGN_OR_RETURN(const std::int64_t has_processes,
-                   database.QueryInt("SELECT EXISTS (SELECT 1 FROM process p JOIN log_file f ON "
-                                     "f.id = p.log_file_id WHERE p.rank IS NULL GROUP BY f.run_id "
-                                     "HAVING count(*) > 1)"));
+                   database.QueryInt("SELECT EXISTS (SELECT 1 FROM process p "
+                                     "JOIN log_file f ON f.id = p.log_file_id WHERE p.rank IS NULL "
+                                     "GROUP BY f.run_id HAVING count(*) > 1)"));
   Table table = runs.MakeTableOfLaunches(Headings(has_profiles != 0));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, row.Step());

@@ -14,13 +14,14 @@ namespace tlparse {
 namespace {
 
 constexpr char kImportLogQuery[] =
-    "SELECT i.id, r.name AS run, coalesce(f.path, o.path) AS path, i.line, i.byte_offset, "
-    "i.severity, i.code, i.message, i.advice, i.line_count, i.record_id, i.text FROM import_log i "
-    "JOIN run r ON r.id = i.run_id LEFT JOIN log_file f ON f.id = i.log_file_id LEFT JOIN profile "
-    "o ON o.id = i.profile_id WHERE (?1 IS NULL OR i.severity = ?1) AND (?2 IS NULL OR r.id = ?2) "
-    "AND (?3 IS NULL OR EXISTS (SELECT 1 FROM process p JOIN launch n ON n.id = p.launch_id WHERE "
-    "p.log_file_id = i.log_file_id AND n.ordinal = ?3)) ORDER BY i.run_id, i.severity = 'info', "
-    "i.severity = 'warning', i.log_file_id, i.line, i.id";
+    "SELECT i.id, r.name AS run, coalesce(f.path, o.path) AS path, i.line, "
+    "i.byte_offset, i.severity, i.code, i.message, i.advice, i.line_count, i.record_id, i.text "
+    "FROM import_log i JOIN run r ON r.id = i.run_id "
+    "LEFT JOIN log_file f ON f.id = i.log_file_id LEFT JOIN profile o ON o.id = i.profile_id "
+    "WHERE (?1 IS NULL OR i.severity = ?1) AND (?2 IS NULL OR r.id = ?2) "
+    "AND (?3 IS NULL OR EXISTS (SELECT 1 FROM process p JOIN launch n ON n.id = p.launch_id "
+    "WHERE p.log_file_id = i.log_file_id AND n.ordinal = ?3)) "
+    "ORDER BY i.run_id, i.severity = 'info', i.severity = 'warning', i.log_file_id, i.line, i.id";
 
 // Every row on a line, and each code's advice once, below them.
 Result<void> PrintRows(Statement& row, const RunFilter& runs) {

@@ -107,8 +107,9 @@ return ImportLogs(found.logs, found.skipped, import);
 
 Result<std::int64_t> RecordsWithoutCompileId(Database& database, std::int64_t run_id) {
   return database.QueryInt(
-      fmt::format("SELECT count(*) FROM compile c JOIN process p ON p.id = c.process_id JOIN "
-                  "log_file f ON f.id = p.log_file_id WHERE c.is_synthetic = 1 AND f.run_id = {}",
+      fmt::format("SELECT count(*) FROM compile c "
+                  "JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
+                  "WHERE c.is_synthetic = 1 AND f.run_id = {}",
                   run_id));
 }
 
@@ -208,11 +209,12 @@ Result<void> Report(const IngestOptions& options, const Directory& directory, Da
 Result<void> TellDamage(Database& database, const ImportSummary& summary) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT p.path, i.message, count(*) OVER () FROM import_log i LEFT JOIN "
-                       "profile p ON p.id = i.profile_id WHERE i.run_id = ? AND i.severity = "
-                       "'error' AND (p.id IS NOT NULL OR (i.log_file_id IS NULL AND i.code = "
-                       "'damaged_input')) GROUP BY coalesce(p.id, -i.id) HAVING i.id = max(i.id) "
-                       "ORDER BY p.id IS NULL, p.id, i.id LIMIT 3"));
+      database.Prepare("SELECT p.path, i.message, count(*) OVER () "
+                       "FROM import_log i LEFT JOIN profile p ON p.id = i.profile_id "
+                       "WHERE i.run_id = ? AND i.severity = 'error' AND (p.id IS NOT NULL "
+                       "OR (i.log_file_id IS NULL AND i.code = 'damaged_input')) "
+                       "GROUP BY coalesce(p.id, -i.id) "
+                       "HAVING i.id = max(i.id) ORDER BY p.id IS NULL, p.id, i.id LIMIT 3"));
   rows.Bind(1, summary.run_id);
   std::int64_t shown = 0, all = 0;
   while (true) {

@@ -12,13 +12,14 @@ namespace tlparse {
 namespace {
 
 constexpr char kRecompilesQuery[] =
-    "SELECT r.name AS run, c.rank, c.label, c.function, c.file, c.line, m.prior_label, m.ordinal, "
-    "m.guard, m.reason, m.user_file, m.user_line, c.status, m.compile_id, m.prior_compile_id, "
-    "m.record_id, n.ordinal AS launch FROM recompile m JOIN compile c ON c.id = m.compile_id JOIN "
-    "process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = "
-    "f.run_id LEFT JOIN launch n ON n.id = p.launch_id WHERE (?1 IS NULL OR c.rank = ?1) AND (?2 "
-    "IS NULL OR r.id = ?2) AND (?3 IS NULL OR n.ordinal = ?3) ORDER BY f.run_id, c.rank, "
-    "c.process_id, c.frame_id, c.frame_compile_id, m.record_id, m.ordinal";
+    "SELECT r.name AS run, c.rank, c.label, "
+    "c.function, c.file, c.line, m.prior_label, m.ordinal, m.guard, m.reason, m.user_file, "
+    "m.user_line, c.status, m.compile_id, m.prior_compile_id, m.record_id, n.ordinal AS launch "
+    "FROM recompile m JOIN compile c ON c.id = m.compile_id JOIN process p ON p.id = c.process_id "
+    "JOIN log_file f ON f.id = p.log_file_id JOIN run r ON r.id = f.run_id "
+    "LEFT JOIN launch n ON n.id = p.launch_id WHERE (?1 IS NULL OR c.rank = ?1) "
+    "AND (?2 IS NULL OR r.id = ?2) AND (?3 IS NULL OR n.ordinal = ?3) ORDER BY f.run_id, "
+    "c.rank, c.process_id, c.frame_id, c.frame_compile_id, m.record_id, m.ordinal";
 
 std::string GuardInWords(const Statement& row) {
   const RecompileReason reason = ParseRecompileReason(row.Text(8), row.Text(9), "", row.Int(11));

@@ -44,9 +44,9 @@ bool WatchView::HasError() const {
 
 Result<void> WatchView::LoadCache(Database& database) {
   ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT c.process_id, sum(e.state = 0), count(*) FROM "
-                                    "cache_event_row e JOIN compile c ON c.id = e.compile_id WHERE "
-                                    "e.state IN (0, 1, 2) GROUP BY c.process_id"));
+                   database.Prepare("SELECT c.process_id, sum(e.state = 0), count(*) "
+                                    "FROM cache_event_row e JOIN compile c ON c.id = e.compile_id "
+                                    "WHERE e.state IN (0, 1, 2) GROUP BY c.process_id"));
   cache_.clear();
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

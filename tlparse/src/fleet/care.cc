@@ -74,10 +74,9 @@ Result<std::vector<std::uint64_t>> UnfinishedLoads(ClickHouseClient& client,
   for (const std::string& table : tables) {
     ASSIGN_OR_RETURN(
         const std::vector<std::uint64_t> found,
-        ReadNumbers(client,
-                    fmt::format("SELECT DISTINCT load_id FROM {} WHERE load_id NOT IN (SELECT "
-                                "load_id FROM push)",
-                                QuoteName(table))));
+        ReadNumbers(client, fmt::format("SELECT DISTINCT load_id "
+                                        "FROM {} WHERE load_id NOT IN (SELECT load_id FROM push)",
+                                        QuoteName(table))));
     for (const std::uint64_t load : found)
       if (LoadBeganS(load) < before_s) loads.insert(load);
   }
@@ -87,8 +86,7 @@ Result<std::vector<std::uint64_t>> UnfinishedLoads(ClickHouseClient& client,
 Result<std::vector<std::uint64_t>> DeadLoads(ClickHouseClient& client, std::int64_t before_s) {
   ASSIGN_OR_RETURN(
       const std::vector<std::uint64_t> found,
-      ReadNumbers(client, fmt::format("SELECT DISTINCT load_id FROM push WHERE load_id NOT "
-                                      "IN ({})",
+      ReadNumbers(client, fmt::format("SELECT DISTINCT load_id FROM push WHERE load_id NOT IN ({})",
                                       LiveLoadsSql("push", ""))));
   std::vector<std::uint64_t> dead;
   for (const std::uint64_t load : found)
@@ -104,8 +102,8 @@ Result<void> DeleteDays(ClickHouseClient& client, std::int64_t before_day) {
   for (const std::string& table : tables) {
     ASSIGN_OR_RETURN(
         const std::vector<std::uint64_t> partitions,
-        ReadNumbers(client, fmt::format("SELECT DISTINCT partition FROM system.parts WHERE "
-                                        "database = {} AND table = {} AND active",
+        ReadNumbers(client, fmt::format("SELECT DISTINCT partition FROM system.parts "
+                                        "WHERE database = {} AND table = {} AND active",
                                         QuoteText(client.database()), QuoteText(table))));
     for (const std::uint64_t partition : partitions) {
       if (partition == 0 || partition >= std::strtoull(month.c_str(), nullptr, 10)) continue;

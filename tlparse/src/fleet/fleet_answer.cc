@@ -82,12 +82,11 @@ Result<FleetAnswer> FleetJobs(FleetReader& reader, const FleetQuestion& question
        {"torch_versions"},
        {"tags"}},
       fmt::format(
-          "SELECT job, toString(day), toString(run_id) AS run, min(run_name), count(), "
-          "sum(ranks), min(start_us), arrayStringConcat(arraySort(groupUniqArrayArray("
-          "torch_versions)), ', '), arrayStringConcat(arraySort(groupUniqArrayArray(arrayMap("
-          "(k, v) -> concat(k, '=', v), tag_keys, tag_values))), ', ') FROM {} WHERE state = "
-          "1 AND {} GROUP BY job, day, run_id ORDER BY day DESC, min(start_us) DESC, job, run "
-          "LIMIT {}",
+          "SELECT job, toString(day), toString(run_id) AS run, min(run_name), count(), sum(ranks), "
+          "min(start_us), arrayStringConcat(arraySort(groupUniqArrayArray(torch_versions)), ', '), "
+          "arrayStringConcat(arraySort(groupUniqArrayArray(arrayMap((k, "
+          "v) -> concat(k, '=', v), tag_keys, tag_values))), ', ') FROM {} WHERE state = 1 AND {} "
+          "GROUP BY job, day, run_id ORDER BY day DESC, min(start_us) DESC, job, run LIMIT {}",
           reader.From("push"), reader.Live(question), question.limit)));
   return answer;
 }
@@ -104,10 +103,11 @@ Result<FleetAnswer> FleetCache(FleetReader& reader, const FleetQuestion& questio
        {"misses", Kind::kInt},
        {"bypassed", Kind::kInt},
        {"hit_rate", Kind::kReal}},
-      fmt::format("SELECT job, toString(day) AS d, layer, count() AS n, countIf(state = 0) AS "
-                  "hits, countIf(state IN (1, 2, 5)) AS misses, countIf(state IN (3, 4)), "
-                  "if(hits + misses = 0, NULL, round(hits / (hits + misses), 4)) FROM {} "
-                  "WHERE {} GROUP BY job, day, layer ORDER BY d DESC, job, layer LIMIT {}",
+      fmt::format("SELECT job, "
+                  "toString(day) AS d, layer, count() AS n, countIf(state = 0) AS hits, "
+                  "countIf(state IN (1, 2, 5)) AS misses, countIf(state IN (3, 4)), "
+                  "if(hits + misses = 0, NULL, round(hits / (hits + misses), 4)) "
+                  "FROM {} WHERE {} GROUP BY job, day, layer ORDER BY d DESC, job, layer LIMIT {}",
                   reader.From("cache_event"), reader.Live(question), question.limit)));
   // What appears on a later day than a job's first one has changed since.
   const std::string live = reader.Live(question);
@@ -115,11 +115,11 @@ Result<FleetAnswer> FleetCache(FleetReader& reader, const FleetQuestion& questio
       answer, "changing_components",
       {{"name"}, {"changes", Kind::kInt}, {"days", Kind::kInt}, {"jobs", Kind::kInt}},
       fmt::format(
-          "SELECT name, count() AS changes, uniqExact(since), uniqExact(job) FROM (SELECT job, "
-          "name, component, min(day) AS since FROM {0} WHERE {1} GROUP BY job, name, "
-          "component) AS c ALL INNER JOIN (SELECT job, min(day) AS first FROM {0} WHERE {1} "
-          "GROUP BY job) AS j USING job WHERE since > first GROUP BY name ORDER BY changes "
-          "DESC, name LIMIT {2}",
+          "SELECT name, count() AS changes, uniqExact(since), uniqExact(job) "
+          "FROM (SELECT job, name, component, min(day) AS since FROM {0} WHERE {1} "
+          "GROUP BY job, name, component) AS c ALL INNER JOIN (SELECT job, min(day) AS first "
+          "FROM {0} WHERE {1} GROUP BY job) AS j USING job "
+          "WHERE since > first GROUP BY name ORDER BY changes DESC, name LIMIT {2}",
           reader.From("run_component"), live, question.limit)));
   return answer;
 }
@@ -138,9 +138,9 @@ Result<FleetAnswer> FleetBreaks(FleetReader& reader, const FleetQuestion& questi
        {"compile_s", Kind::kReal}},
       fmt::format("SELECT reason, user_file, user_line, min(function) AS f, count() AS n, "
                   "uniqExact(run_id), uniqExact(job), if(count(compile_us) = 0, NULL, "
-                  "round(sum(ifNull(compile_us, 0)) / 1e6, 6)) AS cost FROM {} WHERE {} GROUP BY "
-                  "reason, user_file, user_line ORDER BY "
-                  "cost DESC, n DESC, reason, user_file, user_line LIMIT {}",
+                  "round(sum(ifNull(compile_us, 0)) / 1e6, 6)) AS cost "
+                  "FROM {} WHERE {} GROUP BY reason, user_file, user_line "
+                  "ORDER BY cost DESC, n DESC, reason, user_file, user_line LIMIT {}",
                   reader.From("graph_break"), reader.Live(question), question.limit)));
   answer.notes.emplace_back(
       "compile_s: time of the compiles in which the break happened, once for each break, as far as "
@@ -164,10 +164,9 @@ Result<FleetAnswer> FleetRecompiles(FleetReader& reader, const FleetQuestion& qu
        {"compile_s", Kind::kReal}},
       fmt::format("SELECT function, guard, user_file, user_line, min(reason), count() AS n, "
                   "uniqExact(run_id), uniqExact(job), if(count(compile_us) = 0, NULL, "
-                  "round(sum(ifNull(compile_us, 0)) / 1e6, 6)) AS cost FROM {} WHERE {} AND "
-                  "ordinal = 0 GROUP BY function, guard, "
-                  "user_file, user_line ORDER BY cost DESC, n DESC, function, guard, "
-                  "user_file, user_line LIMIT {}",
+                  "round(sum(ifNull(compile_us, 0)) / 1e6, 6)) AS cost "
+                  "FROM {} WHERE {} AND ordinal = 0 GROUP BY function, guard, user_file, user_line "
+                  "ORDER BY cost DESC, n DESC, function, guard, user_file, user_line LIMIT {}",
                   reader.From("recompile"), reader.Live(question), question.limit)));
   answer.notes.emplace_back(
       "compile_s: time of the compiles that the guard made necessary, as far as their logs have "
@@ -187,21 +186,22 @@ Result<FleetAnswer> FleetKernel(FleetReader& reader, const FleetQuestion& questi
        {"graphs", Kind::kInt},
        {"processes", Kind::kInt}},
       fmt::format("SELECT job, toString(day) AS d, toString(run_id) AS run, "
-                  "arrayStringConcat(arraySort(groupUniqArray(function)), ', '), count(), "
-                  "uniqExact(load_id, process_id) FROM {} WHERE {} AND "
-                  "provenance_content_hash GLOBAL IN (SELECT content_hash FROM {} WHERE name "
-                  "= {}) GROUP BY job, day, run_id ORDER BY d DESC, job, run LIMIT {}",
+                  "arrayStringConcat(arraySort(groupUniqArray(function)), ', '), "
+                  "count(), uniqExact(load_id, process_id) FROM {} "
+                  "WHERE {} AND provenance_content_hash GLOBAL IN (SELECT content_hash FROM {} "
+                  "WHERE name = {}) GROUP BY job, day, run_id ORDER BY d DESC, job, run LIMIT {}",
                   reader.From("graph"), reader.Live(question), reader.From("kernel"), name,
                   question.limit)));
   // The innermost frame of each stack.
   RETURN_IF_ERROR(reader.ReadInto(
       answer, "lines", {{"file"}, {"line", Kind::kInt}, {"function"}, {"code"}},
-      fmt::format("SELECT DISTINCT file, line, function, code FROM (SELECT "
-                  "argMax(ifNull(file, ''), frame_ordinal) AS file, argMax(ifNull(line, 0), "
-                  "frame_ordinal) AS line, argMax(ifNull(function, ''), frame_ordinal) AS "
-                  "function, argMax(ifNull(code, ''), frame_ordinal) AS code FROM (SELECT * "
-                  "FROM {0} WHERE (content_hash, content_version, kernel_id) GLOBAL IN "
-                  "(SELECT content_hash, content_version, id FROM {1} WHERE name = {2})) AS s "
+      fmt::format("SELECT DISTINCT file, line, function, code "
+                  "FROM (SELECT argMax(ifNull(file, ''), frame_ordinal) AS file, "
+                  "argMax(ifNull(line, 0), frame_ordinal) AS line, argMax(ifNull(function, ''), "
+                  "frame_ordinal) AS function, argMax(ifNull(code, ''), frame_ordinal) AS code "
+                  "FROM (SELECT * "
+                  "FROM {0} WHERE (content_hash, content_version, kernel_id) GLOBAL IN ("
+                  "SELECT content_hash, content_version, id FROM {1} WHERE name = {2})) AS s "
                   "GROUP BY content_hash, content_version, kernel_id, stack_ordinal) AS q "
                   "ORDER BY file, line, function, code LIMIT {3}",
                   reader.From("kernel_source"), reader.From("kernel"), name, question.limit)));
@@ -225,20 +225,22 @@ Result<FleetAnswer> FleetCode(FleetReader& reader, const FleetQuestion& question
        {"runs", Kind::kInt},
        {"first_day"}},
       fmt::format(
-          "SELECT job, function, label, direction, version, codes, code, runs, first FROM (SELECT "
-          "job, function, label, direction, groupArray(torch_version) AS versions, groupArray(n) "
-          "AS ns, groupArray(hashes) AS all_hashes, groupArray(run_count) AS run_counts, "
-          "groupArray(first_day) AS firsts FROM (SELECT job, function, label, direction, "
-          "torch_version, uniqExact(hash) AS n, arrayStringConcat(arraySort(groupUniqArray(hash)), "
-          "' ') AS hashes, uniqExact(run_id) AS run_count, toString(min(day)) AS first_day FROM "
-          "(SELECT job, function, label, direction, day, run_id, load_id, process_id, "
-          "lower(hex(content_hash)) AS hash FROM {0} WHERE {1}) AS u ALL INNER JOIN (SELECT "
-          "load_id, id AS process_id, ifNull(torch_version, '') AS torch_version FROM {2} WHERE "
-          "{1}) AS p USING load_id, process_id GROUP BY job, function, label, direction, "
-          "torch_version ORDER BY job, function, label, direction, torch_version) AS v GROUP BY "
-          "job, function, label, direction HAVING uniqExact(hashes) > 1) AS w ARRAY JOIN versions "
-          "AS version, ns AS codes, all_hashes AS code, run_counts AS runs, firsts AS first ORDER "
-          "BY job, function, label, direction, version LIMIT {3}",
+          "SELECT job, function, label, direction, version, codes, code, runs, first "
+          "FROM (SELECT job, function, label, direction, groupArray(torch_version) AS versions, "
+          "groupArray(n) AS ns, groupArray(hashes) AS all_hashes, "
+          "groupArray(run_count) AS run_counts, groupArray(first_day) AS firsts "
+          "FROM (SELECT job, function, label, direction, torch_version, uniqExact(hash) AS n, "
+          "arrayStringConcat(arraySort(groupUniqArray(hash)), ' ') AS hashes, "
+          "uniqExact(run_id) AS run_count, toString(min(day)) AS first_day "
+          "FROM (SELECT job, function, label, direction, day, run_id, load_id, "
+          "process_id, lower(hex(content_hash)) AS hash FROM {0} WHERE {1}) AS u ALL INNER JOIN ("
+          "SELECT load_id, id AS process_id, ifNull(torch_version, '') AS torch_version "
+          "FROM {2} WHERE {1}) AS p USING load_id, process_id GROUP BY job, function, label, "
+          "direction, torch_version ORDER BY job, function, label, direction, torch_version) AS v "
+          "GROUP BY job, function, label, direction "
+          "HAVING uniqExact(hashes) > 1) AS w ARRAY JOIN versions AS version, "
+          "ns AS codes, all_hashes AS code, run_counts AS runs, firsts AS first "
+          "ORDER BY job, function, label, direction, version LIMIT {3}",
           reader.From("output_code"), live, reader.From("process"), question.limit)));
   answer.notes.emplace_back(
       "content_hash: of the code without addresses, paths and handles; 'tlparse diff' of two "

@@ -106,10 +106,10 @@ Result<std::size_t> AddChanges(FleetReader& reader, const std::string& run_befor
   ASSIGN_OR_RETURN(
       const auto rows,
       reader.Rows(
-          fmt::format("SELECT name, lower(hex(component)) AS k, max(side) AS s FROM (SELECT name, "
-                      "component, toUInt8(0) AS side FROM ({}) AS a UNION ALL SELECT name, "
-                      "component, toUInt8(1) AS side FROM ({}) AS b) AS q GROUP BY name, component "
-                      "HAVING count() = 1 ORDER BY name, k LIMIT {}",
+          fmt::format("SELECT name, lower(hex(component)) AS k, max(side) AS s "
+                      "FROM (SELECT name, component, toUInt8(0) AS side FROM ({}) AS a "
+                      "UNION ALL SELECT name, component, toUInt8(1) AS side FROM ({}) AS b) AS q "
+                      "GROUP BY name, component HAVING count() = 1 ORDER BY name, k LIMIT {}",
                       of_runs(run_before), of_runs(run_after), kMostComponents),
           3));
   std::vector<OneSided> components;
@@ -140,10 +140,9 @@ Result<std::size_t> AddChanges(FleetReader& reader, const std::string& run_befor
                             b.torch});
   const auto codes = [&](const std::string& run) {
     return reader.Rows(
-        fmt::format(
-            "SELECT DISTINCT lower(hex(content_hash)) AS h FROM {} WHERE {} AND function = {} "
-            "ORDER BY h",
-            reader.From("output_code"), reader.LiveRun(run), QuoteText(function)),
+        fmt::format("SELECT DISTINCT lower(hex(content_hash)) AS h "
+                    "FROM {} WHERE {} AND function = {} ORDER BY h",
+                    reader.From("output_code"), reader.LiveRun(run), QuoteText(function)),
         1);
   };
   ASSIGN_OR_RETURN(const auto a_codes, codes(run_before));

@@ -33,8 +33,8 @@ Result<std::vector<ExaminedRun>> ReadRuns(FleetReader& reader, const FleetQuesti
           fmt::format(
               "SELECT job, toString(day) AS d, toString(run_id) AS run, toString(max(load_id)), "
               "arrayStringConcat(arrayMap(x -> toString(x), arraySort(groupUniqArray(load_id))), "
-              "',') FROM {} WHERE state = 1 AND {} GROUP BY job, day, run_id ORDER BY d DESC, "
-              "min(start_us) DESC, job, run",
+              "',') FROM {} WHERE state = 1 AND {} "
+              "GROUP BY job, day, run_id ORDER BY d DESC, min(start_us) DESC, job, run",
               reader.From("push"), reader.Live(question)),
           5));
   std::vector<ExaminedRun> runs;
@@ -162,9 +162,9 @@ class FindingsReader {
                       {"file"},
                       {"line", Kind::kInt}},
                      // A race of two questions may have stored them twice.
-                     fmt::format("SELECT lower(hex(loads_key)) AS k, ordinal, id, severity, kind, "
-                                 "title, file, line FROM {} WHERE {} ORDER BY k, ordinal LIMIT 1 "
-                                 "BY k, ordinal",
+                     fmt::format("SELECT lower(hex(loads_key)) AS k, "
+                                 "ordinal, id, severity, kind, title, file, line "
+                                 "FROM {} WHERE {} ORDER BY k, ordinal LIMIT 1 BY k, ordinal",
                                  reader_.From("finding"), reader_.Live(question_))));
     std::vector<RunFinding> found;
     for (const auto& row : stored.rows) {
@@ -302,9 +302,9 @@ Result<FleetCounts> FleetWorstCounts(FleetReader& reader, const FleetQuestion& q
   const auto ask = [&](std::string_view table, std::string_view condition) -> Result<std::int64_t> {
     ASSIGN_OR_RETURN(
         const auto rows,
-        reader.Rows(fmt::format("SELECT toString(max(n)) FROM (SELECT run_id, load_id, process_id, "
-                                "count() AS n FROM {} WHERE {} AND {} GROUP BY run_id, load_id, "
-                                "process_id) AS c",
+        reader.Rows(fmt::format("SELECT toString(max(n)) "
+                                "FROM (SELECT run_id, load_id, process_id, count() AS n FROM {} "
+                                "WHERE {} AND {} GROUP BY run_id, load_id, process_id) AS c",
                                 reader.From(table), others, condition),
                     1));
     return rows.empty() ? 0 : std::strtoll(rows[0][0].c_str(), nullptr, 10);

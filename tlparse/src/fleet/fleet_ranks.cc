@@ -31,11 +31,10 @@ Result<std::string> FindRunId(FleetReader& reader, const FleetQuestion& question
   }
   ASSIGN_OR_RETURN(
       const auto rows,
-      reader.Rows(
-          fmt::format("SELECT toString(run_id) AS run FROM {} WHERE state = 1 AND {} ORDER BY day "
-                      "DESC, start_us DESC, pushed_us DESC, run LIMIT 1",
-                      reader.From("push"), reader.Live(question)),
-          1));
+      reader.Rows(fmt::format("SELECT toString(run_id) AS run FROM {} WHERE state = 1 AND {} "
+                              "ORDER BY day DESC, start_us DESC, pushed_us DESC, run LIMIT 1",
+                              reader.From("push"), reader.Live(question)),
+                  1));
   if (rows.empty())
     return Fail(ErrorCode::kNotFound,
                 question.job.empty() ? "there is no run"
@@ -53,18 +52,19 @@ Result<std::vector<OneSided>> CompareSetsOnServer(FleetReader& reader, const std
                                                   const std::string& b) {
   const auto members = [&](const std::string& key) {
     return fmt::format(
-        "SELECT DISTINCT arrayJoin(components) AS component FROM {} WHERE key = "
-        "unhex({})",
+        "SELECT DISTINCT arrayJoin(components) AS component FROM {} WHERE key = unhex({})",
         reader.From("component_set"), QuoteText(key));
   };
   ASSIGN_OR_RETURN(
       const auto rows,
       reader.Rows(
-          fmt::format("SELECT c.name, k, s FROM (SELECT lower(hex(component)) AS k, component AS "
-                      "key, max(side) AS s FROM (SELECT component, toUInt8(0) AS side FROM ({}) AS "
-                      "a UNION ALL SELECT component, toUInt8(1) AS side FROM ({}) AS b) AS q GROUP "
-                      "BY component HAVING count() = 1) AS d ANY LEFT JOIN (SELECT key, min(name) "
-                      "AS name FROM {} GROUP BY key) AS c USING key ORDER BY c.name, k LIMIT 2000",
+          fmt::format("SELECT c.name, k, s "
+                      "FROM (SELECT lower(hex(component)) AS k, component AS key, max(side) AS s "
+                      "FROM (SELECT component, toUInt8(0) AS side FROM ({}) AS a "
+                      "UNION ALL SELECT component, toUInt8(1) AS side FROM ({}) AS b) AS q "
+                      "GROUP BY component "
+                      "HAVING count() = 1) AS d ANY LEFT JOIN (SELECT key, min(name) AS name "
+                      "FROM {} GROUP BY key) AS c USING key ORDER BY c.name, k LIMIT 2000",
                       members(a), members(b), reader.From("component")),
           3));
   std::vector<OneSided> components;
@@ -110,12 +110,14 @@ Result<FleetSection> Lookups(FleetReader& reader, const std::string& run) {
       const auto rows,
       reader.Rows(
           fmt::format(
-              "SELECT label, generation, function, layer, direction, lookup_ordinal, state, "
-              "lower(hex(component_set_hash)) AS s, uniqExact(load_id, process_id) AS n, "
-              "arrayStringConcat(arrayMap(r -> toString(r), arraySlice(arraySort(groupUniqArray("
-              "process_rank)), 1, 8)), ',') FROM {} WHERE {} AND label != '' GROUP "
-              "BY label, generation, function, layer, direction, lookup_ordinal, state, s ORDER BY "
-              "label, generation, function, layer, direction, lookup_ordinal, n DESC, state, s",
+              "SELECT label, generation, function, "
+              "layer, direction, lookup_ordinal, state, lower(hex(component_set_hash)) AS s, "
+              "uniqExact(load_id, process_id) AS n, arrayStringConcat(arrayMap(r -> toString(r), "
+              "arraySlice(arraySort(groupUniqArray(process_rank)), 1, 8)), ',') "
+              "FROM {} WHERE {} AND label != '' "
+              "GROUP BY label, generation, function, layer, direction, lookup_ordinal, state, s "
+              "ORDER BY label, "
+              "generation, function, layer, direction, lookup_ordinal, n DESC, state, s",
               reader.From("cache_event"), reader.LiveRun(run)),
           10));
   std::map<std::vector<std::string>, std::vector<LookupClass>> lookups;
@@ -158,12 +160,12 @@ Result<FleetSection> Compiles(FleetReader& reader, const std::string& run) {
       {{"processes", Kind::kInt}, {"first_ranks"}, {"compiles", Kind::kInt}, {"labels"}},
       fmt::format(
           "SELECT count() AS n, arrayStringConcat(arrayMap(r -> toString(r), "
-          "arraySlice(arraySort(groupUniqArray(r)), 1, 8)), ','), c, labels FROM "
-          "(SELECT any(process_rank) AS r, count() AS c, "
+          "arraySlice(arraySort(groupUniqArray(r)), 1, 8)), ','), c, labels "
+          "FROM (SELECT any(process_rank) AS r, count() AS c, "
           "arrayStringConcat(arraySort(groupArray(concat(label, if(generation = 0, '', concat('~', "
           "toString(generation))), ' ', ifNull(function, ''), if(status = 'ok', '', concat(' ', "
-          "status))))), ', ') AS labels FROM {} WHERE {} GROUP BY load_id, process_id) AS p GROUP "
-          "BY c, labels ORDER BY n DESC, labels",
+          "status))))), ', ') AS labels FROM {} WHERE {} GROUP BY load_id, process_id) AS p "
+          "GROUP BY c, labels ORDER BY n DESC, labels",
           reader.From("compile"), reader.LiveRun(run)));
 }
 
@@ -181,10 +183,10 @@ Result<FleetSection> Collectives(FleetReader& reader, const std::string& run) {
            {"first_ranks"}},
           fmt::format("SELECT label, function, direction, if(source = 0, 'schedule', 'code'), "
                       "lower(hex(content_hash)) AS h, uniqExact(load_id, process_id) AS n, "
-                      "arrayStringConcat(arrayMap(r -> toString(r), arraySlice(arraySort("
-                      "groupUniqArray(process_rank)), 1, 8)), ',') FROM {} WHERE {} "
-                      "GROUP BY label, function, direction, source, h ORDER BY label, function, "
-                      "direction, source, n DESC, h",
+                      "arrayStringConcat(arrayMap(r -> toString(r), "
+                      "arraySlice(arraySort(groupUniqArray(process_rank)), 1, 8)), ',') "
+                      "FROM {} WHERE {} GROUP BY label, function, direction, source, h "
+                      "ORDER BY label, function, direction, source, n DESC, h",
                       reader.From("collective_use"), reader.LiveRun(run))));
   // Only graphs with more than one schedule.
   std::map<std::vector<std::string>, int> counts;
@@ -211,9 +213,9 @@ Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& questio
                    {"run_name"},
                    {"loads", Kind::kInt},
                    {"ranks", Kind::kInt}},
-                  fmt::format("SELECT job, toString(day), toString(run_id) AS run, "
-                              "min(run_name), count(), sum(ranks) FROM {} WHERE state = 1 AND "
-                              "{} GROUP BY job, day, run_id",
+                  fmt::format("SELECT job, toString(day), "
+                              "toString(run_id) AS run, min(run_name), count(), sum(ranks) "
+                              "FROM {} WHERE state = 1 AND {} GROUP BY job, day, run_id",
                               reader.From("push"), reader.LiveRun(run))));
   if (loads.rows.empty()) return Fail(ErrorCode::kNotFound, fmt::format("there is no run {}", run));
   answer.sections.push_back(std::move(loads));
@@ -228,8 +230,8 @@ Result<FleetAnswer> FleetRanks(FleetReader& reader, const FleetQuestion& questio
       answer, "slowest_ranks",
       {{"rank", Kind::kInt}, {"compiles", Kind::kInt}, {"compile_s", Kind::kReal}},
       fmt::format(
-          "SELECT min(process_rank) AS r, count(), round({} / 1e6, 6) AS t FROM {} WHERE {} "
-          "GROUP BY load_id, process_id HAVING {} ORDER BY t DESC, r LIMIT 5",
+          "SELECT min(process_rank) AS r, count(), round({} / 1e6, 6) AS t "
+          "FROM {} WHERE {} GROUP BY load_id, process_id HAVING {} ORDER BY t DESC, r LIMIT 5",
           kProcessCompileUs, reader.From("compile"), reader.LiveRun(run), kHasAllTimes)));
   const bool is_alike =
       std::all_of(answer.sections.begin() + 1, answer.sections.begin() + 4,

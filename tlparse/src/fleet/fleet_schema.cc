@@ -127,8 +127,9 @@ Result<RawTable> ReadTable(Database& database, const std::string& name) {
 Result<std::vector<RawTable>> ReadTables(Database& database) {
   std::vector<std::string> names;
   ASSIGN_OR_RETURN(Statement list,
-                   database.Prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name "
-                                    "NOT LIKE 'sqlite_%' ORDER BY rowid"));
+                   database.Prepare("SELECT name FROM sqlite_schema "
+                                    "WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
+                                    "ORDER BY rowid"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, list.Step());
     if (!has_row) break;

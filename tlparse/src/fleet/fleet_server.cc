@@ -158,10 +158,11 @@ class FleetServer::Impl {
     ASSIGN_OR_RETURN(FleetReader reader, FleetReader::Make(options_.servers));
     ASSIGN_OR_RETURN(
         const auto rows,
-        reader.Rows(fmt::format("SELECT job, toString(uniqExact(run_id)), toString(max(r)), "
-                                "toString(max(day)) AS d FROM (SELECT job, run_id, day, sum(ranks) "
-                                "AS r FROM {} WHERE state = 1 AND {} GROUP BY job, run_id, day) AS "
-                                "p GROUP BY job ORDER BY d DESC, job LIMIT 1000",
+        reader.Rows(fmt::format("SELECT job, toString(uniqExact(run_id)), "
+                                "toString(max(r)), toString(max(day)) AS d "
+                                "FROM (SELECT job, run_id, day, sum(ranks) AS r "
+                                "FROM {} WHERE state = 1 AND {} GROUP BY job, run_id, day) AS p "
+                                "GROUP BY job ORDER BY d DESC, job LIMIT 1000",
                                 reader.From("push"), reader.Live(Question(""))),
                     4));
     std::vector<FleetJob> jobs;

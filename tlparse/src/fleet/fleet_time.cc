@@ -38,12 +38,12 @@ Result<FleetAnswer> SlowestFunctions(FleetReader& reader, const FleetQuestion& q
        {"median_us", Kind::kInt},
        {"p95_us", Kind::kInt},
        {"total_s", Kind::kReal}},
-      fmt::format("SELECT job, ifNull(function, '') AS f, count() AS n, uniqExact(run_id), "
-                  "quantileExact(0.5)(assumeNotNull(duration_us)), "
+      fmt::format("SELECT job, ifNull(function, '') AS f, count() AS n, "
+                  "uniqExact(run_id), quantileExact(0.5)(assumeNotNull(duration_us)), "
                   "quantileExact(0.95)(assumeNotNull(duration_us)), "
-                  "round(sum(assumeNotNull(duration_us)) / 1e6, 6) AS total FROM {} WHERE {} "
-                  "AND duration_us IS NOT NULL GROUP BY job, f ORDER BY total DESC, n DESC, "
-                  "job, f LIMIT {}",
+                  "round(sum(assumeNotNull(duration_us)) / 1e6, 6) AS total "
+                  "FROM {} WHERE {} AND duration_us IS NOT NULL "
+                  "GROUP BY job, f ORDER BY total DESC, n DESC, job, f LIMIT {}",
                   reader.From("compile"), reader.Live(question), question.limit)));
   return answer;
 }
@@ -89,11 +89,11 @@ Result<FleetSection> ReadRunTimes(FleetReader& reader, const FleetQuestion& ques
        {"compiles", Kind::kInt},
        {"median_us", Kind::kInt},
        {"p95_us", Kind::kInt}},
-      fmt::format("SELECT job, toString(day) AS d, toString(run_id) AS run, count(), "
-                  "quantileExact(0.5)(assumeNotNull(duration_us)), "
-                  "quantileExact(0.95)(assumeNotNull(duration_us)) FROM {} WHERE {} AND "
-                  "function = {} AND duration_us IS NOT NULL AND duration_us > 0 GROUP BY job, "
-                  "day, run_id ORDER BY job, d, min(ifNull(start_time_us, 0)), run",
+      fmt::format("SELECT job, toString(day) AS d, toString(run_id) AS run, "
+                  "count(), quantileExact(0.5)(assumeNotNull(duration_us)), "
+                  "quantileExact(0.95)(assumeNotNull(duration_us)) FROM {} "
+                  "WHERE {} AND function = {} AND duration_us IS NOT NULL AND duration_us > 0 "
+                  "GROUP BY job, day, run_id ORDER BY job, d, min(ifNull(start_time_us, 0)), run",
                   reader.From("compile"), reader.Live(question), QuoteText(question.function)));
 }
 

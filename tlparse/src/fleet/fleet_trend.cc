@@ -16,9 +16,9 @@ std::string LargestOfProcess(FleetReader& reader, const FleetQuestion& question,
                              std::string_view table, std::string_view value,
                              std::string_view condition, std::string_view of_process = "1") {
   return fmt::format(
-      "SELECT toString(run_id), toString(max(v)) FROM (SELECT run_id, load_id, process_id, {} AS v "
-      "FROM {} WHERE {} AND {} GROUP BY run_id, load_id, process_id HAVING {}) AS p GROUP BY "
-      "run_id",
+      "SELECT toString(run_id), toString(max(v)) "
+      "FROM (SELECT run_id, load_id, process_id, {} AS v FROM {} "
+      "WHERE {} AND {} GROUP BY run_id, load_id, process_id HAVING {}) AS p GROUP BY run_id",
       value, reader.From(table), reader.Live(question), condition, of_process);
 }
 
@@ -44,8 +44,8 @@ class TrendReader {
                            run.graph_breaks = Integer(row[1]);
                          }));
     RETURN_IF_ERROR(
-        Fill(fmt::format("SELECT toString(run_id), toString(countIf(state = 0) / count()) FROM {} "
-                         "WHERE {} AND state <= 2 GROUP BY run_id",
+        Fill(fmt::format("SELECT toString(run_id), toString(countIf(state = 0) / count()) "
+                         "FROM {} WHERE {} AND state <= 2 GROUP BY run_id",
                          reader_.From("cache_event"), reader_.Live(question_)),
              [](TrendRun& run, const std::vector<std::string>& row) {
                run.hit_rate = std::strtod(row[1].c_str(), nullptr);
@@ -57,13 +57,12 @@ class TrendReader {
   Result<void> ReadRuns() {
     ASSIGN_OR_RETURN(
         const auto rows,
-        reader_.Rows(
-            fmt::format("SELECT toString(run_id) AS run, toString(day) AS d, "
-                        "min(run_name), toString(sum(ranks)) FROM {} WHERE state = 1 AND "
-                        "{} GROUP BY job, day, run_id ORDER BY d DESC, min(start_us) DESC, "
-                        "run LIMIT {}",
-                        reader_.From("push"), reader_.Live(question_), question_.limit),
-            4));
+        reader_.Rows(fmt::format("SELECT toString(run_id) AS run, "
+                                 "toString(day) AS d, min(run_name), toString(sum(ranks)) "
+                                 "FROM {} WHERE state = 1 AND {} GROUP BY job, day, run_id "
+                                 "ORDER BY d DESC, min(start_us) DESC, run LIMIT {}",
+                                 reader_.From("push"), reader_.Live(question_), question_.limit),
+                     4));
     for (const auto& row : rows) {
       TrendRun& run = runs_.emplace_back();
       run.run_id = row[0];

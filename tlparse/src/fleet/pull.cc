@@ -40,8 +40,8 @@ Result<std::optional<FoundRun>> FindOn(const ClickHouseOptions& server,
     if (options.day >= 0) where += " AND day = " + QuoteDay(options.day);
     // All loads of the run that began last.
     where = fmt::format(
-        "run_id IN (SELECT run_id FROM push WHERE {0} AND load_id IN ({1}) ORDER BY day DESC, "
-        "start_us DESC, pushed_us DESC, run_id DESC LIMIT 1)",
+        "run_id IN (SELECT run_id FROM push WHERE {0} AND load_id IN ({1}) "
+        "ORDER BY day DESC, start_us DESC, pushed_us DESC, run_id DESC LIMIT 1)",
         where, LiveLoadsSql("push", where));
   }
   ASSIGN_OR_RETURN(const std::vector<PushRow> rows, ReadPushRows(client, where));
@@ -106,12 +106,11 @@ class Puller {
     if (loads_.size() < 2) return {};
     std::map<std::uint64_t, std::pair<std::int64_t, std::string>> lowest;
     for (const PushRow& load : loads_) {
-      ASSIGN_OR_RETURN(
-          const std::string answer,
-          client_.Query(fmt::format(
-              "SELECT ifNull(min(process_rank), toInt64(4611686018427387904)) FROM process WHERE "
-              "{} FORMAT TabSeparated",
-              OfLoad(load))));
+      ASSIGN_OR_RETURN(const std::string answer,
+                       client_.Query(fmt::format(
+                           "SELECT ifNull(min(process_rank), toInt64(4611686018427387904)) "
+                           "FROM process WHERE {} FORMAT TabSeparated",
+                           OfLoad(load))));
       lowest[load.load_id] = {std::strtoll(answer.c_str(), nullptr, 10),
                               load.log_paths.empty() ? std::string() : load.log_paths.front()};
     }
@@ -127,8 +126,9 @@ class Puller {
     RETURN_IF_ERROR(database_.Execute(
         "INSERT INTO payload_hash_row SELECT hash, id FROM payload_row ORDER BY hash"));
     return database_.Execute(
-        fmt::format("INSERT INTO compile_record_row SELECT compile_id, id FROM record_row WHERE "
-                    "compile_id IS NOT NULL AND (kind_id IS NULL OR kind_id > {}) ORDER BY 1, 2",
+        fmt::format("INSERT INTO compile_record_row SELECT compile_id, id FROM record_row "
+                    "WHERE compile_id IS NOT NULL AND (kind_id IS NULL OR kind_id > {}) "
+                    "ORDER BY 1, 2",
                     static_cast<int>(kTextCreateUnbackedSymbol)));
   }
 

@@ -36,8 +36,8 @@ struct PullSummary {
   std::uint64_t rows = 0;
   std::uint64_t received_bytes = 0;
   bool has_text = true;  // false: hashes replace texts
-  bool is_newer_schema =
-      false;  // a later tlparse pushed it: data that this one does not know was left out
+  // A later tlparse pushed it: data that this one does not know was left out.
+  bool is_newer_schema = false;
 };
 
 // Writes `database_path` when everything has arrived; until then, and after a failure, it is

@@ -31,8 +31,8 @@ std::string OfContents(const std::vector<PushRow>& loads, std::uint64_t version)
   for (const PushRow& load : loads)
     if (load.content_version == version) ids.push_back(load.load_id);
   return fmt::format(
-      "content_version = {} AND content_hash IN (SELECT toFixedString(unhex(hash), 16) FROM "
-      "content WHERE job = {} AND day = {} AND run_id = {} AND load_id IN {})",
+      "content_version = {} AND content_hash IN (SELECT toFixedString(unhex(hash), 16) "
+      "FROM content WHERE job = {} AND day = {} AND run_id = {} AND load_id IN {})",
       version, QuoteText(first.job), QuoteDay(first.day), QuoteUuid(ToText(first.run_id)),
       QuoteList(ids));
 }
@@ -183,12 +183,11 @@ Result<std::vector<ContentPuller::Set>> ContentPuller::ReadSets(const std::vecto
   for (std::size_t begin = 0; begin < keys.size(); begin += kKeysAtOnce) {
     ASSIGN_OR_RETURN(
         [[maybe_unused]] const std::uint64_t rows,
-        StreamRows(
-            run_.client,
-            fmt::format("SELECT key, first_hash, components FROM component_set WHERE key IN {} "
-                        "ORDER BY key LIMIT 1 BY key",
-                        ListOf(keys, begin)),
-            run_.limit, read_row));
+        StreamRows(run_.client,
+                   fmt::format("SELECT key, first_hash, components "
+                               "FROM component_set WHERE key IN {} ORDER BY key LIMIT 1 BY key",
+                               ListOf(keys, begin)),
+                   run_.limit, read_row));
   }
   if (sets.size() != keys.size())
     return Fail(ErrorCode::kRefused, fmt::format("{}: {} of {} component sets are there",
@@ -248,10 +247,10 @@ Result<void> ContentPuller::PullComponents(const std::vector<Hash128>& keys) {
     ASSIGN_OR_RETURN(
         const std::uint64_t rows,
         StreamRows(run_.client,
-                   fmt::format("SELECT key, name, hash, value FROM component WHERE key IN "
-                               "{} AND (key, value_hash) IN (SELECT component, value_hash "
-                               "FROM run_component WHERE {}) ORDER BY key, value_hash "
-                               "LIMIT 1 BY key",
+                   fmt::format("SELECT key, name, hash, value "
+                               "FROM component WHERE key IN {} AND (key, value_hash) IN ("
+                               "SELECT component, value_hash FROM run_component WHERE {}) "
+                               "ORDER BY key, value_hash LIMIT 1 BY key",
                                ListOf(keys, begin), loads_),
                    run_.limit, [&](RowBinaryReader& reader) -> Result<void> {
                      const auto id = components_.find(reader.Hash());
@@ -290,9 +289,9 @@ Result<void> ContentPuller::PullComponentHashes(const std::vector<Hash128>& keys
         [[maybe_unused]] const std::uint64_t rows,
         StreamRows(
             run_.client,
-            fmt::format("SELECT component, device_index, hash FROM component_hash WHERE "
-                        "component IN {0} ORDER BY component, device_index LIMIT 1 BY component, "
-                        "device_index",
+            fmt::format("SELECT component, device_index, hash "
+                        "FROM component_hash WHERE component IN {0} "
+                        "ORDER BY component, device_index LIMIT 1 BY component, device_index",
                         ListOf(keys, begin)),
             run_.limit, [&](RowBinaryReader& reader) -> Result<void> {
               const auto id = components_.find(reader.Hash());
@@ -317,9 +316,9 @@ Result<void> ContentPuller::PullPayloads(const PushRow& load, const RankRanges& 
       [[maybe_unused]] const std::uint64_t rows,
       StreamRows(
           run_.client,
-          fmt::format("SELECT content_hash, hash, size_bytes, content, is_blob FROM payload WHERE "
-                      "(content_hash, hash) IN (SELECT payload_content_hash, payload_hash FROM "
-                      "record WHERE {})",
+          fmt::format("SELECT content_hash, hash, size_bytes, content, is_blob FROM payload "
+                      "WHERE (content_hash, hash) IN (SELECT payload_content_hash, payload_hash "
+                      "FROM record WHERE {})",
                       where),
           run_.limit, [&](RowBinaryReader& reader) -> Result<void> {
             reader.Hash();

@@ -111,19 +111,18 @@ Result<void> FactPuller::SetShifts(const std::vector<PushRow>& loads, std::vecto
     std::vector<std::int64_t> last(loads.size(), 0);
     ASSIGN_OR_RETURN(
         [[maybe_unused]] const std::uint64_t rows,
-        StreamRows(
-            run_.client,
-            fmt::format("SELECT load_id, {} WHERE job = {} AND day = {} AND run_id = {} GROUP BY "
-                        "load_id",
-                        from, QuoteText(first.job), QuoteDay(first.day),
-                        QuoteUuid(ToText(first.run_id))),
-            run_.limit, [&](RowBinaryReader& reader) -> Result<void> {
-              const std::uint64_t load = reader.UInt64();
-              const std::int64_t id = reader.Int64();
-              const auto found = place.find(load);
-              if (!reader.is_short() && found != place.end()) last[found->second] = id;
-              return {};
-            }));
+        StreamRows(run_.client,
+                   fmt::format("SELECT load_id, {} "
+                               "WHERE job = {} AND day = {} AND run_id = {} GROUP BY load_id",
+                               from, QuoteText(first.job), QuoteDay(first.day),
+                               QuoteUuid(ToText(first.run_id))),
+                   run_.limit, [&](RowBinaryReader& reader) -> Result<void> {
+                     const std::uint64_t load = reader.UInt64();
+                     const std::int64_t id = reader.Int64();
+                     const auto found = place.find(load);
+                     if (!reader.is_short() && found != place.end()) last[found->second] = id;
+                     return {};
+                   }));
     std::int64_t shift = 0;
     for (std::size_t i = 0; i < loads.size(); ++i) {
       ids[i].shift[table.name] = shift;

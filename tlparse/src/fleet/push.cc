@@ -128,8 +128,8 @@ class Pusher {
 
   std::string CountSql(const std::string& table) const {
     return fmt::format(
-        "SELECT count() FROM {} WHERE job = {} AND day = {} AND {} AND load_id = {} FORMAT "
-        "TabSeparated",
+        "SELECT count() "
+        "FROM {} WHERE job = {} AND day = {} AND {} AND load_id = {} FORMAT TabSeparated",
         QuoteName(table), QuoteText(row_.job), QuoteDay(row_.day), OfRun(), row_.load_id);
   }
 

@@ -27,8 +27,8 @@ struct PushOptions {
   std::vector<std::pair<std::string, std::string>> tags;
   RankRanges ranks;
   RowOptions rows;
-  double spread_s =
-      0;  // waits a random time up to this, so that a thousand hosts do not connect at once
+  // Waits a random time up to this, so that a thousand hosts do not connect at once.
+  double spread_s = 0;
   bool dry_run = false;
   // Rows read so far, their estimated number, and the table that is being sent.
   std::function<void(std::uint64_t done, std::uint64_t total, std::string_view table)> on_progress;

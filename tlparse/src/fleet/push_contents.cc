@@ -50,8 +50,8 @@ Result<void> ContentPusher::PushContents() {
   for (std::int64_t id = 0; id < context_.used.contents.end(); ++id)
     if (context_.used.contents.Has(id)) hashes.push_back(context_.ContentHash(id));
   ASSIGN_OR_RETURN(const Hashes known_list,
-                   Known(fmt::format("SELECT DISTINCT content_hash FROM stored_content WHERE "
-                                     "content_version = {} AND content_hash IN ",
+                   Known(fmt::format("SELECT DISTINCT content_hash FROM stored_content "
+                                     "WHERE content_version = {} AND content_hash IN ",
                                      content_version_),
                          hashes));
   const HashSet known(known_list.begin(), known_list.end());
@@ -131,8 +131,8 @@ Result<void> ContentPusher::PushComponentRows(const IdSet& components) {
   TableInsert insert(client_, "component", {"key", "value_hash", "name", "hash", "value"}, {},
                      counters_);
   ASSIGN_OR_RETURN(Statement read, context_.database().Prepare(
-                                       "SELECT c.id, t.text, c.hash, c.value FROM component_row "
-                                       "c JOIN text_row t ON t.id = c.name_id"));
+                                       "SELECT c.id, t.text, c.hash, c.value "
+                                       "FROM component_row c JOIN text_row t ON t.id = c.name_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, read.Step());
     if (!has_row) break;

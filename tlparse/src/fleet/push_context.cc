@@ -125,8 +125,8 @@ Result<void> PushContext::LoadContents() {
 
 Result<void> PushContext::LoadComponents() {
   RETURN_IF_ERROR(ForEach(*database_,
-                          "SELECT c.id, t.text, c.hash, c.value FROM component_row c JOIN text_row "
-                          "t ON t.id = c.name_id",
+                          "SELECT c.id, t.text, c.hash, c.value "
+                          "FROM component_row c JOIN text_row t ON t.id = c.name_id",
                           [&](const Statement& read) {
                             SequenceHash hash;
                             hash.Add(read.Text(1));
@@ -138,8 +138,8 @@ Result<void> PushContext::LoadComponents() {
                           }));
   RETURN_IF_ERROR(
       ForEach(*database_,
-              "SELECT component_set_id, component_id FROM component_set_member ORDER "
-              "BY component_set_id, ordinal",
+              "SELECT component_set_id, component_id "
+              "FROM component_set_member ORDER BY component_set_id, ordinal",
               [&](const Statement& read) { sets_[read.Int(0)].push_back(read.Int(1)); }));
   for (const auto& [set, components] : sets_) {
     SequenceHash hash;

@@ -137,8 +137,8 @@ Result<void> WritePushRow(ClickHouseClient& client, const PushRow& row) {
       return tl::unexpected<Error>(client.ToError(sent.error()));
     // Twice the same row would say the same; but whether it is there is worth knowing.
     ASSIGN_OR_RETURN(const std::string there,
-                     client.Query(fmt::format("SELECT count() FROM push WHERE load_id = {} AND "
-                                              "version = {} FORMAT TabSeparated",
+                     client.Query(fmt::format("SELECT count() FROM push WHERE load_id = {} "
+                                              "AND version = {} FORMAT TabSeparated",
                                               row.load_id, row.version)));
     if (there != "0\n") return {};
   }
@@ -146,12 +146,12 @@ Result<void> WritePushRow(ClickHouseClient& client, const PushRow& row) {
 
 std::string LiveLoadsSql(const std::string& table, const std::string& where) {
   const std::string latest = fmt::format(
-      "SELECT load_id, argMax(state, version) AS s, argMax(replaces, version) AS r FROM {}{} "
-      "GROUP BY load_id",
+      "SELECT load_id, argMax(state, version) AS s, argMax(replaces, version) AS r "
+      "FROM {}{} GROUP BY load_id",
       table, where.empty() ? "" : " WHERE " + where);
   return fmt::format(
-      "SELECT load_id FROM ({0}) AS p WHERE s = 1 AND load_id GLOBAL NOT IN (SELECT arrayJoin(r) "
-      "FROM ({0}) AS q WHERE s = 1)",
+      "SELECT load_id FROM ({0}) AS p "
+      "WHERE s = 1 AND load_id GLOBAL NOT IN (SELECT arrayJoin(r) FROM ({0}) AS q WHERE s = 1)",
       latest);
 }
 

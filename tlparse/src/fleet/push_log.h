@@ -60,8 +60,8 @@ std::string LiveLoadsSql(const std::string& table, const std::string& where);
 // How the logs of a push relate to the live loads of its run.
 struct Overlap {
   bool is_there = false;  // one live load holds exactly these logs
-  std::vector<std::uint64_t>
-      replaced;          // loads whose logs are all among these (or earlier states of them)
+  // Loads whose logs are all among these (or earlier states of them).
+  std::vector<std::uint64_t> replaced;
   std::string conflict;  // a load that holds some of them and others: not empty
 };
 Overlap CompareLogs(const PushRow& mine, const std::vector<PushRow>& live);

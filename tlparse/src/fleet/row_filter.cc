@@ -12,8 +12,8 @@ std::string RowsThatAnswersRead(const FleetTable& table, const RowOptions& optio
       "SELECT record_id FROM chromium_event_row WHERE phase IN (66, 69)";
   // Whether an unfinished compile has events shows whether its log ends inside it.
   if (table.name == "chromium_event")
-    return "(r.phase IN (66, 69) OR r.compile_id IN (SELECT id FROM compile WHERE status = "
-           "'unfinished'))";
+    return "(r.phase IN (66, 69) OR r.compile_id IN (SELECT id "
+           "FROM compile WHERE status = 'unfinished'))";
   if (table.name == "record")
     return fmt::format(
         "(r.kind_id IS NULL OR r.kind_id > {} OR r.id IN ({}) OR r.id IN (SELECT last_record_id "

@@ -20,11 +20,10 @@ Uuid UuidOfOldRun(const RunSelection& run) {
 
 Result<void> ReadRun(Database& database, const std::string& name, RunSelection& run) {
   ASSIGN_OR_RETURN(const bool has_uuid, HasColumn(database, "run", "uuid"));
-  ASSIGN_OR_RETURN(
-      Statement find,
-      database.Prepare(fmt::format("SELECT id, name, created_at, {} FROM run WHERE ?1 IS NULL OR "
-                                   "name = ?1 ORDER BY id DESC LIMIT 1",
-                                   has_uuid ? "uuid" : "NULL")));
+  ASSIGN_OR_RETURN(Statement find, database.Prepare(fmt::format(
+                                       "SELECT id, name, created_at, {} FROM run "
+                                       "WHERE ?1 IS NULL OR name = ?1 ORDER BY id DESC LIMIT 1",
+                                       has_uuid ? "uuid" : "NULL")));
   if (name.empty()) {
     find.BindNull(1);
   } else {
@@ -46,10 +45,10 @@ Result<void> ReadRun(Database& database, const std::string& name, RunSelection& 
 }
 
 Result<void> ReadProcesses(Database& database, const RankRanges& ranks, RunSelection& run) {
-  ASSIGN_OR_RETURN(
-      Statement read,
-      database.Prepare("SELECT p.id, p.rank, p.torch_version, p.log_file_id FROM process p JOIN "
-                       "log_file f ON f.id = p.log_file_id WHERE f.run_id = ? ORDER BY p.id"));
+  ASSIGN_OR_RETURN(Statement read,
+                   database.Prepare("SELECT p.id, p.rank, p.torch_version, p.log_file_id "
+                                    "FROM process p JOIN log_file f ON f.id = p.log_file_id "
+                                    "WHERE f.run_id = ? ORDER BY p.id"));
   read.Bind(1, run.run_id);
   std::set<std::string> versions;
   std::set<std::int64_t> distinct_ranks, logs;
@@ -133,8 +132,8 @@ Result<RunSelection> SelectRun(Database& database, const std::string& run,
   ASSIGN_OR_RETURN(
       const std::int64_t first_us,
       database.QueryInt(fmt::format(
-          "SELECT min(c.start_time_us) FROM compile c JOIN process p ON p.id = c.process_id JOIN "
-          "log_file f ON f.id = p.log_file_id WHERE f.run_id = {}",
+          "SELECT min(c.start_time_us) FROM compile c JOIN process p ON p.id = c.process_id "
+          "JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = {}",
           selection.run_id)));
   selection.start_us = first_us;
   if (first_us <= 0) {

@@ -115,8 +115,8 @@ Result<void> Follower::Prepare(bool is_new) {
   RETURN_IF_ERROR(database_.Execute(
       "CREATE INDEX IF NOT EXISTS compile_by_label ON compile(process_id, label);"
       "CREATE INDEX IF NOT EXISTS metric_by_compile ON compilation_metric_row(compile_id);"
-      "CREATE INDEX IF NOT EXISTS chromium_event_open ON chromium_event_row(compile_id) WHERE "
-      "phase = 66;"));
+      "CREATE INDEX IF NOT EXISTS chromium_event_open ON chromium_event_row(compile_id) "
+      "WHERE phase = 66;"));
   return Commit();
 }
 

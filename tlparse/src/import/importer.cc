@@ -221,8 +221,8 @@ class Load {
   // A file may have been left out of an earlier load of this run too.
   Result<void> RemoveRepeatedSkippedRows() {
     return database_.Execute(
-        fmt::format("DELETE FROM import_log_row WHERE {0} AND id NOT IN (SELECT min(id) FROM "
-                    "import_log_row WHERE {0} GROUP BY message)",
+        fmt::format("DELETE FROM import_log_row WHERE {0} AND id NOT IN (SELECT min(id) "
+                    "FROM import_log_row WHERE {0} GROUP BY message)",
                     SkippedRows()));
   }
 

@@ -99,10 +99,12 @@ Result<Lives> LoadLives(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare("SELECT p.id, p.log_file_id, coalesce(p.rank, one.rank, f.name_rank), "
-                       "p.first_record_us, p.last_record_us FROM process p JOIN log_file f ON f.id "
-                       "= p.log_file_id LEFT JOIN (SELECT log_file_id, min(rank) AS rank FROM "
-                       "process GROUP BY log_file_id HAVING min(rank) = max(rank)) one ON "
-                       "one.log_file_id = p.log_file_id WHERE f.run_id = ? ORDER BY p.id"));
+                       "p.first_record_us, p.last_record_us "
+                       "FROM process p JOIN log_file f ON f.id = p.log_file_id "
+                       "LEFT JOIN (SELECT log_file_id, min(rank) AS rank "
+                       "FROM process GROUP BY log_file_id "
+                       "HAVING min(rank) = max(rank)) one ON one.log_file_id = p.log_file_id "
+                       "WHERE f.run_id = ? ORDER BY p.id"));
   rows.Bind(1, run_id);
   Lives result;
   std::map<std::pair<std::int64_t, std::optional<std::int64_t>>, std::size_t> index;
@@ -128,8 +130,8 @@ Result<void> WriteLaunches(Database& database, std::int64_t run_id) {
   std::int64_t count = 0;
   for (const std::int64_t launch : launches) count = std::max(count, launch);
   // Ids stay where a launch is known already.
-  ASSIGN_OR_RETURN(Statement add, database.Prepare("INSERT OR IGNORE INTO launch (run_id, ordinal, "
-                                                   "process_count) VALUES (?, ?, 0)"));
+  ASSIGN_OR_RETURN(Statement add, database.Prepare("INSERT OR IGNORE INTO launch (run_id, "
+                                                   "ordinal, process_count) VALUES (?, ?, 0)"));
   for (std::int64_t ordinal = 1; ordinal <= count; ++ordinal) {
     add.Bind(1, run_id);
     add.Bind(2, ordinal);
@@ -137,8 +139,8 @@ Result<void> WriteLaunches(Database& database, std::int64_t run_id) {
     add.Reset();
   }
   ASSIGN_OR_RETURN(Statement set,
-                   database.Prepare("UPDATE process SET launch_id = (SELECT id FROM launch WHERE "
-                                    "run_id = ? AND ordinal = ?) WHERE id = ?"));
+                   database.Prepare("UPDATE process SET launch_id = (SELECT id "
+                                    "FROM launch WHERE run_id = ? AND ordinal = ?) WHERE id = ?"));
   for (const auto& [process_id, life] : lives.processes) {
     set.Bind(1, run_id);
     set.Bind(2, launches[life]);
@@ -149,9 +151,10 @@ Result<void> WriteLaunches(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(
       Statement total,
       database.Prepare(
-          "UPDATE launch SET start_time_us = p.first_us, end_time_us = p.last_us, process_count = "
-          "p.count FROM (SELECT launch_id, min(first_record_us) AS first_us, max(last_record_us) "
-          "AS last_us, count(*) AS count FROM process GROUP BY launch_id) p "
+          "UPDATE launch "
+          "SET start_time_us = p.first_us, end_time_us = p.last_us, process_count = p.count "
+          "FROM (SELECT launch_id, min(first_record_us) AS first_us, "
+          "max(last_record_us) AS last_us, count(*) AS count FROM process GROUP BY launch_id) p "
           "WHERE p.launch_id = launch.id AND launch.run_id = ?"));
   total.Bind(1, run_id);
   RETURN_IF_ERROR(total.Step());

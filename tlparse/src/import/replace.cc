@@ -17,8 +17,8 @@ Result<std::vector<std::string>> TablesOwnedByRecord(Database& database) {
   ASSIGN_OR_RETURN(
       Statement tables,
       database.Prepare("SELECT s.name FROM sqlite_schema s JOIN pragma_foreign_key_list(s.name) f "
-                       "WHERE s.type = 'table' AND f.\"table\" = 'record_row' AND "
-                       "f.\"from\" = 'record_id'"));
+                       "WHERE s.type = 'table' "
+                       "AND f.\"table\" = 'record_row' AND f.\"from\" = 'record_id'"));
   std::vector<std::string> names;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, tables.Step());
@@ -52,33 +52,34 @@ constexpr char kReferencesTo[] =
 // ids of the removed records.
 Result<void> SettleContents(Database& database, const std::string& range) {
   constexpr char kOfRecord[] =
-      "EXISTS (SELECT 1 FROM pragma_foreign_key_list(s.name) r WHERE r.\"table\" = 'record_row' "
-      "AND r.\"from\" = 'record_id')";
+      "EXISTS (SELECT 1 FROM pragma_foreign_key_list(s.name) r "
+      "WHERE r.\"table\" = 'record_row' AND r.\"from\" = 'record_id')";
   constexpr char kOfContent[] =
-      "NOT EXISTS (SELECT 1 FROM pragma_foreign_key_list(s.name) r WHERE r.\"table\" = "
-      "'record_row' AND r.\"from\" = 'record_id') AND s.name NOT IN ('graph', "
-      "'payload_content_row')";
+      "NOT EXISTS (SELECT 1 FROM pragma_foreign_key_list(s.name) r "
+      "WHERE r.\"table\" = 'record_row' AND r.\"from\" = 'record_id') "
+      "AND s.name NOT IN ('graph', 'payload_content_row')";
   RETURN_IF_ERROR(database.Execute(fmt::format(
       "CREATE TEMP TABLE settled AS SELECT id FROM content_row WHERE record_id {0};"
       "CREATE TEMP TABLE user (content_id INTEGER, record_id INTEGER);"
-      "INSERT INTO user SELECT provenance_content_id, coalesce(code_record_id, record_id) FROM "
-      "graph WHERE provenance_content_id IN settled;"
-      "INSERT INTO user SELECT p.content_id, min(r.id) FROM payload_content_row p JOIN record_row "
-      "r ON r.payload_id = p.payload_id WHERE p.content_id IN settled GROUP BY 1;",
+      "INSERT INTO user SELECT provenance_content_id, coalesce(code_record_id, record_id) "
+      "FROM graph WHERE provenance_content_id IN settled;"
+      "INSERT INTO user SELECT p.content_id, min(r.id) "
+      "FROM payload_content_row p JOIN record_row r ON r.payload_id = p.payload_id "
+      "WHERE p.content_id IN settled GROUP BY 1;",
       range)));
   ASSIGN_OR_RETURN(const std::vector<Reference> users,
                    References(database, fmt::format(kReferencesTo, "content_row", kOfRecord)));
   for (const auto& [table, column] : users) {
-    RETURN_IF_ERROR(database.Execute(
-        fmt::format("INSERT INTO user SELECT \"{0}\", min(record_id) FROM \"{1}\" WHERE \"{0}\" "
-                    "IN settled GROUP BY 1",
-                    column, table)));
+    RETURN_IF_ERROR(
+        database.Execute(fmt::format("INSERT INTO user SELECT \"{0}\", min(record_id) "
+                                     "FROM \"{1}\" WHERE \"{0}\" IN settled GROUP BY 1",
+                                     column, table)));
   }
   RETURN_IF_ERROR(
       database.Execute("CREATE INDEX temp.user_by_content ON user(content_id);"
-                       "UPDATE content_row SET record_id = (SELECT min(u.record_id) FROM user u "
-                       "WHERE u.content_id = content_row.id) WHERE id IN settled;DELETE FROM "
-                       "settled WHERE id IN (SELECT content_id FROM user)"));
+                       "UPDATE content_row SET record_id = (SELECT min(u.record_id) "
+                       "FROM user u WHERE u.content_id = content_row.id) WHERE id IN settled;"
+                       "DELETE FROM settled WHERE id IN (SELECT content_id FROM user)"));
   ASSIGN_OR_RETURN(const std::vector<Reference> parts,
                    References(database, fmt::format(kReferencesTo, "content_row", kOfContent)));
   for (const auto& [table, column] : parts) {
@@ -86,8 +87,8 @@ Result<void> SettleContents(Database& database, const std::string& range) {
     ASSIGN_OR_RETURN(
         const std::vector<Reference> details,
         References(database, fmt::format(kReferencesTo, table,
-                                         "EXISTS (SELECT 1 FROM pragma_table_info(s.name) k WHERE "
-                                         "k.name = f.\"from\" AND k.pk > 0)")));
+                                         "EXISTS (SELECT 1 FROM pragma_table_info(s.name) k "
+                                         "WHERE k.name = f.\"from\" AND k.pk > 0)")));
     for (const Reference& detail : details) {
       RETURN_IF_ERROR(database.Execute(fmt::format(
           "DELETE FROM \"{}\" WHERE \"{}\" IN (SELECT id FROM \"{}\" WHERE \"{}\" IN settled)",
@@ -112,8 +113,8 @@ Result<bool> ReplaceChangedLog(Database& database, std::int64_t run_id, const st
   ASSIGN_OR_RETURN(const std::string hash, HashFile(path));
   ASSIGN_OR_RETURN(
       Statement same,
-      database.Prepare("SELECT 1 FROM log_file WHERE run_id = ? AND content_hash = ? AND "
-                       "(path = ? OR size_bytes > 0)"));
+      database.Prepare("SELECT 1 FROM log_file "
+                       "WHERE run_id = ? AND content_hash = ? AND (path = ? OR size_bytes > 0)"));
   same.Bind(1, run_id);
   same.Bind(2, std::string_view(hash));
   same.Bind(3, std::string_view(path));
@@ -133,9 +134,8 @@ struct LogRows {
 
 Result<std::optional<LogRows>> FindLog(Database& database, std::int64_t run_id,
                                        const std::string& path) {
-  ASSIGN_OR_RETURN(Statement find,
-                   database.Prepare("SELECT id, first_record_id, last_record_id FROM log_file "
-                                    "WHERE run_id = ? AND path = ?"));
+  ASSIGN_OR_RETURN(Statement find, database.Prepare("SELECT id, first_record_id, last_record_id "
+                                                    "FROM log_file WHERE run_id = ? AND path = ?"));
   find.Bind(1, run_id);
   find.Bind(2, std::string_view(path));
   ASSIGN_OR_RETURN(const bool exists, find.Step());
@@ -171,8 +171,10 @@ Result<void> RemoveTypedRows(Database& database, const LogRows& log) {
 // Of the payloads in the temporary table `orphan`.
 constexpr char kRemoveOrphanPayloads[] =
     "DELETE FROM payload_content_row WHERE payload_id IN (SELECT id FROM orphan);"
-    "DELETE FROM payload_hash_row WHERE hash IN (SELECT p.hash FROM payload_row p JOIN orphan o ON "
-    "o.id = p.id);DELETE FROM payload_row WHERE id IN (SELECT id FROM orphan);DROP TABLE orphan;";
+    "DELETE FROM payload_hash_row "
+    "WHERE hash IN (SELECT p.hash FROM payload_row p JOIN orphan o ON o.id = p.id);"
+    "DELETE FROM payload_row WHERE id IN (SELECT id FROM orphan);"
+    "DROP TABLE orphan;";
 
 }  // namespace
 
@@ -186,10 +188,11 @@ Result<void> RemoveLogRows(Database& database, std::int64_t run_id, const std::s
 }
 
 Result<void> RemoveOrphans(Database& database) {
-  RETURN_IF_ERROR(database.Execute(
-      fmt::format("CREATE TEMP TABLE orphan AS SELECT id FROM payload_row EXCEPT SELECT payload_id "
-                  "FROM record_row WHERE payload_id IS NOT NULL;{}",
-                  kRemoveOrphanPayloads)));
+  RETURN_IF_ERROR(
+      database.Execute(fmt::format("CREATE TEMP TABLE orphan AS SELECT id FROM payload_row EXCEPT "
+                                   "SELECT payload_id FROM record_row WHERE payload_id IS NOT NULL;"
+                                   "{}",
+                                   kRemoveOrphanPayloads)));
   return SettleContents(database, "NOT IN (SELECT id FROM record_row)");
 }
 
@@ -198,11 +201,12 @@ Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::strin
   if (!log) return {};
   RETURN_IF_ERROR(RemoveTypedRows(database, *log));
   // Payloads that nobody else uses go with their records.
-  RETURN_IF_ERROR(database.Execute(fmt::format(
-      "CREATE TEMP TABLE orphan AS SELECT DISTINCT payload_id AS id FROM record_row WHERE id {0} "
-      "AND payload_id IS NOT NULL EXCEPT SELECT payload_id FROM record_row WHERE id NOT {0} AND "
-      "payload_id IS NOT NULL;{1} DELETE FROM record_row WHERE id {0};",
-      log->range, kRemoveOrphanPayloads)));
+  RETURN_IF_ERROR(database.Execute(
+      fmt::format("CREATE TEMP TABLE orphan AS SELECT DISTINCT payload_id AS id "
+                  "FROM record_row WHERE id {0} AND payload_id IS NOT NULL EXCEPT "
+                  "SELECT payload_id FROM record_row WHERE id NOT {0} AND payload_id IS NOT NULL;"
+                  "{1} DELETE FROM record_row WHERE id {0};",
+                  log->range, kRemoveOrphanPayloads)));
   RETURN_IF_ERROR(SettleContents(database, log->range));
   return database.Execute(fmt::format("DELETE FROM log_file WHERE id = {}", log->log_file_id));
 }

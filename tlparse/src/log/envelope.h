@@ -1,4 +1,4 @@
-// The JSON object of a header line (reference 2): the kind of record, its rank and compile, and
+// The JSON object of a header line: the kind of record, its rank and compile, and
 // the MD5 of its payload.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace tlparse {
 // Members that are absent, null or of a wrong type are empty.
 struct Envelope {
   std::string_view kind;  // the record key; empty: none or several candidates
-  std::string_view
-      name;  // metadata.name of an artifact; data() is null if absent (a name may be empty)
+  // metadata.name of an artifact; data() is null if absent (a name may be empty).
+  std::string_view name;
   std::optional<std::int64_t> rank;      // in range (log/rank.h)
   std::optional<std::int64_t> bad_rank;  // out of range
   std::optional<std::int64_t> compiled_autograd_id;

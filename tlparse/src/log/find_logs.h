@@ -26,8 +26,8 @@ struct SkippedFile {
   std::string reason;  // a short sentence without the path, for people
   // A regular file that was looked at and is no structured trace; it may be something else.
   bool is_other_file = false;
-  bool is_damaged =
-      false;  // compressed data of which nothing could be decoded: what it is is unknown
+  // Compressed data of which nothing could be decoded: what it holds is unknown.
+  bool is_damaged = false;
 };
 
 struct FoundLogs {

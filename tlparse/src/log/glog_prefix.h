@@ -1,4 +1,4 @@
-// The prefix of a record's header line (reference 1.1; written by torch/_logging/_internal.py):
+// The prefix of a record's header line, as torch/_logging/_internal.py writes it:
 //   [rank3]:V1121 08:30:01.123000 4242 torch/_dynamo/convert_frame.py:304] {"dynamo_start": …}
 // The "[rankN]:" comes from log aggregators, not from PyTorch.
 #pragma once

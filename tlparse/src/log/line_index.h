@@ -15,7 +15,7 @@ struct StanzaStart {
 };
 
 // Appends the starts of stanzas in `bytes` to `starts`; the first byte always starts one. Returns
-// the number of LFs. Only LF ends a line: payloads contain CR, NUL, U+2028 (reference 1.4).
+// the number of LFs. Only LF ends a line: payloads contain CR, NUL, U+2028.
 std::int64_t FindStanzas(std::string_view bytes, std::vector<StanzaStart>& starts);
 
 // The first line of a stanza, without its LF or CR LF.

@@ -1,4 +1,4 @@
-// Decodes payload lines (reference 1.4): every line starts with one TAB, lines are joined by LF.
+// Decodes payload lines: every line starts with one TAB, lines are joined by LF.
 // Also joins the lines of payloads that were torn apart.
 #pragma once
 

@@ -5,7 +5,7 @@
 
 namespace tlparse {
 
-// The largest rank of a job. A larger number in a log is damage or malice: ranks are enumerated
+// The largest rank of a job. A larger number in a log is damage or an attack: ranks are enumerated
 // (those without a log, for example), so one number must not make billions of them.
 inline constexpr std::int64_t kMaxRank = (1 << 20) - 1;
 

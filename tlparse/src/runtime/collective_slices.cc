@@ -30,13 +30,14 @@ Result<std::vector<Collective>> Load(Database& database, std::int64_t process_id
   ASSIGN_OR_RETURN(
       Statement * rows,
       database.PrepareKept(
-          "SELECT c.id, o.text, c.group_id, c.sequence_number, c.start_ns, CASE WHEN c.device IS "
-          "NULL THEN coalesce(c.end_ns, c.start_ns) ELSE c.start_ns END FROM collective_run_row c "
-          "JOIN profile p ON p.id = c.profile_id LEFT JOIN "
-          "text_row o ON o.id = c.op_id LEFT JOIN collective_run_link_row l ON l.collective_run_id "
-          "= c.id WHERE p.process_id = ?1 AND CASE WHEN c.entry_id IS NOT NULL THEN 0 WHEN p.kind "
-          "= 'libtrace' THEN 2 ELSE 1 END = ?2 AND c.is_p2p = 0 AND "
-          "c.start_ns IS NOT NULL AND l.peer_id IS NULL ORDER BY c.start_ns, c.id"));
+          "SELECT c.id, o.text, c.group_id, c.sequence_number, c.start_ns, "
+          "CASE WHEN c.device IS NULL THEN coalesce(c.end_ns, c.start_ns) ELSE c.start_ns END "
+          "FROM collective_run_row c "
+          "JOIN profile p ON p.id = c.profile_id LEFT JOIN text_row o ON o.id = c.op_id "
+          "LEFT JOIN collective_run_link_row l ON l.collective_run_id = c.id "
+          "WHERE p.process_id = ?1 AND CASE WHEN c.entry_id IS NOT NULL THEN 0 "
+          "WHEN p.kind = 'libtrace' THEN 2 ELSE 1 END = ?2 AND c.is_p2p = 0 "
+          "AND c.start_ns IS NOT NULL AND l.peer_id IS NULL ORDER BY c.start_ns, c.id"));
   rows->Reset();
   rows->Bind(1, process_id);
   rows->Bind(2, static_cast<std::int64_t>(source));
@@ -86,24 +87,26 @@ class Known {
 };
 
 constexpr const char* kLinkSlice =
-    "INSERT INTO collective_run_link_row (collective_run_id, graph_id, code_line, file_id, line, "
-    "reduce_op, peer_id, join_key) SELECT ?1, graph_id, code_line, file_id, line, reduce_op, ?2, "
-    "'K8' FROM collective_run_link_row WHERE collective_run_id = ?2 ON CONFLICT "
-    "(collective_run_id) DO UPDATE SET graph_id = coalesce(graph_id, excluded.graph_id), code_line "
-    "= coalesce(code_line, excluded.code_line), file_id = coalesce(file_id, excluded.file_id), "
+    "INSERT INTO collective_run_link_row (collective_run_id, "
+    "graph_id, code_line, file_id, line, reduce_op, peer_id, join_key) "
+    "SELECT ?1, graph_id, code_line, file_id, line, reduce_op, ?2, 'K8' "
+    "FROM collective_run_link_row WHERE collective_run_id = ?2 ON CONFLICT (collective_run_id) DO "
+    "UPDATE SET graph_id = coalesce(graph_id, excluded.graph_id), code_line = coalesce(code_line, "
+    "excluded.code_line), file_id = coalesce(file_id, excluded.file_id), "
     "line = coalesce(line, excluded.line), reduce_op = coalesce(reduce_op, excluded.reduce_op), "
     "peer_id = excluded.peer_id, join_key = excluded.join_key, note_id = NULL";
 
 // What an entry lacks and its slice has: the graph call around it. An entry without frames learns
 // from its slice too that it ran outside any graph call.
 constexpr const char* kLinkEntry =
-    "UPDATE collective_run_link_row AS e SET (graph_id, slice_id, join_key, note_id) = (SELECT "
-    "s.graph_id, s.slice_id, CASE WHEN s.graph_id IS NOT NULL THEN 'J3' END, CASE WHEN s.graph_id "
-    "IS NULL THEN ?3 END FROM collective_run_link_row s WHERE s.collective_run_id = ?1) WHERE "
-    "(e.collective_run_id = ?2 OR e.collective_run_id IN (SELECT collective_run_id FROM "
-    "collective_run_link_row WHERE peer_id = ?2 AND collective_run_id <> ?1)) AND e.graph_id IS "
-    "NULL AND EXISTS (SELECT 1 FROM collective_run_row c JOIN recorder_entry_row r ON r.id = "
-    "c.entry_id WHERE c.id = ?2 AND r.stack_id IS NULL)";
+    "UPDATE collective_run_link_row AS e "
+    "SET (graph_id, slice_id, join_key, note_id) = (SELECT s.graph_id, s.slice_id, "
+    "CASE WHEN s.graph_id IS NOT NULL THEN 'J3' END, CASE WHEN s.graph_id IS NULL THEN ?3 END "
+    "FROM collective_run_link_row s WHERE s.collective_run_id = ?1) "
+    "WHERE (e.collective_run_id = ?2 OR e.collective_run_id IN (SELECT collective_run_id "
+    "FROM collective_run_link_row WHERE peer_id = ?2 AND collective_run_id <> ?1)) "
+    "AND e.graph_id IS NULL AND EXISTS (SELECT 1 FROM collective_run_row c "
+    "JOIN recorder_entry_row r ON r.id = c.entry_id WHERE c.id = ?2 AND r.stack_id IS NULL)";
 
 constexpr std::string_view kSliceOutside = "its slice in the profile ran outside any graph call";
 
@@ -112,8 +115,8 @@ constexpr std::string_view kSliceOutside = "its slice in the profile ran outside
 Result<void> JoinCollectiveSlices(Database& database, std::int64_t run_id) {
   std::vector<std::int64_t> processes;
   ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT DISTINCT process_id FROM profile WHERE run_id = ? AND "
-                                    "process_id IS NOT NULL"));
+                   database.Prepare("SELECT DISTINCT process_id "
+                                    "FROM profile WHERE run_id = ? AND process_id IS NOT NULL"));
   rows.Bind(1, run_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

@@ -12,11 +12,10 @@ Result<CompiledCode> CompiledCode::Load(Database& database, std::int64_t run_id)
   ASSIGN_OR_RETURN(
       Statement graphs,
       database.Prepare(
-          "SELECT g.id, g.compile_id, c.process_id, g.direction, "
-          "g.provenance_content_id, c.start_time_us, g.cache_key "
-          "FROM graph g JOIN compile c ON c.id = g.compile_id JOIN process p ON p.id = "
-          "c.process_id JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = ? "
-          "ORDER BY c.start_time_us, g.compile_id, g.ordinal"));
+          "SELECT g.id, g.compile_id, c.process_id, g.direction, g.provenance_content_id, "
+          "c.start_time_us, g.cache_key FROM graph g JOIN compile c ON c.id = g.compile_id "
+          "JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
+          "WHERE f.run_id = ? ORDER BY c.start_time_us, g.compile_id, g.ordinal"));
   graphs.Bind(1, run_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, graphs.Step());
@@ -28,11 +27,11 @@ Result<CompiledCode> CompiledCode::Load(Database& database, std::int64_t run_id)
     code.by_compile_[graph->compile_id].push_back(graph);
     if (!graphs.IsNull(6)) code.by_key_[std::string(graphs.Text(6))].push_back(graph);
   }
-  ASSIGN_OR_RETURN(
-      Statement compiles,
-      database.Prepare("SELECT c.id, c.process_id, c.label, c.start_time_us FROM compile c JOIN "
-                       "process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
-                       "WHERE f.run_id = ? ORDER BY c.start_time_us, c.id"));
+  ASSIGN_OR_RETURN(Statement compiles,
+                   database.Prepare("SELECT c.id, c.process_id, c.label, c.start_time_us "
+                                    "FROM compile c JOIN process p ON p.id = c.process_id "
+                                    "JOIN log_file f ON f.id = p.log_file_id "
+                                    "WHERE f.run_id = ? ORDER BY c.start_time_us, c.id"));
   compiles.Bind(1, run_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, compiles.Step());
@@ -60,10 +59,10 @@ Result<const std::vector<CompiledCode::Kernel>*> CompiledCode::KernelsOf(Databas
   ASSIGN_OR_RETURN(
       Statement* const kernels,
       database.PrepareKept(
-          "SELECT id, name FROM kernel_row WHERE content_id = ?1 AND code_line IS NOT NULL AND "
-          "(debug_handle IS NOT NULL OR NOT EXISTS (SELECT 1 FROM kernel_row k WHERE k.content_id "
-          "= ?1 AND k.debug_handle IS NOT NULL AND k.code_line IS NOT NULL)) ORDER BY code_line, "
-          "ordinal"));
+          "SELECT id, name FROM kernel_row WHERE content_id = ?1 AND code_line IS NOT NULL "
+          "AND (debug_handle IS NOT NULL OR NOT EXISTS (SELECT 1 FROM kernel_row k "
+          "WHERE k.content_id = ?1 AND k.debug_handle IS NOT NULL AND k.code_line IS NOT NULL)) "
+          "ORDER BY code_line, ordinal"));
   kernels->Bind(1, graph.content_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, kernels->Step());
@@ -77,9 +76,10 @@ Result<const CompiledCode::KernelFiles*> CompiledCode::KernelFilesOf(Database& d
   const auto [entry, is_new] = kernel_files_.try_emplace(graph.id);
   if (!is_new) return &entry->second;
   ASSIGN_OR_RETURN(Statement* const code,
-                   database.PrepareKept("SELECT p.content FROM graph g JOIN record_row r ON r.id = "
-                                        "g.code_record_id JOIN payload_row p ON p.id = "
-                                        "r.payload_id WHERE g.id = ?"));
+                   database.PrepareKept("SELECT p.content "
+                                        "FROM graph g JOIN record_row r ON r.id = g.code_record_id "
+                                        "JOIN payload_row p ON p.id = r.payload_id "
+                                        "WHERE g.id = ?"));
   code->Bind(1, graph.id);
   ASSIGN_OR_RETURN(const bool has_row, code->Step());
   if (has_row) {

@@ -69,11 +69,11 @@ class FrameJoiner {
 Result<void> FrameJoiner::LoadFrames() {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database_.Prepare("SELECT y.id, coalesce(y.thread_id, 0), y.start_ns, "
-                        "y.start_ns + y.duration_ns, y.line, f.text FROM "
-                        "python_frame_row y JOIN text_row f ON f.id = y.file_id WHERE "
-                        "y.profile_id = ? AND y.line IS NOT NULL AND y.file_id IN (SELECT "
-                        "path_id FROM output_code_row) ORDER BY 2, 3, 1"));
+      database_.Prepare("SELECT y.id, coalesce(y.thread_id, 0), "
+                        "y.start_ns, y.start_ns + y.duration_ns, y.line, f.text "
+                        "FROM python_frame_row y JOIN text_row f ON f.id = y.file_id "
+                        "WHERE y.profile_id = ? AND y.line IS NOT NULL "
+                        "AND y.file_id IN (SELECT path_id FROM output_code_row) ORDER BY 2, 3, 1"));
   rows.Bind(1, profile_id_);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -85,16 +85,17 @@ Result<void> FrameJoiner::LoadFrames() {
 
 Result<void> FrameJoiner::LoadCalls() {
   ASSIGN_OR_RETURN(Statement any,
-                   database_.Prepare("SELECT 1 FROM kernel_run_row WHERE profile_id = ? AND device "
-                                     "IS NOT NULL LIMIT 1"));
+                   database_.Prepare("SELECT 1 FROM kernel_run_row "
+                                     "WHERE profile_id = ? AND device IS NOT NULL LIMIT 1"));
   any.Bind(1, profile_id_);
   ASSIGN_OR_RETURN(has_device_kernels_, any.Step());
-  ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare(
-                       "SELECT s.id, coalesce(s.thread_id, 0), s.start_ns, s.start_ns + "
-                       "s.duration_ns, l.graph_id FROM compiled_slice_row s JOIN "
-                       "compiled_slice_link_row l ON l.slice_id = s.id WHERE s.profile_id = ? AND "
-                       "l.is_call = 1 AND l.graph_id IS NOT NULL AND s.device IS NULL ORDER BY 1"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database_.Prepare("SELECT s.id, coalesce(s.thread_id, 0), s.start_ns, "
+                        "s.start_ns + s.duration_ns, l.graph_id FROM compiled_slice_row s "
+                        "JOIN compiled_slice_link_row l ON l.slice_id = s.id "
+                        "WHERE s.profile_id = ? AND l.is_call = 1 "
+                        "AND l.graph_id IS NOT NULL AND s.device IS NULL ORDER BY 1"));
   rows.Bind(1, profile_id_);
   std::map<std::int64_t, std::size_t> index;
   while (true) {
@@ -104,10 +105,10 @@ Result<void> FrameJoiner::LoadCalls() {
     calls_.push_back({rows.Int(0), rows.Int(1), rows.Int(2), rows.Int(3), rows.Int(4), {}});
   }
   ASSIGN_OR_RETURN(Statement runs,
-                   database_.Prepare("SELECT l.slice_id, l.kernel_id FROM kernel_run_row r JOIN "
-                                     "kernel_run_link_row l ON l.kernel_run_id = r.id WHERE "
-                                     "r.profile_id = ? AND l.slice_id IS NOT NULL AND l.kernel_id "
-                                     "IS NOT NULL"));
+                   database_.Prepare("SELECT l.slice_id, l.kernel_id FROM kernel_run_row r "
+                                     "JOIN kernel_run_link_row l ON l.kernel_run_id = r.id "
+                                     "WHERE r.profile_id = ? "
+                                     "AND l.slice_id IS NOT NULL AND l.kernel_id IS NOT NULL"));
   runs.Bind(1, profile_id_);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, runs.Step());
@@ -123,17 +124,18 @@ Result<const Code*> FrameJoiner::CodeOf(std::int64_t graph_id) {
   Code& code = entry->second;
   ASSIGN_OR_RETURN(
       Statement* const path,
-      database_.PrepareKept("SELECT t.text FROM graph g JOIN output_code_row o ON o.record_id = "
-                            "g.code_record_id JOIN text_row t ON t.id = o.path_id WHERE g.id = ?"));
+      database_.PrepareKept("SELECT t.text "
+                            "FROM graph g JOIN output_code_row o ON o.record_id = g.code_record_id "
+                            "JOIN text_row t ON t.id = o.path_id WHERE g.id = ?"));
   path->Bind(1, graph_id);
   ASSIGN_OR_RETURN(const bool has_path, path->Step());
   if (has_path) code.path = path->Text(0);
   path->Reset();
   ASSIGN_OR_RETURN(Statement* const kernels,
                    database_.PrepareKept(
-                       "SELECT k.code_line, min(k.id), count(*) FROM graph g JOIN kernel_row k "
-                       "ON k.content_id = g.provenance_content_id WHERE g.id = ? AND "
-                       "k.code_line IS NOT NULL GROUP BY k.code_line"));
+                       "SELECT k.code_line, min(k.id), count(*) "
+                       "FROM graph g JOIN kernel_row k ON k.content_id = g.provenance_content_id "
+                       "WHERE g.id = ? AND k.code_line IS NOT NULL GROUP BY k.code_line"));
   kernels->Bind(1, graph_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, kernels->Step());
@@ -149,14 +151,14 @@ Result<std::vector<Inner>> FrameJoiner::InnersOf(const Call& call) {
     ASSIGN_OR_RETURN(
         Statement* const rows,
         database_.PrepareKept(
-            is_op ? "SELECT o.id, o.start_ns, o.start_ns + o.duration_ns FROM op_run_row o JOIN "
-                    "op_run_link_row l ON l.op_run_id = o.id WHERE o.profile_id = ?1 AND "
-                    "l.slice_id = ?2 AND o.thread_id IS ?3 AND NOT EXISTS (SELECT 1 FROM "
-                    "kernel_run_row k WHERE k.op_run_id = o.id)"
-                  : "SELECT k.id, k.start_ns, k.start_ns + k.duration_ns FROM kernel_run_row k "
-                    "JOIN kernel_run_link_row l ON l.kernel_run_id = k.id WHERE k.profile_id = ?1 "
-                    "AND l.slice_id = ?2 AND k.thread_id IS ?3 AND k.device IS NULL AND "
-                    "l.kernel_id IS NULL"));
+            is_op ? "SELECT o.id, o.start_ns, o.start_ns + o.duration_ns "
+                    "FROM op_run_row o JOIN op_run_link_row l ON l.op_run_id = o.id "
+                    "WHERE o.profile_id = ?1 AND l.slice_id = ?2 AND o.thread_id IS ?3 "
+                    "AND NOT EXISTS (SELECT 1 FROM kernel_run_row k WHERE k.op_run_id = o.id)"
+                  : "SELECT k.id, k.start_ns, k.start_ns + k.duration_ns "
+                    "FROM kernel_run_row k JOIN kernel_run_link_row l ON l.kernel_run_id = k.id "
+                    "WHERE k.profile_id = ?1 AND l.slice_id = ?2 "
+                    "AND k.thread_id IS ?3 AND k.device IS NULL AND l.kernel_id IS NULL"));
     rows->Bind(1, profile_id_);
     rows->Bind(2, call.id);
     rows->Bind(3, call.thread_id == 0 ? std::nullopt : std::optional(call.thread_id));
@@ -204,14 +206,13 @@ Result<void> FrameJoiner::JoinCall(const Call& call) {
 
 Result<std::int64_t> FrameJoiner::AddRun(std::string_view table, std::string_view column,
                                          std::int64_t id) {
-  ASSIGN_OR_RETURN(
-      Statement* const add,
-      database_.PrepareKept("INSERT INTO kernel_run_row (profile_id, name_id, thread_id, start_ns, "
-                            "duration_ns, " +
-                            std::string(column) +
-                            ") SELECT profile_id, name_id, thread_id, start_ns, duration_ns, id "
-                            "FROM " +
-                            std::string(table) + " WHERE id = ?"));
+  ASSIGN_OR_RETURN(Statement* const add,
+                   database_.PrepareKept("INSERT INTO kernel_run_row (profile_id, "
+                                         "name_id, thread_id, start_ns, duration_ns, " +
+                                         std::string(column) +
+                                         ") SELECT profile_id, "
+                                         "name_id, thread_id, start_ns, duration_ns, id FROM " +
+                                         std::string(table) + " WHERE id = ?"));
   add->Bind(1, id);
   RETURN_IF_ERROR(add->Run());
   return sqlite3_last_insert_rowid(database_.handle());
@@ -229,11 +230,12 @@ Result<void> FrameJoiner::Link(const Call& call, std::int64_t kernel_id, const F
   }
   ASSIGN_OR_RETURN(
       Statement* const link,
-      database_.PrepareKept("INSERT INTO kernel_run_link_row (kernel_run_id, slice_id, kernel_id, "
-                            "join_key, note_id, region_id) VALUES (?1, ?2, ?3, 'K6', ?4, (SELECT "
-                            "region_id FROM compiled_slice_link_row WHERE slice_id = ?2)) ON "
-                            "CONFLICT (kernel_run_id) DO UPDATE SET kernel_id = "
-                            "excluded.kernel_id, join_key = 'K6', note_id = NULL"));
+      database_.PrepareKept("INSERT INTO kernel_run_link_row (kernel_run_id, "
+                            "slice_id, kernel_id, join_key, note_id, region_id) "
+                            "VALUES (?1, ?2, ?3, 'K6', ?4, (SELECT region_id "
+                            "FROM compiled_slice_link_row WHERE slice_id = ?2)) "
+                            "ON CONFLICT (kernel_run_id) DO UPDATE "
+                            "SET kernel_id = excluded.kernel_id, join_key = 'K6', note_id = NULL"));
   link->Bind(1, run_id);
   link->Bind(2, call.id);
   link->Bind(3, kernel_id);

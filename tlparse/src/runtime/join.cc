@@ -30,8 +30,8 @@ struct ProcessOf {
 Result<std::vector<ProfileOf>> LoadProfiles(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT id, own_rank, pid, end_us FROM profile WHERE run_id = ? "
-                       "AND kind IN ('kineto', 'nsys') ORDER BY id"));
+      database.Prepare("SELECT id, own_rank, pid, end_us "
+                       "FROM profile WHERE run_id = ? AND kind IN ('kineto', 'nsys') ORDER BY id"));
   rows.Bind(1, run_id);
   std::vector<ProfileOf> profiles;
   while (true) {
@@ -93,8 +93,8 @@ const ProcessOf* ProcessOfProfile(const std::vector<ProcessOf>& processes, const
 Result<void> Log(Database& database, std::int64_t run_id, std::int64_t profile_id, ImportCode code,
                  std::string_view message) {
   ASSIGN_OR_RETURN(Statement* const add,
-                   database.PrepareKept("INSERT INTO import_log_row (run_id, profile_id, code_id, "
-                                        "message, line_count) VALUES (?, ?, ?, ?, 0)"));
+                   database.PrepareKept("INSERT INTO import_log_row (run_id, profile_id, "
+                                        "code_id, message, line_count) VALUES (?, ?, ?, ?, 0)"));
   add->Bind(1, run_id);
   add->Bind(2, profile_id);
   add->Bind(3, static_cast<std::int64_t>(code));
@@ -104,20 +104,25 @@ Result<void> Log(Database& database, std::int64_t run_id, std::int64_t profile_i
 
 Result<void> RemoveLinks(Database& database, std::int64_t run_id) {
   const std::string profiles = fmt::format("(SELECT id FROM profile WHERE run_id = {})", run_id);
-  return database.Execute(fmt::format(
-      "DELETE FROM kernel_module_link_row WHERE kernel_run_id IN (SELECT id FROM kernel_run_row "
-      "WHERE profile_id IN {0});DELETE FROM module_link_row WHERE frame_id IN (SELECT id FROM "
-      "python_frame_row WHERE profile_id IN {0});DELETE FROM compiled_slice_link_row WHERE "
-      "slice_id IN (SELECT id FROM compiled_slice_row WHERE profile_id IN {0});DELETE FROM "
-      "kernel_run_link_row WHERE kernel_run_id IN (SELECT id FROM kernel_run_row WHERE profile_id "
-      "IN {0});DELETE FROM kernel_run_row WHERE (op_run_id IS NOT NULL OR frame_id IS NOT NULL) "
-      "AND profile_id IN {0};DELETE FROM compiled_slice_row WHERE kind = 7 AND profile_id IN "
-      "{0};DELETE FROM op_run_link_row WHERE op_run_id IN (SELECT id FROM op_run_row WHERE "
-      "profile_id IN {0});DELETE FROM collective_run_link_row WHERE collective_run_id IN (SELECT "
-      "id FROM collective_run_row WHERE profile_id IN {0} AND entry_id IS NULL);DELETE FROM "
-      "import_log_row WHERE run_id = {1} AND code_id IN ({2}, {3});",
-      profiles, run_id, static_cast<int>(ImportCode::kUnmatchedProfile),
-      static_cast<int>(ImportCode::kOverlappingProfiles)));
+  return database.Execute(
+      fmt::format("DELETE FROM kernel_module_link_row "
+                  "WHERE kernel_run_id IN (SELECT id FROM kernel_run_row WHERE profile_id IN {0});"
+                  "DELETE FROM module_link_row "
+                  "WHERE frame_id IN (SELECT id FROM python_frame_row WHERE profile_id IN {0});"
+                  "DELETE FROM compiled_slice_link_row "
+                  "WHERE slice_id IN (SELECT id FROM compiled_slice_row WHERE profile_id IN {0});"
+                  "DELETE FROM kernel_run_link_row "
+                  "WHERE kernel_run_id IN (SELECT id FROM kernel_run_row WHERE profile_id IN {0});"
+                  "DELETE FROM kernel_run_row "
+                  "WHERE (op_run_id IS NOT NULL OR frame_id IS NOT NULL) AND profile_id IN {0};"
+                  "DELETE FROM compiled_slice_row WHERE kind = 7 AND profile_id IN {0};"
+                  "DELETE FROM op_run_link_row "
+                  "WHERE op_run_id IN (SELECT id FROM op_run_row WHERE profile_id IN {0});"
+                  "DELETE FROM collective_run_link_row WHERE collective_run_id IN (SELECT id "
+                  "FROM collective_run_row WHERE profile_id IN {0} AND entry_id IS NULL);"
+                  "DELETE FROM import_log_row WHERE run_id = {1} AND code_id IN ({2}, {3});",
+                  profiles, run_id, static_cast<int>(ImportCode::kUnmatchedProfile),
+                  static_cast<int>(ImportCode::kOverlappingProfiles)));
 }
 
 // A profile that begins before the latest counted one of its process has ended is not counted.
@@ -129,17 +134,17 @@ Result<void> ReportOverlaps(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(
       Statement profiles,
       database.Prepare(
-          "SELECT id, path, start_us, end_us, process_id, pid, rank FROM profile WHERE "
-          "run_id = ? AND kind = 'kineto' AND start_us IS NOT NULL AND end_us IS NOT "
-          "NULL AND (process_id IS NOT NULL OR pid IS NOT NULL) ORDER BY start_us, "
-          "id"));
+          "SELECT id, path, start_us, end_us, process_id, pid, rank FROM profile "
+          "WHERE run_id = ? AND kind = 'kineto' AND start_us IS NOT NULL AND end_us IS NOT NULL "
+          "AND (process_id IS NOT NULL OR pid IS NOT NULL) ORDER BY start_us, id"));
   profiles.Bind(1, run_id);
   ASSIGN_OR_RETURN(Statement* const set,
                    database.PrepareKept("UPDATE profile SET overlaps_id = ?2 WHERE id = ?1"));
+  // By process, else by pid and rank.
   std::map<std::tuple<std::optional<std::int64_t>, std::optional<std::int64_t>,
                       std::optional<std::int64_t>>,
            Counted>
-      latest;  // by process, else by pid and rank
+      latest;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, profiles.Step());
     if (!has_row) return {};
@@ -171,8 +176,9 @@ Result<void> JoinRun(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(const std::vector<ProcessOf> processes, LoadProcesses(database, run_id));
   ASSIGN_OR_RETURN(CompiledCode code, CompiledCode::Load(database, run_id));
   ASSIGN_OR_RETURN(Statement set,
-                   database.Prepare("UPDATE profile SET process_id = ?2, rank = coalesce(own_rank, "
-                                    "?3), process_note = ?4, overlaps_id = NULL WHERE id = ?1"));
+                   database.Prepare("UPDATE profile "
+                                    "SET process_id = ?2, rank = coalesce(own_rank, ?3), "
+                                    "process_note = ?4, overlaps_id = NULL WHERE id = ?1"));
   for (const ProfileOf& profile : profiles) {
     std::string note;
     const ProcessOf* const process = ProcessOfProfile(processes, profile, note);

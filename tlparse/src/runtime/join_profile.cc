@@ -29,11 +29,11 @@ Result<std::optional<std::int64_t>> Joiner::Note(std::string_view note) {
 Result<void> Joiner::LoadSlices() {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database_.Prepare("SELECT s.id, s.kind, coalesce(s.thread_id, 0), s.start_ns, s.start_ns + "
-                        "s.duration_ns, coalesce(t.text, ''), s.sequence_number, s.external_id, "
-                        "CASE WHEN t.text IS NULL THEN 0 ELSE s.name_id END FROM "
-                        "compiled_slice_row s LEFT JOIN text_row t ON t.id = s.name_id WHERE "
-                        "s.profile_id = ?"));
+      database_.Prepare("SELECT s.id, s.kind, coalesce(s.thread_id, 0), s.start_ns, "
+                        "s.start_ns + s.duration_ns, coalesce(t.text, ''), s.sequence_number, "
+                        "s.external_id, CASE WHEN t.text IS NULL THEN 0 ELSE s.name_id END "
+                        "FROM compiled_slice_row s LEFT JOIN text_row t ON t.id = s.name_id "
+                        "WHERE s.profile_id = ?"));
   rows.Bind(1, profile_id_);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -99,8 +99,8 @@ Result<void> Joiner::AddItem(Item::Kind kind, std::int64_t thread_id, std::int64
 
 Result<void> Joiner::LoadItems() {
   ASSIGN_OR_RETURN(Statement any,
-                   database_.Prepare("SELECT 1 FROM kernel_run_row WHERE profile_id = ? AND device "
-                                     "IS NOT NULL LIMIT 1"));
+                   database_.Prepare("SELECT 1 FROM kernel_run_row "
+                                     "WHERE profile_id = ? AND device IS NOT NULL LIMIT 1"));
   any.Bind(1, profile_id_);
   ASSIGN_OR_RETURN(has_device_kernels_, any.Step());
   for (std::size_t i = 0; i < slices_.size(); ++i) {
@@ -109,12 +109,12 @@ Result<void> Joiner::LoadItems() {
       RETURN_IF_ERROR(AddItem(Item::kSlice, slice.thread, slice.start, slice.end, i));
   }
   RETURN_IF_ERROR(
-      LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), start_ns, duration_ns, "
-               "external_id, file_id FROM op_run_row WHERE profile_id = ?",
+      LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), "
+               "start_ns, duration_ns, external_id, file_id FROM op_run_row WHERE profile_id = ?",
                true));
   RETURN_IF_ERROR(
-      LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), start_ns, duration_ns, NULL, "
-               "NULL FROM kernel_run_row WHERE profile_id = ? AND device IS NULL",
+      LoadRuns("SELECT id, name_id, coalesce(thread_id, 0), start_ns, duration_ns, NULL, NULL "
+               "FROM kernel_run_row WHERE profile_id = ? AND device IS NULL",
                false));
   op_of_.Sort();
   RETURN_IF_ERROR(LoadLaunches());
@@ -131,8 +131,8 @@ Result<void> Joiner::LoadItems() {
 
 Result<void> Joiner::LoadLaunches() {
   ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare("SELECT correlation, coalesce(thread_id, 0), start_ns FROM "
-                                     "device_launch_row WHERE profile_id = ?"));
+                   database_.Prepare("SELECT correlation, coalesce(thread_id, 0), start_ns "
+                                     "FROM device_launch_row WHERE profile_id = ?"));
   rows.Bind(1, profile_id_);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -148,8 +148,8 @@ Result<void> Joiner::LoadLaunches() {
 
 Result<void> Joiner::LoadCollectives() {
   ASSIGN_OR_RETURN(Statement rows,
-                   database_.Prepare("SELECT id, coalesce(thread_id, 0), start_ns FROM "
-                                     "collective_run_row WHERE profile_id = ?"));
+                   database_.Prepare("SELECT id, coalesce(thread_id, 0), start_ns "
+                                     "FROM collective_run_row WHERE profile_id = ?"));
   rows.Bind(1, profile_id_);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -230,8 +230,8 @@ Result<void> Joiner::NestRun(const Item& item, const std::vector<Open>& open, Op
 Result<void> Joiner::WriteCollectives() {
   ASSIGN_OR_RETURN(Statement add,
                    database_.Prepare("INSERT INTO collective_run_link_row (collective_run_id, "
-                                     "slice_id, graph_id, join_key, note_id) VALUES (?, ?, ?, ?, "
-                                     "?)"));
+                                     "slice_id, graph_id, join_key, note_id) "
+                                     "VALUES (?, ?, ?, ?, ?)"));
   for (const Collective& collective : collectives_) {
     const Slice* const slice =
         collective.call == kNone ? nullptr : &slices_[static_cast<std::size_t>(collective.call)];

@@ -138,8 +138,8 @@ void KinetoFile::BadEvent(std::int64_t byte_offset, std::string_view text,
 
 bool KinetoFile::IsUnkeptFrame(std::string_view event) const {
   constexpr std::size_t kHead = 160;
-  constexpr std::size_t kMostBytes =
-      4096;  // of a frame: more may be what a lost quote made of many
+  // Of a frame: more may be what a lost quote made of many.
+  constexpr std::size_t kMostBytes = 4096;
   if (event.size() > kMostBytes) return false;
   const std::string_view head = event.substr(0, kHead);
   if (head.find("\"python_function\"") == head.npos) return false;

@@ -356,8 +356,9 @@ Result<void> KinetoFile::AddCollectiveEnds() {
   RETURN_IF_ERROR(context_.Write());
   ASSIGN_OR_RETURN(Statement end,
                    context_.database().Prepare(
-                       "UPDATE collective_run_row SET end_ns = ?2, device = ?3, correlation = ?4, "
-                       "state = 'completed' WHERE id = ?1 AND start_ns <= ?2"));
+                       "UPDATE collective_run_row "
+                       "SET end_ns = ?2, device = ?3, correlation = ?4, state = 'completed' "
+                       "WHERE id = ?1 AND start_ns <= ?2"));
   for (const auto& [external_id, row_id] : named_collectives_) {
     const auto kernel = collective_kernels_.find(external_id);
     if (kernel == collective_kernels_.end()) continue;

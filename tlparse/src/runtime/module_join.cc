@@ -50,13 +50,13 @@ class ModuleJoiner {
     RETURN_IF_ERROR(Nest());
     RETURN_IF_ERROR(WriteFrames());
     RETURN_IF_ERROR(
-        LoadMoments("SELECT correlation, coalesce(thread_id, 0), start_ns FROM "
-                    "device_launch_row WHERE profile_id = ?",
+        LoadMoments("SELECT correlation, coalesce(thread_id, 0), start_ns "
+                    "FROM device_launch_row WHERE profile_id = ?",
                     launches_));
     RETURN_IF_ERROR(
-        LoadMoments("SELECT external_id, coalesce(thread_id, 0), start_ns FROM "
-                    "op_run_row WHERE profile_id = ? AND external_id IN (SELECT "
-                    "external_id FROM kernel_run_row WHERE profile_id = ?1)",
+        LoadMoments("SELECT external_id, coalesce(thread_id, 0), start_ns "
+                    "FROM op_run_row WHERE profile_id = ? AND external_id IN (SELECT external_id "
+                    "FROM kernel_run_row WHERE profile_id = ?1)",
                     ops_));
     return LinkKernels();
   }
@@ -93,10 +93,10 @@ class ModuleJoiner {
 Result<void> ModuleJoiner::LoadFrames() {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database_.Prepare("SELECT y.id, coalesce(y.thread_id, 0), y.start_ns, y.start_ns + "
-                        "y.duration_ns, y.name_id FROM python_frame_row y WHERE y.profile_id = ?1 "
-                        "AND y.name_id IN (SELECT id FROM text_row WHERE substr(text, 1, ?2) = "
-                        "?3)"));
+      database_.Prepare("SELECT y.id, coalesce(y.thread_id, 0), "
+                        "y.start_ns, y.start_ns + y.duration_ns, y.name_id FROM python_frame_row y "
+                        "WHERE y.profile_id = ?1 AND y.name_id IN (SELECT id "
+                        "FROM text_row WHERE substr(text, 1, ?2) = ?3)"));
   rows.Bind(1, profile_id_);
   rows.Bind(2, static_cast<std::int64_t>(kModuleFrame.size()));
   rows.Bind(3, kModuleFrame);
@@ -172,8 +172,8 @@ Result<void> ModuleJoiner::Nest() {
 
 Result<void> ModuleJoiner::WriteFrames() {
   ASSIGN_OR_RETURN(Statement add,
-                   database_.Prepare("INSERT INTO module_link_row (frame_id, parent_id, path_id, "
-                                     "self_ns) VALUES (?, ?, ?, ?)"));
+                   database_.Prepare("INSERT INTO module_link_row (frame_id, "
+                                     "parent_id, path_id, self_ns) VALUES (?, ?, ?, ?)"));
   for (const ModuleFrame& frame : frames_) {
     add.Bind(1, frame.id);
     add.Bind(2, frame.parent == kNoModule
@@ -215,11 +215,10 @@ std::int32_t ModuleJoiner::FrameAt(const EnqueueMoment& moment) const {
 }
 
 Result<void> ModuleJoiner::LinkKernels() {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database_.Prepare("SELECT id, device IS NOT NULL, correlation, external_id, "
-                        "coalesce(thread_id, 0), start_ns FROM kernel_run_row WHERE profile_id = ? "
-                        "ORDER BY id"));
+  ASSIGN_OR_RETURN(Statement rows,
+                   database_.Prepare("SELECT id, device IS NOT NULL, "
+                                     "correlation, external_id, coalesce(thread_id, 0), start_ns "
+                                     "FROM kernel_run_row WHERE profile_id = ? ORDER BY id"));
   ASSIGN_OR_RETURN(Statement add,
                    database_.Prepare("INSERT INTO kernel_module_link_row (kernel_run_id, frame_id) "
                                      "VALUES (?, ?)"));

@@ -29,8 +29,8 @@ const std::set<std::string>& NsysExport::Columns(const std::string& table) {
   if (is_new) {
     // A view would be an export of somebody else's making.
     const std::string sql = fmt::format(
-        "SELECT c.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type = 'table' "
-        "AND s.name = '{}'",
+        "SELECT c.name FROM sqlite_schema s, pragma_table_info(s.name) c "
+        "WHERE s.type = 'table' AND s.name = '{}'",
         table);
     static_cast<void>(Query(sql, [&](sqlite3_stmt* row) -> Result<void> {
       names.insert(reinterpret_cast<const char*>(sqlite3_column_text(row, 0)));

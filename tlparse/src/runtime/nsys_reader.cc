@@ -105,8 +105,9 @@ void NsysReader::ReportLeftOut(RuntimeContext& context) const {
 Result<void> NsysReader::ReportUnread(NsysExport& file, RuntimeContext& context) const {
   std::vector<std::string> tables;
   RETURN_IF_ERROR(
-      file.Query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE "
-                 "'CUPTI~_ACTIVITY~_KIND~_%' ESCAPE '~' ORDER BY name LIMIT 1000",
+      file.Query("SELECT name FROM sqlite_schema "
+                 "WHERE type = 'table' AND name LIKE 'CUPTI~_ACTIVITY~_KIND~_%' ESCAPE '~' "
+                 "ORDER BY name LIMIT 1000",
                  [&](sqlite3_stmt* row) -> Result<void> {
                    tables.emplace_back(TextAt(row, 0));
                    return {};

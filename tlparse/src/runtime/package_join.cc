@@ -61,20 +61,21 @@ Result<std::vector<Model>> ModelsOf(Statement& rows) {
 Result<std::vector<Model>> LoadModels(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(
       Statement graphs,
-      database.Prepare("SELECT g.id, k.id, k.name, NULL, g.id, g.compile_id FROM graph g JOIN "
-                       "compile c ON c.id = g.compile_id AND c.is_synthetic = 1 JOIN process p ON "
-                       "p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id JOIN "
-                       "kernel_row k ON k.content_id = g.provenance_content_id WHERE f.run_id = ? "
-                       "AND k.debug_handle IS NOT NULL AND k.code_line IS NOT NULL ORDER BY g.id, "
-                       "k.code_line, k.ordinal"));
+      database.Prepare("SELECT g.id, k.id, k.name, NULL, g.id, g.compile_id "
+                       "FROM graph g JOIN compile c ON c.id = g.compile_id AND c.is_synthetic = 1 "
+                       "JOIN process p ON p.id = c.process_id "
+                       "JOIN log_file f ON f.id = p.log_file_id "
+                       "JOIN kernel_row k ON k.content_id = g.provenance_content_id "
+                       "WHERE f.run_id = ? AND k.debug_handle IS NOT NULL "
+                       "AND k.code_line IS NOT NULL ORDER BY g.id, k.code_line, k.ordinal"));
   graphs.Bind(1, run_id);
   ASSIGN_OR_RETURN(std::vector<Model> models, ModelsOf(graphs));
   ASSIGN_OR_RETURN(
       Statement packages,
       database.Prepare(
-          "SELECT m.content_id, k.id, k.name, m.name, 0, 0 FROM package_model_row m JOIN profile p "
-          "ON p.id = m.profile_id JOIN kernel_row k ON k.content_id = m.content_id WHERE p.run_id "
-          "= ? ORDER BY m.id, k.ordinal"));
+          "SELECT m.content_id, k.id, k.name, m.name, 0, 0 FROM package_model_row m "
+          "JOIN profile p ON p.id = m.profile_id JOIN kernel_row k ON k.content_id = m.content_id "
+          "WHERE p.run_id = ? ORDER BY m.id, k.ordinal"));
   packages.Bind(1, run_id);
   ASSIGN_OR_RETURN(std::vector<Model> packed, ModelsOf(packages));
   for (Model& model : packed) models.push_back(std::move(model));
@@ -107,12 +108,13 @@ Result<std::map<std::int64_t, std::vector<Event>>> LoadEvents(Database& database
       Statement rows,
       database.Prepare(
           "SELECT k.id, 0 AS is_op, t.text, k.thread_id, k.start_ns, k.start_ns + k.duration_ns "
-          "FROM kernel_run_row k JOIN text_row t ON t.id = k.name_id LEFT JOIN kernel_run_link_row "
-          "l ON l.kernel_run_id = k.id WHERE k.profile_id = ?1 AND k.device IS NULL AND "
-          "k.op_run_id IS NULL AND l.kernel_id IS NULL UNION ALL SELECT o.id, 1, t.text, "
-          "o.thread_id, o.start_ns, o.start_ns + o.duration_ns FROM op_run_row o JOIN text_row t "
-          "ON t.id = o.name_id WHERE o.profile_id = ?1 AND o.id NOT IN (SELECT op_run_id FROM "
-          "kernel_run_row WHERE profile_id = ?1 AND op_run_id IS NOT NULL) ORDER BY 5, 1"));
+          "FROM kernel_run_row k JOIN text_row t ON t.id = k.name_id "
+          "LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = k.id WHERE k.profile_id = ?1 "
+          "AND k.device IS NULL AND k.op_run_id IS NULL AND l.kernel_id IS NULL "
+          "UNION ALL SELECT o.id, 1, t.text, o.thread_id, o.start_ns, o.start_ns + o.duration_ns "
+          "FROM op_run_row o JOIN text_row t ON t.id = o.name_id "
+          "WHERE o.profile_id = ?1 AND o.id NOT IN (SELECT op_run_id "
+          "FROM kernel_run_row WHERE profile_id = ?1 AND op_run_id IS NOT NULL) ORDER BY 5, 1"));
   rows.Bind(1, profile_id);
   std::map<std::int64_t, std::vector<Event>> events;
   while (true) {
@@ -152,9 +154,9 @@ class Writer {
   Result<std::int64_t> AddSlice(std::int64_t profile_id, std::int64_t thread_id, const Model& model,
                                 std::int64_t start_ns, std::int64_t end_ns) {
     ASSIGN_OR_RETURN(Statement * add,
-                     database_.PrepareKept("INSERT INTO compiled_slice_row (profile_id, kind, "
-                                           "name_id, thread_id, start_ns, duration_ns) VALUES (?1, "
-                                           "7, ?2, ?3, ?4, ?5)"));
+                     database_.PrepareKept("INSERT INTO compiled_slice_row (profile_id, "
+                                           "kind, name_id, thread_id, start_ns, duration_ns) "
+                                           "VALUES (?1, 7, ?2, ?3, ?4, ?5)"));
     std::optional<std::int64_t> name_id;
     if (!model.name.empty()) {
       ASSIGN_OR_RETURN(name_id, NoteId(database_, model.name));
@@ -202,11 +204,11 @@ class Writer {
     }
     ASSIGN_OR_RETURN(
         Statement * link,
-        database_.PrepareKept("INSERT INTO kernel_run_link_row (kernel_run_id, slice_id, "
-                              "kernel_id, join_key) VALUES (?1, ?2, ?3, 'K5') "
-                              "ON CONFLICT (kernel_run_id) DO UPDATE SET slice_id = "
-                              "excluded.slice_id, kernel_id = excluded.kernel_id, join_key = "
-                              "'K5', note_id = NULL"));
+        database_.PrepareKept("INSERT INTO kernel_run_link_row (kernel_run_id, "
+                              "slice_id, kernel_id, join_key) "
+                              "VALUES (?1, ?2, ?3, 'K5') ON CONFLICT (kernel_run_id) DO "
+                              "UPDATE SET slice_id = excluded.slice_id, "
+                              "kernel_id = excluded.kernel_id, join_key = 'K5', note_id = NULL"));
     link->Bind(1, kernel_run_id);
     link->Bind(2, slice_id);
     link->Bind(3, kernel_id);

@@ -38,10 +38,11 @@ bool Parse(std::string_view text, Named& named) {
 
 Result<std::vector<Named>> LoadNames(Database& database, std::int64_t profile_id) {
   ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT t.text, coalesce(a.thread_id, 0), a.start_ns FROM "
-                                    "annotation_row a JOIN text_row t ON t.id = a.name_id WHERE "
-                                    "a.profile_id = ? AND a.device IS NULL AND t.text LIKE "
-                                    "'%\\_data: %compile\\_id=%' ESCAPE '\\' ORDER BY a.start_ns"));
+                   database.Prepare("SELECT t.text, coalesce(a.thread_id, 0), a.start_ns "
+                                    "FROM annotation_row a JOIN text_row t ON t.id = a.name_id "
+                                    "WHERE a.profile_id = ? AND a.device IS NULL "
+                                    "AND t.text LIKE '%\\_data: %compile\\_id=%' ESCAPE '\\' "
+                                    "ORDER BY a.start_ns"));
   rows.Bind(1, profile_id);
   std::vector<Named> names;
   while (true) {
@@ -73,11 +74,12 @@ Result<void> JoinPhases(Database& database, const CompiledCode& code, std::int64
   const std::string asked = list.EndArray().Take();
   // A profile may have millions of other ops, and what is sorted is in memory.
   ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT t.text, coalesce(o.thread_id, 0), o.id, o.start_ns, "
-                                    "o.start_ns + o.duration_ns FROM op_run_row o JOIN text_row t "
-                                    "ON t.id = o.name_id WHERE o.profile_id = ?1 AND o.name_id IN "
-                                    "(SELECT n.id FROM text_row n JOIN json_each(?2) j ON j.value "
-                                    "= n.text) ORDER BY o.start_ns"));
+                   database.Prepare("SELECT t.text, coalesce(o.thread_id, 0), "
+                                    "o.id, o.start_ns, o.start_ns + o.duration_ns "
+                                    "FROM op_run_row o JOIN text_row t ON t.id = o.name_id "
+                                    "WHERE o.profile_id = ?1 AND o.name_id IN (SELECT n.id "
+                                    "FROM text_row n JOIN json_each(?2) j ON j.value = n.text) "
+                                    "ORDER BY o.start_ns"));
   rows.Bind(1, profile_id);
   rows.Bind(2, std::string_view(asked));
   while (true) {
@@ -87,8 +89,8 @@ Result<void> JoinPhases(Database& database, const CompiledCode& code, std::int64
     if (found != phases.end()) found->second.push_back({rows.Int(2), rows.Int(3), rows.Int(4)});
   }
   ASSIGN_OR_RETURN(Statement set,
-                   database.Prepare("UPDATE op_run_link_row SET compile_id = ?2, join_key = 'K7' "
-                                    "WHERE op_run_id = ?1"));
+                   database.Prepare("UPDATE op_run_link_row "
+                                    "SET compile_id = ?2, join_key = 'K7' WHERE op_run_id = ?1"));
   for (const Named& named : names) {
     const std::vector<Phase>& all = phases.at({named.phase, named.thread_id});
     // The annotation is right after the start: the latest phase that is open there.

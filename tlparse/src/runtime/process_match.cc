@@ -66,11 +66,11 @@ Result<Match> MatchByFrames(Database& database, const std::vector<Candidate>& al
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "WITH RECURSIVE frame(id) AS (SELECT stack_id FROM recorder_entry_row WHERE profile_id = "
-          "?1 AND stack_id IS NOT NULL UNION SELECT s.parent_id FROM frame f JOIN stack_frame s ON "
-          "s.id = f.id WHERE s.parent_id IS NOT NULL) SELECT DISTINCT r.process_id FROM "
-          "output_code o JOIN record_row r ON r.id = o.record_id WHERE o.path IN (SELECT s.file "
-          "FROM frame f JOIN stack_frame s ON s.id = f.id)"));
+          "WITH RECURSIVE frame(id) AS (SELECT stack_id FROM recorder_entry_row "
+          "WHERE profile_id = ?1 AND stack_id IS NOT NULL UNION SELECT s.parent_id "
+          "FROM frame f JOIN stack_frame s ON s.id = f.id WHERE s.parent_id IS NOT NULL) "
+          "SELECT DISTINCT r.process_id FROM output_code o JOIN record_row r ON r.id = o.record_id "
+          "WHERE o.path IN (SELECT s.file FROM frame f JOIN stack_frame s ON s.id = f.id)"));
   rows.Bind(1, dump.id);
   std::vector<Candidate> found;
   while (true) {
@@ -81,8 +81,8 @@ Result<Match> MatchByFrames(Database& database, const std::vector<Candidate>& al
     if (at != all.end()) found.push_back(*at);
   }
   ASSIGN_OR_RETURN(Statement frames,
-                   database.Prepare("SELECT 1 FROM recorder_entry_row WHERE profile_id = ?1 AND "
-                                    "stack_id IS NOT NULL LIMIT 1"));
+                   database.Prepare("SELECT 1 FROM recorder_entry_row "
+                                    "WHERE profile_id = ?1 AND stack_id IS NOT NULL LIMIT 1"));
   frames.Bind(1, dump.id);
   ASSIGN_OR_RETURN(const bool has_frames, frames.Step());
   if (!has_frames)
@@ -124,9 +124,9 @@ Result<void> MatchProcesses(Database& database, std::int64_t run_id) {
   std::vector<Candidate> all;
   ASSIGN_OR_RETURN(
       Statement processes,
-      database.Prepare(
-          "SELECT p.id, p.pid, p.rank, p.first_record_us, p.last_record_us FROM process p "
-          "JOIN log_file f ON f.id = p.log_file_id WHERE f.run_id = ? ORDER BY p.id"));
+      database.Prepare("SELECT p.id, p.pid, p.rank, p.first_record_us, p.last_record_us "
+                       "FROM process p JOIN log_file f ON f.id = p.log_file_id "
+                       "WHERE f.run_id = ? ORDER BY p.id"));
   processes.Bind(1, run_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, processes.Step());
@@ -138,8 +138,9 @@ Result<void> MatchProcesses(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(
       Statement profiles,
       database.Prepare(
-          "SELECT id, kind, own_rank, pid, start_us, end_us FROM profile WHERE run_id = ? AND "
-          "kind IN ('flight_recorder', 'torch_logs', 'tritonparse') ORDER BY id"));
+          "SELECT id, kind, own_rank, pid, start_us, end_us FROM profile "
+          "WHERE run_id = ? AND kind IN ('flight_recorder', 'torch_logs', 'tritonparse') "
+          "ORDER BY id"));
   profiles.Bind(1, run_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, profiles.Step());

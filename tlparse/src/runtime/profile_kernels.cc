@@ -98,8 +98,9 @@ Result<void> Joiner::WriteKernelLink(const KernelLink& link) {
 Result<void> Joiner::JoinDeviceKernels() {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database_.Prepare("SELECT id, name_id, start_ns, duration_ns, correlation, external_id FROM "
-                        "kernel_run_row WHERE profile_id = ? AND device IS NOT NULL ORDER BY id"));
+      database_.Prepare("SELECT id, name_id, start_ns, duration_ns, correlation, external_id "
+                        "FROM kernel_run_row "
+                        "WHERE profile_id = ? AND device IS NOT NULL ORDER BY id"));
   rows.Bind(1, profile_id_);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -206,16 +207,17 @@ Result<void> Joiner::JoinReplay(std::span<const ReplayedKernel> kernels) {
 
 Result<void> Joiner::WriteRuns() {
   ASSIGN_OR_RETURN(Statement add_op,
-                   database_.Prepare("INSERT INTO op_run_link_row (op_run_id, slice_id, self_ns, "
-                                     "device_ns) VALUES (?, ?, ?, ?)"));
+                   database_.Prepare("INSERT INTO op_run_link_row (op_run_id, "
+                                     "slice_id, self_ns, device_ns) VALUES (?, ?, ?, ?)"));
   // An op that ran as a kernel of the graph, on the CPU, is a run of that kernel; of several, which of
   // them is not always known.
   ASSIGN_OR_RETURN(
       Statement add_kernel,
       database_.Prepare(
-          "INSERT INTO kernel_run_row (profile_id, name_id, thread_id, start_ns, "
-          "duration_ns, external_id, op_run_id) SELECT profile_id, name_id, thread_id, "
-          "start_ns, duration_ns, external_id, id FROM op_run_row WHERE id = ?"));
+          "INSERT INTO kernel_run_row (profile_id, "
+          "name_id, thread_id, start_ns, duration_ns, external_id, op_run_id) "
+          "SELECT profile_id, name_id, thread_id, start_ns, duration_ns, external_id, id "
+          "FROM op_run_row WHERE id = ?"));
   for (const struct Run& run : runs_) {
     const std::string_view note = run.kernel_id != 0 ? std::string_view()
                                   : run.match == KernelMatch::kCountDiffers

@@ -194,9 +194,9 @@ void Joiner::FindLostCalls() {
 
 Result<void> Joiner::WriteSlices() {
   ASSIGN_OR_RETURN(Statement add,
-                   database_.Prepare("INSERT INTO compiled_slice_link_row (slice_id, is_call, "
-                                     "call_id, compile_id, graph_id, device_ns, join_key, note_id, "
-                                     "region_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                   database_.Prepare("INSERT INTO compiled_slice_link_row (slice_id, "
+                                     "is_call, call_id, compile_id, graph_id, device_ns, join_key, "
+                                     "note_id, region_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   for (std::size_t i = 0; i < slices_.size(); ++i)
     RETURN_IF_ERROR(slices_by_id_.Push(static_cast<std::uint32_t>(i)));
   std::sort(slices_by_id_.begin(), slices_by_id_.end(),

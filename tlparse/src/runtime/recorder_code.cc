@@ -32,10 +32,11 @@ Result<void> RecorderCode::Load(Database& database, std::optional<std::int64_t> 
   std::map<std::int64_t, std::pair<std::string, RecordedCode>> by_record;
   ASSIGN_OR_RETURN(
       Statement codes,
-      database.Prepare("SELECT o.record_id, o.graph_id, o.path, r.time_us FROM process p "
-                       "JOIN output_code o ON o.record_id BETWEEN p.first_record_id AND "
-                       "p.last_record_id JOIN record r ON r.id = o.record_id WHERE p.id = ?1 AND "
-                       "r.process_id = ?1 AND o.path IS NOT NULL"));
+      database.Prepare("SELECT o.record_id, o.graph_id, o.path, r.time_us "
+                       "FROM process p JOIN output_code o "
+                       "ON o.record_id BETWEEN p.first_record_id AND p.last_record_id "
+                       "JOIN record r ON r.id = o.record_id "
+                       "WHERE p.id = ?1 AND r.process_id = ?1 AND o.path IS NOT NULL"));
   codes.Bind(1, *process_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, codes.Step());

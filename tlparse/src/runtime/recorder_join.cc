@@ -106,10 +106,11 @@ Result<void> RankJoin::LoadEntries(std::int64_t profile_id) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database_.Prepare(
-          "SELECT c.id, n.text, c.group_id, g.text, c.sequence_number, c.is_p2p, c.start_ns, "
-          "e.recorder_id, e.stack_id, c.input_shapes FROM collective_run_row c "
-          "JOIN recorder_entry_row e ON e.id = c.entry_id LEFT JOIN text_row n ON n.id = c.op_id "
-          "LEFT JOIN text_row g ON g.id = c.group_id WHERE c.profile_id = ? ORDER BY e.id"));
+          "SELECT c.id, n.text, c.group_id, g.text, "
+          "c.sequence_number, c.is_p2p, c.start_ns, e.recorder_id, e.stack_id, c.input_shapes "
+          "FROM collective_run_row c JOIN recorder_entry_row e ON e.id = c.entry_id "
+          "LEFT JOIN text_row n ON n.id = c.op_id LEFT JOIN text_row g ON g.id = c.group_id "
+          "WHERE c.profile_id = ? ORDER BY e.id"));
   rows.Bind(1, profile_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -169,10 +170,11 @@ Result<Link> RankJoin::ResolveStack(const Entry& entry) {
   ASSIGN_OR_RETURN(
       Statement * frames,
       database_.PrepareKept(
-          "WITH RECURSIVE chain(id, parent_id, file, line, depth) AS (SELECT id, parent_id, file, "
-          "line, 0 FROM stack_frame WHERE id = ?1 UNION ALL SELECT f.id, f.parent_id, f.file, "
-          "f.line, depth + 1 FROM chain c JOIN stack_frame f ON f.id = c.parent_id WHERE depth < "
-          "1024) SELECT file, line FROM chain ORDER BY depth"));
+          "WITH RECURSIVE chain(id, parent_id, file, line, depth) AS ("
+          "SELECT id, parent_id, file, line, 0 FROM stack_frame "
+          "WHERE id = ?1 UNION ALL SELECT f.id, f.parent_id, f.file, f.line, depth + 1 "
+          "FROM chain c JOIN stack_frame f ON f.id = c.parent_id WHERE depth < 1024) "
+          "SELECT file, line FROM chain ORDER BY depth"));
   frames->Reset();
   frames->Bind(1, entry.stack_id);
   std::string unknown_file;
@@ -287,9 +289,10 @@ void RankJoin::JoinByOrder() {
 Result<void> RankJoin::Write() {
   ASSIGN_OR_RETURN(
       Statement * insert,
-      database_.PrepareKept("INSERT OR REPLACE INTO collective_run_link_row (collective_run_id, "
-                            "graph_id, code_line, file_id, line, reduce_op, peer_id, join_key, "
-                            "note_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
+      database_.PrepareKept("INSERT "
+                            "OR REPLACE INTO collective_run_link_row (collective_run_id, graph_id, "
+                            "code_line, file_id, line, reduce_op, peer_id, join_key, note_id) "
+                            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
   ASSIGN_OR_RETURN(Statement * find,
                    database_.PrepareKept("SELECT id FROM text_row WHERE text = ?1"));
   ASSIGN_OR_RETURN(Statement * add,
@@ -361,9 +364,10 @@ Result<void> JoinRecorders(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(
       Statement dumps,
       database.Prepare(
-          "SELECT id, process_id, rank FROM profile WHERE run_id = ? AND kind = 'flight_recorder' "
-          "ORDER BY end_us DESC, (SELECT count(*) FROM recorder_entry_row e WHERE e.profile_id = "
-          "profile.id AND e.is_retired = 1) DESC, metadata ->> '$.form' = 'pickle' DESC, id"));
+          "SELECT id, process_id, rank FROM profile "
+          "WHERE run_id = ? AND kind = 'flight_recorder' ORDER BY end_us DESC, (SELECT count(*) "
+          "FROM recorder_entry_row e WHERE e.profile_id = profile.id AND e.is_retired = 1) DESC, "
+          "metadata ->> '$.form' = 'pickle' DESC, id"));
   dumps.Bind(1, run_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, dumps.Step());

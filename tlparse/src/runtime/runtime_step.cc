@@ -207,8 +207,9 @@ Result<bool> ReplaceChangedProfile(Database& database, std::int64_t run_id,
                                    const std::string& path) {
   ASSIGN_OR_RETURN(const std::string hash, HashFile(path));
   ASSIGN_OR_RETURN(Statement find,
-                   database.Prepare("SELECT id, content_hash = ?1 FROM profile WHERE run_id = ?2 "
-                                    "AND (path = ?3 OR content_hash = ?1) ORDER BY 2 DESC"));
+                   database.Prepare("SELECT id, content_hash = ?1 FROM profile "
+                                    "WHERE run_id = ?2 AND (path = ?3 OR content_hash = ?1) "
+                                    "ORDER BY 2 DESC"));
   find.Bind(1, std::string_view(hash));
   find.Bind(2, run_id);
   find.Bind(3, std::string_view(path));

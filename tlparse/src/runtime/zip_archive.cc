@@ -24,8 +24,8 @@ Result<void> CheckDirectory(const std::string& path) {
   if (!file)
     return Fail(ErrorCode::kIo, fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
   const std::int64_t size = file.tellg();
-  constexpr std::int64_t kTailBytes =
-      22 + 65535 + 20;  // end record with the longest comment, zip64 locator
+  // End record with the longest comment, zip64 locator.
+  constexpr std::int64_t kTailBytes = 22 + 65535 + 20;
   const std::int64_t from = std::max<std::int64_t>(0, size - kTailBytes);
   std::string tail(static_cast<std::size_t>(size - from), '\0');
   file.seekg(from);

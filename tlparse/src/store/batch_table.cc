@@ -139,8 +139,8 @@ namespace {
 // " WHERE true ON CONFLICT(key) DO UPDATE SET …" for all columns that rows give values for.
 Result<std::string> ConflictClause(Database& database, const TableSet::Table& table) {
   ASSIGN_OR_RETURN(Statement keys,
-                   database.Prepare("SELECT name FROM pragma_table_info(?) WHERE pk "
-                                    "> 0 ORDER BY pk"));
+                   database.Prepare("SELECT name "
+                                    "FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk"));
   keys.Bind(1, table.name);
   std::string key, set;
   std::vector<std::string> names;

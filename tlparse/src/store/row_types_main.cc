@@ -90,8 +90,8 @@ void Schema::Run(const std::string& path) {
   for (const Table& table : tables_) known.insert(table.name);
   const std::string stem = std::filesystem::path(path).stem().string();
   std::vector<std::string> added;
-  for (const auto& row : Query("SELECT name FROM sqlite_schema WHERE type = 'table' AND "
-                               "name NOT LIKE 'sqlite_%' ORDER BY rowid"))
+  for (const auto& row : Query("SELECT name FROM sqlite_schema "
+                               "WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"))
     if (!known.contains(row[0])) added.push_back(row[0]);
   // Lookup tables first: a script may use its own.
   for (const std::string& name : added) {

@@ -67,10 +67,10 @@ Result<void> AddMissingColumns(Database& database, Database& current) {
   ASSIGN_OR_RETURN(
       Statement columns,
       current.Prepare(
-          "SELECT s.name, c.name, c.type, c.\"notnull\" OR c.pk, "
-          "(SELECT ' REFERENCES \"' || f.\"table\" || '\"(\"' || f.\"to\" || '\")' FROM "
-          "pragma_foreign_key_list(s.name) f WHERE f.\"from\" = c.name) FROM sqlite_schema s "
-          "JOIN pragma_table_info(s.name) c WHERE s.type = 'table'"));
+          "SELECT s.name, c.name, c.type, c.\"notnull\" "
+          "OR c.pk, (SELECT ' REFERENCES \"' || f.\"table\" || '\"(\"' || f.\"to\" || '\")' "
+          "FROM pragma_foreign_key_list(s.name) f WHERE f.\"from\" = c.name) "
+          "FROM sqlite_schema s JOIN pragma_table_info(s.name) c WHERE s.type = 'table'"));
   ASSIGN_OR_RETURN(Statement known,
                    database.Prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = ?"));
   while (true) {
@@ -98,9 +98,9 @@ Result<void> AddMissingColumns(Database& database, Database& current) {
 Result<void> AddMissingRows(Database& database, Database& current) {
   ASSIGN_OR_RETURN(
       Statement tables,
-      current.Prepare("SELECT s.name, group_concat('\"' || c.name || '\"'), group_concat('?') FROM "
-                      "sqlite_schema s JOIN pragma_table_info(s.name) c WHERE s.type = 'table' "
-                      "GROUP BY s.name"));
+      current.Prepare("SELECT s.name, group_concat('\"' || c.name || '\"'), group_concat('?') "
+                      "FROM sqlite_schema s JOIN pragma_table_info(s.name) c "
+                      "WHERE s.type = 'table' GROUP BY s.name"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_table, tables.Step());
     if (!has_table) return {};
@@ -138,8 +138,9 @@ namespace {
 Result<std::set<std::string>> NamesOf(Database& database) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT s.name || '.' || c.name FROM sqlite_schema s JOIN "
-                       "pragma_table_info(s.name) c WHERE s.type = 'table' "
+      database.Prepare("SELECT s.name || '.' || c.name "
+                       "FROM sqlite_schema s JOIN pragma_table_info(s.name) c "
+                       "WHERE s.type = 'table' "
                        "UNION ALL SELECT name FROM sqlite_schema WHERE type = 'view'"));
   std::set<std::string> names;
   while (true) {

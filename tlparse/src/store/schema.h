@@ -32,7 +32,7 @@ Result<void> CreateIndexes(Database& database);
 // kNotATrace unless tlparse wrote the database, with a version that is known.
 Result<void> CheckSchema(Database& database);
 // kNotATrace, with what helps, if the database lacks a table, view or column of this program: an
-// earlier tlparse of the same version wrote it. For who reads all of them.
+// earlier tlparse of the same version wrote it. For callers that read all of them.
 Result<void> CheckIsComplete(Database& database);
 
 }  // namespace tlparse

@@ -35,16 +35,16 @@ struct CacheInfo {
   std::optional<std::string> cache_bypass_reason{};  // bypass
   std::optional<std::string> cache_bypass_exception_type{};
   std::optional<std::vector<std::string>> cache_bypass_traceback{};  // lines
-  std::optional<bool>
-      cache_bypass_hard_exception;   // true: an unexpected failure, not a declared limit
-  std::optional<std::string> key{};  // written as null on bypass if it is empty
+  // True: an unexpected failure, not a declared limit.
+  std::optional<bool> cache_bypass_hard_exception;
+  std::optional<std::string> key{};                      // written as null on bypass if it is empty
   std::optional<std::vector<std::string>> components{};  // `[51 base32 characters] name: text`
   std::optional<int64_t> cache_event_time_ns{};      // written as cache_event_time; default: now
   std::optional<std::string> triton_bundler_meta{};  // as PyTorch's, which uses it for Triton
   std::optional<int64_t> time_saved_ns{};  // hit: what compiling took when the entry was made
   std::optional<int64_t> time_taken_ns{};  // miss: what compiling took now
-  std::optional<int64_t>
-      ephemeral_timeout_increase_s{};         // written without the unit, as PyTorch does
+  // Written without the unit, as PyTorch does.
+  std::optional<int64_t> ephemeral_timeout_increase_s{};
   std::optional<std::string> answered_by{};   // ours: local, remote, memory
   std::optional<std::string> remote_error{};  // ours: the error of the remote store
   std::optional<int64_t> waited_ns{};         // ours: for another one that compiled the key

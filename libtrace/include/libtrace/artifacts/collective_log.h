@@ -26,8 +26,8 @@ struct IssuedCollective {
   std::optional<std::string> reduce_op{};  // sum, avg, …
   std::optional<int64_t> root_rank{};
   std::optional<int64_t> start_us{};  // since the epoch
-  std::optional<double>
-      duration_ns{};  // until completion, empty if it has not been seen to complete
+  // Until completion, empty if it has not been seen to complete.
+  std::optional<double> duration_ns{};
   std::optional<std::string> compile_id{};  // of the graph that issued it
   // Within the group from 1, as c10d's flight recorder counts: of a collective, or of a send or
   // receive. Coalesced collectives share one.

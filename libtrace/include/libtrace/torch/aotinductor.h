@@ -42,8 +42,8 @@
 namespace libtrace LIBTRACE_EXPORT {
 
 struct AotiOptions {
-  std::string name =
-      "model";  // what records call the model; not the model's name within the package
+  // What records call the model; not the model's name within the package.
+  std::string name = "model";
   std::string model_name = "model";  // within the package
   bool observe_ops = true;
   std::shared_ptr<GraphExecutionOrder> executions{};  // null = not logged
@@ -129,8 +129,8 @@ struct AotiRequest {
   // Of C++, where CXX does not say it: a host that has no compiler and is to be served from the
   // cache names the one that the others have. "" = see AddNativeCode.
   std::string compiler{};
-  std::vector<std::pair<std::string, std::string>>
-      options{};  // everything else that changes the result
+  // Everything else that changes the result.
+  std::vector<std::pair<std::string, std::string>> options{};
 };
 
 struct CachedAotiModel {

@@ -122,8 +122,8 @@ struct ModelRequest {
   std::string name{};
   std::string source{};               // text or bytes that define the model; hashed, not shown
   std::vector<c10::IValue> inputs{};  // examples; types, shapes and devices count, values do not
-  std::vector<std::pair<std::string, std::string>>
-      options{};  // everything else that changes the result
+  // Everything else that changes the result.
+  std::vector<std::pair<std::string, std::string>> options{};
 };
 
 struct CachedModel {

@@ -34,13 +34,13 @@ Result<std::vector<EarlierKey>> KeysOfEarlierRuns(Database& database, std::int64
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT k.component_set_id, k.device_index, e.key_id, e.layer_id, g.direction, "
-          "c.function, c.label, u.name, p.torch_version, "
-          "p.python_version FROM cache_event_row e JOIN cache_key_set_row k ON k.key_id = e.key_id "
-          "AND k.component_set_id = e.component_set_id JOIN compile c ON c.id = e.compile_id JOIN "
-          "process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id JOIN run u ON "
-          "u.id = f.run_id LEFT JOIN graph g ON g.id = e.graph_id WHERE f.run_id < ? ORDER BY "
-          "e.record_id DESC LIMIT ?"));
+          "SELECT k.component_set_id, k.device_index, e.key_id, "
+          "e.layer_id, g.direction, c.function, c.label, u.name, p.torch_version, p.python_version "
+          "FROM cache_event_row e JOIN cache_key_set_row k ON k.key_id = e.key_id "
+          "AND k.component_set_id = e.component_set_id JOIN compile c ON c.id = e.compile_id "
+          "JOIN process p ON p.id = c.process_id JOIN log_file f ON f.id = p.log_file_id "
+          "JOIN run u ON u.id = f.run_id LEFT JOIN graph g ON g.id = e.graph_id "
+          "WHERE f.run_id < ? ORDER BY e.record_id DESC LIMIT ?"));
   rows.Bind(1, run_id);
   rows.Bind(2, kMostKeys);
   while (true) {

@@ -12,12 +12,11 @@ namespace tlparse {
 namespace {
 
 Result<std::string> NormalCode(Database& database, std::int64_t record_id) {
-  ASSIGN_OR_RETURN(
-      const std::string text,
-      database.QueryText(
-          "SELECT p.content FROM record_row r JOIN payload_row p ON p.id = r.payload_id "
-          "WHERE r.id = ?",
-          record_id));
+  ASSIGN_OR_RETURN(const std::string text,
+                   database.QueryText(
+                       "SELECT p.content "
+                       "FROM record_row r JOIN payload_row p ON p.id = r.payload_id WHERE r.id = ?",
+                       record_id));
   std::string buffer;
   return std::string(NormalizeCode(text, buffer));
 }
@@ -52,9 +51,9 @@ class DynamicKeys {
     DynamicKeys dynamic;
     ASSIGN_OR_RETURN(
         dynamic.inputs_,
-        database.Prepare("SELECT m.value FROM cache_key_set_row s JOIN component_set_member m ON "
-                         "m.component_set_id = s.component_set_id WHERE s.key_id = ? AND m.name "
-                         "GLOB 'example_inputs*'"));
+        database.Prepare("SELECT m.value FROM cache_key_set_row s "
+                         "JOIN component_set_member m ON m.component_set_id = s.component_set_id "
+                         "WHERE s.key_id = ? AND m.name GLOB 'example_inputs*'"));
     ASSIGN_OR_RETURN(
         Statement keys,
         database.Prepare(
@@ -107,12 +106,12 @@ Result<std::vector<SameKeyCode>> FindSameKeyCodes(Database& database, const Job&
       database.Prepare(
           "WITH code AS (SELECT g.cache_key AS key, o.content_id, o.record_id, o.compile_id, "
           "c.process_id FROM graph g   JOIN output_code_row o ON o.record_id = g.code_record_id "
-          "JOIN compile c ON c.id = g.compile_id   WHERE g.cache_key IS NOT NULL AND o.content_id "
-          "IS NOT NULL AND " +
+          "JOIN compile c ON c.id = g.compile_id   "
+          "WHERE g.cache_key IS NOT NULL AND o.content_id IS NOT NULL AND " +
           job.InCompiles("g.compile_id") +
-          "), odd AS (SELECT key FROM code GROUP BY key HAVING min(content_id) <> "
-          "max(content_id)) SELECT key, content_id, record_id, process_id FROM code WHERE key IN "
-          "odd ORDER BY record_id"));
+          "), odd AS (SELECT key "
+          "FROM code GROUP BY key HAVING min(content_id) <> max(content_id)) SELECT key, "
+          "content_id, record_id, process_id FROM code WHERE key IN odd ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;

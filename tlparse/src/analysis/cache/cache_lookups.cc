@@ -22,8 +22,8 @@ Result<SetsOfKey> LoadSetsOfKeys(Database& database, const Job& job) {
   SetsOfKey sets;
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT key_id, component_set_id, device_index FROM cache_key_set_row WHERE "
-                       "key_id IN (SELECT key_id FROM cache_event_row WHERE " +
+      database.Prepare("SELECT key_id, component_set_id, device_index FROM cache_key_set_row "
+                       "WHERE key_id IN (SELECT key_id FROM cache_event_row WHERE " +
                        job.InLogs("record_id") + ")"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -68,11 +68,11 @@ Result<LookupIndex> LookupIndex::Load(Database& database, const Job& job, const 
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT e.id, e.compile_id, e.graph_id, e.layer_id, e.state, e.key_id, "
-          "e.component_set_id, e.guard_expression_id, e.bypass_reason_id, e.time_saved_ns, "
-          "e.time_taken_ns, e.event_time_ns, e.remote_error_id, e.waited_ns, o.layer_id, "
-          "o.time_saved_ns, o.time_taken_ns FROM cache_event_row e LEFT JOIN cache_event_row o ON "
-          "o.id = e.parent_event_id WHERE " +
+          "SELECT e.id, e.compile_id, "
+          "e.graph_id, e.layer_id, e.state, e.key_id, e.component_set_id, e.guard_expression_id, "
+          "e.bypass_reason_id, e.time_saved_ns, e.time_taken_ns, e.event_time_ns, "
+          "e.remote_error_id, e.waited_ns, o.layer_id, o.time_saved_ns, o.time_taken_ns "
+          "FROM cache_event_row e LEFT JOIN cache_event_row o ON o.id = e.parent_event_id WHERE " +
           job.InWholeRecords("e.record_id") + " ORDER BY e.record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

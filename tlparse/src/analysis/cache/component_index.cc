@@ -73,17 +73,15 @@ DesignNeutral NeutralizeDesign(std::string_view name, std::string_view value) {
 }
 
 Result<ComponentIndex> ComponentIndex::Load(Database& database) {
-  ASSIGN_OR_RETURN(
-      Statement runs,
-      database.Prepare(
-          "SELECT length, list_id, list_ordinal FROM component_run_row WHERE set_id = ? "
-          "ORDER BY ordinal"));
+  ASSIGN_OR_RETURN(Statement runs,
+                   database.Prepare("SELECT length, list_id, list_ordinal "
+                                    "FROM component_run_row WHERE set_id = ? ORDER BY ordinal"));
   ASSIGN_OR_RETURN(
       Statement texts,
       database.Prepare(
           "SELECT t.text, coalesce(c.hash, h.hash), c.value FROM component_row c "
-          "JOIN text_row t ON t.id = c.name_id LEFT JOIN component_hash_row h "
-          "ON c.hash IS NULL AND h.component_id = c.id AND h.device_index = ?2 WHERE c.id = ?1"));
+          "JOIN text_row t ON t.id = c.name_id LEFT JOIN component_hash_row h ON c.hash IS NULL "
+          "AND h.component_id = c.id AND h.device_index = ?2 WHERE c.id = ?1"));
   ComponentIndex index(std::move(runs), std::move(texts));
   RETURN_IF_ERROR(index.LoadComponents(database));
   RETURN_IF_ERROR(index.LoadLists(database));
@@ -94,8 +92,8 @@ Result<ComponentIndex> ComponentIndex::Load(Database& database) {
 Result<void> ComponentIndex::LoadComponents(Database& database) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT c.id, c.name_id, c.hash, c.value, t.text FROM component_row c "
-                       "LEFT JOIN text_row t ON t.id = c.name_id"));
+      database.Prepare("SELECT c.id, c.name_id, c.hash, c.value, t.text "
+                       "FROM component_row c LEFT JOIN text_row t ON t.id = c.name_id"));
   std::string key;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -119,8 +117,8 @@ Result<void> ComponentIndex::LoadComponents(Database& database) {
 
 Result<void> ComponentIndex::LoadLists(Database& database) {
   ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT list_id, component_id FROM component_list_row "
-                                    "ORDER BY list_id, ordinal"));
+                   database.Prepare("SELECT list_id, component_id "
+                                    "FROM component_list_row ORDER BY list_id, ordinal"));
   std::int64_t last = -1;
   List* list = nullptr;
   while (true) {

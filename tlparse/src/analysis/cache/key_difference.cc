@@ -105,12 +105,12 @@ Result<KeyComparer> KeyComparer::Make(Database& database, const Job& job,
   ASSIGN_OR_RETURN(
       const std::int64_t name,
       database.QueryInt("SELECT id FROM text_row WHERE text = 'torch._functorch.config'"));
-  ASSIGN_OR_RETURN(
-      Statement config,
-      database.Prepare(fmt::format("SELECT r.payload_id FROM compile_record_row m "
-                                   "JOIN record_row r ON r.id = m.record_id WHERE m.compile_id = ? "
-                                   "AND r.name_id = {} AND {} ORDER BY r.id LIMIT 1",
-                                   name, job.InWholeRecords("r.id"))));
+  ASSIGN_OR_RETURN(Statement config,
+                   database.Prepare(fmt::format("SELECT r.payload_id FROM compile_record_row m "
+                                                "JOIN record_row r ON r.id = m.record_id "
+                                                "WHERE m.compile_id = ? AND r.name_id = {} AND {} "
+                                                "ORDER BY r.id LIMIT 1",
+                                                name, job.InWholeRecords("r.id"))));
   KeyComparer comparer(database, job, lookups, std::move(index), std::move(config));
   for (std::size_t i = 0; i < lookups.lookups().size(); ++i) {
     const JobLookup& lookup = lookups.lookups()[i];

@@ -137,8 +137,8 @@ Result<Finder::Counts> Finder::Count(std::int64_t content_id) {
   const auto [entry, is_new] = counts_.try_emplace(content_id);
   if (!is_new) return entry->second;
   ASSIGN_OR_RETURN(Statement* const rows,
-                   database_.PrepareKept("SELECT is_wait, count(*) FROM collective_row WHERE "
-                                         "content_id = ? GROUP BY is_wait"));
+                   database_.PrepareKept("SELECT is_wait, count(*) FROM collective_row "
+                                         "WHERE content_id = ? GROUP BY is_wait"));
   rows->Bind(1, content_id);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows->Step());

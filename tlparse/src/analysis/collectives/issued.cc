@@ -29,15 +29,15 @@ constexpr std::string_view kIssuedQuery =
     "SELECT c.rank, c.process_id, coalesce(p.path, 'libtrace'), c.group_name, c.sequence_number, "
     "c.op, c.input_shapes, c.dtype, c.reduce_op, c.state, e.is_retired, c.start_ns, c.end_ns, "
     "e.timeout_ms, c.graph_id, k.label, k.function, c.file, c.line, c.code_line, e.thread_id, "
-    "c.join_key, c.id, e.group_desc, p.kind, e.time_discovered_started_ns, c.profile_id FROM "
-    "collective_run c LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN recorder_entry e ON "
-    "e.id = c.entry_id LEFT JOIN graph g ON "
-    "g.id = c.graph_id LEFT JOIN compile k ON k.id = g.compile_id LEFT JOIN process q ON q.id = "
-    "c.process_id LEFT JOIN log_file f ON f.id = q.log_file_id LEFT JOIN launch n ON n.id = "
-    "q.launch_id WHERE c.peer_id IS NULL AND c.is_p2p = 0 AND c.group_name IS NOT NULL AND "
-    "c.sequence_number IS NOT NULL AND c.start_ns IS NOT NULL AND coalesce(p.run_id, f.run_id) = "
-    "?1 AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2) ORDER BY c.rank IS NULL, c.rank, "
-    "3, c.start_ns, e.recorder_id, c.id";
+    "c.join_key, c.id, e.group_desc, p.kind, e.time_discovered_started_ns, c.profile_id "
+    "FROM collective_run c LEFT JOIN profile p ON p.id = c.profile_id "
+    "LEFT JOIN recorder_entry e ON e.id = c.entry_id LEFT JOIN graph g ON g.id = c.graph_id "
+    "LEFT JOIN compile k ON k.id = g.compile_id LEFT JOIN process q ON q.id = c.process_id "
+    "LEFT JOIN log_file f ON f.id = q.log_file_id LEFT JOIN launch n ON n.id = q.launch_id "
+    "WHERE c.peer_id IS NULL AND c.is_p2p = 0 "
+    "AND c.group_name IS NOT NULL AND c.sequence_number IS NOT NULL AND c.start_ns IS NOT NULL "
+    "AND coalesce(p.run_id, f.run_id) = ?1 AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2) "
+    "ORDER BY c.rank IS NULL, c.rank, 3, c.start_ns, e.recorder_id, c.id";
 
 // Gloo's entries stay "scheduled" until they are retired. Others are scheduled until their device
 // starts them, which is discovered with TORCH_NCCL_ENABLE_TIMING only.
@@ -133,9 +133,10 @@ void KeepLastEpoch(std::vector<IssuedCollective>& issued) {
 Result<std::set<std::int64_t>> LoadStartRecorders(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(
       Statement rows,
-      database.Prepare("SELECT DISTINCT e.profile_id FROM recorder_entry_row e JOIN profile p ON "
-                       "p.id = e.profile_id WHERE p.run_id = ? AND (e.state = 'started' OR "
-                       "e.time_discovered_started_ns IS NOT NULL)"));
+      database.Prepare("SELECT DISTINCT e.profile_id "
+                       "FROM recorder_entry_row e JOIN profile p ON p.id = e.profile_id "
+                       "WHERE p.run_id = ? "
+                       "AND (e.state = 'started' OR e.time_discovered_started_ns IS NOT NULL)"));
   rows.Bind(1, run_id);
   std::set<std::int64_t> dumps;
   while (true) {
@@ -172,14 +173,15 @@ Result<void> LoadNotCompared(Database& database, const std::optional<std::int64_
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT p.kind, CASE WHEN c.is_p2p = 1 THEN 0 WHEN c.group_name IS NULL AND "
-          "c.sequence_number IS NULL THEN 1 WHEN c.group_name IS NULL THEN 2 WHEN "
-          "c.sequence_number IS NULL THEN 3 WHEN c.start_ns IS NULL THEN 4 WHEN ?3 AND p.kind <> "
-          "'flight_recorder' THEN 5 END AS reason, count(*) FROM collective_run c JOIN profile p "
-          "ON p.id = c.profile_id LEFT JOIN process q ON q.id = c.process_id LEFT JOIN launch n ON "
-          "n.id = q.launch_id WHERE c.peer_id IS NULL AND p.run_id = ?1 AND (?2 IS NULL OR "
-          "n.ordinal IS NULL OR n.ordinal = ?2) GROUP BY 1, 2 HAVING reason IS NOT NULL ORDER BY "
-          "1, 2"));
+          "SELECT p.kind, CASE WHEN c.is_p2p = 1 THEN 0 WHEN c.group_name IS NULL "
+          "AND c.sequence_number IS NULL THEN 1 WHEN c.group_name IS NULL THEN 2 "
+          "WHEN c.sequence_number IS NULL THEN 3 WHEN c.start_ns IS NULL THEN 4 WHEN ?3 "
+          "AND p.kind <> 'flight_recorder' THEN 5 END AS reason, count(*) "
+          "FROM collective_run c JOIN profile p ON p.id = c.profile_id "
+          "LEFT JOIN process q ON q.id = c.process_id LEFT JOIN launch n ON n.id = q.launch_id "
+          "WHERE c.peer_id IS NULL "
+          "AND p.run_id = ?1 AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2) "
+          "GROUP BY 1, 2 HAVING reason IS NOT NULL ORDER BY 1, 2"));
   rows.Bind(1, job.run_id);
   rows.Bind(2, launch);
   rows.Bind(3, std::int64_t{has_dump});
@@ -199,10 +201,11 @@ Result<void> LoadRankFacts(Database& database, IssuedJob& job) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT max(e.first), max(p.end_us), count(p.id) FROM profile p LEFT JOIN (SELECT "
-          "profile_id, min(recorder_id) AS first FROM recorder_entry_row GROUP BY profile_id) e ON "
-          "e.profile_id = p.id WHERE p.run_id = ?1 AND p.kind = 'flight_recorder' AND (p.rank = ?2 "
-          "OR (?2 IS NULL AND p.path = ?3))"));
+          "SELECT max(e.first), max(p.end_us), count(p.id) "
+          "FROM profile p LEFT JOIN (SELECT profile_id, min(recorder_id) AS first "
+          "FROM recorder_entry_row GROUP BY profile_id) e ON e.profile_id = p.id "
+          "WHERE p.run_id = ?1 "
+          "AND p.kind = 'flight_recorder' AND (p.rank = ?2 OR (?2 IS NULL AND p.path = ?3))"));
   for (IssuingRank& rank : job.ranks) {
     rows.Bind(1, job.run_id);
     rows.Bind(2, rank.rank);
@@ -326,8 +329,8 @@ Result<std::vector<GraphProgress>> CompareWithSchedule(Database& database, const
   ASSIGN_OR_RETURN(
       Statement code,
       database.Prepare(
-          "SELECT op, group_name, code_line FROM collective WHERE graph_id = ? AND source = 'code' "
-          "AND is_wait = 0 ORDER BY record_id, ordinal"));
+          "SELECT op, group_name, code_line FROM collective "
+          "WHERE graph_id = ? AND source = 'code' AND is_wait = 0 ORDER BY record_id, ordinal"));
   std::vector<GraphProgress> all;
   for (auto& [key, issued] : by_graph) {
     std::stable_sort(issued.begin(), issued.end(),

@@ -84,8 +84,8 @@ struct IssuedGroup {
   std::string description;  // dp, default_pg; empty: unknown
   // Its ranks according to a dump; empty: unknown (Gloo of 2.14 does not log them).
   std::vector<std::int64_t> members;
-  std::vector<std::size_t>
-      ranks;                 // that issued something; indices into IssuedJob::ranks, ascending
+  // That issued something; indices into IssuedJob::ranks, ascending.
+  std::vector<std::size_t> ranks;
   bool has_members = false;  // by that, by its name or by the code in the logs
   // Such members of which nothing is known: they have no dump, or it holds nothing of the group and
   // is cut or has wrapped, or other ranks have ended calls of the group.

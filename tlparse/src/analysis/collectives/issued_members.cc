@@ -38,10 +38,11 @@ Result<void> LoadConfigured(Database& database, IssuedJob& job) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT DISTINCT j.key, j.value ->> '$.ranks' FROM profile p, json_each(p.metadata, "
-          "'$.pg_config') j WHERE p.run_id = ?1 AND p.kind = 'flight_recorder' AND "
-          "json_type(j.value) = 'object' UNION SELECT DISTINCT j.value ->> '$.pg_name', j.value "
-          "->> '$.ranks' FROM profile p, json_each(p.metadata, '$.distributedInfo.pg_config') j "
+          "SELECT DISTINCT j.key, j.value ->> '$.ranks' "
+          "FROM profile p, json_each(p.metadata, '$.pg_config') j "
+          "WHERE p.run_id = ?1 AND p.kind = 'flight_recorder' AND json_type(j.value) = 'object' "
+          "UNION SELECT DISTINCT j.value ->> '$.pg_name', j.value ->> '$.ranks' "
+          "FROM profile p, json_each(p.metadata, '$.distributedInfo.pg_config') j "
           "WHERE p.run_id = ?1 AND p.kind = 'kineto' AND json_type(j.value) = 'object'"));
   rows.Bind(1, job.run_id);
   std::map<std::string, std::set<std::vector<std::int64_t>>> members;
@@ -69,10 +70,11 @@ Result<RanksByGroup> LoadScheduled(Database& database, std::int64_t run_id,
       database.Prepare(
           "SELECT DISTINCT c.group_name, p.rank FROM (SELECT DISTINCT u.content_id, r.process_id "
           "FROM collective_use_row u JOIN record_row r ON r.id = u.record_id) x "
-          "JOIN collective_row c ON c.content_id = x.content_id JOIN process p ON p.id = "
-          "x.process_id JOIN log_file f ON f.id = p.log_file_id LEFT JOIN launch n ON n.id = "
-          "p.launch_id WHERE f.run_id = ?1 AND c.group_name IS NOT NULL AND p.rank IS NOT NULL AND "
-          "(?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2)"));
+          "JOIN collective_row c ON c.content_id = x.content_id "
+          "JOIN process p ON p.id = x.process_id "
+          "JOIN log_file f ON f.id = p.log_file_id LEFT JOIN launch n ON n.id = p.launch_id "
+          "WHERE f.run_id = ?1 AND c.group_name IS NOT NULL "
+          "AND p.rank IS NOT NULL AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2)"));
   rows.Bind(1, run_id);
   rows.Bind(2, launch);
   RanksByGroup scheduled;
@@ -87,8 +89,8 @@ Result<RanksByGroup> LoadScheduled(Database& database, std::int64_t run_id,
 Result<std::set<std::int64_t>> LoadRanksOf(Database& database, std::int64_t run_id,
                                            std::string_view kind) {
   ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT DISTINCT rank FROM profile WHERE run_id = ? AND kind = "
-                                    "? AND rank IS NOT NULL"));
+                   database.Prepare("SELECT DISTINCT rank FROM profile "
+                                    "WHERE run_id = ? AND kind = ? AND rank IS NOT NULL"));
   rows.Bind(1, run_id);
   rows.Bind(2, kind);
   std::set<std::int64_t> dumped;
@@ -135,14 +137,15 @@ Result<void> LoadCutDumps(Database& database, IssuedJob& job) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(fmt::format(
-          "WITH damage AS (SELECT i.profile_id, min(i.id) AS id FROM import_log i WHERE i.run_id = "
-          "?1 AND i.profile_id IS NOT NULL AND i.code IN {} GROUP BY i.profile_id) "
-          "SELECT p.rank, p.path, i.byte_offset, i.message FROM damage d "
+          "WITH damage AS (SELECT i.profile_id, min(i.id) AS id "
+          "FROM import_log i WHERE i.run_id = ?1 AND i.profile_id IS NOT NULL AND i.code IN {} "
+          "GROUP BY i.profile_id) SELECT p.rank, p.path, i.byte_offset, i.message FROM damage d "
           "JOIN profile p ON p.id = d.profile_id JOIN import_log_row i ON i.id = d.id "
-          "WHERE p.kind = 'flight_recorder' AND NOT EXISTS (SELECT 1 FROM profile w WHERE w.run_id "
-          "= p.run_id AND w.kind = p.kind AND w.id <> p.id AND w.rank IS p.rank AND "
-          "replace(w.path, '.json', '') = replace(p.path, '.json', '') AND w.id NOT IN (SELECT "
-          "profile_id FROM damage)) ORDER BY p.rank IS NULL, p.rank, p.path",
+          "WHERE p.kind = 'flight_recorder' AND NOT EXISTS (SELECT 1 "
+          "FROM profile w WHERE w.run_id = p.run_id AND w.kind = p.kind AND w.id <> p.id "
+          "AND w.rank IS p.rank AND replace(w.path, '.json', '') = replace(p.path, '.json', '') "
+          "AND w.id NOT IN (SELECT profile_id FROM damage)) "
+          "ORDER BY p.rank IS NULL, p.rank, p.path",
           kDamage)));
   rows.Bind(1, job.run_id);
   while (true) {

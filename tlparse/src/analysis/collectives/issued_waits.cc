@@ -14,9 +14,9 @@ namespace {
 Result<std::string> SilenceBefore(Database& database, std::int64_t process_id,
                                   std::int64_t begun_us, std::int64_t delay_us) {
   ASSIGN_OR_RETURN(Statement last,
-                   database.Prepare("SELECT max(r.local_us) + p.time_shift_us FROM process p JOIN "
-                                    "record_row r ON r.process_id = p.id WHERE p.id = ? AND "
-                                    "r.local_us + p.time_shift_us < ?"));
+                   database.Prepare("SELECT max(r.local_us) + p.time_shift_us "
+                                    "FROM process p JOIN record_row r ON r.process_id = p.id "
+                                    "WHERE p.id = ? AND r.local_us + p.time_shift_us < ?"));
   last.Bind(1, process_id);
   // The first records of the compile may be a little older than the time that it gives itself.
   last.Bind(2, begun_us - 100'000);
@@ -39,8 +39,8 @@ Result<std::string> GroupFinder::CompileNote(std::size_t position, const IssuedC
   ASSIGN_OR_RETURN(
       Statement compile,
       database_.Prepare(
-          "SELECT c.label, c.start_time_us, c.start_time_us + c.duration_us FROM compile c "
-          "JOIN graph g ON g.id = ?2 JOIN compile o ON o.id = g.compile_id "
+          "SELECT c.label, c.start_time_us, c.start_time_us + c.duration_us "
+          "FROM compile c JOIN graph g ON g.id = ?2 JOIN compile o ON o.id = g.compile_id "
           "WHERE c.process_id = ?1 AND c.function IS o.function AND c.line IS o.line "
           "ORDER BY c.id LIMIT 1"));
   compile.Bind(1, *rank.process_id);

@@ -139,12 +139,11 @@ Result<void> FillRows(Database& database, const CostOptions& options, CostBy by,
 Result<bool> HasModules(Database& database, std::int64_t profile_id) {
   ASSIGN_OR_RETURN(const bool has_table, HasModuleTable(database));
   if (!has_table) return false;
-  ASSIGN_OR_RETURN(
-      const std::int64_t has_modules,
-      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM python_frame_row y JOIN "
-                                    "module_link_row m ON m.frame_id = y.id WHERE y.profile_id = "
-                                    "{})",
-                                    profile_id)));
+  ASSIGN_OR_RETURN(const std::int64_t has_modules,
+                   database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM python_frame_row y "
+                                                 "JOIN module_link_row m ON m.frame_id = y.id "
+                                                 "WHERE y.profile_id = {})",
+                                                 profile_id)));
   return has_modules != 0;
 }
 

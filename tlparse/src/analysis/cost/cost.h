@@ -79,8 +79,8 @@ struct CostRow {
                        // module its path, empty: kernels of no module
   std::string label;   // compile; of kernels and graphs without a log that of their region
   std::string region;  // kernels, graphs: label of the region of the profile in which they ran
-  std::optional<std::int64_t>
-      generation;                      // of the label: how often torch._dynamo.reset() came before
+  // Of the label: how often torch._dynamo.reset() came before.
+  std::optional<std::int64_t> generation;
   std::optional<std::int64_t> rank;    // kernels, nodes, graphs
   std::optional<std::int64_t> launch;  // the same
   std::string key;                     // cache key of a graph, or of that of a kernel

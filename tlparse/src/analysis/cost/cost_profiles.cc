@@ -71,18 +71,18 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT p.id, p.path, p.rank, count(a.id), min(a.start_ns), max(a.start_ns + "
-          "a.duration_ns), p.start_us, p.end_us, o.path, min(a.step), "
-          "max(a.step), p.process_id, n.ordinal, (SELECT min(s.step) FROM annotation_row s WHERE "
-          "s.profile_id = p.id), (SELECT max(s.step) FROM annotation_row s WHERE s.profile_id = "
-          "p.id) FROM profile p LEFT JOIN profile o ON o.id = p.overlaps_id LEFT JOIN process q ON "
-          "q.id = p.process_id LEFT JOIN launch n ON n.id = q.launch_id LEFT JOIN annotation_row a "
-          "ON a.profile_id = "
-          "p.id AND a.step IS NOT NULL AND a.device IS NULL AND (?3 IS NULL OR a.step >= ?3) AND "
-          "(?4 IS NULL OR a.step <= ?4) WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', "
-          "'libtrace') AND (?2 IS NULL OR p.rank = ?2) AND (?5 IS NULL OR p.id = ?5) AND (?6 IS "
-          "NULL OR p.process_id IN (SELECT value FROM json_each(?6))) GROUP BY p.id "
-          "ORDER BY p.rank, p.start_us"));
+          "SELECT p.id, p.path, p.rank, count(a.id), min(a.start_ns), "
+          "max(a.start_ns + a.duration_ns), p.start_us, p.end_us, o.path, min(a.step), "
+          "max(a.step), p.process_id, n.ordinal, (SELECT min(s.step) FROM annotation_row s "
+          "WHERE s.profile_id = p.id), (SELECT max(s.step) FROM annotation_row s "
+          "WHERE s.profile_id = p.id) FROM profile p LEFT JOIN profile o ON o.id = p.overlaps_id "
+          "LEFT JOIN process q ON q.id = p.process_id LEFT JOIN launch n ON n.id = q.launch_id "
+          "LEFT JOIN annotation_row a ON a.profile_id = p.id AND a.step IS NOT NULL "
+          "AND a.device IS NULL AND (?3 IS NULL OR a.step >= ?3) AND (?4 IS NULL OR a.step <= ?4) "
+          "WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', 'libtrace') "
+          "AND (?2 IS NULL OR p.rank = ?2) AND (?5 IS NULL OR p.id = ?5) "
+          "AND (?6 IS NULL OR p.process_id IN (SELECT value FROM json_each(?6))) "
+          "GROUP BY p.id ORDER BY p.rank, p.start_us"));
   rows.Bind(1, options.run_id);
   rows.Bind(2, options.rank);
   rows.Bind(3, options.first_step);
@@ -127,23 +127,23 @@ Result<std::vector<CostProfile>> Profiles(Database& database, const CostOptions&
 Result<void> FillTimes(Database& database, CostProfile& profile) {
   ASSIGN_OR_RETURN(
       Statement calls,
-      database.Prepare(
-          "SELECT s.start_ns, s.start_ns + s.duration_ns FROM compiled_slice_row s "
-          "JOIN compiled_slice_link_row l ON l.slice_id = s.id AND l.is_call = 1 WHERE "
-          "s.profile_id = ?"));
+      database.Prepare("SELECT s.start_ns, s.start_ns + s.duration_ns FROM compiled_slice_row s "
+                       "JOIN compiled_slice_link_row l ON l.slice_id = s.id AND l.is_call = 1 "
+                       "WHERE s.profile_id = ?"));
   calls.Bind(1, profile.id);
   ASSIGN_OR_RETURN(std::vector<Interval> compiled, Intervals(calls, profile));
   profile.compiled_us = UnionUs(compiled);
   ASSIGN_OR_RETURN(
       Statement unmarked,
       database.Prepare(
-          "SELECT r.start_ns, r.start_ns + r.duration_ns FROM kernel_run_row r JOIN "
-          "kernel_run_link_row l ON l.kernel_run_id = r.id WHERE r.profile_id = ?1 AND r.device IS "
-          "NULL AND l.note_id = (SELECT min(id) FROM text_row WHERE text = ?2) UNION ALL SELECT "
-          "o.start_ns, o.start_ns + o.duration_ns FROM op_run_row o LEFT JOIN op_run_link_row l ON "
-          "l.op_run_id = o.id WHERE o.profile_id = ?1 AND l.slice_id IS NULL AND (o.file_id IS NOT "
-          "NULL OR o.name_id IN (SELECT id FROM text_row WHERE text LIKE 'aoti\\_torch\\_%' ESCAPE "
-          "'\\'))"));
+          "SELECT r.start_ns, r.start_ns + r.duration_ns "
+          "FROM kernel_run_row r JOIN kernel_run_link_row l ON l.kernel_run_id = r.id "
+          "WHERE r.profile_id = ?1 AND r.device IS NULL AND l.note_id = (SELECT min(id) "
+          "FROM text_row WHERE text = ?2) UNION ALL SELECT o.start_ns, o.start_ns + o.duration_ns "
+          "FROM op_run_row o LEFT JOIN op_run_link_row l ON l.op_run_id = o.id "
+          "WHERE o.profile_id = ?1 "
+          "AND l.slice_id IS NULL AND (o.file_id IS NOT NULL OR o.name_id IN (SELECT id "
+          "FROM text_row WHERE text LIKE 'aoti\\_torch\\_%' ESCAPE '\\'))"));
   unmarked.Bind(1, profile.id);
   unmarked.Bind(2, kCallNotInProfile);
   ASSIGN_OR_RETURN(const std::vector<Interval> of_inductor, Intervals(unmarked, profile));
@@ -153,9 +153,8 @@ Result<void> FillTimes(Database& database, CostProfile& profile) {
   profile.outside_us = profile.window_us - both_us;
   ASSIGN_OR_RETURN(
       Statement devices,
-      database.Prepare("SELECT device, count(*) FROM kernel_run_row WHERE profile_id = "
-                       "?1 AND device IS NOT NULL AND start_ns BETWEEN ?2 AND ?3 GROUP "
-                       "BY device"));
+      database.Prepare("SELECT device, count(*) FROM kernel_run_row WHERE profile_id = ?1 "
+                       "AND device IS NOT NULL AND start_ns BETWEEN ?2 AND ?3 GROUP BY device"));
   devices.Bind(1, profile.id);
   devices.Bind(2, profile.start_ns);
   devices.Bind(3, profile.end_ns);
@@ -167,9 +166,10 @@ Result<void> FillTimes(Database& database, CostProfile& profile) {
     device.kernels = devices.Int(1);
     ASSIGN_OR_RETURN(
         Statement work,
-        database.Prepare("SELECT start_ns, start_ns + duration_ns FROM kernel_run_row WHERE "
-                         "profile_id = ?1 AND device = ?2 UNION ALL SELECT start_ns, start_ns + "
-                         "duration_ns FROM device_copy_row WHERE profile_id = ?1 AND device = ?2"));
+        database.Prepare("SELECT start_ns, start_ns + duration_ns "
+                         "FROM kernel_run_row WHERE profile_id = ?1 AND device = ?2 "
+                         "UNION ALL SELECT start_ns, start_ns + duration_ns "
+                         "FROM device_copy_row WHERE profile_id = ?1 AND device = ?2"));
     work.Bind(1, profile.id);
     work.Bind(2, device.device);
     ASSIGN_OR_RETURN(std::vector<Interval> busy, Intervals(work, profile));
@@ -186,13 +186,13 @@ Result<void> FillCompileTime(Database& database, CostProfile& profile) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT start_time_us * 1000, (start_time_us + duration_us) * 1000 FROM compile WHERE "
-          "process_id = ?1 AND start_time_us IS NOT NULL AND duration_us IS NOT NULL UNION ALL "
-          "SELECT CAST(e.start_us AS INTEGER) * 1000, CAST(e.start_us + e.duration_us AS INTEGER) "
-          "* 1000 FROM process p JOIN chromium_event_row e ON e.record_id BETWEEN "
-          "p.first_record_id AND p.last_record_id JOIN compile c ON c.id = e.compile_id AND "
-          "c.process_id = p.id WHERE p.id = ?1 AND e.start_us < ?3 AND e.start_us + e.duration_us "
-          "> ?2"));
+          "SELECT start_time_us * 1000, (start_time_us + duration_us) * 1000 FROM compile "
+          "WHERE process_id = ?1 AND start_time_us IS NOT NULL AND duration_us IS NOT NULL "
+          "UNION ALL SELECT CAST(e.start_us AS INTEGER) * 1000, "
+          "CAST(e.start_us + e.duration_us AS INTEGER) * 1000 FROM process p "
+          "JOIN chromium_event_row e ON e.record_id BETWEEN p.first_record_id AND p.last_record_id "
+          "JOIN compile c ON c.id = e.compile_id AND c.process_id = p.id "
+          "WHERE p.id = ?1 AND e.start_us < ?3 AND e.start_us + e.duration_us > ?2"));
   rows.Bind(1, *profile.process_id);
   rows.Bind(2, profile.start_ns / 1000);
   rows.Bind(3, profile.end_ns / 1000);
@@ -205,10 +205,11 @@ Result<void> FillKernelTimes(Database& database, CostProfile& profile) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(KernelCostSql({profile}) +
-                       " SELECT sum(us), total(us) FILTER (WHERE kernel_id IS NOT NULL), total(us) "
-                       "FILTER (WHERE device IS NOT NULL AND is_in_call), total(us) FILTER (WHERE "
-                       "device IS NOT NULL AND NOT is_in_call AND is_unknown IS NOT 1), total(us) "
-                       "FILTER (WHERE device IS NOT NULL AND is_unknown) FROM cost"));
+                       " SELECT sum(us), total(us) FILTER (WHERE kernel_id IS NOT NULL), "
+                       "total(us) FILTER (WHERE device IS NOT NULL AND is_in_call), "
+                       "total(us) FILTER (WHERE device IS NOT NULL "
+                       "AND NOT is_in_call AND is_unknown IS NOT 1), "
+                       "total(us) FILTER (WHERE device IS NOT NULL AND is_unknown) FROM cost"));
   ASSIGN_OR_RETURN(const bool has_row, rows.Step());
   if (!has_row) return {};
   profile.kernel_us = rows.OptionalReal(0);
@@ -224,8 +225,8 @@ Result<void> FillProblems(Database& database, CostProfile& profile) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(fmt::format(
-          "SELECT message FROM import_log_row WHERE profile_id = ? AND code_id IN "
-          "({}, {}, {}, {}) ORDER BY id LIMIT 5",
+          "SELECT message FROM import_log_row "
+          "WHERE profile_id = ? AND code_id IN ({}, {}, {}, {}) ORDER BY id LIMIT 5",
           static_cast<int>(ImportCode::kCutProfile), static_cast<int>(ImportCode::kDamagedInput),
           static_cast<int>(ImportCode::kBadProfileEvent),
           static_cast<int>(ImportCode::kProfileEventTooLarge))));
@@ -242,15 +243,15 @@ Result<std::string> WhyNoProfile(Database& database, const CostOptions& options)
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT count(*), count(*) FILTER (WHERE ?2 IS NULL OR p.rank = ?2), (SELECT "
-          "group_concat(rank, ', ') FROM (SELECT DISTINCT rank FROM profile WHERE run_id = ?1 AND "
-          "kind IN ('kineto', 'nsys', 'libtrace') AND rank IS NOT NULL ORDER BY rank LIMIT 20)), "
-          "(SELECT min(a.step) FROM annotation_row a JOIN profile q ON q.id = a.profile_id WHERE "
-          "q.run_id = ?1 AND q.overlaps_id IS NULL AND (?2 IS NULL OR q.rank = ?2)), (SELECT "
-          "max(a.step) FROM annotation_row "
-          "a JOIN profile q ON q.id = a.profile_id WHERE q.run_id = ?1 AND q.overlaps_id IS NULL "
-          "AND (?2 IS NULL OR q.rank = "
-          "?2)) FROM profile p WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', 'libtrace')"));
+          "SELECT count(*), count(*) FILTER (WHERE ?2 IS NULL OR p.rank = ?2), "
+          "(SELECT group_concat(rank, ', ') FROM (SELECT DISTINCT rank FROM profile "
+          "WHERE run_id = ?1 AND kind IN ('kineto', 'nsys', 'libtrace') AND rank IS NOT NULL "
+          "ORDER BY rank LIMIT 20)), (SELECT min(a.step) "
+          "FROM annotation_row a JOIN profile q ON q.id = a.profile_id "
+          "WHERE q.run_id = ?1 AND q.overlaps_id IS NULL AND (?2 IS NULL OR q.rank = ?2)), "
+          "(SELECT max(a.step) FROM annotation_row a JOIN profile q ON q.id = a.profile_id "
+          "WHERE q.run_id = ?1 AND q.overlaps_id IS NULL AND (?2 IS NULL OR q.rank = ?2)) "
+          "FROM profile p WHERE p.run_id = ?1 AND p.kind IN ('kineto', 'nsys', 'libtrace')"));
   rows.Bind(1, options.run_id);
   rows.Bind(2, options.rank);
   ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -281,8 +282,8 @@ Result<std::string> WhyNoProfile(Database& database, const CostOptions& options)
 Result<void> CheckColumns(Database& database) {
   ASSIGN_OR_RETURN(
       const std::int64_t is_there,
-      database.QueryInt("SELECT count(*) FROM pragma_table_info('kernel_run_link_row') WHERE name "
-                        "= 'launch_op_id'"));
+      database.QueryInt("SELECT count(*) FROM pragma_table_info('kernel_run_link_row') "
+                        "WHERE name = 'launch_op_id'"));
   return is_there > 0 ? Result<void>() : CheckIsComplete(database);
 }
 

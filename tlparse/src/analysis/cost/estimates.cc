@@ -39,17 +39,18 @@ Result<std::map<std::pair<std::int64_t, std::int64_t>, double>> KernelEstimates(
   // Records of a process lie within a range: the range is found by key.
   const std::string of_profile =
       profile_id ? fmt::format(
-                       " AND o.record_id BETWEEN (SELECT q.first_record_id FROM profile x JOIN "
-                       "process q ON q.id = x.process_id WHERE x.id = {0}) AND (SELECT "
-                       "q.last_record_id FROM profile x JOIN process q ON q.id = x.process_id "
-                       "WHERE x.id = {0})",
+                       " AND o.record_id BETWEEN (SELECT q.first_record_id "
+                       "FROM profile x JOIN process q ON q.id = x.process_id "
+                       "WHERE x.id = {0}) AND (SELECT q.last_record_id "
+                       "FROM profile x JOIN process q ON q.id = x.process_id WHERE x.id = {0})",
                        *profile_id)
                  : std::string();
   ASSIGN_OR_RETURN(
       Statement ops,
-      database.Prepare("SELECT o.graph_id, o.name, o.estimated_ns FROM op_runtime o JOIN process p "
-                       "ON p.id = o.process_id JOIN log_file f ON f.id = p.log_file_id WHERE "
-                       "f.run_id = ? AND o.graph_id IS NOT NULL AND o.name IS NOT NULL" +
+      database.Prepare("SELECT o.graph_id, o.name, o.estimated_ns "
+                       "FROM op_runtime o JOIN process p ON p.id = o.process_id "
+                       "JOIN log_file f ON f.id = p.log_file_id "
+                       "WHERE f.run_id = ? AND o.graph_id IS NOT NULL AND o.name IS NOT NULL" +
                        of_profile + " ORDER BY o.graph_id, o.record_id, o.ordinal"));
   ops.Bind(1, run_id);
   std::map<std::int64_t, std::vector<Node>> graphs;
@@ -61,10 +62,10 @@ Result<std::map<std::pair<std::int64_t, std::int64_t>, double>> KernelEstimates(
   std::map<std::pair<std::int64_t, std::int64_t>, double> estimates;
   ASSIGN_OR_RETURN(
       Statement kernels,
-      database.Prepare("SELECT id FROM kernel WHERE graph_id = ?1 AND code_line IS NOT NULL AND "
-                       "(debug_handle IS NOT NULL OR NOT EXISTS (SELECT 1 FROM kernel k WHERE "
-                       "k.graph_id = ?1 AND k.debug_handle IS NOT NULL AND k.code_line IS NOT "
-                       "NULL)) ORDER BY code_line, ordinal"));
+      database.Prepare("SELECT id FROM kernel WHERE graph_id = ?1 AND code_line IS NOT NULL "
+                       "AND (debug_handle IS NOT NULL OR NOT EXISTS (SELECT 1 "
+                       "FROM kernel k WHERE k.graph_id = ?1 AND k.debug_handle IS NOT NULL "
+                       "AND k.code_line IS NOT NULL)) ORDER BY code_line, ordinal"));
   for (const auto& [graph_id, nodes] : graphs) {
     std::vector<std::int64_t> ids;
     kernels.Bind(1, graph_id);

@@ -208,11 +208,11 @@ Result<void> Differ::CompareCodes(const CompileFacts& a, const CompileFacts& b,
     CodeChange one{code.title, {}};
     if (options_.with_code) {
       const auto load = [](Database& database, std::int64_t record_id) -> Result<std::string> {
-        ASSIGN_OR_RETURN(
-            const std::string text,
-            database.QueryText(fmt::format("SELECT p.content FROM record_row r JOIN payload_row p "
-                                           "ON p.id = r.payload_id WHERE r.id = {}",
-                                           record_id)));
+        ASSIGN_OR_RETURN(const std::string text,
+                         database.QueryText(fmt::format("SELECT p.content FROM record_row r "
+                                                        "JOIN payload_row p ON p.id = r.payload_id "
+                                                        "WHERE r.id = {}",
+                                                        record_id)));
         std::string buffer;
         return std::string(NormalizeCode(text, buffer));
       };

@@ -40,8 +40,8 @@ struct CompileChange {
   bool HasOtherFile() const;   // by name: the same file may be in another directory
   std::string a_status, b_status;
   bool has_same_graph = true;
-  std::string
-      graph_difference;  // first differing node; empty: the operations are equal, the texts not
+  // First differing node; empty: the operations are equal, the texts not.
+  std::string graph_difference;
   bool has_other_comments_only = false;  // in the graphs
   bool IsFinished() const;               // on both sides
   std::vector<PhaseChange> phases;

@@ -37,9 +37,9 @@ Result<std::vector<Calls>> LoadCalls(const DigestSide& side) {
   std::vector<Calls> calls(side.job->participants().size());
   ASSIGN_OR_RETURN(
       Statement rows,
-      side.database->Prepare("SELECT r.process_id, d.record_id, d.ordinal, c.label, c.function, "
-                             "d.graph, d.call, d.kind, d.name, d.hash, d.value FROM run_digest d "
-                             "JOIN record_row r ON r.id = d.record_id "
+      side.database->Prepare("SELECT r.process_id, d.record_id, d.ordinal, c.label, "
+                             "c.function, d.graph, d.call, d.kind, d.name, d.hash, d.value "
+                             "FROM run_digest d JOIN record_row r ON r.id = d.record_id "
                              "LEFT JOIN compile c ON c.id = d.compile_id WHERE " +
                              side.job->InLogs("d.record_id") + " ORDER BY d.record_id, d.ordinal"));
   std::int64_t last_record_id = 0;
@@ -129,8 +129,8 @@ class DigestComparer {
 
 Result<bool> HasDigests(Database& database) {
   ASSIGN_OR_RETURN(const std::int64_t has_table,
-                   database.QueryInt("SELECT count(*) FROM sqlite_schema WHERE type = 'table' "
-                                     "AND name = 'run_digest'"));
+                   database.QueryInt("SELECT count(*) FROM sqlite_schema "
+                                     "WHERE type = 'table' AND name = 'run_digest'"));
   if (has_table == 0) return false;  // an earlier tlparse's
   ASSIGN_OR_RETURN(const std::int64_t has_row,
                    database.QueryInt("SELECT EXISTS (SELECT 1 FROM run_digest)"));

@@ -69,9 +69,10 @@ Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id)
   ASSIGN_OR_RETURN(
       Statement* const kept,
       database.PrepareKept(
-          "SELECT n.name, n.operation, f.text, n.line, u.text, c.text FROM graph_node_row n "
-          "LEFT JOIN text_row f ON f.id = n.file_id LEFT JOIN text_row u ON u.id = n.function_id "
-          "LEFT JOIN text_row c ON c.id = n.code_id WHERE n.content_id = ? ORDER BY n.ordinal"));
+          "SELECT n.name, n.operation, f.text, n.line, u.text, c.text "
+          "FROM graph_node_row n LEFT JOIN text_row f ON f.id = n.file_id "
+          "LEFT JOIN text_row u ON u.id = n.function_id LEFT JOIN text_row c ON c.id = n.code_id "
+          "WHERE n.content_id = ? ORDER BY n.ordinal"));
   Statement& rows = *kept;
   rows.Bind(1, content_id);
   std::vector<Node> nodes;
@@ -123,9 +124,10 @@ std::string WithoutComments(std::string_view text) {
 // Nothing: the text is not in the database.
 Result<std::optional<std::string>> LoadText(Database& database, std::int64_t content_id) {
   ASSIGN_OR_RETURN(Statement* const kept,
-                   database.PrepareKept("SELECT p.content FROM content_row c JOIN record_row r ON "
-                                        "r.id = c.record_id JOIN payload_row p ON "
-                                        "p.id = r.payload_id WHERE c.id = ?"));
+                   database.PrepareKept("SELECT p.content FROM content_row c "
+                                        "JOIN record_row r ON r.id = c.record_id "
+                                        "JOIN payload_row p ON p.id = r.payload_id "
+                                        "WHERE c.id = ?"));
   Statement& rows = *kept;
   rows.Bind(1, content_id);
   ASSIGN_OR_RETURN(const bool has_row, rows.Step());

@@ -153,12 +153,13 @@ Result<GraphKernels> LoadGraphKernels(Database& database, std::int64_t graph_id)
   ASSIGN_OR_RETURN(
       Statement facts,
       database.Prepare(
-          "SELECT g.compile_id, coalesce(g.direction, ''), (SELECT count(*) FROM graph o WHERE "
-          "o.compile_id = g.compile_id AND o.direction IS g.direction AND o.ordinal < g.ordinal), "
-          "coalesce(h.hash, ''), coalesce(p.content, '') FROM graph g LEFT JOIN output_code_row c "
-          "ON c.record_id = g.code_record_id LEFT JOIN content_row h ON h.id = c.content_id LEFT "
-          "JOIN record_row r ON r.id = g.code_record_id LEFT JOIN payload_row p ON p.id = "
-          "r.payload_id WHERE g.id = ?"));
+          "SELECT g.compile_id, coalesce(g.direction, ''), (SELECT count(*) "
+          "FROM graph o WHERE o.compile_id = g.compile_id AND o.direction IS g.direction "
+          "AND o.ordinal < g.ordinal), coalesce(h.hash, ''), coalesce(p.content, '') "
+          "FROM graph g LEFT JOIN output_code_row c ON c.record_id = g.code_record_id "
+          "LEFT JOIN content_row h ON h.id = c.content_id "
+          "LEFT JOIN record_row r ON r.id = g.code_record_id "
+          "LEFT JOIN payload_row p ON p.id = r.payload_id WHERE g.id = ?"));
   facts.Bind(1, graph_id);
   ASSIGN_OR_RETURN(const bool has_graph, facts.Step());
   if (!has_graph) return graph;
@@ -168,9 +169,9 @@ Result<GraphKernels> LoadGraphKernels(Database& database, std::int64_t graph_id)
   graph.code_hash = std::string(facts.Text(3));
   const std::string code(facts.Text(4));
   ASSIGN_OR_RETURN(Statement kernels,
-                   database.Prepare("SELECT k.id, k.name, k.code_line FROM graph g JOIN kernel_row "
-                                    "k ON k.content_id = g.provenance_content_id WHERE g.id = ? "
-                                    "AND k.code_line IS NOT NULL"));
+                   database.Prepare("SELECT k.id, k.name, k.code_line FROM graph g "
+                                    "JOIN kernel_row k ON k.content_id = g.provenance_content_id "
+                                    "WHERE g.id = ? AND k.code_line IS NOT NULL"));
   kernels.Bind(1, graph_id);
   std::multimap<std::int64_t, std::pair<std::int64_t, std::string>> by_line;
   while (true) {

@@ -80,8 +80,8 @@ Result<std::map<std::int32_t, std::vector<OpClass>>> OpFinder::Load() {
   std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::size_t> index;
   ASSIGN_OR_RETURN(
       Statement rows,
-      database_.Prepare("SELECT graph_id, content_id, estimate_content_id FROM op_list_use_row "
-                        "WHERE graph_id IS NOT NULL ORDER BY record_id"));
+      database_.Prepare("SELECT graph_id, content_id, estimate_content_id "
+                        "FROM op_list_use_row WHERE graph_id IS NOT NULL ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) break;

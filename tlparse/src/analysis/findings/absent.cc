@@ -15,11 +15,11 @@ Result<std::int64_t> LargestGroup(FindingContext& context) {
   ASSIGN_OR_RETURN(
       Statement rows,
       context.database.Prepare(
-          "SELECT DISTINCT c.arguments FROM collective_row c WHERE c.op LIKE "
-          "'%all_gather_into_tensor%' AND c.arguments IS NOT NULL AND c.content_id IN "
-          "(SELECT u.content_id FROM collective_use_row u JOIN compile k ON k.id = u.compile_id "
-          "JOIN process p ON p.id = k.process_id JOIN launch n ON n.id = p.launch_id "
-          "WHERE n.run_id = ? AND n.ordinal = ?)"));
+          "SELECT DISTINCT c.arguments FROM collective_row c "
+          "WHERE c.op LIKE '%all_gather_into_tensor%' AND c.arguments IS NOT NULL "
+          "AND c.content_id IN (SELECT u.content_id FROM collective_use_row u "
+          "JOIN compile k ON k.id = u.compile_id JOIN process p ON p.id = k.process_id "
+          "JOIN launch n ON n.id = p.launch_id WHERE n.run_id = ? AND n.ordinal = ?)"));
   rows.Bind(1, context.job.run_id());
   rows.Bind(2, context.job.launch());
   std::int64_t largest = 0;
@@ -56,9 +56,10 @@ void AddEmptyLogs(FindingContext& context) {
 Result<std::int64_t> LaunchWith(FindingContext& context, const std::vector<std::int64_t>& ranks) {
   if (context.launches.size() < 2) return 0;
   return context.database.QueryInt(fmt::format(
-      "SELECT coalesce(max(ordinal), 0) FROM (SELECT n.ordinal FROM process p JOIN launch n ON "
-      "n.id = p.launch_id WHERE n.run_id = {} AND n.ordinal <> {} AND p.rank IN ({}) GROUP BY "
-      "n.ordinal HAVING count(DISTINCT p.rank) = {})",
+      "SELECT coalesce(max(ordinal), 0) "
+      "FROM (SELECT n.ordinal FROM process p JOIN launch n ON n.id = p.launch_id "
+      "WHERE n.run_id = {} AND n.ordinal <> {} AND p.rank IN ({}) "
+      "GROUP BY n.ordinal HAVING count(DISTINCT p.rank) = {})",
       context.job.run_id(), context.job.launch(), fmt::join(ranks, ", "), ranks.size()));
 }
 
@@ -98,8 +99,8 @@ Result<void> AddMissing(FindingContext& context) {
         " {} in launch {}.", missing.size() == 1 ? "It has a log" : "They have logs", elsewhere);
   finding.suggestion = "look at what that process printed, and whether TORCH_TRACE was set for it";
   finding.query = fmt::format(
-      "SELECT DISTINCT p.rank FROM process p JOIN launch n ON n.id = p.launch_id WHERE n.run_id = "
-      "{} AND n.ordinal = {} ORDER BY p.rank",
+      "SELECT DISTINCT p.rank FROM process p JOIN launch n ON n.id = p.launch_id "
+      "WHERE n.run_id = {} AND n.ordinal = {} ORDER BY p.rank",
       context.job.run_id(), context.job.launch());
   return {};
 }
@@ -149,9 +150,8 @@ void AddLate(FindingContext& context) {
       "Its first record is that much later than theirs; the log does not show what the "
       "process did before.";
   finding.query = fmt::format(
-      "SELECT rank, first_record_us, last_record_us FROM rank_status WHERE run_id = {} AND launch "
-      "= "
-      "{} ORDER BY first_record_us DESC",
+      "SELECT rank, first_record_us, last_record_us "
+      "FROM rank_status WHERE run_id = {} AND launch = {} ORDER BY first_record_us DESC",
       context.job.run_id(), context.job.launch());
 }
 

@@ -25,8 +25,8 @@ Result<std::map<std::string, BranchGuard>> LoadBranchGuards(Database& database,
                                                             std::int64_t compile_id) {
   ASSIGN_OR_RETURN(Statement rows,
                    database.Prepare("SELECT normalized_expression, user_code, user_file, user_line "
-                                    "FROM guard WHERE compile_id = ? AND user_code IS NOT NULL AND "
-                                    "normalized_expression <> '' ORDER BY ordinal"));
+                                    "FROM guard WHERE compile_id = ? AND user_code IS NOT NULL "
+                                    "AND normalized_expression <> '' ORDER BY ordinal"));
   rows.Bind(1, compile_id);
   std::map<std::string, BranchGuard> guards;
   while (true) {

@@ -309,10 +309,9 @@ Result<void> AddByReason(FindingContext& context, const ReasonFinding& what) {
   ASSIGN_OR_RETURN(
       Statement rows,
       context.database.Prepare(fmt::format(
-          "SELECT e.compile_id, l.text, b.text, e.id FROM cache_event_row e JOIN text_row l ON "
-          "l.id = e.layer_id LEFT JOIN text_row b ON b.id = e.{} WHERE e.state = {} AND {} ORDER "
-          "BY "
-          "e.id",
+          "SELECT e.compile_id, l.text, b.text, e.id "
+          "FROM cache_event_row e JOIN text_row l ON l.id = e.layer_id "
+          "LEFT JOIN text_row b ON b.id = e.{} WHERE e.state = {} AND {} ORDER BY e.id",
           what.column, static_cast<int>(what.state), context.job.InLogs("e.record_id"))));
   struct Group {
     std::set<RankIndex> ranks;

@@ -33,8 +33,8 @@ Result<FindingContext> FindingContext::Make(Database& database, const FindingsOp
 
 std::string FindingContext::OfLaunch() const {
   return fmt::format(
-      "process_id IN (SELECT p.id FROM process p JOIN launch n ON n.id = p.launch_id WHERE "
-      "n.run_id = {} AND n.ordinal = {})",
+      "process_id IN (SELECT p.id "
+      "FROM process p JOIN launch n ON n.id = p.launch_id WHERE n.run_id = {} AND n.ordinal = {})",
       job.run_id(), job.launch());
 }
 
@@ -141,10 +141,10 @@ Result<std::optional<FindingPlace>> UserCaller(Database& database, std::int64_t 
   ASSIGN_OR_RETURN(
       Statement* const kept,
       database.PrepareKept(
-          "WITH RECURSIVE frame(id, depth) AS (SELECT stack_id, 0 FROM compile WHERE id = ? UNION "
-          "ALL SELECT s.parent_id, f.depth + 1 FROM frame f JOIN stack_frame s ON s.id = f.id) "
-          "SELECT s.file, s.line, s.code FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY "
-          "f.depth"));
+          "WITH RECURSIVE frame(id, depth) AS (SELECT stack_id, 0 "
+          "FROM compile WHERE id = ? UNION ALL SELECT s.parent_id, f.depth + 1 "
+          "FROM frame f JOIN stack_frame s ON s.id = f.id) SELECT s.file, s.line, s.code "
+          "FROM frame f JOIN stack_frame s ON s.id = f.id ORDER BY f.depth"));
   kept->Bind(1, compile_id);
   std::optional<FindingPlace> place;
   while (true) {

@@ -47,8 +47,8 @@ void AddUnread(FindingContext& context, RankIndex rank, std::int64_t readable_by
                     context.WhoInside({rank}));
   finding.suggestion = "copy the file again, or compare it with the original";
   finding.query = fmt::format(
-      "SELECT i.* FROM import_log i JOIN process p ON p.log_file_id = i.log_file_id WHERE p.id = "
-      "{}",
+      "SELECT i.* "
+      "FROM import_log i JOIN process p ON p.log_file_id = i.log_file_id WHERE p.id = {}",
       status.process_id);
 }
 
@@ -88,10 +88,10 @@ struct ImportErrors {
 // Without the end of the logs that AddUnread reports.
 Result<ImportErrors> CountErrors(FindingContext& context) {
   const std::string where = fmt::format(
-      "i.run_id = {} AND {} AND NOT (i.log_file_id IS NOT NULL AND i.code IN ('damaged_input', "
-      "'payload_truncated') AND i.log_file_id IN (SELECT p.log_file_id FROM import_log d JOIN "
-      "process p ON p.log_file_id = d.log_file_id WHERE d.code = 'damaged_input' AND d.run_id = "
-      "{}))",
+      "i.run_id = {} AND {} AND NOT (i.log_file_id IS NOT NULL "
+      "AND i.code IN ('damaged_input', 'payload_truncated') AND i.log_file_id IN ("
+      "SELECT p.log_file_id FROM import_log d JOIN process p ON p.log_file_id = d.log_file_id "
+      "WHERE d.code = 'damaged_input' AND d.run_id = {}))",
       context.job.run_id(), kLostOrChanged, context.job.run_id());
   ImportErrors errors;
   ASSIGN_OR_RETURN(
@@ -112,12 +112,12 @@ Result<ImportErrors> CountErrors(FindingContext& context) {
     errors.is_loss |= !is_whole;
     errors.has_copied |= !is_whole && codes.Text(0) != "refused_pickle";
   }
-  ASSIGN_OR_RETURN(Statement files,
-                   context.database.Prepare(
-                       "SELECT DISTINCT coalesce(f.path, o.path) FROM import_log i LEFT JOIN "
-                       "log_file f ON f.id = i.log_file_id LEFT JOIN profile o ON o.id = "
-                       "i.profile_id WHERE " +
-                       where));
+  ASSIGN_OR_RETURN(
+      Statement files,
+      context.database.Prepare("SELECT DISTINCT coalesce(f.path, o.path) "
+                               "FROM import_log i LEFT JOIN log_file f ON f.id = i.log_file_id "
+                               "LEFT JOIN profile o ON o.id = i.profile_id WHERE " +
+                               where));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, files.Step());
     if (!has_row) return errors;

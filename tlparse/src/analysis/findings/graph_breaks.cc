@@ -21,8 +21,8 @@ struct Break {
   std::set<std::int32_t> slots;
   std::vector<std::int64_t> ids, compile_ids;
   std::string reason;
-  std::vector<std::string>
-      functions;  // that were compiled, in order; "A frame" of one without name
+  // That were compiled, in order; "A frame" of one without name.
+  std::vector<std::string> functions;
   FindingPlace site;
   std::size_t count = 0;
   std::optional<std::int64_t> since_us;
@@ -41,13 +41,13 @@ struct BreakKey {
 using Breaks = std::map<BreakKey, Break>;
 
 Result<Breaks> LoadBreaks(FindingContext& context, const std::set<std::int64_t>& eager) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "SELECT g.compile_id, r.text, f.text, g.user_line, g.record_id, s.text FROM "
-          "graph_break_row g LEFT JOIN text_row r ON r.id = g.reason_id LEFT JOIN text_row f ON "
-          "f.id = g.user_file_id LEFT JOIN text_row s ON s.id = g.user_stack_id WHERE " +
-          context.job.InLogs("g.record_id") + " ORDER BY g.record_id"));
+  ASSIGN_OR_RETURN(Statement rows,
+                   context.database.Prepare(
+                       "SELECT g.compile_id, r.text, f.text, g.user_line, g.record_id, s.text "
+                       "FROM graph_break_row g LEFT JOIN text_row r ON r.id = g.reason_id "
+                       "LEFT JOIN text_row f ON f.id = g.user_file_id "
+                       "LEFT JOIN text_row s ON s.id = g.user_stack_id WHERE " +
+                       context.job.InLogs("g.record_id") + " ORDER BY g.record_id"));
   Breaks breaks;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -183,14 +183,13 @@ void AddBreakAdvice(Finding& finding, std::string_view reason, const FindingPlac
 
 // Without fullgraph=True, which logs no break, an unsupported construct makes the frame run eagerly.
 Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "SELECT g.compile_id, r.text, EXISTS (SELECT 1 FROM failure_row f JOIN text_row t ON "
-          "t.id = f.type_id WHERE f.compile_id = g.compile_id AND (t.text = 'Unsupported' OR "
-          "t.text LIKE '%.Unsupported')) FROM graph_break_row g JOIN text_row r ON r.id = "
-          "g.reason_id WHERE " +
-          context.job.InLogs("g.record_id")));
+  ASSIGN_OR_RETURN(Statement rows,
+                   context.database.Prepare(
+                       "SELECT g.compile_id, r.text, EXISTS (SELECT 1 FROM failure_row f "
+                       "JOIN text_row t ON t.id = f.type_id WHERE f.compile_id = g.compile_id "
+                       "AND (t.text = 'Unsupported' OR t.text LIKE '%.Unsupported')) "
+                       "FROM graph_break_row g JOIN text_row r ON r.id = g.reason_id WHERE " +
+                       context.job.InLogs("g.record_id")));
   std::set<std::int64_t> eager;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());

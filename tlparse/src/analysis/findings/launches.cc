@@ -149,17 +149,16 @@ double CompileSeconds(const Job& job) {
 // Entries that an earlier launch missed, and so filled, and that this one hit.
 Result<void> AddReuse(FindingContext& context) {
   const std::int64_t earlier = context.job.launch() - 1;
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      context.database.Prepare(
-          "WITH lookup AS (SELECT n.ordinal, e.state, e.key_id, e.id, e.compile_id FROM "
-          "cache_event_row e JOIN record_row r ON r.id = e.record_id JOIN process p ON p.id = "
-          "r.process_id JOIN launch n ON n.id = p.launch_id WHERE n.run_id = ?1 AND e.key_id IS "
-          "NOT "
-          "NULL) SELECT count(*), count(DISTINCT key_id), (SELECT count(*) FROM lookup WHERE "
-          "ordinal "
-          "= ?2 AND state = 0) FROM lookup WHERE ordinal = ?2 AND state = 0 AND key_id IN (SELECT "
-          "key_id FROM lookup WHERE ordinal < ?2 AND state IN (1, 5))"));
+  ASSIGN_OR_RETURN(Statement rows,
+                   context.database.Prepare(
+                       "WITH lookup AS (SELECT n.ordinal, e.state, e.key_id, e.id, e.compile_id "
+                       "FROM cache_event_row e JOIN record_row r ON r.id = e.record_id "
+                       "JOIN process p ON p.id = r.process_id JOIN launch n ON n.id = p.launch_id "
+                       "WHERE n.run_id = ?1 AND e.key_id IS NOT NULL) "
+                       "SELECT count(*), count(DISTINCT key_id), (SELECT count(*) "
+                       "FROM lookup WHERE ordinal = ?2 AND state = 0) "
+                       "FROM lookup WHERE ordinal = ?2 AND state = 0 AND key_id IN (SELECT key_id "
+                       "FROM lookup WHERE ordinal < ?2 AND state IN (1, 5))"));
   rows.Bind(1, context.job.run_id());
   rows.Bind(2, context.job.launch());
   ASSIGN_OR_RETURN(const bool has_row, rows.Step());
@@ -190,8 +189,9 @@ Result<void> AddReuse(FindingContext& context) {
                                  now_s, before_s, earlier);
   finding.cause = "hits of entries from an earlier launch";
   finding.query = fmt::format(
-      "SELECT c.* FROM cache_event c JOIN process p ON p.id = c.process_id JOIN launch n ON n.id = "
-      "p.launch_id WHERE n.run_id = {} AND n.ordinal = {} AND c.state = 'hit'",
+      "SELECT c.* FROM cache_event c "
+      "JOIN process p ON p.id = c.process_id JOIN launch n ON n.id = p.launch_id "
+      "WHERE n.run_id = {} AND n.ordinal = {} AND c.state = 'hit'",
       context.job.run_id(), context.job.launch());
   return {};
 }
@@ -232,8 +232,8 @@ Result<void> AddConfiguration(FindingContext& context) {
   finding.suggestion =
       fmt::format("tlparse diff <db> --launch {} {}", earlier, context.job.launch());
   finding.query = fmt::format(
-      "SELECT * FROM cache_event e JOIN process p ON p.id = e.process_id JOIN launch n ON n.id = "
-      "p.launch_id WHERE n.run_id = {} AND n.ordinal IN ({}, {})",
+      "SELECT * FROM cache_event e JOIN process p ON p.id = e.process_id "
+      "JOIN launch n ON n.id = p.launch_id WHERE n.run_id = {} AND n.ordinal IN ({}, {})",
       context.job.run_id(), earlier, context.job.launch());
   return {};
 }

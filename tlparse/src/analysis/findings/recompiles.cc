@@ -99,9 +99,9 @@ Result<std::set<std::int64_t>> LoadLimits(FindingContext& context, Functions& fu
   ASSIGN_OR_RETURN(
       Statement rows,
       context.database.Prepare(
-          "SELECT f.compile_id, t.text, r.text FROM failure_row f LEFT JOIN text_row t "
-          "ON t.id = f.type_id LEFT JOIN text_row r ON r.id = f.reason_id "
-          "WHERE f.type_id IS NOT NULL AND " +
+          "SELECT f.compile_id, t.text, r.text "
+          "FROM failure_row f LEFT JOIN text_row t ON t.id = f.type_id "
+          "LEFT JOIN text_row r ON r.id = f.reason_id WHERE f.type_id IS NOT NULL AND " +
           context.job.InLogs("f.record_id") + " ORDER BY f.record_id"));
   std::set<std::int64_t> refused;
   while (true) {

@@ -106,13 +106,15 @@ Result<bool> WasSilentBeforeOthers(const FindingContext& context, const Stop& st
   ASSIGN_OR_RETURN(
       Statement longest,
       context.database.Prepare(
-          "SELECT count(*), max(us - earlier_us) FROM (SELECT r.local_us AS us, lag(r.local_us) "
-          "OVER (PARTITION BY e.record_id ORDER BY r.id) AS earlier_us FROM compile c JOIN "
-          "chromium_event_row e ON e.record_id BETWEEN c.first_record_id AND c.last_record_id AND "
-          "e.compile_id = c.id AND e.phase IN (66, 88) JOIN record_row r ON r.process_id = "
-          "c.process_id AND r.id BETWEEN coalesce(e.begin_record_id, e.record_id) AND CASE e.phase "
-          "WHEN 88 THEN e.record_id ELSE c.last_record_id END WHERE c.id = ?1 AND e.name_id = "
-          "(SELECT name_id FROM chromium_event_row WHERE record_id = ?2))"));
+          "SELECT count(*), max(us - earlier_us) "
+          "FROM (SELECT r.local_us AS us, lag(r.local_us) OVER (PARTITION BY e.record_id "
+          "ORDER BY r.id) AS earlier_us FROM compile c "
+          "JOIN chromium_event_row e ON e.record_id BETWEEN c.first_record_id AND c.last_record_id "
+          "AND e.compile_id = c.id AND e.phase IN (66, 88) "
+          "JOIN record_row r ON r.process_id = c.process_id "
+          "AND r.id BETWEEN coalesce(e.begin_record_id, e.record_id) "
+          "AND CASE e.phase WHEN 88 THEN e.record_id ELSE c.last_record_id END WHERE c.id = ?1 "
+          "AND e.name_id = (SELECT name_id FROM chromium_event_row WHERE record_id = ?2))"));
   std::int64_t silence_us = -1;
   for (const RankIndex other : context.Others({stop.rank})) {
     const std::int32_t index = context.job.CompileOf(other, own_compile->slot);

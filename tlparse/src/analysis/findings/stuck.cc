@@ -55,12 +55,12 @@ bool IsStuckByOthers(const FindingContext& context, Case& one) {
 // By the rank itself: how long its earlier phases of that name took.
 Result<bool> IsStuckByItself(const FindingContext& context, Case& one) {
   if (one.status->phase.empty()) return false;
-  ASSIGN_OR_RETURN(Statement longest,
-                   context.database.Prepare(
-                       "SELECT max(e.duration_us) FROM process p JOIN chromium_event_row e ON "
-                       "e.record_id BETWEEN "
-                       "p.first_record_id AND p.last_record_id JOIN text_row t ON t.id = e.name_id "
-                       "WHERE p.id = ? AND e.phase = 88 AND t.text = ?"));
+  ASSIGN_OR_RETURN(
+      Statement longest,
+      context.database.Prepare("SELECT max(e.duration_us) FROM process p JOIN chromium_event_row e "
+                               "ON e.record_id BETWEEN p.first_record_id AND p.last_record_id "
+                               "JOIN text_row t ON t.id = e.name_id "
+                               "WHERE p.id = ? AND e.phase = 88 AND t.text = ?"));
   longest.Bind(1, one.status->process_id);
   longest.Bind(2, std::string_view(one.status->phase));
   ASSIGN_OR_RETURN(const bool has_row, longest.Step());
@@ -72,12 +72,11 @@ Result<bool> IsStuckByItself(const FindingContext& context, Case& one) {
 // The longest silence of the process so far between two records of one compile.
 Result<std::int64_t> LongestSilence(const FindingContext& context, std::int64_t process_id) {
   return context.database.QueryInt(fmt::format(
-      "SELECT max(r.us - r.earlier_us) FROM (SELECT local_us AS us, compile_id, lag(local_us) OVER "
-      "w "
-      "AS earlier_us, lag(compile_id) OVER w AS earlier_id FROM record_row WHERE process_id = {0} "
-      "AND "
-      "id BETWEEN (SELECT first_record_id FROM process WHERE id = {0}) AND (SELECT last_record_id "
-      "FROM process WHERE id = {0}) WINDOW w AS (ORDER BY id)) r WHERE r.compile_id = r.earlier_id",
+      "SELECT max(r.us - r.earlier_us) FROM (SELECT local_us AS us, compile_id, "
+      "lag(local_us) OVER w AS earlier_us, lag(compile_id) OVER w AS earlier_id FROM record_row "
+      "WHERE process_id = {0} AND id BETWEEN (SELECT first_record_id FROM process WHERE id = {0}) "
+      "AND (SELECT last_record_id FROM process WHERE id = {0}) WINDOW w AS (ORDER BY id)) r "
+      "WHERE r.compile_id = r.earlier_id",
       process_id));
 }
 

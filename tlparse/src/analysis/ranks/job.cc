@@ -56,8 +56,9 @@ Result<Job> Job::LoadWithoutLogs(Database& database, std::string_view run_name) 
                                       "SELECT name FROM run WHERE id = {}", job.run_id_)));
   ASSIGN_OR_RETURN(
       const std::int64_t is_without_logs,
-      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 FROM profile WHERE run_id = {0}) AND "
-                                    "NOT EXISTS (SELECT 1 FROM log_file WHERE run_id = {0})",
+      database.QueryInt(fmt::format("SELECT EXISTS (SELECT 1 "
+                                    "FROM profile WHERE run_id = {0}) AND NOT EXISTS (SELECT 1 "
+                                    "FROM log_file WHERE run_id = {0})",
                                     job.run_id_)));
   if (is_without_logs == 0)
     return Fail(ErrorCode::kNotFound, fmt::format("run '{}' has no profiles", job.run_name_));
@@ -102,12 +103,14 @@ Result<void> Job::LoadCompiles(Database& database) {
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT id, process_id, label, function, file, line, status, start_time_us, duration_us, "
-          "backward_duration_us, generation, is_synthetic FROM compile WHERE id BETWEEN (SELECT "
-          "min(id) FROM compile WHERE process_id BETWEEN ?2 AND ?3) AND (SELECT max(id) FROM "
-          "compile WHERE process_id BETWEEN ?2 AND ?3) AND id NOT IN (SELECT r.compile_id FROM "
-          "import_log i JOIN record_row r ON r.id = i.record_id WHERE i.run_id = ?1 AND i.code = "
-          "'stray_record' AND r.compile_id IS NOT NULL) ORDER BY id"));
+          "SELECT id, process_id, label, function, file, line, "
+          "status, start_time_us, duration_us, backward_duration_us, generation, is_synthetic "
+          "FROM compile WHERE id BETWEEN (SELECT min(id) "
+          "FROM compile WHERE process_id BETWEEN ?2 AND ?3) AND (SELECT max(id) "
+          "FROM compile WHERE process_id BETWEEN ?2 AND ?3) AND id NOT IN (SELECT r.compile_id "
+          "FROM import_log i JOIN record_row r ON r.id = i.record_id "
+          "WHERE i.run_id = ?1 AND i.code = 'stray_record' AND r.compile_id IS NOT NULL) "
+          "ORDER BY id"));
   std::int64_t first_process = INT64_MAX, last_process = -1;
   for (const auto& [process, participant] : participant_of_process_) {
     first_process = std::min(first_process, process);
@@ -151,11 +154,11 @@ Result<void> Job::LoadCompiles(Database& database) {
 
 Result<void> Job::LoadGraphs(Database& database) {
   // The last one of a compile: earlier attempts were thrown away.
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT compile_id, content_id FROM graph_text_row WHERE stage_id IN "
-                       "(SELECT id FROM text_row WHERE text = 'dynamo_output_graph') AND " +
-                       InWholeRecords("record_id") + " ORDER BY record_id"));
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT compile_id, content_id "
+                                    "FROM graph_text_row WHERE stage_id IN (SELECT id "
+                                    "FROM text_row WHERE text = 'dynamo_output_graph') AND " +
+                                    InWholeRecords("record_id") + " ORDER BY record_id"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};
@@ -171,8 +174,8 @@ std::string Job::InLogs(std::string_view column) const {
 
 std::string Job::InWholeRecords(std::string_view column) const {
   return fmt::format(
-      "{} AND {} NOT IN (SELECT record_id FROM import_log WHERE code = 'payload_truncated' AND "
-      "record_id IS NOT NULL)",
+      "{} AND {} NOT IN (SELECT record_id "
+      "FROM import_log WHERE code = 'payload_truncated' AND record_id IS NOT NULL)",
       InLogs(column), column);
 }
 

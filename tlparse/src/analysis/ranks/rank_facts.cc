@@ -25,10 +25,10 @@ std::string MostFrequent(const std::map<std::string, std::size_t>& counts) {
 Result<std::string> CodeOf(Database& database, std::int64_t record_id) {
   ASSIGN_OR_RETURN(
       const std::string text,
-      database.QueryText(fmt::format(
-          "SELECT p.content FROM record_row r JOIN payload_row p ON p.id = r.payload_id "
-          "WHERE r.id = {}",
-          record_id)));
+      database.QueryText(
+          fmt::format("SELECT p.content "
+                      "FROM record_row r JOIN payload_row p ON p.id = r.payload_id WHERE r.id = {}",
+                      record_id)));
   std::string buffer;
   return std::string(NormalizeCode(text, buffer));
 }
@@ -108,15 +108,15 @@ Result<void> RankFacts::LoadCodes(Database& database) {
 
 Result<void> RankFacts::LoadEvents(Database& database) {
   const std::string in_logs = job_->InLogs("record_id");
-  ASSIGN_OR_RETURN(Statement rows,
-                   database.Prepare("SELECT compile_id, 0, kind_id, type_id, user_line, reason_id, "
-                                    "record_id, NULL FROM failure_row WHERE " +
-                                    in_logs +
-                                    " UNION ALL "
-                                    "SELECT compile_id, 1, user_file_id, NULL, user_line, "
-                                    "reason_id, record_id, user_stack_id FROM graph_break_row "
-                                    "WHERE " +
-                                    in_logs + " ORDER BY 7"));
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare(
+          "SELECT compile_id, 0, kind_id, type_id, user_line, reason_id, record_id, NULL "
+          "FROM failure_row WHERE " +
+          in_logs +
+          " UNION ALL SELECT compile_id, 1, user_file_id, NULL, "
+          "user_line, reason_id, record_id, user_stack_id FROM graph_break_row WHERE " +
+          in_logs + " ORDER BY 7"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return {};

@@ -50,10 +50,12 @@ Result<void> Read(Database& database, std::string_view section, std::string_view
   ASSIGN_OR_RETURN(
       Statement* const kept,
       database.PrepareKept(
-          "SELECT o.key, CASE WHEN o.type = 'array' THEN (SELECT '[' || group_concat(e.value, ', ')"
-          " || ']' FROM (SELECT value FROM json_each(o.value) ORDER BY value) e) ELSE "
-          "CAST(coalesce(CASE o.type WHEN 'true' THEN 'True' WHEN 'false' THEN 'False' ELSE "
-          "o.value END, 'None') AS TEXT) END FROM json_each(json_extract(?, '$')) o"));
+          "SELECT o.key, "
+          "CASE WHEN o.type = 'array' THEN (SELECT '[' || group_concat(e.value, ', ') || ']' "
+          "FROM (SELECT value FROM json_each(o.value) "
+          "ORDER BY value) e) ELSE CAST(coalesce(CASE o.type WHEN 'true' THEN 'True' "
+          "WHEN 'false' THEN 'False' ELSE o.value END, 'None') AS TEXT) END "
+          "FROM json_each(json_extract(?, '$')) o"));
   kept->Bind(1, text);
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, kept->Step());
@@ -86,8 +88,9 @@ Result<RankOptions> RankOptions::Load(Database& database, const Job& job) {
   if (count < 2 || count > kMostRanks) return result;
   ASSIGN_OR_RETURN(
       Statement metrics,
-      database.Prepare("SELECT coalesce(r.metadata, r.envelope) FROM compilation_metric_row m JOIN "
-                       "record_row r ON r.id = m.record_id WHERE m.compile_id = ? ORDER BY r.id"));
+      database.Prepare("SELECT coalesce(r.metadata, r.envelope) "
+                       "FROM compilation_metric_row m JOIN record_row r ON r.id = m.record_id "
+                       "WHERE m.compile_id = ? ORDER BY r.id"));
   std::vector<std::int64_t> content_of(count, -1);
   std::vector<std::int32_t> slot_of(count, -1);
   std::unordered_map<Hash128, std::int64_t, Hash128Hasher> known;

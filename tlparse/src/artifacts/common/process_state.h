@@ -28,7 +28,7 @@ struct CompileIds {
   static std::optional<CompileIds> Parse(std::string_view label);
 };
 
-// State of one graph of a compile while its records are read (reference 7.3). Its row is written
+// State of one graph of a compile while its records are read (graph_tracker.h). Its row is written
 // when the process ends.
 struct GraphState {
   std::int64_t id = 0;

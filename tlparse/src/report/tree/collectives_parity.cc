@@ -69,13 +69,13 @@ Result<void> WriteCollectivesParity(const ReportContext& context, const TreePlan
   if (context.participant.directory.empty()) return {};
   ASSIGN_OR_RETURN(Statement collectives,
                    context.database.Prepare(
-                       "SELECT c.op, c.is_wait, coalesce(u.graph_id, 0) FROM collective_use_row "
-                       "u JOIN collective_row c ON c.content_id = u.content_id WHERE "
-                       "u.record_id = ? AND u.source = ?"));
+                       "SELECT c.op, c.is_wait, coalesce(u.graph_id, 0) FROM collective_use_row u "
+                       "JOIN collective_row c ON c.content_id = u.content_id "
+                       "WHERE u.record_id = ? AND u.source = ?"));
   ASSIGN_OR_RETURN(
       Statement graph_of,
-      context.database.Prepare("SELECT coalesce(graph_id, 0) FROM collective_use_row WHERE "
-                               "record_id = ? AND source = 0"));
+      context.database.Prepare("SELECT coalesce(graph_id, 0) "
+                               "FROM collective_use_row WHERE record_id = ? AND source = 0"));
   // A graph from the cache has code but no schedule: only graphs with both are compared.
   std::map<std::uint32_t, Graphs> by_directory;
   std::set<std::int64_t> scheduled_graphs;

@@ -43,11 +43,13 @@ Result<std::vector<FailureRow>> ReadFailures(Database& database, std::int64_t ru
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT f.record_id, r.process_id, coalesce(f.compile_id, 0), f.kind_id, "
-          "coalesce(f.type_id, 0), coalesce(f.reason_id, 0), coalesce(f.user_file_id, 0), "
-          "coalesce(f.user_line, 0) FROM failure_row f CROSS JOIN record_row r ON r.id = "
-          "f.record_id CROSS JOIN process p ON p.id = r.process_id CROSS JOIN log_file l ON l.id = "
-          "p.log_file_id WHERE l.run_id = ? ORDER BY f.record_id, f.id"));
+          "SELECT f.record_id, "
+          "r.process_id, coalesce(f.compile_id, 0), f.kind_id, coalesce(f.type_id, 0), "
+          "coalesce(f.reason_id, 0), coalesce(f.user_file_id, 0), coalesce(f.user_line, 0) "
+          "FROM failure_row f CROSS JOIN record_row r ON r.id = f.record_id "
+          "CROSS JOIN process p ON p.id = r.process_id "
+          "CROSS JOIN log_file l ON l.id = p.log_file_id "
+          "WHERE l.run_id = ? ORDER BY f.record_id, f.id"));
   rows.Bind(1, run_id);
   std::vector<FailureRow> failures;
   while (true) {

@@ -20,27 +20,27 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {
     {"graph_call",
-     "SELECT coalesce(t.text, 'graph call'), s.thread_id, s.device, s.stream, s.start_ns, "
-     "s.duration_ns FROM compiled_slice_row s LEFT JOIN text_row t ON t.id = s.name_id WHERE "
-     "s.profile_id = ? AND s.kind IN (0, 6, 7)"},
+     "SELECT coalesce(t.text, 'graph call'), s.thread_id, s.device, s.stream, "
+     "s.start_ns, s.duration_ns FROM compiled_slice_row s LEFT JOIN text_row t ON t.id = s.name_id "
+     "WHERE s.profile_id = ? AND s.kind IN (0, 6, 7)"},
     {"region",
      "SELECT 'Torch-Compiled Region: ' || coalesce(t.text, ''), s.thread_id, NULL, NULL, "
      "s.start_ns, s.duration_ns FROM compiled_slice_row s LEFT JOIN text_row t ON t.id = s.name_id "
      "WHERE s.profile_id = ? AND s.kind = 1"},
     {"cpu_op",
-     "SELECT t.text, o.thread_id, NULL, NULL, o.start_ns, o.duration_ns FROM op_run_row o JOIN "
-     "text_row t ON t.id = o.name_id WHERE o.profile_id = ?"},
+     "SELECT t.text, o.thread_id, NULL, NULL, o.start_ns, o.duration_ns "
+     "FROM op_run_row o JOIN text_row t ON t.id = o.name_id WHERE o.profile_id = ?"},
     {"user_annotation",
-     "SELECT t.text, a.thread_id, a.device, a.stream, a.start_ns, a.duration_ns FROM "
-     "annotation_row a JOIN text_row t ON t.id = a.name_id WHERE a.profile_id = ?"},
+     "SELECT t.text, a.thread_id, a.device, a.stream, a.start_ns, a.duration_ns "
+     "FROM annotation_row a JOIN text_row t ON t.id = a.name_id WHERE a.profile_id = ?"},
     // Ops and frames that ran as kernels are listed as ops and frames.
     {"kernel",
-     "SELECT t.text, k.thread_id, k.device, k.stream, k.start_ns, k.duration_ns FROM "
-     "kernel_run_row k JOIN text_row t ON t.id = k.name_id WHERE k.profile_id = ? AND k.op_run_id "
-     "IS NULL"},
+     "SELECT t.text, k.thread_id, k.device, k.stream, k.start_ns, k.duration_ns "
+     "FROM kernel_run_row k JOIN text_row t ON t.id = k.name_id "
+     "WHERE k.profile_id = ? AND k.op_run_id IS NULL"},
     {"gpu_memcpy",
-     "SELECT t.text, NULL, coalesce(c.device, -1), c.stream, c.start_ns, c.duration_ns FROM "
-     "device_copy_row c JOIN text_row t ON t.id = c.name_id WHERE c.profile_id = ?"},
+     "SELECT t.text, NULL, coalesce(c.device, -1), c.stream, c.start_ns, c.duration_ns "
+     "FROM device_copy_row c JOIN text_row t ON t.id = c.name_id WHERE c.profile_id = ?"},
 };
 
 // Nanoseconds as microseconds, exactly.
@@ -99,8 +99,8 @@ Result<void> AddProfileEvents(Database& database, std::int64_t process_id, std::
                               const AddEvent& add) {
   ASSIGN_OR_RETURN(
       Statement profiles,
-      database.Prepare("SELECT id FROM profile WHERE process_id = ? AND overlaps_id IS "
-                       "NULL AND kind IN ('kineto', 'nsys', 'libtrace') ORDER BY id"));
+      database.Prepare("SELECT id FROM profile WHERE process_id = ? AND overlaps_id IS NULL "
+                       "AND kind IN ('kineto', 'nsys', 'libtrace') ORDER BY id"));
   profiles.Bind(1, process_id);
   Writer writer(database, pid, add);
   while (true) {
@@ -114,9 +114,9 @@ Result<void> AddEventsWithoutLog(Database& database, std::int64_t run_id, bool b
                                  const AddEvent& add) {
   ASSIGN_OR_RETURN(
       Statement profiles,
-      database.Prepare("SELECT id, coalesce(CASE WHEN ?2 THEN rank END, pid, -id) FROM profile "
-                       "WHERE run_id = ?1 AND process_id IS NULL AND overlaps_id IS NULL AND kind "
-                       "IN ('kineto', 'nsys') ORDER BY id"));
+      database.Prepare("SELECT id, coalesce(CASE WHEN ?2 THEN rank END, pid, -id) "
+                       "FROM profile WHERE run_id = ?1 AND process_id IS NULL "
+                       "AND overlaps_id IS NULL AND kind IN ('kineto', 'nsys') ORDER BY id"));
   profiles.Bind(1, run_id);
   profiles.Bind(2, std::int64_t{by_rank});
   while (true) {

@@ -15,17 +15,17 @@ class ProvenanceWriter {
   Result<void> Open() {
     Database& database = context_.database;
     ASSIGN_OR_RETURN(
-        kernels_, database.Prepare("SELECT id, name, debug_handle, code_line, graph_id FROM kernel "
-                                   "WHERE compile_id = ? ORDER BY graph_id, ordinal"));
+        kernels_, database.Prepare("SELECT id, name, debug_handle, code_line, graph_id "
+                                   "FROM kernel WHERE compile_id = ? ORDER BY graph_id, ordinal"));
     ASSIGN_OR_RETURN(
         nodes_, database.Prepare("SELECT post_grad_node FROM kernel_node_row WHERE kernel_id = ?"));
     ASSIGN_OR_RETURN(origins_,
                      database.Prepare("SELECT m.pre_grad_node FROM graph g JOIN node_mapping_row m "
-                                      "ON m.content_id = g.provenance_content_id WHERE g.id = ? "
-                                      "AND m.post_grad_node = ?"));
+                                      "ON m.content_id = g.provenance_content_id "
+                                      "WHERE g.id = ? AND m.post_grad_node = ?"));
     ASSIGN_OR_RETURN(sources_,
-                     database.Prepare("SELECT file, line, function, code FROM kernel_source WHERE "
-                                      "kernel_id = ? ORDER BY stack_ordinal, frame_ordinal"));
+                     database.Prepare("SELECT file, line, function, code FROM kernel_source "
+                                      "WHERE kernel_id = ? ORDER BY stack_ordinal, frame_ordinal"));
     return {};
   }
 

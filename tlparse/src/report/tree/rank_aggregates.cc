@@ -161,10 +161,10 @@ Result<void> WriteRuntimeEstimates(Database& database, const Directory& root,
   ASSIGN_OR_RETURN(PayloadReader payloads, PayloadReader::Open(database));
   ASSIGN_OR_RETURN(
       Statement ops,
-      database.Prepare("SELECT o.name, e.estimated_ns FROM op_list_use_row u JOIN op_row o "
-                       "ON o.content_id = u.content_id LEFT JOIN op_estimate_row e ON "
-                       "e.content_id = u.estimate_content_id AND e.ordinal = o.ordinal "
-                       "WHERE u.record_id = ? ORDER BY o.ordinal"));
+      database.Prepare("SELECT o.name, e.estimated_ns "
+                       "FROM op_list_use_row u JOIN op_row o ON o.content_id = u.content_id "
+                       "LEFT JOIN op_estimate_row e ON e.content_id = u.estimate_content_id "
+                       "AND e.ordinal = o.ordinal WHERE u.record_id = ? ORDER BY o.ordinal"));
   simdjson::dom::parser parser;
   EntryFile estimates(root, "runtime_estimations.json");
   EntryFile trace(root, "chromium_trace_with_runtime.json");

@@ -62,9 +62,9 @@ Result<RecordPages> RecordPages::Open(Database& database) {
   RecordPages pages;
   ASSIGN_OR_RETURN(
       pages.record_,
-      database.Prepare("SELECT k.text, r.envelope, coalesce(c.stack_id, r.stack_id, 0), "
-                       "coalesce(r.user_stack_id, 0) FROM record_row r "
-                       "LEFT JOIN text_row k ON k.id = r.kind_id "
+      database.Prepare("SELECT k.text, r.envelope, "
+                       "coalesce(c.stack_id, r.stack_id, 0), coalesce(r.user_stack_id, 0) "
+                       "FROM record_row r LEFT JOIN text_row k ON k.id = r.kind_id "
                        "LEFT JOIN compile c ON c.id = r.compile_id AND k.text LIKE '%metrics' "
                        "WHERE r.id = ?"));
   ASSIGN_OR_RETURN(StackReader stacks, StackReader::Open(database));

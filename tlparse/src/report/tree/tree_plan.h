@@ -51,8 +51,8 @@ struct PlannedKey {
 };
 
 struct TreePlan {
-  std::vector<std::string>
-      directories;                 // below the participant's: "-_0_0_0", "dump_file", "payloads"
+  // Below the participant's: "-_0_0_0", "dump_file", "payloads".
+  std::vector<std::string> directories;
   std::vector<PlannedFile> files;  // by record, but what the peer drops comes last
   std::vector<PlannedKey> keys;    // in order of first appearance
   // Rows of `compile` of each directory, if provenance pages are written.

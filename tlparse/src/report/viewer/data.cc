@@ -35,11 +35,11 @@ bool IsHexPrefix(std::string_view text) {
 
 // The earliest time of the run, so that times in chunks are short numbers.
 constexpr const char* kOrigin =
-    "WITH in_run(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id WHERE "
-    "f.run_id = {}) SELECT coalesce((SELECT min(start_time_us) FROM compile WHERE process_id IN "
-    "in_run), (SELECT CAST(min(start_us) AS INTEGER) FROM chromium_event WHERE process_id IN "
-    "in_run), (SELECT min(time_us) FROM record WHERE process_id IN in_run), (SELECT min(start_us) "
-    "FROM profile WHERE run_id = {}), 0)";
+    "WITH in_run(id) AS (SELECT p.id FROM process p JOIN log_file f ON f.id = p.log_file_id "
+    "WHERE f.run_id = {}) SELECT coalesce((SELECT min(start_time_us) "
+    "FROM compile WHERE process_id IN in_run), (SELECT CAST(min(start_us) AS INTEGER) "
+    "FROM chromium_event WHERE process_id IN in_run), (SELECT min(time_us) FROM record "
+    "WHERE process_id IN in_run), (SELECT min(start_us) FROM profile WHERE run_id = {}), 0)";
 
 // Profiles that measured runs of code; the others are dumps and lists.
 constexpr const char* kMeasuredProfiles =
@@ -65,9 +65,8 @@ Result<ViewerData> ViewerData::Open(Database& database, std::optional<std::int64
 }
 
 Result<void> ViewerData::FindLoneProcesses() {
-  ASSIGN_OR_RETURN(Statement rows,
-                   database_->Prepare("SELECT id, first_record_id, last_record_id FROM process "
-                                      "ORDER BY first_record_id"));
+  ASSIGN_OR_RETURN(Statement rows, database_->Prepare("SELECT id, first_record_id, last_record_id "
+                                                      "FROM process ORDER BY first_record_id"));
   std::unordered_set<std::int64_t> lone;
   std::int64_t longest_id = 0;  // of those so far the one that ends last
   std::int64_t longest_end = 0;
@@ -154,12 +153,12 @@ Result<ViewerParameters> ViewerData::ParametersFor(const ViewerChunkSpec& spec,
     ASSIGN_OR_RETURN(
         Statement* const kept,
         database_->PrepareKept(spec.range == ChunkRange::kCompiles
-                                   ? "SELECT min(c.first_record_id), max(c.last_record_id) FROM "
-                                     "compile c CROSS JOIN process p ON p.id = "
-                                     "c.process_id JOIN log_file f ON f.id = p.log_file_id WHERE "
-                                     "c.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"
-                                   : "SELECT p.first_record_id, p.last_record_id FROM process p "
+                                   ? "SELECT min(c.first_record_id), max(c.last_record_id) "
+                                     "FROM compile c CROSS JOIN process p ON p.id = c.process_id "
                                      "JOIN log_file f ON f.id = p.log_file_id "
+                                     "WHERE c.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"
+                                   : "SELECT p.first_record_id, p.last_record_id "
+                                     "FROM process p JOIN log_file f ON f.id = p.log_file_id "
                                      "WHERE p.id BETWEEN ?1 AND ?2 AND f.run_id = ?3"));
     Statement& range = *kept;
     range.Bind(1, first);
@@ -191,10 +190,9 @@ Result<void> ViewerData::AddLayout(ChunkWriter& writer) {
 }
 
 Result<std::string> ViewerData::TextChunk(std::string_view prefix) {
-  ASSIGN_OR_RETURN(
-      Statement statement,
-      database_->Prepare("SELECT hash, content, size_bytes, typeof(content) = 'blob' FROM payload"
-                         " WHERE hash >= ?1 AND hash < ?2 ORDER BY hash"));
+  ASSIGN_OR_RETURN(Statement statement,
+                   database_->Prepare("SELECT hash, content, size_bytes, typeof(content) = 'blob' "
+                                      "FROM payload WHERE hash >= ?1 AND hash < ?2 ORDER BY hash"));
   const std::string end = std::string(prefix) + "g";  // behind every hex digit
   statement.Bind(1, prefix);
   statement.Bind(2, end);
@@ -213,14 +211,13 @@ Result<std::string> ViewerData::TextChunk(std::string_view prefix) {
 
 // Blocks of 1024 records of which one at least is an event.
 Result<void> ViewerData::AddArgumentNames(std::vector<std::string>& names) {
-  ASSIGN_OR_RETURN(
-      Statement ranges,
-      database_->Prepare(
-          "SELECT p.first_record_id / 1024, p.last_record_id / 1024 FROM process p JOIN log_file f "
-          "ON f.id = p.log_file_id WHERE f.run_id = ? ORDER BY p.first_record_id"));
+  ASSIGN_OR_RETURN(Statement ranges,
+                   database_->Prepare("SELECT p.first_record_id / 1024, p.last_record_id / 1024 "
+                                      "FROM process p JOIN log_file f ON f.id = p.log_file_id "
+                                      "WHERE f.run_id = ? ORDER BY p.first_record_id"));
   ASSIGN_OR_RETURN(Statement event,
-                   database_->Prepare("SELECT 1 FROM chromium_event_row WHERE record_id BETWEEN "
-                                      "?1 * 1024 AND ?1 * 1024 + 1023"));
+                   database_->Prepare("SELECT 1 FROM chromium_event_row "
+                                      "WHERE record_id BETWEEN ?1 * 1024 AND ?1 * 1024 + 1023"));
   ranges.Bind(1, run_id_);
   std::int64_t next = 0;
   while (true) {

@@ -11,10 +11,10 @@ Result<std::unique_ptr<EventStream>> EventStream::Open(const std::string& databa
   ASSIGN_OR_RETURN(
       Statement rows,
       stream->database_.Prepare(
-          "SELECT e.name, e.phase, e.start_us, e.duration_us, coalesce(e.rank, "
-          "p.pid), iif(e.tid = 0, p.pid, e.tid), e.args"
-          " FROM chromium_event e JOIN process p ON p.id = e.process_id JOIN log_file f ON f.id = "
-          "p.log_file_id WHERE f.run_id = ?1 AND e.start_us IS NOT NULL ORDER BY e.record_id"));
+          "SELECT e.name, e.phase, e.start_us, e.duration_us, "
+          "coalesce(e.rank, p.pid), iif(e.tid = 0, p.pid, e.tid), e.args FROM chromium_event e "
+          "JOIN process p ON p.id = e.process_id JOIN log_file f ON f.id = p.log_file_id "
+          "WHERE f.run_id = ?1 AND e.start_us IS NOT NULL ORDER BY e.record_id"));
   rows.Bind(1, run_id);
   stream->rows_ = std::move(rows);
   return stream;

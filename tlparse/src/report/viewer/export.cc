@@ -104,8 +104,8 @@ Result<TextSet> FindTexts(Database& database, std::int64_t run_id) {
   texts.has.resize(static_cast<std::size_t>(last_id) + 1);
   ASSIGN_OR_RETURN(Statement used,
                    database.Prepare(fmt::format(
-                       "SELECT payload_id FROM record_row WHERE payload_id IS NOT NULL AND "
-                       "kind_id IS NOT {} AND process_id IN {}",
+                       "SELECT payload_id FROM record_row "
+                       "WHERE payload_id IS NOT NULL AND kind_id IS NOT {} AND process_id IN {}",
                        int{kTextChromiumEvent}, ProcessesOf(run_id))));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, used.Step());
@@ -127,37 +127,39 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
   RETURN_IF_ERROR(AddBlocks(
       database, "compile",
       fmt::format(
-          "SELECT c.id, 500 + 1500 * (SELECT count(*) FROM compile_record_row m WHERE m.compile_id "
-          "= c.id) + 20000 * (SELECT count(*) FROM compilation_metric_row m WHERE m.compile_id = "
-          "c.id) FROM compile c WHERE c.process_id IN {} ORDER BY c.id",
+          "SELECT c.id, 500 + 1500 * (SELECT count(*) FROM compile_record_row m "
+          "WHERE m.compile_id = c.id) + 20000 * (SELECT count(*) FROM compilation_metric_row m "
+          "WHERE m.compile_id = c.id) FROM compile c WHERE c.process_id IN {} ORDER BY c.id",
           ProcessesOf(run_id)),
       layout));
   RETURN_IF_ERROR(AddBlocks(database, "guards",
-                            "SELECT content_id, 150 * count(*) FROM guard_row GROUP BY content_id "
-                            "ORDER BY content_id",
+                            "SELECT content_id, 150 * count(*) "
+                            "FROM guard_row GROUP BY content_id ORDER BY content_id",
                             layout));
-  RETURN_IF_ERROR(AddBlocks(
-      database, "provenance",
-      "SELECT g.provenance_content_id, 1000 * count(*) FROM graph g JOIN kernel k ON k.graph_id = "
-      "g.id WHERE g.id IN (SELECT min(id) FROM graph WHERE provenance_content_id IS NOT NULL GROUP "
-      "BY provenance_content_id) GROUP BY 1 ORDER BY 1",
-      layout));
+  RETURN_IF_ERROR(
+      AddBlocks(database, "provenance",
+                "SELECT g.provenance_content_id, 1000 * count(*) "
+                "FROM graph g JOIN kernel k ON k.graph_id = g.id "
+                "WHERE g.id IN (SELECT min(id) FROM graph WHERE provenance_content_id IS NOT NULL "
+                "GROUP BY provenance_content_id) GROUP BY 1 ORDER BY 1",
+                layout));
   RETURN_IF_ERROR(AddProcessBlocks(
       database, "events",
-      fmt::format("SELECT p.id FROM process p WHERE p.id IN {} AND EXISTS (SELECT 1 FROM "
-                  "chromium_event_row WHERE record_id BETWEEN p.first_record_id AND "
-                  "p.last_record_id) ORDER BY p.id",
+      fmt::format("SELECT p.id "
+                  "FROM process p WHERE p.id IN {} AND EXISTS (SELECT 1 FROM chromium_event_row "
+                  "WHERE record_id BETWEEN p.first_record_id AND p.last_record_id) ORDER BY p.id",
                   ProcessesOf(run_id)),
       layout));
   // Where processes are mixed, a look at all records between for each would take long.
   RETURN_IF_ERROR(AddProcessBlocks(
       database, "process",
-      fmt::format("SELECT p.id FROM process p WHERE p.id IN {} AND (p.last_record_id - "
-                  "p.first_record_id > 1000 OR EXISTS (SELECT 1 FROM record_row r WHERE r.id "
-                  "BETWEEN p.first_record_id AND p.last_record_id AND r.compile_id IS NULL AND "
-                  "r.kind_id IS NOT {} AND r.kind_id IS NOT {}) OR EXISTS (SELECT 1 FROM "
-                  "issued_collective_row i WHERE i.record_id BETWEEN p.first_record_id AND "
-                  "p.last_record_id)) ORDER BY p.id",
+      fmt::format("SELECT p.id FROM process p WHERE p.id IN {} "
+                  "AND (p.last_record_id - p.first_record_id > 1000 OR EXISTS (SELECT 1 "
+                  "FROM record_row r WHERE r.id BETWEEN p.first_record_id AND p.last_record_id "
+                  "AND r.compile_id IS NULL AND r.kind_id IS NOT {} AND r.kind_id IS NOT {}) "
+                  "OR EXISTS (SELECT 1 FROM issued_collective_row i "
+                  "WHERE i.record_id BETWEEN p.first_record_id AND p.last_record_id)) "
+                  "ORDER BY p.id",
                   ProcessesOf(run_id), int{kTextStr}, int{kTextChromiumEvent}),
       layout));
   layout.text_prefix_digits = 1;
@@ -202,8 +204,8 @@ Result<void> WriteTexts(Database& database, const TextSet& texts, const Director
   found.Bind(1, prefix);
   found.Bind(2, end);
   ASSIGN_OR_RETURN(Statement* const row_kept,
-                   database.PrepareKept("SELECT size_bytes, typeof(content) = 'blob', hash, content"
-                                        " FROM payload_row WHERE id = ?"));
+                   database.PrepareKept("SELECT size_bytes, typeof(content) = 'blob', "
+                                        "hash, content FROM payload_row WHERE id = ?"));
   Statement& row = *row_kept;
   FileWriter file;
   ChunkWriter group;

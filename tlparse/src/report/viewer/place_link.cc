@@ -21,36 +21,39 @@ struct PlaceView {
 constexpr PlaceView kViews[] = {
     // The innermost line of a stack is the one that the pane of Python lines shows.
     {"provenance",
-     "SELECT g.id, g.compile_id, NULL, NULL FROM json_each(?1) w CROSS JOIN graph g ON "
-     "g.compile_id = w.value JOIN kernel_row k ON k.content_id = g.provenance_content_id JOIN "
-     "kernel_source_row s ON s.kernel_id = k.id JOIN text_row f ON f.id = s.file_id WHERE f.text = "
-     "?2 AND s.line = ?3 AND NOT EXISTS (SELECT 1 FROM kernel_source_row t WHERE t.kernel_id = "
-     "s.kernel_id AND t.stack_ordinal = s.stack_ordinal AND t.frame_ordinal > s.frame_ordinal) "
-     "ORDER BY w.key, g.id LIMIT 1"},
+     "SELECT g.id, g.compile_id, NULL, NULL "
+     "FROM json_each(?1) w CROSS JOIN graph g ON g.compile_id = w.value "
+     "JOIN kernel_row k ON k.content_id = g.provenance_content_id "
+     "JOIN kernel_source_row s ON s.kernel_id = k.id JOIN text_row f ON f.id = s.file_id "
+     "WHERE f.text = ?2 AND s.line = ?3 AND NOT EXISTS (SELECT 1 FROM kernel_source_row t "
+     "WHERE t.kernel_id = s.kernel_id AND t.stack_ordinal = s.stack_ordinal "
+     "AND t.frame_ordinal > s.frame_ordinal) ORDER BY w.key, g.id LIMIT 1"},
     {"text",
-     "SELECT NULL, o.compile_id, o.record_id, ?3 FROM json_each(?1) w CROSS JOIN output_code_row o "
-     "ON o.compile_id = w.value JOIN text_row t ON t.id = o.path_id WHERE t.text = ?2 ORDER BY "
-     "w.key, o.record_id LIMIT 1"},
+     "SELECT NULL, o.compile_id, o.record_id, ?3 "
+     "FROM json_each(?1) w CROSS JOIN output_code_row o ON o.compile_id = w.value "
+     "JOIN text_row t ON t.id = o.path_id WHERE t.text = ?2 ORDER BY w.key, o.record_id LIMIT 1"},
     // The comment above a node names its line.
     {"text",
-     "WITH node AS (SELECT t.compile_id, t.record_id, CAST(p.content AS TEXT) AS content, '# File: "
-     "' || ?2 || ':' || ?3 || ' in ' AS comment FROM json_each(?1) w CROSS JOIN graph_text_row t "
-     "ON t.compile_id = w.value JOIN graph_node_row n ON n.content_id = t.content_id JOIN text_row "
-     "f ON f.id = n.file_id JOIN record_row r ON r.id = t.record_id JOIN payload_row p ON p.id = "
-     "r.payload_id WHERE f.text = ?2 AND n.line = ?3 ORDER BY w.key, t.record_id LIMIT 1), head AS "
-     "(SELECT *, substr(content, 1, instr(content, comment)) AS text FROM node) SELECT NULL, "
-     "compile_id, record_id, 1 + length(text) - length(replace(text, char(10), '')) FROM head "
-     "WHERE text <> ''"},
+     "WITH node AS (SELECT t.compile_id, t.record_id, "
+     "CAST(p.content AS TEXT) AS content, '# File: ' || ?2 || ':' || ?3 || ' in ' AS comment "
+     "FROM json_each(?1) w CROSS JOIN graph_text_row t ON t.compile_id = w.value "
+     "JOIN graph_node_row n ON n.content_id = t.content_id JOIN text_row f ON f.id = n.file_id "
+     "JOIN record_row r ON r.id = t.record_id JOIN payload_row p ON p.id = r.payload_id "
+     "WHERE f.text = ?2 AND n.line = ?3 ORDER BY w.key, t.record_id "
+     "LIMIT 1), head AS (SELECT *, substr(content, 1, instr(content, comment)) AS text FROM node) "
+     "SELECT NULL, compile_id, record_id, 1 + length(text) - length(replace(text, char(10), '')) "
+     "FROM head WHERE text <> ''"},
     // Its page shows where it begins, was broken, failed, and which guard's line made it be compiled
     // again.
     {"compile",
      "SELECT NULL, c.id, NULL, NULL FROM json_each(?1) w CROSS JOIN compile c ON c.id = w.value "
-     "WHERE (c.file = ?2 AND c.line = ?3) OR EXISTS (SELECT 1 FROM graph_break_row b JOIN text_row "
-     "f ON f.id = b.user_file_id WHERE b.compile_id = c.id AND f.text = ?2 AND b.user_line = ?3) "
-     "OR EXISTS (SELECT 1 FROM failure_row b JOIN text_row f ON f.id = b.user_file_id WHERE "
-     "b.compile_id = c.id AND f.text = ?2 AND b.user_line = ?3) OR EXISTS (SELECT 1 FROM "
-     "recompile_row b JOIN text_row f ON f.id = b.user_file_id WHERE b.compile_id = c.id AND "
-     "f.text = ?2 AND b.user_line = ?3) ORDER BY w.key LIMIT 1"},
+     "WHERE (c.file = ?2 AND c.line = ?3) OR EXISTS (SELECT 1 "
+     "FROM graph_break_row b JOIN text_row f ON f.id = b.user_file_id "
+     "WHERE b.compile_id = c.id AND f.text = ?2 AND b.user_line = ?3) OR EXISTS (SELECT 1 "
+     "FROM failure_row b JOIN text_row f ON f.id = b.user_file_id "
+     "WHERE b.compile_id = c.id AND f.text = ?2 AND b.user_line = ?3) OR EXISTS (SELECT 1 "
+     "FROM recompile_row b JOIN text_row f ON f.id = b.user_file_id "
+     "WHERE b.compile_id = c.id AND f.text = ?2 AND b.user_line = ?3) ORDER BY w.key LIMIT 1"},
 };
 
 // A JSON list of the compiles that the finding names, those of its ranks first.
@@ -65,12 +68,12 @@ Result<std::string> CompilesOf(Database& database, std::int64_t run_id, const Fi
   ASSIGN_OR_RETURN(
       Statement rows,
       database.Prepare(
-          "SELECT c.id FROM log_file f JOIN process p ON p.log_file_id = f.id LEFT JOIN launch n "
-          "ON n.id = p.launch_id JOIN compile c ON c.process_id = p.id WHERE f.run_id = ?1 AND (?2 "
-          "IS NULL OR n.ordinal = ?2) AND (c.label IN (SELECT value FROM json_each(?3)) OR "
-          "(c.generation > 0 AND c.label || ' #' || (c.generation + 1) IN (SELECT value FROM "
-          "json_each(?3)))) ORDER BY p.rank NOT IN (SELECT value FROM json_each(?4)), p.rank, c.id "
-          "LIMIT ?5"));
+          "SELECT c.id FROM log_file f JOIN process p ON p.log_file_id = f.id "
+          "LEFT JOIN launch n ON n.id = p.launch_id JOIN compile c ON c.process_id = p.id "
+          "WHERE f.run_id = ?1 AND (?2 IS NULL OR n.ordinal = ?2) AND (c.label IN (SELECT value "
+          "FROM json_each(?3)) OR (c.generation > 0 AND c.label || ' #' || (c.generation + 1) IN ("
+          "SELECT value FROM json_each(?3)))) "
+          "ORDER BY p.rank NOT IN (SELECT value FROM json_each(?4)), p.rank, c.id LIMIT ?5"));
   rows.Bind(1, run_id);
   rows.Bind(2, finding.launch);
   rows.Bind(3, std::string_view(labels.text()));

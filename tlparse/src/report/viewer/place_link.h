@@ -12,9 +12,9 @@
 namespace tlparse {
 
 struct PlaceLink {
-  std::string_view
-      view;  // provenance: the Python lines of `graph_id`; text: `line` of `record_id`;
-             // guards, compile: of `compile_id`. Empty: no page shows it
+  // provenance: the Python lines of `graph_id`; text: `line` of `record_id`; guards, compile: of
+  // `compile_id`. Empty: no page shows it.
+  std::string_view view;
   std::optional<std::int64_t> graph_id, compile_id, record_id, line;
 };
 

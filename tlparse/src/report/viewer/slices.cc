@@ -26,17 +26,18 @@ constexpr std::size_t kMostTracks = 200;
 // Every slice of a profile: the rows of the timeline are made of kind, thread, device and stream.
 // kind: 0 annotations, 1 compiled code, 2 ops, 3 kernels, 4 copies.
 constexpr std::string_view kSlices =
-    "WITH slice(kind, thread_id, device, stream, start_ns, duration_ns, name_id, graph_id, call) "
-    "AS (SELECT 0, thread_id, device, stream, start_ns, duration_ns, name_id, NULL, NULL FROM "
-    "annotation_row WHERE profile_id = ?1 UNION ALL SELECT 1, s.thread_id, s.device, s.stream, "
-    "s.start_ns, s.duration_ns, s.name_id, l.graph_id, s.kind FROM compiled_slice_row s LEFT JOIN "
-    "compiled_slice_link_row l ON l.slice_id = s.id WHERE s.profile_id = ?1 UNION ALL SELECT 2, "
-    "thread_id, NULL, NULL, start_ns, duration_ns, name_id, NULL, NULL FROM op_run_row WHERE "
-    "profile_id = ?1 UNION ALL SELECT 3, k.thread_id, k.device, k.stream, k.start_ns, "
-    "k.duration_ns, k.name_id, s.graph_id, NULL FROM kernel_run_row k LEFT JOIN "
-    "kernel_run_link_row l ON l.kernel_run_id = k.id LEFT JOIN compiled_slice_link_row s ON "
-    "s.slice_id = l.slice_id WHERE k.profile_id = ?1 UNION ALL SELECT 4, NULL, device, stream, "
-    "start_ns, duration_ns, name_id, NULL, NULL FROM device_copy_row WHERE profile_id = ?1) ";
+    "WITH slice(kind, thread_id, device, stream, start_ns, duration_ns, name_id, graph_id, "
+    "call) AS (SELECT 0, thread_id, device, stream, start_ns, duration_ns, name_id, NULL, NULL "
+    "FROM annotation_row WHERE profile_id = ?1 UNION ALL SELECT 1, s.thread_id, s.device, "
+    "s.stream, s.start_ns, s.duration_ns, s.name_id, l.graph_id, s.kind FROM compiled_slice_row s "
+    "LEFT JOIN compiled_slice_link_row l ON l.slice_id = s.id WHERE s.profile_id = ?1 "
+    "UNION ALL SELECT 2, thread_id, NULL, NULL, start_ns, duration_ns, name_id, NULL, NULL "
+    "FROM op_run_row WHERE profile_id = ?1 UNION ALL SELECT 3, "
+    "k.thread_id, k.device, k.stream, k.start_ns, k.duration_ns, k.name_id, s.graph_id, NULL "
+    "FROM kernel_run_row k LEFT JOIN kernel_run_link_row l ON l.kernel_run_id = k.id "
+    "LEFT JOIN compiled_slice_link_row s ON s.slice_id = l.slice_id WHERE k.profile_id = ?1 "
+    "UNION ALL SELECT 4, NULL, device, stream, start_ns, duration_ns, name_id, NULL, NULL "
+    "FROM device_copy_row WHERE profile_id = ?1) ";
 
 using TrackKey = std::array<std::int64_t, 4>;  // kind, thread or -1, device or -1, stream or -1
 
@@ -140,8 +141,8 @@ class SliceWriter {
   // All slices, those that are kept among them.
   Result<void> AddStretches() {
     ASSIGN_OR_RETURN(Statement rows,
-                     Prepare("SELECT kind, thread_id, device, stream, start_ns, duration_ns FROM "
-                             "slice"));
+                     Prepare("SELECT kind, thread_id, device, stream, start_ns, duration_ns "
+                             "FROM slice"));
     while (true) {
       ASSIGN_OR_RETURN(const bool has_row, rows.Step());
       if (!has_row) return {};
@@ -154,8 +155,8 @@ class SliceWriter {
   Result<std::int64_t> AddSlices() {
     ASSIGN_OR_RETURN(Statement rows,
                      Prepare("SELECT kind, thread_id, device, stream, start_ns, duration_ns, "
-                             "graph_id, call, (SELECT text FROM text_row WHERE id = name_id) FROM "
-                             "(SELECT * FROM slice" +
+                             "graph_id, call, (SELECT text FROM text_row WHERE id = name_id) "
+                             "FROM (SELECT * FROM slice" +
                              Longest() + ")"));
     writer_.BeginTable("slice", {"track", "start_ns", "duration_ns", "graph_id", "call"}, {"name"});
     std::int64_t shortest_ns = 0;
@@ -227,8 +228,8 @@ Result<std::int64_t> RowsOfProfile(Database& database, std::int64_t run_id,
                                    const RowBudget& budget) {
   ASSIGN_OR_RETURN(const std::int64_t profiles,
                    database.QueryInt(fmt::format(
-                       "SELECT count(*) FROM profile WHERE run_id = {} AND kind IN ('kineto', "
-                       "'nsys', 'libtrace')",
+                       "SELECT count(*) "
+                       "FROM profile WHERE run_id = {} AND kind IN ('kineto', 'nsys', 'libtrace')",
                        run_id)));
   return std::clamp(budget.of_run / std::max<std::int64_t>(profiles, 1), budget.least, budget.most);
 }

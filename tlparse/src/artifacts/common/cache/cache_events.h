@@ -91,7 +91,7 @@ struct PendingFxEvent {
   bool is_written = false;  // its row is in the database, without parent
 };
 
-// FX lookups and the AOTAutograd lookup around them, of one compile and subgraph, in the order of the log (reference section 5.3):
+// FX lookups and the AOTAutograd lookup around them, of one compile and subgraph, in the order of the log:
 //
 //   AOT miss, FX miss    from 2.9 on          FX hit, AOT hit    every version
 //   FX miss, AOT miss    before 2.9

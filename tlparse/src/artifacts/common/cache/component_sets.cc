@@ -307,10 +307,9 @@ Result<void> ComponentSets::LoadLists(Database& database) {
                                    "SELECT coalesce(max(list_id), 0) + 1 FROM component_list_row"));
   ASSIGN_OR_RETURN(
       Statement members,
-      database.Prepare(
-          "SELECT l.list_id, t.text, c.hash, l.component_id FROM component_list_row l "
-          "JOIN component_row c ON c.id = l.component_id JOIN text_row t ON t.id = c.name_id "
-          "ORDER BY l.list_id, l.ordinal"));
+      database.Prepare("SELECT l.list_id, t.text, c.hash, l.component_id "
+                       "FROM component_list_row l JOIN component_row c ON c.id = l.component_id "
+                       "JOIN text_row t ON t.id = c.name_id ORDER BY l.list_id, l.ordinal"));
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, members.Step());
     if (!has_row || members.Int(0) != list_id) add_blocks();
@@ -324,10 +323,9 @@ Result<void> ComponentSets::LoadLists(Database& database) {
 Result<void> ComponentSets::LoadSets(Database& database) {
   ASSIGN_OR_RETURN(next_set_,
                    database.QueryInt("SELECT coalesce(max(id), 0) + 1 FROM component_set_row"));
-  ASSIGN_OR_RETURN(
-      Statement runs,
-      database.Prepare("SELECT set_id, list_id, list_ordinal, length FROM component_run_row "
-                       "ORDER BY set_id, ordinal"));
+  ASSIGN_OR_RETURN(Statement runs,
+                   database.Prepare("SELECT set_id, list_id, list_ordinal, length "
+                                    "FROM component_run_row ORDER BY set_id, ordinal"));
   std::vector<std::int64_t> identity;
   std::int64_t set_id = 0;
   while (true) {

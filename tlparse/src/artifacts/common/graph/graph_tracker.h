@@ -1,7 +1,8 @@
-// Splits the records of a compile into graphs (reference section 7.3): a segment opens with
-// fx_graph_runnable (on a 2.6 cache hit with inductor_output_code) and closes with
-// fx_graph_cache_*, the instant event of that name, the E event inductor_compile, the next opener,
-// or the end of the compile.
+// Splits the records of a compile into graphs. The records of a graph are a segment of the log:
+//
+//   opens with    fx_graph_runnable; on a cache hit of PyTorch 2.6 inductor_output_code
+//   closes with   fx_graph_cache_* (artifact or instant event), the E event inductor_compile, the
+//                 next record that opens a segment, or the end of the compile
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Determines which post-grad nodes each kernel computes, and from which pre-grad nodes and lines of
-// the user's code these come: from the provenance artifacts of all generations
-// (reference 4.5), the generated code's comments and the graphs' comments.
+// the user's code these come: from the provenance artifacts of all versions of
+// PyTorch (see ProvenanceTexts), the generated code's comments and the graphs' comments.
 #pragma once
 
 #include <simdjson.h>

@@ -31,8 +31,8 @@ class StackPool {
   };
   // The child of `parent_id` (0: none) for this frame.
   std::int64_t Child(RowBatch& rows, std::int64_t parent_id, const Frame& frame);
-  // A JSON list of frames, outermost first (reference 2.5), file names by the process's interned
-  // strings. Returns the innermost frame's id, 0 for an empty list. Sets *unresolved to an interned
+  // A JSON list of frames, outermost first: {"line": 7, "name": "f", "filename": 3, "loc": "x + y"},
+  // where 3 is the id of an interned string of the process. Returns the innermost frame's id, 0 for an empty list. Sets *unresolved to an interned
   // id without text, if there was one (it may be nullptr). Elements that are no objects, and
   // members of the wrong type, are left out; kBadJson if `frames` is not a list.
   Result<std::int64_t> Stack(RowBatch& rows, const ProcessState& process,
