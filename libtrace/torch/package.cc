@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/json_reader.h"
 #include "torch/elf_needs.h"
-#include "torch/json_reader.h"
 #include "torch/package_weights.h"
 #include "torch/zip_file.h"
 
@@ -20,10 +20,10 @@ constexpr std::string_view kModels = "data/aotinductor/";
 void ReadKernels(std::string_view text, std::vector<PackageKernel>& kernels) {
   JsonReader json(text);
   std::vector<PackageKernel> found;
-  const bool is_whole = json.Object([&](const std::string& name) {
+  const bool is_whole = json.Object([&](std::string_view name) {
     PackageKernel& kernel = found.emplace_back();
-    kernel.name = name;
-    return json.Object([&](const std::string& member) {
+    kernel.name = JsonReader::Decoded(name);
+    return json.Object([&](std::string_view member) {
       if (member == "stack_traces") return json.Strings(kernel.stack_traces);
       if (member == "post_grad_nodes") return json.Strings(kernel.post_grad_nodes);
       if (member == "pre_grad_nodes") return json.Strings(kernel.pre_grad_nodes);
@@ -37,8 +37,8 @@ void ReadMetadata(std::string_view text,
                   std::vector<std::pair<std::string, std::string>>& metadata) {
   JsonReader json(text);
   std::map<std::string, std::string> found;
-  const bool is_whole =
-      json.Object([&](const std::string& name) { return json.String(found[name]); });
+  const bool is_whole = json.Object(
+      [&](std::string_view name) { return json.String(found[JsonReader::Decoded(name)]); });
   if (!is_whole) return;
   for (const auto& [name, value] : metadata)
     found.erase(name);  // newer packages repeat it for wrapper and kernels
@@ -52,17 +52,17 @@ void ReadExternKernels(std::string_view text, std::string_view model,
   JsonReader json(text);
   std::vector<PackageExternKernel> found;
   const auto read_node = [&](PackageExternKernel& kernel) {
-    return json.Object([&](const std::string& member) {
+    return json.Object([&](std::string_view member) {
       return member == "target" ? json.String(kernel.op) : json.Skip();
     });
   };
-  const bool is_whole = json.Object([&](const std::string& list) {
+  const bool is_whole = json.Object([&](std::string_view list) {
     if (list != "nodes") return json.Skip();
     return json.Array([&] {
       PackageExternKernel& kernel = found.emplace_back();
       kernel.index = found.size() - 1;
       kernel.model = model;
-      return json.Object([&](const std::string& member) {
+      return json.Object([&](std::string_view member) {
         if (member == "name") return json.String(kernel.name);
         return member == "node" ? read_node(kernel) : json.Skip();
       });

@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include "torch/json_reader.h"
+#include "core/json_reader.h"
 
 namespace libtrace {
 namespace {
@@ -80,9 +80,9 @@ struct Entry {
 std::vector<Entry> ReadConfig(std::string_view text) {
   JsonReader json(text);
   std::vector<Entry> entries;
-  const bool is_whole = json.Object([&](const std::string& name) {
+  const bool is_whole = json.Object([&](std::string_view name) {
     Entry& entry = entries.emplace_back();
-    entry.name = name;
+    entry.name = JsonReader::Decoded(name);
     int index = 0;
     return json.Array([&] {
       switch (index++) {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/json_reader.h"
 #include "tests/catch2.h"
 #include "torch/elf_needs.h"
-#include "torch/json_reader.h"
 
 namespace {
 
