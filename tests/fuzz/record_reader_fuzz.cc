@@ -1,5 +1,5 @@
 // RecordReader on any bytes, read twice in one load: once in windows of the usual size, once in
-// windows of 64 bytes. Both find the same records; every line is in a record or in a finding; ids
+// windows of 64 bytes. Both find the same records; every line is in a record or in a problem; ids
 // ascend; a payload that counts as verified has the MD5 that its header claims, and so has the row
 // it is stored under.
 #include <cstddef>
@@ -140,12 +140,12 @@ std::vector<Seen> ReadAll(std::string_view text, std::size_t piece, std::size_t 
       seen.push_back({record.line, record.byte_offset, std::string(record.envelope.kind),
                       record.payload_state, stored[static_cast<std::size_t>(record.payload_id)]});
     }
-    for (const tlparse::ImportFinding& finding : window.findings) {
-      Require(finding.record < static_cast<std::int64_t>(window.records.size()), "record exists");
-      Require(finding.line >= 0 && finding.line_count >= 1, "a finding has a place");
-      Require(finding.byte_offset <= static_cast<std::int64_t>(text.size()), "inside the file");
-      Require(!finding.message.empty(), "a finding has a message");
-      Count(lines, finding.text, -1);
+    for (const tlparse::ImportProblem& problem : window.problems) {
+      Require(problem.record < static_cast<std::int64_t>(window.records.size()), "record exists");
+      Require(problem.line >= 0 && problem.line_count >= 1, "a problem has a place");
+      Require(problem.byte_offset <= static_cast<std::int64_t>(text.size()), "inside the file");
+      Require(!problem.message.empty(), "a problem has a message");
+      Count(lines, problem.text, -1);
     }
   }
   Require(ended || text.empty(), "the last window says so");

@@ -105,7 +105,7 @@ TEST_CASE("A file that cannot be opened ends the load with its error", "[pipelin
   CHECK(result.error().message.find("missing") != std::string::npos);
 }
 
-TEST_CASE("Input that breaks is a finding, and the next file is read", "[pipeline]") {
+TEST_CASE("Input that breaks is a problem of its file, and the next file is read", "[pipeline]") {
   LoadOfFiles load;
   std::vector<PipelineFile> files;
   files.push_back(File("a", RecordText("one"), "broke here"));

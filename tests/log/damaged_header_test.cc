@@ -61,14 +61,14 @@ TEST_CASE("A damaged header takes its payload lines with it", "[damaged_header]"
     REQUIRE(log.records.size() == 2);
     CHECK(log.records[0].payload == "one");
     CHECK(log.records[1].payload == "next");
-    REQUIRE(log.findings.size() == 2);
-    const bool is_first = log.findings[0].code == ImportCode::kBrokenHeader;
-    const ReadFinding& lost = log.findings[is_first ? 0 : 1];
+    REQUIRE(log.problems.size() == 2);
+    const bool is_first = log.problems[0].code == ImportCode::kBrokenHeader;
+    const ReadProblem& lost = log.problems[is_first ? 0 : 1];
     CHECK(lost.code == ImportCode::kBrokenHeader);
     CHECK(lost.line == 3);
     CHECK(lost.line_count == 3);
     CHECK(lost.text + "\n" == damaged);
-    CHECK(log.findings[is_first ? 1 : 0].code == ImportCode::kPayloadMismatch);
+    CHECK(log.problems[is_first ? 1 : 0].code == ImportCode::kPayloadMismatch);
   }
 }
 
@@ -78,10 +78,10 @@ TEST_CASE("Both halves of a header that a line feed divides are one loss", "[dam
   Load load;
   const ReadLog log = load.Read(RecordText("before") + damaged + RecordText("next"));
   REQUIRE(log.records.size() == 2);
-  REQUIRE(log.findings.size() == 1);
-  CHECK(log.findings[0].code == ImportCode::kBrokenHeader);
-  CHECK(log.findings[0].line_count == 4);
-  CHECK(log.findings[0].text + "\n" == damaged);
+  REQUIRE(log.problems.size() == 1);
+  CHECK(log.problems[0].code == ImportCode::kBrokenHeader);
+  CHECK(log.problems[0].line_count == 4);
+  CHECK(log.problems[0].text + "\n" == damaged);
 }
 
 TEST_CASE("A log that ends inside the prefix of a header says so", "[damaged_header]") {
@@ -90,11 +90,11 @@ TEST_CASE("A log that ends inside the prefix of a header says so", "[damaged_hea
     const std::string text = RecordText("before") + header.substr(0, size);
     CAPTURE(text);
     const ReadLog cut = Load().Read(text);
-    REQUIRE(cut.findings.size() == 1);
-    CHECK(cut.findings[0].code == ImportCode::kBrokenHeader);
+    REQUIRE(cut.problems.size() == 1);
+    CHECK(cut.problems[0].code == ImportCode::kBrokenHeader);
     const ReadLog foreign = Load().Read(text + "\n" + RecordText("next"));
-    REQUIRE(foreign.findings.size() == 1);
-    CHECK(foreign.findings[0].code == ImportCode::kForeignLine);
+    REQUIRE(foreign.problems.size() == 1);
+    CHECK(foreign.problems[0].code == ImportCode::kForeignLine);
   }
 }
 

@@ -16,7 +16,7 @@ TEST_CASE("Payload lines with an aggregator's [rankN]: go to the record of that 
   Load load;
   const ReadLog log = load.Read(text);
   REQUIRE(log.records.size() == 2);
-  CHECK(log.findings.empty());
+  CHECK(log.problems.empty());
   CHECK(log.records[0].state == PayloadState::kOk);
   CHECK(log.records[0].payload == "a0\nb0");
   CHECK(log.records[1].payload == "a1\nb1");
@@ -39,8 +39,8 @@ TEST_CASE("Interleaved [rankN]: payload lines find their record over the border 
     CHECK(log.records[0].payload == "a0\nb0");
     CHECK(log.records[1].payload == "a1\nb1");
     CHECK(log.records[3].payload == "c1");
-    REQUIRE(log.findings.size() == 1);
-    CHECK(log.findings[0].text == "noise\n");
+    REQUIRE(log.problems.size() == 1);
+    CHECK(log.problems[0].text == "noise\n");
   }
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("Ranks whose records overlap without end are read alike in windows of 
     const ReadLog log = load.Read(text, window);
     CAPTURE(window);
     CHECK(log.records.size() == 48);
-    CHECK(log.findings.empty());
+    CHECK(log.problems.empty());
   }
 }
 
@@ -87,9 +87,9 @@ TEST_CASE("A rank that fell silent does not hold the windows up", "[interleaved_
   const ReadLog log = load.Read(text + "[rank0]:\tnever comes\n");
   CHECK(log.window_count > 3);
   CHECK(log.records.front().state == PayloadState::kAbsent);
-  REQUIRE(log.findings.size() == 2);
-  CHECK(log.findings[0].code == ImportCode::kPayloadMissing);
-  CHECK(log.findings[1].text == "[rank0]:\tnever comes\n");  // too late, but kept
+  REQUIRE(log.problems.size() == 2);
+  CHECK(log.problems[0].code == ImportCode::kPayloadMissing);
+  CHECK(log.problems[1].text == "[rank0]:\tnever comes\n");  // too late, but kept
 }
 
 TEST_CASE("A record waits for payload lines that come long after it, whatever stands between",
@@ -109,7 +109,7 @@ TEST_CASE("A record waits for payload lines that come long after it, whatever st
     const ReadLog log = load.Read(text, window);
     CAPTURE(window);
     REQUIRE(log.records.size() == 602);
-    CHECK(log.findings.empty());
+    CHECK(log.problems.empty());
     CHECK(log.records[0].payload == "a0\nb0");
     CHECK(log.records[0].state == PayloadState::kOk);
     CHECK(log.records[301].payload == "c0");
@@ -128,5 +128,5 @@ TEST_CASE("A payload torn into very many lines takes no more than its size",
                                 TabLines(payload, "\n", "[rank7]:"));
   REQUIRE(log.records.size() == 1);
   CHECK(log.records[0].payload == payload);
-  CHECK(log.findings.empty());
+  CHECK(log.problems.empty());
 }

@@ -91,7 +91,7 @@ struct ReadRecord {
   std::string payload;  // if new
   std::string raw_payload;
 };
-struct ReadFinding {
+struct ReadProblem {
   ImportCode code;
   std::int64_t line;
   std::int64_t byte_offset;
@@ -102,7 +102,7 @@ struct ReadFinding {
 };
 struct ReadLog {
   std::vector<ReadRecord> records;
-  std::vector<ReadFinding> findings;
+  std::vector<ReadProblem> problems;
   std::int64_t window_count = 0;
   std::int64_t line_count = 0;
   std::int64_t bytes_read = 0;
@@ -131,9 +131,9 @@ struct Load {
                                record.prefix.time_us, std::string(record.payload),
                                std::string(record.raw_payload)});
       }
-      for (const ImportFinding& finding : window.findings) {
-        log.findings.push_back({finding.code, finding.line, finding.byte_offset, finding.record,
-                                finding.message, std::string(finding.text), finding.line_count});
+      for (const ImportProblem& problem : window.problems) {
+        log.problems.push_back({problem.code, problem.line, problem.byte_offset, problem.record,
+                                problem.message, std::string(problem.text), problem.line_count});
       }
     }
     log.line_count = reader.line_count();

@@ -16,7 +16,7 @@ TEST_CASE("A record larger than the window stays whole", "[record_reader]") {
   Load load;
   const ReadLog log = load.Read(kStr + RecordText(payload) + kStr);
   REQUIRE(log.records.size() == 3);
-  CHECK(log.findings.empty());
+  CHECK(log.problems.empty());
   CHECK(log.records[1].state == PayloadState::kOk);
   CHECK(log.records[1].line == 2);
   CHECK(log.records[1].payload == payload);
@@ -33,7 +33,7 @@ TEST_CASE("A record that ends exactly at the window's border is not cut or joine
     const ReadLog log = load.Read(text, window);
     CAPTURE(window);
     REQUIRE(log.records.size() == 3);
-    CHECK(log.findings.empty());
+    CHECK(log.problems.empty());
     CHECK(log.records[0].payload == "one\ntwo");
     CHECK(log.records[1].payload == "three");
     CHECK(log.records[1].line == 4);
@@ -54,14 +54,14 @@ TEST_CASE("The border of a 2 MiB window may fall on any byte of a header", "[rec
     const ReadLog log = load.Read(RecordText(payload) + RecordText("next"));
     CAPTURE(shift);
     REQUIRE(log.records.size() == 2);
-    CHECK(log.findings.empty());
+    CHECK(log.problems.empty());
     CHECK(log.records[0].payload == payload);
     CHECK(log.records[1].payload == "next");
     CHECK(log.records[1].line == 3);
   }
 }
 
-TEST_CASE("Foreign lines inside a payload are a finding and the payload is whole",
+TEST_CASE("Foreign lines inside a payload are a problem and the payload is whole",
           "[record_reader]") {
   const std::string header = Header(HasPayload("one\ntwo\nthree")) + "\n";
   Load load;
@@ -69,14 +69,14 @@ TEST_CASE("Foreign lines inside a payload are a finding and the payload is whole
   REQUIRE(log.records.size() == 2);
   CHECK(log.records[0].state == PayloadState::kOk);
   CHECK(log.records[0].payload == "one\ntwo\nthree");
-  REQUIRE(log.findings.size() == 2);
-  CHECK(log.findings[0].code == ImportCode::kForeignLine);
-  CHECK(log.findings[0].message == "lines that are not part of the trace");
-  CHECK(log.findings[0].text == "W1 something\n");
-  CHECK(log.findings[0].line == 3);
-  CHECK(log.findings[0].byte_offset == static_cast<std::int64_t>(header.size()) + 5);
-  CHECK(log.findings[1].text == "else\n");
-  CHECK(log.findings[1].line == 5);
+  REQUIRE(log.problems.size() == 2);
+  CHECK(log.problems[0].code == ImportCode::kForeignLine);
+  CHECK(log.problems[0].message == "lines that are not part of the trace");
+  CHECK(log.problems[0].text == "W1 something\n");
+  CHECK(log.problems[0].line == 3);
+  CHECK(log.problems[0].byte_offset == static_cast<std::int64_t>(header.size()) + 5);
+  CHECK(log.problems[1].text == "else\n");
+  CHECK(log.problems[1].line == 5);
   CHECK(log.records[1].line == 7);
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("Foreign lines inside a payload may be cut by the border of a window",
     CAPTURE(window);
     REQUIRE(log.records.size() == 2);
     CHECK(log.records[0].payload == "one\ntwo\nthree");
-    CHECK(log.findings.size() == 2);
+    CHECK(log.problems.size() == 2);
   }
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("Torn lines behind a damaged header are not added to the record before
       REQUIRE(log.records.size() == 1);
       CHECK(log.records[0].payload == "one");
       // The payload, the header with the line of TABs behind it; those with "[rank1]:" are their own.
-      CHECK(log.findings.size() == (rank.empty() ? 2 : 3));
+      CHECK(log.problems.size() == (rank.empty() ? 2 : 3));
     }
   }
 }
@@ -118,11 +118,11 @@ TEST_CASE("TAB lines behind a complete payload and a foreign line are not added 
   const ReadLog log = load.Read(RecordText("one") + "foreign\n\tits own line\n");
   REQUIRE(log.records.size() == 1);
   CHECK(log.records[0].state == PayloadState::kOk);
-  REQUIRE(log.findings.size() == 1);
-  CHECK(log.findings[0].code == ImportCode::kForeignLine);
-  CHECK(log.findings[0].line == 3);
-  CHECK(log.findings[0].line_count == 2);
-  CHECK(log.findings[0].text == "foreign\n\tits own line\n");
+  REQUIRE(log.problems.size() == 1);
+  CHECK(log.problems[0].code == ImportCode::kForeignLine);
+  CHECK(log.problems[0].line == 3);
+  CHECK(log.problems[0].line_count == 2);
+  CHECK(log.problems[0].text == "foreign\n\tits own line\n");
 }
 
 TEST_CASE("A record whose prefix names no possible time has that of its neighbour",
@@ -142,11 +142,11 @@ TEST_CASE("A record whose prefix names no possible time has that of its neighbou
   CHECK(log.records[2].time_us == second);
   CHECK(log.records[3].time_us == second);
   CHECK(log.records[4].time_us == second + 1'000'000);
-  REQUIRE(log.findings.size() == 3);
-  for (const ReadFinding& finding : log.findings)
-    CHECK(finding.code == ImportCode::kImpossibleTime);
-  CHECK(log.findings[2].line == 4);
-  CHECK(log.findings[2].record == 3);
+  REQUIRE(log.problems.size() == 3);
+  for (const ReadProblem& problem : log.problems)
+    CHECK(problem.code == ImportCode::kImpossibleTime);
+  CHECK(log.problems[2].line == 4);
+  CHECK(log.problems[2].record == 3);
 }
 
 TEST_CASE("A record above the limit is cut and the rest of it kept as text", "[record_reader]") {
@@ -159,12 +159,12 @@ TEST_CASE("A record above the limit is cut and the rest of it kept as text", "[r
     REQUIRE(log.records.size() == 3);
     CHECK(log.records[1].state == PayloadState::kMismatch);
     CHECK(log.records[1].payload.size() > 800);
-    REQUIRE(log.findings.size() > 2);
-    CHECK(log.findings[0].code == ImportCode::kLineTooLong);
-    CHECK(log.findings[0].line == 2);
-    CHECK(log.findings[0].byte_offset == static_cast<std::int64_t>(kStr.size()));
+    REQUIRE(log.problems.size() > 2);
+    CHECK(log.problems[0].code == ImportCode::kLineTooLong);
+    CHECK(log.problems[0].line == 2);
+    CHECK(log.problems[0].byte_offset == static_cast<std::int64_t>(kStr.size()));
     std::size_t kept = log.records[1].payload.size();
-    for (const ReadFinding& finding : log.findings) kept += finding.text.size();
+    for (const ReadProblem& problem : log.problems) kept += problem.text.size();
     CHECK(kept == payload.size() + 1);  // and the line feed
     CHECK(log.records[2].line == 4);
   }
@@ -172,16 +172,16 @@ TEST_CASE("A record above the limit is cut and the rest of it kept as text", "[r
     const ReadLog log = read(RecordText(std::string(3000, '\n')) + kStr);
     REQUIRE(log.records.size() == 2);
     CHECK(log.records[1].line == 3003);
-    CHECK(std::count_if(log.findings.begin(), log.findings.end(), [](const ReadFinding& finding) {
-            return finding.code == ImportCode::kPayloadWithoutRecord;
+    CHECK(std::count_if(log.problems.begin(), log.problems.end(), [](const ReadProblem& problem) {
+            return problem.code == ImportCode::kPayloadWithoutRecord;
           }) > 0);
   }
   SECTION("in its header") {
     const ReadLog log = read(Header("\"str\": [\"" + payload + "\", 0]") + "\n" + kStr);
     REQUIRE(log.records.size() == 1);
     CHECK(log.records[0].line == 2);
-    CHECK(log.findings[0].code == ImportCode::kLineTooLong);
-    CHECK(log.findings[1].code == ImportCode::kBrokenHeader);
+    CHECK(log.problems[0].code == ImportCode::kLineTooLong);
+    CHECK(log.problems[1].code == ImportCode::kBrokenHeader);
   }
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("Windows line ends are taken off, and CRs that are content stay", "[re
   CHECK(log.records[0].payload == "one\ntwo");
   CHECK(log.records[1].state == PayloadState::kOk);
   CHECK(log.records[1].payload == "a\r\nb\r");
-  CHECK(log.findings.empty());
+  CHECK(log.problems.empty());
 }
 
 TEST_CASE("A last line without LF is read", "[record_reader]") {
@@ -217,9 +217,9 @@ TEST_CASE("NUL bytes are bytes like others", "[record_reader]") {
   REQUIRE(log.records.size() == 1);
   CHECK(log.records[0].payload == payload);
   CHECK(log.records[0].state == PayloadState::kOk);
-  REQUIRE(log.findings.size() == 1);
-  CHECK(log.findings[0].text == "\0\0\n"s);
-  CHECK(log.findings[0].line == 1);
+  REQUIRE(log.problems.size() == 1);
+  CHECK(log.problems[0].text == "\0\0\n"s);
+  CHECK(log.problems[0].line == 1);
 }
 
 TEST_CASE("A payload that repeats is stored once: in a window, over windows, over files",
@@ -239,7 +239,7 @@ TEST_CASE("A payload that repeats is stored once: in a window, over windows, ove
     CHECK_FALSE(second.records[0].is_new);
     CHECK(second.records[0].payload_id == 1);
     CHECK(second.records[1].payload_id == 2);
-    CHECK(second.findings.empty());
+    CHECK(second.problems.empty());
   }
 }
 
@@ -260,10 +260,10 @@ TEST_CASE("A damaged first copy does not stand for the good second one", "[recor
       CHECK(log.records[good_first + 2].payload_id == log.records[good_first].payload_id);
       CHECK(log.records[3 - good_first].payload_id == log.records[1 - good_first].payload_id);
       CHECK(log.records[good_first].payload_id != log.records[1 - good_first].payload_id);
-      REQUIRE(log.findings.size() == 2);
-      CHECK(log.findings[0].code == ImportCode::kPayloadMismatch);
-      CHECK(log.findings[0].message == "the payload does not have the MD5 that has_payload names");
-      CHECK(log.findings[0].line == log.records[1 - good_first].line);
+      REQUIRE(log.problems.size() == 2);
+      CHECK(log.problems[0].code == ImportCode::kPayloadMismatch);
+      CHECK(log.problems[0].message == "the payload does not have the MD5 that has_payload names");
+      CHECK(log.problems[0].line == log.records[1 - good_first].line);
     }
   }
 }
@@ -285,14 +285,14 @@ TEST_CASE("RecordReader reports a damaged header with its lines and reads on", "
   const ReadLog log = load.Read(kStr + broken + "\n\tits payload\n" + kStr);
   REQUIRE(log.records.size() == 2);
   CHECK(log.records[1].line == 4);
-  REQUIRE(log.findings.size() == 1);
-  CHECK(log.findings[0].code == ImportCode::kBrokenHeader);
-  CHECK(log.findings[0].message ==
+  REQUIRE(log.problems.size() == 1);
+  CHECK(log.problems[0].code == ImportCode::kBrokenHeader);
+  CHECK(log.problems[0].message ==
         "the header's JSON is damaged; the line and its payload lines are kept as text");
-  CHECK(log.findings[0].line == 2);
-  CHECK(log.findings[0].byte_offset == static_cast<std::int64_t>(kStr.size()));
-  CHECK(log.findings[0].line_count == 2);
-  CHECK(log.findings[0].text == broken + "\n\tits payload");
+  CHECK(log.problems[0].line == 2);
+  CHECK(log.problems[0].byte_offset == static_cast<std::int64_t>(kStr.size()));
+  CHECK(log.problems[0].line_count == 2);
+  CHECK(log.problems[0].text == broken + "\n\tits payload");
 }
 
 TEST_CASE("A missing payload differs from one that the end of the file cut off",
@@ -300,24 +300,24 @@ TEST_CASE("A missing payload differs from one that the end of the file cut off",
   const std::string header = Header(HasPayload("x")) + "\n";
   Load load;
   const ReadLog log = load.Read(header + kStr + header);
-  REQUIRE(log.findings.size() == 2);
-  CHECK(log.findings[0].code == ImportCode::kPayloadMissing);
-  CHECK(log.findings[0].line == 1);
-  CHECK(log.findings[0].message == "has_payload names a payload, but there are no payload lines");
-  CHECK(log.findings[1].code == ImportCode::kPayloadTruncated);
-  CHECK(log.findings[1].line == 3);
+  REQUIRE(log.problems.size() == 2);
+  CHECK(log.problems[0].code == ImportCode::kPayloadMissing);
+  CHECK(log.problems[0].line == 1);
+  CHECK(log.problems[0].message == "has_payload names a payload, but there are no payload lines");
+  CHECK(log.problems[1].code == ImportCode::kPayloadTruncated);
+  CHECK(log.problems[1].line == 3);
 }
 
 TEST_CASE("Payload lines in front of every record belong to nobody and are kept",
           "[record_reader]") {
   Load load;
   const ReadLog log = load.Read("\tone\n\ttwo\n" + kStr);
-  REQUIRE(log.findings.size() == 1);
-  CHECK(log.findings[0].code == ImportCode::kPayloadWithoutRecord);
-  CHECK(log.findings[0].message == "payload lines without a record");
-  CHECK(log.findings[0].text == "\tone\n\ttwo\n");
-  CHECK(log.findings[0].line == 1);
-  CHECK(log.findings[0].byte_offset == 0);
+  REQUIRE(log.problems.size() == 1);
+  CHECK(log.problems[0].code == ImportCode::kPayloadWithoutRecord);
+  CHECK(log.problems[0].message == "payload lines without a record");
+  CHECK(log.problems[0].text == "\tone\n\ttwo\n");
+  CHECK(log.problems[0].line == 1);
+  CHECK(log.problems[0].byte_offset == 0);
   CHECK(log.records.at(0).line == 3);
 }
 
@@ -327,17 +327,17 @@ TEST_CASE("Input that breaks off delivers what came before and says so at the en
   const ReadLog log =
       load.Read(kStr + kStr, RecordReader::kWindowBytes, 10, "gzip: the data is cut");
   CHECK(log.records.size() == 2);
-  REQUIRE(log.findings.size() == 1);
-  CHECK(log.findings[0].code == ImportCode::kDamagedInput);
-  CHECK(log.findings[0].message == "gzip: the data is cut");
-  CHECK(log.findings[0].line == 2);
-  CHECK(log.findings[0].byte_offset == static_cast<std::int64_t>(2 * kStr.size()));
+  REQUIRE(log.problems.size() == 1);
+  CHECK(log.problems[0].code == ImportCode::kDamagedInput);
+  CHECK(log.problems[0].message == "gzip: the data is cut");
+  CHECK(log.problems[0].line == 2);
+  CHECK(log.problems[0].byte_offset == static_cast<std::int64_t>(2 * kStr.size()));
 }
 
 TEST_CASE("An empty file has one window and nothing in it", "[record_reader]") {
   Load load;
   const ReadLog log = load.Read("");
   CHECK(log.records.empty());
-  CHECK(log.findings.empty());
+  CHECK(log.problems.empty());
   CHECK(log.line_count == 0);
 }

@@ -48,7 +48,7 @@ struct Record {
   }
 };
 
-// Everything an ingestor may use. One per load; single-threaded (the typing stage).
+// Everything an ingestor may use. One per load; single-threaded (the typing step).
 class IngestContext {
  public:
   virtual ~IngestContext() = default;

@@ -22,7 +22,7 @@ std::string ToHex(const Md5Digest& digest);
 // The digest that exactly 32 hex digits (lower or upper case) spell; nothing for any other text.
 std::optional<Md5Digest> ParseMd5Hex(std::string_view text);
 
-// MD5 of one message. Thread-safe; every thread keeps one OpenSSL context.
+// MD5 of one message. Thread-safe.
 // Aborts if OpenSSL refuses to compute MD5 (a FIPS-only configuration without a default provider
 // is refused by our own library context, so this is a broken installation or no memory).
 Md5Digest Md5(std::string_view bytes);

@@ -77,7 +77,8 @@ Result<std::unique_ptr<WatchPage>> WatchPage::Start(const std::string& address,
   }
   std::unique_ptr<WatchPage> page(new WatchPage);
   page->database_path_ = database_path;
-  page->state_ = std::make_unique<LiveState>(LiveState::Job{run_id, uuid, source, database_path});
+  page->state_ =
+      std::make_unique<LiveState>(LiveState::WatchedRun{run_id, uuid, source, database_path});
   ServerOptions options;
   if (parsed.host) options.host = *parsed.host;
   options.live = page->state_.get();

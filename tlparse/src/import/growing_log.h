@@ -75,7 +75,7 @@ class GrowingLog {
   std::int64_t line_count() const { return settler_->line_count(); }  // of what was read
   FileInfo Info() const;
 
-  std::unique_ptr<LogState> state;  // of the typing stage; null: not begun, or taken up
+  std::unique_ptr<LogState> state;  // of the typing step; null: not begun, or taken up
   bool has_rows = false;            // rows of it are in the database
 
  private:

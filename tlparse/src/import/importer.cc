@@ -257,17 +257,17 @@ class Load {
       totals.Reset();
     }
     ASSIGN_OR_RETURN(
-        Statement findings,
+        Statement problems,
         database_.Prepare(
             "SELECT severity, count(*) FROM import_log WHERE run_id = ? GROUP BY severity"));
-    findings.Bind(1, summary_.run_id);
+    problems.Bind(1, summary_.run_id);
     while (true) {
-      ASSIGN_OR_RETURN(const bool has_row, findings.Step());
+      ASSIGN_OR_RETURN(const bool has_row, problems.Step());
       if (!has_row) break;
-      const std::string_view severity = findings.Text(0);
+      const std::string_view severity = problems.Text(0);
       (severity == "error"     ? summary_.error_count
        : severity == "warning" ? summary_.warning_count
-                               : summary_.info_count) = findings.Int(1);
+                               : summary_.info_count) = problems.Int(1);
     }
     ASSIGN_OR_RETURN(const std::int64_t profiles,
                      database_.QueryInt(fmt::format(

@@ -1,4 +1,4 @@
-// State of the typing stage for one log while it is read. Logs that grow are read in turn, each
+// State of the typing step for one log while it is read. Logs that grow are read in turn, each
 // with its own state.
 #pragma once
 

@@ -120,18 +120,18 @@ Result<void> TypingStep::Type(Window& window, std::span<const PreparedRecord> pr
     TypeRecord(window.records[index]);
   }
   prepared_ = &kUnprepared;
-  AddFindings(window, first_record_id);
+  AddProblems(window, first_record_id);
   return {};
 }
 
-void TypingStep::AddFindings(const Window& window, std::int64_t first_record_id) {
-  for (const ImportFinding& finding : window.findings) {
+void TypingStep::AddProblems(const Window& window, std::int64_t first_record_id) {
+  for (const ImportProblem& problem : window.problems) {
     ImportPlace place;
-    if (finding.line > 0) place.line = finding.line;
-    if (finding.byte_offset >= 0) place.byte_offset = finding.byte_offset;
-    if (finding.record >= 0) place.record_id = first_record_id + finding.record;
-    import_log_.Add(*rows_, log_->id, place, finding.code, finding.message, finding.text,
-                    finding.line_count);
+    if (problem.line > 0) place.line = problem.line;
+    if (problem.byte_offset >= 0) place.byte_offset = problem.byte_offset;
+    if (problem.record >= 0) place.record_id = first_record_id + problem.record;
+    import_log_.Add(*rows_, log_->id, place, problem.code, problem.message, problem.text,
+                    problem.line_count);
   }
 }
 
@@ -262,7 +262,7 @@ void TypingStep::AddRecordRow(const LogRecord& record, std::int64_t local_us) {
   }
   const std::optional<StaticText> metadata =
       envelope.metadata.empty() ? std::nullopt : std::optional(StaticText{envelope.metadata});
-  // Bytes that are not text cannot be in a TEXT column; the finding kRepairedJson says that the
+  // Bytes that are not text cannot be in a TEXT column; the problem kRepairedJson says that the
   // envelope is not as in the log.
   std::string_view envelope_text = record.envelope_json;
   if (envelope.was_repaired && !IsTextSafe(envelope_text))

@@ -126,7 +126,7 @@ class TypingStep final : public IngestContext {
   const Process* LikelyWriterOf(const Process& process) const;
   ImportPlace PlaceOfRecord() const;
   void Ingest(Ingestor& ingestor);
-  void AddFindings(const Window& window, std::int64_t first_record_id);
+  void AddProblems(const Window& window, std::int64_t first_record_id);
   std::int64_t Stack(std::string_view member, bool in_metadata);
   Result<simdjson::dom::element> EnvelopeRoot();
   Result<simdjson::dom::element> ParseEnvelope();

@@ -57,7 +57,7 @@ void RecordReader::NoteOdd(const Window& window) {
 }
 
 // Where the current bytes can be cut. Foreign lines are read with the record after them, so that
-// contiguous ones are one finding.
+// contiguous ones are one problem.
 std::size_t RecordReader::CutOfGrowing(const Window& window, EnvelopeParser* whole) const {
   const std::string_view bytes = window.bytes.view();
   const auto [cut, is_at_last] = FindCut(bytes);

@@ -1,4 +1,4 @@
-// What went wrong while a log was read: one row per finding, never an abort.
+// What went wrong while a log was read: one row per problem, never an abort.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ enum class Severity : std::uint8_t {
   kInfo,     // new or foreign
 };
 
-// Every finding has a code with advice for people; ids are stored, so new codes go at the end.
+// Every problem has a code with advice for people; ids are stored, so new codes go at the end.
 enum class ImportCode : std::uint8_t {
   kBrokenHeader = 1,
   kPayloadMismatch,
@@ -83,7 +83,7 @@ struct ImportCodeInfo {
 const ImportCodeInfo& Info(ImportCode code);
 std::string_view Name(Severity severity);
 
-// Where a finding is. Members that are not known stay empty.
+// Where a problem is. Members that are not known stay empty.
 struct ImportPlace {
   std::optional<std::int64_t> record_id = {};
   std::optional<std::int64_t> line = {};

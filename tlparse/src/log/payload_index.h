@@ -31,7 +31,7 @@ class PayloadIndex {
   };
 
   // Temporary files are made in `spill_directory`, only if needed, and vanish with the process.
-  // The hash table takes 32 bytes a slot, at most 3 of 4 slots are taken, and it never takes more
+  // The hash table takes 32 bytes a place, at most 3 of 4 places are taken, and it never takes more
   // than `max_table_bytes` (at least 1 kB; while it doubles, the old half exists as well).
   // Of spilled runs the Bloom filters (1.25 bytes an entry) and the first 8 bytes of every 128th
   // entry stay in memory; 4 kB of the file are read where a filter lets an entry pass.

@@ -14,7 +14,7 @@
 namespace tlparse::payload_run {
 namespace {
 
-constexpr std::size_t kBlockSlots = 128;  // one page
+constexpr std::size_t kBlockEntries = 128;  // one page
 
 tl::unexpected<Error> FileError(const std::string& directory, int error) {
   return Fail(ErrorCode::kIo,
@@ -34,7 +34,7 @@ Result<void> TemporaryFile::Open(const std::string& directory) {
 
 Result<void> TemporaryFile::Flush() {
   const char* data = reinterpret_cast<const char*>(buffer_.data());
-  std::size_t rest = buffer_.size() * sizeof(Slot);
+  std::size_t rest = buffer_.size() * sizeof(PackedEntry);
   while (rest > 0) {
     const ssize_t written = ::write(descriptor_.get(), data, rest);
     if (written < 0 && errno != EINTR) return FileError(directory_, errno);
@@ -47,10 +47,10 @@ Result<void> TemporaryFile::Flush() {
   return {};
 }
 
-bool TemporaryFile::Read(std::size_t first, std::span<Slot> slots) const {
-  char* to = reinterpret_cast<char*>(slots.data());
-  std::size_t rest = slots.size_bytes();
-  auto offset = static_cast<off_t>(first * sizeof(Slot));
+bool TemporaryFile::Read(std::size_t first, std::span<PackedEntry> entries) const {
+  char* to = reinterpret_cast<char*>(entries.data());
+  std::size_t rest = entries.size_bytes();
+  auto offset = static_cast<off_t>(first * sizeof(PackedEntry));
   while (rest > 0) {
     const ssize_t count = ::pread(descriptor_.get(), to, rest, offset);
     if (count < 0 && errno == EINTR) continue;
@@ -66,18 +66,18 @@ Error TemporaryFile::LastError() const { return FileError(directory_, errno).val
 
 Result<SortedRun> SortedRun::Make(TemporaryFile file, const Hasher& hash, bool is_existing) {
   SortedRun run(std::move(file), is_existing);
-  run.block_starts_.reserve(run.size() / kBlockSlots + 1);
+  run.block_starts_.reserve(run.size() / kBlockEntries + 1);
   Reader reader(run);
   for (std::size_t i = 0; i < run.size(); ++i) {
-    const Slot* const slot = reader.Next();
-    if (slot == nullptr) return tl::unexpected<Error>(run.ReadError());
-    run.filter_.Add(hash(slot->key));
-    if (i % kBlockSlots == 0) run.block_starts_.push_back(slot->key.high);
+    const PackedEntry* const packed = reader.Next();
+    if (packed == nullptr) return tl::unexpected<Error>(run.ReadError());
+    run.filter_.Add(hash(packed->key));
+    if (i % kBlockEntries == 0) run.block_starts_.push_back(packed->key.high);
   }
   return run;
 }
 
-bool SortedRun::Find(const Key& key, std::uint64_t hash, Slot* found) const {
+bool SortedRun::Find(const Key& key, std::uint64_t hash, PackedEntry* found) const {
   if (!filter_.MayContain(hash)) return false;
   // From the last block that starts below the key's first half: with equal halves (digests may be
   // chosen) the key can stand in any of several blocks, up to the last that does not start above.
@@ -86,14 +86,14 @@ bool SortedRun::Find(const Key& key, std::uint64_t hash, Slot* found) const {
   const auto end_block = static_cast<std::size_t>(last - block_starts_.begin());
   auto block = static_cast<std::size_t>(first - block_starts_.begin());
   if (block > 0) --block;
-  std::array<Slot, kBlockSlots> slots;
+  std::array<PackedEntry, kBlockEntries> entries;
   for (; block < end_block; ++block) {
-    const std::size_t count = std::min(kBlockSlots, size() - block * kBlockSlots);
-    if (!file_.Read(block * kBlockSlots, std::span(slots).first(count))) return false;
-    if (slots[count - 1].key < key) continue;
-    const Slot* const at =
-        std::lower_bound(slots.data(), slots.data() + count, key,
-                         [](const Slot& slot, const Key& wanted) { return slot.key < wanted; });
+    const std::size_t count = std::min(kBlockEntries, size() - block * kBlockEntries);
+    if (!file_.Read(block * kBlockEntries, std::span(entries).first(count))) return false;
+    if (entries[count - 1].key < key) continue;
+    const PackedEntry* const at = std::lower_bound(
+        entries.data(), entries.data() + count, key,
+        [](const PackedEntry& packed, const Key& wanted) { return packed.key < wanted; });
     if (at->key != key) return false;
     *found = *at;
     return true;
@@ -102,8 +102,8 @@ bool SortedRun::Find(const Key& key, std::uint64_t hash, Slot* found) const {
 }
 
 bool SortedRun::Reader::Fill() {
-  constexpr std::size_t kBufferedSlots = 1024;
-  buffer_.resize(std::min(kBufferedSlots, run_->size() - position_));
+  constexpr std::size_t kBufferedEntries = 1024;
+  buffer_.resize(std::min(kBufferedEntries, run_->size() - position_));
   at_ = 0;
   if (buffer_.empty() || run_->file_.Read(position_, buffer_)) return !buffer_.empty();
   buffer_.clear();

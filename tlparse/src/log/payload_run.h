@@ -1,4 +1,4 @@
-// Sorted runs of slots, which a PayloadIndex writes to files when its table is full, each with a
+// Sorted runs of entries, which a PayloadIndex writes to files when its table is full, each with a
 // filter in memory. Internal to PayloadIndex.
 #pragma once
 
@@ -34,29 +34,29 @@ inline Key ToKey(const Md5Digest& md5) {
   return {__builtin_bswap64(key.high), __builtin_bswap64(key.low)};
 }
 
-// An entry in the table (all zero if the slot is free) and in the files.
-struct Slot {
+// An entry in the table (all zero if the place is free) and in the files.
+struct PackedEntry {
   Key key;
   std::uint64_t fingerprint;
   std::uint32_t id;
   std::uint32_t is_taken;
 };
-static_assert(sizeof(Slot) == 32);
+static_assert(sizeof(PackedEntry) == 32);
 
-inline Slot ToSlot(const Entry& entry) {
+inline PackedEntry Pack(const Entry& entry) {
   return {ToKey(entry.md5), entry.fingerprint, entry.id, 1};
 }
 
-inline Entry ToEntry(const Slot& slot) {
-  const std::uint64_t halves[2] = {__builtin_bswap64(slot.key.high),
-                                   __builtin_bswap64(slot.key.low)};
-  Entry entry{{}, slot.fingerprint, slot.id};
+inline Entry ToEntry(const PackedEntry& packed) {
+  const std::uint64_t halves[2] = {__builtin_bswap64(packed.key.high),
+                                   __builtin_bswap64(packed.key.low)};
+  Entry entry{{}, packed.fingerprint, packed.id};
   std::memcpy(entry.md5.data(), halves, sizeof(halves));
   return entry;
 }
 
 // Digests come from a log and may be chosen by an attacker; the random seed keeps chosen digests
-// from sharing a slot.
+// from sharing a place.
 class Hasher {
  public:
   Hasher() {
@@ -111,51 +111,51 @@ class BloomFilter {
 class TemporaryFile {
  public:
   Result<void> Open(const std::string& directory);
-  Result<void> Append(const Slot& slot) {
-    buffer_.push_back(slot);
+  Result<void> Append(const PackedEntry& packed) {
+    buffer_.push_back(packed);
     ++size_;
-    return buffer_.size() == kBufferedSlots ? Flush() : Result<void>();
+    return buffer_.size() == kBufferedEntries ? Flush() : Result<void>();
   }
   Result<void> Flush();
-  // Fills `slots` with those from the one numbered `first`, which must be flushed. False if the
+  // Fills `entries` with those from the one numbered `first`, which must be flushed. False if the
   // file cannot be read (LastError returns why, if called at once).
-  bool Read(std::size_t first, std::span<Slot> slots) const;
+  bool Read(std::size_t first, std::span<PackedEntry> entries) const;
   Error LastError() const;
-  // Number of slots.
+  // Number of entries.
   std::size_t size() const { return size_; }
 
  private:
-  static constexpr std::size_t kBufferedSlots = 2048;
+  static constexpr std::size_t kBufferedEntries = 2048;
 
   std::string directory_;
   FileDescriptor descriptor_;
   std::size_t size_ = 0;
-  std::vector<Slot> buffer_;
+  std::vector<PackedEntry> buffer_;
 };
 
-// Immutable slots in a file, ascending by key, without equal ones. They are read, not mapped: pages
+// Immutable entries in a file, ascending by key, without equal ones. They are read, not mapped: pages
 // of a mapping would count as memory of this process as long as they are in use.
 class SortedRun {
  public:
-  // `file` holds at least one slot and is flushed. `is_existing`: see PayloadIndex::AddSortedRun.
+  // `file` holds at least one entry and is flushed. `is_existing`: see PayloadIndex::AddSortedRun.
   static Result<SortedRun> Make(TemporaryFile file, const Hasher& hash, bool is_existing);
 
   // Sets *found and returns true if there is such a key. A block that cannot be read counts as one
   // without the key: a payload in it is then stored again, which the database refuses; nothing is
   // lost silently.
-  bool Find(const Key& key, std::uint64_t hash, Slot* found) const;
+  bool Find(const Key& key, std::uint64_t hash, PackedEntry* found) const;
 
   std::size_t size() const { return file_.size(); }
   bool is_existing() const { return is_existing_; }
   Error ReadError() const { return file_.LastError(); }
 
-  // The slots from the first to the last, some at a time. The run must outlive it.
+  // The entries from the first to the last, some at a time. The run must outlive it.
   class Reader {
    public:
     explicit Reader(const SortedRun& run) : run_(&run) {}
     // nullptr after the last one, and if the file cannot be read (is_at_end() is then false). Valid
     // until the next call.
-    const Slot* Next() {
+    const PackedEntry* Next() {
       if (at_ == buffer_.size() && !Fill()) return nullptr;
       ++position_;
       return &buffer_[at_++];
@@ -167,9 +167,9 @@ class SortedRun {
     bool Fill();
 
     const SortedRun* run_;
-    std::vector<Slot> buffer_;
+    std::vector<PackedEntry> buffer_;
     std::size_t at_ = 0;
-    std::size_t position_ = 0;  // of the next slot in the file
+    std::size_t position_ = 0;  // of the next entry in the file
   };
 
  private:

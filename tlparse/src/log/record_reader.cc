@@ -18,7 +18,7 @@ void Window::Clear() {
   arena.Clear();
   records.clear();
   if (records.capacity() > kMostKeptRecords) records.shrink_to_fit();
-  findings.clear();
+  problems.clear();
   ends_file = false;
   line_feeds = 0;
   input_error.reset();
@@ -96,7 +96,7 @@ std::size_t RecordReader::ReadRecords(Window& window, const Growth& growth) {
     if (is_dry) return CutOfGrowing(window, growth.whole);
     if (const std::size_t cut = FindCut(bytes.view()).offset; cut != 0) return cut;
     if (bytes.size() >= max_record_bytes_) {
-      window.findings.push_back(
+      window.problems.push_back(
           {.code = ImportCode::kLineTooLong,
            .line = 1,
            .byte_offset = window_offset_,

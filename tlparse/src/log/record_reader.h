@@ -1,5 +1,5 @@
 // Reads a log window by window: prefix, envelope, payload without tabs, verified by its MD5. What is
-// damaged or foreign becomes an ImportFinding; nothing is dropped silently, and no input stops the
+// damaged or foreign becomes an ImportProblem; nothing is dropped silently, and no input stops the
 // reader.
 #pragma once
 
@@ -29,7 +29,7 @@ class RecordReader {
 
   // The first step of reading: clears `window` and fills it with the bytes of whole records. False:
   // the file has ended and the window is empty. In the last window ends_file is true. Input errors
-  // become findings.
+  // become problems.
   bool Fill(Window& window);
   // The same for an input that may still grow (OpenGrowingInput): returns the records that no later
   // bytes can change. With `whole`, which parses the envelope, the last record is included if it is

@@ -1,4 +1,4 @@
-// A piece of a log: its bytes, and the records and findings in it.
+// A piece of a log: its bytes, and the records and problems in it.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct LogRecord {
   std::string_view raw_payload;  // the TAB lines as in the log, first TAB included, last LF not
 };
 
-struct ImportFinding {
+struct ImportProblem {
   ImportCode code = ImportCode::kForeignLine;
   std::int64_t line = 0;  // 1-based; 0: none
   std::int64_t byte_offset = -1;
@@ -50,7 +50,7 @@ struct Window {
   ByteBuffer bytes;  // the stretch
   Arena arena;       // payloads without tabs, joined pieces, envelope strings
   std::vector<LogRecord> records;
-  std::vector<ImportFinding> findings;
+  std::vector<ImportProblem> problems;
   bool ends_file = false;
   // Of an ordinary window: memory for more is freed by Clear.
   static constexpr std::size_t kMostKeptRecords = 8192;
@@ -60,8 +60,8 @@ struct Window {
   std::size_t end = 0;           // of the stretch; the next window begins here
   std::int64_t file_offset = 0;  // of the first byte, in the file
   std::int64_t line_feeds = 0;   // in the stretch. Until the line number of its start is known,
-                                 // lines of records and findings count from its first line
-  std::optional<ImportFinding> input_error;  // with the last window
+                                 // lines of records and problems count from its first line
+  std::optional<ImportProblem> input_error;  // with the last window
   std::size_t timeless_count = 0;            // records before the first one with a valid time
   std::optional<PrefixTimeUs> last_time_us;  // of the last record that has one
   // Payloads that were unknown when the window was verified.

@@ -19,14 +19,14 @@ Result<void> WindowSettler::Settle(Window& window) {
 void WindowSettler::SetLines(Window& window) {
   if (line_feeds_ > 0) {
     for (LogRecord& record : window.records) record.line += line_feeds_;
-    for (ImportFinding& finding : window.findings) finding.line += line_feeds_;
+    for (ImportProblem& problem : window.problems) problem.line += line_feeds_;
   }
   const std::string_view bytes = window.bytes.view().substr(0, window.end);
   line_feeds_ += window.line_feeds;
   line_count_ = line_feeds_ + (!bytes.empty() && bytes.back() != '\n' ? 1 : 0);
   if (window.input_error) {
     window.input_error->line = line_count_;
-    window.findings.push_back(std::move(*window.input_error));
+    window.problems.push_back(std::move(*window.input_error));
     window.input_error.reset();
   }
 }

@@ -18,7 +18,7 @@ class WindowSettler {
   // `shared` outlives the settler.
   explicit WindowSettler(ReadShared& shared) : shared_(shared) {}
 
-  // Assigns the payloads of a verified window their ids, records and findings their lines in the
+  // Assigns the payloads of a verified window their ids, records and problems their lines in the
   // file, and records without a valid time that of their neighbour. kIo only if the index cannot be
   // extended (disk full).
   Result<void> Settle(Window& window);

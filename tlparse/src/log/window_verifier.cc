@@ -48,7 +48,7 @@ void WindowVerifier::Verify(Window& window) {
     Judge(window, unknown_[index], messages_[index], digests_[index]);
   for (const Window::Repeat& repeat : window.repeats)
     window.records[repeat.record].payload_state = window.records[repeat.original].payload_state;
-  AddPayloadFindings(window);
+  AddPayloadProblems(window);
 }
 
 void WindowVerifier::Split(Window& window) {
@@ -116,7 +116,7 @@ void WindowVerifier::AddBroken(Window& window, std::string_view stanza, std::int
                                std::string_view what) {
   const std::string_view text =
       stanza.ends_with('\n') ? stanza.substr(0, stanza.size() - 1) : stanza;
-  window.findings.push_back(
+  window.problems.push_back(
       {.code = ImportCode::kBrokenHeader,
        .line = line,
        .byte_offset = window.file_offset + (stanza.data() - window.bytes.data()),
@@ -140,8 +140,8 @@ bool WindowVerifier::AddDamaged(Window& window, std::string_view stanza, std::in
     return true;
   }
   // Payload lines behind the second half of a header that a line feed divides.
-  if (window.findings.empty() || stanza.find("\n\t") == std::string_view::npos) return false;
-  ImportFinding& previous = window.findings.back();
+  if (window.problems.empty() || stanza.find("\n\t") == std::string_view::npos) return false;
+  ImportProblem& previous = window.problems.back();
   if (previous.code != ImportCode::kBrokenHeader ||
       previous.text.data() + previous.text.size() + 1 != stanza.data())
     return false;
@@ -181,8 +181,8 @@ void WindowVerifier::AddForeign(Window& window, std::string_view stanza, std::in
   }
   const ImportCode code = is_orphan ? ImportCode::kPayloadWithoutRecord : ImportCode::kForeignLine;
   const std::int64_t line_count = CountLines(text);
-  if (!window.findings.empty()) {
-    ImportFinding& previous = window.findings.back();
+  if (!window.problems.empty()) {
+    ImportProblem& previous = window.problems.back();
     const char* previous_end = previous.text.data() + previous.text.size();
     if (previous.code == code && previous.text.data() != nullptr && previous_end == text.data() &&
         previous.text.size() + text.size() <= kMaxForeignBytes) {
@@ -191,7 +191,7 @@ void WindowVerifier::AddForeign(Window& window, std::string_view stanza, std::in
       return;
     }
   }
-  window.findings.push_back({.code = code,
+  window.problems.push_back({.code = code,
                              .line = line,
                              .byte_offset = offset,
                              .message = is_orphan ? "payload lines without a record"
@@ -207,7 +207,7 @@ void WindowVerifier::SetTime(Window& window, LogRecord& record) {
     window.last_time_us = record.prefix.time_us;
     return;
   }
-  window.findings.push_back(
+  window.problems.push_back(
       {.code = ImportCode::kImpossibleTime,
        .line = record.line,
        .byte_offset = record.byte_offset,
@@ -295,30 +295,30 @@ void WindowVerifier::Judge(Window& window, const Unknown& unknown, std::string_v
   window.candidates.push_back({unknown.record, is_plain ? unknown.fingerprint : 0});
 }
 
-void WindowVerifier::AddPayloadFindings(Window& window) {
+void WindowVerifier::AddPayloadProblems(Window& window) {
   for (std::size_t index = 0; index < window.records.size(); ++index) {
     const LogRecord& record = window.records[index];
     const bool is_last = window.ends_file && index + 1 == window.records.size();
-    ImportFinding finding{.code = ImportCode::kPayloadMismatch,
+    ImportProblem problem{.code = ImportCode::kPayloadMismatch,
                           .line = record.line,
                           .byte_offset = record.byte_offset,
                           .record = static_cast<std::int64_t>(index)};
     if (record.payload_state == PayloadState::kMismatch && !record.envelope.payload_hash) {
-      finding.code = ImportCode::kBadPayloadHash;
-      finding.message = "has_payload is not 32 hex digits";
+      problem.code = ImportCode::kBadPayloadHash;
+      problem.message = "has_payload is not 32 hex digits";
     } else if (record.payload_state == PayloadState::kMismatch) {
-      if (is_last) finding.code = ImportCode::kPayloadTruncated;
-      finding.message = "the payload does not have the MD5 that has_payload names";
+      if (is_last) problem.code = ImportCode::kPayloadTruncated;
+      problem.message = "the payload does not have the MD5 that has_payload names";
     } else if (record.envelope.names_payload && record.raw_payload.empty()) {
-      finding.code = is_last ? ImportCode::kPayloadTruncated : ImportCode::kPayloadMissing;
-      finding.message = "has_payload names a payload, but there are no payload lines";
+      problem.code = is_last ? ImportCode::kPayloadTruncated : ImportCode::kPayloadMissing;
+      problem.message = "has_payload names a payload, but there are no payload lines";
     } else if (record.payload_state == PayloadState::kUnhashed) {
-      finding.code = ImportCode::kUnhashedPayload;
-      finding.message = "payload lines without has_payload";
+      problem.code = ImportCode::kUnhashedPayload;
+      problem.message = "payload lines without has_payload";
     } else {
       continue;
     }
-    window.findings.push_back(std::move(finding));
+    window.problems.push_back(std::move(problem));
   }
 }
 

@@ -24,7 +24,7 @@ class WindowVerifier {
   // `shared` outlives the verifier.
   explicit WindowVerifier(ReadShared& shared);
 
-  // Divides the filled window into records and findings; computes the MD5 of unknown payloads.
+  // Divides the filled window into records and problems; computes the MD5 of unknown payloads.
   void Verify(Window& window);
 
  private:
@@ -51,7 +51,7 @@ class WindowVerifier {
   void FindUnknown(Window& window);
   // Sets the payload's content and state: `md5` is that of `content`, with or without CRs at the ends of lines.
   void Judge(Window& window, const Unknown& unknown, std::string_view content, Md5Digest md5);
-  static void AddPayloadFindings(Window& window);
+  static void AddPayloadProblems(Window& window);
 
   ReadShared& shared_;
   EnvelopeParser parser_;

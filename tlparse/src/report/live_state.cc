@@ -33,8 +33,8 @@ std::string RandomName() {
 
 }  // namespace
 
-LiveState::LiveState(Job job)
-    : job_(std::move(job)), process_(RandomName()), looked_at_us_(NowUs()) {}
+LiveState::LiveState(WatchedRun run)
+    : run_(std::move(run)), process_(RandomName()), looked_at_us_(NowUs()) {}
 
 void LiveState::Change() {
   ++sequence_;
@@ -143,8 +143,8 @@ WatchedJob LiveState::watched() const {
 std::string LiveState::Json() const {
   constexpr const char* kPhases[] = {"following", "ending", "ended"};
   JsonWriter json;
-  json.BeginObject().Key("process").String(process_).Key("run").String(job_.run_uuid);
-  json.Key("source").String(job_.source).Key("database").String(job_.database);
+  json.BeginObject().Key("process").String(process_).Key("run").String(run_.run_uuid);
+  json.Key("source").String(run_.source).Key("database").String(run_.database);
   json.Key("phase").String(kPhases[static_cast<int>(phase_)]);
   json.Key("sequence").Int(sequence_).Key("revision").Int(revision_).Key("view").Int(view_);
   json.Key("looked_at_us").Int(looked_at_us_).Key("now_us").Int(NowUs());

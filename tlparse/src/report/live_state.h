@@ -25,13 +25,13 @@ struct WatchedJob {
 
 class LiveState {
  public:
-  struct Job {
+  struct WatchedRun {
     std::int64_t run_id = 0;
     std::string run_uuid;
     std::string source;    // what is watched
     std::string database;  // its path
   };
-  explicit LiveState(Job job);
+  explicit LiveState(WatchedRun run);
 
   // The logs were looked at; `has_changed`: rows were committed.
   void SetLooked(bool has_changed);
@@ -56,7 +56,7 @@ class LiveState {
   std::int64_t revision() const;
   std::int64_t looked_at_us() const;
   WatchedJob watched() const;
-  std::int64_t run_id() const { return job_.run_id; }
+  std::int64_t run_id() const { return run_.run_id; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -69,7 +69,7 @@ class LiveState {
   Page& PageOf(const std::string& name);
   std::string Json() const;
 
-  const Job job_;
+  const WatchedRun run_;
   const std::string process_;  // another for each start of the program
   mutable std::mutex mutex_;   // guards all below
   std::condition_variable changed_, end_known_;

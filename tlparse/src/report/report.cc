@@ -82,50 +82,50 @@ class Reporter {
 
  private:
   // A participant's reports, one or several tasks each. Shared by these tasks.
-  struct Job {
+  struct PlannedTree {
     std::size_t index = 0;
     Directory directory;
     TreePlan plan;
   };
   using Step = Result<void> (*)(const ReportContext&, const TreePlan&);
 
-  ReportContext ContextOf(Database& database, const Job& job) {
-    const Participant& participant = participants_[job.index];
-    const Directory& directory = participant.directory.empty() ? root_ : job.directory;
+  ReportContext ContextOf(Database& database, const PlannedTree& tree) {
+    const Participant& participant = participants_[tree.index];
+    const Directory& directory = participant.directory.empty() ? root_ : tree.directory;
     return ReportContext{database, root_,   directory, participant,
                          options_, shared_, budget_,   failures_};
   }
 
-  void AddStep(const std::shared_ptr<const Job>& job, Step step) {
-    pool_.Add(LoadStep::kTree, [this, job, step](Database& database) {
-      return step(ContextOf(database, *job), job->plan);
+  void AddStep(const std::shared_ptr<const PlannedTree>& tree, Step step) {
+    pool_.Add(LoadStep::kTree, [this, tree, step](Database& database) {
+      return step(ContextOf(database, *tree), tree->plan);
     });
   }
 
   Result<void> Begin(Database& database, std::size_t index) {
-    auto job = std::make_shared<Job>();
-    job->index = index;
+    auto tree = std::make_shared<PlannedTree>();
+    tree->index = index;
     const std::string& name = participants_[index].directory;
     if (!name.empty()) {
-      ASSIGN_OR_RETURN(job->directory, MakeDirectory(root_, participants_[index]));
+      ASSIGN_OR_RETURN(tree->directory, MakeDirectory(root_, participants_[index]));
     }
     ASSIGN_OR_RETURN(TreePlan plan, PlanTree(database, participants_[index], options_, budget_));
     // Nobody reads the plan before the tasks below exist.
-    job->plan = std::move(plan);
-    facts_[index] = FactsOf(ContextOf(database, *job), job->plan);
-    AddStep(job, WriteCompileDirectory);
-    AddStep(job, WriteFailures);
-    AddStep(job, WriteIndexPage);
-    AddStep(job, WriteCollectivesParity);
-    if (options_.inductor_provenance) AddStep(job, WriteProvenancePages);
+    tree->plan = std::move(plan);
+    facts_[index] = FactsOf(ContextOf(database, *tree), tree->plan);
+    AddStep(tree, WriteCompileDirectory);
+    AddStep(tree, WriteFailures);
+    AddStep(tree, WriteIndexPage);
+    AddStep(tree, WriteCollectivesParity);
+    if (options_.inductor_provenance) AddStep(tree, WriteProvenancePages);
     constexpr std::size_t kFilesPerTask = 512;
-    for (std::size_t first = 0; first < job->plan.files.size(); first += kFilesPerTask) {
-      pool_.Add(LoadStep::kTree, [this, job, first](Database& connection) {
-        return WriteArtifactFiles(ContextOf(connection, *job), job->plan, first,
+    for (std::size_t first = 0; first < tree->plan.files.size(); first += kFilesPerTask) {
+      pool_.Add(LoadStep::kTree, [this, tree, first](Database& connection) {
+        return WriteArtifactFiles(ContextOf(connection, *tree), tree->plan, first,
                                   first + kFilesPerTask);
       });
     }
-    AddStep(job, WriteRawJsonl);
+    AddStep(tree, WriteRawJsonl);
     return {};
   }
 

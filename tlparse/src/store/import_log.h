@@ -9,7 +9,7 @@
 
 namespace tlparse {
 
-// Writes findings of one run.
+// Writes the problems of one run.
 class ImportLog {
  public:
   explicit ImportLog(TableSet& tables);

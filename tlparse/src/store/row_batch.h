@@ -1,5 +1,5 @@
 // Rows to be inserted into SQLite: collected by table while a window of the log is typed, inserted
-// by the writing stage with one statement per table.
+// by the writing step with one statement per table.
 #pragma once
 
 #include <cstdint>

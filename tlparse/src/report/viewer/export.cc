@@ -247,7 +247,7 @@ Result<void> WritePage(const Directory& directory, std::string_view header_html)
 Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory& directory,
                             std::int64_t run_id, std::string_view header_html) {
   // Shared by the tasks, which outlive this one.
-  struct Job {
+  struct PreparedPage {
     ViewerData viewer;
     TextSet texts;
     Directory data;
@@ -260,20 +260,20 @@ Result<void> AddViewerTasks(TaskPool& pool, Database& database, const Directory&
   viewer.set_layout(layout);
   ASSIGN_OR_RETURN(Directory data, directory.Child("data"));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, viewer.ChunkNames());
-  const auto job =
-      std::make_shared<const Job>(Job{std::move(viewer), std::move(texts), std::move(data)});
+  const auto page = std::make_shared<const PreparedPage>(
+      PreparedPage{std::move(viewer), std::move(texts), std::move(data)});
   for (const std::string& name : names) {
-    pool.AddForLater(LoadStep::kPage, [job, name](Database& connection) -> Result<void> {
-      ASSIGN_OR_RETURN(const std::string json, job->viewer.On(connection).Chunk(name));
+    pool.AddForLater(LoadStep::kPage, [page, name](Database& connection) -> Result<void> {
+      ASSIGN_OR_RETURN(const std::string json, page->viewer.On(connection).Chunk(name));
       FileWriter file;
-      return WriteChunk(job->data, file, name, json);
+      return WriteChunk(page->data, file, name, json);
     });
   }
   const int digits = layout.text_prefix_digits;
   for (std::int64_t group = 0; group < std::int64_t{1} << (4 * digits); ++group) {
     pool.AddForLater(LoadStep::kPage,
-                     [job, prefix = fmt::format("{:0{}x}", group, digits)](Database& connection) {
-                       return WriteTexts(connection, job->texts, job->data, prefix);
+                     [page, prefix = fmt::format("{:0{}x}", group, digits)](Database& connection) {
+                       return WriteTexts(connection, page->texts, page->data, prefix);
                      });
   }
   return WritePage(directory, header_html);
