@@ -8,27 +8,20 @@
 
 #include "libtrace/cache/compile_cache.h"
 #include "tests/catch2.h"
+#include "tests/libtrace/compile_output.h"
 #include "tests/libtrace/log_text.h"
 
 namespace libtrace {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::FailToCompile;
 using testing::FindRecord;
+using testing::KeyOf;
 using testing::LoggedRecord;
 using testing::MemoryTrace;
+using testing::Output;
 using testing::TemporaryDirectory;
-
-CacheKey KeyOf(std::string_view text) { return CacheKeyBuilder("t").Add("text", text).Build(); }
-
-CompileOutput Output(std::string artifact, std::string guard = {}) {
-  CompileOutput output;
-  output.entry.artifact = std::move(artifact);
-  output.entry.guard = std::move(guard);
-  return output;
-}
-
-const auto kNoCompile = []() -> CompileOutput { throw std::logic_error("must not compile"); };
 
 TEST_CASE("A key is a letter and 51 base32 characters over named components", "[cache_key]") {
   const CacheKey key =
@@ -96,11 +89,11 @@ TEST_CASE("A miss compiles and stores, the next lookup hits, another process too
     });
     CHECK(result.state == CacheState::kMiss);
     CHECK(result.is_cached);
-    CHECK(cache.GetOrCompile(KeyOf("x"), {}, kNoCompile).entry.artifact == "code");
+    CHECK(cache.GetOrCompile(KeyOf("x"), {}, FailToCompile).entry.artifact == "code");
     CHECK(cache.counters().time_saved_ns >= 2'000'000);
   }
   CompileCache later(options);
-  CHECK(later.GetOrCompile(KeyOf("x"), {}, kNoCompile).entry.artifact == "code");
+  CHECK(later.GetOrCompile(KeyOf("x"), {}, FailToCompile).entry.artifact == "code");
   CHECK(later.counters().local_hit_count == 1);
   const std::vector<LoggedRecord> records = trace.records();
   const LoggedRecord miss = *FindRecord(records, "test_cache_miss");
@@ -127,8 +120,8 @@ TEST_CASE("Guards decide between the entries of one key", "[cache]") {
   const LoggedRecord miss = trace.records().back();
   CHECK(miss.payload.starts_with(
       R"({"cache_status_detailed": "guard_miss", "cache_status_guard_expr": "n == 2")"));
-  CHECK(cache.GetOrCompile(KeyOf("x"), holds("n == 2"), kNoCompile).entry.artifact == "two");
-  CHECK(cache.GetOrCompile(KeyOf("x"), holds("n == 3"), kNoCompile).entry.artifact == "three");
+  CHECK(cache.GetOrCompile(KeyOf("x"), holds("n == 2"), FailToCompile).entry.artifact == "two");
+  CHECK(cache.GetOrCompile(KeyOf("x"), holds("n == 3"), FailToCompile).entry.artifact == "three");
   CHECK(cache.counters().guard_miss_count == 1);
   // Without somebody to ask, a guard does not hold.
   CHECK(cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("any"); }).state ==
@@ -180,7 +173,7 @@ TEST_CASE("What compiling throws goes to the caller, after a miss", "[cache]") {
   const TemporaryDirectory directory;
   MemoryTrace trace;
   CompileCache cache({.layer = "test", .directory = directory.string()});
-  CHECK_THROWS_AS(cache.GetOrCompile(KeyOf("x"), {}, kNoCompile), std::logic_error);
+  CHECK_THROWS_AS(cache.GetOrCompile(KeyOf("x"), {}, FailToCompile), std::logic_error);
   CHECK(FindRecord(trace.records(), "test_cache_miss"));
   CHECK(cache.counters().miss_count == 1);
 }
@@ -213,7 +206,7 @@ TEST_CASE("A damaged entry is a miss and goes away", "[local_store]") {
   CHECK(cache.GetOrCompile(KeyOf("x"), {}, [] { return Output("again"); }).state ==
         CacheState::kMiss);
   CHECK(cache.counters().damaged_count == 1);
-  CHECK(cache.GetOrCompile(KeyOf("x"), {}, kNoCompile).entry.artifact == "again");
+  CHECK(cache.GetOrCompile(KeyOf("x"), {}, FailToCompile).entry.artifact == "again");
 }
 
 TEST_CASE("The least recently used entries go when the limit is reached", "[local_store]") {
@@ -224,7 +217,7 @@ TEST_CASE("The least recently used entries go when the limit is reached", "[loca
   const auto compile = [](int i) { return Output(std::string(1000, static_cast<char>('a' + i))); };
   for (int i = 0; i < 7; ++i) cache.GetOrCompile(key(i), {}, [&] { return compile(i); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  CHECK(cache.GetOrCompile(key(0), {}, kNoCompile).state == CacheState::kHit);  // used: stays
+  CHECK(cache.GetOrCompile(key(0), {}, FailToCompile).state == CacheState::kHit);  // used: stays
   for (int i = 7; i < 12; ++i) cache.GetOrCompile(key(i), {}, [&] { return compile(i); });
   uint64_t size_bytes = 0;
   for (const auto& file : fs::recursive_directory_iterator(directory.path())) {

@@ -18,6 +18,7 @@
 #include "libtrace/trace.h"
 #include "tests/catch2.h"
 #include "tests/libtrace/log_text.h"
+#include "tests/libtrace/sanitizer.h"
 
 // Read by ThreadSanitizer, which refuses to go on after fork() otherwise; forking while threads run
 // is what is tested here.
@@ -340,11 +341,6 @@ TEST_CASE("A payload of a gigabyte is written or counted", "[fault][.large]") {
 }
 
 // The sanitizers' allocators end the program instead of failing.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define LIBTRACE_TEST_SANITIZER
-#endif
-#endif
 #ifndef LIBTRACE_TEST_SANITIZER
 TEST_CASE("No memory for a record costs the record", "[fault]") {
   const TemporaryDirectory directory;

@@ -19,6 +19,7 @@
 #include "libtrace/trace.h"
 #include "tests/catch2.h"
 #include "tests/libtrace/log_text.h"
+#include "tests/libtrace/sanitizer.h"
 
 namespace libtrace {
 namespace {
@@ -130,11 +131,6 @@ int StormProcess(AsyncMode mode, const std::filesystem::path& directory, int qui
 
 // The sanitizers do not support threads that a child starts after a fork among threads: their own
 // locks may be held by threads that the child does not have.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define LIBTRACE_TEST_SANITIZER
-#endif
-#endif
 #ifndef LIBTRACE_TEST_SANITIZER
 TEST_CASE("A storm of forks while threads emit and ask for the local time", "[fork]") {
   for (int round = 0; round < 4; ++round) StormRound(AsyncMode::kOff, 10, 30);

@@ -5,16 +5,16 @@
 
 #include "libtrace/cache/artifact_recorder.h"
 #include "tests/catch2.h"
+#include "tests/libtrace/compile_output.h"
 #include "tests/libtrace/log_text.h"
 
 namespace libtrace {
 namespace {
 
+using testing::KeyOf;
 using testing::LoggedRecord;
 using testing::MemoryTrace;
 using testing::TemporaryDirectory;
-
-CacheKey KeyOf(std::string_view text) { return CacheKeyBuilder("t").Add("text", text).Build(); }
 
 // A model of two graphs, in caches below one directory.
 struct Model {

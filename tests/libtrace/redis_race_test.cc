@@ -11,6 +11,7 @@
 #include "libtrace/cache/compile_cache.h"
 #include "libtrace/compile.h"
 #include "tests/catch2.h"
+#include "tests/libtrace/compile_output.h"
 #include "tests/libtrace/redis_server.h"
 
 namespace libtrace {
@@ -18,10 +19,9 @@ namespace {
 
 using testing::FindRecord;
 using testing::HasProgram;
+using testing::KeyOf;
 using testing::RedisServer;
 using testing::TemporaryDirectory;
-
-CacheKey KeyOf(std::string_view text) { return CacheKeyBuilder("t").Add("text", text).Build(); }
 
 // A process that compiles under one key: exit status 0 if it compiled, 1 if it was served.
 pid_t Compiler(const RedisOptions& options, const std::string& trace_directory, int rank,

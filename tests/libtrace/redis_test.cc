@@ -10,17 +10,17 @@
 
 #include "libtrace/cache/compile_cache.h"
 #include "tests/catch2.h"
+#include "tests/libtrace/compile_output.h"
 #include "tests/libtrace/redis_server.h"
 
 namespace libtrace {
 namespace {
 
 using testing::HasProgram;
+using testing::KeyOf;
 using testing::MemoryTrace;
 using testing::RedisServer;
 using testing::TemporaryDirectory;
-
-CacheKey KeyOf(std::string_view text) { return CacheKeyBuilder("t").Add("text", text).Build(); }
 
 CompileCacheOptions With(const RedisServer& server, std::string directory = {}) {
   CompileCacheOptions options;

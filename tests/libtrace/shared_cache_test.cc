@@ -15,6 +15,7 @@
 #include "libtrace/cache/artifact_recorder.h"
 #include "libtrace/cache/layered_cache.h"
 #include "tests/catch2.h"
+#include "tests/libtrace/compile_output.h"
 #include "tests/libtrace/log_text.h"
 
 namespace libtrace {
@@ -22,19 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
+using testing::FailToCompile;
+using testing::KeyOf;
 using testing::MemoryTrace;
+using testing::Output;
 using testing::TemporaryDirectory;
-
-CacheKey KeyOf(std::string_view text) { return CacheKeyBuilder("t").Add("text", text).Build(); }
-
-CompileOutput Output(std::string artifact, std::string guard = {}) {
-  CompileOutput output;
-  output.entry.artifact = std::move(artifact);
-  output.entry.guard = std::move(guard);
-  return output;
-}
-
-const auto kNoCompile = []() -> CompileOutput { throw std::logic_error("must not compile"); };
 
 // A remote store in memory that counts what is asked of it, and can stop answering.
 class CountingStore : public CacheStore {
@@ -99,7 +92,7 @@ TEST_CASE("What compiling took is no part of an entry: eight cold ranks keep one
   CHECK(remote->EntryCount(KeyOf("x")) == 1);
   CHECK(recorder->info().entry_count == 1);
   CompileCache late({.layer = "test", .remote = remote});
-  const CacheResult result = late.GetOrCompile(KeyOf("x"), {}, kNoCompile);
+  const CacheResult result = late.GetOrCompile(KeyOf("x"), {}, FailToCompile);
   CHECK(result.entry.time_taken_ns >= 1000);
 }
 
@@ -131,7 +124,7 @@ TEST_CASE("An artifact is read only when its guards hold", "[shared_cache]") {
   CompileCache reader({.layer = "test", .remote = remote});
   CHECK(reader
             .GetOrCompile(
-                KeyOf("x"), [](std::string_view guard) { return guard == "n == 2"; }, kNoCompile)
+                KeyOf("x"), [](std::string_view guard) { return guard == "n == 2"; }, FailToCompile)
             .entry.artifact == "n == 2");
   CHECK(remote->load_count == 1);
 }
@@ -356,7 +349,7 @@ TEST_CASE("An artifact larger than memory goes through files", "[shared_cache]")
         return output;
       };
       is_right &= cache.GetOrCompile(KeyOf("x"), {}, compile).is_cached;
-      const CacheResult hit = cache.GetOrCompile(KeyOf("x"), {}, kNoCompile);
+      const CacheResult hit = cache.GetOrCompile(KeyOf("x"), {}, FailToCompile);
       is_right &= hit.entry.artifact.empty() && hit.entry.artifact_file->size_bytes() == size;
       is_right &= cache.Remove(KeyOf("x").text).ok();
       is_right &= fs::file_size(hit.entry.artifact_file->path()) == size;  // still open

@@ -55,6 +55,19 @@ inline std::string LogRecordText(const std::string& envelope, const char* payloa
   return text + "\n";
 }
 
+// The database of one log with this text, made in `directory`.
+inline Database Ingested(const TempDirectory& directory, const std::string& text) {
+  const std::string log = directory.path() + "/a.log";
+  std::ofstream(log, std::ios::binary) << text;
+  ImportOptions import;
+  import.database_path = directory.path() + "/trace.db";
+  REQUIRE(ImportLogs({FoundLog{log, std::nullopt, static_cast<std::int64_t>(text.size())}}, {},
+                     import));
+  auto database = Database::Open(import.database_path, Database::Mode::kReadOnly);
+  REQUIRE(database);
+  return std::move(*database);
+}
+
 // Ingests logs and writes their report to <directory>/out.
 class ReportOf {
  public:

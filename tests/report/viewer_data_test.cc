@@ -25,18 +25,10 @@ std::string EventsOf(ViewerData& viewer, int process) {
 TEST_CASE("The events of a process are its own, whether processes are mixed or not",
           "[viewer_data]") {
   const TempDirectory directory;
-  const std::string log = directory.path() + "/three.log";
-  std::ofstream(log, std::ios::binary)
-      << Event(11, "a", 1) + Event(12, "b", 2) + Event(11, "c", 3) + Event(12, "d", 4) +
-             Event(13, "e", 5) + LogRecordText("{\"str\": [\"x\", 1]}", nullptr, 13);
-  ImportOptions import;
-  import.database_path = directory.path() + "/trace.db";
-  REQUIRE(ImportLogs(
-      {FoundLog{log, std::nullopt, static_cast<std::int64_t>(std::filesystem::file_size(log))}}, {},
-      import));
-  auto database = Database::Open(import.database_path, Database::Mode::kReadOnly);
-  REQUIRE(database);
-  auto viewer = ViewerData::Open(*database, std::nullopt);
+  Database database = Ingested(
+      directory, Event(11, "a", 1) + Event(12, "b", 2) + Event(11, "c", 3) + Event(12, "d", 4) +
+                     Event(13, "e", 5) + LogRecordText("{\"str\": [\"x\", 1]}", nullptr, 13));
+  auto viewer = ViewerData::Open(database, std::nullopt);
   REQUIRE(viewer);
   CHECK(EventsOf(*viewer, 1) == "[\"a\",\"c\"] \"record_id\":[1,3]");
   CHECK(EventsOf(*viewer, 2) == "[\"b\",\"d\"] \"record_id\":[2,4]");
@@ -54,23 +46,14 @@ TEST_CASE("What a chunk of the page leaves out is counted", "[viewer_data]") {
   for (int i = 0; i < 200'006; ++i) schedule += ",\"a\"";
   const std::string event = "{\"name\": \"e\", \"ph\": \"i\", \"ts\": 1, \"args\": {\"a\": \"" +
                             std::string(20'000, 'v') + "\"}}";
-  const std::string log = directory.path() + "/a.log";
-  std::ofstream(log, std::ios::binary)
-      << LogRecordText("{\"dynamo_start\": {\"stack\": []}" + ids) +
-             LogRecordText(
-                 "{\"artifact\": {\"name\": \"inductor_collective_schedule\", "
-                 "\"encoding\": \"json\"}" +
-                     ids,
-                 (schedule + "]").c_str()) +
-             LogRecordText("{\"chromium_event\": {}}", event.c_str());
-  ImportOptions import;
-  import.database_path = directory.path() + "/trace.db";
-  REQUIRE(ImportLogs(
-      {FoundLog{log, std::nullopt, static_cast<std::int64_t>(std::filesystem::file_size(log))}}, {},
-      import));
-  auto database = Database::Open(import.database_path, Database::Mode::kReadOnly);
-  REQUIRE(database);
-  auto viewer = ViewerData::Open(*database, std::nullopt);
+  Database database = Ingested(
+      directory, LogRecordText("{\"dynamo_start\": {\"stack\": []}" + ids) +
+                     LogRecordText("{\"artifact\": {\"name\": \"inductor_collective_schedule\", "
+                                   "\"encoding\": \"json\"}" +
+                                       ids,
+                                   (schedule + "]").c_str()) +
+                     LogRecordText("{\"chromium_event\": {}}", event.c_str()));
+  auto viewer = ViewerData::Open(database, std::nullopt);
   REQUIRE(viewer);
   const Result<std::string> schedules = viewer->Chunk("schedules");
   REQUIRE(schedules);

@@ -21,4 +21,31 @@ WITH
     FROM record_row r
       CROSS JOIN process q ON q.id = r.process_id
       LEFT JOIN payload_row p ON p.id = r.payload_id
+  ),
+  -- What packages hold: models, their kernels, ops that the code calls, weights, files.
+  package_part AS (
+    SELECT record_id, ordinal, 0 AS "order", NULL AS size_bytes, 'code of a model' AS what, model AS name,
+      CASE WHEN is_cpp_only THEN 'C++ sources only' ELSE linkage END || coalesce(', ' || machine, '') ||
+        coalesce(', needs ' || (SELECT group_concat(value, ' ') FROM json_each(libraries)), '') AS about
+    FROM package_code
+    UNION ALL
+    SELECT record_id, ordinal, 1, NULL, 'kernel', name, (SELECT group_concat(value, ' ') FROM json_each(post_grad_nodes))
+    FROM package_kernel
+    UNION ALL
+    SELECT record_id, ordinal, 2, NULL, 'op that the code calls', name, op || ', index ' || kernel_index
+    FROM package_extern_kernel
+    UNION ALL
+    SELECT record_id, ordinal, 3, size_bytes, 'weight', name, coalesce(dtype, '?') || ' ' || coalesce(shape, '?') || coalesce(' on ' || device, '') || coalesce(', storage ' || storage_id, '')
+    FROM model_weight
+    UNION ALL
+    SELECT record_id, ordinal, 4, size_bytes, 'file', name, NULL
+    FROM package_file
+  ),
+  -- Of the graphs that share the kernels of one content of :first … :last, the first.
+  content_graph(id) AS (
+    SELECT min(id)
+    FROM graph
+    WHERE provenance_content_id IS NOT NULL
+      AND provenance_content_id BETWEEN :first AND :last
+    GROUP BY provenance_content_id
   )

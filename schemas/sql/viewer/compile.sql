@@ -101,28 +101,11 @@ WHERE m.record_id BETWEEN :first_record AND :last_record
   AND m.compile_id BETWEEN :first AND :last
 ORDER BY m.record_id;
 
--- What a package holds, of each kind the first 500: models, their kernels, ops that the code calls, weights, files.
+-- The first 500 parts of each kind.
 -- table: package_part
 SELECT m.record_id, p.ordinal, p.size_bytes, 0 AS "|", p.what, p.name, p.about
 FROM model_package m
-  JOIN (
-    SELECT record_id, ordinal, 0 AS "order", NULL AS size_bytes, 'code of a model' AS what, model AS name,
-      CASE WHEN is_cpp_only THEN 'C++ sources only' ELSE linkage END || coalesce(', ' || machine, '') ||
-        coalesce(', needs ' || (SELECT group_concat(value, ' ') FROM json_each(libraries)), '') AS about
-    FROM package_code
-    UNION ALL
-    SELECT record_id, ordinal, 1, NULL, 'kernel', name, (SELECT group_concat(value, ' ') FROM json_each(post_grad_nodes))
-    FROM package_kernel
-    UNION ALL
-    SELECT record_id, ordinal, 2, NULL, 'op that the code calls', name, op || ', index ' || kernel_index
-    FROM package_extern_kernel
-    UNION ALL
-    SELECT record_id, ordinal, 3, size_bytes, 'weight', name, coalesce(dtype, '?') || ' ' || coalesce(shape, '?') || coalesce(' on ' || device, '') || coalesce(', storage ' || storage_id, '')
-    FROM model_weight
-    UNION ALL
-    SELECT record_id, ordinal, 4, size_bytes, 'file', name, NULL
-    FROM package_file
-  ) p ON p.record_id = m.record_id
+  JOIN package_part p ON p.record_id = m.record_id
 WHERE m.record_id BETWEEN :first_record AND :last_record
   AND m.compile_id BETWEEN :first AND :last
   AND p.record_id BETWEEN :first_record AND :last_record

@@ -4,12 +4,7 @@
 SELECT k.id, g.provenance_content_id AS content_id, k.ordinal, k.debug_handle, k.code_line, 0 AS "|", k.name
 FROM kernel k
   JOIN graph g ON g.id = k.graph_id
-WHERE g.id IN (
-  SELECT min(id)
-  FROM graph
-  WHERE provenance_content_id IS NOT NULL
-    AND provenance_content_id BETWEEN :first AND :last
-  GROUP BY provenance_content_id)
+WHERE g.id IN content_graph
 ORDER BY k.id;
 
 -- table: kernel_node
@@ -18,24 +13,14 @@ FROM kernel_node
 WHERE kernel_id IN (
   SELECT id
   FROM kernel
-  WHERE graph_id IN (
-    SELECT min(id)
-    FROM graph
-    WHERE provenance_content_id IS NOT NULL
-      AND provenance_content_id BETWEEN :first AND :last
-    GROUP BY provenance_content_id))
+  WHERE graph_id IN content_graph)
 ORDER BY kernel_id, post_grad_node;
 
 -- table: node_mapping
 SELECT g.provenance_content_id AS content_id, 0 AS "|", m.post_grad_node, m.pre_grad_node
 FROM node_mapping m
   JOIN graph g ON g.id = m.graph_id
-WHERE g.id IN (
-  SELECT min(id)
-  FROM graph
-  WHERE provenance_content_id IS NOT NULL
-    AND provenance_content_id BETWEEN :first AND :last
-  GROUP BY provenance_content_id)
+WHERE g.id IN content_graph
 ORDER BY 1, 2, 3;
 
 -- table: kernel_source
@@ -44,12 +29,7 @@ FROM kernel_source
 WHERE kernel_id IN (
   SELECT id
   FROM kernel
-  WHERE graph_id IN (
-    SELECT min(id)
-    FROM graph
-    WHERE provenance_content_id IS NOT NULL
-      AND provenance_content_id BETWEEN :first AND :last
-    GROUP BY provenance_content_id))
+  WHERE graph_id IN content_graph)
 ORDER BY kernel_id, stack_ordinal, frame_ordinal;
 
 -- table: kernel_line
@@ -59,10 +39,5 @@ FROM kernel_line_row l
 WHERE l.kernel_id IN (
   SELECT id
   FROM kernel
-  WHERE graph_id IN (
-    SELECT min(id)
-    FROM graph
-    WHERE provenance_content_id IS NOT NULL
-      AND provenance_content_id BETWEEN :first AND :last
-    GROUP BY provenance_content_id))
+  WHERE graph_id IN content_graph)
 ORDER BY l.kernel_id, file, l.line;
