@@ -57,7 +57,7 @@ CREATE TABLE gpu_activity_row (
   compile_id INTEGER REFERENCES compile(id),
   kind TEXT,                -- kernel, memcpy, memset
   name TEXT,
-  op TEXT,                  -- op that launched it
+  op TEXT,                  -- op that enqueued it
   node TEXT,                -- graph node of that op
   device INTEGER,           -- index of the GPU
   stream INTEGER,           -- CUPTI's id of it
@@ -104,7 +104,7 @@ CREATE VIEW measured_op AS
     o.max_ns, o.estimated_ns, r.process_id
   FROM measured_op_row o JOIN record_row r ON r.id = o.record_id JOIN process p ON p.id = r.process_id AND o.record_id BETWEEN p.first_record_id AND p.last_record_id;
 
--- One kernel or copy of a GPU with the op that launched it, as libtrace measured it.
+-- One kernel or copy of a GPU with the op that enqueued it, as libtrace measured it.
 CREATE VIEW gpu_activity AS
   SELECT a.record_id, p.rank, a.compile_id, a.ordinal, a.kind, a.name, a.op, a.node, a.device, a.stream,
     a.start_us, a.start_ns, a.duration_ns, a.size_bytes, a.source_device, a.target_device, a.cuda_graph_id, a.cuda_graph_node_id, r.process_id

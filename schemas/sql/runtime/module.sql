@@ -1,9 +1,9 @@
 -- Modules (torch.nn.Module) that ran in a profile: Python frames named "nn.Module: <class>_<number>", which torch.profiler records with
 -- with_stack=True. Logs of torch.compile do not name the module of a kernel; so a module is known only by when it was open on a thread.
 --
--- Rule: a kernel belongs to the innermost module that was open when and where it was enqueued (the thread and time of its launch; of the
--- op that launched it if the launch is not in the profile), or where it began if it ran on the CPU. Kernels of a backward, and of a replayed
--- device graph outside any module, belong to none: autograd runs backwards outside modules. The kernels' times of all modules and of none
+-- Rule: a kernel belongs to the innermost module that was open on the thread that enqueued it, at that time (if the call that enqueued it is
+-- not in the profile: of the op around the call), or where it began if it ran on the CPU. Kernels of a backward, and of a replayed device
+-- graph outside any module, belong to none: autograd runs backwards outside modules. The kernels' times of all modules and of none
 -- add up to the time of all kernels.
 
 -- One run of a module, made by the join.

@@ -75,7 +75,7 @@ CREATE TABLE compiled_slice_row (
   start_ns INTEGER NOT NULL,
   duration_ns INTEGER NOT NULL,
   sequence_number INTEGER,        -- of autograd; a backward has that of its forward
-  external_id INTEGER,            -- the profiler's id of the slice; device work carries the id of the slice that launched it
+  external_id INTEGER,            -- the profiler's id of the slice; device work carries the id of the slice that enqueued it
   record_id INTEGER REFERENCES record_row(id) -- kind libtrace: its record
 ) STRICT;
 
@@ -91,7 +91,7 @@ CREATE TABLE kernel_run_row (
   start_ns INTEGER NOT NULL,
   duration_ns INTEGER NOT NULL,
   correlation INTEGER,            -- id that ties it to device_launch_row
-  external_id INTEGER,            -- id of the op that launched it
+  external_id INTEGER,            -- id of the op that enqueued it
   grid_id INTEGER REFERENCES text_row(id),  -- JSON list of 3
   block_id INTEGER REFERENCES text_row(id), -- JSON list of 3
   op_run_id INTEGER REFERENCES op_run_row(id), -- made by the join: an op on the CPU that ran as a kernel of the graph (extern kernel)
@@ -110,7 +110,7 @@ CREATE TABLE device_copy_row (
   duration_ns INTEGER NOT NULL,
   size_bytes INTEGER,
   correlation INTEGER,            -- id that ties it to device_launch_row
-  external_id INTEGER             -- id of the op that launched it
+  external_id INTEGER             -- id of the op that enqueued it
 ) STRICT;
 
 -- A call of a device's runtime that queued device work: cudaLaunchKernel, hipMemcpyAsync …
@@ -193,7 +193,7 @@ CREATE TABLE compiled_slice_link_row (
   call_id INTEGER REFERENCES compiled_slice_row(id), -- kind device: the call on the CPU that queued it
   compile_id INTEGER REFERENCES compile(id),
   graph_id INTEGER REFERENCES graph(id),
-  device_ns INTEGER,              -- sum of the device kernels that it launched; NULL: none
+  device_ns INTEGER,              -- sum of the device kernels that it enqueued; NULL: none
   join_key TEXT,                  -- K1, K2, K3, K5
   note_id INTEGER REFERENCES text_row(id), -- join_note
   region_id INTEGER REFERENCES compiled_slice_row(id) -- the region around it; in a backward that of its forward (K3); NULL: the profile has none
@@ -202,7 +202,7 @@ CREATE TABLE kernel_run_link_row (
   kernel_run_id INTEGER PRIMARY KEY REFERENCES kernel_run_row(id),
   slice_id INTEGER REFERENCES compiled_slice_row(id), -- the graph call it ran in
   kernel_id INTEGER REFERENCES kernel_row(id),
-  enqueued_ns INTEGER,            -- when its launch began
+  enqueued_ns INTEGER,            -- when the call that enqueued it began
   join_key TEXT,                  -- K4, K5, K6, K9
   note_id INTEGER REFERENCES text_row(id), -- join_note
   region_id INTEGER REFERENCES compiled_slice_row(id), -- the region in which it was enqueued, or ran on the CPU; in a backward that of its
@@ -213,7 +213,7 @@ CREATE TABLE op_run_link_row (
   op_run_id INTEGER PRIMARY KEY REFERENCES op_run_row(id),
   slice_id INTEGER REFERENCES compiled_slice_row(id), -- the graph call it ran in
   self_ns INTEGER NOT NULL,       -- its time less that of the ops directly inside it
-  device_ns INTEGER,              -- sum of the device kernels that it launched itself; NULL: none
+  device_ns INTEGER,              -- sum of the device kernels that it enqueued itself; NULL: none
   compile_id INTEGER REFERENCES compile(id), -- a phase of this compile
   join_key TEXT                   -- K7
 ) STRICT;
