@@ -18,10 +18,6 @@
 #include "report/own_host.h"
 
 namespace tlparse {
-namespace {
-
-constexpr std::size_t kOpenRuns = 8;
-constexpr std::int64_t kShownRuns = 500;
 
 // The page of one pulled run, served by a thread of its own.
 class OpenRun {
@@ -62,6 +58,11 @@ class OpenRun {
   std::unique_ptr<ViewerServer> server_;
   std::thread thread_;
 };
+
+namespace {
+
+constexpr std::size_t kOpenRuns = 8;
+constexpr std::int64_t kShownRuns = 500;
 
 // The Host of a request without its port.
 std::string HostName(const std::string& host) {

@@ -25,10 +25,14 @@ using payload_run::TemporaryFile;
 using payload_run::ToEntry;
 using payload_run::ToKey;
 
+constexpr std::size_t kMinPlaces = 32;
+
+}  // namespace
+
 // Open addressing with linear probing; a power of two of places.
-class Table {
+class PayloadTable {
  public:
-  explicit Table(std::size_t capacity)
+  explicit PayloadTable(std::size_t capacity)
       : places_(static_cast<PackedEntry*>(std::calloc(capacity, sizeof(PackedEntry)))),
         capacity_(capacity) {
     if (places_ == nullptr) throw std::bad_alloc();
@@ -80,10 +84,6 @@ class Table {
   std::size_t size_ = 0;
 };
 
-constexpr std::size_t kMinPlaces = 32;
-
-}  // namespace
-
 struct PayloadIndex::State {
   State(std::string directory, std::size_t max_table_bytes)
       : spill_directory(std::move(directory)),
@@ -93,7 +93,7 @@ struct PayloadIndex::State {
   // Makes room for one more entry. On failure nothing has changed.
   Result<void> Grow() {
     if (table.capacity() < max_places) {
-      Table larger(table.capacity() * 2);
+      PayloadTable larger(table.capacity() * 2);
       for (const PackedEntry& packed : table) {
         if (packed.is_taken) larger.Add(packed, hash(packed.key));
       }
@@ -106,7 +106,7 @@ struct PayloadIndex::State {
       table.Clear();
       return {};
     }
-    Table again(table.capacity());
+    PayloadTable again(table.capacity());
     for (const PackedEntry& packed : sorted) again.Add(packed, hash(packed.key));
     table = std::move(again);
     return spilled;
@@ -130,7 +130,7 @@ struct PayloadIndex::State {
   std::string spill_directory;
   std::size_t max_places;
   Hasher hash;
-  Table table;
+  PayloadTable table;
   std::vector<SortedRun> runs;
   std::size_t size = 0;
 };

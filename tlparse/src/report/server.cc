@@ -22,14 +22,15 @@
 #include "report/viewer/export.h"
 
 namespace tlparse {
-namespace {
 
-// The page as it is served: it asks the API, and the policy that stands in it becomes a header too,
-// where it can say more.
+// The page as it is served: it asks the API, and its policy is sent as a header too, which can say
+// more.
 struct ServedPage {
   std::string html;
   std::string policy;
 };
+
+namespace {
 
 ServedPage MakePage(const LiveState* live) {
   ServedPage page{std::string(ViewerPage()), {}};

@@ -27,7 +27,7 @@ constexpr std::size_t kMostMetadataFiles = 64;  // of one model
 constexpr std::size_t kMostModels = 1024;
 
 // What the members of one model's folder say.
-struct Model {
+struct ModelFiles {
   std::vector<std::size_t> metadata;  // indices of its *metadata.json
   std::optional<std::size_t> information;
   bool has_library = false;  // .so, .pyd, .dll
@@ -51,7 +51,8 @@ std::optional<std::string> TextOf(const std::map<std::string, std::string>& fact
                                                        : std::optional(found->second);
 }
 
-void LogProblem(const PlainProblem& problem, std::string_view where, RuntimeContext& context) {
+void LogPackageProblem(const PlainProblem& problem, std::string_view where,
+                       RuntimeContext& context) {
   ImportPlace place;
   place.byte_offset = problem.byte_offset;
   context.Log(problem.is_cut ? ImportCode::kCutProfile : ImportCode::kBadRuntimeFile,
@@ -77,7 +78,7 @@ class PackageReader final : public RuntimeReader {
   Result<bool> Read(RuntimeContext& context) override;
 
  private:
-  Result<void> AddModel(std::string_view name, const Model& model, ZipArchive& archive,
+  Result<void> AddModel(std::string_view name, const ModelFiles& model, ZipArchive& archive,
                         RuntimeContext& context);
   void AddMembers(const ZipArchive& archive, RuntimeContext& context);
 };
@@ -101,8 +102,8 @@ void PackageReader::AddMembers(const ZipArchive& archive, RuntimeContext& contex
                             outside));
 }
 
-Result<void> PackageReader::AddModel(std::string_view name, const Model& model, ZipArchive& archive,
-                                     RuntimeContext& context) {
+Result<void> PackageReader::AddModel(std::string_view name, const ModelFiles& model,
+                                     ZipArchive& archive, RuntimeContext& context) {
   std::map<std::string, std::string> facts;
   JsonWriter metadata;
   metadata.BeginObject();
@@ -114,7 +115,7 @@ Result<void> PackageReader::AddModel(std::string_view name, const Model& model, 
       continue;
     }
     const PlainDocument document = ReadPlainJson(*bytes);
-    if (document.problem) LogProblem(*document.problem, path, context);
+    if (document.problem) LogPackageProblem(*document.problem, path, context);
     const PlainValue root = document.tree.root();
     std::string json;
     if (root.AppendJson(json, kMostMetadataBytes))
@@ -132,7 +133,7 @@ Result<void> PackageReader::AddModel(std::string_view name, const Model& model, 
       context.Log(ImportCode::kBadRuntimeFile, fmt::format("{}: {}", path, bytes.error().message));
     } else {
       const PlainDocument document = ReadPlainJson(*bytes);
-      if (document.problem) LogProblem(*document.problem, path, context);
+      if (document.problem) LogPackageProblem(*document.problem, path, context);
       ASSIGN_OR_RETURN(kernels, AddKernelInformation(document.tree.root(), context));
     }
   }
@@ -170,7 +171,7 @@ Result<bool> PackageReader::Read(RuntimeContext& context) {
                 archive.error().message);
     return true;
   }
-  std::map<std::string, Model, std::less<>> models;
+  std::map<std::string, ModelFiles, std::less<>> models;
   const std::vector<ZipMember>& members = archive->members();
   for (std::size_t i = 0; i < members.size(); ++i) {
     const std::string_view name = members[i].name;
@@ -178,7 +179,7 @@ Result<bool> PackageReader::Read(RuntimeContext& context) {
     if (model_name.empty() ||
         (models.size() >= kMostModels && models.find(model_name) == models.end()))
       continue;
-    Model& model = models[std::string(model_name)];
+    ModelFiles& model = models[std::string(model_name)];
     if (name.ends_with("/kernel_information.json")) model.information = i;
     if (name.ends_with("metadata.json") && model.metadata.size() < kMostMetadataFiles)
       model.metadata.push_back(i);
@@ -217,7 +218,7 @@ class KernelInformationReader final : public RuntimeReader {
     bytes.resize(size);
     if (!is_whole) RETURN_IF_ERROR(ReadThrough(context));
     const PlainDocument document = ReadPlainJson(bytes);
-    if (document.problem) LogProblem(*document.problem, "kernel_information", context);
+    if (document.problem) LogPackageProblem(*document.problem, "kernel_information", context);
     ASSIGN_OR_RETURN(const std::optional<AddedKernels> kernels,
                      AddKernelInformation(document.tree.root(), context));
     const std::string_view path = context.input().path;

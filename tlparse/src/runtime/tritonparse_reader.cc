@@ -20,7 +20,7 @@
 namespace tlparse {
 namespace {
 
-constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
+constexpr std::size_t kMostEventBytes = std::size_t{64} << 20;
 
 // The IRs by the ending of their names, with their sizes.
 std::optional<std::string> IrSizes(const PlainValue& contents) {
@@ -148,7 +148,7 @@ void TritonparseReader::AddLaunch(const PlainValue& event, std::int64_t line,
 Result<bool> TritonparseReader::Read(RuntimeContext& context) {
   ProfileFacts& facts = context.facts();
   facts.kind = "tritonparse";
-  LineStream lines(context, kMostLineBytes);
+  LineStream lines(context, kMostEventBytes);
   std::map<std::int64_t, std::int64_t> lines_of_pid;
   std::map<std::string, std::int64_t> left_out;
   while (true) {

@@ -16,7 +16,7 @@
 namespace tlparse {
 namespace {
 
-struct Node {
+struct ComparedNode {
   std::string name;
   std::string operation;
   std::string source;
@@ -65,7 +65,7 @@ class CallerLines {
   std::set<std::string> unplaced_;  // calls since, whose line is unknown
 };
 
-Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id) {
+Result<std::vector<ComparedNode>> LoadNodes(Database& database, std::int64_t content_id) {
   ASSIGN_OR_RETURN(
       Statement* const kept,
       database.PrepareKept(
@@ -75,12 +75,12 @@ Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id)
           "WHERE n.content_id = ? ORDER BY n.ordinal"));
   Statement& rows = *kept;
   rows.Bind(1, content_id);
-  std::vector<Node> nodes;
+  std::vector<ComparedNode> nodes;
   CallerLines callers;
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, rows.Step());
     if (!has_row) return nodes;
-    Node node{std::string(rows.Text(0)), std::string(rows.Text(1)), {}};
+    ComparedNode node{std::string(rows.Text(0)), std::string(rows.Text(1)), {}};
     if (!rows.IsNull(2) && IsTorchFile(rows.Text(2))) {
       node.source = callers.LineOf(node.operation);
     } else if (!rows.IsNull(2)) {
@@ -93,7 +93,7 @@ Result<std::vector<Node>> LoadNodes(Database& database, std::int64_t content_id)
   }
 }
 
-std::string Title(const Node& node) {
+std::string Title(const ComparedNode& node) {
   return node.operation.empty() ? node.name : fmt::format("{} = {}", node.name, node.operation);
 }
 
@@ -158,8 +158,8 @@ Result<GraphDifference> CompareGraphs(Database& a_database, std::int64_t a_conte
                                       Database& b_database, std::int64_t b_content_id) {
   GraphDifference result;
   if (&a_database == &b_database && a_content_id == b_content_id) return result;
-  ASSIGN_OR_RETURN(const std::vector<Node> a, LoadNodes(a_database, a_content_id));
-  ASSIGN_OR_RETURN(const std::vector<Node> b, LoadNodes(b_database, b_content_id));
+  ASSIGN_OR_RETURN(const std::vector<ComparedNode> a, LoadNodes(a_database, a_content_id));
+  ASSIGN_OR_RETURN(const std::vector<ComparedNode> b, LoadNodes(b_database, b_content_id));
   for (const EditStep& step : AlignSequences(a.size(), b.size(), [&](std::size_t i, std::size_t j) {
          return a[i].operation == b[j].operation &&
                 (!a[i].operation.empty() || a[i].name == b[j].name);

@@ -26,25 +26,25 @@ Result<void> ChunkWriter::AddTable(Database& database, std::string_view name,
     if (const int index = sqlite3_bind_parameter_index(statement.handle(), parameter); index != 0)
       statement.Bind(index, value);
   }
-  enum class Cell : std::uint8_t { kNumber, kStack, kMarker, kText, kTextId };
-  std::vector<Cell> cells;
+  enum class CellKind : std::uint8_t { kNumber, kStack, kMarker, kText, kTextId };
+  std::vector<CellKind> cells;
   std::vector<std::string_view> numbers;
   std::vector<std::string_view> texts;
   bool is_text = false;
   for (int i = 0; i < statement.column_count(); ++i) {
     std::string_view column = statement.ColumnName(i);
     if (column == "|") {
-      cells.push_back(Cell::kMarker);
+      cells.push_back(CellKind::kMarker);
       is_text = true;
     } else if (!is_text) {
-      cells.push_back(column == "stack_id" || column == "user_stack_id" ? Cell::kStack
-                                                                        : Cell::kNumber);
+      cells.push_back(column == "stack_id" || column == "user_stack_id" ? CellKind::kStack
+                                                                        : CellKind::kNumber);
       numbers.push_back(column);
     } else {
       constexpr std::string_view kIdMark = "@text";
       const bool is_id = column.ends_with(kIdMark);
       if (is_id) column.remove_suffix(kIdMark.size());
-      cells.push_back(is_id ? Cell::kTextId : Cell::kText);
+      cells.push_back(is_id ? CellKind::kTextId : CellKind::kText);
       texts.push_back(column);
     }
   }
@@ -53,20 +53,21 @@ Result<void> ChunkWriter::AddTable(Database& database, std::string_view name,
     ASSIGN_OR_RETURN(const bool has_row, statement.Step());
     if (!has_row) return {};
     for (int i = 0; i < static_cast<int>(cells.size()); ++i) {
-      const Cell cell = cells[static_cast<std::size_t>(i)];
-      if (cell == Cell::kMarker) continue;
+      const CellKind cell = cells[static_cast<std::size_t>(i)];
+      if (cell == CellKind::kMarker) continue;
       sqlite3_value* const value = sqlite3_column_value(statement.handle(), i);
       const int type = sqlite3_value_type(value);
       if (type == SQLITE_NULL) {
         NextCell() += "null";
-      } else if (cell == Cell::kText) {
+      } else if (cell == CellKind::kText) {
         AddText(statement.Text(i));
       } else if (type == SQLITE_FLOAT) {
         AddReal(sqlite3_value_double(value));
-      } else if (const std::int64_t number = sqlite3_value_int64(value); cell == Cell::kTextId) {
+      } else if (const std::int64_t number = sqlite3_value_int64(value);
+                 cell == CellKind::kTextId) {
         RETURN_IF_ERROR(AddTextOfId(database, number));
       } else {
-        if (cell == Cell::kStack) stack_ids_.insert(number);
+        if (cell == CellKind::kStack) stack_ids_.insert(number);
         AddNumber(number);
       }
     }

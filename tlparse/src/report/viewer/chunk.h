@@ -32,6 +32,11 @@ inline double OffsetUs(std::int64_t ns, std::int64_t origin_us) {
   return static_cast<double>(ns / 1000 - origin_us) + static_cast<double>(ns % 1000) / 1e3;
 }
 
+// NULL for an empty text.
+inline std::optional<std::string_view> OptionalText(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
 class ChunkWriter {
  public:
   ChunkWriter() = default;

@@ -34,10 +34,6 @@ struct Shown {
   bool is_odd;  // or some rank is in it
 };
 
-std::optional<std::string_view> OptionalText(std::string_view text) {
-  return text.empty() ? std::nullopt : std::optional(text);
-}
-
 std::optional<std::int64_t> NonZero(std::int64_t value) {
   return value == 0 ? std::nullopt : std::optional(value);
 }

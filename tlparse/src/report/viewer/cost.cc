@@ -15,13 +15,9 @@ namespace tlparse {
 namespace {
 
 // Rows of one table: about 200 bytes each. A run of very many profiles gets fewer of each.
-constexpr std::int64_t kMostRows = 5000;
+constexpr std::int64_t kMostRowsOfTable = 5000;
 constexpr std::int64_t kLeastRows = 50;
 constexpr std::int64_t kMostRowsOfRun = 400'000;
-
-std::optional<std::string_view> OptionalText(std::string_view text) {
-  return text.empty() ? std::nullopt : std::optional(text);
-}
 
 void AddReal(ChunkWriter& writer, const std::optional<double>& value) {
   value ? writer.AddReal(*value) : writer.AddNumber(std::nullopt);
@@ -147,7 +143,7 @@ const std::vector<Question>& Questions() {
   return questions;
 }
 
-struct LeftOut {
+struct UnshownRows {
   std::string_view table;
   std::int64_t rows = 0;
   double us = 0;
@@ -156,12 +152,12 @@ struct LeftOut {
 // Of each question the `most` rows that cost most; the number and the time of the others.
 void AddTables(const std::vector<CostAnswer>& answers, std::int64_t most, ChunkWriter& writer) {
   const std::vector<Question>& questions = Questions();
-  std::vector<LeftOut> left_out;
+  std::vector<UnshownRows> left_out;
   for (std::size_t n = 0; n < questions.size(); ++n) {
     const Question& question = questions[n];
     const CostAnswer& answer = answers[n];
     writer.BeginTable(question.table, question.numbers, question.texts);
-    LeftOut rest{question.table};
+    UnshownRows rest{question.table};
     for (std::size_t i = 0; i < answer.rows.size(); ++i) {
       if (static_cast<std::int64_t>(i) < most) {
         question.add(answer.rows[i], writer);
@@ -174,7 +170,7 @@ void AddTables(const std::vector<CostAnswer>& answers, std::int64_t most, ChunkW
     if (rest.rows > 0) left_out.push_back(rest);
   }
   writer.BeginTable("left_out", {"rows", "us"}, {"table"});
-  for (const LeftOut& rest : left_out) {
+  for (const UnshownRows& rest : left_out) {
     writer.AddNumber(rest.rows);
     writer.AddReal(rest.us);
     writer.AddText(rest.table);
@@ -189,7 +185,7 @@ Result<std::string> CostChunk(Database& database, std::int64_t run_id, std::int6
       const std::int64_t overlaps_id,
       database.QueryInt(fmt::format("SELECT overlaps_id FROM profile WHERE id = {}", profile_id)));
   ASSIGN_OR_RETURN(const std::int64_t most,
-                   RowsOfProfile(database, run_id, {kMostRowsOfRun, kLeastRows, kMostRows}));
+                   RowsOfProfile(database, run_id, {kMostRowsOfRun, kLeastRows, kMostRowsOfTable}));
   CostOptions options;
   options.run_id = run_id;
   options.profile_id = profile_id;
