@@ -130,6 +130,55 @@ std::string WhoCompiledIt(const FindingContext& context, const std::vector<RankI
   return fine.empty() ? std::string() : context.Who(fine) + " compiled it. ";
 }
 
+// `group`: failures of one function with one cause.
+void AddFailures(FindingContext& context, const std::vector<const Failure*>& group) {
+  const Failure& first = *group.front();
+  Finding& finding = context.Add(FindingKind::kCompileFailed, FindingSeverity::kError);
+  std::set<RankIndex> ranks;
+  std::set<std::int32_t> slots;
+  std::vector<std::int64_t> ids;
+  for (const Failure* one : group) {
+    ranks.insert(one->compile->participant);
+    if (one->compile->slot >= 0) slots.insert(one->compile->slot);
+    ids.push_back(one->compile->id);
+    if (one->time_us && (!finding.since_us || *one->time_us < *finding.since_us))
+      finding.since_us = one->time_us;
+  }
+  const std::vector<RankIndex> who(ranks.begin(), ranks.end());
+  context.SetRanks(finding, who);
+  finding.function = context.FunctionOf(*first.compile);
+  const std::string compiles =
+      context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
+  finding.cause = CauseOfException(first.type, first.reason);
+  finding.title = TitleOf(context, who, compiles, Shorten(finding.cause, 200));
+  if (finding.cause.empty()) {
+    finding.cause = "no exception in the log";
+    finding.detail =
+        "PyTorch writes none for KeyboardInterrupt, SystemExit and others that are no "
+        "Exception. ";
+  }
+  if (!first.place.file.empty()) finding.place = first.place;
+  finding.suggestion = HintOf(first.reason);
+  if (MayRunEagerly(context, group)) {
+    finding.title = fmt::format(
+        "{} not compiled{}: {}", compiles + (slots.size() == 1 ? " is" : " are"),
+        context.HasRanks() ? " on " + context.WhoInside(who) : "", Shorten(finding.cause, 200));
+    SetMayRunEagerly(finding);
+  }
+  finding.detail += WhoCompiledIt(context, who, *first.compile);
+  const std::string ids_text = IdList(ids);
+  finding.query =
+      first.type.empty()
+          ? "SELECT * FROM compile_history WHERE compile_id IN " + ids_text
+          : "SELECT * FROM failure WHERE compile_id IN " + ids_text + " ORDER BY record_id";
+  const bool is_last = std::all_of(group.begin(), group.end(), [&](const Failure* one) {
+    return context.LastCompile(one->compile->participant) == one->compile;
+  });
+  if (is_last && context.HasRanks())
+    finding.detail +=
+        fmt::format("It is the last compile in the log of {}.", context.WhoInside(who));
+}
+
 }  // namespace
 
 Result<void> FindFailures(FindingContext& context) {
@@ -143,54 +192,7 @@ Result<void> FindFailures(FindingContext& context) {
     if (group.empty()) order.push_back(key);
     group.push_back(&one);
   }
-  for (const Key& key : order) {
-    const std::vector<const Failure*>& group = groups[key];
-    const Failure& first = *group.front();
-    Finding& finding = context.Add(FindingKind::kCompileFailed, FindingSeverity::kError);
-    std::set<RankIndex> ranks;
-    std::set<std::int32_t> slots;
-    std::vector<std::int64_t> ids;
-    for (const Failure* one : group) {
-      ranks.insert(one->compile->participant);
-      if (one->compile->slot >= 0) slots.insert(one->compile->slot);
-      ids.push_back(one->compile->id);
-      if (one->time_us && (!finding.since_us || *one->time_us < *finding.since_us))
-        finding.since_us = one->time_us;
-    }
-    const std::vector<RankIndex> who(ranks.begin(), ranks.end());
-    context.SetRanks(finding, who);
-    finding.function = context.FunctionOf(*first.compile);
-    const std::string compiles =
-        context.SetCompiles(finding, std::vector<std::int32_t>(slots.begin(), slots.end()));
-    finding.cause = CauseOfException(first.type, first.reason);
-    finding.title = TitleOf(context, who, compiles, Shorten(finding.cause, 200));
-    if (finding.cause.empty()) {
-      finding.cause = "no exception in the log";
-      finding.detail =
-          "PyTorch writes none for KeyboardInterrupt, SystemExit and others that are no "
-          "Exception. ";
-    }
-    if (!first.place.file.empty()) finding.place = first.place;
-    finding.suggestion = HintOf(first.reason);
-    if (MayRunEagerly(context, group)) {
-      finding.title = fmt::format(
-          "{} not compiled{}: {}", compiles + (slots.size() == 1 ? " is" : " are"),
-          context.HasRanks() ? " on " + context.WhoInside(who) : "", Shorten(finding.cause, 200));
-      SetMayRunEagerly(finding);
-    }
-    finding.detail += WhoCompiledIt(context, who, *first.compile);
-    const std::string ids_text = IdList(ids);
-    finding.query =
-        first.type.empty()
-            ? "SELECT * FROM compile_history WHERE compile_id IN " + ids_text
-            : "SELECT * FROM failure WHERE compile_id IN " + ids_text + " ORDER BY record_id";
-    const bool is_last = std::all_of(group.begin(), group.end(), [&](const Failure* one) {
-      return context.LastCompile(one->compile->participant) == one->compile;
-    });
-    if (is_last && context.HasRanks())
-      finding.detail +=
-          fmt::format("It is the last compile in the log of {}.", context.WhoInside(who));
-  }
+  for (const Key& key : order) AddFailures(context, groups[key]);
   return {};
 }
 
