@@ -22,11 +22,9 @@ struct Collective {
   bool is_taken = false;
 };
 
-// Where collectives were recorded, the one that is preferred first.
-enum class Source : std::uint8_t { kDump, kProfile, kLibtrace };
-
 // Those of a process that stand for themselves, by time.
-Result<std::vector<Collective>> Load(Database& database, std::int64_t process_id, Source source) {
+Result<std::vector<Collective>> Load(Database& database, std::int64_t process_id,
+                                     IssuedSource source) {
   ASSIGN_OR_RETURN(
       Statement * rows,
       database.PrepareKept(
@@ -127,9 +125,9 @@ Result<void> JoinCollectiveSlices(Database& database, std::int64_t run_id) {
   ASSIGN_OR_RETURN(Statement link_slice, database.Prepare(kLinkSlice));
   ASSIGN_OR_RETURN(Statement link_entry, database.Prepare(kLinkEntry));
   for (const std::int64_t process_id : processes) {
-    for (const auto& [from, to] :
-         {std::pair(Source::kDump, Source::kProfile), std::pair(Source::kDump, Source::kLibtrace),
-          std::pair(Source::kProfile, Source::kLibtrace)}) {
+    for (const auto& [from, to] : {std::pair(IssuedSource::kDump, IssuedSource::kProfile),
+                                   std::pair(IssuedSource::kDump, IssuedSource::kLibtrace),
+                                   std::pair(IssuedSource::kProfile, IssuedSource::kLibtrace)}) {
       ASSIGN_OR_RETURN(std::vector<Collective> slices, Load(database, process_id, to));
       if (slices.empty()) continue;
       ASSIGN_OR_RETURN(std::vector<Collective> preferred, Load(database, process_id, from));
@@ -143,7 +141,7 @@ Result<void> JoinCollectiveSlices(Database& database, std::int64_t run_id) {
       for (const Collective& slice : slices) {
         const Collective* const entry = known.Take(slice);
         if (entry == nullptr) continue;
-        if (from == Source::kDump && to == Source::kProfile) {
+        if (from == IssuedSource::kDump && to == IssuedSource::kProfile) {
           link_entry.Bind(1, slice.id);
           link_entry.Bind(2, entry->id);
           link_entry.Bind(3, outside);

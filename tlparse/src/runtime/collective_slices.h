@@ -9,6 +9,9 @@
 
 namespace tlparse {
 
+// Where a collective was recorded, the one that is preferred first.
+enum class IssuedSource : std::uint8_t { kDump, kProfile, kLibtrace };
+
 // For each collective that several files recorded, one row stands for it and is the peer_id of the others: that of the dump, else
 // that of the profile.
 //

@@ -41,14 +41,15 @@ constexpr std::string_view kIssuedQuery =
 
 // Gloo's entries stay "scheduled" until they are retired. Others are scheduled until their device
 // starts them, which is discovered with TORCH_NCCL_ENABLE_TIMING only.
-IssuedStage StageInDump(const Statement& row, std::string_view op, std::string_view state,
-                        const std::set<std::int64_t>& with_starts) {
-  if (state == "completed" || !row.IsNull(12)) return IssuedStage::kCompleted;
-  if (row.Int(10) == 1) return IssuedStage::kRetired;
-  if (state == "started" || !row.IsNull(25)) return IssuedStage::kStarted;
+IssuedProgress ProgressInDump(const Statement& row, std::string_view op, std::string_view state,
+                              const std::set<std::int64_t>& with_starts) {
+  if (state == "completed" || !row.IsNull(12)) return IssuedProgress::kCompleted;
+  if (row.Int(10) == 1) return IssuedProgress::kRetired;
+  if (state == "started" || !row.IsNull(25)) return IssuedProgress::kStarted;
   const std::string_view backend = BackendOf(op);
-  if (state != "scheduled" || backend == "gloo" || backend == "c10d") return IssuedStage::kOpen;
-  return with_starts.count(row.Int(26)) > 0 ? IssuedStage::kNotStarted : IssuedStage::kScheduled;
+  if (state != "scheduled" || backend == "gloo" || backend == "c10d") return IssuedProgress::kOpen;
+  return with_starts.count(row.Int(26)) > 0 ? IssuedProgress::kNotStarted
+                                            : IssuedProgress::kScheduled;
 }
 
 IssuedCollective CollectiveOf(const Statement& row, const std::set<std::int64_t>& with_starts) {
@@ -63,10 +64,10 @@ IssuedCollective CollectiveOf(const Statement& row, const std::set<std::int64_t>
   one.source = row.Text(24) == "flight_recorder" ? IssuedSource::kDump
                : row.Text(24) == "kineto"        ? IssuedSource::kProfile
                                                  : IssuedSource::kLibtrace;
-  one.stage = one.IsRecorded() ? StageInDump(row, one.op, one.state, with_starts)
-              : one.state == "completed" || !row.IsNull(12) ? IssuedStage::kCompleted
-              : one.source == IssuedSource::kProfile        ? IssuedStage::kIssued
-                                                            : IssuedStage::kOpen;
+  one.progress = one.IsRecorded() ? ProgressInDump(row, one.op, one.state, with_starts)
+                 : one.state == "completed" || !row.IsNull(12) ? IssuedProgress::kCompleted
+                 : one.source == IssuedSource::kProfile        ? IssuedProgress::kIssued
+                                                               : IssuedProgress::kOpen;
   one.start_ns = row.Int(11);
   one.end_ns = row.Int(12);
   one.timeout_ms = row.Int(13);

@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "runtime/collective_slices.h"
 #include "store/database.h"
 
 namespace tlparse {
 
-enum class IssuedSource : std::uint8_t { kDump, kProfile, kLibtrace };
-
 // How far a collective came, as far as its file tells.
-enum class IssuedStage : std::uint8_t {
+enum class IssuedProgress : std::uint8_t {
   kIssued,      // a profile without its device kernel: whether it ended is not known
   kOpen,        // not ended; whether it was started is not recorded
   kScheduled,   // enqueued, not ended: the dump does not record when collectives start
@@ -40,7 +39,7 @@ struct IssuedCollective {
   std::string reduce_op;  // empty: unknown, or reduces nothing
   std::string state;      // scheduled, started, completed; empty: unknown
   IssuedSource source = IssuedSource::kDump;
-  IssuedStage stage = IssuedStage::kIssued;
+  IssuedProgress progress = IssuedProgress::kIssued;
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;      // 0: unknown
   std::int64_t timeout_ms = 0;  // 0: unknown
@@ -53,12 +52,12 @@ struct IssuedCollective {
   std::string thread;
   std::string join_key;
   bool IsRecorded() const { return source == IssuedSource::kDump; }
-  bool IsCompleted() const { return stage == IssuedStage::kCompleted; }
-  bool IsDone() const { return IsCompleted() || stage == IssuedStage::kRetired; }
+  bool IsCompleted() const { return progress == IssuedProgress::kCompleted; }
+  bool IsDone() const { return IsCompleted() || progress == IssuedProgress::kRetired; }
   // Its dump shows that it had not ended.
   bool IsOpen() const { return IsRecorded() && !IsDone(); }
   // On the device, or as far as a backend without one tells: not only enqueued.
-  bool IsInIt() const { return stage == IssuedStage::kOpen || stage == IssuedStage::kStarted; }
+  bool IsInIt() const { return progress == IssuedProgress::kOpen || progress == IssuedProgress::kStarted; }
   // "all_reduce [8, 16] Float 'sum' from graph 1/0, fr_job.py:46"
   std::string Title() const;
   // "fr_job.py:46"; empty: unknown

@@ -17,11 +17,11 @@ void SetStates(const IssuedGroup& group, IssuedLine& line) {
     std::vector<std::size_t>* state = &line.done;
     if (one.IsInIt()) {
       state = &line.waiting;
-    } else if (one.stage == IssuedStage::kNotStarted) {
+    } else if (one.progress == IssuedProgress::kNotStarted) {
       state = &line.not_started;
-    } else if (one.stage == IssuedStage::kScheduled) {
+    } else if (one.progress == IssuedProgress::kScheduled) {
       state = &line.enqueued;
-    } else if (one.stage == IssuedStage::kIssued) {
+    } else if (one.progress == IssuedProgress::kIssued) {
       state = &line.issued;
     } else if (!one.IsCompleted() && (line.is_after_timeout || line.IsTimedOut())) {
       const bool gave_up = !line.is_after_timeout && one.timeout_ms > 0 &&
@@ -65,7 +65,7 @@ void SettleOpen(const IssuedGroup& group, IssuedLine& line) {
   std::vector<std::size_t> waiting;
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
     if (!std::binary_search(line.waiting.begin(), line.waiting.end(), group.ranks[i])) continue;
-    const bool is_known = group.At(i, line.sequence).front()->stage == IssuedStage::kStarted;
+    const bool is_known = group.At(i, line.sequence).front()->progress == IssuedProgress::kStarted;
     (is_known ? waiting : line.issued).push_back(group.ranks[i]);
   }
   std::sort(line.issued.begin(), line.issued.end());

@@ -129,7 +129,7 @@ bool GroupFinder::FindStuck() {
   finding.detail = one.Title();
   SetPlace(finding, one);
   const bool is_started = std::any_of(all.begin(), all.end(), [&](std::size_t position) {
-    return group_.At(position, sequence).front()->stage != IssuedStage::kNotStarted;
+    return group_.At(position, sequence).front()->progress != IssuedProgress::kNotStarted;
   });
   const std::string_view look =
       is_started ? "look at the network, the devices and the processes themselves"

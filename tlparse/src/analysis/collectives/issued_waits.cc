@@ -86,9 +86,9 @@ std::string GroupFinder::Open(const Positions& open, std::int64_t sequence,
   Positions in_it, not_started, enqueued;
   for (const std::size_t position : open) {
     const IssuedCollective& one = *group_.At(position, sequence).front();
-    (one.IsInIt()                            ? in_it
-     : one.stage == IssuedStage::kNotStarted ? not_started
-                                             : enqueued)
+    (one.IsInIt()                                  ? in_it
+     : one.progress == IssuedProgress::kNotStarted ? not_started
+                                                   : enqueued)
         .push_back(position);
   }
   std::string text;
