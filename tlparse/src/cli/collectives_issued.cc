@@ -161,7 +161,7 @@ void PrintCompared(const CollectiveAnswer& answer, bool all) {
   const IssuedJob& job = answer.issued;
   PrintCutDumps(job);
   for (const CollectiveFinding& finding : answer.problems) {
-    PrintWrapped(fmt::format("{}: {}", finding.severity, finding.title), 0, 2);
+    PrintWrapped(fmt::format("{}: {}", Name(finding.severity), finding.title), 0, 2);
     PrintWrapped(finding.detail, 2, 4);
     if (!finding.advice.empty()) PrintWrapped("try: " + finding.advice, 2, 4);
   }
@@ -248,9 +248,9 @@ void WriteLine(JsonWriter& json, const IssuedJob& job, const IssuedLine& line) {
 void WriteProblem(JsonWriter& json, const IssuedJob& job, const CollectiveFinding& one) {
   json.BeginObject()
       .Key("kind")
-      .String(one.kind)
+      .String(Name(one.kind))
       .Key("severity")
-      .String(one.severity)
+      .String(Name(one.severity))
       .Key("title")
       .String(one.title);
   json.Key("detail").String(one.detail).Key("ranks");

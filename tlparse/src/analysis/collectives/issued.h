@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/finding_kind.h"
 #include "base/result.h"
 #include "runtime/collective_slices.h"
 #include "store/database.h"
@@ -57,7 +58,9 @@ struct IssuedCollective {
   // Its dump shows that it had not ended.
   bool IsOpen() const { return IsRecorded() && !IsDone(); }
   // On the device, or as far as a backend without one tells: not only enqueued.
-  bool IsInIt() const { return progress == IssuedProgress::kOpen || progress == IssuedProgress::kStarted; }
+  bool IsInIt() const {
+    return progress == IssuedProgress::kOpen || progress == IssuedProgress::kStarted;
+  }
   // "all_reduce [8, 16] Float 'sum' from graph 1/0, fr_job.py:46"
   std::string Title() const;
   // "fr_job.py:46"; empty: unknown
@@ -147,8 +150,8 @@ Result<std::vector<GraphProgress>> CompareWithSchedule(Database& database, const
 
 // A problem or a note. The fields are those of `tlparse findings`.
 struct CollectiveFinding {
-  std::string kind;      // collective_not_reached, collective_divergence, stuck
-  std::string severity;  // error, warning, note
+  FindingKind kind = FindingKind::kCollectiveDivergence;  // or kCollectiveNotReached, kStuck
+  FindingSeverity severity = FindingSeverity::kError;
   std::string title;
   std::string detail;
   std::vector<std::size_t> ranks;  // the odd ones: indices into IssuedJob::ranks; empty: all

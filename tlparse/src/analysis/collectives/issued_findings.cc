@@ -79,13 +79,10 @@ Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
   for (CollectiveFinding& finding : findings) {
     if (finding.title.starts_with("rank")) finding.title.front() = 'R';
   }
-  const auto urgency = [](const CollectiveFinding& one) {
-    return one.severity == "error" ? 0 : one.severity == "warning" ? 1 : 2;
-  };
   std::stable_sort(findings.begin(), findings.end(),
-                   [&](const CollectiveFinding& a, const CollectiveFinding& b) {
-                     return std::pair(urgency(a), a.since_us.value_or(0)) <
-                            std::pair(urgency(b), b.since_us.value_or(0));
+                   [](const CollectiveFinding& a, const CollectiveFinding& b) {
+                     return std::pair(a.severity, a.since_us.value_or(0)) <
+                            std::pair(b.severity, b.since_us.value_or(0));
                    });
   return findings;
 }

@@ -70,9 +70,11 @@ void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
         const bool is_gloo =
             BackendOf(now.one->op) == "gloo" && BackendOf(before->one->op) == "gloo";
         CollectiveFinding finding;
-        finding.kind = "collective_divergence";
+        finding.kind = FindingKind::kCollectiveDivergence;
         const bool is_stuck = waiting.count(a) > 0 && waiting.count(b) > 0;
-        finding.severity = is_stuck ? "error" : is_nccl ? "warning" : "note";
+        finding.severity = is_stuck  ? FindingSeverity::kError
+                           : is_nccl ? FindingSeverity::kWarning
+                                     : FindingSeverity::kNote;
         const std::string first =
             fmt::format("#{} of {}", now.sequence, job.groups[now.group].Title());
         const std::string second =

@@ -130,8 +130,8 @@ bool GroupFinder::FindOther(std::int64_t sequence) {
   const IssuedCollective& usual = *group_.At(classes[0].front(), sequence).front();
   const IssuedCollective& odd = *group_.At(classes[1].front(), sequence).front();
   CollectiveFinding finding;
-  finding.kind = "collective_divergence";
-  finding.severity = "error";
+  finding.kind = FindingKind::kCollectiveDivergence;
+  finding.severity = FindingSeverity::kError;
   const bool same_op = usual.plain_op == odd.plain_op;
   const auto name = [](const IssuedCollective& one) {
     return one.op.substr(one.op.rfind(':') + 1);
@@ -223,8 +223,8 @@ bool GroupFinder::FindMispairedWith(std::size_t reference, std::size_t position)
     if (identity == Identity(usual)) usual_ranks.push_back(other);
   }
   CollectiveFinding finding;
-  finding.kind = "collective_divergence";
-  finding.severity = "error";
+  finding.kind = FindingKind::kCollectiveDivergence;
+  finding.severity = FindingSeverity::kError;
   finding.title =
       usual_ranks.size() > odd_ranks.size()
           ? fmt::format("{} silently paired another call with that of {}: #{} of {}",

@@ -78,8 +78,8 @@ bool GroupFinder::FindUnknownPlace() {
     }
     std::sort(ranks.begin(), ranks.end());
     CollectiveFinding finding;
-    finding.kind = "stuck";
-    finding.severity = longest_ns >= kLong_ns ? "error" : "warning";
+    finding.kind = FindingKind::kStuck;
+    finding.severity = longest_ns >= kLong_ns ? FindingSeverity::kError : FindingSeverity::kWarning;
     const std::string waited =
         Open(open, line.sequence,
              fmt::format("{} #{} of {}", one.op.substr(one.op.rfind(':') + 1), line.sequence,
@@ -119,8 +119,8 @@ bool GroupFinder::FindStuck() {
   if (waited_ns < kLong_ns) return false;
   const IssuedCollective& one = *group_.At(0, sequence).front();
   CollectiveFinding finding;
-  finding.kind = "stuck";
-  finding.severity = "error";
+  finding.kind = FindingKind::kStuck;
+  finding.severity = FindingSeverity::kError;
   finding.title = fmt::format("{}: for {:.1f} s at least",
                               Open(all, sequence,
                                    fmt::format("{} #{} of {}", one.op.substr(one.op.rfind(':') + 1),

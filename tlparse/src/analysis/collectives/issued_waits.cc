@@ -146,8 +146,8 @@ Result<bool> GroupFinder::FindNotReached() {
   const IssuedCollective& waited = *group_.At(waiting.front(), sequence).front();
   const IssuedCollective& last = group_.issued[behind.front()].back();
   CollectiveFinding finding;
-  finding.kind = "collective_not_reached";
-  finding.severity = "error";
+  finding.kind = FindingKind::kCollectiveNotReached;
+  finding.severity = FindingSeverity::kError;
   finding.title = fmt::format("{} had not reached {} #{} of {} when the recorder was dumped; {}",
                               Ranks(behind), waited.op.substr(waited.op.rfind(':') + 1), sequence,
                               group_.Title(), Open(waiting, sequence, "it"));
@@ -190,8 +190,8 @@ bool GroupFinder::FindNeverIssued() {
   }
   if (absent.empty() || waited == nullptr) return false;
   CollectiveFinding finding;
-  finding.kind = "collective_not_reached";
-  finding.severity = "error";
+  finding.kind = FindingKind::kCollectiveNotReached;
+  finding.severity = FindingSeverity::kError;
   finding.title = fmt::format(
       "{} {} had issued nothing on {} when the recorder was dumped; {}",
       numbers.size() == 1 ? "rank" : "ranks", FormatRankRanges(numbers), group_.Title(),
@@ -249,8 +249,8 @@ Result<bool> GroupFinder::FindLate(std::int64_t sequence) {
   if (late.empty()) return false;
   const IssuedCollective& one = *group_.At(first, sequence).front();
   CollectiveFinding finding;
-  finding.kind = "collective_not_reached";
-  finding.severity = "error";
+  finding.kind = FindingKind::kCollectiveNotReached;
+  finding.severity = FindingSeverity::kError;
   const double gap_s = static_cast<double>(latest_ns - first_ns) / 1e9;
   finding.title =
       fmt::format("{} reached {} #{} of {} {:.1f} s after {}, beyond the timeout of {:g} s",

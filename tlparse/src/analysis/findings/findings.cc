@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 #include "analysis/findings/context.h"
@@ -12,34 +11,6 @@
 
 namespace tlparse {
 namespace {
-
-constexpr std::array<std::string_view, kFindingKindCount> kFindingKinds = {"compile_failed",
-                                                                           "stopped_first",
-                                                                           "stuck",
-                                                                           "missing_rank",
-                                                                           "late_rank",
-                                                                           "config_divergence",
-                                                                           "input_divergence",
-                                                                           "graph_divergence",
-                                                                           "graph_break_divergence",
-                                                                           "code_divergence",
-                                                                           "collective_divergence",
-                                                                           "collective_not_reached",
-                                                                           "execution_divergence",
-                                                                           "extra_compile",
-                                                                           "missing_compile",
-                                                                           "cold_cache",
-                                                                           "cache_bypassed",
-                                                                           "remote_cache_error",
-                                                                           "one_key_two_codes",
-                                                                           "recompile_limit",
-                                                                           "recompiles",
-                                                                           "graph_break",
-                                                                           "slow_rank",
-                                                                           "restarted",
-                                                                           "launch_differs",
-                                                                           "import_errors"};
-constexpr std::array<std::string_view, 3> kSeverities = {"error", "warning", "note"};
 
 // Families in the order in which they may build on each other: those that explain what a rank does
 // not do any more come before those that compare ranks. A new family is a function and a row.
@@ -137,29 +108,6 @@ void Order(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(),
                    [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
 }
-
-}  // namespace
-
-std::string_view Name(FindingKind kind) { return kFindingKinds[static_cast<std::size_t>(kind)]; }
-std::string_view Name(FindingSeverity severity) {
-  return kSeverities[static_cast<std::size_t>(severity)];
-}
-
-std::optional<FindingKind> FindingKindOf(std::string_view name) {
-  for (std::size_t i = 0; i < kFindingKinds.size(); ++i) {
-    if (kFindingKinds[i] == name) return static_cast<FindingKind>(i);
-  }
-  return std::nullopt;
-}
-
-std::optional<FindingSeverity> FindingSeverityOf(std::string_view name) {
-  for (std::size_t i = 0; i < kSeverities.size(); ++i) {
-    if (kSeverities[i] == name) return static_cast<FindingSeverity>(i);
-  }
-  return std::nullopt;
-}
-
-namespace {
 
 Result<std::vector<Finding>> Find(Database& database, const FindingsOptions& options,
                                   const RanksAnswer& ranks, const LiveJob* live) {

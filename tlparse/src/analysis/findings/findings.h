@@ -13,51 +13,11 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/finding_kind.h"
 #include "base/result.h"
 #include "store/database.h"
 
 namespace tlparse {
-
-// In JSON by name; schemas/json/answers/findings.schema.json has the list with a line on each.
-enum class FindingKind : std::uint8_t {
-  kCompileFailed,
-  kStoppedFirst,
-  kStuck,
-  kMissingRank,
-  kLateRank,
-  kConfigDivergence,
-  kInputDivergence,
-  kGraphDivergence,
-  kGraphBreakDivergence,
-  kCodeDivergence,
-  kCollectiveDivergence,
-  kCollectiveNotReached,
-  kExecutionDivergence,
-  kExtraCompile,
-  kMissingCompile,
-  kColdCache,
-  kCacheBypassed,
-  kRemoteCacheError,
-  kOneKeyTwoCodes,
-  kRecompileLimit,
-  kRecompiles,
-  kGraphBreak,
-  kSlowRank,
-  kRestarted,
-  kLaunchDiffers,
-  kImportErrors,
-};
-inline constexpr std::size_t kFindingKindCount = 26;
-std::string_view Name(FindingKind kind);  // "compile_failed"
-std::optional<FindingKind> FindingKindOf(std::string_view name);
-
-enum class FindingSeverity : std::uint8_t {
-  kError,    // wrong or lost work
-  kWarning,  // costs time, or ranks differ
-  kNote,     // worth knowing
-};
-std::string_view Name(FindingSeverity severity);  // "error"
-std::optional<FindingSeverity> FindingSeverityOf(std::string_view name);
 
 struct FindingPlace {
   std::string file;

@@ -68,8 +68,8 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
                    FindIssuedProblems(context.database, job));
   for (const CollectiveFinding& problem : problems) {
     Finding finding;
-    finding.kind = FindingKindOf(problem.kind).value_or(FindingKind::kCollectiveDivergence);
-    finding.severity = FindingSeverityOf(problem.severity).value_or(FindingSeverity::kError);
+    finding.kind = problem.kind;
+    finding.severity = problem.severity;
     finding.title = problem.title;
     finding.detail = problem.detail;
     finding.launch = context.job.launch();

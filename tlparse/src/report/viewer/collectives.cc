@@ -211,7 +211,7 @@ void AddFindings(const IssuedJob& job, const std::vector<CollectiveFinding>& fin
     writer.AddNumber(group == job.groups.end() ? std::nullopt
                                                : std::optional(group - job.groups.begin()));
     writer.AddNumber(one.sequence);
-    writer.AddText(one.severity);
+    writer.AddText(Name(one.severity));
     writer.AddText(one.title);
     writer.AddText(OptionalText(one.detail));
     writer.AddText(OptionalText(one.advice));
