@@ -119,7 +119,7 @@ const ThemeButton = memo(() => {
     try {
       localStorage.setItem('tlparse-theme', theme);
     } catch {
-      // Then it holds for this page only.
+      // Without storage the choice holds for this page only.
     }
   }, [theme]);
   const next: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'auto' };
@@ -133,7 +133,7 @@ const ThemeButton = memo(() => {
 
 const SearchBox = memo(() => {
   const input = useRef<HTMLInputElement>(null);
-  // A letter is seen before what it finds.
+  // A typed letter is drawn before its results.
   const later = useRef(behindFrame((text: string) => show(text))).current;
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -218,7 +218,7 @@ function App() {
     // For the benchmark: the first view is there after the next frame.
     if (!model.value) return;
     requestAnimationFrame(() => performance.mark('first-view'));
-    if (isLive) return; // what nobody looks at would be out of date when somebody does
+    if (isLive) return; // a view that is drawn ahead would be out of date when it is opened
     void loadAhead(model.value).then((isLoaded) => (isLoaded ? drawAhead(model.value!) : undefined));
   }, [hasModel]);
   useEffect(() => window.scrollTo(0, 0), [path, hasModel]);

@@ -28,7 +28,7 @@ export function href(path: (string | number)[], query: Query = {}): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}${search ? `?${search}` : ''}`;
 }
 
-let askedFor = 0; // views, of which the last counts
+let askedFor = 0; // number of views requested so far; only the last is shown
 
 // Shows a view at once: the browser reports its own changes of the address a task and often a frame later.
 function show(target: string): void {
@@ -52,7 +52,7 @@ export function go(target: string): void {
   const showIfStillAsked = () => {
     if (asked !== askedFor) return;
     if (pathOf() === from) show(target);
-    else main?.removeAttribute('aria-busy'); // somebody went back meanwhile
+    else main?.removeAttribute('aria-busy'); // the user went back meanwhile
   };
   main?.setAttribute('aria-busy', 'true');
   void Promise.race([ready.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, 80))]).then(showIfStillAsked);

@@ -1,4 +1,4 @@
-// What a refresh brought: rows that were not there before, and rows that say something else.
+// What a refresh changed: rows that are new, and rows with other values.
 export type Change = 'new' | 'changed';
 
 interface Mark {
@@ -6,7 +6,7 @@ interface Mark {
   atMs: number;
 }
 
-// Rows of lists, by table, with the column that names them and what a change of is no news: times that run on.
+// Tables that are shown as lists: the column that identifies a row, and columns whose changes are not marked (running times).
 const watched: Record<string, { key: string; restless?: string[]; onlyNew?: boolean }> = {
   'compiles.compile': { key: 'id' },
   'findings.finding': { key: 'id', restless: ['since_us', 'parent', 'query', 'place_view', 'place_graph_id', 'place_compile_id', 'place_record_id', 'place_line'] },
@@ -15,14 +15,14 @@ const watched: Record<string, { key: string; restless?: string[]; onlyNew?: bool
   'process.record': { key: 'id', onlyNew: true },
   'import_log.import_log': { key: 'id', onlyNew: true },
 };
-export const markMs = 30_000; // how long a mark is seen
+export const markMs = 30_000; // how long a mark is shown
 
 const marks = new Map<string, Mark>();
 
 type Column = (number | string | null)[];
 type Table = { rows: number } & Record<string, Column>;
 
-// "for 48 s" becomes "for 51 s" in a sentence that says nothing new.
+// A sentence that differs in a running time alone ("for 48 s", "for 51 s") has not changed.
 const plain = (cell: number | string | null) => (typeof cell === 'string' ? cell.replace(/\d+/g, '0') : cell);
 
 function noteTable(name: string, before: Table, now: Table, isSameOrigin: boolean): void {
@@ -34,7 +34,7 @@ function noteTable(name: string, before: Table, now: Table, isSameOrigin: boolea
     const old = places.get(id);
     const differs = () => columns.some((column) => now[column][row] !== before[column][old!] && (!isFinding || plain(now[column][row]) !== plain(before[column][old!])));
     if (old === undefined) marks.set(`${name}/${id}`, { change: 'new', atMs: Date.now() });
-    // What is measured from the start of the run changes where the start does.
+    // Times count from the start of the run: if the start has changed, so have they.
     else if (!onlyNew && isSameOrigin && markOf(name, id!) !== 'new' && differs()) marks.set(`${name}/${id}`, { change: 'changed', atMs: Date.now() });
   });
 }
@@ -48,7 +48,7 @@ export function noteChanges(before: Map<string, unknown>, now: Map<string, unkno
   const isSameOrigin = originOf(now) === undefined || originOf(before) === originOf(now);
   for (const [chunk, value] of now) {
     const old = before.get(chunk) as Record<string, Table> | undefined;
-    if (!old) continue; // nobody saw it before
+    if (!old) continue; // the table was not shown before
     for (const [table, rows] of Object.entries(value as Record<string, Table>)) {
       const name = `${chunk.split('/')[0]}.${table}`;
       if (name in watched && table in old) noteTable(name, old[table], rows, isSameOrigin);
@@ -56,7 +56,7 @@ export function noteChanges(before: Map<string, unknown>, now: Map<string, unkno
   }
 }
 
-// What is marked of a row; nothing of one that has been there a while.
+// The mark of a row; none after markMs.
 export function markOf(table: string, id: number | string): Change | undefined {
   const mark = marks.get(`${table}/${id}`);
   return mark && Date.now() - mark.atMs <= markMs ? mark.change : undefined;

@@ -1,6 +1,6 @@
 // Loads chunks of data: from data/*.js next to the page (classic scripts, because fetch is refused on file://), or over HTTP from
-// `tlparse serve`. A chunk is loaded once and kept. From `tlparse watch --serve`, whose database grows, all that is shown comes from one
-// state of it: `refresh` asks for everything that is in use together and puts it in the place of what was there.
+// `tlparse serve`. A chunk is loaded once and kept. The database of `tlparse watch --serve` grows: all chunks that are shown are of one
+// revision of it, and `refresh` replaces all chunks in use by those of a newer revision, loaded in one request.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type * as Wire from '../../generated/chunks';
 import { noteChanges } from './changes';
@@ -60,7 +60,7 @@ declare global {
 
 const { source, run: followedRun } = document.documentElement.dataset;
 export const isServed = source !== 'static';
-// Of a watch, which follows one of the runs that its database may hold.
+// Of a watch: the run that it follows; its database may hold others.
 export const isLive = source === 'live' && !new URLSearchParams(location.search).has('run');
 // The address of another run.
 export function searchOf(run: number): string {
@@ -129,14 +129,14 @@ export const shownState = (): Shown | undefined => shown;
 
 export const pageName = Math.random().toString(36).slice(2, 12);
 
-let epoch = 0; // how often everything was put in the place of what was there
+let epoch = 0; // how often all chunks were replaced
 export const epochNow = (): number => epoch;
 const listeners = new Set<() => void>();
 let used = new Set<string>(); // since the latest epoch
 const mostTogether = 150; // chunks
 
 const nameOf = (stem: string, part?: string | number) => (part === undefined ? stem : `${stem}/${part}`);
-const isText = (name: string) => name.startsWith('text/'); // named by its content: it never becomes another
+const isText = (name: string) => name.startsWith('text/'); // named by its content, which never changes
 
 async function askTogether(names: string[]): Promise<Together> {
   let response: Response;
@@ -172,11 +172,11 @@ function take(answer: Together, names: string[]): void {
 
 let refreshing: Promise<void> | undefined;
 
-// Everything that is in use as the database has it by now, or only `some` of it if nothing else has changed.
+// Loads all chunks in use from the current revision; only `some` of them if the revision is that of the others.
 export function refresh(some?: Stem): Promise<void> {
   return (refreshing ??= (async () => {
     try {
-      await null; // what is asked for at the same time comes along
+      await null; // chunks that are requested in the same task are loaded in this request
       if (some) {
         const answer = await askTogether([some]);
         if (answer.state === shown?.state) return take(answer, [some]);
@@ -195,7 +195,7 @@ async function loadLive(name: string): Promise<unknown> {
     if (!(name in answer.chunks)) throw new Error(answer.errors[name] ?? `there is no ${name}`);
     if (answer.state === shown.state || isText(name)) return decode(answer.chunks[name]);
   }
-  // The database has gone on.
+  // The database has a newer revision than the other chunks.
   await refresh();
   return entries.get(name)?.value !== undefined ? entries.get(name)!.promise : loadLive(name);
 }
@@ -241,15 +241,15 @@ export function useEpoch(): number {
   const [now, setNow] = useState(epoch);
   useLayoutEffect(() => {
     const listener = () => setNow(epoch);
-    listener(); // it may have changed since it was drawn
+    listener(); // the value may have changed since it was drawn
     listeners.add(listener);
     return () => void listeners.delete(listener);
   }, []);
   return now;
 }
 
-// Calls `start` again when `key` changes, before the browser draws. The value of an earlier key is never shown for a later one, and
-// what `ready` has already is not waited for. What a refresh makes anew is shown as it was until then.
+// Calls `start` again when `key` changes, before the browser draws. The value of an earlier key is never shown for a later one; a
+// value that `ready` returns is shown at once. During a refresh the old value stays.
 export function useAsync<T>(key: string | null, start: () => Promise<T>, ready?: () => T | undefined): Pending<T> {
   const [state, setState] = useState<Pending<T> & { key: string | null; epoch: number }>({ key: null, epoch: 0 });
   const latest = useRef<{ key: string; value: T } | null>(null);

@@ -1,14 +1,14 @@
-// Follows `tlparse watch --serve`: asks how far the database is, has shown data replaced when it has changed, and knows when the
-// connection is lost, when the watch ends, and when another process or database answers.
+// Follows `tlparse watch --serve`: polls the revision of the database, reloads the shown data when it has changed, and detects that the
+// connection is lost, that the watch has ended, and that another process or another database answers.
 import { useEffect, useState } from 'preact/hooks';
 import type { LiveAnswer } from '../../generated/chunks';
 import { isLive, isServed, pageName, refresh, shownState } from './chunks';
 
 export interface Live {
   answer?: LiveAnswer; // the latest
-  shownAtUs?: number; // of which state the data is that is shown
-  lostSinceUs?: number; // set: nobody answers since then
-  isReplaced?: boolean; // another process answered; the page is about to be loaded anew
+  shownAtUs?: number; // time of the data that is shown
+  lostSinceUs?: number; // set: no answer since then
+  isReplaced?: boolean; // another process answered; the page is about to reload
 }
 
 let live: Live = {};
@@ -21,10 +21,10 @@ function tell(next: Live): void {
   for (const listener of [...listeners]) listener();
 }
 
-// Whether more may come to the logs that are shown.
+// Whether the logs that are shown may still grow.
 export const isFollowing = (): boolean => isLive && live.answer?.phase !== 'ended';
 
-const noAnswerMs = 7000; // a question waits two seconds at most
+const noAnswerMs = 7000; // the server delays an answer by two seconds at most
 const leastPauseMs = 1000; // between two refreshes
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -43,20 +43,20 @@ async function ask(): Promise<LiveAnswer | 'another'> {
 
 const reloadedKey = 'tlparse-reloaded';
 
-// What is on the page belongs to a process that is gone: none of it is shown as what the other one has.
+// Another process answers: the data on the page is not from it, so the page reloads.
 async function loadAnew(isSameRun: boolean): Promise<void> {
   tell({ ...live, isReplaced: true });
   try {
     sessionStorage.setItem(reloadedKey, `${new Date().toISOString().slice(11, 19)} UTC: another tlparse process answered here, ${isSameRun ? 'with the same run' : 'with another database'}`);
   } catch {
-    // Then it is not said again behind the reload.
+    // Without storage the reason is not shown after the reload.
   }
   if (!isSameRun) history.replaceState(null, '', '#/'); // ids in the address were those of another database
   await sleep(1500);
   location.reload();
 }
 
-// Why the page was loaded anew; told once.
+// Why the page was reloaded; the stored reason is removed, so that it is shown once.
 export function reloadNote(): string | null {
   if (!isServed) return null;
   try {
@@ -72,7 +72,7 @@ let shownView = 0;
 let refreshedAtMs = 0;
 let pauseMs = leastPauseMs;
 
-// Has what is shown replaced if it is out of date, but not more often than the page can follow.
+// Reloads the shown data if it is out of date, with a pause after each reload that depends on how long it took.
 async function follow(answer: LiveAnswer, isBack: boolean): Promise<void> {
   const isOld = isBack || shownState()?.revision !== answer.revision;
   const isOldView = answer.view !== shownView && Date.now() - refreshedAtMs > 2 * leastPauseMs;
@@ -110,7 +110,7 @@ async function run(): Promise<void> {
     await follow(answer, isBack);
     tell({ ...live, shownAtUs: shownAt(answer) });
     if (knewEnd) return;
-    // Where too many pages ask, questions are answered at once.
+    // If too many pages poll, the server answers without delay.
     if (answer.sequence === known?.sequence) await sleep(300);
   }
 }
@@ -131,7 +131,7 @@ export function useLive(): Live {
       isRunning = true;
       void run();
     }
-    // Nothing may come for long: a lost answer is to be noticed, a mark to go.
+    // Also without answers: to detect a lost connection, and to remove marks that have expired.
     const timer = isLive ? setInterval(listener, leastPauseMs) : 0;
     return () => {
       listeners.delete(listener);

@@ -1,4 +1,4 @@
-// What the page of a job that is watched says of itself: how old what it shows is, what is new, and whether it still hears of the job.
+// The bar of a page that follows a job: the age of its data, what is new, and whether the connection is lost.
 import { useState } from 'preact/hooks';
 import { countMarks, markMs } from '../data/changes';
 import { isLive, loaded } from '../data/chunks';
@@ -7,7 +7,7 @@ import { plural, shorten, utc } from '../lib/format';
 
 export const clock = (us: number) => utc(us).slice(11, 19);
 
-// Only what is listed somewhere, where it has a mark of its own.
+// Only rows that a list shows with a mark.
 function news(): string {
   const kinds: [string, string, string][] = [
     ['findings.finding', 'finding', 'findings'],
@@ -60,7 +60,7 @@ export function LiveBar() {
   );
 }
 
-// Where the ranks stand, in the words of the terminal.
+// The state of the ranks, in the same words as on the terminal.
 export function RanksNow() {
   const { answer } = useLive();
   if (!isLive || !answer || answer.lines_at_us === null) return null;

@@ -115,7 +115,7 @@ interface GridProps<Row> {
 }
 
 const rowHeight = 26;
-// Rows of many cells: those of the top are there a frame sooner, of a new list and of one that has become another.
+// Of rows with many cells the top ones are drawn a frame earlier, in a new list and in one that has changed.
 const atFirst = 8;
 const atOnce = 12;
 
@@ -180,8 +180,8 @@ export function Grid<Row>(props: GridProps<Row>) {
     }
   }, [props.selected]);
 
-  // The active row stays the same one, wherever sorting, a filter or a refresh puts it. Behind a refresh one looks at the same rows too,
-  // though others came above them.
+  // The active row stays the same one, wherever sorting, a filter or a refresh moves it. A refresh also keeps the visible rows in place
+  // if it adds others above them.
   const before = useRef({ epoch: epochNow(), rows });
   useLayoutEffect(() => {
     const old = before.current;
@@ -192,7 +192,7 @@ export function Grid<Row>(props: GridProps<Row>) {
     const placeOf = (i: number) => (old.rows[i] === undefined ? undefined : places.get(props.rowKey(old.rows[i])));
     if (active >= 0) setActive(placeOf(active) ?? -1);
     const element = box.current;
-    if (!isRefresh || !element || element.scrollTop < rowHeight) return; // at the top one looks at what comes first
+    if (!isRefresh || !element || element.scrollTop < rowHeight) return; // at the top of the list the first rows stay visible
     const first = Math.floor(element.scrollTop / rowHeight);
     for (let i = first; i < first + atOnce; i++) {
       const now = placeOf(i);
