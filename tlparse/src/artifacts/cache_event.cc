@@ -81,7 +81,7 @@ class CacheEvents final : public Ingestor {
   std::optional<ComponentSets> sets_;
   ComponentLines lines_;
   simdjson::dom::parser parser_;  // for the payloads of instants
-  // By payload and by what the artifact's name says, which counts where the payload says nothing.
+  // By payload and by the state in the artifact's name, which is used if the payload has none.
   std::map<std::pair<std::int64_t, std::optional<CacheState>>, CacheInfo> known_;
 };
 

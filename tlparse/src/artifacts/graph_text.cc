@@ -88,7 +88,7 @@ class GraphTexts final : public Ingestor {
   }
 
  private:
-  // Keeps the nodes of pre-grad and post-grad graphs at hand for provenance; pre-grad nodes become
+  // Keeps the nodes of pre-grad and post-grad graphs in memory for provenance; pre-grad nodes become
   // rows as well, once. Only 2.6, which does not tell its version, needs AOTAutograd's graphs as
   // well: later ones log the post-grad graph on a cache hit too.
   void NoteNodes(const Stage& stage, GraphState* graph, std::int64_t content_id,

@@ -328,7 +328,7 @@ class ProvenanceIngestor final : public Ingestor {
   // By payload: of the graphs under way.
   static constexpr std::size_t kMostTexts = 16384;
   std::unordered_map<std::int64_t, std::weak_ptr<const std::string>> texts_;
-  std::size_t text_bytes_ = 0;                // at most: some may be gone
+  std::size_t text_bytes_ = 0;                // at most: some may have been freed
   std::unordered_set<std::int64_t> limited_;  // processes for which it was reported
 };
 

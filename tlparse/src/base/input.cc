@@ -27,7 +27,7 @@ constexpr std::size_t kFirstBufferBytes = 4 << 10;  // of bytes that may be copi
 
 std::string SystemMessage(int error) { return std::generic_category().message(error); }
 
-// A file descriptor with a buffer, of which the first bytes can be looked at without taking them.
+// A file descriptor with a buffer, of which the first bytes can be read without consuming them.
 class RawFile {
  public:
   RawFile(std::string name, FileDescriptor descriptor, bool is_owned, std::int64_t total_bytes)
@@ -118,7 +118,7 @@ class RawFile {
     bytes_read_.fetch_add(static_cast<std::int64_t>(taken), std::memory_order_relaxed);
     return taken;
   }
-  // False: the file is gone, or another one has its name.
+  // False: the file was removed, or another one has its name.
   bool Reopen() {
     descriptor_ = FileDescriptor(::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     struct stat status {};
@@ -299,7 +299,7 @@ class ZstdStream final : public FileStream {
     while (output.pos == 0) {
       ZSTD_inBuffer input{nullptr, 0, 0};
       if (!may_hold_output_) {
-        // The decoder asks for a block and the header behind it: give it the block alone.
+        // The decoder requests a block and the header after it; it gets the block alone.
         const std::size_t wanted =
             wanted_ > kBlockHeaderBytes ? wanted_ - kBlockHeaderBytes : wanted_;
         RETURN_IF_ERROR(file().Fill(1));

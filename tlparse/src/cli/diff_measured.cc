@@ -106,7 +106,7 @@ void PrintUnknown(const MeasuredDifference& measured) {
       2, 4);
 }
 
-// What is said where the table is empty.
+// The text in place of an empty table.
 std::string NothingSlower(const MeasuredDifference& measured) {
   if (measured.changes.empty()) return {};
   if (!measured.IsFair())

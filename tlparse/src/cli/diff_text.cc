@@ -39,7 +39,7 @@ void PrintTexts(const char* heading, const std::vector<std::string>& texts, std:
     PrintWrapped(fmt::format("{}: and {} more (--all)", heading, shown.size() - most), 4, 6);
 }
 
-// A cause of other cache keys, said once where several lookups share it.
+// A cause of different cache keys, printed once if several lookups share it.
 struct SharedCause {
   std::size_t lookup_count = 0, explained_count = 0;
   std::set<std::string> compiles;
@@ -75,7 +75,7 @@ bool IsShared(const CauseCounts& shared, const Cause& cause) {
   return shared.count(CauseText(cause)) > 0;
 }
 
-// Whether nothing is left to say of a lookup but a cause that is said once for several.
+// Whether all that remains to be printed of a lookup is a cause that is printed once for several.
 bool IsOnlyShared(const CauseCounts& shared, const CacheChange& cache) {
   return cache.a_state == cache.b_state && !cache.causes.empty() &&
          std::all_of(cache.causes.begin(), cache.causes.end(),
@@ -193,7 +193,7 @@ void PrintCompile(const CompileChange& change, const CauseCounts& shared, bool h
   }
 }
 
-// Whether the cache keys are all that differs, for reasons said once for several.
+// Whether only the cache keys differ, for causes that are printed once for several compiles.
 bool HasOnlySharedCauses(const CompileChange& change, const CauseCounts& shared) {
   CompileChange rest = change;
   std::erase_if(rest.caches, [&](const CacheChange& cache) { return IsOnlyShared(shared, cache); });

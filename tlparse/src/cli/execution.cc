@@ -1,4 +1,4 @@
-// Tlparse execution <db>: in which order ranks ran their graphs, how far estimates are apart, where
+// tlparse execution <db>: in which order ranks ran their graphs, how much estimates differ, where
 // output tensors differ.
 #include "analysis/execution.h"
 

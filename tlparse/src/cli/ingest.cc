@@ -237,7 +237,7 @@ Result<void> TellDamage(Database& database, const ImportSummary& summary) {
   return {};
 }
 
-// The five that matter most, for who looks at the terminal.
+// The five most urgent ones, for the terminal.
 Result<void> TellFindings(Database& database, const ImportSummary& summary,
                           const IngestOptions& options, const std::string& path) {
   FindingsOptions findings_options;

@@ -24,7 +24,7 @@ void PrintAspects(const RankClass& one, bool all) {
     PrintWrapped(fmt::format("and {} more (--all)", one.aspects.size() - most), 4, 6);
 }
 
-// A log without times says nothing of them.
+// The times of a log without times are unknown.
 std::string CompileTime(const RankClass& one) {
   if (one.median_compile_s <= 0) return "compile time unknown";
   return fmt::format("{}compile time {}{}", one.ranks.size() > 1 ? "median " : "",

@@ -45,7 +45,7 @@ constexpr std::chrono::milliseconds kAgeMargin(150);
 constexpr std::chrono::milliseconds kLeastPause(20);
 constexpr std::chrono::milliseconds kFeedStep(1000);  // of standard input
 constexpr std::chrono::seconds kLeastSearch(1);       // between two looks for new files
-// Between two looks at the database: where somebody looks on, and where lines are written.
+// Between two reads of the database: for a screen, and for lines.
 constexpr std::chrono::milliseconds kLeastView(1500);
 constexpr std::chrono::milliseconds kLeastLines(3500);
 constexpr std::chrono::seconds kMostView(5);
@@ -114,7 +114,7 @@ class Watch {
   std::string why_ended_;
 };
 
-// The database of an output directory that an earlier watch left unfinished is gone on with.
+// The database of an output directory that an earlier watch left unfinished is continued.
 Result<void> Watch::PrepareDatabase() {
   if (options_.database) {
     database_path_ = *options_.database;

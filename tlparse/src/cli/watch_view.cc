@@ -150,7 +150,7 @@ std::string WatchView::LineOf(const ProcessStatus& row, const Class& one) const 
   return line;
 }
 
-// The ranks and processes all of whose logs are gone; empty: none.
+// The ranks and processes whose logs were all removed; empty: none.
 std::string WatchView::RemovedLine() const {
   std::set<std::int64_t> removed, kept;
   std::size_t without_rank = 0;

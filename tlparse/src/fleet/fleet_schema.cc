@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 5> kPools = {"text", "cache_key", "stack_
 constexpr std::array<std::string_view, 5> kOwners = {"run", "log_file", "process", "compile",
                                                      "record"};
 
-// References that the schema does not declare: ranges of ids, and rows that may be gone.
+// References that the schema does not declare: ranges of ids, and rows that may have been removed.
 struct Undeclared {
   std::string_view table, column, referenced;
 };

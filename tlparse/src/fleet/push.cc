@@ -193,8 +193,8 @@ class Pusher {
     return client_ == nullptr ? Result<void>() : Verify();
   }
 
-  // A server that answers 200 may still have kept less: what it has is counted before it is said to
-  // be there.
+  // A server that answers 200 may still have kept less: its rows are counted before the push is
+  // reported as complete.
   Result<void> Verify() {
     for (std::size_t i = 0; i < row_.tables.size(); ++i) {
       ASSIGN_OR_RETURN(const std::string answer, client_->Query(CountSql(row_.tables[i])));

@@ -63,7 +63,7 @@ constexpr std::array<std::string_view, 49> kShownTexts = {"aot_id",
 }  // namespace
 
 bool IsShown(const FleetTable& table, std::string_view column) {
-  // The names of runs and tables say nothing of the code; kernels, ops and artifacts have names.
+  // The names of runs and tables do not reveal the code; kernels, ops and artifacts have names.
   return table.name != "text" &&
          std::find(kShownTexts.begin(), kShownTexts.end(), column) != kShownTexts.end();
 }

@@ -271,7 +271,7 @@ Result<void> Follower::Pause(GrowingLog& log) {
   return {};
 }
 
-// The log is whole: its rows are written for good. `removed_at`: when it was found to be gone.
+// The log is complete: its final rows are written. `removed_at`: when its removal was noticed.
 Result<void> Follower::End(GrowingLog& log, const std::string& removed_at) {
   FollowStep step;
   RETURN_IF_ERROR(BeginTransaction());

@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kTailBytes = 64;
 // This many bytes of a file show whether it is compressed.
 constexpr std::int64_t kLeastBytes = 4;
-// A large record that is written piece by piece is looked at when it has grown by a part of itself,
-// so that the bytes that are looked at stay in proportion to those that are written; or when the
+// A large record that is written piece by piece is read again when it has grown by a part of itself,
+// so that the bytes that are read stay in proportion to those that are written; or when the
 // file has not grown for so long.
 constexpr std::int64_t kQuietUs = 200'000;
 constexpr std::int64_t kLargeRecordBytes = 1 << 20;

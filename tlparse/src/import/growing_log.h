@@ -29,11 +29,11 @@ enum class LogChange : std::uint8_t {
   kGone,       // the file does not exist any more
 };
 
-// Not thread-safe. Between two looks it holds no file descriptor and only the bytes of the record
+// Not thread-safe. Between two checks it holds no file descriptor and only the bytes of the record
 // that is not complete yet.
 class GrowingLog {
  public:
-  // `is_new`: the file was not there at an earlier look at its directory.
+  // `is_new`: the file did not exist when its directory was read before.
   GrowingLog(FoundLog found, bool is_new) : found_(std::move(found)), is_new_(is_new) {}
 
   const FoundLog& found() const { return found_; }
@@ -49,7 +49,7 @@ class GrowingLog {
 
   // Compares the file with what was read of it. A size below what was read counts only when two
   // looks a second apart show it: a network file system may show sizes late. The same holds for a
-  // file that is gone.
+  // file that was removed.
   LogChange Look(std::int64_t now_us);
   // What reading needs in addition to the file; shared by all logs.
   struct Tools {

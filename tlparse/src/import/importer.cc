@@ -241,7 +241,7 @@ class Load {
         index.reset();
       });
     } catch (const std::exception&) {
-      // No thread to be had: the memory was given back at once.
+      // No thread can be started: the memory was freed here.
     }
     if (is_new_) RETURN_IF_ERROR(CreateIndexes(database_));
     RETURN_IF_ERROR(WriteLaunches(database_, summary_.run_id));

@@ -200,7 +200,7 @@ Result<void> RemoveLog(Database& database, std::int64_t run_id, const std::strin
   ASSIGN_OR_RETURN(const std::optional<LogRows> log, FindLog(database, run_id, path));
   if (!log) return {};
   RETURN_IF_ERROR(RemoveTypedRows(database, *log));
-  // Payloads that nobody else uses go with their records.
+  // Payloads that no other record uses are removed with their records.
   RETURN_IF_ERROR(database.Execute(
       fmt::format("CREATE TEMP TABLE orphan AS SELECT DISTINCT payload_id AS id "
                   "FROM record_row WHERE id {0} AND payload_id IS NOT NULL EXCEPT "

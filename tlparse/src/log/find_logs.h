@@ -24,7 +24,7 @@ struct FoundLog {
 struct SkippedFile {
   std::string path;
   std::string reason;  // a short sentence without the path, for people
-  // A regular file that was looked at and is no structured trace; it may be something else.
+  // A regular file that was read and is no structured trace; it may be something else.
   bool is_other_file = false;
   // Compressed data of which nothing could be decoded: what it holds is unknown.
   bool is_damaged = false;

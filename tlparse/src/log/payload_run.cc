@@ -80,7 +80,7 @@ Result<SortedRun> SortedRun::Make(TemporaryFile file, const Hasher& hash, bool i
 bool SortedRun::Find(const Key& key, std::uint64_t hash, PackedEntry* found) const {
   if (!filter_.MayContain(hash)) return false;
   // From the last block that starts below the key's first half: with equal halves (digests may be
-  // chosen) the key can stand in any of several blocks, up to the last that does not start above.
+  // chosen) the key can be in any of several blocks, up to the last that does not start above.
   const auto first = std::lower_bound(block_starts_.begin(), block_starts_.end(), key.high);
   const auto last = std::upper_bound(first, block_starts_.end(), key.high);
   const auto end_block = static_cast<std::size_t>(last - block_starts_.begin());

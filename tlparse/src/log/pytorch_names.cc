@@ -65,7 +65,7 @@ constexpr PytorchName kPhases[] = {
     {"*_cache_miss", "2.6, 2.14"},
 };
 
-// Without what stands in brackets: inductor_config[max_fusion_size]. Some appear in a log only where a
+// Without the part in brackets: inductor_config[max_fusion_size]. Some appear in a log only where a
 // program uses them; they are in the sources of the versions named.
 constexpr PytorchName kComponents[] = {
     {"_custom_partitioner_fn", "2.14", ComponentSubject::kConfig},

@@ -1,4 +1,4 @@
-// The state that a watch shows on its page: how far the database is, and where the ranks stand.
+// The state that a watch shows on its page: the revision of the database, and the state of the ranks.
 // Thread-safe.
 #pragma once
 
@@ -33,9 +33,9 @@ class LiveState {
   };
   explicit LiveState(WatchedRun run);
 
-  // The logs were looked at; `has_changed`: rows were committed.
+  // The logs were checked for new bytes; `has_changed`: rows were committed.
   void SetLooked(bool has_changed);
-  // Where the ranks stand, a line for those at the same place. `findings`: any text that differs when
+  // The state of the ranks, a line for those in the same state. `findings`: any text that differs when
   // the findings or their sentences differ.
   void SetView(std::vector<std::string> lines, WatchedJob job, const std::string& findings);
   // The watch has ended; the database is being completed.

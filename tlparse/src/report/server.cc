@@ -267,7 +267,7 @@ class ViewerServer::Impl {
 
   // Chunks as one state of the database has them; with the lock held.
   Result<std::string> Together(const std::vector<std::string>& names) {
-    // Before the state is chosen: it is never older than it is said to be.
+    // Before the state is chosen, so that the state is never older than the time that is shown.
     const std::int64_t revision = options_.live->revision();
     const std::int64_t looked_at_us = options_.live->looked_at_us();
     ASSIGN_OR_RETURN(Database* const database, CurrentDatabase());

@@ -64,7 +64,7 @@ Result<bool> EventScanner::Fill() {
     size_ -= position_;
     position_ = 0;
   }
-  // At least as much again as is there, so that looking at a long value anew costs little.
+  // The buffer doubles, so that scanning a long value again costs little.
   const std::size_t wanted = size_ + std::max(kWindowBytes, size_);
   if (buffer_.size() < wanted + kPadding) buffer_.resize(wanted + kPadding);
   while (size_ < wanted) {
@@ -200,7 +200,7 @@ Result<bool> EventScanner::Recover() {
       state_ = State::kInEvents;
       return true;
     }
-    // The beginning of an event may stand at the end of the buffer.
+    // The beginning of an event may be at the end of the buffer.
     constexpr std::size_t kKept = 256;
     if (size_ - position_ > kKept) position_ = size_ - kKept;
     ASSIGN_OR_RETURN(const bool has_more, Fill());

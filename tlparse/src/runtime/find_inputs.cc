@@ -40,7 +40,7 @@ Result<FoundInputs> FindInputs(const std::string& path) {
   ASSIGN_OR_RETURN(FoundLogs logs, FindLogs(path));
   FoundInputs found;
   for (FoundLog& log : logs.logs) {
-    // In a directory every log was looked at, or has a log's name; a named file was not.
+    // Files of a directory were recognised as logs by content or by name; a named file was not read yet.
     const bool is_named = log.path == path && path != "-";
     if (is_named && Take(log.path, found)) continue;
     found.logs.push_back(std::move(log));

@@ -60,7 +60,7 @@ Result<void> KinetoFile::Take(const EventScanner::Item& item, EventScanner& scan
     case Kind::kEvent:
       TakeEvent(item);
       if (!is_event_text_) {
-        // At the end of the events the next item says so.
+        // At the end of the events the next item is the end.
         ASSIGN_OR_RETURN([[maybe_unused]] const bool can_continue, scanner.Recover());
       }
       break;

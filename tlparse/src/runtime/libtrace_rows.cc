@@ -38,7 +38,7 @@ Result<void> RemoveEarlier(Database& database, std::int64_t run_id) {
   }
   for (const std::int64_t id : ids) RETURN_IF_ERROR(RemoveProfile(database, id));
   if (ids.empty()) return {};
-  // Slices and collectives whose record is gone went with it.
+  // Slices and collectives were removed with their records.
   return database.Execute(
       "DELETE FROM compiled_slice_link_row "
       "WHERE slice_id NOT IN (SELECT id FROM compiled_slice_row);"

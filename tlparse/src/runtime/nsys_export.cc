@@ -27,7 +27,7 @@ const std::set<std::string>& NsysExport::Columns(const std::string& table) {
   const bool is_new = columns_.count(table) == 0;
   std::set<std::string>& names = columns_[table];
   if (is_new) {
-    // A view would be an export of somebody else's making.
+    // nsys makes no views: the file is not its export.
     const std::string sql = fmt::format(
         "SELECT c.name FROM sqlite_schema s, pragma_table_info(s.name) c "
         "WHERE s.type = 'table' AND s.name = '{}'",

@@ -119,7 +119,7 @@ std::optional<std::string> Statement::OptionalText(int column) const {
 
 namespace {
 
-// Bulk load: nobody else sees the file before it is renamed, so there is nothing to roll back. The
+// Bulk load: no other process opens the file before it is renamed, so there is nothing to roll back. The
 // small page cache keeps the pages being filled in the processor's cache; 16 KB pages are what
 // measured best for payloads of this size.
 constexpr char kBulkLoadPragmas[] =

@@ -34,7 +34,7 @@ class UnfinishedDatabase {
 };
 
 // Removes the files `PATH.<pid>.tmp` and `PATH.<pid>.db.<pid>.tmp` whose process has ended: those
-// that nobody has locked. Files that cannot be locked, as on some network file systems, stay.
+// that no process has locked. Files that cannot be locked, as on some network file systems, stay.
 void RemoveAbandonedDatabases(const std::string& path);
 
 }  // namespace tlparse

@@ -18,7 +18,7 @@ struct BlobCloser {
   void operator()(sqlite3_blob* blob) const { sqlite3_blob_close(blob); }
 };
 
-// Where a piece may end: in front of a sequence that may go on behind `bytes`.
+// Where a piece may end: in front of a sequence that may continue after `bytes`.
 std::size_t EndOfPiece(std::string_view bytes) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, bytes.size()); ++back) {
     const auto byte = static_cast<unsigned char>(bytes[bytes.size() - back]);

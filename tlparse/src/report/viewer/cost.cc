@@ -197,7 +197,7 @@ Result<std::string> CostChunk(Database& database, std::int64_t run_id, std::int6
   }
   std::vector<CostAnswer> answers(questions.size());
   if (overlaps_id == 0) {
-    // Times that no clock can have may be too large to be summed: the page says so.
+    // Sums of impossible times may exceed 64 bits: the page shows the error.
     Result<std::vector<CostAnswer>> found = Costs(database, options, asked);
     if (found) {
       answers = std::move(*found);

@@ -16,7 +16,7 @@
 namespace tlparse {
 namespace {
 
-// A chunk file is read and parsed in one go before the page can go on: half a megabyte takes a few
+// A chunk file is read and parsed as a whole before the page continues: half a megabyte takes a few
 // milliseconds.
 constexpr std::int64_t kBlockBytes = 512 << 10;
 constexpr std::int64_t kTextAloneBytes = 256 << 10;
@@ -150,7 +150,7 @@ Result<ViewerLayout> ChooseLayout(Database& database, std::int64_t run_id, const
                   "WHERE record_id BETWEEN p.first_record_id AND p.last_record_id) ORDER BY p.id",
                   ProcessesOf(run_id)),
       layout));
-  // Where processes are mixed, a look at all records between for each would take long.
+  // If processes are mixed in a file, reading all records between for each of them would take long.
   RETURN_IF_ERROR(AddProcessBlocks(
       database, "process",
       fmt::format("SELECT p.id FROM process p WHERE p.id IN {} "

@@ -22,7 +22,7 @@ std::string_view OperationOf(std::string_view expression) {
   return TrimEnd(expression.substr(0, expression.find(";  ")));
 }
 
-// `name: "f32[4]" = expression` or `name = expression`; the blanks in front are gone.
+// `name: "f32[4]" = expression` or `name = expression`; without the blanks in front.
 bool ParseStatement(std::string_view line, ParsedGraph::Node& node) {
   std::size_t at = 0;
   while (at < line.size() && IsNameCharacter(line[at])) ++at;

@@ -108,7 +108,7 @@ GraphState& GraphTracker::ForCacheEvent(const Record& record, IngestContext& con
   return *graph;
 }
 
-// Closed graphs whose code and provenance texts stay at hand for an artifact that comes late:
+// Closed graphs whose code and provenance texts stay in memory for an artifact that comes late:
 // memory must not grow with the log.
 constexpr std::size_t kMaxRemembered = 64;
 
