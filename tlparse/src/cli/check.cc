@@ -164,7 +164,8 @@ void AddBudgetArguments(Arguments& app, CheckBudget& budget) {
       .Between(0.0, 1.0);
   app.Add("--max-compile-seconds", budget.max_compile_seconds, "compile time of a rank");
   app.Flag("--no-failures", budget.no_failures, "no compile fails, and no log ends inside one");
-  app.Flag("--no-divergence", budget.no_divergence, "ranks do the same");
+  app.Flag("--no-divergence", budget.no_divergence,
+           "ranks do not differ, but for expected differences");
   app.Flag("--notes-are-divergence", budget.notes_are_divergence,
            "with --no-divergence: expected differences count as well");
 }

@@ -322,10 +322,10 @@ int RunCost(std::span<const std::string> arguments) {
       "Where the time of the profiled steps went, by Python line, kernel, graph node, graph, op or "
       "module; how much of it is outside compiled graphs, how long devices were idle. A kernel "
       "that fuses several lines: 'inclusive' gives each of them all of its time, 'kernel time' and "
-      "'share' divide it. Rows are sorted by the time that their share is of, which the heading "
-      "names: of ops and modules the device's where any of them enqueued device work, else the "
-      "CPU's. A kernel belongs to the module that was open where and when it was enqueued; kernels "
-      "of a backward belong to none.",
+      "'share' divide it. Rows are sorted by share. The heading names the time that is shared: of "
+      "ops and modules, device time if any of them enqueued device work, else CPU time. A kernel "
+      "belongs to the module that was open where and when it was enqueued; kernels of a backward "
+      "belong to none.",
       "cost");
   AnswerArguments common;
   CostOptions options;

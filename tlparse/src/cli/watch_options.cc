@@ -62,7 +62,7 @@ std::optional<int> ParseWatchOptions(std::span<const std::string> arguments,
            "replace the output directory, if an earlier tlparse wrote it");
   app.Add("--db", options.database, "write this database, and no report");
   app.Add("--run", options.run, "name of the run in the database (default: the directory)");
-  app.Flag("--once", options.once, "show the current state, and end");
+  app.Flag("--once", options.once, "print the current state and exit");
   app.Flag("--json", options.json, "one JSON object a line for each change");
   app.Add("--until-idle", until_idle,
           "end when no log has grown for this long, as in 60s; exit with 1 if a finding of "
@@ -76,7 +76,7 @@ std::optional<int> ParseWatchOptions(std::span<const std::string> arguments,
           "_ID and _TITLE in its environment");
   app.FlagWithText(
       "--serve", options.serve,
-      "serve the page meanwhile, which changes as the job goes; "
+      "also serve the page, which follows the job; "
       "--serve=ADDRESS as in 0.0.0.0:8577 (default: port 8577 or any that is free, for "
       "this machine only: everyone who can reach it reads everything in the logs)");
   app.Add("--world-size", options.world_size, "expected number of ranks").Positive();
