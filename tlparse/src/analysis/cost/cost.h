@@ -62,9 +62,8 @@ struct CostProfile {
   // Sum of kernel runs, on all devices and threads; nothing: the profile recorded none.
   std::optional<double> kernel_us;
   double joined_kernel_us = 0;  // of those that belong to a kernel of a log or package
-  // Of the kernels on devices: those that calls of compiled graphs enqueued, those that something
-  // else did, and those of which the file does not say what did: it lacks
-  // their launch, or the call around a kernel of Inductor.
+  // Time of kernels on devices by what enqueued them: calls of compiled graphs; something else; not
+  // in the file, which lacks the call that enqueued the kernel, or the graph call around it.
   double device_in_calls_us = 0;
   double device_outside_us = 0;
   double device_unknown_us = 0;
