@@ -6,7 +6,7 @@ import os
 import re
 import unittest
 
-from test_structure import ROOT, SOURCES, below, read
+from test_structure import ROOT, SOURCES, STAGES, below, read
 
 
 class Names(unittest.TestCase):
@@ -105,6 +105,17 @@ class Unity(unittest.TestCase):
                 found += 1
         self.assertGreater(found, 1000)
         self.assertEqual({}, {"%s: %s" % key: sorted(paths) for key, paths in places.items() if len(paths) > 1})
+        # A function and a type of one name; a name that is a type of a header which another source may include.
+        kinds, of_headers = {}, {}
+        for (stage, defined), paths in places.items():
+            kinds.setdefault((stage, defined.split("(")[0]), {}).setdefault("(" in defined, set()).update(paths)
+        for path in below(SOURCES, ".h"):
+            for name in Names().types(read(path)):
+                if name.count("::") == 1:
+                    of_headers.setdefault(name.split("::")[1], set()).add(os.path.relpath(path, SOURCES))
+        self.assertEqual({}, {"%s: %s" % key: sorted(set().union(*of_kind.values())) for key, of_kind in kinds.items() if len(of_kind) > 1})
+        self.assertEqual({}, {"%s: %s" % key: sorted(of_headers[key[1]].union(*of_kind.values())) for key, of_kind in kinds.items()
+                              if any(STAGES.index(header.split(os.sep)[0]) <= STAGES.index(key[0]) for header in of_headers.get(key[1], ()))})
 
     def test_it_finds_them(self):
         text = "namespace a {\nint Not();\nnamespace {\nstruct One {\n  int b;\n};\nstruct Two;\nconstexpr int kThree = 3;\nint Four(const A& a,\n" \

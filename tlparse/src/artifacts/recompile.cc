@@ -52,21 +52,22 @@ void ReadSource(std::string_view comment, Reason& reason) {
 
 Reason ParseReason(std::string_view text) {
   constexpr std::string_view kUserStack = "\nUser stack trace:\n";
-  constexpr std::string_view kComment = "  # ";
+  constexpr std::string_view kCommentMark = "  # ";
   Reason reason;
   reason.prior_label = PriorLabel(text);
   if (!reason.prior_label.empty()) text.remove_prefix(reason.prior_label.size() + 2);
   const std::size_t stack = text.rfind(kUserStack);
   const std::string_view check = text.substr(0, stack);
-  const std::size_t source = check.find(kComment);
+  const std::size_t source = check.find(kCommentMark);
   reason.guard = TrimEnd(check.substr(0, source));
   // The source line may itself hold "  # "; the position follows the last one that reads like a
   // position.
   for (std::size_t at = source; at != std::string_view::npos;) {
-    const std::size_t next = check.find(kComment, at + kComment.size());
-    ReadSource(check.substr(at + kComment.size(),
-                            next == std::string_view::npos ? next : next - at - kComment.size()),
-               reason);
+    const std::size_t next = check.find(kCommentMark, at + kCommentMark.size());
+    ReadSource(
+        check.substr(at + kCommentMark.size(),
+                     next == std::string_view::npos ? next : next - at - kCommentMark.size()),
+        reason);
     at = next;
   }
   if (stack != std::string_view::npos) {

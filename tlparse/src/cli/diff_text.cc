@@ -113,7 +113,7 @@ void PrintCache(const CauseCounts& shared, const CompileChange& change, const Ca
 }
 
 // "102 guards, 4 kernels"
-std::string OneSided(std::int64_t guards, std::int64_t kernels) {
+std::string LackedBy(std::int64_t guards, std::int64_t kernels) {
   std::string text;
   for (const auto& [count, what] : {std::pair(guards, "guard"), std::pair(kernels, "kernel")}) {
     if (count > 0)
@@ -125,9 +125,9 @@ std::string OneSided(std::int64_t guards, std::int64_t kernels) {
 void PrintGuardsAndKernels(const CompileChange& change, bool has_other_torch, bool all) {
   const std::size_t most = all ? 100000 : 3;
   const auto lacks = [](std::int64_t own, std::int64_t other) { return own == 0 ? other : 0; };
-  const std::string only_b = OneSided(lacks(change.a_guard_count, change.b_guard_count),
+  const std::string only_b = LackedBy(lacks(change.a_guard_count, change.b_guard_count),
                                       lacks(change.a_kernel_count, change.b_kernel_count));
-  const std::string only_a = OneSided(lacks(change.b_guard_count, change.a_guard_count),
+  const std::string only_a = LackedBy(lacks(change.b_guard_count, change.a_guard_count),
                                       lacks(change.b_kernel_count, change.a_kernel_count));
   if (!only_a.empty()) PrintWrapped("in the log of a only: " + only_a, 4, 6);
   if (!only_b.empty()) PrintWrapped("in the log of b only: " + only_b, 4, 6);

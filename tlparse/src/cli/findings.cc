@@ -65,14 +65,14 @@ std::string KindList() {
   return text;
 }
 
-struct Run {
+struct AnsweredRun {
   std::string name;
   std::int64_t launch = 1;
   std::size_t launch_count = 1;
 };
 
-Result<Run> Identify(Database& database, const FindingsOptions& options) {
-  Run run;
+Result<AnsweredRun> Identify(Database& database, const FindingsOptions& options) {
+  AnsweredRun run;
   ASSIGN_OR_RETURN(const std::int64_t id, FindRun(database, options.run));
   ASSIGN_OR_RETURN(run.launch, FindLaunch(database, id, options.launch));
   ASSIGN_OR_RETURN(run.name,
@@ -111,7 +111,7 @@ int RunFindings(std::span<const std::string> arguments) {
   if (const std::optional<Error> error = filter.Check()) return ReportError(*error);
   Result<Database> database = OpenAnswerDatabase(common.database);
   if (!database) return ReportError(database.error());
-  const Result<Run> run = Identify(*database, options);
+  const Result<AnsweredRun> run = Identify(*database, options);
   if (!run) return ReportError(run.error());
   Result<std::vector<Finding>> findings = FindFindings(*database, options);
   if (!findings) return ReportError(findings.error());

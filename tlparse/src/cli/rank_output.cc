@@ -17,7 +17,7 @@ int LineWidth() {
 }
 
 // A prefix of at most kMostBytes that does not end within a character.
-std::string_view Cut(std::string_view text) {
+std::string_view CutText(std::string_view text) {
   if (text.size() <= kMostBytes) return text;
   std::size_t end = kMostBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
@@ -29,7 +29,7 @@ void WriteSide(JsonWriter& json, std::string_view side, const std::optional<std:
   json.Key(fmt::format("{}_hash", side)).OptionalString(hash);
   json.Key(fmt::format("{}_value", side));
   if (value) {
-    json.String(Cut(*value));
+    json.String(CutText(*value));
   } else {
     json.Null();
   }

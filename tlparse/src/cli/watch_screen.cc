@@ -29,7 +29,7 @@ Size SizeNow() {
 }
 
 // The line in at most `width` columns.
-std::string Cut(const std::string& text, int width) {
+std::string CutToWidth(const std::string& text, int width) {
   std::string line = Printable(text);
   if (DisplayWidth(line) <= width) return line;
   while (DisplayWidth(line) >= width && !line.empty()) {
@@ -76,7 +76,7 @@ void WatchScreen::Show(const std::vector<std::string>& status,
   if (rows > 0) screen = fmt::format("\x1b[{}F\x1b[J", rows);
   widths_.clear();
   for (const ScreenLine& line : lines) {
-    const std::string cut = Cut(line.text, size.columns - 1);
+    const std::string cut = CutToWidth(line.text, size.columns - 1);
     widths_.push_back(DisplayWidth(cut));
     screen += Styled(cut, line.style) + "\n";
   }

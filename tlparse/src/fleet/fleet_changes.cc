@@ -36,18 +36,18 @@ Result<std::map<std::string, Text>> ReadTexts(FleetReader& reader,
   return texts;
 }
 
-struct Versions {
+struct RunVersions {
   std::string torch, python;
 };
 
-Result<Versions> ReadVersions(FleetReader& reader, const std::string& run) {
+Result<RunVersions> ReadVersions(FleetReader& reader, const std::string& run) {
   ASSIGN_OR_RETURN(const auto rows,
                    reader.Rows(fmt::format("SELECT min(ifNull(torch_version, '')), "
                                            "min(ifNull(python_version, '')) FROM {} WHERE {}",
                                            reader.From("process"), reader.LiveRun(run)),
                                2));
-  if (rows.empty()) return Versions{};
-  return Versions{rows[0][0], rows[0][1]};
+  if (rows.empty()) return RunVersions{};
+  return RunVersions{rows[0][0], rows[0][1]};
 }
 
 std::string Described(const Cause& cause) {
@@ -116,8 +116,8 @@ Result<std::size_t> AddChanges(FleetReader& reader, const std::string& run_befor
   for (const auto& row : rows)
     components.push_back({row[0], FromHex(row[1]).value_or(Hash128{}), row[2] == "1"});
   ASSIGN_OR_RETURN(std::vector<ComponentDifference> differences, ToDifferences(reader, components));
-  ASSIGN_OR_RETURN(const Versions a, ReadVersions(reader, run_before));
-  ASSIGN_OR_RETURN(const Versions b, ReadVersions(reader, run_after));
+  ASSIGN_OR_RETURN(const RunVersions a, ReadVersions(reader, run_before));
+  ASSIGN_OR_RETURN(const RunVersions b, ReadVersions(reader, run_after));
   const std::vector<Cause> causes =
       FindCauses(std::move(differences), {a.torch, b.torch, a.python, b.python});
   for (const Cause& cause : causes) {

@@ -89,7 +89,7 @@ std::string Chart(const std::string& heading, const std::vector<Dot>& dots, Scal
   return svg;
 }
 
-std::string Cell(const std::string& text, bool is_number) {
+std::string TableCell(const std::string& text, bool is_number) {
   return fmt::format("<td{}>{}</td>", is_number ? " class=\"n\"" : "", Html(text));
 }
 
@@ -115,7 +115,7 @@ std::string SectionTable(const FleetSection& section,
       if (i == 0 && !target.empty()) {
         table += fmt::format("<td><a href=\"{}\">{}</a></td>", Html(target), Html(text));
       } else {
-        table += Cell(text, is_number(i));
+        table += TableCell(text, is_number(i));
       }
     }
     table += "</tr>\n";
@@ -135,13 +135,14 @@ std::string RunTable(const std::vector<TrendRun>& runs) {
       "class=\"n\">compile s</th><th class=\"n\">hit rate</th><th class=\"n\">recompiles</th><th "
       "class=\"n\">graph breaks</th></tr>\n";
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-    table += fmt::format("<tr><td><a href=\"/run/{0}\">{0}</a></td>", Html(run->run_id)) +
-             Cell(run->day, false) + Cell(run->run_name, false) +
-             Cell(std::to_string(run->ranks), true) +
-             Cell(run->compile_s ? fmt::format("{:.3f}", *run->compile_s) : "not known", true) +
-             Cell(run->hit_rate ? fmt::format("{:.3f}", *run->hit_rate) : "no lookups", true) +
-             Cell(std::to_string(run->recompiles), true) +
-             Cell(std::to_string(run->graph_breaks), true) + "</tr>\n";
+    table +=
+        fmt::format("<tr><td><a href=\"/run/{0}\">{0}</a></td>", Html(run->run_id)) +
+        TableCell(run->day, false) + TableCell(run->run_name, false) +
+        TableCell(std::to_string(run->ranks), true) +
+        TableCell(run->compile_s ? fmt::format("{:.3f}", *run->compile_s) : "not known", true) +
+        TableCell(run->hit_rate ? fmt::format("{:.3f}", *run->hit_rate) : "no lookups", true) +
+        TableCell(std::to_string(run->recompiles), true) +
+        TableCell(std::to_string(run->graph_breaks), true) + "</tr>\n";
   }
   return table + "</table>\n";
 }
@@ -159,8 +160,9 @@ std::string JobsPage(const std::vector<FleetJob>& jobs) {
     for (const FleetJob& job : jobs)
       body += fmt::format("<tr><td><a href=\"/job?name={}\">{}</a></td>", Encoded(job.name),
                           Html(job.name)) +
-              Cell(std::to_string(job.runs), true) + Cell(std::to_string(job.ranks), true) +
-              Cell(job.last_day, false) + "</tr>\n";
+              TableCell(std::to_string(job.runs), true) +
+              TableCell(std::to_string(job.ranks), true) + TableCell(job.last_day, false) +
+              "</tr>\n";
     body += "</table>\n";
   }
   return Page("Fleet", body);

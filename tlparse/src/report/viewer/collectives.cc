@@ -28,7 +28,7 @@ enum class CellState : std::uint8_t {
   kIssued
 };
 
-struct Shown {
+struct ShownLine {
   std::size_t group;
   IssuedLine line;
   bool is_odd;  // or some rank is in it
@@ -45,7 +45,7 @@ struct LeftOut {
 
 // Where the cells of all numbers would be too many: what is odd, the first of it first, then the
 // latest of each group.
-void LeaveOut(const IssuedJob& job, std::vector<Shown>& lines, std::vector<LeftOut>& left) {
+void LeaveOut(const IssuedJob& job, std::vector<ShownLine>& lines, std::vector<LeftOut>& left) {
   std::vector<std::size_t> order(lines.size());
   std::vector<std::size_t> from_end(lines.size());
   std::vector<std::size_t> seen(job.groups.size());
@@ -64,7 +64,7 @@ void LeaveOut(const IssuedJob& job, std::vector<Shown>& lines, std::vector<LeftO
     if (cells > kMostCells) break;
     is_kept[i] = true;
   }
-  std::vector<Shown> kept;
+  std::vector<ShownLine> kept;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (is_kept[i]) {
       kept.push_back(std::move(lines[i]));
@@ -110,10 +110,10 @@ void AddGroups(const IssuedJob& job, const std::vector<LeftOut>& left, ChunkWrit
   }
 }
 
-void AddLines(const IssuedJob& job, const std::vector<Shown>& lines, ChunkWriter& writer) {
+void AddLines(const IssuedJob& job, const std::vector<ShownLine>& lines, ChunkWriter& writer) {
   writer.BeginTable("line", {"group", "sequence", "is_odd", "wait_us", "is_timed_out", "last_rank"},
                     {"usual"});
-  for (const Shown& shown : lines) {
+  for (const ShownLine& shown : lines) {
     const IssuedLine& line = shown.line;
     const bool has_span = line.HasWait() && job.groups[shown.group].ranks.size() > 1;
     writer.AddNumber(static_cast<std::int64_t>(shown.group));
@@ -142,7 +142,7 @@ class Cells {
                       {"title", "file", "thread", "recorded_state"});
   }
 
-  void AddLine(std::size_t index, const Shown& shown) {
+  void AddLine(std::size_t index, const ShownLine& shown) {
     const IssuedGroup& group = job_.groups[shown.group];
     const IssuedLine& line = shown.line;
     const std::string usual = line.usual->Title();
@@ -249,7 +249,7 @@ Result<std::string> CollectivesChunk(Database& database, std::int64_t run_id,
   ASSIGN_OR_RETURN(const std::vector<CollectiveFinding> findings,
                    FindIssuedProblems(database, job));
   ASSIGN_OR_RETURN(const std::vector<GraphProgress> progress, CompareWithSchedule(database, job));
-  std::vector<Shown> lines;
+  std::vector<ShownLine> lines;
   for (std::size_t i = 0; i < job.groups.size(); ++i) {
     for (IssuedLine& line : IssuedLines(job, job.groups[i])) {
       const bool is_odd = line.IsOdd() || line.IsOpen() || !line.timed_out.empty();

@@ -28,11 +28,12 @@ std::string_view Script(std::string_view name) {
 
 std::vector<ViewerTable> ParseTables(std::string_view script) {
   const std::string common(Script("common"));
-  constexpr std::string_view kHead = "-- table: ";
+  constexpr std::string_view kTableMark = "-- table: ";
   std::vector<ViewerTable> tables;
-  for (std::size_t at = script.find(kHead); at != std::string_view::npos;) {
-    const std::size_t next = script.find(kHead, at + kHead.size());
-    const std::string_view section = script.substr(at + kHead.size(), next - at - kHead.size());
+  for (std::size_t at = script.find(kTableMark); at != std::string_view::npos;) {
+    const std::size_t next = script.find(kTableMark, at + kTableMark.size());
+    const std::string_view section =
+        script.substr(at + kTableMark.size(), next - at - kTableMark.size());
     const std::size_t line_end = section.find('\n');
     const std::string_view query = section.substr(line_end + 1);
     const bool is_query = query.find("SELECT") != std::string_view::npos;
