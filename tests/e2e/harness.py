@@ -105,10 +105,10 @@ class EndToEnd(unittest.TestCase):
             file.write(data)
         return path
 
-    def tlparse(self, *arguments, expect=0, stdin=None):
+    def tlparse(self, *arguments, expect=0, stdin=None, limit_s=280):
         """Runs tlparse in the test's directory; returns the finished process (text streams)."""
         done = subprocess.run(
-            [TLPARSE, *arguments], cwd=self.folder, capture_output=True, check=False, timeout=280,
+            [TLPARSE, *arguments], cwd=self.folder, capture_output=True, check=False, timeout=limit_s,
             **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}))
         done.stdout = done.stdout.decode("utf-8", "replace")
         done.stderr = done.stderr.decode("utf-8", "replace")

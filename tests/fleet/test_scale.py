@@ -123,8 +123,16 @@ class Scale(EndToEnd):
             results.append((done.returncode, message))
         self.assertEqual([result for result in results if result[0] != 0], [])
         self.assertEqual(self.server.rows("SELECT count(), uniqExact(run_id) FROM push WHERE state = 1"), [[str(HOSTS), "1"]])
-        self.tlparse("pull", "--url", self.url, "--job", "hosts", "--latest", "-o", self.path("pulled.db"))
+        # A pull asks for the rows of many hosts at once.
+        before, began = self.queries(), time.monotonic()
+        self.tlparse("pull", "--url", self.url, "--job", "hosts", "--latest", "-o", self.path("pulled.db"), limit_s=3600)
+        used = self.queries() - before
+        print(f"\n{HOSTS} hosts, pulled in {time.monotonic() - began:.1f} s with {used} queries", file=sys.stderr)
+        self.assertLess(used, 150 + 2 * HOSTS)
         self.assertEqual(rows(self.path("pulled.db"), "SELECT count(DISTINCT rank), count(*) FROM process"), [[HOSTS, HOSTS]])
+
+    def queries(self):
+        return int(self.server.query("SELECT value FROM system.events WHERE event = 'Query'"))
 
     def visible(self):
         """Lookups and compiles of the live loads of job 'kills'; nothing if none is live."""

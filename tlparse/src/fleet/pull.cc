@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <set>
+#include <limits>
+#include <map>
 #include <tuple>
 
 #include "base/remove_on_signal.h"
@@ -83,17 +84,14 @@ class Puller {
     RETURN_IF_ERROR(OrderLoads());
     ASSIGN_OR_RETURN(PulledTexts texts, PulledTexts::Make(database_));
     PulledRun run{database_, client_, schema_, texts, limit_, loads_.size() > 1};
-    std::vector<LoadIds> ids(loads_.size());
-    FactPuller facts(run, options_.ranks, options_.on_progress);
-    RETURN_IF_ERROR(facts.SetShifts(loads_, ids));
-    for (std::size_t i = 0; i < loads_.size(); ++i)
-      RETURN_IF_ERROR(facts.PullPools(loads_[i], i, ids[i]));
-    ContentPuller contents(run);
-    RETURN_IF_ERROR(contents.PullContents(loads_));
-    for (std::size_t i = 0; i < loads_.size(); ++i)
-      RETURN_IF_ERROR(facts.PullFacts(loads_[i], i, ids[i]));
+    FactPuller facts(run, loads_, options_.ranks, options_.on_progress);
+    ContentPuller contents(run, loads_);
+    RETURN_IF_ERROR(facts.SetShifts());
+    RETURN_IF_ERROR(facts.PullPools());
+    RETURN_IF_ERROR(contents.PullContents());
+    RETURN_IF_ERROR(facts.PullFacts());
     RETURN_IF_ERROR(contents.PullSets());
-    for (const PushRow& load : loads_) RETURN_IF_ERROR(contents.PullPayloads(load, options_.ranks));
+    RETURN_IF_ERROR(contents.PullPayloads(options_.ranks));
     RETURN_IF_ERROR(FillDerived(run.run_id));
     if (loads_.size() > 1 || !options_.ranks.empty())
       RETURN_IF_ERROR(WriteLaunches(database_, run.run_id));
@@ -105,15 +103,22 @@ class Puller {
   Result<void> OrderLoads() {
     if (loads_.size() < 2) return {};
     std::map<std::uint64_t, std::pair<std::int64_t, std::string>> lowest;
-    for (const PushRow& load : loads_) {
-      ASSIGN_OR_RETURN(const std::string answer,
-                       client_.Query(fmt::format(
-                           "SELECT ifNull(min(process_rank), toInt64(4611686018427387904)) "
-                           "FROM process WHERE {} FORMAT TabSeparated",
-                           OfLoad(load))));
-      lowest[load.load_id] = {std::strtoll(answer.c_str(), nullptr, 10),
+    for (const PushRow& load : loads_)
+      lowest[load.load_id] = {std::numeric_limits<std::int64_t>::max(),
                               load.log_paths.empty() ? std::string() : load.log_paths.front()};
-    }
+    ASSIGN_OR_RETURN(
+        [[maybe_unused]] const std::uint64_t rows,
+        StreamRows(client_,
+                   fmt::format("SELECT load_id, min(assumeNotNull(process_rank)) FROM process "
+                               "WHERE {} AND process_rank IS NOT NULL GROUP BY load_id",
+                               OfLoads(loads_)),
+                   limit_, [&](RowBinaryReader& reader) -> Result<void> {
+                     const std::uint64_t load = reader.UInt64();
+                     const std::int64_t rank = reader.Int64();
+                     const auto found = lowest.find(load);
+                     if (!reader.is_short() && found != lowest.end()) found->second.first = rank;
+                     return {};
+                   }));
     std::sort(loads_.begin(), loads_.end(), [&](const PushRow& a, const PushRow& b) {
       return std::tie(lowest[a.load_id], a.load_id) < std::tie(lowest[b.load_id], b.load_id);
     });

@@ -25,19 +25,17 @@ std::string ListOf(const std::vector<Hash128>& keys, std::size_t begin) {
 }
 
 // The contents of the loads of one version, as a condition on a table of contents.
-std::string OfContents(const std::vector<PushRow>& loads, std::uint64_t version) {
-  const PushRow& first = loads.front();
-  std::vector<std::uint64_t> ids;
+std::string OfContents(std::span<const PushRow> loads, std::uint64_t version) {
+  std::vector<PushRow> of_version;
   for (const PushRow& load : loads)
-    if (load.content_version == version) ids.push_back(load.load_id);
+    if (load.content_version == version) of_version.push_back(load);
   return fmt::format(
-      "content_version = {} AND content_hash IN (SELECT toFixedString(unhex(hash), 16) "
-      "FROM content WHERE job = {} AND day = {} AND run_id = {} AND load_id IN {})",
-      version, QuoteText(first.job), QuoteDay(first.day), QuoteUuid(ToText(first.run_id)),
-      QuoteList(ids));
+      "content_version = {} AND content_hash IN (SELECT toFixedString(unhex(hash), 16) FROM "
+      "content WHERE {})",
+      version, OfLoads(of_version));
 }
 
-std::set<std::uint64_t> Versions(const std::vector<PushRow>& loads) {
+std::set<std::uint64_t> Versions(std::span<const PushRow> loads) {
   std::set<std::uint64_t> versions;
   for (const PushRow& load : loads) versions.insert(load.content_version);
   return versions;
@@ -52,27 +50,11 @@ std::string KeyOf(const FleetTable& table) {
 
 }  // namespace
 
-Result<ContentPuller::ContentIds> ContentPuller::ReadContentIds() {
-  ContentIds contents;
-  ASSIGN_OR_RETURN(Statement read, run_.database.Prepare("SELECT id, hash FROM content_row"));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool has_row, read.Step());
-    if (!has_row) return contents;
-    if (const std::optional<Hash128> hash = FromHex(read.Text(1))) contents[*hash] = read.Int(0);
-  }
-}
-
-Result<void> ContentPuller::PullContents(const std::vector<PushRow>& loads) {
-  const PushRow& first = loads.front();
-  std::vector<std::uint64_t> ids;
-  for (const PushRow& load : loads) ids.push_back(load.load_id);
-  loads_ =
-      fmt::format("job = {} AND day = {} AND run_id = {} AND load_id IN {}", QuoteText(first.job),
-                  QuoteDay(first.day), QuoteUuid(ToText(first.run_id)), QuoteList(ids));
-  ASSIGN_OR_RETURN(const ContentIds contents, ReadContentIds());
+Result<void> ContentPuller::PullContents() {
+  ASSIGN_OR_RETURN(const ContentIds contents, ReadContentIds(run_.database));
   for (const FleetTable& table : run_.schema.tables)
     if (table.kind == FleetTable::Kind::kContent)
-      RETURN_IF_ERROR(PullContentTable(table, loads, contents));
+      RETURN_IF_ERROR(PullContentTable(table, contents));
   return {};
 }
 
@@ -103,9 +85,7 @@ Result<void> ContentPuller::SetBase(const FleetTable& table, const std::string& 
   return {};
 }
 
-Result<void> ContentPuller::PullContentTable(const FleetTable& table,
-                                             const std::vector<PushRow>& loads,
-                                             const ContentIds& contents) {
+Result<void> ContentPuller::PullContentTable(const FleetTable& table, const ContentIds& contents) {
   std::string sql = "INSERT OR IGNORE INTO " + table.sqlite_name + " VALUES (";
   for (std::size_t i = 0; i < table.sqlite_columns.size(); ++i) sql += i == 0 ? "?" : ", ?";
   ASSIGN_OR_RETURN(Statement insert, run_.database.Prepare(sql + ")"));
@@ -113,8 +93,8 @@ Result<void> ContentPuller::PullContentTable(const FleetTable& table,
   const int id_at = table.has_id ? table.FindSqlite("id") : -1;
   std::string select = "SELECT content_hash";
   for (const FleetColumn& column : table.columns) select += ", " + QuoteName(column.name);
-  for (const std::uint64_t version : Versions(loads)) {
-    const std::string where = OfContents(loads, version);
+  for (const std::uint64_t version : Versions(loads_)) {
+    const std::string where = OfContents(loads_, version);
     if (id_at >= 0) RETURN_IF_ERROR(SetBase(table, where, contents));
     const auto read_row = [&](RowBinaryReader& reader) -> Result<void> {
       const auto content = contents.find(reader.Hash());
@@ -251,7 +231,7 @@ Result<void> ContentPuller::PullComponents(const std::vector<Hash128>& keys) {
                                "FROM component WHERE key IN {} AND (key, value_hash) IN ("
                                "SELECT component, value_hash FROM run_component WHERE {}) "
                                "ORDER BY key, value_hash LIMIT 1 BY key",
-                               ListOf(keys, begin), loads_),
+                               ListOf(keys, begin), OfLoads(loads_)),
                    run_.limit, [&](RowBinaryReader& reader) -> Result<void> {
                      const auto id = components_.find(reader.Hash());
                      const std::string_view name = reader.Text();
@@ -307,8 +287,8 @@ Result<void> ContentPuller::PullComponentHashes(const std::vector<Hash128>& keys
   return {};
 }
 
-Result<void> ContentPuller::PullPayloads(const PushRow& load, const RankRanges& ranks) {
-  std::string where = OfLoad(load) + " AND payload_id IS NOT NULL";
+Result<void> ContentPuller::PullPayloads(const RankRanges& ranks) {
+  std::string where = OfLoads(loads_) + " AND payload_id IS NOT NULL";
   if (!ranks.empty()) where += " AND " + OfRanks(ranks);
   ASSIGN_OR_RETURN(Statement insert,
                    run_.database.Prepare("INSERT INTO payload_row VALUES (?, ?, ?, ?)"));
@@ -318,7 +298,7 @@ Result<void> ContentPuller::PullPayloads(const PushRow& load, const RankRanges& 
           run_.client,
           fmt::format("SELECT content_hash, hash, size_bytes, content, is_blob FROM payload "
                       "WHERE (content_hash, hash) IN (SELECT payload_content_hash, payload_hash "
-                      "FROM record WHERE {})",
+                      "FROM record WHERE {}) LIMIT 1 BY hash",
                       where),
           run_.limit, [&](RowBinaryReader& reader) -> Result<void> {
             reader.Hash();

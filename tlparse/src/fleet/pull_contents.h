@@ -2,6 +2,7 @@
 // sets.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -14,20 +15,18 @@ namespace tlparse {
 
 class ContentPuller {
  public:
-  explicit ContentPuller(PulledRun& run) : run_(run) {}
+  // `loads`: of one run. They must outlive the puller.
+  ContentPuller(PulledRun& run, std::span<const PushRow> loads) : run_(run), loads_(loads) {}
 
   // Rows below the contents of the loads. After the pools, before the facts.
-  Result<void> PullContents(const std::vector<PushRow>& loads);
+  Result<void> PullContents();
   // Sets that facts refer to, with their components. After the facts.
   Result<void> PullSets();
-  // Payloads of the pulled records of a load. After its facts.
-  Result<void> PullPayloads(const PushRow& load, const RankRanges& ranks);
+  // Payloads of the pulled records, each once. After the facts.
+  Result<void> PullPayloads(const RankRanges& ranks);
 
  private:
-  using ContentIds = std::unordered_map<Hash128, std::int64_t, Hash128Hasher>;
-  Result<ContentIds> ReadContentIds();
-  Result<void> PullContentTable(const FleetTable& table, const std::vector<PushRow>& loads,
-                                const ContentIds& contents);
+  Result<void> PullContentTable(const FleetTable& table, const ContentIds& contents);
   Result<void> SetBase(const FleetTable& table, const std::string& where,
                        const ContentIds& contents);
   struct Set {
@@ -42,7 +41,7 @@ class ContentPuller {
   Result<void> PullComponentHashes(const std::vector<Hash128>& keys);
 
   PulledRun& run_;
-  std::string loads_;  // the loads, as a condition on facts
+  std::span<const PushRow> loads_;
   ContentIds components_;
   IdSet written_payloads_;
 };

@@ -1,9 +1,11 @@
-// Writes the facts and pools of a load into a pulled database.
+// Writes the facts and pools of the loads of a run into a pulled database.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,8 +22,8 @@
 
 namespace tlparse {
 
-// The rows of one load in a fact table, as a condition.
-std::string OfLoad(const PushRow& load);
+// The rows of loads of one run in a fact table, as a condition.
+std::string OfLoads(std::span<const PushRow> loads);
 // The ranks, as a condition on process_rank; empty: all.
 std::string OfRanks(const RankRanges& ranks);
 
@@ -42,21 +44,27 @@ struct PulledRun {
 
 class FactPuller {
  public:
-  FactPuller(PulledRun& run, const RankRanges& ranks,
+  // `loads`: of one run, in the order in which their rows are written. They must outlive the puller.
+  FactPuller(PulledRun& run, std::span<const PushRow> loads, const RankRanges& ranks,
              const std::function<void(std::uint64_t, std::string_view)>& on_progress)
-      : run_(run), ranks_(ranks), on_progress_(on_progress) {}
+      : run_(run), loads_(loads), ids_(loads.size()), ranks_(ranks), on_progress_(on_progress) {}
 
   // Where the ids of each load begin: loads are numbered one after the other.
-  Result<void> SetShifts(const std::vector<PushRow>& loads, std::vector<LoadIds>& ids);
+  Result<void> SetShifts();
   // Strings, contents, keys and stacks: before contents and facts.
-  Result<void> PullPools(const PushRow& load, std::size_t index, LoadIds& ids);
-  Result<void> PullFacts(const PushRow& load, std::size_t index, LoadIds& ids);
+  Result<void> PullPools();
+  Result<void> PullFacts();
 
  private:
-  Result<void> PullTable(const FleetTable& table, const PushRow& load, std::size_t index,
-                         LoadIds& ids);
+  // The rows of the loads [begin, end): one query, however many hosts pushed the run.
+  Result<void> PullTable(const FleetTable& table, std::size_t begin, std::size_t end);
+  Result<void> PullTables(std::span<const FleetTable* const> tables);
+  // Log files that hold ranks that are wanted, by load.
+  Result<std::map<std::uint64_t, std::set<std::int64_t>>> ReadLogs(std::span<const PushRow> loads);
 
   PulledRun& run_;
+  std::span<const PushRow> loads_;
+  std::vector<LoadIds> ids_;
   const RankRanges& ranks_;
   const std::function<void(std::uint64_t, std::string_view)>& on_progress_;
 };

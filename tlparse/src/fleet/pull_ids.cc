@@ -53,4 +53,14 @@ Result<std::int64_t> PulledTexts::Intern(std::string_view text, std::int64_t wis
   return id;
 }
 
+Result<ContentIds> ReadContentIds(Database& database) {
+  ContentIds contents;
+  ASSIGN_OR_RETURN(Statement read, database.Prepare("SELECT id, hash FROM content_row"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, read.Step());
+    if (!has_row) return contents;
+    if (const std::optional<Hash128> hash = FromHex(read.Text(1))) contents[*hash] = read.Int(0);
+  }
+}
+
 }  // namespace tlparse

@@ -45,6 +45,10 @@ class PulledTexts {
   std::int64_t last_ = 0;
 };
 
+// Contents of a database by the hash of what they hold.
+using ContentIds = std::unordered_map<Hash128, std::int64_t, Hash128Hasher>;
+Result<ContentIds> ReadContentIds(Database& database);
+
 // Ids of one load.
 struct LoadIds {
   // Added to ids of facts, by table: loads of one run are numbered one after the other.

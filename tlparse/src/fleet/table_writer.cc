@@ -30,8 +30,8 @@ void TableWriter::ReadValue(RowBinaryReader& reader, const FleetColumn& column, 
 }
 
 TableWriter::TableWriter(PulledRun& run, const FleetTable& table, std::size_t load, LoadIds& ids,
-                         const std::string& host)
-    : run_(run), table_(table), load_(load), ids_(ids), host_(host) {
+                         const std::string& host, const ContentIds& contents)
+    : contents_(contents), run_(run), table_(table), load_(load), ids_(ids), host_(host) {
   for (std::size_t i = 0; i < table.sqlite_columns.size(); ++i) {
     Target target;
     target.column = &table.sqlite_columns[i];
@@ -167,8 +167,8 @@ Hash128 TableWriter::HashBeside(const Target& target) const {
 }
 
 std::int64_t TableWriter::ContentBeside(const Target& target) const {
-  const auto found = content_of_hash_.find(HashBeside(target));
-  return found == content_of_hash_.end() ? 0 : found->second;
+  const auto found = contents_.find(HashBeside(target));
+  return found == contents_.end() ? 0 : found->second;
 }
 
 Result<void> TableWriter::Bind(int parameter, const Target& target) {

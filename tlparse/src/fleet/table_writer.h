@@ -21,8 +21,10 @@ namespace tlparse {
 // Writes the rows of one table of a load into a pulled database.
 class TableWriter {
  public:
+  // `contents`: of the database, for rows that refer to rows below one. What is given by reference
+  // must outlive the writer.
   TableWriter(PulledRun& run, const FleetTable& table, std::size_t load, LoadIds& ids,
-              const std::string& host);
+              const std::string& host, const ContentIds& contents);
 
   // Before the first row.
   Result<void> Prepare();
@@ -30,8 +32,6 @@ class TableWriter {
   Result<void> Read(RowBinaryReader& reader);
   // Rows of other log files are left out; null: none are. The set must outlive the writer.
   void SetLogs(const std::set<std::int64_t>* logs) { logs_ = logs; }
-  // A content of the database, for rows that refer to rows below it.
-  void AddContent(const Hash128& hash, std::int64_t id) { content_of_hash_[hash] = id; }
 
  private:
   // A value of a row as it came.
@@ -70,7 +70,7 @@ class TableWriter {
   // Hosts may have logs of one name.
   void BindPath(int parameter, std::string_view path);
 
-  std::unordered_map<Hash128, std::int64_t, Hash128Hasher> content_of_hash_;
+  const ContentIds& contents_;
   PulledRun& run_;
   const FleetTable& table_;
   std::size_t load_;
