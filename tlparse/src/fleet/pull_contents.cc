@@ -30,8 +30,8 @@ std::string OfContents(std::span<const PushRow> loads, std::uint64_t version) {
   for (const PushRow& load : loads)
     if (load.content_version == version) of_version.push_back(load);
   return fmt::format(
-      "content_version = {} AND content_hash IN (SELECT toFixedString(unhex(hash), 16) FROM "
-      "content WHERE {})",
+      "content_version = {} AND content_hash IN (SELECT toFixedString(unhex(hash), 16) "
+      "FROM content WHERE {})",
       version, OfLoads(of_version));
 }
 
