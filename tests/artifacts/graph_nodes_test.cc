@@ -64,6 +64,23 @@ TEST_CASE("GraphNodes finds by name; the first of equal names counts", "[graph_n
   CHECK(nodes.Find("") == nullptr);
 }
 
+TEST_CASE("A node of a backward graph has the line that it is the backward of", "[graph_nodes]") {
+  ParsedGraph graph;
+  ParseGraphNodes(
+      "# Backward of forward node: File: m.py:1 in f, code: a\nmul = 1\n"
+      "# recompute: MUST_SAVE Backward of forward node: File: m.py:2 in f, code: b\nsum_1 = 2\n"
+      "# File: m.py:3 in f, code: c\nrelu = 3\n",
+      graph);
+  const GraphNodes nodes(graph, {{1, 1, 2, 3, 11}, {1, 2, 2, 3, 12}, {1, 3, 2, 3, 13}});
+  REQUIRE(nodes.FindBackward("mul") != nullptr);
+  CHECK(nodes.FindBackward("mul")->line == 1);
+  CHECK(nodes.FindBackward("sum_1")->line == 2);
+  CHECK(nodes.FindBackward("relu") == nullptr);
+  CHECK(nodes.Find("relu")->line == 3);
+  CHECK(nodes.HasForward({1, 3, 2, 3, 13}));
+  CHECK_FALSE(nodes.HasForward({1, 1, 2, 3, 11}));
+}
+
 TEST_CASE("The pool forgets the graph that was not used for longest", "[graph_nodes]") {
   ParsedGraph graph;
   ParseGraphNodes("# File: m.py:1 in f, code: a\nb = 1\n", graph);

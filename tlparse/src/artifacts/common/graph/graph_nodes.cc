@@ -50,6 +50,7 @@ bool ParseSourceComment(std::string_view line, SourceLine& source) {
   if (!line.starts_with("# ")) return false;
   const std::size_t file = line.find(" File: ");
   if (file == std::string_view::npos) return false;
+  source.is_backward = line.substr(0, file).ends_with("Backward of forward node:");
   line.remove_prefix(file + 7);
   const std::size_t code = line.find(", code: ");
   std::string_view place = line.substr(0, code);
@@ -112,21 +113,39 @@ GraphNodes::GraphNodes(const ParsedGraph& graph, const std::vector<Source>& sour
     : sources_(sources) {
   for (const ParsedGraph::Node& node : graph.nodes) {
     if (node.source < 0 || names_.size() + node.name.size() > UINT32_MAX) continue;
+    const auto source = static_cast<std::size_t>(node.source);
+    const bool is_backward = graph.sources[source].is_backward;
     entries_.push_back({static_cast<std::uint32_t>(names_.size()),
                         static_cast<std::uint32_t>(node.name.size()),
-                        static_cast<std::uint32_t>(node.source)});
+                        static_cast<std::uint32_t>(node.source) & 0x7fffffff, is_backward});
+    if (!is_backward && (forward_hashes_.empty() || forward_hashes_.back() != sources[source].hash))
+      forward_hashes_.push_back(sources[source].hash);
     names_ += node.name;
   }
   std::stable_sort(entries_.begin(), entries_.end(),
                    [this](const Entry& a, const Entry& b) { return NameOf(a) < NameOf(b); });
+  std::sort(forward_hashes_.begin(), forward_hashes_.end());
 }
 
-const GraphNodes::Source* GraphNodes::Find(std::string_view node) const {
+const GraphNodes::Entry* GraphNodes::FindEntry(std::string_view node) const {
   const auto entry =
       std::lower_bound(entries_.begin(), entries_.end(), node,
                        [this](const Entry& a, std::string_view name) { return NameOf(a) < name; });
-  if (entry == entries_.end() || NameOf(*entry) != node) return nullptr;
-  return &sources_[entry->source];
+  return entry == entries_.end() || NameOf(*entry) != node ? nullptr : &*entry;
+}
+
+const GraphNodes::Source* GraphNodes::Find(std::string_view node) const {
+  const Entry* entry = FindEntry(node);
+  return entry == nullptr ? nullptr : &sources_[entry->source];
+}
+
+const GraphNodes::Source* GraphNodes::FindBackward(std::string_view node) const {
+  const Entry* entry = FindEntry(node);
+  return entry == nullptr || !entry->is_backward ? nullptr : &sources_[entry->source];
+}
+
+bool GraphNodes::HasForward(const Source& source) const {
+  return std::binary_search(forward_hashes_.begin(), forward_hashes_.end(), source.hash);
 }
 
 void GraphNodePool::Put(std::int64_t content_id, std::shared_ptr<const GraphNodes> nodes) {

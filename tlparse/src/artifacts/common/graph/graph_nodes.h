@@ -23,6 +23,8 @@ struct SourceLine {
   std::int64_t line = 0;
   std::string_view function;
   std::string_view code;
+  bool is_backward = false;  // the node below is the backward of this line ("Backward of forward
+                             // node:", 2.14)
 };
 
 // Views into the text that was parsed.
@@ -58,21 +60,30 @@ class GraphNodes {
   // The first of several nodes of one name counts. Nodes without a source are left out.
   GraphNodes(const ParsedGraph& graph, const std::vector<Source>& sources);
   const Source* Find(std::string_view node) const;
+  // Of a node that is the backward of that line; nullptr: it is not, or the text does not say so.
+  const Source* FindBackward(std::string_view node) const;
+  // Whether a node of that line is there that is not its backward: a forward node that a backward
+  // graph computes again.
+  bool HasForward(const Source& source) const;
   std::size_t size_bytes() const {
-    return names_.size() + entries_.size() * sizeof(Entry) + sources_.size() * sizeof(Source);
+    return names_.size() + entries_.size() * sizeof(Entry) + sources_.size() * sizeof(Source) +
+           forward_hashes_.size() * sizeof(std::uint64_t);
   }
 
  private:
   struct Entry {
     std::uint32_t begin;  // in names_
     std::uint32_t size;
-    std::uint32_t source;
+    std::uint32_t source : 31;
+    std::uint32_t is_backward : 1;
   };
+  const Entry* FindEntry(std::string_view node) const;
   std::string_view NameOf(const Entry& entry) const {
     return std::string_view(names_).substr(entry.begin, entry.size);
   }
   std::string names_;
-  std::vector<Entry> entries_;  // by name
+  std::vector<Entry> entries_;                 // by name
+  std::vector<std::uint64_t> forward_hashes_;  // of the sources of nodes that are no backward
   std::vector<Source> sources_;
 };
 

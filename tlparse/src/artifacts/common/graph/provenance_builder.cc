@@ -42,6 +42,19 @@ void AddStack(Provenance::Kernel& kernel, std::vector<Provenance::Frame> frames)
   }
 }
 
+// The line of which a node of a backward graph is the backward. The code's comments name such nodes
+// by their own names, forward nodes that are computed again by those of the pre-grad graph: a name
+// that both graphs have is unknown if it may be one of the latter.
+const GraphNodes::Source* BackwardLine(const GraphNodes* pre_grad, const GraphNodes* post_grad,
+                                       const std::string& node, bool& is_unknown) {
+  is_unknown = false;
+  const GraphNodes::Source* own = post_grad == nullptr ? nullptr : post_grad->FindBackward(node);
+  const GraphNodes::Source* pre = pre_grad == nullptr ? nullptr : pre_grad->Find(node);
+  if (own == nullptr || pre == nullptr || *own == *pre) return own;
+  is_unknown = post_grad->HasForward(*pre);
+  return is_unknown ? nullptr : own;
+}
+
 }  // namespace
 
 Hash128 Provenance::Hash() const {
@@ -285,13 +298,17 @@ void ProvenanceBuilder::AddSources(std::size_t index, const GraphNodes* pre_grad
                                    const GraphNodes* post_grad) {
   Kernel& kernel = result_.kernels[index];
   std::unordered_set<std::uint64_t> of_node;  // its lines so far: each counts once for a node
-  const auto add = [&](const GraphNodes* graph, std::string_view node) {
-    const GraphNodes::Source* source = graph == nullptr ? nullptr : graph->Find(node);
+  const auto add_line = [&](const GraphNodes::Source* source) {
     if (source != nullptr && of_node.insert(source->hash).second) AddStack(kernel, {*source});
     return source != nullptr;
   };
+  const auto add = [&](const GraphNodes* graph, std::string_view node) {
+    return add_line(graph == nullptr ? nullptr : graph->Find(node));
+  };
   for (const std::string& post : kernel.post_grad_nodes) {
     of_node.clear();
+    // What maps a backward node to a node of its own name means itself, not one before the passes.
+    if (post_grad != nullptr && add_line(post_grad->FindBackward(post))) continue;
     auto mapped = std::lower_bound(result_.node_mapping.begin(), result_.node_mapping.end(),
                                    std::pair(post, std::string()));
     bool is_found = false;
@@ -312,7 +329,9 @@ void ProvenanceBuilder::AddSources(std::size_t index, const GraphNodes* pre_grad
   kernel.basis = KernelSourceBasis::kCodeComments;
   for (const std::string& node : extras_[index].source_nodes) {
     of_node.clear();
-    add(pre_grad, node);
+    bool is_unknown = false;
+    if (!add_line(BackwardLine(pre_grad, post_grad, node, is_unknown)) && !is_unknown)
+      add(pre_grad, node);
   }
 }
 
