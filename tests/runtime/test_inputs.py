@@ -292,14 +292,66 @@ class Nsys(InputTest):
         self.assertEqual([["1 row left out of CUPTI_ACTIVITY_KIND_GRAPH_TRACE: without a start or an end"]], self.rows(
             database, "SELECT message FROM import_log WHERE message LIKE '%CUPTI%'"))
 
-    def test_a_compressed_export_is_not_read(self):
-        with open(self.export(), "rb") as file:
-            path = self.write("r.sqlite.gz", gzip.compress(file.read()))
-        os.remove(self.path("r.sqlite"))
-        database = self.ingest(path, name="gz.db")
-        self.assertEqual([["nothing of the export was read: it is compressed; unpack it first"]], self.rows(
-            database, "SELECT message FROM import_log WHERE code = 'bad_runtime_file'"))
-        self.assertEqual([[0]], self.rows(database, "SELECT count(*) FROM kernel_run"))
+    def test_a_compressed_export(self):
+        connection = sqlite3.connect(self.export())
+        connection.execute("PRAGMA journal_mode = wal")
+        connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT start + 10 * value, end + 10 * value, deviceId, contextId, streamId, NULL, globalPid, "
+                           "demangledName, shortName, gridX, gridY, gridZ, blockX, blockY, blockZ FROM CUPTI_ACTIVITY_KIND_KERNEL, (WITH RECURSIVE n(value) AS "
+                           "(SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 300000) SELECT value FROM n)")
+        connection.commit()
+        connection.close()
+        with open(self.path("r.sqlite"), "rb") as file:
+            data = file.read()
+        self.assertGreater(len(data), 8 << 20)
+        plain = self.ingest(self.path("r.sqlite"), name="plain.db")
+        packed = self.ingest(self.write("packed/r.sqlite.gz", gzip.compress(data, 1)), name="gz.db")
+        sql = "SELECT count(*), sum(duration_ns), min(start_ns), max(start_ns), count(DISTINCT name) FROM kernel_run"
+        self.assertEqual(300001, self.rows(plain, sql)[0][0])
+        self.assertEqual(self.rows(plain, sql), self.rows(packed, sql))
+        self.assertEqual(self.rows(plain, "SELECT size_bytes, content_hash, event_count FROM profile"),
+                         self.rows(packed, "SELECT size_bytes, content_hash, event_count FROM profile"))
+        self.assertEqual([], self.codes(packed))
+        # What is cut off is said, and what came before it is kept.
+        cut = self.ingest(self.write("cut/r.sqlite.gz", gzip.compress(data, 1)[:-200_000]), name="cut.db")
+        self.assertEqual({"damaged_input", "bad_runtime_file"}, set(self.codes(cut)))
+        self.assertGreater(self.rows(cut, "SELECT kept_count FROM profile")[0][0], 1000)
+        cut = self.ingest(self.write("cut/r.sqlite", data[:len(data) // 2]), name="half.db")
+        self.assertEqual(["bad_runtime_file"], self.codes(cut))
+        self.assertGreater(self.rows(cut, "SELECT kept_count FROM profile")[0][0], 1000)
+
+    def test_several_processes_are_several_profiles(self):
+        path = self.export()
+        connection = sqlite3.connect(path)
+        # The same correlation numbers in a second process; a copy that names no process.
+        connection.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (12000, 19000, 1, 1, 9, 11, {5252 << 24}, 1, 1, 8, 1, 1, 128, 1, 1)")
+        connection.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (11500, 11600, 0, {5252 << 24 | 5253}, 11, 2, 0)")
+        connection.execute(f"INSERT INTO NVTX_EVENTS VALUES (11000, 21000, 59, 'ProfilerStep#9', NULL, {5252 << 24 | 5253})")
+        connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (6000, 6400, 0, 7, NULL, NULL, 8, 1)")
+        connection.commit()
+        connection.close()
+        logs = self.path("logs")
+        os.mkdir(logs)
+        for rank, pid in enumerate((4242, 5252)):
+            with open(os.path.join(logs, f"dedicated_log_torch_trace_rank_{rank}_abcdefgh.log"), "w", encoding="utf-8") as file:
+                file.write('V1122 20:46:23.000000 %d torch/_dynamo/convert_frame.py:1] {"dynamo_start": {"stack": []}, "rank": %d, "frame_id": 0, '
+                           '"frame_compile_id": 0, "attempt": 0}\n' % (pid, rank))
+        for _ in range(2):  # the same bytes add nothing
+            self.database = self.path("several.db")
+            self.tlparse(logs, path, "--db", self.database, "--run", "r", "--db-only")
+            self.assertEqual([[path + "#no pid", None, None, 1], [path + "#pid 4242", 4242, 0, 6], [path + "#pid 5252", 5252, 1, 3]], self.rows(
+                self.database, "SELECT path, pid, rank, kept_count FROM profile ORDER BY path"))
+            self.assertEqual([[4242, 3000, 500], [5252, 7000, 500]], self.rows(
+                self.database, "SELECT p.pid, r.duration_ns, r.start_ns - l.enqueued_ns FROM kernel_run r JOIN profile p ON p.id = r.profile_id "
+                "JOIN kernel_run_link_row l ON l.kernel_run_id = r.id ORDER BY p.pid"))
+            self.assertEqual([["ProfilerStep#4", 0], ["ProfilerStep#9", 1]], self.rows(self.database, "SELECT name, rank FROM annotation ORDER BY name"))
+            self.assertEqual([], self.codes(self.database))
+        # What has changed replaces all of it.
+        connection = sqlite3.connect(path)
+        connection.execute(f"DELETE FROM NVTX_EVENTS WHERE globalTid >> 24 = 5252")
+        connection.commit()
+        connection.close()
+        self.tlparse(path, "--db", self.database, "--run", "r", "--db-only")
+        self.assertEqual([[None, 1], [4242, 6], [5252, 2]], self.rows(self.database, "SELECT pid, kept_count FROM profile ORDER BY pid"))
 
     def test_every_table_may_be_missing(self):
         for table in ("TARGET_INFO_SESSION_START_TIME", "TARGET_INFO_SYSTEM_ENV", "StringIds", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",

@@ -22,7 +22,8 @@ Result<void> NsysReader::ReadKernels(NsysExport& file, RuntimeContext& context) 
                   column("correlationId"), column("globalPid"), has_names ? "s.value" : "NULL",
                   column("gridX"), column("gridY"), column("gridZ"), column("blockX"),
                   column("blockY"), column("blockZ"), table,
-                  has_names ? fmt::format("LEFT JOIN StringIds s ON s.id = {}", name) : ""),
+                  (has_names ? fmt::format("LEFT JOIN StringIds s ON s.id = {}", name) : "") +
+                      OfProcess(file, table)),
       [&](sqlite3_stmt* row) -> Result<void> {
         const std::optional<Span> span = SpanOf(row, table, context);
         if (!span) return {};
@@ -53,9 +54,10 @@ Result<void> NsysReader::ReadCopies(NsysExport& file, const std::string& table, 
   if (!file.Has(table)) return {};
   const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
   return file.Query(
-      fmt::format("SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM {} k", column("start"), column("end"),
-                  column("deviceId"), column("streamId"), column("correlationId"),
-                  column("globalPid"), column("bytes"), column("copyKind"), table),
+      fmt::format("SELECT {}, {}, {}, {}, {}, {}, {}, {} FROM {} k{}", column("start"),
+                  column("end"), column("deviceId"), column("streamId"), column("correlationId"),
+                  column("globalPid"), column("bytes"), column("copyKind"), table,
+                  OfProcess(file, table)),
       [&](sqlite3_stmt* row) -> Result<void> {
         const std::optional<Span> span = SpanOf(row, table, context);
         if (!span) return {};
@@ -90,9 +92,9 @@ Result<void> NsysReader::ReadGraphs(NsysExport& file, RuntimeContext& context) {
   if (!file.Has(table)) return {};
   const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
   return file.Query(
-      fmt::format("SELECT {}, {}, {}, {}, {}, {}, {} FROM {} k", column("start"), column("end"),
+      fmt::format("SELECT {}, {}, {}, {}, {}, {}, {} FROM {} k{}", column("start"), column("end"),
                   column("deviceId"), column("streamId"), column("correlationId"),
-                  column("globalPid"), column("graphId"), table),
+                  column("globalPid"), column("graphId"), table, OfProcess(file, table)),
       [&](sqlite3_stmt* row) -> Result<void> {
         // CUPTI writes 0 for both times where it has none.
         if (IntAt(row, 0) == 0 && IntAt(row, 1) == 0) {
@@ -131,11 +133,13 @@ Result<void> NsysReader::ReadLaunches(NsysExport& file, RuntimeContext& context)
   const auto column = [&](const char* name) { return file.Column(table, name, "k"); };
   if (queued.empty() || column("correlationId") == "NULL") return {};
   const bool has_names = file.Has("StringIds") && column("nameId") != "NULL";
+  const std::string of_process = OfProcess(file, table);
   return file.Query(
-      fmt::format("SELECT {}, {}, {}, {}, {} FROM {} k {} WHERE k.correlationId IN ({})",
+      fmt::format("SELECT {}, {}, {}, {}, {} FROM {} k {}{} {} k.correlationId IN ({})",
                   column("start"), column("end"), column("globalTid"), column("correlationId"),
                   has_names ? "s.value" : "NULL", table,
-                  has_names ? "LEFT JOIN StringIds s ON s.id = k.nameId" : "", queued),
+                  has_names ? "LEFT JOIN StringIds s ON s.id = k.nameId" : "", of_process,
+                  of_process.empty() ? "WHERE" : "AND", queued),
       [&](sqlite3_stmt* row) -> Result<void> {
         ++launches_;
         const std::optional<Span> span = SpanOf(row, table, context);

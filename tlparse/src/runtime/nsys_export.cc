@@ -5,6 +5,14 @@
 #include <algorithm>
 
 namespace tlparse {
+namespace {
+
+void Distrust(sqlite3* handle) {
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+}
+
+}  // namespace
 
 Result<NsysExport> NsysExport::Open(const std::string& path) {
   sqlite3* handle = nullptr;
@@ -12,8 +20,24 @@ Result<NsysExport> NsysExport::Open(const std::string& path) {
   NsysExport opened(handle);
   if (code != SQLITE_OK)
     return Fail(ErrorCode::kIo, fmt::format("cannot read '{}': {}", path, sqlite3_errstr(code)));
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  Distrust(handle);
+  return opened;
+}
+
+Result<NsysExport> NsysExport::OpenBytes(unsigned char* data, std::size_t size) {
+  sqlite3* handle = nullptr;
+  int code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE, nullptr);
+  NsysExport opened(handle);
+  if (code == SQLITE_OK) {
+    // The mark of a write-ahead log, which has no place in memory.
+    for (const std::size_t at : {18, 19}) {
+      if (size > at && data[at] == 2) data[at] = 1;
+    }
+    const auto bytes = static_cast<sqlite3_int64>(size);
+    code = sqlite3_deserialize(handle, "main", data, bytes, bytes, SQLITE_DESERIALIZE_READONLY);
+  }
+  if (code != SQLITE_OK) return Fail(ErrorCode::kNotATrace, sqlite3_errstr(code));
+  Distrust(handle);
   return opened;
 }
 

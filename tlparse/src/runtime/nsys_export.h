@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,6 +20,8 @@ namespace tlparse {
 class NsysExport {
  public:
   static Result<NsysExport> Open(const std::string& path);
+  // A database in memory, which must outlive the connection.
+  static Result<NsysExport> OpenBytes(unsigned char* data, std::size_t size);
   bool Has(const std::string& table) { return !Columns(table).empty(); }
   // The column, or NULL where the table has none of that name.
   std::string Column(const std::string& table, const std::string& column, const std::string& alias);

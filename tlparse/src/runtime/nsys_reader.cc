@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -14,8 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/spilling_vector.h"
 #include "base/utf8.h"
 #include "rows/profile.h"
+#include "runtime/join_profile.h"
 #include "runtime/nsys_range.h"
 
 namespace tlparse {
@@ -26,12 +29,53 @@ std::string Rows(std::int64_t count) {
   return fmt::format("{} row{} left out", count, count == 1 ? "" : "s");
 }
 
-// Not so where it is compressed: SQLite reads the file itself.
-bool IsSqlite(const std::string& path) {
-  char first[16] = {};
-  std::ifstream file(path, std::ios::binary);
-  file.read(first, sizeof(first));
-  return std::string_view(first, sizeof(first)).starts_with("SQLite format 3");
+// The size that the header of a database gives; 0: it is none.
+std::uint64_t SizeInHeader(std::string_view header) {
+  if (header.size() < 32 || !header.starts_with("SQLite format 3")) return 0;
+  const auto big_endian = [&](std::size_t at, std::size_t count) {
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      number = number << 8 | static_cast<unsigned char>(header[at + i]);
+    return number;
+  };
+  const std::uint64_t page_size = big_endian(16, 2);
+  return (page_size == 1 ? 65536 : page_size) * big_endian(28, 4);
+}
+
+// Whether SQLite can read the file itself: it is not compressed, and not cut.
+bool IsWholeDatabase(const std::string& path) {
+  char header[32] = {};
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const auto size = static_cast<std::int64_t>(file.tellg());
+  file.seekg(0);
+  file.read(header, sizeof(header));
+  const std::string_view text(header, sizeof(header));
+  return text.starts_with("SQLite format 3") &&
+         SizeInHeader(text) <= static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0));
+}
+
+// All bytes of the file, for their number and hash; `bytes`: where they are kept, if anywhere. The end
+// of a database that is cut is filled with zeros: SQLite then reads what comes before it.
+Result<std::size_t> ReadBytes(RuntimeContext& context, SpillingBytes* bytes) {
+  std::string buffer(std::size_t{1} << 20, '\0');
+  std::size_t size = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::size_t count, context.Read(buffer.data(), buffer.size()));
+    if (count == 0) break;
+    if (bytes != nullptr) {
+      if (size + count > bytes->size())
+        RETURN_IF_ERROR(bytes->Grow(std::max(size + count, 2 * bytes->size())));
+      std::memcpy(bytes->data() + size, buffer.data(), count);
+    }
+    size += count;
+  }
+  if (bytes == nullptr || size == 0) return size;
+  constexpr std::size_t kMostTimes = 16;  // of what is there
+  const std::uint64_t whole = SizeInHeader({bytes->data(), std::min<std::size_t>(size, 32)});
+  if (whole <= size || whole / kMostTimes > size) return size;
+  RETURN_IF_ERROR(bytes->Grow(whole));
+  std::memset(bytes->data() + size, 0, whole - size);
+  return static_cast<std::size_t>(whole);
 }
 
 std::int64_t PidOf(std::int64_t global_id) { return global_id >> 24 & 0xFFFFFF; }
@@ -214,9 +258,10 @@ Result<void> NsysReader::ReadRanges(NsysExport& file, RuntimeContext& context) {
   const bool has_ids = column("textId") != "NULL" && file.Has("StringIds");
   const std::string text =
       has_ids ? fmt::format("coalesce({}, s.value)", column("text")) : column("text");
-  return file.Query(fmt::format("SELECT k.start, k.end, {}, {}, {} FROM {} k {}",
+  return file.Query(fmt::format("SELECT k.start, k.end, {}, {}, {} FROM {} k {}{}",
                                 column("globalTid"), column("eventType"), text, table,
-                                has_ids ? "LEFT JOIN StringIds s ON s.id = k.textId" : ""),
+                                has_ids ? "LEFT JOIN StringIds s ON s.id = k.textId" : "",
+                                OfProcess(file, table)),
                     [&](sqlite3_stmt* row) -> Result<void> {
                       // 59: pushed and popped, 60: started and ended; marks and open ranges have no
                       // end.
@@ -233,60 +278,29 @@ Result<void> NsysReader::ReadRanges(NsysExport& file, RuntimeContext& context) {
                     });
 }
 
-Result<void> NsysReader::ReadAll(NsysExport& file, RuntimeContext& context) {
-  RETURN_IF_ERROR(ReadFacts(file, context));
-  RETURN_IF_ERROR(ReadKernels(file, context));
-  RETURN_IF_ERROR(ReadCopies(file, "CUPTI_ACTIVITY_KIND_MEMCPY", "memcpy", context));
-  RETURN_IF_ERROR(ReadCopies(file, "CUPTI_ACTIVITY_KIND_MEMSET", "memset", context));
-  RETURN_IF_ERROR(ReadGraphs(file, context));
-  RETURN_IF_ERROR(ReadLaunches(file, context));
-  RETURN_IF_ERROR(ReadRanges(file, context));
-  return ReportUnread(file, context);
-}
-
-Result<bool> NsysReader::Read(RuntimeContext& context) {
-  ProfileFacts& facts = context.facts();
-  facts.kind = "nsys";
-  epoch_ns_ = 0;
+void NsysReader::StartPart() {
   threads_.clear();
   pids_.clear();
   durations_ = {};
   without_time_.clear();
   bad_times_.clear();
-  other_ranges_ = launches_ = 0;
-  std::string buffer(std::size_t{1} << 20, '\0');
-  while (true) {  // for its number of bytes and its hash
-    ASSIGN_OR_RETURN(const std::size_t count, context.Read(buffer.data(), buffer.size()));
-    if (count == 0) break;
-  }
-  if (!IsSqlite(context.input().path)) {
-    context.Log(ImportCode::kBadRuntimeFile,
-                "nothing of the export was read: it is compressed; unpack it first");
-    return true;
-  }
-  Result<NsysExport> file = NsysExport::Open(context.input().path);
-  const Result<void> done =
-      file ? ReadAll(*file, context) : Result<void>(tl::unexpected<Error>(file.error()));
-  if (!done &&
-      (done.error().code == ErrorCode::kNotATrace || done.error().code == ErrorCode::kIo)) {
-    context.Log(
-        ImportCode::kBadRuntimeFile,
-        fmt::format("{}; {} before it {} kept", done.error().message,
-                    facts.kept_count == 1 ? "1 row" : fmt::format("{} rows", facts.kept_count),
-                    facts.kept_count == 1 ? "was" : "were"));
-  } else if (!done) {
-    return tl::unexpected<Error>(done.error());
-  }
+  other_ranges_ = 0;
+}
+
+Result<bool> NsysReader::Read(RuntimeContext& context) {
+  ProfileFacts& facts = context.facts();
+  facts.kind = "nsys";
+  epoch_ns_ = launches_ = 0;
+  StartPart();
+  const bool is_plain = IsWholeDatabase(context.input().path);
+  SpillingBytes unpacked(DirectoryOf(context.database()));
+  ASSIGN_OR_RETURN(const std::size_t size, ReadBytes(context, is_plain ? nullptr : &unpacked));
+  Result<NsysExport> file =
+      is_plain ? NsysExport::Open(context.input().path)
+               : NsysExport::OpenBytes(reinterpret_cast<unsigned char*>(unpacked.data()), size);
+  RETURN_IF_ERROR(LogDamage(
+      file ? ReadAll(*file, context) : Result<void>(tl::unexpected<Error>(file.error())), context));
   ReportLeftOut(context);
-  std::set<std::int64_t> pids;
-  for (const auto& [pid, order] : pids_) pids.insert(pid);
-  for (const auto& [tid, id] : threads_) pids.insert(PidOf(tid));
-  pids.erase(0);
-  if (pids.size() == 1) facts.pid = *pids.begin();
-  if (pids.size() > 1)
-    context.Log(ImportCode::kUnknownRank,
-                fmt::format("the export holds {} processes: its rows belong to no single rank",
-                            pids.size()));
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rows/profile.h"
 #include "runtime/measured_span.h"
@@ -33,7 +34,14 @@ class NsysReader final : public RuntimeReader {
   struct Span {
     std::int64_t start_ns, duration_ns;
   };
+  // The rows of one process (0: that name none), or all.
+  Result<void> ReadRows(NsysExport& file, std::optional<std::int64_t> pid, RuntimeContext& context);
   Result<void> ReadAll(NsysExport& file, RuntimeContext& context);
+  // The processes of the export's rows, ascending, 0 for rows that name none; empty if tables do not
+  // name them.
+  std::vector<std::int64_t> ProcessesOf(NsysExport& file) const;
+  // " WHERE …" or "": the rows of table `k` that are of the process that is read now.
+  std::string OfProcess(NsysExport& file, const std::string& table) const;
   Result<void> ReadFacts(NsysExport& file, RuntimeContext& context);
   Result<void> ReadKernels(NsysExport& file, RuntimeContext& context);
   Result<void> ReadCopies(NsysExport& file, const std::string& table, const char* kind,
@@ -51,10 +59,13 @@ class NsysReader final : public RuntimeReader {
   // The time of a row whose columns 0 and 1 are its start and end, added to the stretch that the
   // file measured. Nothing if it has none, or an impossible one: the row is counted as left out.
   std::optional<Span> SpanOf(sqlite3_stmt* row, const std::string& table, RuntimeContext& context);
+  Result<void> LogDamage(const Result<void>& done, RuntimeContext& context) const;
+  void StartPart();
   void ReportLeftOut(RuntimeContext& context) const;
   Result<void> ReportUnread(NsysExport& file, RuntimeContext& context) const;
 
   std::int64_t epoch_ns_ = 0;
+  std::optional<std::int64_t> pid_;  // whose rows are read now; nullopt: all
   DurationSum durations_;
   std::map<std::string, std::int64_t> without_time_, bad_times_;  // rows, by table
   std::int64_t other_ranges_ = 0;

@@ -81,6 +81,10 @@ class RuntimeContext {
   // For queries of the logs of this and earlier loads; rows of this file may not be written yet.
   virtual Database& database() = 0;
 
+  // For files that are several profiles: what follows is that of a part, "<path>#<name>", with facts of
+  // its own. The whole file must have been read; the first call comes before any row and fact.
+  virtual Result<void> BeginPart(std::string_view name) = 0;
+
   // A row of import_log about this file. `text`: the bytes concerned, shortened.
   virtual void Log(ImportCode code, std::string_view message, ImportPlace place = {},
                    std::string_view text = {}, std::int64_t line_count = 1) = 0;

@@ -8,6 +8,12 @@
 #include "rows/profile.h"
 
 namespace tlparse {
+namespace {
+
+// Between the path of a file and the name of a part of it.
+constexpr std::string_view kPartMark = "#";
+
+}  // namespace
 
 // One file on its way through its reader.
 class OpenProfile final : public RuntimeContext {
@@ -21,6 +27,7 @@ class OpenProfile final : public RuntimeContext {
         stream_(std::move(stream)),
         on_progress_(on_progress),
         rows_(step.tables_),
+        path_(input.path),
         profile_id_(NextId(step.profile_table_)) {}
 
   const RuntimeInput& input() const override { return input_; }
@@ -65,6 +72,16 @@ class OpenProfile final : public RuntimeContext {
     return {};
   }
 
+  Result<void> BeginPart(std::string_view name) override {
+    if (path_ != input_.path) {
+      RETURN_IF_ERROR(Finish());
+      profile_id_ = NextId(step_.profile_table_);
+      facts_ = ProfileFacts();
+    }
+    path_ = fmt::format("{}{}{}", input_.path, kPartMark, name);
+    return {};
+  }
+
   // The file's own row, and what is left to be written.
   Result<void> Finish() {
     const auto text_or_null = [](const std::string& text) {
@@ -75,7 +92,7 @@ class OpenProfile final : public RuntimeContext {
     };
     rows_.Add(ProfileRow{.id = profile_id_,
                          .run_id = load_.run_id,
-                         .path = input_.path,
+                         .path = path_,
                          .kind = StaticText{facts_.kind},
                          .rank = facts_.rank,
                          .pid = facts_.pid,
@@ -102,6 +119,7 @@ class OpenProfile final : public RuntimeContext {
   std::unique_ptr<InputStream> stream_;
   const std::function<void(std::int64_t)>& on_progress_;
   RowBatch rows_;
+  std::string path_;
   std::int64_t profile_id_;
   ProfileFacts facts_;
   ByteHash hash_;
@@ -206,19 +224,24 @@ Result<void> RemoveProfile(Database& database, std::int64_t id) {
 Result<bool> ReplaceChangedProfile(Database& database, std::int64_t run_id,
                                    const std::string& path) {
   ASSIGN_OR_RETURN(const std::string hash, HashFile(path));
-  ASSIGN_OR_RETURN(Statement find,
-                   database.Prepare("SELECT id, content_hash = ?1 FROM profile "
-                                    "WHERE run_id = ?2 AND (path = ?3 OR content_hash = ?1) "
-                                    "ORDER BY 2 DESC"));
+  ASSIGN_OR_RETURN(
+      Statement find,
+      database.Prepare("SELECT id, content_hash = ?1 FROM profile WHERE run_id = ?2 AND (path = ?3 "
+                       "OR substr(path, 1, length(?4)) = ?4 OR content_hash = ?1) ORDER BY 2 "
+                       "DESC"));
+  const std::string parts = path + std::string(kPartMark);
   find.Bind(1, std::string_view(hash));
   find.Bind(2, run_id);
   find.Bind(3, std::string_view(path));
-  ASSIGN_OR_RETURN(const bool exists, find.Step());
-  if (!exists) return false;
-  if (find.Int(1) != 0) return true;
-  const std::int64_t id = find.Int(0);
-  find.Reset();
-  RETURN_IF_ERROR(RemoveProfile(database, id));
+  find.Bind(4, std::string_view(parts));
+  std::vector<std::int64_t> earlier;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, find.Step());
+    if (!has_row) break;
+    if (find.Int(1) != 0) return true;
+    earlier.push_back(find.Int(0));
+  }
+  for (const std::int64_t id : earlier) RETURN_IF_ERROR(RemoveProfile(database, id));
   return false;
 }
 
