@@ -24,7 +24,10 @@ Result<CompiledCode> CompiledCode::Load(Database& database, std::int64_t run_id)
         std::make_unique<Graph>(Graph{graphs.Int(0), graphs.Int(1), graphs.Int(2),
                                       std::string(graphs.Text(3)), graphs.Int(4), graphs.Int(5)}));
     const Graph* const graph = code.graphs_.back().get();
-    code.by_compile_[graph->compile_id].push_back(graph);
+    OfDirection& of_direction =
+        code.by_compile_[graph->compile_id][graph->direction == "backward" ? 1 : 0];
+    of_direction.has_several |= of_direction.first != nullptr;
+    if (of_direction.first == nullptr) of_direction.first = graph;
     if (!graphs.IsNull(6)) code.by_key_[std::string(graphs.Text(6))].push_back(graph);
   }
   ASSIGN_OR_RETURN(Statement compiles,
@@ -37,7 +40,7 @@ Result<CompiledCode> CompiledCode::Load(Database& database, std::int64_t run_id)
     ASSIGN_OR_RETURN(const bool has_row, compiles.Step());
     if (!has_row) return code;
     code.by_label_[fmt::format("{}/{}", compiles.Int(1), compiles.Text(2))].push_back(
-        {compiles.Int(0), compiles.Int(3), code.by_compile_[compiles.Int(0)]});
+        {compiles.Int(0), compiles.Int(3)});
   }
 }
 
@@ -50,6 +53,11 @@ const std::vector<CompiledCode::Compile>* CompiledCode::WithLabel(std::int64_t p
                                                                   const std::string& label) const {
   const auto found = by_label_.find(fmt::format("{}/{}", process_id, label));
   return found == by_label_.end() ? nullptr : &found->second;
+}
+
+CompiledCode::OfDirection CompiledCode::GraphOf(std::int64_t compile_id, bool is_backward) const {
+  const auto found = by_compile_.find(compile_id);
+  return found == by_compile_.end() ? OfDirection() : found->second[is_backward ? 1 : 0];
 }
 
 Result<const std::vector<CompiledCode::Kernel>*> CompiledCode::KernelsOf(Database& database,

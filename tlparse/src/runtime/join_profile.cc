@@ -48,7 +48,7 @@ Result<void> Joiner::LoadSlices() {
     names_.try_emplace(slice.name_id, rows.Text(5));
     slice.sequence = rows.OptionalInt(6);
     slice.external_id = rows.OptionalInt(7);
-    slice.parent = slice.call = kNone;
+    slice.parent = slice.call = slice.in_region = slice.in_backward = slice.region = kNone;
     RETURN_IF_ERROR(slices_.Push(slice));
   }
   std::sort(slices_.begin(), slices_.end(), [](const Slice& a, const Slice& b) {
@@ -58,11 +58,12 @@ Result<void> Joiner::LoadSlices() {
   for (std::size_t i = 0; i < slices_.size(); ++i) {
     const Slice& slice = slices_[i];
     if (slice.kind == kFunction && slice.sequence)
-      RETURN_IF_ERROR(functions_of_.Add(*slice.sequence, i));
+      RETURN_IF_ERROR(
+          functions_.Push({*slice.sequence, slice.start, static_cast<std::uint32_t>(i)}));
     if (slice.kind != kDevice && slice.external_id)
       RETURN_IF_ERROR(slice_of_.Add(*slice.external_id, i));
   }
-  functions_of_.Sort();
+  std::sort(functions_.begin(), functions_.end());
   slice_of_.Sort();
   return {};
 }

@@ -1,6 +1,7 @@
 // The joins of one profile (see join.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -28,7 +29,6 @@ class CompiledCode {
   struct Compile {
     std::int64_t id;
     std::int64_t start_us;
-    std::vector<const Graph*> graphs;
   };
   struct Kernel {
     std::int64_t id;
@@ -41,6 +41,12 @@ class CompiledCode {
   const std::vector<const Graph*>* WithKey(const std::string& key) const;
   // Compiles of one label of a process, oldest first.
   const std::vector<Compile>* WithLabel(std::int64_t process_id, const std::string& label) const;
+  // The graphs of one direction (backward or not) of a compile.
+  struct OfDirection {
+    const Graph* first = nullptr;  // nullptr: none
+    bool has_several = false;
+  };
+  OfDirection GraphOf(std::int64_t compile_id, bool is_backward) const;
   // The kernels that a graph's code calls, in order; those with a provenance handle, if any has
   // one.
   Result<const std::vector<Kernel>*> KernelsOf(Database& database, const Graph& graph);
@@ -52,10 +58,10 @@ class CompiledCode {
  private:
   std::vector<std::unique_ptr<Graph>> graphs_;
   std::unordered_map<std::string, std::vector<const Graph*>> by_key_;
-  std::unordered_map<std::string, std::vector<Compile>> by_label_;  // "<process>/<label>"
-  std::unordered_map<std::int64_t, std::vector<const Graph*>> by_compile_;
-  std::unordered_map<std::int64_t, std::vector<Kernel>> kernels_;  // by content
-  std::unordered_map<std::int64_t, KernelFiles> kernel_files_;     // by graph
+  std::unordered_map<std::string, std::vector<Compile>> by_label_;           // "<process>/<label>"
+  std::unordered_map<std::int64_t, std::array<OfDirection, 2>> by_compile_;  // forward, backward
+  std::unordered_map<std::int64_t, std::vector<Kernel>> kernels_;            // by content
+  std::unordered_map<std::int64_t, KernelFiles> kernel_files_;               // by graph
 };
 
 // Makes the link rows of one profile, which has none. `process_id`: the process it measured.

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "base/spilling_vector.h"
@@ -29,15 +28,10 @@ class Numbered {
     std::uint32_t index;
     auto operator<=>(const Entry&) const = default;
   };
-  std::span<const Entry> All(std::int64_t number) const {
-    const Entry* const begin = std::lower_bound(entries_.begin(), entries_.end(), Entry{number, 0});
-    const Entry* end = begin;
-    while (end != entries_.end() && end->number == number) ++end;
-    return {begin, end};
-  }
   std::optional<std::uint32_t> First(std::int64_t number) const {
-    const std::span<const Entry> all = All(number);
-    return all.empty() ? std::nullopt : std::optional(all.front().index);
+    const Entry* const first = std::lower_bound(entries_.begin(), entries_.end(), Entry{number, 0});
+    return first == entries_.end() || first->number != number ? std::nullopt
+                                                              : std::optional(first->index);
   }
 
  private:

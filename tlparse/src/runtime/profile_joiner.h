@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <map>
 #include <span>
 #include <tuple>
@@ -52,12 +53,30 @@ struct Slice {
   std::int64_t name_id = 0;  // 0: none
   std::optional<std::int64_t> sequence, external_id;
   std::int32_t parent = kNone;  // slice around it
+  // Itself or the nearest slice around it of that kind.
+  std::int32_t in_region = kNone, in_backward = kNone;
+  std::int32_t region = kNone;  // in_region; in a backward that of its forward
   bool is_call = false;
   const CompiledCode::Graph* graph = nullptr;
   std::int64_t compile_id = 0;
   std::int32_t call = kNone;  // kDevice: the slice that queued it
   std::int64_t device_ns = 0;
   std::string_view key, note;
+};
+// A function of autograd that has a sequence number.
+struct Function {
+  std::int64_t sequence, start;
+  std::uint32_t slice;
+  auto operator<=>(const Function&) const = default;
+};
+// The graphs of one cache key of which a call may be: of one compile each, by the compiles' starts.
+struct KeyGraphs {
+  struct OfCompile {
+    std::int64_t compile_id, start_us;
+    std::vector<const CompiledCode::Graph*> graphs;
+  };
+  std::vector<OfCompile> compiles;
+  std::unordered_map<std::int64_t, std::size_t> by_id;  // index into `compiles`
 };
 enum class KernelMatch : std::uint8_t {
   kUnmatched,
@@ -148,7 +167,7 @@ class Joiner {
         launch_of_(directory),
         op_of_(directory),
         slice_of_(directory),
-        functions_of_(directory),
+        functions_(directory),
         children_(directory),
         replayed_(directory),
         slices_by_id_(directory) {}
@@ -176,15 +195,13 @@ class Joiner {
   Result<void> AddItem(Item::Kind kind, std::int64_t thread_id, std::int64_t start,
                        std::int64_t end, std::size_t index);
   void NestSlices();
+  std::int32_t ForwardOf(const Slice& backward) const;
   void JoinSlices();
   void FindLostCalls();
   void JoinRegion(Slice& slice);
   void JoinByKey(Slice& slice);
   void JoinByPlace(Slice& slice);
-  // The nearest slice of the kind around, or kNone.
-  std::int32_t Around(std::int32_t slice, CompiledSliceKind kind) const;
-  // The region in which a slice of a forward ran; for one in a backward, that of its forward.
-  std::int32_t RegionOf(std::int32_t slice) const;
+  const KeyGraphs& GraphsOfKey(const Slice& slice);
   Result<void> Nest();
   struct Open;
   Result<void> NestRun(const Item& item, const std::vector<Open>& open, Open& now);
@@ -194,7 +211,9 @@ class Joiner {
   Result<void> JoinDeviceKernel(const DeviceKernel& kernel);
   Result<void> JoinReplay(std::span<const ReplayedKernel> kernels);
   Result<void> WriteKernelLink(const KernelLink& link);
-  std::optional<std::int64_t> RegionIdOf(std::int32_t slice) const;
+  std::optional<std::int64_t> RegionIdOf(std::int32_t slice) const {
+    return SliceId(slice == kNone ? kNone : slices_[static_cast<std::size_t>(slice)].region);
+  }
   Result<void> WriteSlices();
   Result<void> WriteRuns();
   Result<void> WriteCollectives();
@@ -223,15 +242,16 @@ class Joiner {
   SpillingVector<Item> items_;                             // of all threads, until they are nested
   std::unordered_map<std::int64_t, std::size_t> threads_;  // their numbers, by id
   bool has_device_kernels_ = false;
-  Numbered launch_of_;              // by correlation
-  Numbered op_of_;                  // by external id
-  Numbered slice_of_;               // by external id
-  Numbered functions_of_;           // of autograd, by sequence number
+  Numbered launch_of_;  // by correlation
+  Numbered op_of_;      // by external id
+  Numbered slice_of_;   // by external id
+  SpillingVector<Function> functions_;
   SpillingVector<Child> children_;  // by call, in order of time
   SpillingVector<ReplayedKernel> replayed_;
   SpillingVector<std::uint32_t> slices_by_id_;
   // Calls so far, by thread, region and name, of graphs of which one key is several.
   std::map<std::tuple<std::int64_t, std::int32_t, std::int64_t>, std::size_t> calls_so_far_;
+  std::unordered_map<std::int64_t, KeyGraphs> graphs_of_key_;  // by the id of the key's text
   // Texts that were asked for; "" for 0.
   std::unordered_map<std::int64_t, std::string> names_;
   std::map<std::string_view, std::int64_t> notes_;

@@ -15,38 +15,37 @@ void Joiner::NestSlices() {
       if (last.thread == slice.thread && slice.start < last.end) break;
       open.pop_back();
     }
-    if (!open.empty()) slice.parent = open.back();
+    if (!open.empty()) {
+      const Slice& around = slices_[static_cast<std::size_t>(open.back())];
+      slice.parent = open.back();
+      slice.in_region = around.in_region;
+      slice.in_backward = around.in_backward;
+    }
+    if (slice.kind == kRegion) slice.in_region = i;
+    if (slice.kind == kBackward) slice.in_backward = i;
     open.push_back(i);
   }
-}
-
-std::int32_t Joiner::Around(std::int32_t slice, CompiledSliceKind kind) const {
-  for (std::int32_t at = slice; at != kNone; at = slices_[static_cast<std::size_t>(at)].parent) {
-    if (slices_[static_cast<std::size_t>(at)].kind == kind) return at;
+  for (Slice& slice : slices_) {
+    if (slice.kind != kBackward) continue;
+    const std::int32_t forward = ForwardOf(slice);
+    if (forward != kNone) slice.region = slices_[static_cast<std::size_t>(forward)].in_region;
   }
-  return kNone;
-}
-
-std::int32_t Joiner::RegionOf(std::int32_t index) const {
-  const std::int32_t backward = Around(index, kBackward);
-  if (backward == kNone) return Around(index, kRegion);
-  const std::optional<std::int64_t> sequence = slices_[static_cast<std::size_t>(backward)].sequence;
-  if (!sequence) return kNone;
-  // The forward is the latest function of that number before it, on whichever thread.
-  std::int32_t forward = kNone;
-  const std::int64_t before = slices_[static_cast<std::size_t>(backward)].start;
-  for (const Numbered::Entry& entry : functions_of_.All(*sequence)) {
-    const Slice& slice = slices_[entry.index];
-    if (slice.start < before &&
-        (forward == kNone || slice.start > slices_[static_cast<std::size_t>(forward)].start)) {
-      forward = static_cast<std::int32_t>(entry.index);
-    }
+  for (Slice& slice : slices_) {
+    if (slice.kind == kBackward) continue;
+    slice.region = slice.in_backward == kNone
+                       ? slice.in_region
+                       : slices_[static_cast<std::size_t>(slice.in_backward)].region;
   }
-  return forward == kNone ? kNone : Around(forward, kRegion);
 }
 
-std::optional<std::int64_t> Joiner::RegionIdOf(std::int32_t slice) const {
-  return SliceId(slice == kNone ? kNone : RegionOf(slice));
+// The latest function of the backward's number before it, on whichever thread.
+std::int32_t Joiner::ForwardOf(const Slice& backward) const {
+  if (!backward.sequence) return kNone;
+  const Function* const next = std::lower_bound(functions_.begin(), functions_.end(),
+                                                Function{*backward.sequence, backward.start, 0});
+  return next == functions_.begin() || (next - 1)->sequence != *backward.sequence
+             ? kNone
+             : static_cast<std::int32_t>((next - 1)->slice);
 }
 
 void Joiner::JoinRegion(Slice& slice) {
@@ -60,46 +59,61 @@ void Joiner::JoinRegion(Slice& slice) {
     return;
   }
   // Labels come again after torch._dynamo.reset(): the newest that began before the slice ended.
-  const CompiledCode::Compile* compile = &compiles->front();
-  for (const CompiledCode::Compile& candidate : *compiles) {
-    if (candidate.start_us * 1000 <= slice.end) compile = &candidate;
-  }
+  auto compile =
+      std::upper_bound(compiles->begin(), compiles->end(), slice.end,
+                       [](std::int64_t end, const auto& one) { return end < one.start_us * 1000; });
+  if (compile != compiles->begin()) --compile;
   slice.compile_id = compile->id;
   slice.key = "K2";
 }
 
+// Those of the process that was measured, if its log holds the key.
+const KeyGraphs& Joiner::GraphsOfKey(const Slice& slice) {
+  const auto [entry, is_new] = graphs_of_key_.try_emplace(slice.name_id);
+  KeyGraphs& found = entry->second;
+  const auto* const graphs = is_new ? code_.WithKey(NameOf(slice)) : nullptr;
+  if (graphs == nullptr) return found;
+  const auto is_own = [&](const CompiledCode::Graph* graph) {
+    return process_id_ && graph->process_id == *process_id_;
+  };
+  const bool has_own = std::any_of(graphs->begin(), graphs->end(), is_own);
+  for (const CompiledCode::Graph* graph : *graphs) {
+    if (has_own && !is_own(graph)) continue;
+    const auto [of, is_first] = found.by_id.try_emplace(graph->compile_id, found.compiles.size());
+    if (is_first) found.compiles.push_back({graph->compile_id, graph->start_us, {}});
+    found.compiles[of->second].graphs.push_back(graph);
+  }
+  return found;
+}
+
 void Joiner::JoinByKey(Slice& slice) {
-  const auto* graphs = code_.WithKey(NameOf(slice));
-  if (graphs == nullptr) {
+  const KeyGraphs& graphs = GraphsOfKey(slice);
+  if (graphs.compiles.empty()) {
     slice.note = process_id_ ? kKeyUnknown : kNoProcess;
     return;
   }
-  const auto index = static_cast<std::int32_t>(&slice - slices_.begin());
-  const std::int32_t region = RegionOf(index);
-  const std::int64_t compile_id =
-      region == kNone ? 0 : slices_[static_cast<std::size_t>(region)].compile_id;
-  std::vector<const CompiledCode::Graph*> best;
-  int best_rank = -1;
-  for (const CompiledCode::Graph* graph : *graphs) {
-    const bool is_own = process_id_ && graph->process_id == *process_id_;
-    const bool is_before = graph->start_us * 1000 <= slice.start;
-    const int rank =
-        (is_own ? 4 : 0) + (graph->compile_id == compile_id ? 2 : 0) + (is_before ? 1 : 0);
-    // Later compiles come later: of equal ones the newest compile wins, with all of its graphs.
-    if (rank > best_rank || (rank == best_rank && graph->compile_id != best.front()->compile_id)) {
-      best.clear();
-      best_rank = rank;
-    }
-    if (rank == best_rank) best.push_back(graph);
+  // The compile of the region around it; else the newest that began before the call; else the newest.
+  auto compile = graphs.compiles.end() - 1;
+  const auto of_region =
+      slice.region == kNone
+          ? graphs.by_id.end()
+          : graphs.by_id.find(slices_[static_cast<std::size_t>(slice.region)].compile_id);
+  if (of_region != graphs.by_id.end()) {
+    compile = graphs.compiles.begin() + static_cast<std::ptrdiff_t>(of_region->second);
+  } else {
+    const auto next = std::upper_bound(
+        graphs.compiles.begin(), graphs.compiles.end(), slice.start,
+        [](std::int64_t start, const auto& one) { return start < one.start_us * 1000; });
+    if (next != graphs.compiles.begin()) compile = next - 1;
   }
   // One compile may hold a key several times (pieces of a DDP graph): they run in their order.
   std::size_t earlier = 0;
-  if (graphs->size() > 1) {
-    std::size_t& so_far = calls_so_far_[{slice.thread, region, slice.name_id}];
+  if (compile->graphs.size() > 1) {
+    std::size_t& so_far = calls_so_far_[{slice.thread, slice.region, slice.name_id}];
     earlier = so_far;
     if (slice.parent != kNone) ++so_far;
   }
-  slice.graph = best[earlier % best.size()];
+  slice.graph = compile->graphs[earlier % compile->graphs.size()];
   slice.compile_id = slice.graph->compile_id;
   slice.key = "K1";
   if (!process_id_ || slice.graph->process_id != *process_id_) slice.note = kOtherProcess;
@@ -107,30 +121,16 @@ void Joiner::JoinByKey(Slice& slice) {
 
 // Without a key: the compile of the region around it, and the direction.
 void Joiner::JoinByPlace(Slice& slice) {
-  const auto index = static_cast<std::int32_t>(&slice - slices_.begin());
-  const bool is_backward = Around(index, kBackward) != kNone;
-  const std::int32_t region = RegionOf(index);
-  if (region == kNone || slices_[static_cast<std::size_t>(region)].compile_id == 0) {
+  const bool is_backward = slice.in_backward != kNone;
+  if (slice.region == kNone || slices_[static_cast<std::size_t>(slice.region)].compile_id == 0) {
     slice.note = process_id_ ? kNoKey : kNoProcess;
     return;
   }
-  const Slice& around = slices_[static_cast<std::size_t>(region)];
-  slice.compile_id = around.compile_id;
+  slice.compile_id = slices_[static_cast<std::size_t>(slice.region)].compile_id;
   slice.key = is_backward ? "K3" : "K2";
-  const auto* compiles = code_.WithLabel(*process_id_, NameOf(around));
-  for (const CompiledCode::Compile& compile : *compiles) {
-    if (compile.id != around.compile_id) continue;
-    for (const CompiledCode::Graph* graph : compile.graphs) {
-      if ((graph->direction == "backward") != is_backward) continue;
-      if (slice.graph != nullptr) {
-        slice.graph = nullptr;
-        slice.note = kSeveralGraphs;
-        return;
-      }
-      slice.graph = graph;
-    }
-  }
-  if (slice.graph == nullptr) slice.note = kNoGraph;
+  const CompiledCode::OfDirection graph = code_.GraphOf(slice.compile_id, is_backward);
+  if (!graph.has_several) slice.graph = graph.first;
+  if (slice.graph == nullptr) slice.note = graph.has_several ? kSeveralGraphs : kNoGraph;
 }
 
 void Joiner::JoinSlices() {
@@ -163,7 +163,7 @@ void Joiner::JoinSlices() {
   for (Slice& slice : slices_) {
     if (slice.kind != kFunction && slice.kind != kBackward) continue;
     slice.is_call = true;
-    const std::int32_t region = Around(slice.parent, kRegion);
+    const std::int32_t region = slice.in_region;
     if (region != kNone) has_function[static_cast<std::size_t>(region)] = true;
   }
   for (std::size_t i = 0; i < slices_.size(); ++i) {
@@ -180,8 +180,10 @@ void Joiner::FindLostCalls() {
   for (const Slice& slice : slices_) {
     if (slice.kind != kGraphCall) continue;
     for (std::int32_t at = slice.parent; at != kNone;
-         at = slices_[static_cast<std::size_t>(at)].parent)
+         at = slices_[static_cast<std::size_t>(at)].parent) {
+      if (has_call[static_cast<std::size_t>(at)]) break;  // and so have those around it
       has_call[static_cast<std::size_t>(at)] = true;
+    }
   }
   for (std::size_t i = 0; i < slices_.size(); ++i) {
     Slice& slice = slices_[i];
