@@ -104,7 +104,7 @@ export interface Lanes {
   error?: string;
 }
 
-// One process or one profile, or everything: then only events, unless there is one profile alone.
+// One process or one profile, or everything: then only events, unless there is one profile alone or all are of the only process.
 export interface Wanted {
   process: number | null;
   profile: number | null;
@@ -117,7 +117,9 @@ export function useLanes(model: Model, { process: only, profile: onlyProfile }: 
     let current = true;
     const all = measuredProfiles(model);
     const wanted = model.processes.filter((process) => onlyProfile === null && (only === null || process.id === only));
-    const own = all.filter((profile) => (onlyProfile !== null ? profile.id === onlyProfile : only !== null ? profile.process?.id === only : all.length === 1));
+    const isOne = all.length === 1 || (model.processes.length === 1 && all.every((profile) => profile.process !== null));
+    const own = all.filter((profile) => (onlyProfile !== null ? profile.id === onlyProfile : only !== null ? profile.process?.id === only : isOne));
+    own.sort((a, b) => (a.startUs ?? 0) - (b.startUs ?? 0));
     const total = wanted.length + own.length;
     const run = async () => {
       const lanes: Lane[] = [];
@@ -137,8 +139,8 @@ export function useLanes(model: Model, { process: only, profile: onlyProfile }: 
           await new Promise((resolve) => setTimeout(resolve));
         }
       }
-      for (const profile of own) {
-        const found = await loadProfileLanes(model, profile);
+      for (const [i, profile] of own.entries()) {
+        const found = await loadProfileLanes(model, profile, own.length > 1 ? `${i + 1}: ` : '');
         lanes.push(...found.lanes);
         profiles.push(found);
         loaded++;

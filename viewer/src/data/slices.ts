@@ -39,10 +39,11 @@ function rowsOf(t: Table, names: Map<number, string>, compileOf: Map<number, num
 export interface ProfileLanes {
   lanes: Lane[];
   profile: Profile;
+  prefix: string; // of the lanes' titles: "2: " of the second profile of several
   span: { from: number; to: number; slices: number; kept: number; shortestUs: number; stretchUs: number; tracks: number; shownTracks: number };
 }
 
-export async function loadProfileLanes(model: Model, profile: Profile): Promise<ProfileLanes> {
+export async function loadProfileLanes(model: Model, profile: Profile, prefix: string): Promise<ProfileLanes> {
   const [t, graphs] = await Promise.all([load('slices', profile.id), load('graphs')]);
   const compileOf = new Map(graphs.graph.id.map((id, i) => [id!, graphs.graph.compile_id[i]!]));
   const rows = rowsOf(t, graphNames(model, graphs), compileOf);
@@ -56,7 +57,7 @@ export async function loadProfileLanes(model: Model, profile: Profile): Promise<
     strip.us.push(t.strip.ns[i]! / 1000);
   });
   const lanes = rows.flatMap((own, track) => {
-    const title = titleOf(t, track);
+    const title = prefix + titleOf(t, track);
     const about = [profile.name, t.track.thread_name[track]].filter(Boolean).join(', ');
     const lane = layOut(own, { title, about, process: profile.process, profile });
     if (strips[track].at.length > 0) lane.strip = strips[track];
@@ -65,5 +66,5 @@ export async function loadProfileLanes(model: Model, profile: Profile): Promise<
   let to = start;
   for (const lane of lanes) for (let i = 0; i < lane.start.length; i++) to = Math.max(to, lane.start[i] + lane.length[i]);
   const span = { from: start, to, slices: t.span.slices[0] ?? 0, kept: t.span.kept[0] ?? 0, shortestUs: (t.span.shortest_ns[0] ?? 0) / 1000, stretchUs, tracks: t.span.tracks[0] ?? 0, shownTracks: t.track.rows };
-  return { lanes, profile, span };
+  return { lanes, profile, prefix, span };
 }

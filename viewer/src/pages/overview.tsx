@@ -158,8 +158,9 @@ function Profiles({ model }: { model: Model }) {
     { key: 'name', title: 'File', width: 'minmax(130px, 2fr)', about: (profile) => profile.path, cell: (profile) => (isMeasured(profile) ? <a href={href(['cost'], { profile: profile.id })}>{profile.name}</a> : profile.name) },
     { key: 'kind', title: 'Kind', width: '104px', cell: (profile) => profile.kind.replace('_', ' ') },
     { key: 'what', title: 'Holds', width: 'minmax(110px, 1.4fr)', about: holdsText, cell: holdsText },
-    { key: 'problems', title: '', width: '70px', about: (profile) => caveatsOf(profile).join('\n'), cell: (profile) => (profile.problems > 0 ? <a class="tag severity-warning" href={problemsOf(profile.path)}>damaged</a> : profile.overlapsId !== null ? <span class="tag">overlaps</span> : null) },
   ];
+  if (profiles.some((profile) => profile.problems > 0 || profile.overlapsId !== null))
+    columns.push({ key: 'problems', title: '', width: '70px', about: (profile) => caveatsOf(profile).join('\n'), cell: (profile) => (profile.problems > 0 ? <a class="tag severity-warning" href={problemsOf(profile.path)}>damaged</a> : profile.overlapsId !== null ? <span class="tag">overlaps</span> : null) });
   if (profiles.length === 0) return null;
   return (
     <Section title="Profiles and dumps" aside={profiles.some(isMeasured) && <a href={href(['cost'])}>where the time went</a>}>

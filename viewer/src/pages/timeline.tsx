@@ -240,6 +240,10 @@ function withMargin({ from, to }: View): View {
   return { from: from - (to - from) * 0.01, to: to + (to - from) * 0.01 };
 }
 
+function spanOf(profiles: ProfileLanes[]): View {
+  return { from: Math.min(...profiles.map((own) => own.span.from)), to: Math.max(...profiles.map((own) => own.span.to)) };
+}
+
 // Processes, and profiles of processes that have no log.
 function ProcessChoice({ model, only, onlyProfile, onChoose }: { model: Model; only: number | null; onlyProfile: number | null; onChoose: () => void }) {
   const alone = measuredProfiles(model).filter((profile) => profile.process === null);
@@ -262,9 +266,10 @@ function ProcessChoice({ model, only, onlyProfile, onChoose }: { model: Model; o
 }
 
 // The drawn part of a profile, and caveats about its times.
-function ProfileNote({ own: { profile, span } }: { own: ProfileLanes }) {
+function ProfileNote({ own: { profile, prefix, span } }: { own: ProfileLanes }) {
   return (
     <p class="quiet small">
+      {prefix}
       {profile.name}: {span.kept < span.slices ? `of ${count(span.slices)} slices the ${count(span.kept)} longest (from ${duration(span.shortestUs)}) are drawn one by one, the others as grey strips: how much of each ${duration(span.stretchUs)} they took.` : `all ${plural(span.slices, 'slice')}.`}
       {span.shownTracks < span.tracks && ` ${count(span.tracks - span.shownTracks)} threads and streams with the fewest slices are left out.`} {caveatsOf(profile).join(' ')}
     </p>
@@ -322,7 +327,7 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
         <label>
           <input type="checkbox" checked={collapsed} onChange={(event) => (setCollapsed(event.currentTarget.checked), setScroll(0))} /> top level only
         </label>
-        {profiles.length === 1 && <button onClick={() => mover.show(withMargin(profiles[0].span))}>Fit profile</button>}
+        {profiles.length > 0 && <button onClick={() => mover.show(withMargin(spanOf(profiles)))}>Fit {profiles.length === 1 ? 'profile' : 'profiles'}</button>}
         <ProcessChoice model={model} only={only} onlyProfile={onlyProfile} onChoose={() => setScroll(0)} />
         <a href={isServed ? 'api/chromium_events.json' : 'chromium_events.json'} download="chromium_events.json" title="Chromium trace of all ranks: open it in Perfetto">
           Download for Perfetto
