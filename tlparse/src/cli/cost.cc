@@ -226,11 +226,25 @@ std::vector<Table::Column> CostHeadings(const CostColumns& columns, std::string_
 constexpr std::size_t kLongestName = 72;
 constexpr std::size_t kLongestText = 120;
 
+std::string LabelOf(const CostRow& row) {
+  const std::int64_t generation = row.generation.value_or(0);
+  return generation > 0 ? fmt::format("{} #{}", row.label, generation + 1) : row.label;
+}
+
+// "(no line known: 0/0 backward)"
+std::string UnknownLine(const CostRow& row) {
+  if (!row.label.empty())
+    return fmt::format("(no line known: {}{}{})", LabelOf(row), row.direction.empty() ? "" : " ",
+                       row.direction);
+  return row.join_note.empty() ? "(no line known)"
+                               : fmt::format("(no line known: {})", row.join_note);
+}
+
 // What the row is about: the last cells of its line.
 void AddSubject(const CostRow& row, CostBy by, std::vector<std::string>& cells) {
   switch (by) {
     case CostBy::kLine:
-      cells.push_back(row.file.empty() ? "(no line known)"
+      cells.push_back(row.file.empty() ? UnknownLine(row)
                                        : fmt::format("{}:{}", row.file, row.line.value_or(0)));
       cells.push_back(Shorten(row.name, kLongestText));
       break;
@@ -273,8 +287,7 @@ std::vector<std::string> CostCells(const CostRow& row, const CostColumns& column
     cells.push_back(row.launch ? std::to_string(*row.launch) : std::string());
   if (columns.has_ranks) cells.push_back(row.rank ? std::to_string(*row.rank) : std::string());
   if (columns.has_graphs) {
-    const std::int64_t generation = row.generation.value_or(0);
-    cells.push_back(generation > 0 ? fmt::format("{} #{}", row.label, generation + 1) : row.label);
+    cells.push_back(LabelOf(row));
     cells.push_back(row.direction);
   }
   if (by == CostBy::kGraph) cells.push_back(ShortKey(row.key));

@@ -45,13 +45,22 @@ constexpr char kByKernel[] =
     "LEFT JOIN text_row e ON e.id = v.region_id LEFT JOIN text_row q ON q.id = v.key_id "
     "LEFT JOIN text_row p ON p.id = v.file_id ORDER BY share_us DESC, name";
 
+// Time without a line has a row for each graph, and one for each reason why a kernel is of none.
 constexpr char kByLine[] =
-    " SELECT c.text AS name, f.text AS file, line.line, u.text AS function, sum(v.calls) AS calls, "
-    "sum(v.us) AS inclusive_us, sum(v.us * coalesce(line.part, 1)) AS share_us "
+    ", part AS (SELECT v.*, line.file_id AS line_file_id, line.line, line.part, "
+    "line.function_id, line.code_id, CASE WHEN line.kernel_id IS NULL THEN c.label END AS label, "
+    "CASE WHEN line.kernel_id IS NULL THEN c.generation END AS generation, "
+    "CASE WHEN line.kernel_id IS NULL THEN g.direction END AS direction, "
+    "CASE WHEN v.kernel_id IS NULL THEN v.note_id END AS line_note_id "
     "FROM cost v LEFT JOIN kernel_line_row line ON line.kernel_id = v.kernel_id "
-    "LEFT JOIN text_row f ON f.id = line.file_id "
-    "LEFT JOIN text_row u ON u.id = line.function_id LEFT JOIN text_row c ON c.id = line.code_id "
-    "GROUP BY line.file_id, line.line ORDER BY share_us DESC, file, line.line";
+    "LEFT JOIN compile c ON c.id = v.compile_id LEFT JOIN graph g ON g.id = v.graph_id) "
+    "SELECT c.text AS name, f.text AS file, p.line, u.text AS function, p.label, p.generation, "
+    "p.direction, n.text AS join_note, sum(p.calls) AS calls, sum(p.us) AS inclusive_us, "
+    "sum(p.us * coalesce(p.part, 1)) AS share_us FROM part p "
+    "LEFT JOIN text_row f ON f.id = p.line_file_id LEFT JOIN text_row u ON u.id = p.function_id "
+    "LEFT JOIN text_row c ON c.id = p.code_id LEFT JOIN text_row n ON n.id = p.line_note_id "
+    "GROUP BY p.line_file_id, p.line, p.label, p.generation, p.direction, p.line_note_id "
+    "ORDER BY share_us DESC, file, p.line, p.label, p.direction";
 
 constexpr char kByNode[] =
     " SELECT n.post_grad_node AS name, v.rank, v.launch, c.label, c.generation, "
