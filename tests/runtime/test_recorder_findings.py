@@ -90,6 +90,8 @@ class Findings(RecorderTest):
         database = self.ingest(self.part("fr_wrong_op", "fr_hang_trace_rank_?"))
         group, = [group for group in self.issued(database)["groups"] if group["name"] == "1"]
         self.assertEqual([(1, False), (2, False), (3, True)], [(one["sequence_number"], one["wait_us"] is None) for one in group["collectives"]])
+        self.assertEqual([[1, 0, 0], [2, 0, 0], [3, 1, 1]], self.rows(database, "SELECT DISTINCT sequence_number, wait_us IS NULL, is_open FROM "
+                                                                      "collective_wait WHERE group_name = '1' ORDER BY 1"))
         text = self.text("collectives", database)
         self.assertRegex(text, r"in it 0-3 +not ended")
         self.assertIn("ranks 0,1,3: 4 collectives, 4 waits (the majority)", text)

@@ -5,12 +5,13 @@
 -- came after the timeout of this one, for which the collective had failed before. Later collectives of such a group are left out: ranks
 -- whose call failed do not wait in them. Ranks whose files do not have the collective are not counted: rank_count is the number of
 -- those that have it, member_count that of the group: as the dumps configure it or the collectives say (group_size), else the most that have one collective of it. Where
--- some are missing, last_rank is NULL: one of them may have come last, and wait_us is the time to the last of those that are not.
+-- some are missing, last_rank is NULL: one of them may have come last, and wait_us is the time to the last of those that are not. is_open is 1
+-- if by its dump no rank had ended the collective: its ranks wait on, and wait_us is NULL.
 CREATE VIEW collective_wait AS
   WITH issued AS (
     SELECT coalesce(p.run_id, f.run_id) AS run_id, n.ordinal AS launch, c.process_id, c.rank, coalesce(c.process_id, -c.profile_id) AS who,
       c.id, c.group_size, c.group_name, c.sequence_number, c.op, c.start_ns, c.graph_id, c.file, c.line, p.kind,
-      e.timeout_ms, c.end_ns
+      e.timeout_ms, c.end_ns, e.id IS NOT NULL AND coalesce(e.is_retired, 0) = 0 AND c.state IS NOT 'completed' AND c.end_ns IS NULL AS is_open
     FROM collective_run c LEFT JOIN recorder_entry_row e ON e.id = c.entry_id LEFT JOIN profile p ON p.id = c.profile_id LEFT JOIN process q ON q.id = c.process_id
     LEFT JOIN log_file f ON f.id = q.log_file_id LEFT JOIN launch n ON n.id = q.launch_id
     WHERE c.peer_id IS NULL AND c.is_p2p = 0 AND c.group_name IS NOT NULL AND c.sequence_number IS NOT NULL AND c.start_ns IS NOT NULL),
@@ -23,11 +24,11 @@ CREATE VIEW collective_wait AS
   one AS (
     SELECT run_id, launch, process_id, rank, who, group_name, reset_count, sequence_number, min(op) AS op, min(start_ns) AS start_ns,
       max(graph_id) AS graph_id, max(file) AS file, max(line) AS line, min(kind) AS kind,
-      max(timeout_ms) AS timeout_ms, max(end_ns) AS end_ns, max(group_size) AS group_size
+      max(timeout_ms) AS timeout_ms, max(end_ns) AS end_ns, max(group_size) AS group_size, max(is_open) AS is_open
     FROM counted GROUP BY run_id, launch, who, group_name, reset_count, sequence_number),
   gap AS (
     SELECT *, max(start_ns) OVER same - start_ns AS gap_ns, first_value(rank) OVER (same ORDER BY start_ns DESC, rank) AS last_rank,
-      count(*) OVER same AS rank_count
+      count(*) OVER same AS rank_count, min(is_open) OVER same AS is_open_on_all
     FROM one
     WINDOW same AS (PARTITION BY run_id, launch, group_name, reset_count, sequence_number)),
   configured AS MATERIALIZED (
@@ -44,11 +45,13 @@ CREATE VIEW collective_wait AS
     SELECT run_id, launch, group_name, reset_count, min(sequence_number) AS sequence_number FROM gap
     WHERE gap_ns > timeout_ms * 1000000 GROUP BY run_id, launch, group_name, reset_count),
   waited AS (
-    SELECT *, min(gap_ns, coalesce(timeout_ms * 1000000, gap_ns), coalesce(max(end_ns - start_ns, 0), gap_ns)) / 1e3 AS wait_us FROM sized)
+    SELECT *, CASE WHEN NOT is_open_on_all THEN min(gap_ns, coalesce(timeout_ms * 1000000, gap_ns), coalesce(max(end_ns - start_ns, 0), gap_ns)) / 1e3
+      END AS wait_us FROM sized)
   SELECT run_id, launch, rank, process_id, group_name, reset_count, sequence_number, op, graph_id, file, line, start_ns / 1e3 AS start_us,
     wait_us, wait_us AS inclusive_us, wait_us AS share_us, 1 AS calls, kind,
     CASE WHEN rank_count >= member_count THEN last_rank END AS last_rank, rank_count,
-    coalesce(gap_ns > timeout_ms * 1000000, 0) AS is_timed_out, timeout_ms * 1e3 AS timeout_us, member_count
+    coalesce(gap_ns > timeout_ms * 1000000, 0) AS is_timed_out, timeout_ms * 1e3 AS timeout_us, member_count,
+    is_open_on_all AS is_open
   FROM waited
   WHERE NOT EXISTS (SELECT 1 FROM broken b WHERE b.run_id IS waited.run_id AND b.launch IS waited.launch
     AND b.group_name = waited.group_name AND b.reset_count = waited.reset_count AND b.sequence_number < waited.sequence_number);

@@ -69,6 +69,17 @@ void AddLine(Table& table, const IssuedJob& job, const IssuedGroup& group, const
   }
 }
 
+// The number of the line that ranks waited longest in; if no wait is known, that of lines.
+std::size_t LongestWait(const std::vector<IssuedLine>& lines) {
+  std::size_t longest = lines.size();
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].HasWait() &&
+        (longest == lines.size() || lines[i].WaitNs() > lines[longest].WaitNs()))
+      longest = i;
+  }
+  return longest;
+}
+
 void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
   PrintWrapped(fmt::format("{}: ranks {}{}", group.Title(), RanksOf(job, group.ranks),
                            group.unknown.empty() ? "" : "; unknown " + RanksOf(job, group.unknown)),
@@ -82,11 +93,12 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
                {"waited", Table::Align::kRight},
                {"last"}});
   std::size_t left_out = 0;
+  const std::size_t longest = LongestWait(lines);
   bool has_ended = false, has_unknown = false, has_enqueued = false, has_issued = false,
        is_outside = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const IssuedLine& line = lines[i];
-    if (!all && !line.IsOdd() && !line.IsOpen() && line.timed_out.empty() &&
+    if (!all && !line.IsOdd() && !line.IsOpen() && line.timed_out.empty() && i != longest &&
         i + kLast < lines.size()) {
       ++left_out;
       has_unknown |= !line.unknown.empty();
@@ -101,8 +113,8 @@ void PrintGroup(const IssuedJob& job, const IssuedGroup& group, bool all) {
   table.Print();
   if (has_ended) {
     PrintWrapped(
-        "ended: the dump does not show whether a call in or after one that timed out, or that some "
-        "rank did not reach, completed",
+        "ended: the dump does not show whether a call in or after one that timed out, that some "
+        "rank did not reach or that ranks issued differently, completed",
         4, 6);
   }
   if (has_enqueued) {
@@ -157,6 +169,28 @@ void PrintCutDumps(const IssuedJob& job) {
       2, 4);
 }
 
+// Who waited for the others, and for whom.
+void PrintWaits(const IssuedJob& job, bool all) {
+  constexpr std::size_t kMost = 16;
+  std::vector<RankWait> waits = WaitsByRank(job);
+  if (waits.size() < 2) return;
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const RankWait& a, const RankWait& b) { return a.wait_ns > b.wait_ns; });
+  PrintWrapped("waits for the last rank, in the collectives of all groups that their ranks ended",
+               2, 4);
+  Table table({{"rank", Table::Align::kRight},
+               {"collectives", Table::Align::kRight},
+               {"waited in all", Table::Align::kRight},
+               {"was last in", Table::Align::kRight}});
+  for (std::size_t i = 0; i < waits.size() && (all || i < kMost); ++i)
+    table.Add({job.ranks[waits[i].rank].name, fmt::format("{}", waits[i].collectives),
+               HumanDuration(static_cast<double>(waits[i].wait_ns) / 1e9),
+               fmt::format("{}", waits[i].last_in)});
+  table.Print();
+  if (!all && waits.size() > kMost)
+    PrintWrapped(fmt::format("and {} more ranks (--all)", waits.size() - kMost), 4, 6);
+}
+
 void PrintCompared(const CollectiveAnswer& answer, bool all) {
   const IssuedJob& job = answer.issued;
   PrintCutDumps(job);
@@ -166,6 +200,7 @@ void PrintCompared(const CollectiveAnswer& answer, bool all) {
     if (!finding.advice.empty()) PrintWrapped("try: " + finding.advice, 2, 4);
   }
   for (const IssuedGroup& group : job.groups) PrintGroup(job, group, all);
+  PrintWaits(job, all);
   for (const GraphProgress& progress : answer.progress) {
     if (progress.reached == progress.scheduled) continue;
     PrintWrapped(
@@ -321,6 +356,13 @@ void WriteIssued(JsonWriter& json, const CollectiveAnswer& answer) {
   for (const CollectiveFinding& one : answer.problems) WriteProblem(json, job, one);
   json.EndArray().Key("progress").BeginArray();
   for (const GraphProgress& one : answer.progress) WriteProgress(json, job, one);
+  json.EndArray().Key("waits").BeginArray();
+  for (const RankWait& wait : WaitsByRank(job)) {
+    json.BeginObject().Key("rank").String(job.ranks[wait.rank].name);
+    json.Key("collectives").Int(wait.collectives);
+    json.Key("wait_us").Real(static_cast<double>(wait.wait_ns) / 1e3);
+    json.Key("last_in").Int(wait.last_in).EndObject();
+  }
   json.EndArray().Key("cut_dumps").BeginArray();
   for (const CutDump& dump : job.cut_dumps) WriteCutDump(json, dump);
   json.EndArray().EndObject();

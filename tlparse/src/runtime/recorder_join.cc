@@ -31,7 +31,8 @@ struct Entry {
   std::int64_t recorder_id = -1;
   std::int64_t stack_id = 0;    // 0: none
   bool has_own_frames = false;  // else stack_id is from another dump
-  std::string shape;            // of the first input, if there is one only
+  // Of its input; empty: of several, which the code of no collective has; nullopt: unknown.
+  std::optional<std::string> shape;
 };
 
 // What an entry was joined with.
@@ -91,9 +92,10 @@ class RankJoin {
   std::unordered_map<std::int64_t, Link> stacks_;
 };
 
-// "[[8,16]]" → "[8, 16]", as the generated code is described; empty for several or none.
-std::string OnlyShape(std::string_view shapes) {
-  if (shapes.size() < 4 || shapes.find("],[") != std::string_view::npos) return {};
+// "[[8,16]]" → "[8, 16]", as the generated code is described.
+std::optional<std::string> OnlyShape(std::string_view shapes) {
+  if (shapes.size() < 4) return std::nullopt;
+  if (shapes.find("],[") != std::string_view::npos) return std::string();
   std::string shape;
   for (const char c : shapes.substr(1, shapes.size() - 2)) {
     shape += c;
@@ -259,7 +261,7 @@ void RankJoin::JoinByOrder() {
           const Entry& entry = entries_[order[at + k]];
           fits = !wanted[k].group.empty() && wanted[k].group == entry.group &&
                  MayBeRecordedAs(wanted[k].op, entry.name) && !wanted[k].shape.empty() &&
-                 (entry.shape.empty() || wanted[k].shape == entry.shape);
+                 (!entry.shape || wanted[k].shape == *entry.shape);
         }
         if (!fits) continue;
         is_ambiguous = best != nullptr && wanted.size() == best->collectives.size();

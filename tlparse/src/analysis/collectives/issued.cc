@@ -228,6 +228,25 @@ std::string IssuedCollective::Place() const {
   return file.empty() ? std::string() : fmt::format("{}:{}", BaseName(file), line);
 }
 
+bool IssuedCollective::MayBeCallOf(const IssuedCollective& other) const {
+  const auto agree = [](const std::string& a, const std::string& b) {
+    return a.empty() || b.empty() || a == b;
+  };
+  if (plain_op != other.plain_op || !agree(reduce_op, other.reduce_op)) return false;
+  if (!file.empty() && !other.file.empty())
+    return Place() == other.Place() && agree(function, other.function);
+  // A line without a graph is outside of graphs, one without a line has a graph if it was joined.
+  const bool is_outside = label.empty() && !file.empty();
+  const bool other_is_outside = other.label.empty() && !other.file.empty();
+  if ((is_outside && !other.label.empty()) || (other_is_outside && !label.empty())) return false;
+  return agree(function, other.function);
+}
+
+bool IssuedCollective::MayLookLike(const IssuedCollective& other) const {
+  return op == other.op && shapes == other.shapes && dtype == other.dtype &&
+         (label.empty() || other.label.empty() || label == other.label) && MayBeCallOf(other);
+}
+
 std::string IssuedCollective::Title() const {
   std::string title = op.substr(op.rfind(':') + 1);
   if (!shapes.empty() && shapes != "[]") {

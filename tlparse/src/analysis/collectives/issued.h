@@ -61,6 +61,11 @@ struct IssuedCollective {
   bool IsInIt() const {
     return progress == IssuedProgress::kOpen || progress == IssuedProgress::kStarted;
   }
+  // Whether both may be one call of the program: by op, line, function and reduction. What the file
+  // of one of them does not have is no difference.
+  bool MayBeCallOf(const IssuedCollective& other) const;
+  // The same, and by name, sizes, type and compile as well.
+  bool MayLookLike(const IssuedCollective& other) const;
   // "all_reduce [8, 16] Float 'sum' from graph 1/0, fr_job.py:46"
   std::string Title() const;
   // "fr_job.py:46"; empty: unknown

@@ -72,9 +72,12 @@ Result<void> GroupFinder::Run() {
 Result<std::vector<CollectiveFinding>> FindIssuedProblems(Database& database,
                                                           const IssuedJob& job) {
   std::vector<CollectiveFinding> findings;
-  const std::set<std::size_t> waiting = WaitingRanks(job);
+  const std::vector<OpenWait> waits = OpenWaits(job);
+  std::set<std::size_t> waiting;
+  for (const OpenWait& wait : waits) waiting.insert(wait.waiting.begin(), wait.waiting.end());
   for (const IssuedGroup& group : job.groups)
     RETURN_IF_ERROR(GroupFinder(database, job, group, waiting, findings).Run());
+  FindCycle(job, waits, findings);
   FindOrder(job, waiting, findings);
   for (CollectiveFinding& finding : findings) {
     if (finding.title.starts_with("rank")) finding.title.front() = 'R';

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/collectives/issued.h"
+#include "analysis/collectives/issued_lines.h"
 
 namespace tlparse {
 
@@ -16,8 +17,8 @@ using Positions = std::vector<std::size_t>;  // in IssuedGroup::ranks
 
 class GroupFinder {
  public:
-  // `blocked`: ranks that wait in a collective of another group (WaitingRanks). All outlive the
-  // finder.
+  // `blocked`: ranks that are inside a collective that not every rank of its group has issued: they
+  // are late in other groups because they wait. All outlive the finder.
   GroupFinder(Database& database, const IssuedJob& job, const IssuedGroup& group,
               const std::set<std::size_t>& blocked, std::vector<CollectiveFinding>& findings)
       : database_(database), job_(job), group_(group), blocked_(blocked), findings_(findings) {}
@@ -36,6 +37,7 @@ class GroupFinder {
   std::vector<Positions> Classes(std::int64_t sequence) const;
   // issued_pairs.cc: whether a finding was added.
   bool FindOther(std::int64_t sequence);
+  std::string DifferenceTitle(const std::vector<Positions>& classes, std::int64_t sequence) const;
   bool FindMispaired();
   std::size_t Reference() const;
   bool FindMispairedWith(std::size_t reference, std::size_t position);
@@ -63,9 +65,24 @@ class GroupFinder {
   std::vector<CollectiveFinding>& findings_;
 };
 
-// Ranks that are inside a collective that not every rank of its group has reached: they are late in
-// other groups because they wait.
-std::set<std::size_t> WaitingRanks(const IssuedJob& job);
+// Members of the group (pg_config) whose dumps are whole and hold nothing of it; indices into
+// IssuedJob::ranks.
+std::vector<std::size_t> AbsentMembers(const IssuedJob& job, const IssuedGroup& group);
+
+using RankSet = std::set<std::size_t>;  // indices into IssuedJob::ranks
+
+// A collective that some ranks are inside of and others had not issued.
+struct OpenWait {
+  const IssuedGroup* group;
+  IssuedLine line;
+  RankSet waiting, missing;
+};
+std::vector<OpenWait> OpenWaits(const IssuedJob& job);
+
+// Adds at most one finding: ranks that wait in collectives for ranks that wait in others for them.
+// These are all among the waiting ones, so that no GroupFinder names them.
+void FindCycle(const IssuedJob& job, std::vector<OpenWait> waits,
+               std::vector<CollectiveFinding>& findings);
 
 // Collectives of two groups that two ranks issued in opposite orders, from one thread each.
 void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,

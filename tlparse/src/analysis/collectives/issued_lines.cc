@@ -23,13 +23,23 @@ void SetStates(const IssuedGroup& group, IssuedLine& line) {
       state = &line.enqueued;
     } else if (one.progress == IssuedProgress::kIssued) {
       state = &line.issued;
-    } else if (!one.IsCompleted() && (line.is_after_timeout || line.IsTimedOut())) {
+    } else if (!one.IsCompleted() &&
+               (line.is_after_timeout || line.IsTimedOut() || line.is_mismatched)) {
       const bool gave_up = !line.is_after_timeout && one.timeout_ms > 0 &&
                            line.last_ns - one.start_ns > one.timeout_ms * 1'000'000;
       state = gave_up ? &line.timed_out : &line.ended;
     }
     state->push_back(group.ranks[i]);
   }
+}
+
+bool IsMismatched(const IssuedGroup& group, std::int64_t sequence) {
+  std::set<std::string> signatures;
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    const std::vector<const IssuedCollective*> all = group.At(i, sequence);
+    if (!all.empty()) signatures.insert(IssuedSignature(all));
+  }
+  return signatures.size() > 1;
 }
 
 // Whether no rank can complete it before all ranks of the group have issued it.
@@ -58,6 +68,30 @@ void SettleMissing(const IssuedGroup& group, IssuedLine& line) {
   line.missing.clear();
 }
 
+// Ranks whose files have no lines (JSON dumps) are with those that may have issued the same, if that
+// is one call only.
+void MergeUnplaced(std::map<std::string, const IssuedCollective*>& known, IssuedLine& line) {
+  for (auto one = line.by_title.begin(); one != line.by_title.end();) {
+    const IssuedCollective& unplaced = *known[one->first];
+    std::vector<std::size_t>* only = nullptr;
+    std::size_t count = 0;
+    for (auto& [title, ranks] : line.by_title) {
+      if (!unplaced.file.empty() || known[title]->file.empty() ||
+          !unplaced.MayLookLike(*known[title]))
+        continue;
+      only = &ranks;
+      ++count;
+    }
+    if (count != 1) {
+      ++one;
+      continue;
+    }
+    only->insert(only->end(), one->second.begin(), one->second.end());
+    std::sort(only->begin(), only->end());
+    one = line.by_title.erase(one);
+  }
+}
+
 // A backend that does not record starts retires its calls some time after they ended: one that
 // another rank has ended may have ended here too.
 void SettleOpen(const IssuedGroup& group, IssuedLine& line) {
@@ -83,7 +117,7 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
   for (const std::int64_t sequence : sequences) {
     IssuedLine line;
     line.sequence = sequence;
-    std::size_t most = 0;
+    std::map<std::string, const IssuedCollective*> known;
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
       const std::vector<const IssuedCollective*> all = group.At(i, sequence);
       if (all.empty()) {
@@ -95,12 +129,9 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
         continue;
       }
       const IssuedCollective& one = *all.front();
-      std::vector<std::size_t>& same = line.by_title[one.Title()];
-      same.push_back(group.ranks[i]);
-      if (same.size() > most) {
-        most = same.size();
-        line.usual = &one;
-      }
+      const std::string title = one.Title();
+      known.try_emplace(title, &one);
+      line.by_title[title].push_back(group.ranks[i]);
       if (one.start_ns < line.first_ns) {
         line.first_ns = one.start_ns;
         line.timeout_ns = one.timeout_ms * 1'000'000;
@@ -110,8 +141,19 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
         line.last_rank = group.ranks[i];
       }
     }
+    MergeUnplaced(known, line);
+    // What most issued; of several the one of the lowest rank.
+    const std::vector<std::size_t>* most = nullptr;
+    for (const auto& [title, ranks] : line.by_title) {
+      if (most != nullptr &&
+          std::pair(most->size(), ranks.front()) >= std::pair(ranks.size(), most->front()))
+        continue;
+      most = &ranks;
+      line.usual = known[title];
+    }
     line.is_after_timeout =
         !lines.empty() && (lines.back().is_after_timeout || lines.back().IsTimedOut());
+    line.is_mismatched = line.by_title.size() > 1 && IsMismatched(group, sequence);
     SetStates(group, line);
     SettleMissing(group, line);
     SettleOpen(group, line);
@@ -120,6 +162,29 @@ std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& gro
     lines.push_back(std::move(line));
   }
   return lines;
+}
+
+std::vector<RankWait> WaitsByRank(const IssuedJob& job) {
+  std::vector<RankWait> waits(job.ranks.size());
+  for (std::size_t i = 0; i < waits.size(); ++i) waits[i].rank = i;
+  for (const IssuedGroup& group : job.groups) {
+    if (group.ranks.size() < 2) continue;
+    for (const IssuedLine& line : IssuedLines(job, group)) {
+      if (!line.HasWait()) continue;
+      ++waits[line.last_rank].last_in;
+      for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+        const std::vector<const IssuedCollective*> all = group.At(i, line.sequence);
+        if (all.empty()) continue;
+        RankWait& wait = waits[group.ranks[i]];
+        const std::int64_t timeout_ns = all.front()->timeout_ms * 1'000'000;
+        const std::int64_t gap_ns = line.last_ns - all.front()->start_ns;
+        ++wait.collectives;
+        wait.wait_ns += timeout_ns > 0 ? std::min(gap_ns, timeout_ns) : gap_ns;
+      }
+    }
+  }
+  std::erase_if(waits, [](const RankWait& wait) { return wait.collectives == 0; });
+  return waits;
 }
 
 }  // namespace tlparse

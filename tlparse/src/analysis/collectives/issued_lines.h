@@ -20,8 +20,8 @@ struct IssuedLine {
   std::vector<std::size_t> enqueued;     // not ended; when calls start is not recorded
   std::vector<std::size_t> issued;       // whether it ended there is not known
   std::vector<std::size_t> timed_out;    // the last one came after its timeout
-  // The call returned, in or after one that timed out or that some rank did not reach: whether it
-  // completed is not known.
+  // The call returned, in or after one that timed out, that some rank did not reach or that ranks
+  // issued differently: whether it completed is not known.
   std::vector<std::size_t> ended;
   std::vector<std::size_t> missing;  // did not reach it
   // Its file begins with a later number or is cut, is a profile, which covers a part of the job
@@ -32,6 +32,8 @@ struct IssuedLine {
   std::int64_t timeout_ns = 0;  // of the first; 0: unknown
   // An earlier collective of the group timed out: ranks whose call failed do not wait in later ones.
   bool is_after_timeout = false;
+  // Ranks issued another op, size or type under this number (IssuedSignature).
+  bool is_mismatched = false;
   // Whether WaitNs is known, of a group of several ranks: an unknown rank may have come last, and
   // ranks that are still in it wait on.
   bool HasWait() const {
@@ -47,7 +49,21 @@ struct IssuedLine {
   bool IsOdd() const { return by_title.size() > 1 || !missing.empty(); }
 };
 
+// What must be alike of the calls of one number on all ranks: the ops, and where tensors must be of
+// one size, that and their type.
+std::string IssuedSignature(const std::vector<const IssuedCollective*>& all);
+
 // Ascending by sequence number.
 std::vector<IssuedLine> IssuedLines(const IssuedJob& job, const IssuedGroup& group);
+
+// What one rank waited in the collectives whose wait is known (HasWait).
+struct RankWait {
+  std::size_t rank = 0;  // index into IssuedJob::ranks
+  std::int64_t collectives = 0;
+  std::int64_t wait_ns = 0;  // from its calls to those of the last ranks, at most the timeouts
+  std::int64_t last_in = 0;  // collectives that it was the last to issue
+};
+// By rank; ranks of none are left out.
+std::vector<RankWait> WaitsByRank(const IssuedJob& job);
 
 }  // namespace tlparse

@@ -85,6 +85,25 @@ Result<RanksByGroup> LoadScheduled(Database& database, std::int64_t run_id,
   }
 }
 
+// The ranks of the logs.
+Result<std::set<std::int64_t>> LoadRanksOfLogs(Database& database, std::int64_t run_id,
+                                               const std::optional<std::int64_t>& launch) {
+  ASSIGN_OR_RETURN(
+      Statement rows,
+      database.Prepare("SELECT DISTINCT p.rank FROM process p JOIN log_file f ON f.id = "
+                       "p.log_file_id LEFT JOIN launch n ON n.id = p.launch_id WHERE f.run_id = ?1 "
+                       "AND p.rank IS NOT NULL AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = "
+                       "?2)"));
+  rows.Bind(1, run_id);
+  rows.Bind(2, launch);
+  std::set<std::int64_t> ranks;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return ranks;
+    ranks.insert(rows.Int(0));
+  }
+}
+
 // The ranks of all dumps, or of all profiles.
 Result<std::set<std::int64_t>> LoadRanksOf(Database& database, std::int64_t run_id,
                                            std::string_view kind) {
@@ -167,7 +186,8 @@ Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& 
   const bool has_dumps = job.dump_ranks > 0;
   ASSIGN_OR_RETURN(const std::set<std::int64_t> dumped,
                    LoadRanksOf(database, job.run_id, has_dumps ? "flight_recorder" : "kineto"));
-  std::set<std::int64_t> everyone = dumped;
+  ASSIGN_OR_RETURN(std::set<std::int64_t> everyone, LoadRanksOfLogs(database, job.run_id, launch));
+  everyone.insert(dumped.begin(), dumped.end());
   for (const auto& [name, ranks] : scheduled) everyone.insert(ranks.begin(), ranks.end());
   std::map<std::int64_t, std::size_t> index_of;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {

@@ -10,23 +10,6 @@
 
 namespace tlparse {
 
-std::set<std::size_t> WaitingRanks(const IssuedJob& job) {
-  std::set<std::size_t> waiting;
-  for (const IssuedGroup& group : job.groups) {
-    std::int64_t reached = INT64_MAX;
-    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-      if (!job.ranks[group.ranks[i]].is_cut)
-        reached = std::min(reached, group.issued[i].back().sequence);
-    }
-    for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-      for (const IssuedCollective& one : group.issued[i]) {
-        if (one.sequence > reached && one.IsOpen()) waiting.insert(group.ranks[i]);
-      }
-    }
-  }
-  return waiting;
-}
-
 void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
                std::vector<CollectiveFinding>& findings) {
   struct At {
@@ -61,7 +44,8 @@ void FindOrder(const IssuedJob& job, const std::set<std::size_t>& waiting,
     std::size_t before_place = 0;
     for (const At& now : order[b]) {
       const auto found = place.find({now.group, now.sequence});
-      if (found == place.end()) continue;
+      // Another call of the same number is a finding of its group.
+      if (found == place.end() || !order[a][found->second].one->MayBeCallOf(*now.one)) continue;
       if (before != nullptr && before->group != now.group && found->second < before_place &&
           before->one->thread == now.one->thread &&
           order[a][found->second].one->thread == order[a][before_place].one->thread) {

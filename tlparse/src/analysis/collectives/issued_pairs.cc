@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/collectives/issued_group.h"
+#include "analysis/collectives/issued_lines.h"
 #include "analysis/diff/sequence_diff.h"
 
 namespace tlparse {
@@ -44,19 +45,6 @@ std::int64_t Elements(std::string_view shapes) {
   return elements < 9e18 ? static_cast<std::int64_t>(elements) : -1;
 }
 
-// What must be alike on all ranks.
-std::string Signature(const IssuedCalls& all) {
-  std::string signature;
-  for (const IssuedCollective* one : all) {
-    signature += one->plain_op;
-    if (NeedsEqualSizes(one->plain_op))
-      signature +=
-          fmt::format("({} {})", one->shapes.empty() ? -1 : Elements(one->shapes), one->dtype);
-    signature += ';';
-  }
-  return signature;
-}
-
 // What distinguishes calls of the program: op, line, function and reduction.
 std::string Identity(const IssuedCollective& one) {
   return fmt::format("{}|{}|{}|{}", one.plain_op, one.Place(), one.function, one.reduce_op);
@@ -78,7 +66,7 @@ std::pair<std::size_t, std::size_t> CountAgreeing(const IssuedCalls& a, const Is
   const std::size_t count_a = std::min(a.size() - at, kMost),
                     count_b = std::min(b.size() - at, kMost);
   const auto agree = [&](std::size_t x, std::size_t y) {
-    return Identity(*a[at + x]) == Identity(*b[at + y]);
+    return a[at + x]->MayBeCallOf(*b[at + y]);
   };
   std::size_t in_place = 0, in_order = 0;
   for (std::size_t k = 0; k < std::min(count_a, count_b); ++k) in_place += agree(k, k);
@@ -110,10 +98,22 @@ std::string CompareAdvice(const IssuedCollective& odd, const IssuedCollective& u
 
 }  // namespace
 
+std::string IssuedSignature(const IssuedCalls& all) {
+  std::string signature;
+  for (const IssuedCollective* one : all) {
+    signature += one->plain_op;
+    if (NeedsEqualSizes(one->plain_op))
+      signature +=
+          fmt::format("({} {})", one->shapes.empty() ? -1 : Elements(one->shapes), one->dtype);
+    signature += ';';
+  }
+  return signature;
+}
+
 std::vector<Positions> GroupFinder::Classes(std::int64_t sequence) const {
   std::map<std::string, Positions> by_key;
   for (const std::size_t position : Holders(sequence))
-    by_key[Signature(group_.At(position, sequence))].push_back(position);
+    by_key[IssuedSignature(group_.At(position, sequence))].push_back(position);
   std::vector<Positions> classes;
   for (auto& [text, positions] : by_key) classes.push_back(std::move(positions));
   // The largest is what the others are compared with; of equal ones that with the lowest rank.
@@ -121,6 +121,39 @@ std::vector<Positions> GroupFinder::Classes(std::int64_t sequence) const {
     return a.size() != b.size() ? a.size() > b.size() : a.front() < b.front();
   });
   return classes;
+}
+
+// "rank 2 issued barrier where ranks 0,1,3 issued all_reduce"
+std::string GroupFinder::DifferenceTitle(const std::vector<Positions>& classes,
+                                         std::int64_t sequence) const {
+  const auto name = [&](const Positions& one) {
+    const std::string& op = group_.At(one.front(), sequence).front()->op;
+    return op.substr(op.rfind(':') + 1);
+  };
+  const auto plain = [&](const Positions& one) {
+    return group_.At(one.front(), sequence).front()->plain_op;
+  };
+  const bool is_even = classes[0].size() == classes[1].size();
+  if (!is_even) {
+    return plain(classes[0]) == plain(classes[1])
+               ? fmt::format("{} issued {} with another size or type than {}", Ranks(classes[1]),
+                             name(classes[1]), Ranks(classes[0]))
+               : fmt::format("{} issued {} where {} issued {}", Ranks(classes[1]), name(classes[1]),
+                             Ranks(classes[0]), name(classes[0]));
+  }
+  Positions all;
+  std::string each;
+  bool is_one_op = true;
+  for (const Positions& one : classes) {
+    all.insert(all.end(), one.begin(), one.end());
+    each += each.empty() ? fmt::format("{} issued {}", Ranks(one), name(one))
+                         : fmt::format(", {} {}", Ranks(one), name(one));
+    is_one_op &= plain(one) == plain(classes[0]);
+  }
+  std::sort(all.begin(), all.end());
+  return is_one_op ? fmt::format("{} issued {} with different sizes or types", Ranks(all),
+                                 name(classes[0]))
+                   : each;
 }
 
 // Another op, size or type under one number.
@@ -132,20 +165,14 @@ bool GroupFinder::FindOther(std::int64_t sequence) {
   CollectiveFinding finding;
   finding.kind = FindingKind::kCollectiveDivergence;
   finding.severity = FindingSeverity::kError;
-  const bool same_op = usual.plain_op == odd.plain_op;
-  const auto name = [](const IssuedCollective& one) {
-    return one.op.substr(one.op.rfind(':') + 1);
-  };
+  // Where no side is the largest, none is the odd one.
+  const bool is_even = classes[0].size() == classes[1].size();
   finding.title =
-      same_op
-          ? fmt::format("{}: {} #{} of {} has another size or type than on {}", Ranks(classes[1]),
-                        name(odd), sequence, group_.Title(), Ranks(classes[0]))
-          : fmt::format("{} issued {} where {} issued {}: #{} of {}", Ranks(classes[1]), name(odd),
-                        Ranks(classes[0]), name(usual), sequence, group_.Title());
+      fmt::format("{}: #{} of {}", DifferenceTitle(classes, sequence), sequence, group_.Title());
   for (std::size_t i = 0; i < classes.size(); ++i) {
     const IssuedCollective& one = *group_.At(classes[i].front(), sequence).front();
     finding.detail += fmt::format("{}{}: {}", i == 0 ? "" : "; ", Ranks(classes[i]), one.Title());
-    if (i > 0)
+    if (i > 0 || is_even)
       for (const std::size_t position : classes[i]) finding.ranks.push_back(group_.ranks[position]);
   }
   Positions waiting;
@@ -200,27 +227,32 @@ bool GroupFinder::FindMispairedWith(std::size_t reference, std::size_t position)
   const std::int64_t first = std::max(First(reference), First(position));
   const IssuedCalls usual_list = FromNumber(group_.issued[reference], first);
   const IssuedCalls odd_list = FromNumber(group_.issued[position], first);
+  const auto differ = [&](std::size_t at) { return !odd_list[at]->MayBeCallOf(*usual_list[at]); };
+  const auto other_reduction_at = [&](std::size_t at) {
+    return !odd_list[at]->reduce_op.empty() && !usual_list[at]->reduce_op.empty() &&
+           odd_list[at]->reduce_op != usual_list[at]->reduce_op;
+  };
+  const std::size_t count = std::min(odd_list.size(), usual_list.size());
   std::size_t at = 0;
-  while (at < odd_list.size() && at < usual_list.size() &&
-         Identity(*odd_list[at]) == Identity(*usual_list[at]))
-    ++at;
-  if (at >= odd_list.size() || at >= usual_list.size() ||
-      odd_list[at]->sequence != usual_list[at]->sequence)
-    return false;
-  const IssuedCollective& odd = *odd_list[at];
-  const IssuedCollective& usual = *usual_list[at];
-  const bool other_reduction =
-      !odd.reduce_op.empty() && !usual.reduce_op.empty() && odd.reduce_op != usual.reduce_op;
+  while (at < count && !differ(at)) ++at;
+  if (at >= count) return false;
   // Lines may legally differ by rank ("if rank == 0: broadcast(…) else: broadcast(…)"). Numbers
   // are shifted only if more calls agree at other numbers than at the same ones.
   const auto [in_place, in_order] = CountAgreeing(usual_list, odd_list, at);
-  const bool is_shifted = !odd.file.empty() && !usual.file.empty() && in_order > in_place;
-  if (!other_reduction && !is_shifted) return false;
+  const bool is_shifted =
+      !odd_list[at]->file.empty() && !usual_list[at]->file.empty() && in_order > in_place;
+  while (!is_shifted && at < count && !other_reduction_at(at)) ++at;
+  if (at >= count || odd_list[at]->sequence != usual_list[at]->sequence) return false;
+  const IssuedCollective& odd = *odd_list[at];
+  const IssuedCollective* usual = usual_list[at];
   Positions odd_ranks, usual_ranks;
   for (const std::size_t other : Holders(odd.sequence)) {
-    const std::string identity = Identity(*group_.At(other, odd.sequence).front());
-    if (identity == Identity(odd)) odd_ranks.push_back(other);
-    if (identity == Identity(usual)) usual_ranks.push_back(other);
+    const IssuedCollective& one = *group_.At(other, odd.sequence).front();
+    const bool may_be_odd = one.MayBeCallOf(odd), may_be_usual = one.MayBeCallOf(*usual_list[at]);
+    if (may_be_odd && !may_be_usual) odd_ranks.push_back(other);
+    if (!may_be_usual || may_be_odd) continue;
+    usual_ranks.push_back(other);
+    if (usual->file.empty() && !one.file.empty()) usual = &one;
   }
   CollectiveFinding finding;
   finding.kind = FindingKind::kCollectiveDivergence;
@@ -233,15 +265,18 @@ bool GroupFinder::FindMispairedWith(std::size_t reference, std::size_t position)
                         Ranks(odd_ranks), odd.sequence, group_.Title());
   finding.detail = fmt::format(
       "{}: {}; {}: {}. Op and size agree, so the collective completes with wrong numbers",
-      Ranks(odd_ranks), odd.Title(), Ranks(usual_ranks), usual.Title());
+      Ranks(odd_ranks), odd.Title(), Ranks(usual_ranks), usual->Title());
   if (is_shifted)
     finding.detail += fmt::format("; {} of the next calls agree at other numbers, {} at the same",
                                   in_order, in_place);
   SetPlace(finding, odd);
+  if (odd_ranks.size() >= usual_ranks.size())
+    odd_ranks.insert(odd_ranks.end(), usual_ranks.begin(), usual_ranks.end());
+  std::sort(odd_ranks.begin(), odd_ranks.end());
   for (const std::size_t other : odd_ranks) finding.ranks.push_back(group_.ranks[other]);
-  finding.cause =
-      other_reduction ? "the reduction differs" : "a collective was left out or added on one side";
-  finding.advice = CompareAdvice(odd, usual);
+  finding.cause = other_reduction_at(at) ? "the reduction differs"
+                                         : "a collective was left out or added on one side";
+  finding.advice = CompareAdvice(odd, *usual);
   findings_.push_back(std::move(finding));
   return true;
 }

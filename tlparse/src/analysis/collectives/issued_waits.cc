@@ -169,16 +169,10 @@ Result<bool> GroupFinder::FindNotReached() {
 bool GroupFinder::FindNeverIssued() {
   std::vector<std::size_t> absent;
   std::vector<std::int64_t> numbers;
-  for (std::size_t i = 0; i < job_.ranks.size(); ++i) {
-    const IssuingRank& rank = job_.ranks[i];
-    const bool is_member = rank.rank && std::find(group_.members.begin(), group_.members.end(),
-                                                  *rank.rank) != group_.members.end();
-    if (!is_member || !rank.has_file || rank.is_cut || !rank.is_whole || blocked_.count(i) > 0 ||
-        std::find(group_.ranks.begin(), group_.ranks.end(), i) != group_.ranks.end() ||
-        std::find(group_.unknown.begin(), group_.unknown.end(), i) != group_.unknown.end())
-      continue;
-    absent.push_back(i);
-    numbers.push_back(*rank.rank);
+  for (const std::size_t index : AbsentMembers(job_, group_)) {
+    if (blocked_.count(index) > 0) continue;
+    absent.push_back(index);
+    numbers.push_back(*job_.ranks[index].rank);
   }
   Positions waiting;
   const IssuedCollective* waited = nullptr;

@@ -48,9 +48,33 @@ bool Explains(const Finding& earlier, const Finding& now) {
              earlier.compiles.end();
 }
 
+bool IsEndOf(const Finding& earlier, const std::vector<std::int64_t>& ranks) {
+  return (earlier.kind == FindingKind::kCompileFailed ||
+          earlier.kind == FindingKind::kStoppedFirst) &&
+         !ranks.empty() &&
+         std::includes(earlier.ranks.begin(), earlier.ranks.end(), ranks.begin(), ranks.end());
+}
+
+// Whether the log of each of these ranks ends inside a compile, or that failed: what the rank issues
+// after it is not reached.
+bool EndInside(const FindingContext& context, const std::vector<std::int64_t>& ranks) {
+  for (const RankIndex one : context.All()) {
+    const std::optional<std::int64_t>& rank =
+        context.job.participants()[static_cast<std::size_t>(one)].rank;
+    const RankState state = context.StatusOf(one).state;
+    if (rank && std::binary_search(ranks.begin(), ranks.end(), *rank) &&
+        state != RankState::kCompiling && state != RankState::kFailed)
+      return false;
+  }
+  return true;
+}
+
 // The finding that explains it, itself or by its evidence; nullptr: none.
-Finding* Explanation(std::vector<Finding>& findings, const Finding& now) {
-  for (Finding& earlier : findings) {
+Finding* Explanation(FindingContext& context, const Finding& now) {
+  const bool is_cut_off =
+      now.kind == FindingKind::kCollectiveNotReached && EndInside(context, now.ranks);
+  for (Finding& earlier : context.findings) {
+    if (is_cut_off && IsEndOf(earlier, now.ranks)) return &earlier;
     if (Explains(earlier, now) ||
         std::any_of(earlier.evidence.begin(), earlier.evidence.end(),
                     [&](const Finding& evidence) { return Explains(evidence, now); }))
@@ -86,13 +110,19 @@ Result<void> FindIssuedCollectives(FindingContext& context) {
     finding.suggestion = problem.advice;
     finding.function = problem.function;
     finding.query = QueryOf(problem);
-    if (Finding* const explanation = Explanation(context.findings, finding)) {
+    if (Finding* const explanation = Explanation(context, finding)) {
       explanation->evidence.push_back(std::move(finding));
       continue;
     }
-    // A finding of the schedules with the same cause becomes evidence.
+    // A finding of the schedules with the same cause becomes evidence, and one that says no more than
+    // that the log of such a rank ends before the others'.
+    const auto is_part = [&](const Finding& earlier) {
+      return IsSameCause(earlier, finding) ||
+             (finding.kind == FindingKind::kCollectiveNotReached &&
+              earlier.kind == FindingKind::kStoppedFirst && earlier.ranks == finding.ranks);
+    };
     for (auto earlier = context.findings.begin(); earlier != context.findings.end();) {
-      if (!IsSameCause(*earlier, finding)) {
+      if (!is_part(*earlier)) {
         ++earlier;
         continue;
       }

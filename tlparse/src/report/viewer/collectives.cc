@@ -145,7 +145,6 @@ class Cells {
   void AddLine(std::size_t index, const ShownLine& shown) {
     const IssuedGroup& group = job_.groups[shown.group];
     const IssuedLine& line = shown.line;
-    const std::string usual = line.usual->Title();
     for (std::size_t i = 0; i < group.ranks.size(); ++i) {
       const std::vector<const IssuedCollective*> all = group.At(i, line.sequence);
       const auto holds = [&](const std::vector<std::size_t>& ranks) {
@@ -163,22 +162,22 @@ class Cells {
       writer_.AddNumber(static_cast<std::int64_t>(index));
       writer_.AddNumber(static_cast<std::int64_t>(group.ranks[i]));
       writer_.AddNumber(static_cast<std::int64_t>(state));
-      AddOne(all, usual);
+      AddOne(all, *line.usual);
     }
     for (const std::size_t rank : group.unknown) {
       writer_.AddNumber(static_cast<std::int64_t>(index));
       writer_.AddNumber(static_cast<std::int64_t>(rank));
       writer_.AddNumber(static_cast<std::int64_t>(CellState::kUnknown));
-      AddOne({}, usual);
+      AddOne({}, *line.usual);
     }
   }
 
  private:
-  void AddOne(const std::vector<const IssuedCollective*>& all, const std::string& usual) {
+  void AddOne(const std::vector<const IssuedCollective*>& all, const IssuedCollective& usual) {
     static const IssuedCollective none;
     const IssuedCollective& one = all.empty() ? none : *all.front();
     const std::string title = all.empty() ? std::string() : one.Title();
-    writer_.AddNumber(!all.empty() && title != usual ? 1 : 0);
+    writer_.AddNumber(!all.empty() && !one.MayLookLike(usual) ? 1 : 0);
     AddTime(one.start_ns);
     AddTime(one.end_ns);
     writer_.AddNumber(NonZero(one.graph_id));
