@@ -126,7 +126,7 @@ test('collectives: who issued what, by sequence number; the odd one is marked, a
   await page.getByRole('grid', { name: /group dp/ }).locator('a.odd').click();
   await settle(page);
   const said = await page.locator('.detail').innerText();
-  assert.match(said, /^rank 2, group dp \(1\), number 3 issued, not completed/);
+  assert.match(said, /^rank 2, group dp \(1\), number 3 issued, not ended/);
   assert.match(said, /all_gather .*fr_job\.py:\d+/);
   assert.match(said, /rank 0, rank 1, rank 3:\s+all_reduce/);
   assert.ok(said.includes(findings[0].title));
@@ -184,6 +184,21 @@ test('timeline: compile events and what a profile saw, on one axis', async () =>
   await page.getByRole('link', { name: 'these steps on the timeline' }).click();
   await settle(page);
   assert.match(page.url(), /from=13054053.*to=13141391/);
+  assert.deepEqual(problems, []);
+});
+
+test('timeline: the profiles of the only process are shown, numbered in order of time', async () => {
+  const report = runOf('p_two_functions');
+  const { page, problems } = await openPage(browser, 'file:');
+  await visit(page, pageUrl(report), '#/timeline');
+  const notes = page.getByText(/^\d: .*all [\d,]+ slices/);
+  await notes.first().waitFor();
+  assert.deepEqual((await notes.allInnerTexts()).map((text) => text.replace(/^(\d): .*?(\w+_reset).*$/s, '$1 $2')), ['1 before_reset', '2 after_reset']);
+  await page.getByRole('button', { name: 'Fit profiles' }).click();
+  await settle(page);
+  const span = new URLSearchParams(page.url().split('?')[1]);
+  const [from, to] = JSON.parse(execFileSync(tlparse, ['sql', path.join(report, 'trace.db'), 'SELECT max(p.end_us) - min(p.start_us) AS us FROM profile p', '--json'], { encoding: 'utf8' })).rows.map((row) => Object.values(row)[0]).flatMap((us) => [us, us * 1.03]);
+  assert.ok(Number(span.get('to')) - Number(span.get('from')) >= from && Number(span.get('to')) - Number(span.get('from')) <= to, page.url());
   assert.deepEqual(problems, []);
 });
 

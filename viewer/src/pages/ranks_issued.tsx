@@ -16,13 +16,13 @@ const signs: Record<State, string> = { done: '✓', waiting: '◐', missing: '�
 
 function stateName(state: State, isRecorded: boolean): string {
   if (state === 'missing') return isRecorded ? 'not reached' : 'not in its log';
-  if (state === 'waiting') return isRecorded ? 'issued, not completed' : 'issued';
+  if (state === 'waiting') return isRecorded ? 'issued, not ended' : 'issued';
   if (state === 'not_started') return 'enqueued, not started on the device';
-  if (state === 'enqueued') return 'enqueued, not completed';
+  if (state === 'enqueued') return 'enqueued, not ended';
   if (state === 'issued') return 'issued, whether it ended there is not known';
   if (state === 'timed_out') return 'timed out';
-  if (state === 'ended') return 'ended in or after a timeout, whether it completed is not known';
-  return state === 'done' ? 'completed' : 'unknown';
+  if (state === 'ended') return 'ended, whether it completed is not known';
+  return state;
 }
 
 interface Group {
@@ -59,6 +59,22 @@ function rankName(t: Table, rank: number): string {
 
 function waitText(t: Table, line: number): string {
   return `the first rank waited ${duration(t.line.wait_us[line])}${t.line.is_timed_out[line] === 1 ? ' and gave up' : ''}, the last to come was ${rankName(t, t.line.last_rank[line]!)}`;
+}
+
+// The line that ranks of a group waited longest in; -1: no wait is known.
+function longestWait(t: Table, group: Group): number {
+  return group.lines.reduce((longest, line) => (t.line.wait_us[line] !== null && (longest < 0 || t.line.wait_us[line]! > t.line.wait_us[longest]!) ? line : longest), -1);
+}
+
+// "4 ranks, 16 collectives; longest wait: 18.0 s in number 9 for rank 0"
+function GroupSummary({ t, group }: { t: Table; group: Group }) {
+  const longest = longestWait(t, group);
+  return (
+    <span class="quiet">
+      {plural(group.ranks.length, 'rank')}, {plural(group.lines.length + (t.group.left_out[group.index] ?? 0), 'collective')}
+      {longest >= 0 && `; longest wait: ${duration(t.line.wait_us[longest])} in number ${t.line.sequence[longest]} for ${rankName(t, t.line.last_rank[longest]!)}`}
+    </span>
+  );
 }
 
 const cellWidth = 34;
@@ -221,11 +237,11 @@ function Groups({ model, t, graphs, route }: { model: Model; t: Table; graphs: C
     <div class="issued">
       <div class="toolbar">
         <span class="legend">
-          <span class="tag cell-done">✓ completed</span>
-          <span class="tag cell-waiting">◐ issued, not completed</span>
+          <span class="tag cell-done">✓ done</span>
+          <span class="tag cell-waiting">◐ issued, not ended</span>
           <span class="tag cell-missing">✗ not reached</span>
           {t.cell.state.includes(states.indexOf('timed_out')) && <span class="tag cell-timed_out">T timed out</span>}
-          {t.cell.state.includes(states.indexOf('ended')) && <span class="tag cell-ended">~ ended in or after a timeout</span>}
+          {t.cell.state.includes(states.indexOf('ended')) && <span class="tag cell-ended">~ ended, whether it completed is not known</span>}
           {t.cell.state.some((state) => state === states.indexOf('not_started') || state === states.indexOf('enqueued')) && <span class="tag cell-waiting">◔ enqueued</span>}
           {t.cell.state.includes(states.indexOf('issued')) && <span class="tag cell-ended">○ issued, end not known</span>}
           <span class="tag cell-unknown">? unknown</span>
@@ -250,7 +266,7 @@ function Groups({ model, t, graphs, route }: { model: Model; t: Table; graphs: C
       ))}
       {t.rank.is_whole.some((whole) => whole === 0) && <p class="caveat">The recorder kept only the latest entries of {t.rank.is_whole.flatMap((whole, i) => (whole === 0 ? [rankName(t, i)] : [])).slice(0, 8).join(', ')}: what it issued before is unknown.</p>}
       {shown.slice(0, most).map((group) => (
-        <Section title={t.group.title[group.index] ?? ''} aside={<span class="quiet">{plural(group.ranks.length, 'rank')}, {plural(group.lines.length + (t.group.left_out[group.index] ?? 0), 'collective')}</span>}>
+        <Section title={t.group.title[group.index] ?? ''} aside={<GroupSummary t={t} group={group} />}>
           {(t.group.left_out[group.index] ?? 0) > 0 && (
             <p class="quiet">
               {plural(t.group.left_out[group.index]!, 'number')} {(t.group.odd_left_out[group.index] ?? 0) > 0 ? `(${count(t.group.odd_left_out[group.index])} of them odd) ` : '(all ranks alike) '}are not on this page: tlparse collectives trace.db --all
