@@ -88,12 +88,12 @@ Result<RanksByGroup> LoadScheduled(Database& database, std::int64_t run_id,
 // The ranks of the logs.
 Result<std::set<std::int64_t>> LoadRanksOfLogs(Database& database, std::int64_t run_id,
                                                const std::optional<std::int64_t>& launch) {
-  ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT DISTINCT p.rank FROM process p JOIN log_file f ON f.id = "
-                       "p.log_file_id LEFT JOIN launch n ON n.id = p.launch_id WHERE f.run_id = ?1 "
-                       "AND p.rank IS NOT NULL AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = "
-                       "?2)"));
+  ASSIGN_OR_RETURN(Statement rows,
+                   database.Prepare("SELECT DISTINCT p.rank FROM process p "
+                                    "JOIN log_file f ON f.id = p.log_file_id "
+                                    "LEFT JOIN launch n ON n.id = p.launch_id "
+                                    "WHERE f.run_id = ?1 AND p.rank IS NOT NULL "
+                                    "AND (?2 IS NULL OR n.ordinal IS NULL OR n.ordinal = ?2)"));
   rows.Bind(1, run_id);
   rows.Bind(2, launch);
   std::set<std::int64_t> ranks;
