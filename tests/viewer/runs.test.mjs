@@ -195,7 +195,7 @@ test('timeline: the profiles of the only process are shown, numbered in order of
   await notes.first().waitFor();
   assert.deepEqual((await notes.allInnerTexts()).map((text) => text.replace(/^(\d): .*?(\w+_reset).*$/s, '$1 $2')), ['1 before_reset', '2 after_reset']);
   await page.getByRole('button', { name: 'Fit profiles' }).click();
-  await settle(page);
+  await page.waitForURL(/from=/);
   const span = new URLSearchParams(page.url().split('?')[1]);
   const [from, to] = JSON.parse(execFileSync(tlparse, ['sql', path.join(report, 'trace.db'), 'SELECT max(p.end_us) - min(p.start_us) AS us FROM profile p', '--json'], { encoding: 'utf8' })).rows.map((row) => Object.values(row)[0]).flatMap((us) => [us, us * 1.03]);
   assert.ok(Number(span.get('to')) - Number(span.get('from')) >= from && Number(span.get('to')) - Number(span.get('from')) <= to, page.url());
