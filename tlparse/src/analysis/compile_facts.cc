@@ -154,7 +154,7 @@ Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job
     if (compile.generation > 0) facts.label += fmt::format("#{}", compile.generation + 1);
     if (compile.function_id >= 0) facts.function = job.string(compile.function_id);
     if (compile.file_id >= 0) facts.file = job.string(compile.file_id);
-    facts.status = job.string(compile.status_id);
+    facts.status = compile.status;
     facts.graph_content = compile.graph_content;
     if (compile.graph_content != 0) {
       RETURN_IF_ERROR(

@@ -40,7 +40,8 @@ struct FactBreak {
 
 struct CompileFacts {
   std::int64_t id = 0;
-  std::string label, function, file, status;
+  std::string label, function, file;
+  CompileStatus status = CompileStatus::kOk;
   std::string graph_hash;  // normalised Dynamo graph; empty: none
   std::int64_t graph_content = 0;
   std::map<std::string, std::int64_t> phases_us;  // LoadPhases

@@ -96,8 +96,10 @@ std::string ClassesText(const CacheAnswer& answer, const CacheLookupAnswer& look
   for (const RankIndex rank : lookup.unfinished) {
     const std::int32_t index = answer.job.CompileOf(rank, slot.slot);
     const JobCompile& compile = answer.job.compiles()[static_cast<std::size_t>(index)];
-    const std::string& status = answer.job.string(compile.status_id);
-    (status == "failed" ? failed : status == "unfinished" ? unfinished : ended).push_back(rank);
+    (compile.status == CompileStatus::kFailed       ? failed
+     : compile.status == CompileStatus::kUnfinished ? unfinished
+                                                    : ended)
+        .push_back(rank);
   }
   add(failed, "not in log (failed)");
   add(unfinished, "not in log (unfinished)");

@@ -60,9 +60,9 @@ void WriteCompile(JsonWriter& json, const CompileChange& change) {
       .Key("function")
       .String(change.function);
   json.Key("a_status")
-      .String(change.a_status)
+      .String(Name(change.a_status))
       .Key("b_status")
-      .String(change.b_status)
+      .String(Name(change.b_status))
       .Key("is_equal")
       .Bool(change.IsEqual());
   json.Key("a_file")
@@ -140,7 +140,7 @@ void WriteComparison(JsonWriter& json, const RankComparison& one) {
           .Key("function")
           .String(compile.function)
           .Key("status")
-          .String(compile.status);
+          .String(Name(compile.status));
       json.Key("duration_us")
           .OptionalInt(compile.duration_us == 0 ? std::nullopt
                                                 : std::optional(compile.duration_us));

@@ -83,10 +83,10 @@ bool IsOnlyShared(const CauseCounts& shared, const CacheChange& cache) {
 }
 
 // A lookup's record is written after its compile: that of one that did not end well may be missing.
-std::string LookupState(const std::string& state, const std::string& status) {
+std::string LookupState(const std::string& state, CompileStatus status) {
   if (!state.empty()) return state;
-  if (status == "failed") return "not in the log (the compile failed)";
-  if (status == "unfinished") return "not in the log (the compile is unfinished)";
+  if (status == CompileStatus::kFailed) return "not in the log (the compile failed)";
+  if (status == CompileStatus::kUnfinished) return "not in the log (the compile is unfinished)";
   return "no lookup";
 }
 
@@ -166,8 +166,7 @@ void PrintCompile(const CompileChange& change, const CauseCounts& shared, bool h
         fmt::format("paired by name; the files differ: {} → {}", change.a_file, change.b_file), 4,
         6);
   if (change.a_status != change.b_status)
-    PrintWrapped(fmt::format("status: {} → {}", StatusInWords(change.a_status),
-                             StatusInWords(change.b_status)),
+    PrintWrapped(fmt::format("status: {} → {}", InWords(change.a_status), InWords(change.b_status)),
                  4, 6);
   if (!change.has_same_graph)
     PrintWrapped(
@@ -286,7 +285,7 @@ void Print(const DiffAnswer& answer, const Whose& whose, bool all) {
                                    : HumanDuration(static_cast<double>(compile.duration_us) / 1e6) +
                                          (is_b ? whose.b : whose.a);
       PrintWrapped(fmt::format("only in {}: {} {} ({}, {})", is_b ? "b" : "a", compile.label,
-                               compile.function, StatusInWords(compile.status), time),
+                               compile.function, InWords(compile.status), time),
                    0, 2);
       PrintTexts("recompiled because", compile.recompile_reasons, 3);
     }

@@ -5,8 +5,8 @@
 #include <functional>
 #include <map>
 
-#include "analysis/ranks/job.h"
 #include "analysis/recompile_reasons.h"
+#include "artifacts/common/compile_status.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -125,7 +125,7 @@ Result<void> PrintHistory(Database& database, Statement& row, const RunFilter& r
         label,
         Time(row, at("start_time_us")),
         CellText(row, at("function")),
-        std::string(StatusInWords(row.Text(at("status")))),
+        std::string(InWords(CompileStatusFrom(row.Text(at("status"))))),
         Total(row, has_metrics, at("duration_us"), at("backward_duration_us")),
         Duration(row, at("dynamo_us")),
         Total(row, has_metrics, at("inductor_us"), at("backward_inductor_us")),

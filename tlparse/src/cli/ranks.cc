@@ -36,7 +36,7 @@ const char* SameThing(const Job& job, const RankClass& all_ranks) {
   if (all_ranks.ranks.size() < 2) return ": ";
   const bool is_open =
       std::any_of(job.compiles().begin(), job.compiles().end(),
-                  [&](const JobCompile& one) { return job.string(one.status_id) == "unfinished"; });
+                  [&](const JobCompile& one) { return one.status == CompileStatus::kUnfinished; });
   return is_open ? " compiled the same, as far as their logs go; " : " compiled the same thing; ";
 }
 

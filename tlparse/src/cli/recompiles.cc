@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/advice.h"
-#include "analysis/ranks/job.h"
+#include "artifacts/common/compile_status.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -45,9 +45,10 @@ Result<void> PrintRecompiles(Database&, Statement& row, const RunFilter& runs) {
     const std::string where =
         row.IsNull(10) ? ""
                        : fmt::format("{}:{}", WholePath(row.Text(10), row.Text(4)), row.Int(11));
-    runs.AddOfLaunch(table, CellText(row, 0), CellText(row, 16),
-                     {CellText(row, 1), CellText(row, 2), CellText(row, 3), CellText(row, 6),
-                      GuardInWords(row), where, std::string(StatusInWords(row.Text(12)))});
+    runs.AddOfLaunch(
+        table, CellText(row, 0), CellText(row, 16),
+        {CellText(row, 1), CellText(row, 2), CellText(row, 3), CellText(row, 6), GuardInWords(row),
+         where, std::string(InWords(CompileStatusFrom(row.Text(12))))});
   }
   if (table.empty()) {
     std::puts("no recompiles");

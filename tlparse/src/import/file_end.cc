@@ -8,21 +8,23 @@
 
 namespace tlparse {
 
-std::string_view StatusOf(const CompileState& compile) {
-  if (compile.is_failed) return "failed";
+CompileStatus StatusOf(const CompileState& compile) {
+  if (compile.is_failed) return CompileStatus::kFailed;
   if (!compile.has_metrics) {
     // Contexts of compiled autograd (!N), stretches of records without ids and frames of an export
     // never have metrics. The log ends inside such a compile if an event of it is open.
-    if (!compile.end_place && (compile.ends_inside_event || compile.has_start)) return "unfinished";
-    return compile.has_output_graph ? "ok" : "empty";
+    if (!compile.end_place && (compile.ends_inside_event || compile.has_start))
+      return CompileStatus::kUnfinished;
+    return compile.has_output_graph ? CompileStatus::kOk : CompileStatus::kEmpty;
   }
   if (!compile.has_output_graph)
-    return compile.has_start && compile.has_guarded_code ? "empty" : "skipped";
+    return compile.has_start && compile.has_guarded_code ? CompileStatus::kEmpty
+                                                         : CompileStatus::kSkipped;
   // A graph but no code, and the metrics name no exception: KeyboardInterrupt or SystemExit, which
   // are no Exception of Python and which PyTorch does not log, ended the compile. Not so after a
   // restart: the graph may be that of an earlier attempt, and the frame was then skipped.
-  if (!compile.has_guarded_code && compile.max_attempt == 0) return "failed";
-  return compile.max_attempt > 0 ? "restarted" : "ok";
+  if (!compile.has_guarded_code && compile.max_attempt == 0) return CompileStatus::kFailed;
+  return compile.max_attempt > 0 ? CompileStatus::kRestarted : CompileStatus::kOk;
 }
 
 std::optional<std::int64_t> TypingStep::RankOf(const ProcessState& process) const {
@@ -68,7 +70,7 @@ void TypingStep::AddCompileRows(CompileState& compile, const Process& process) {
                  .frame_compile_id = compile.ids.frame_compile_id,
                  .label = compile.label,
                  .is_synthetic = compile.is_synthetic,
-                 .status = StaticText{StatusOf(compile)},
+                 .status = StaticText{Name(StatusOf(compile))},
                  .start_time_us = start_us,
                  .duration_us = compile.duration_us,
                  .backward_duration_us = compile.backward_duration_us,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "artifacts/artifact.h"
+#include "artifacts/common/compile_status.h"
 #include "artifacts/common/graph/graph_tracker.h"
 #include "artifacts/common/text/stack_pool.h"
 #include "import/log_state.h"
@@ -179,6 +180,6 @@ class TypingStep final : public IngestContext {
 };
 
 // compile.status as far as the records so far show it.
-std::string_view StatusOf(const CompileState& compile);
+CompileStatus StatusOf(const CompileState& compile);
 
 }  // namespace tlparse

@@ -149,7 +149,7 @@ void ClassFinder::FindWithoutLookup(std::int32_t lookup_slot, CacheLookupAnswer&
     if (has_lookup[i] != 0 || index < 0) continue;
     const JobCompile& compile = answer_.job.compiles()[static_cast<std::size_t>(index)];
     const bool is_shown =
-        answer_.job.IsFinished(compile) && !answer_.damage.EndsEarly(answer_.job, rank);
+        IsFinished(compile.status) && !answer_.damage.EndsEarly(answer_.job, rank);
     (is_shown ? answer.without_lookup : answer.unfinished).push_back(rank);
   }
 }

@@ -11,18 +11,17 @@ std::string StateOf(const Job& job, const LogDamage& damage, RankIndex rank, std
     return damage.AnyIsIncomplete({rank})
                ? fmt::format("it is not in the log {}, which is cut off or damaged", side)
                : fmt::format("it was not compiled {}", side);
-  const std::string& status =
-      job.string(job.compiles()[static_cast<std::size_t>(compile)].status_id);
+  const CompileStatus status = job.compiles()[static_cast<std::size_t>(compile)].status;
   // Its backward may be compiled at any later time.
-  if (status == "ok" || status == "restarted")
+  if (status == CompileStatus::kOk || status == CompileStatus::kRestarted)
     return damage.EndsEarly(job, rank)
                ? fmt::format("it is not in the log {}, which ends early", side)
                : std::string();
   return fmt::format("the compile {} {}",
-                     status == "unfinished" ? "did not finish"
-                     : status == "empty"    ? "made no graph"
-                     : status == "skipped"  ? "was skipped"
-                                            : "failed",
+                     status == CompileStatus::kUnfinished ? "did not finish"
+                     : status == CompileStatus::kEmpty    ? "made no graph"
+                     : status == CompileStatus::kSkipped  ? "was skipped"
+                                                          : "failed",
                      side);
 }
 

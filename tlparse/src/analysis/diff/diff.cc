@@ -110,10 +110,6 @@ void CompareBreaks(const std::vector<FactBreak>& a, const std::vector<FactBreak>
   for (const FactBreak& one : gone) change.vanished_graph_breaks.push_back(text(one));
 }
 
-bool IsFinishedStatus(std::string_view status) {
-  return status != "unfinished" && status != "failed";
-}
-
 std::vector<PhaseChange> ComparePhases(const std::map<std::string, std::int64_t>& a,
                                        const std::map<std::string, std::int64_t>& b) {
   std::vector<PhaseChange> changes;
@@ -332,7 +328,7 @@ Result<RankIndex> FindRank(const Job& job, const std::optional<std::string>& ran
 }  // namespace
 
 bool CompileChange::IsFinished() const {
-  return IsFinishedStatus(a_status) && IsFinishedStatus(b_status);
+  return tlparse::IsFinished(a_status) && tlparse::IsFinished(b_status);
 }
 
 bool CompileChange::HasOtherFile() const {

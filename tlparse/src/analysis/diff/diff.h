@@ -38,7 +38,7 @@ struct CompileChange {
   std::string a_label, b_label, function;
   std::string a_file, b_file;  // of the function; empty: unknown
   bool HasOtherFile() const;   // by name: the same file may be in another directory
-  std::string a_status, b_status;
+  CompileStatus a_status = CompileStatus::kOk, b_status = CompileStatus::kOk;
   bool has_same_graph = true;
   // First differing node; empty: the operations are equal, the texts not.
   std::string graph_difference;
@@ -61,7 +61,8 @@ struct CompileChange {
 };
 
 struct UnmatchedCompile {
-  std::string label, function, status;
+  std::string label, function;
+  CompileStatus status = CompileStatus::kOk;
   std::vector<std::string> recompile_reasons;
   std::int64_t duration_us = 0;  // with its backward; 0: unknown
 };

@@ -43,7 +43,7 @@ std::optional<std::int64_t> StoredAt(const FindingContext& context, const JobLoo
   const JobCompile& compile = context.job.compiles()[static_cast<std::size_t>(miss.compile)];
   const bool is_known = miss.event_time_ns != 0
                             ? miss.time_taken_ns != 0
-                            : compile.backward_duration_us == 0 && context.job.IsFinished(compile);
+                            : compile.backward_duration_us == 0 && IsFinished(compile.status);
   if (!is_known) return std::nullopt;
   const std::int64_t end = EndOf(context, miss);
   return end == 0 ? std::nullopt : std::optional(end);

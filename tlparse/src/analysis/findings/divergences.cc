@@ -139,9 +139,7 @@ bool DivergenceFinder::IsUnfinished(const RankClass& one,
       const std::int32_t index = job_.CompileOf(rank, slot);
       if (index < 0 && job_.SlotPosition(slot) > last) return true;
       if (index < 0) continue;
-      const std::string& status =
-          job_.string(job_.compiles()[static_cast<std::size_t>(index)].status_id);
-      if (status == "unfinished" || status == "failed") return true;
+      if (!IsFinished(job_.compiles()[static_cast<std::size_t>(index)].status)) return true;
     }
   }
   return false;

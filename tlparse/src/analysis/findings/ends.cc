@@ -101,14 +101,13 @@ std::vector<RankIndex> StopFinder::Finished(const Stop& stop,
     const std::int32_t index = job_.CompileOf(other, slot);
     if (index < 0) continue;
     const JobCompile& compile = job_.compiles()[static_cast<std::size_t>(index)];
-    const std::string& status = job_.string(compile.status_id);
     const bool ends_there =
         context_.StatusOf(other).compile_id == compile.id &&
         (context_.StatusOf(other).state == RankState::kCompiling || context_.ReadableBytes(other));
     const bool has_same = context_.StatusOf(other).is_backward == stop.is_backward;
     const bool is_done =
         !(ends_there && has_same) && (!stop.is_backward || compile.backward_duration_us > 0);
-    if (status != "unfinished" && status != "failed" && is_done) finished.push_back(other);
+    if (IsFinished(compile.status) && is_done) finished.push_back(other);
   }
   return finished;
 }

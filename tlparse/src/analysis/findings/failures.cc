@@ -43,8 +43,7 @@ Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
     const JobCompile* compile = context.job.FindCompile(rows.Int(0));
     if (compile == nullptr) continue;
     const std::string_view kind = rows.Text(1);
-    if (context.job.string(compile->status_id) != "failed" &&
-        kind != "eager_compile_backwards_failure")
+    if (compile->status != CompileStatus::kFailed && kind != "eager_compile_backwards_failure")
       continue;
     const auto [found, is_new] = by_compile.try_emplace(compile->id, failures.size());
     if (is_new) failures.push_back({compile, {}, {}, {}, rows.OptionalInt(7), rows.Int(6)});
@@ -58,7 +57,7 @@ Result<std::vector<Failure>> LoadFailures(FindingContext& context) {
   }
   // PyTorch names no exception that is no Exception (KeyboardInterrupt, SystemExit).
   for (const JobCompile& compile : context.job.compiles()) {
-    if (context.job.string(compile.status_id) == "failed" && !by_compile.contains(compile.id))
+    if (compile.status == CompileStatus::kFailed && !by_compile.contains(compile.id))
       failures.push_back({&compile, {}, {}, {}, {}, 0});
   }
   ASSIGN_OR_RETURN(const std::set<std::int64_t> eager, CompilesRunEagerly(context));
@@ -123,9 +122,8 @@ std::string WhoCompiledIt(const FindingContext& context, const std::vector<RankI
   for (const RankIndex other : context.Others(who)) {
     const std::int32_t index = compile.slot < 0 ? -1 : context.job.CompileOf(other, compile.slot);
     if (index < 0) continue;
-    const std::string& status =
-        context.job.string(context.job.compiles()[static_cast<std::size_t>(index)].status_id);
-    if (status != "failed" && status != "unfinished") fine.push_back(other);
+    if (IsFinished(context.job.compiles()[static_cast<std::size_t>(index)].status))
+      fine.push_back(other);
   }
   return fine.empty() ? std::string() : context.Who(fine) + " compiled it. ";
 }

@@ -196,9 +196,8 @@ Result<std::set<std::int64_t>> CompilesRunEagerly(FindingContext& context) {
     if (!has_row) return eager;
     const JobCompile* compile = context.job.FindCompile(rows.Int(0));
     if (compile == nullptr) continue;
-    const std::string& status = context.job.string(compile->status_id);
-    if (IsSkippedFunction(rows.Text(1)) || status == "skipped" ||
-        (status == "failed" && rows.Int(2) != 0))
+    if (IsSkippedFunction(rows.Text(1)) || compile->status == CompileStatus::kSkipped ||
+        (compile->status == CompileStatus::kFailed && rows.Int(2) != 0))
       eager.insert(compile->id);
   }
 }

@@ -32,20 +32,17 @@ struct Case {
   std::vector<RankIndex> finished;    // that finished this compile
 };
 
-bool IsBackward(const FindingContext& context, const JobCompile& compile) {
-  return context.job.string(compile.status_id) != "unfinished";
-}
+bool IsBackward(const JobCompile& compile) { return compile.status != CompileStatus::kUnfinished; }
 
 // By the other ranks: how long those took that finished the compile.
 bool IsStuckByOthers(const FindingContext& context, Case& one) {
-  const bool is_backward = IsBackward(context, *one.compile);
+  const bool is_backward = IsBackward(*one.compile);
   for (const RankIndex other : context.Others({one.rank})) {
     const std::int32_t index = context.job.CompileOf(other, one.compile->slot);
     if (index < 0) continue;
     const JobCompile& compile = context.job.compiles()[static_cast<std::size_t>(index)];
-    const std::string& status = context.job.string(compile.status_id);
     const std::int64_t took_us = is_backward ? compile.backward_duration_us : compile.duration_us;
-    if (status == "unfinished" || status == "failed" || took_us <= 0) continue;
+    if (!IsFinished(compile.status) || took_us <= 0) continue;
     one.finished.push_back(other);
     one.longest_us = std::max(one.longest_us, took_us);
   }
@@ -103,12 +100,11 @@ void Describe(FindingContext& context, const std::vector<Case>& group, bool by_o
   const char* has = who.size() == 1 ? "has" : "have";
   const std::string subject = context.HasRanks() ? context.Who(who) : "The log's process";
   if (by_others) {
-    finding.title =
-        fmt::format("{} {} been inside {} for {}{}; {} finished {} in {} at most", subject, has,
-                    first.status->Title(), SecondsText(least_us),
-                    phase.empty() ? "" : ", last in " + phase, context.WhoInside(first.finished),
-                    IsBackward(context, *first.compile) ? "that backward" : "that compile",
-                    SecondsText(longest_us));
+    finding.title = fmt::format(
+        "{} {} been inside {} for {}{}; {} finished {} in {} at most", subject, has,
+        first.status->Title(), SecondsText(least_us), phase.empty() ? "" : ", last in " + phase,
+        context.WhoInside(first.finished),
+        IsBackward(*first.compile) ? "that backward" : "that compile", SecondsText(longest_us));
   } else {
     finding.title =
         fmt::format("{} {} been in {} of {} for {}; earlier ones took {} at most", subject, has,
@@ -147,7 +143,7 @@ Result<void> FindStuck(FindingContext& context) {
     const std::int64_t last_us = *status.last_record_us;
     one.phase_elapsed_us =
         last_us - std::min(last_us, status.since_us.value_or(last_us)) + one.quiet_us;
-    const bool knows_start = one.compile->start_us > 0 && !IsBackward(context, *one.compile);
+    const bool knows_start = one.compile->start_us > 0 && !IsBackward(*one.compile);
     one.elapsed_us = knows_start ? last_us - std::min(last_us, one.compile->start_us) + one.quiet_us
                                  : one.phase_elapsed_us;
     bool by_others = IsStuckByOthers(context, one), by_itself = false;

@@ -139,7 +139,7 @@ Result<void> Job::LoadCompiles(Database& database) {
     if (!rows.IsNull(3)) compile.function_id = Intern(rows.Text(3));
     if (!rows.IsNull(4)) compile.file_id = Intern(rows.Text(4));
     compile.line = rows.Int(5);
-    compile.status_id = Intern(rows.Text(6));
+    compile.status = CompileStatusFrom(rows.Text(6));
     compile.start_us = rows.Int(7);
     compile.duration_us = rows.Int(8);
     compile.backward_duration_us = rows.Int(9);
@@ -261,7 +261,7 @@ void Job::FindEndPositions() {
     });
     if (last == own.rend()) continue;
     const JobCompile& compile = compiles_[static_cast<std::size_t>(*last)];
-    if (!IsFinished(compile)) end_position_[i] = SlotPosition(compile.slot);
+    if (!IsFinished(compile.status)) end_position_[i] = SlotPosition(compile.slot);
   }
 }
 

@@ -15,15 +15,11 @@
 #include <vector>
 
 #include "analysis/participants.h"
+#include "artifacts/common/compile_status.h"
 #include "base/result.h"
 #include "store/database.h"
 
 namespace tlparse {
-
-// A compile's status in words: "ok after a restart" of "restarted", which is no failure.
-inline std::string_view StatusInWords(std::string_view status) {
-  return status == "restarted" ? "ok after a restart" : status;
-}
 
 // Index of a participant in Job::participants; small and dense.
 using RankIndex = std::int32_t;
@@ -46,7 +42,7 @@ struct JobCompile {
   std::int32_t label_id = -1;     // Job::string
   std::int32_t function_id = -1;  // -1: unknown
   std::int32_t file_id = -1;
-  std::int32_t status_id = -1;
+  CompileStatus status = CompileStatus::kOk;
   std::int64_t line = 0;           // 0: unknown
   std::int64_t graph_content = 0;  // content id of dynamo_output_graph; 0: none
   std::int64_t start_us = 0;       // 0: unknown
@@ -118,11 +114,6 @@ class Job {
   std::string InCompiles(std::string_view column) const;
   // By database id; nullptr: of another run.
   const JobCompile* FindCompile(std::int64_t compile_id) const;
-  // Whether it neither failed nor was under way where its log ends.
-  bool IsFinished(const JobCompile& compile) const {
-    const std::string& status = string(compile.status_id);
-    return status != "failed" && status != "unfinished";
-  }
   // Position of the compile that a participant's log ends with, if that did not come to a good end;
   // INT32_MAX: the log ends after a good one. Later compiles have no place in such a log.
   std::int32_t EndPosition(RankIndex participant) const {

@@ -55,7 +55,7 @@ bool LogDamage::EndEarly(const Job& job, const std::vector<RankIndex>& who) cons
 bool LogDamage::Shows(const Job& job, RankIndex who, std::int32_t slot) const {
   const std::int32_t compile = job.CompileOf(who, slot);
   if (compile >= 0)
-    return job.string(job.compiles()[static_cast<std::size_t>(compile)].status_id) != "unfinished";
+    return job.compiles()[static_cast<std::size_t>(compile)].status != CompileStatus::kUnfinished;
   std::int32_t end = job.EndPosition(who);
   if (end == INT32_MAX && is_cut[static_cast<std::size_t>(who)] != 0) {
     end = -1;

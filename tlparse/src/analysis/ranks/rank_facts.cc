@@ -139,7 +139,8 @@ Hash128 RankFacts::Signature(RankIndex rank) const {
     const JobCompile& compile = job_->compiles()[static_cast<std::size_t>(index)];
     // A compile that was served from a cache may log no graph: its graph is then unknown.
     hash.Add(compile.graph_content == 0 ? common_graph_[slot] : compile.graph_content);
-    hash.Add(job_->IsFinished(compile) ? std::int32_t{-1} : compile.status_id);
+    hash.Add(IsFinished(compile.status) ? std::int64_t{-1}
+                                        : static_cast<std::int64_t>(compile.status));
     hash.Add(compile.function_id);
   }
   for (const Code& code : codes_[static_cast<std::size_t>(rank)]) {
@@ -147,7 +148,7 @@ Hash128 RankFacts::Signature(RankIndex rank) const {
     const std::int32_t slot =
         graphs_->graph_slots()[static_cast<std::size_t>(code.graph_slot)].slot;
     const std::int32_t index = job_->CompileOf(rank, slot);
-    if (index >= 0 && !job_->IsFinished(job_->compiles()[static_cast<std::size_t>(index)]))
+    if (index >= 0 && !IsFinished(job_->compiles()[static_cast<std::size_t>(index)].status))
       continue;
     hash.Add(code.graph_slot);
     hash.Add(code.content_id);
@@ -169,18 +170,17 @@ Result<std::vector<RankAspect>> RankFacts::Compare(Database& database, RankIndex
     const JobCompile& old_one = job_->compiles()[static_cast<std::size_t>(a)];
     const JobCompile& new_one = job_->compiles()[static_cast<std::size_t>(b)];
     const std::string title = job_->slots()[static_cast<std::size_t>(slot)].Title();
-    const bool is_state = !job_->IsFinished(old_one) || !job_->IsFinished(new_one);
-    if (is_state && old_one.status_id != new_one.status_id) {
+    const bool is_state = !IsFinished(old_one.status) || !IsFinished(new_one.status);
+    if (is_state && old_one.status != new_one.status) {
       aspects.push_back(
           {"failures",
-           fmt::format("{}: {} → {}", title, StatusInWords(job_->string(old_one.status_id)),
-                       StatusInWords(job_->string(new_one.status_id))),
+           fmt::format("{}: {} → {}", title, InWords(old_one.status), InWords(new_one.status)),
            {slot},
            std::nullopt,
            false,
            true});
-      aspects.back().is_absence = job_->string(old_one.status_id) == "unfinished" ||
-                                  job_->string(new_one.status_id) == "unfinished";
+      aspects.back().is_absence = old_one.status == CompileStatus::kUnfinished ||
+                                  new_one.status == CompileStatus::kUnfinished;
     }
     if (old_one.function_id != new_one.function_id && old_one.function_id >= 0 &&
         new_one.function_id >= 0) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "artifacts/common/compile_status.h"
 #include "report/report_context.h"
 #include "report/tree/file_name.h"
 #include "report/tree/html.h"
@@ -59,11 +60,8 @@ std::string Seconds(const std::optional<std::int64_t>& us) {
 
 // Our own words from the database, but a foreign database may say anything.
 std::string StatusClass(std::string_view status) {
-  for (const std::string_view known :
-       {"ok", "restarted", "empty", "failed", "skipped", "unfinished"}) {
-    if (status == known) return std::string(known);
-  }
-  return "quiet";
+  const std::string_view known = Name(CompileStatusFrom(status));
+  return known == status ? std::string(known) : "quiet";
 }
 
 void AppendCompiles(const std::vector<Compile>& compiles, FileWriter& out) {
