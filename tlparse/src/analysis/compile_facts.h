@@ -60,9 +60,11 @@ struct ParticipantFacts {
   std::vector<CompileFacts> compiles;
 };
 
-// By phase; what the log lacks is missing.
+// The whole of a compile, and the phases that its metrics measure.
+inline constexpr const char* kPhases[] = {"total",    "dynamo", "aot_autograd", "inductor",
+                                          "code_gen", "triton", "backward"};
+// Microseconds by phase; what the log lacks is missing.
 using Phases = std::map<std::string, std::int64_t>;
-// Total, dynamo, aot_autograd, inductor, code_gen, triton, backward.
 Result<Phases> LoadPhases(Database& database, const JobCompile& compile);
 
 Result<ParticipantFacts> LoadParticipantFacts(Database& database, const Job& job,
