@@ -106,8 +106,8 @@ struct ThreadFrames {
 template <bool kIsGlobal>
 thread_local ThreadFrames thread_frames;
 
-// Callbacks are plain function pointers: whom they belong to is found here. One observer per thread
-// and one for all may be watching; a second one does nothing.
+// The observers that the callbacks report to; callbacks are plain function pointers. At most one
+// observer of each thread and one of all threads is active; a further one does nothing.
 thread_local std::shared_ptr<OpObserver::Impl> thread_observer;
 std::mutex global_mutex;
 std::shared_ptr<OpObserver::Impl> global_observer;

@@ -57,8 +57,8 @@ inline bool IsDetailEnabled() noexcept { return IsEnabled() && detail::g_level.l
 // options.rank, if set, replaces the rank of SetRank.
 bool Start(Options options) noexcept;
 // Writes what is queued, closes the file and switches tracing off, for good unless Start() is
-// called. Gives up after Options::max_exit_delay (and 2 s for a synchronous write): one call of a
-// sink that hangs may then still be going on.
+// called. Gives up after Options::max_exit_delay (and 2 s for a synchronous write): a call of a
+// sink that hangs may then still run.
 void Stop() noexcept;
 // Waits until every record emitted before the call has been given to the sink. False if that took
 // too long. Not needed when synchronous.

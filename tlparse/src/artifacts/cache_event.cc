@@ -20,8 +20,8 @@ namespace {
 
 // A backward that is compiled with its forward (dynamic shapes in 2.6) follows it at once.
 constexpr std::ptrdiff_t kMaxEagerDistance = 4;
-// Payloads that are remembered: ranks that log the same do so at about the same place. Reading one
-// again gives the same.
+// Parsed payloads that are kept: ranks log equal payloads at about the same place of their logs. One
+// that was dropped is parsed again.
 constexpr std::size_t kMaxKnown = 8192;
 
 // The AOTAutograd lookup of a backward that was compiled on its own: by its AOT number, unless that

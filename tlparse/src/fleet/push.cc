@@ -38,8 +38,8 @@ std::int64_t NowNs() {
       .count();
 }
 
-// Units of 16 s since 1970 in the upper 28 bits, so that what a killed client left differs from
-// what another one is just writing; the others are random.
+// The upper 28 bits are the time in units of 16 s since 1970, so that `fleet gc` can tell the rows of a
+// killed client from those that are being written; the other bits are random.
 std::uint64_t NewLoadId() {
   const auto units = static_cast<std::uint64_t>(NowNs() / 16'000'000'000);
   return units << 36 | (Random64() >> 28);

@@ -3,9 +3,9 @@
 namespace tlparse {
 namespace {
 
-// `line`: the lines of a kernel's stacks. `node_line`: those of them that the comments of the
-// pre-grad graphs give each post-grad node. Nodes count where every node has a line and every line
-// a node, else stacks.
+// `line`: the lines of a kernel's stacks. `node_line`: the line of each of its post-grad nodes, from the
+// comments of the pre-grad graphs. The time is divided by nodes if every node has one of these lines
+// and every line has a node, else by stacks.
 constexpr char kDivide[] =
     "INSERT INTO kernel_line_row (kernel_id, file_id, line, function_id, code_id, part, basis) "
     "WITH ran AS MATERIALIZED (SELECT DISTINCT l.kernel_id, s.compile_id "

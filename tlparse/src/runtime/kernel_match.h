@@ -27,7 +27,8 @@ std::vector<std::optional<std::size_t>> MatchByName(const std::vector<std::strin
                                                     const std::vector<std::string_view>& kernels);
 
 // For calls of which the profile lost events: the slices are kernels in the order of the code, with some of them missing. A slice gets
-// the kernel that is the only one it can be. Nothing if the order is another.
+// a kernel if only one is possible: of the kernels a, b, a the slices a, b are the first two; a slice a alone gets none. Nothing if the
+// slices are in another order.
 std::optional<std::vector<std::optional<std::size_t>>> MatchWithGaps(
     const std::vector<std::string_view>& slices, const std::vector<std::string_view>& kernels);
 
@@ -41,7 +42,7 @@ std::vector<bool> AreRuns(const std::vector<std::string_view>& slices,
 std::vector<std::optional<std::size_t>> MatchByPath(const std::vector<std::string_view>& slices,
                                                     const std::vector<std::string_view>& kernels);
 
-// For a device graph that was replayed, where no launch says which call a run belongs to. `runs`: names on the device, in order of
+// For a device graph that was replayed: no call on the CPU enqueues its kernels one by one. `runs`: names on the device, in order of
 // time. Each run gets the next kernel of its name after that of the run before; a run whose name does not follow (a kernel of a
 // library) gets none.
 std::vector<std::optional<std::size_t>> MatchReplay(const std::vector<std::string_view>& runs,

@@ -21,8 +21,8 @@ namespace tlparse {
 
 namespace {
 
-// SQLite locks bytes from 2^30 on with locks of the process, which a second descriptor of the same
-// file may not disturb: a lock of the descriptor on the first byte does not.
+// A lock of the open file description (F_OFD_SETLK) on the first byte: it does not conflict with the
+// locks of the process that SQLite takes on bytes from 2^30 on.
 bool LockBytes(int descriptor, off_t length) {
   struct flock lock {};
   lock.l_type = F_WRLCK;

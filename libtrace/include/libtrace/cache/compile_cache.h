@@ -83,8 +83,8 @@ struct CacheResult {
   CacheEntry entry{};
   bool is_cached = false;      // a store has the entry now
   std::string content_hash{};  // of the entry; "" if it was not cached
-  // Not ok: strict mode and a bypass, see CompileCacheOptions::strict; the entry is then empty,
-  // also where the callback that compiled was the one to say so.
+  // Not ok: a bypass in strict mode (CompileCacheOptions::strict), also one that the compile callback
+  // requested; the entry is then empty.
   Status status{};
 };
 

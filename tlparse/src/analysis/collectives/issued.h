@@ -93,9 +93,9 @@ struct IssuedGroup {
   std::vector<std::int64_t> members;
   // That issued something; indices into IssuedJob::ranks, ascending.
   std::vector<std::size_t> ranks;
-  bool has_members = false;  // by that, by its name or by the code in the logs
-  // Such members of which nothing is known: they have no dump, or it holds nothing of the group and
-  // is cut or has wrapped, or other ranks have ended calls of the group.
+  bool has_members = false;  // known from a dump, the group's name, or the code in the logs
+  // Members whose collectives are unknown: without a dump; or their dump has no entry of the group,
+  // and it is cut or has wrapped, or other ranks have ended calls of the group.
   std::vector<std::size_t> unknown;
   // By the position in `ranks`: ascending by sequence, of the last epoch (numbers start again when
   // a group is reset). Several with one number were coalesced.

@@ -8,11 +8,11 @@
 
 namespace tlparse {
 
-// IssuedJob::cut_dumps and IssuingRank::is_cut.
+// Fills in IssuedJob::cut_dumps and IssuingRank::is_cut.
 Result<void> LoadCutDumps(Database& database, IssuedJob& job);
 
-// IssuedGroup::members and IssuedGroup::unknown, after LoadCutDumps. Members of which nothing is
-// known are added to IssuedJob::ranks.
+// Fills in IssuedGroup::members and IssuedGroup::unknown; call after LoadCutDumps. Unknown members are
+// added to IssuedJob::ranks.
 Result<void> LoadMembers(Database& database, const std::optional<std::int64_t>& launch,
                          IssuedJob& job);
 

@@ -14,8 +14,9 @@ namespace tlparse {
 
 enum class MeasuredKind : std::uint8_t { kLine, kKernel, kOp };
 
-// What both sides measured, or (with a_calls or b_calls 0) one. Times are means: of a step where
-// both sides mark steps, else of a call; of what one side has, all of its time where no steps are.
+// A line, kernel or op that both sides measured, or one (a_calls or b_calls is then 0). Times are means:
+// per step if both sides mark steps, else per call. If only one side has it and no steps are marked:
+// all of its time.
 struct MeasuredChange {
   MeasuredKind kind = MeasuredKind::kLine;
   std::string name;              // of a kernel, with its handle; of a line its code

@@ -28,10 +28,10 @@ std::vector<Stop> FindStops(const FindingContext& context);
 // The time of the last record of all logs of the launch; 0: none has a time.
 std::int64_t LatestRecord(const FindingContext& context);
 
-// Whether a rank that ends inside a compile was silent while others still wrote, for more than
-// twice as long as the others ever were inside the same event of this compile, and 50 ms. Only then
-// did it stop before them: where a whole job is killed, the last records of its ranks lie apart as
-// well. No: no other rank has that event.
+// Whether a rank whose log ends inside a compile stopped before the others: the time from its last
+// record to the last record of the job is more than 50 ms plus twice the longest pause between two
+// records of another rank inside the same event of this compile. (If a whole job is killed at once,
+// the last records of its ranks also have different times.) False if no other rank has that event.
 Result<bool> WasSilentBeforeOthers(const FindingContext& context, const Stop& stop);
 
 }  // namespace tlparse
