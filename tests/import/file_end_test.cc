@@ -7,7 +7,7 @@ TEST_CASE("What a compile's records say is its status", "[file_end]") {
   const auto status = [](auto set) {
     CompileState compile;
     set(compile);
-    return std::string(StatusOf(compile));
+    return std::string(Name(StatusOf(compile)));
   };
   CHECK(status([](CompileState&) {}) == "empty");
   CHECK(status([](CompileState& c) { c.has_start = true; }) == "unfinished");
