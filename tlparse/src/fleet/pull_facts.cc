@@ -116,10 +116,9 @@ Result<void> FactPuller::PullTable(const FleetTable& table, std::size_t begin, s
   if (is_filtered && table.name == "log_file") {
     ASSIGN_OR_RETURN(logs, ReadLogs(loads));
   }
-  ContentIds contents;
-  if (RefersBelowContents(table)) {
-    ASSIGN_OR_RETURN(contents, ReadContentIds(run_.database));
-  }
+  ASSIGN_OR_RETURN(const ContentIds contents, RefersBelowContents(table)
+                                                  ? ReadContentIds(run_.database)
+                                                  : Result<ContentIds>(ContentIds()));
   std::vector<std::uint64_t> counts(end - begin);
   std::optional<TableWriter> writer;
   std::size_t place = loads_.size();
