@@ -9,8 +9,11 @@ import glob
 import gzip
 import http.server
 import os
+import resource
 import threading
 import urllib.parse
+
+import clickhouse
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -22,7 +25,7 @@ def library():
     return found[0] if found and os.path.exists(found[0]) else None
 
 
-class ChdbServer:
+class ChdbServer(clickhouse.Queries):
     def __init__(self, folder):
         self.lib = ctypes.CDLL(library())
         self.lib.chdb_connect.restype = ctypes.POINTER(ctypes.c_void_p)
@@ -61,6 +64,11 @@ class ChdbServer:
         if error:
             raise RuntimeError(error.decode("utf-8", "replace"))
         return answer.decode()
+
+    def cpu_s(self):
+        """User and system time so far, of this process: the server is in it."""
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return used.ru_utime + used.ru_stime
 
     def handler(outer):  # noqa: N805
         class Handler(http.server.BaseHTTPRequestHandler):

@@ -36,7 +36,22 @@ def free_ports(count):
     return ports
 
 
-class Server:
+class Queries:
+    """What can be asked of every server that has query()."""
+
+    def rows(self, sql):
+        return [line.split("\t") for line in self.query(sql).splitlines()]
+
+    def empty(self):
+        """Removes all rows, which is faster than making the tables anew."""
+        for row in self.rows("SELECT DISTINCT table FROM system.parts WHERE active AND database = 'tlparse'"):
+            self.query(f"TRUNCATE TABLE {row[0]}")
+
+    def count(self, table, where="1"):
+        return int(self.query(f"SELECT count() FROM {table} WHERE {where}"))
+
+
+class Server(Queries):
     def __init__(self, folder, ports, shards, https=None):
         self.folder, (self.http, self.tcp, self.inter) = folder, ports
         self.url = f"http://127.0.0.1:{self.http}"
@@ -113,16 +128,11 @@ class Server:
         except urllib.error.HTTPError as error:
             raise RuntimeError(error.read().decode("utf-8", "replace")[:1000]) from None
 
-    def rows(self, sql):
-        return [line.split("\t") for line in self.query(sql).splitlines()]
-
-    def empty(self):
-        """Removes all rows, which is faster than making the tables anew."""
-        for row in self.rows("SELECT DISTINCT table FROM system.parts WHERE active AND database = 'tlparse'"):
-            self.query(f"TRUNCATE TABLE {row[0]}")
-
-    def count(self, table, where="1"):
-        return int(self.query(f"SELECT count() FROM {table} WHERE {where}"))
+    def cpu_s(self):
+        """User and system time so far."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def scratch(test_class):

@@ -18,6 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 for folder in ("e2e", "fleet", "bench"):
     sys.path.insert(0, os.path.join(ROOT, "tests", folder))
 
+import chdb_server  # noqa: E402
 import clickhouse  # noqa: E402
 import many_ranks  # noqa: E402
 from harness import TLPARSE, EndToEnd, bundled, rows  # noqa: E402
@@ -32,13 +33,17 @@ JUMP = DAYS * 2 // 3  # the day of the planted regression
 COPIED = ["process", "compile", "cache_event", "graph_break", "recompile", "failure", "graph", "output_code", "run_component"]
 
 
-class Scale(EndToEnd):
+class OnServer(EndToEnd):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.home = clickhouse.scratch(cls)
-        cls.server = clickhouse.cluster(cls, cls.home, 1)[0]
+        cls.server = cls.start()
         cls.url = cls.server.url
+
+    @classmethod
+    def start(cls):
+        return clickhouse.cluster(cls, cls.home, 1)[0]
 
     def setUp(self):
         super().setUp()
@@ -52,6 +57,8 @@ class Scale(EndToEnd):
         ranks.kind_of_rank = {}  # all alike
         return [ranks.write(rank, folder) for rank in range(count)]
 
+
+class History(OnServer):
     def copy(self, table, job, replaced):
         """Adds DAYS runs of `job`, those of job 'model' under another day, run and load."""
         names = [row[0] for row in self.server.rows(f"SELECT name FROM system.columns WHERE database = 'tlparse' AND table = '{table}'")]
@@ -78,9 +85,10 @@ class Scale(EndToEnd):
         self.server.query("INSERT INTO component SELECT MD5('new'), MD5('new'), 'inductor_config[max_fusion_size]', 'hash', '13'")
 
     def timed(self, *question):
-        began = time.monotonic()
+        began, cpu_s = time.monotonic(), self.server.cpu_s()
         answer = json.loads(self.tlparse("fleet", *question, "--url", self.url, "--since", "2026-01-01", "--json").stdout)
-        print(f"  fleet {' '.join(question):60} {time.monotonic() - began:7.3f} s", file=sys.stderr)
+        print(f"  fleet {' '.join(question):60} {time.monotonic() - began:7.3f} s, server's CPU {self.server.cpu_s() - cpu_s:7.3f} s",
+              file=sys.stderr)
         return answer
 
     def test_a_long_history(self):
@@ -109,6 +117,15 @@ class Scale(EndToEnd):
         kernel = rows(self.path("model.db"), "SELECT name FROM kernel LIMIT 1")[0][0]
         self.assertEqual(len(self.timed("kernel", kernel, "--job", "job1")["runs"]), DAYS)
 
+
+@unittest.skipUnless(chdb_server.library(), "chDB is not installed: the modern dialect is not tested")
+class HistoryOfToday(History):
+    @classmethod
+    def start(cls):
+        return chdb_server.ChdbServer(cls.home)
+
+
+class Scale(OnServer):
     def test_hosts_that_push_at_once(self):
         logs = self.logs(HOSTS)
         waiting, running, results = list(enumerate(logs)), [], []

@@ -11,6 +11,30 @@ namespace {
 
 using Kind = FleetColumnOfAnswer::Kind;
 
+// Codes of functions with the version of torch of the processes that generated them: a row for each
+// run, or for each process of a load with several versions.
+std::string CodesByVersion(const FleetReader& reader, const std::string& live) {
+  const std::string versions = fmt::format(
+      "SELECT load_id, min(v) AS torch_version, uniqExact(v) AS n "
+      "FROM (SELECT load_id, ifNull(torch_version, '') AS v FROM {} WHERE {}) AS q "
+      "GROUP BY load_id",
+      reader.From("process"), live);
+  return fmt::format(
+      "SELECT job, function, label, direction, torch_version, day, run_id, content_hash "
+      "FROM (SELECT job, function, label, direction, day, run_id, load_id, content_hash "
+      "FROM {0} WHERE {2} "
+      "GROUP BY job, function, label, direction, day, run_id, load_id, content_hash) AS u "
+      "ALL INNER JOIN (SELECT load_id, torch_version FROM ({3}) AS l WHERE n = 1) AS p "
+      "USING load_id "
+      "UNION ALL SELECT job, function, label, direction, torch_version, day, run_id, content_hash "
+      "FROM (SELECT job, function, label, direction, day, run_id, load_id, process_id, "
+      "content_hash "
+      "FROM {0} WHERE {2} AND load_id GLOBAL IN (SELECT load_id FROM ({3}) AS l WHERE n > 1)) AS u "
+      "ALL INNER JOIN (SELECT load_id, id AS process_id, ifNull(torch_version, '') AS "
+      "torch_version FROM {1} WHERE {2}) AS p USING load_id, process_id",
+      reader.From("output_code"), reader.From("process"), live, versions);
+}
+
 }  // namespace
 
 Result<FleetReader> FleetReader::Make(const std::vector<ClickHouseOptions>& servers) {
@@ -212,7 +236,6 @@ Result<FleetAnswer> FleetCode(FleetReader& reader, const FleetQuestion& question
   FleetAnswer answer;
   // Each code by the versions of torch that generated it; a function whose code is the same under all
   // of them is left out.
-  const std::string live = reader.Live(question);
   RETURN_IF_ERROR(reader.ReadInto(
       answer, "changed_codes",
       {{"job"},
@@ -227,21 +250,20 @@ Result<FleetAnswer> FleetCode(FleetReader& reader, const FleetQuestion& question
       fmt::format(
           "SELECT job, function, label, direction, version, codes, code, runs, first "
           "FROM (SELECT job, function, label, direction, groupArray(torch_version) AS versions, "
-          "groupArray(n) AS ns, groupArray(hashes) AS all_hashes, "
-          "groupArray(run_count) AS run_counts, groupArray(first_day) AS firsts "
-          "FROM (SELECT job, function, label, direction, torch_version, uniqExact(hash) AS n, "
-          "arrayStringConcat(arraySort(groupUniqArray(hash)), ' ') AS hashes, "
-          "uniqExact(run_id) AS run_count, toString(min(day)) AS first_day "
-          "FROM (SELECT job, function, label, direction, day, run_id, load_id, "
-          "process_id, lower(hex(content_hash)) AS hash FROM {0} WHERE {1}) AS u ALL INNER JOIN ("
-          "SELECT load_id, id AS process_id, ifNull(torch_version, '') AS torch_version "
-          "FROM {2} WHERE {1}) AS p USING load_id, process_id GROUP BY job, function, label, "
-          "direction, torch_version ORDER BY job, function, label, direction, torch_version) AS v "
-          "GROUP BY job, function, label, direction "
-          "HAVING uniqExact(hashes) > 1) AS w ARRAY JOIN versions AS version, "
-          "ns AS codes, all_hashes AS code, run_counts AS runs, firsts AS first "
-          "ORDER BY job, function, label, direction, version LIMIT {3}",
-          reader.From("output_code"), live, reader.From("process"), question.limit)));
+          "groupArray(n) AS ns, groupArray(hashes) AS all_hashes, groupArray(run_count) AS "
+          "run_counts, groupArray(first_day) AS firsts "
+          "FROM (SELECT job, function, label, direction, torch_version, "
+          "uniqExact(content_hash) AS n, arrayStringConcat(arraySort(arrayMap(h -> "
+          "lower(hex(h)), groupUniqArray(content_hash))), ' ') AS hashes, uniqExact(run_id) AS "
+          "run_count, toString(min(day)) AS first_day "
+          "FROM ({0}) AS c "
+          "GROUP BY job, function, label, direction, torch_version "
+          "ORDER BY job, function, label, direction, torch_version) AS v "
+          "GROUP BY job, function, label, direction HAVING uniqExact(hashes) > 1) AS w "
+          "ARRAY JOIN versions AS version, ns AS codes, all_hashes AS code, run_counts AS runs, "
+          "firsts AS first "
+          "ORDER BY job, function, label, direction, version LIMIT {1}",
+          CodesByVersion(reader, reader.Live(question)), question.limit)));
   answer.notes.emplace_back(
       "content_hash: of the code without addresses, paths and handles; 'tlparse diff' of two "
       "pulled runs shows the lines");
