@@ -29,6 +29,7 @@ class ChdbServer(clickhouse.Queries):
     def __init__(self, folder):
         self.lib = ctypes.CDLL(library())
         self.lib.chdb_connect.restype = ctypes.POINTER(ctypes.c_void_p)
+        self.lib.chdb_close_conn.argtypes = [ctypes.POINTER(ctypes.c_void_p)]
         self.lib.chdb_query_n.restype = ctypes.c_void_p
         self.lib.chdb_query_n.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
         self.lib.chdb_result_buffer.restype = ctypes.c_void_p
@@ -40,12 +41,17 @@ class ChdbServer(clickhouse.Queries):
         connection = self.lib.chdb_connect(2, arguments)
         if not connection:
             raise RuntimeError("chDB does not start")
-        self.connection = connection[0]
+        self.opened, self.connection = connection, connection[0]
         self.folder = folder
         self.lock = threading.Lock()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self):
+        """Before the interpreter ends, which the library does not survive with an open connection."""
+        self.server.shutdown()
+        self.lib.chdb_close_conn(self.opened)
 
     def run(self, sql, format="TabSeparated"):
         """(answer, error) of one statement."""

@@ -37,6 +37,7 @@ class Answers(EndToEnd):
         cls.urls = [cls.servers[0].url]
         if chdb_server.library():
             cls.chdb = chdb_server.ChdbServer(cls.home)
+            cls.addClassCleanup(cls.chdb.stop)
             cls.urls.append(cls.chdb.url)
         else:
             print("chDB is not installed: the modern dialect is not tested", file=sys.stderr)

@@ -122,7 +122,9 @@ class History(OnServer):
 class HistoryOfToday(History):
     @classmethod
     def start(cls):
-        return chdb_server.ChdbServer(cls.home)
+        server = chdb_server.ChdbServer(cls.home)
+        cls.addClassCleanup(server.stop)
+        return server
 
 
 class Scale(OnServer):

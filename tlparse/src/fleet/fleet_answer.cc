@@ -30,8 +30,8 @@ std::string CodesByVersion(const FleetReader& reader, const std::string& live) {
       "FROM (SELECT job, function, label, direction, day, run_id, load_id, process_id, "
       "content_hash "
       "FROM {0} WHERE {2} AND load_id GLOBAL IN (SELECT load_id FROM ({3}) AS l WHERE n > 1)) AS u "
-      "ALL INNER JOIN (SELECT load_id, id AS process_id, ifNull(torch_version, '') AS "
-      "torch_version FROM {1} WHERE {2}) AS p USING load_id, process_id",
+      "ALL INNER JOIN (SELECT load_id, id AS process_id, ifNull(torch_version, '') "
+      "AS torch_version FROM {1} WHERE {2}) AS p USING load_id, process_id",
       reader.From("output_code"), reader.From("process"), live, versions);
 }
 
@@ -250,12 +250,12 @@ Result<FleetAnswer> FleetCode(FleetReader& reader, const FleetQuestion& question
       fmt::format(
           "SELECT job, function, label, direction, version, codes, code, runs, first "
           "FROM (SELECT job, function, label, direction, groupArray(torch_version) AS versions, "
-          "groupArray(n) AS ns, groupArray(hashes) AS all_hashes, groupArray(run_count) AS "
-          "run_counts, groupArray(first_day) AS firsts "
+          "groupArray(n) AS ns, groupArray(hashes) AS all_hashes, groupArray(run_count) "
+          "AS run_counts, groupArray(first_day) AS firsts "
           "FROM (SELECT job, function, label, direction, torch_version, "
           "uniqExact(content_hash) AS n, arrayStringConcat(arraySort(arrayMap(h -> "
-          "lower(hex(h)), groupUniqArray(content_hash))), ' ') AS hashes, uniqExact(run_id) AS "
-          "run_count, toString(min(day)) AS first_day "
+          "lower(hex(h)), groupUniqArray(content_hash))), ' ') AS hashes, uniqExact(run_id) "
+          "AS run_count, toString(min(day)) AS first_day "
           "FROM ({0}) AS c "
           "GROUP BY job, function, label, direction, torch_version "
           "ORDER BY job, function, label, direction, torch_version) AS v "
