@@ -226,6 +226,11 @@ test('timeline: what is too much is summed up, and that is said', async () => {
   assert.equal(strip.numbers.count.reduce((sum, n) => sum + n, 0), 5_000);
   assert.equal(slice.rows, 100_000);
   await page.getByText('of 105,000 slices the 100,000 longest (from 1 µs) are drawn one by one').waitFor();
+  // Without a log nothing is said of compiles.
+  await visit(page, pageUrl(report), '#/');
+  const overview = await page.locator('main').innerText();
+  assert.match(overview, /Of compiles nothing is known: no log was read\./);
+  assert.doesNotMatch(overview, /no compile failed|There are no compiles|No cache lookups|cache hit rate/);
   assert.deepEqual(problems, []);
 });
 

@@ -176,8 +176,7 @@ void PrintWaits(const IssuedJob& job, bool all) {
   if (waits.size() < 2) return;
   std::stable_sort(waits.begin(), waits.end(),
                    [](const RankWait& a, const RankWait& b) { return a.wait_ns > b.wait_ns; });
-  PrintWrapped("waits for the last rank, in the collectives of all groups that their ranks ended",
-               2, 4);
+  PrintWrapped("waited for the last rank, in all collectives whose wait is known", 2, 4);
   Table table({{"rank", Table::Align::kRight},
                {"collectives", Table::Align::kRight},
                {"waited in all", Table::Align::kRight},

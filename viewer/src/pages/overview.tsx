@@ -181,29 +181,34 @@ export function OverviewPage({ model }: { model: Model }) {
   const run = model.index.run.is_current.indexOf(1);
   const bases = [...new Set(model.processes.map((process) => process.timeBasis))];
   const ranks = model.processes.flatMap((process) => (process.rank === null ? [] : [process.rank]));
+  const hasLog = isLive || model.index.log_file.rows > 0;
   return (
     <div class="page">
       <h1 class="unseen">Overview</h1>
       {model.launches > 1 && <LaunchNote model={model} />}
-      <Facts model={model} />
+      {hasLog && <Facts model={model} />}
       <RanksNow />
       <AttentionList model={model} />
-      <Section
-        title="Compiles over time"
-        aside={
-          <span class="quiet">
-            {time ? `${utc(model.originUs + time[0])}, ${duration(time[1] - time[0])}` : ''}
-            {bases.includes('none') ? ' · logs whose clock is unknown are not drawn' : ''}
-          </span>
-        }
-      >
-        <CompileChart model={model} />
-      </Section>
+      {hasLog && (
+        <Section
+          title="Compiles over time"
+          aside={
+            <span class="quiet">
+              {time ? `${utc(model.originUs + time[0])}, ${duration(time[1] - time[0])}` : ''}
+              {bases.includes('none') ? ' · logs whose clock is unknown are not drawn' : ''}
+            </span>
+          }
+        >
+          <CompileChart model={model} />
+        </Section>
+      )}
       <div class="columns">
         <div>
-          <Section title="Caches" aside={<a href={href(['ranks'], { tab: 'cache' })}>by compile and rank</a>}>
-            <CacheTable model={model} />
-          </Section>
+          {hasLog && (
+            <Section title="Caches" aside={<a href={href(['ranks'], { tab: 'cache' })}>by compile and rank</a>}>
+              <CacheTable model={model} />
+            </Section>
+          )}
           <Profiles model={model} />
         </div>
         <div>

@@ -349,7 +349,7 @@ export function TimelinePage({ model, route }: { model: Model; route: Route }) {
       ))}
       {others > 0 && profiles.length === 0 && <p class="quiet small">{plural(others, 'profile')} measured steps, graph calls, ops and kernels: choose a process to see them on the same axis.</p>}
       <p class="quiet small">
-        Times count from {model.compiles.length > 0 ? 'the first compile' : 'the first event'}, {utc(model.originUs)}. <a href={href(['compiles'], { sort: '-duration' })}>The slowest compiles as a table</a>
+        Times count from {model.compiles.length > 0 ? 'the first compile' : 'the first event'}, {utc(model.originUs)}. {model.compiles.length > 0 && <a href={href(['compiles'], { sort: '-duration' })}>The slowest compiles as a table</a>}
       </p>
     </div>
   );

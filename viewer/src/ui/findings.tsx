@@ -144,7 +144,7 @@ export function Findings({ model, findings }: { model: Model; findings: Chunks['
           Of launch {findings.answer.launch[0]}, the latest of {launches}; an earlier one that ended otherwise has a note below. All about it: <code>tlparse findings trace.db --launch 1</code>.
         </p>
       )}
-      {tops.length === 0 && <p class="quiet">{isFollowing() ? 'No findings by now. What only the end of the logs can show (who stopped first, who lacks compiles) is reported at the end.' : 'No findings: no compile failed or stopped, and nothing sets ranks apart.'}</p>}
+      {tops.length === 0 && <p class="quiet">{isFollowing() ? 'No findings by now. What only the end of the logs can show (who stopped first, who lacks compiles) is reported at the end.' : model.index.log_file.rows === 0 ? 'No findings. Of compiles nothing is known: no log was read.' : 'No findings: no compile failed or stopped, and nothing sets ranks apart.'}</p>}
       <ul class="findings">
         {(all ? tops : tops.slice(0, most)).map((row) => (
           <Finding key={`${t.id[row]} ${t.launch[row]}`} model={model} t={t} row={row} evidence={evidenceOf.get(row) ?? []} />
