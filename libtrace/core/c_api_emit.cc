@@ -30,8 +30,9 @@ struct libtrace_run_digest {
   libtrace::RunDigest digest;
 };
 struct libtrace_execution_order {
-  libtrace_execution_order(libtrace::GraphExecutionOrder::Options options, CallSite site)
-      : order(options, site) {}
+  libtrace_execution_order(libtrace::GraphExecutionOrder::Options options, CallSite site_in)
+      : site(site_in), order(options, site_in) {}
+  const CallSite site;
   libtrace::GraphExecutionOrder order;
 };
 
@@ -69,6 +70,9 @@ libtrace::IssuedCollective CollectiveOf(const libtrace_collective* c) {
   if (const int64_t ns = Get<C, int64_t>(c, &C::duration_ns, -1); ns >= 0) {
     one.duration_ns = static_cast<double>(ns);
   }
+  if (const auto id = Get<C, uint64_t>(c, &C::collective_seq_id, 0); id != 0)
+    one.collective_seq_id = id;
+  if (const auto id = Get<C, uint64_t>(c, &C::p2p_seq_id, 0); id != 0) one.p2p_seq_id = id;
   return one;
 }
 
@@ -164,7 +168,7 @@ void libtrace_execution_order_ran(libtrace_execution_order* order, int64_t frame
   }
   std::optional<int64_t> duration;
   if (duration_ns >= 0) duration = duration_ns;
-  order->order.Executed(id, Text(label), duration);
+  order->order.Executed(id, Text(label), duration, order->site);
 }
 void libtrace_execution_order_free(libtrace_execution_order* order) { delete order; }
 
@@ -189,6 +193,18 @@ void libtrace_emit_collective_log(const libtrace_site* site, const libtrace_coll
       issued.push_back(CollectiveOf(At(collectives, i)));
     }
     libtrace::EmitCollectiveLog(issued, Site(site));
+  });
+}
+
+void libtrace_emit_collective_state(const libtrace_site* site, const char* process_group,
+                                    uint64_t sequence_number, int64_t duration_ns) {
+  if (!libtrace::IsEnabled()) return;
+  Shielded([&] {
+    libtrace::CollectiveState state;
+    state.process_group = Text(process_group);
+    state.sequence_number = sequence_number;
+    state.duration_ns = static_cast<double>(duration_ns);
+    libtrace::EmitCollectiveState(state, Site(site));
   });
 }
 

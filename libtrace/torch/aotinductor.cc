@@ -91,6 +91,7 @@ struct LoadedPackage {
   std::atomic<bool> is_observed = false;
   RunNumbers runs;
   std::optional<RunDigest> code;  // for AotiOptions::digest_every
+  std::shared_ptr<const FusedOps> fused_ops;
   CacheState state = CacheState::kMiss;
   int64_t time_taken_ns = 0;  // what building it took, now or once
   uint64_t file_size_bytes = 0;
@@ -127,7 +128,8 @@ void LoadedPackage::EmitLoaded(const AotiOptions& options, const std::string& pa
   if (package.weights.empty()) package.weights = load.weights;
   EmitPackage(package, location);
   if (options.digest_every != 0) code.emplace(options.name);
-  EmitPackageCode(path, code ? &*code : nullptr, location);
+  fused_ops = std::make_shared<FusedOps>(
+      EmitPackageCode(package, path, options.model_name, code ? &*code : nullptr, location));
   EmitPackageProvenance(package, location);
 }
 
@@ -249,6 +251,7 @@ AotiObserver::Call::Call(AotiObserver& observer, CallSite location) noexcept {
     if (observer.options_.observe_ops && !package.is_observed.exchange(true)) {
       OpObserverOptions observe;
       observe.context = Context{package.compile_id, 0, ""};
+      observe.fused_ops = package.fused_ops;
       state->ops.emplace(observe, location);
     }
     state->digested = package.runs.Next(observer.options_.digest_every);

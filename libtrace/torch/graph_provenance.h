@@ -89,7 +89,7 @@ class GraphProvenance {
   // The node after each mark (node_marks.h).
   const std::vector<std::string>& mark_names() const { return mark_names_; }
   // Of the fused groups whose shapes the graph knows, by the name under which they run.
-  const std::map<std::string, FusedOp>& fused_ops() const { return fused_ops_; }
+  const FusedOps& fused_ops() const { return fused_ops_; }
   // Kernel call and members of every group that NNC generates code for.
   using Group = std::pair<std::string, std::shared_ptr<torch::jit::Graph>>;
   const std::vector<Group>& groups() const { return groups_; }
@@ -146,7 +146,7 @@ class GraphProvenance {
     const bool is_first = fused_names_.insert(kernel).second;
     fused_ops_.erase(kernel);
     if (!is_first) return;
-    if (auto fused = FusedOpOf(group)) fused_ops_.emplace(kernel, std::move(*fused));
+    if (auto fused = FusedOpOf(group)) fused_ops_[kernel].push_back(std::move(*fused));
   }
 
   std::string Call(const std::string& kernel) {
@@ -187,7 +187,7 @@ class GraphProvenance {
   std::map<std::string, std::vector<std::string>> pre_;
   std::vector<std::string> mark_names_;
   std::vector<Group> groups_;
-  std::map<std::string, FusedOp> fused_ops_;
+  FusedOps fused_ops_;
   std::set<std::string> fused_names_;
   int64_t node_count_ = 0, op_count_ = 0;
   uint32_t handle_ = 0;

@@ -47,12 +47,19 @@ uint64_t HashOf(std::string_view name) {
   return Mix(hash, rest);
 }
 
+// The calls of one name of OpObserverOptions::fused_ops.
+struct FusedCalls {
+  const std::vector<FusedOp>* ops = nullptr;
+  uint64_t count = 0;  // so far
+};
+
 struct Op {
   std::string name;
   std::optional<std::string> node;
   std::vector<TensorMeta> outputs;
   OpCost cost;
   std::string device;  // whose roofline is used; empty: unknown, so no estimate is made
+  const FusedCalls* fused = nullptr;
   bool is_collective = false;
   uint64_t count = 0;
   int64_t total_ns = 0, min_ns = 0, max_ns = 0;
@@ -76,10 +83,13 @@ struct OpObserver::Impl {
     size_t number = 0;  // index + 1
   };
   std::array<Recent, 64> recent;
+  std::map<std::string, FusedCalls, std::less<>> fused;  // by the name under which they run
   uint64_t lost_count = 0;
 
+  FusedCalls* FindFused(std::string_view name);
   void Count(const at::RecordFunction& function, const Tensors& inputs, int64_t duration_ns);
-  void Add(std::string_view name, const Tensors& inputs, const std::vector<c10::IValue>& outputs);
+  void Add(std::string_view name, const Tensors& inputs, const std::vector<c10::IValue>& outputs,
+           const FusedCalls* fused, size_t fused_index);
   std::optional<double> EstimateNs(const Op& op) const;
   std::vector<std::string> Names() const;
 };
@@ -179,6 +189,17 @@ bool IsView(const std::string& name, const Tensors& inputs,
 
 }  // namespace
 
+// Null: nothing is known of an op of that name.
+FusedCalls* OpObserver::Impl::FindFused(std::string_view name) {
+  if (options.fused_ops == nullptr) return nullptr;
+  if (const auto known = fused.find(name); known != fused.end()) return &known->second;
+  const std::string run_name(name);
+  auto found = options.fused_ops->find(run_name);
+  if (found == options.fused_ops->end()) found = options.fused_ops->find(NameInCode(run_name));
+  if (found == options.fused_ops->end() || found->second.empty()) return nullptr;
+  return &fused.emplace(run_name, FusedCalls{&found->second}).first->second;
+}
+
 void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& inputs,
                              int64_t duration_ns) {
   TensorHash outputs;
@@ -191,6 +212,12 @@ void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& 
 
   std::unique_lock lock(mutex, std::defer_lock);
   if (options.all_threads) lock.lock();
+  FusedCalls* const calls = inputs.seen.count + outputs.count == 0 ? FindFused(name) : nullptr;
+  size_t fused_index = 0;
+  if (calls != nullptr) {
+    fused_index = calls->count++ % calls->ops->size();
+    hash = Mix(hash, fused_index);
+  }
   Recent& last = recent[hash % recent.size()];
   if (last.hash != hash || last.number == 0) {
     auto place = index.find(hash);
@@ -199,7 +226,7 @@ void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& 
         ++lost_count;
         return;
       }
-      Add(name, inputs, function.outputs());
+      Add(name, inputs, function.outputs(), calls, fused_index);
       place = index.emplace(hash, ops.size() - 1).first;
     }
     last = {hash, place->second + 1};
@@ -212,7 +239,8 @@ void OpObserver::Impl::Count(const at::RecordFunction& function, const Tensors& 
 }
 
 void OpObserver::Impl::Add(std::string_view name, const Tensors& inputs,
-                           const std::vector<c10::IValue>& output_values) {
+                           const std::vector<c10::IValue>& output_values, const FusedCalls* calls,
+                           size_t fused_index) {
   Tensors outputs;
   for (const c10::IValue& value : output_values) {
     ForEachTensor(value, [&](const at::TensorImpl& tensor) { outputs.Add(tensor); });
@@ -227,19 +255,20 @@ void OpObserver::Impl::Add(std::string_view name, const Tensors& inputs,
     op.device = op.outputs[0].device.value_or("");
   } else if (inputs.seen.count > 0) {
     op.device = Describe(inputs)[0].device.value_or("");
-  } else if (options.fused_ops != nullptr) {
-    const auto fused = options.fused_ops->find(op.name);
-    if (fused != options.fused_ops->end() && !fused->second.outputs.empty()) {
-      op.outputs = fused->second.outputs;
-      op.cost = fused->second.cost;
-      op.device = op.outputs[0].device.value_or("");
-    }
+  } else if (calls != nullptr && !(*calls->ops)[fused_index].outputs.empty()) {
+    const FusedOp& fused_op = (*calls->ops)[fused_index];
+    op.fused = calls;
+    op.outputs = fused_op.outputs;
+    op.cost = fused_op.cost;
+    op.device = op.outputs[0].device.value_or("");
   }
   op.name = NameInCode(op.name);
   ops.push_back(std::move(op));
 }
 
 std::optional<double> OpObserver::Impl::EstimateNs(const Op& op) const {
+  // Some calls of the code were not made: which ones is not known.
+  if (op.fused != nullptr && op.fused->count % op.fused->ops->size() != 0) return {};
   const Roofline* const roofline = op.device.empty() ? nullptr : MeasuredRoofline(op.device);
   if (roofline == nullptr) return {};
   return roofline->EstimateNs(op.cost);

@@ -6,6 +6,7 @@
 #include "libtrace/artifacts/graph_dump.h"
 #include "libtrace/artifacts/provenance.h"
 #include "libtrace/trace.h"
+#include "torch/package_kernels.h"
 #include "torch/zip_file.h"
 
 namespace libtrace {
@@ -23,23 +24,30 @@ std::string_view DumpName(std::string_view file) {
 
 }  // namespace
 
-void EmitPackageCode(const std::string& path, RunDigest* digest, CallSite location) {
+FusedOps EmitPackageCode(const Package& package, const std::string& path, const std::string& model,
+                         RunDigest* digest, CallSite location) {
   constexpr std::string_view kFolder = "data/aotinductor/";
   ZipFile zip;
-  if (!zip.Open(path)) return;
+  if (!zip.Open(path)) return {};
+  std::string of_model, information;
   for (const ZipFile::Member& member : zip.members()) {
     const std::string_view name = member.name;
     const size_t folder = name.find(kFolder);
-    if (folder == std::string_view::npos || !name.ends_with(".cpp")) continue;
-    const auto code = zip.Read(member, kMaxCodeSize);
-    if (!code) continue;
-    EmitGraphDump(DumpName(name), "cpp", name, *code, location);
-    if (digest == nullptr) continue;
+    const bool is_code = name.ends_with(".cpp"),
+               is_list = name.ends_with("kernel_information.json");
+    if (folder == std::string_view::npos || (!is_code && !is_list)) continue;
+    const auto text = zip.Read(member, kMaxCodeSize);
+    if (!text) continue;
+    std::string_view in_model = name.substr(folder + kFolder.size());
+    in_model = in_model.substr(0, in_model.find('/'));
+    if (in_model == model) (is_code ? of_model : information) += *text;
+    if (!is_code) continue;
+    EmitGraphDump(DumpName(name), "cpp", name, *text, location);
     // The file itself is named after its content.
-    std::string_view model = name.substr(folder + kFolder.size());
-    model = model.substr(0, model.find('/'));
-    digest->Kernel(std::string(model).append("/").append(DumpName(name)), *code);
+    if (digest != nullptr)
+      digest->Kernel(std::string(in_model).append("/").append(DumpName(name)), *text);
   }
+  return PackageKernelCalls(of_model, information, package.kernels);
 }
 
 void EmitPackageProvenance(const Package& package, CallSite location) {

@@ -112,7 +112,7 @@ OptimizedFacts EmitOptimizedRecords(const torch::jit::Graph& before, torch::jit:
   EmitGraphDump("libtrace_torchscript_optimized", "torchscript", "", after.toString(), location);
   if (metrics != nullptr) metrics->graph_input_count = static_cast<int64_t>(before.inputs().size());
   const GraphProvenance provenance(before, after);
-  facts.fused_ops = std::make_shared<std::map<std::string, FusedOp>>(provenance.fused_ops());
+  facts.fused_ops = std::make_shared<FusedOps>(provenance.fused_ops());
   if (CurrentProvenanceLevel() == ProvenanceLevel::kOff) return facts;
   if (metrics != nullptr) {
     metrics->graph_node_count = provenance.node_count();

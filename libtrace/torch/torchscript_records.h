@@ -38,7 +38,7 @@ void EmitSignature(const std::string& model, const InputSignature& inputs,
 // What is known of an optimised graph for when it runs.
 struct OptimizedFacts {
   std::vector<std::string> mark_names{};  // of marked nodes (ProvenanceLevel::kFull)
-  std::shared_ptr<const std::map<std::string, FusedOp>> fused_ops{};
+  std::shared_ptr<const FusedOps> fused_ops{};
 };
 // The optimised graph and where its kernels come from. `metrics` may be null.
 OptimizedFacts EmitOptimizedRecords(const torch::jit::Graph& before, torch::jit::Graph& after,

@@ -75,6 +75,9 @@ def torch_table(times):
 
     op, empty, observed = times["Op"], times["OpWithEmptyCallback"], times["OpObserved"]
     tensors = times["OpWithEmptyCallbackForTensors"]
+    for name, cost in sorted(times.items(), key=lambda entry: -entry[1]):
+        if name.startswith("RunOff/"):
+            yield f"off: {name[7:]}", f"{cost:,.1f} ns", "", "", "", None
     model, traced, off = times["Model"], times["ModelTraced"], times["ModelTracedOff"]
     yield "libtorch op, observer made while off", ns(times["OpObservedOff"]), f"op {ns(op)}", \
         f"{times['OpObservedOff'] - op:+,.0f} ns", "", None

@@ -83,7 +83,10 @@ void RegisterScopes() {
     EmitJsonArtifact("k", JsonStyle::kOneLine, [](JsonWriter& json) { json.Int(1); });
   });
   Off("EmitInstant", [](A&) { EmitInstant("k"); });
-  Off("TimedSpan", [](A&) { TimedSpan span("k"); });
+  Off("TimedSpan, Arg", [](A&) {
+    TimedSpan span("k");
+    span.Arg("n", 1);
+  });
   Off("CompileScope", [](A& a) { CompileScope scope(a.id); });
   Off("ContextScope", [](A&) { ContextScope scope(CurrentContext()); });
   Off("SubgraphScope", [](A&) { SubgraphScope scope("body"); });
@@ -93,8 +96,36 @@ void RegisterScopes() {
   Off("Compile from a builder", [](A& a) {
     Compile compile(a.id, [](CompileDescription& description) { description.function = "f"; });
   });
+  Off("Compile, Arg, metrics, Run, Restart, Fail", [](A& a) {
+    Compile compile(a.id, {.function = "forward_of_a_model"});
+    compile.Arg("n", 1);
+    compile.metrics().graph_op_count = 3;
+    compile.Run([] {});
+    compile.Restart("a graph break");
+    compile.Fail("Unsupported", "no kernel");
+  });
   Off("StackScope", [](A&) { StackScope scope({}); });
+  Off("CudaActivity, Emit", [](A&) {
+    CudaActivity activity;
+    activity.Emit();
+  });
   Off("CudaLaunchScope", [](A&) { CudaLaunchScope scope("aten::mm", nullptr); });
+}
+
+void RegisterQuestions() {
+  using namespace libtrace;
+  Off("IsEnabled", [](A&) { benchmark::DoNotOptimize(IsEnabled()); });
+  Off("IsDetailEnabled", [](A&) { benchmark::DoNotOptimize(IsDetailEnabled()); });
+  Off("CurrentProvenanceLevel", [](A&) { benchmark::DoNotOptimize(CurrentProvenanceLevel()); });
+  Off("CurrentContext", [](A&) { benchmark::DoNotOptimize(CurrentContext()); });
+  Off("SetRank, Rank", [](A&) {
+    SetRank(3);
+    benchmark::DoNotOptimize(Rank());
+  });
+  Off("GetStats", [](A&) { benchmark::DoNotOptimize(GetStats()); });
+  Off("LogPath", [](A&) { benchmark::DoNotOptimize(LogPath()); });
+  Off("Flush", [](A&) { benchmark::DoNotOptimize(Flush()); });
+  Off("Frame, NextCompile", [](A& a) { benchmark::DoNotOptimize(a.frame.NextCompile()); });
 }
 
 void RegisterArtifacts() {
@@ -110,13 +141,22 @@ void RegisterArtifacts() {
   Off("EmitOutputGraph", [](A& a) { EmitOutputGraph(a.sizes, "text"); });
   Off("EmitOutputCode", [](A&) { EmitOutputCode("", "code"); });
   Off("GraphExecutionOrder::Executed", [](A& a) { a.order.Executed(a.id, "forward"); });
+  Off("GraphExecutionOrder::Emit", [](A& a) { a.order.Emit(); });
   Off("EmitMeasuredRuntime", [](A& a) { EmitMeasuredRuntime(a.measured, "cpu"); });
   Off("EmitRuntimeAndTensorMeta", [](A& a) { EmitRuntimeAndTensorMeta(a.runtimes); });
   Off("EmitModelLoad", [](A& a) { EmitModelLoad(a.load); });
   Off("EmitPackage", [](A& a) { EmitPackage(a.package); });
-  Off("RunDigest", [](A&) { RunDigest("forward").Output("0", "float32[1]", "abcd").Emit(); });
-  Off("Provenance::AddKernelToPost, Emit", [](A& a) {
+  Off("RunDigest, Kernel, Choice, Output, Emit", [](A&) {
+    RunDigest("forward")
+        .Kernel("k", "code")
+        .Choice("k", "tile")
+        .Output("0", "float32[1]", "abcd")
+        .Emit();
+  });
+  Off("Provenance::AddPreToPost, AddKernelToPost, AddStackTrace, Emit", [](A& a) {
+    a.provenance.AddPreToPost("a_node", "a_node_with_a_name");
     a.provenance.AddKernelToPost("a_kernel_with_a_name:1", "a_node_with_a_name");
+    a.provenance.AddStackTrace("a_kernel_with_a_name:1", "a line");
     a.provenance.Emit();
   });
 }
@@ -135,18 +175,28 @@ void RegisterC() {
       [](A& a) { libtrace_emit_collective_schedule(nullptr, a.reasons, 1); });
   Off("libtrace_emit_collective_log",
       [](A& a) { libtrace_emit_collective_log(nullptr, &a.collective, 1); });
+  Off("libtrace_emit_collective_state",
+      [](A&) { libtrace_emit_collective_state(nullptr, "0", 1, 1000); });
   Off("libtrace_emit_cache_event",
       [](A& a) { libtrace_emit_cache_event(nullptr, &a.cache_event); });
-  Off("libtrace_provenance_kernel_to_post, _emit", [](A& a) {
+  Off("libtrace_provenance_pre_to_post, _kernel_to_post, _stack_trace, _emit", [](A& a) {
+    libtrace_provenance_pre_to_post(a.c_provenance, "a_node", "a_node_with_a_name");
     libtrace_provenance_kernel_to_post(a.c_provenance, "a_kernel_with_a_name", 1, "a_node");
+    libtrace_provenance_stack_trace(a.c_provenance, "a_kernel_with_a_name", 1, "a line");
     libtrace_provenance_emit(nullptr, a.c_provenance);
   });
-  Off("libtrace_run_digest_new, _output, _emit, _free", [](A&) {
+  Off("libtrace_provenance_new, _free",
+      [](A&) { libtrace_provenance_free(libtrace_provenance_new()); });
+  Off("libtrace_run_digest_new, _kernel, _choice, _output, _emit, _free", [](A&) {
     libtrace_run_digest* digest = libtrace_run_digest_new("forward", 0);
+    libtrace_run_digest_kernel(digest, "k", "code", 4);
+    libtrace_run_digest_choice(digest, "k", "tile");
     libtrace_run_digest_output(digest, "0", "float32[1]", "abcd", 4);
     libtrace_run_digest_emit(nullptr, digest);
     libtrace_run_digest_free(digest);
   });
+  Off("libtrace_execution_order_new, _free",
+      [](A&) { libtrace_execution_order_free(libtrace_execution_order_new(nullptr, 0)); });
   Off("libtrace_execution_order_ran",
       [](A& a) { libtrace_execution_order_ran(a.c_order, 1, 0, "forward", 1000); });
   Off("libtrace_compile_restart, _fail, _metric", [](A& a) {
@@ -159,8 +209,11 @@ void RegisterC() {
     libtrace_context_leave(a.context);
   });
   Off("libtrace_context_take, _free", [](A&) { libtrace_context_free(libtrace_context_take()); });
-  Off("libtrace_span_begin, _end",
-      [](A&) { libtrace_span_end(libtrace_span_begin(nullptr, "k")); });
+  Off("libtrace_span_begin, _arg, _end", [](A&) {
+    libtrace_span* span = libtrace_span_begin(nullptr, "k");
+    libtrace_span_arg(span, "n", "1");
+    libtrace_span_end(span);
+  });
   Off("libtrace_compile_begin, _end", [](A& a) {
     libtrace_compile_end(libtrace_compile_begin(nullptr, 1, 0, "f", "f.c", 3, a.reasons, 1));
   });
@@ -169,10 +222,20 @@ void RegisterC() {
   });
   Off("libtrace_stack_begin, _end",
       [](A&) { libtrace_stack_end(libtrace_stack_begin(nullptr, 0)); });
+  Off("libtrace_new_frame", [](A&) { benchmark::DoNotOptimize(libtrace_new_frame()); });
+  Off("libtrace_set_rank", [](A&) { libtrace_set_rank(3); });
+  Off("libtrace_flush", [](A&) { benchmark::DoNotOptimize(libtrace_flush(1000)); });
+  Off("libtrace_get_stats", [](A&) {
+    libtrace_stats stats{};
+    stats.struct_size = sizeof stats;
+    libtrace_get_stats(&stats);
+    benchmark::DoNotOptimize(stats);
+  });
 }
 
 [[maybe_unused]] const bool g_is_registered = [] {
   RegisterScopes();
+  RegisterQuestions();
   RegisterArtifacts();
   RegisterC();
   return true;

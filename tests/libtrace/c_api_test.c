@@ -126,6 +126,13 @@ static void EmitWhatCameWithVersion2(void) {
   issued.input_rank = 2;
   issued.start_us = -1;
   issued.duration_ns = -1;
+  issued.collective_seq_id = 1;
+  libtrace_emit_collective_log(LIBTRACE_HERE, &issued, 1);
+  libtrace_emit_collective_state(LIBTRACE_HERE, "0", 0, 2500);
+  /* As a program that was compiled before the last members existed. */
+  issued.struct_size = offsetof(libtrace_collective, collective_seq_id);
+  issued.sequence_number = 1;
+  issued.p2p_seq_id = 7;
   libtrace_emit_collective_log(LIBTRACE_HERE, &issued, 1);
 
   libtrace_execution_order* order = libtrace_execution_order_new(LIBTRACE_HERE, 1);

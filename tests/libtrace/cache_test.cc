@@ -192,6 +192,27 @@ TEST_CASE("A cache that is off compiles every time and leaves instants only", "[
   CHECK(has_instant);
 }
 
+TEST_CASE("An entry of another version of the library is a miss and stays", "[local_store]") {
+  const TemporaryDirectory directory;
+  const CacheKey key = CacheKeyBuilder("t").Add("text", "x").Build();
+  CompileCache cache({.layer = "test", .directory = directory.string()});
+  LocalStore store(directory.string(), 0);
+  const StoredEntry other{"other_version", "libtrace cache head 1\nwhatever", 4};
+  REQUIRE(store
+              .Put(key.text, other,
+                   [](ChunkSink sink) {
+                     sink("code");
+                     return Status();
+                   })
+              .ok());
+  CHECK(cache.Find(key, {}).state() == CacheState::kMiss);
+  CHECK(cache.counters().damaged_count == 0);
+  std::vector<StoredEntry> entries;
+  REQUIRE(store.List(key.text, entries).ok());
+  REQUIRE(entries.size() == 1);
+  CHECK(entries[0].content_hash == other.content_hash);
+}
+
 TEST_CASE("A damaged entry is a miss and goes away", "[local_store]") {
   const TemporaryDirectory directory;
   CompileCache cache({.layer = "test", .directory = directory.string()});

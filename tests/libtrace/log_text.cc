@@ -123,6 +123,14 @@ std::optional<LoggedRecord> FindRecord(const std::vector<LoggedRecord>& records,
   return std::nullopt;
 }
 
+std::string PayloadsOf(const std::vector<LoggedRecord>& records, std::string_view artifact) {
+  std::string text;
+  for (const LoggedRecord& record : records) {
+    if (record.IsArtifact(artifact)) text += record.payload;
+  }
+  return text;
+}
+
 TemporaryDirectory::TemporaryDirectory() {
   std::string name = (std::filesystem::temp_directory_path() / "libtrace_test_XXXXXX").string();
   path_ = mkdtemp(name.data());

@@ -39,6 +39,9 @@ std::vector<std::filesystem::path> LogsIn(const std::filesystem::path& directory
 std::optional<LoggedRecord> FindRecord(const std::vector<LoggedRecord>& records,
                                        std::string_view text);
 
+// The payloads of all artifacts of that name, one after the other.
+std::string PayloadsOf(const std::vector<LoggedRecord>& records, std::string_view artifact);
+
 // A directory that goes away with the object.
 class TemporaryDirectory {
  public:

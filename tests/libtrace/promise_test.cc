@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <stdexcept>
 #include <thread>
 
@@ -286,6 +287,43 @@ TEST_CASE("errno survives an emission that fails", "[emit]") {
   Stop();
   CHECK(errno == EXDEV);
   CHECK(GetStats().lost_record_count > 0);
+}
+
+TEST_CASE("Collectives from C have the numbers that their struct has", "[c_api]") {
+  MemoryTrace trace;
+  libtrace_collective issued{};
+  issued.struct_size = sizeof issued;
+  issued.op = "all_reduce";
+  issued.process_group = "dp";
+  issued.start_us = issued.duration_ns = -1;
+  issued.collective_seq_id = 5;
+  libtrace_emit_collective_log(nullptr, &issued, 1);
+  libtrace_emit_collective_state(nullptr, "dp", 3, 2500);
+  issued.struct_size = offsetof(libtrace_collective, collective_seq_id);  // of version 3
+  libtrace_emit_collective_log(nullptr, &issued, 1);
+  const auto records = trace.records();
+  const std::string log = testing::PayloadsOf(records, "libtrace_collective_log");
+  CHECK(log.find("\"collective_seq_id\": 5") != std::string::npos);
+  CHECK(log.find("collective_seq_id") == log.rfind("collective_seq_id"));
+  CHECK(log.find("p2p_seq_id") == std::string::npos);
+  const std::string state = testing::PayloadsOf(records, "libtrace_collective_state");
+  CHECK(state.find("\"process_group\": \"dp\", \"sequence_number\": 3, \"duration_ns\": 2500.0") !=
+        std::string::npos);
+}
+
+TEST_CASE("An order of executions from C has the place that began it", "[c_api]") {
+  MemoryTrace trace;
+  const libtrace_site site{"runner.rs", "run", 7};
+  libtrace_execution_order* const order = libtrace_execution_order_new(&site, 1);
+  libtrace_execution_order_ran(order, 0, 0, "forward", 1000);
+  libtrace_execution_order_free(order);
+  int count = 0;
+  for (const LoggedRecord& record : trace.records()) {
+    if (!record.Has("graph_execution\"")) continue;
+    ++count;
+    CHECK(record.prefix.find(" runner.rs:7] ") != std::string::npos);
+  }
+  CHECK(count == 2);
 }
 
 TEST_CASE("C functions take null pointers", "[c_api]") {

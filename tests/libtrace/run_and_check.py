@@ -3,15 +3,19 @@
 
 usage: run_and_check.py PROGRAM SOURCE_DIRECTORY [--directory-argument] [--all]
 
-The logs must fit the JSON Schemas (check_schemas.py) and count_records.py must find nothing damaged.
+The logs must fit the JSON Schemas (check_schemas.py), count_records.py must find nothing damaged, and the prefix of every
+record must name a file of the program, not of the library.
 """
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
+# Records that the library writes about itself.
+OWN = re.compile(r'\{"str": |"(libtrace_version|libtrace_loss)"')
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 with tempfile.TemporaryDirectory() as directory:
     command = [PROGRAM]
@@ -34,4 +38,8 @@ with tempfile.TemporaryDirectory() as directory:
     assert total["records"] > 0 and not total["lines"], total["lines"]  # lines: damaged or foreign ones
     assert total["payload_claimed_but_absent"] == 0
     assert set(total["payload_states"]) <= {"ok", "absent"}, total["payload_states"]
+    for log in logs:
+        for line in pathlib.Path(log).read_text().splitlines():
+            if line.startswith("V") and line.split(" ", 4)[3].startswith("libtrace/"):
+                assert OWN.search(line), f"the place of the library instead of the program's: {line[:200]}"
     print(f"{total['records']} records, every payload verified")

@@ -16,11 +16,13 @@
 #include "libtrace/trace.h"
 #include "tests/catch2.h"
 #include "tests/libtrace/log_text.h"
+#include "torch/compat.h"
 
 namespace libtrace {
 namespace {
 
 using testing::MemoryTrace;
+using testing::PayloadsOf;
 using Tensors = std::vector<at::Tensor>;
 using Work = c10::intrusive_ptr<c10d::Work>;
 
@@ -75,6 +77,45 @@ class RememberingBackend final : public CollectiveBackend {
   Work recvAnysource(Tensors& t, int) override { return Call("recvAnysource", &t); }
   Work barrier(const c10d::BarrierOptions&) override { return Call("barrier"); }
   void monitoredBarrier(const c10d::BarrierOptions&, bool) override { Call("monitoredBarrier"); }
+#if LIBTRACE_TORCH >= 206
+  Work allreduce_sparse(Tensors& t, const c10d::AllreduceOptions&) override {
+    return Call("allreduce_sparse", &t);
+  }
+  Work allgather_into_tensor_coalesced(Tensors& o, Tensors& i,
+                                       const c10d::AllgatherOptions&) override {
+    return Call("allgather_into_tensor_coalesced", &o, &i);
+  }
+  Work reduce_scatter_tensor_coalesced(Tensors& o, Tensors& i,
+                                       const c10d::ReduceScatterOptions&) override {
+    return Call("reduce_scatter_tensor_coalesced", &o, &i);
+  }
+#endif
+#if LIBTRACE_TORCH >= 214
+  Work all_gather_single(at::Tensor& o, at::Tensor& i, const c10d::AllgatherOptions&) override {
+    return Call("all_gather_single", &o, &i);
+  }
+  Work all_gather_single_coalesced(Tensors& o, Tensors& i, const c10d::AllgatherOptions&) override {
+    return Call("all_gather_single_coalesced", &o, &i);
+  }
+  Work gather_single(at::Tensor& o, at::Tensor& i, const c10d::GatherOptions&) override {
+    return Call("gather_single", &o, &i);
+  }
+  Work gather_into_tensor(at::Tensor& o, at::Tensor& i, const c10d::GatherOptions&) override {
+    return Call("gather_into_tensor", &o, &i);
+  }
+  Work reduce_scatter_single(at::Tensor& o, at::Tensor& i,
+                             const c10d::ReduceScatterOptions&) override {
+    return Call("reduce_scatter_single", &o, &i);
+  }
+  Work reduce_scatter_single_coalesced(Tensors& o, Tensors& i,
+                                       const c10d::ReduceScatterOptions&) override {
+    return Call("reduce_scatter_single_coalesced", &o, &i);
+  }
+  Work all_to_all_single(at::Tensor& o, at::Tensor& i, std::vector<int64_t>&, std::vector<int64_t>&,
+                         const c10d::AllToAllOptions&) override {
+    return Call("all_to_all_single", &o, &i);
+  }
+#endif
 
   std::string name;
   const void* first = nullptr;
@@ -88,13 +129,6 @@ class RememberingBackend final : public CollectiveBackend {
     return {};
   }
 };
-
-std::string LogOf(const std::vector<testing::LoggedRecord>& records, std::string_view artifact) {
-  std::string text;
-  for (const auto& record : records)
-    if (record.IsArtifact(artifact)) text += record.payload;
-  return text;
-}
 
 TEST_CASE("collectives: all are passed on as they are, and logged when they are issued") {
   MemoryTrace trace;
@@ -112,7 +146,7 @@ TEST_CASE("collectives: all are passed on as they are, and logged when they are 
     CHECK(inner->first == first);
     CHECK(inner->second == second);
     // On its way out before the next is issued.
-    const std::string text = LogOf(trace.records(), "libtrace_collective_log");
+    const std::string text = PayloadsOf(trace.records(), "libtrace_collective_log");
     CHECK(text.find("\"op\": \"" + std::string(op) + "\"", text.rfind("sequence_number")) !=
           std::string::npos);
   };
@@ -154,20 +188,52 @@ TEST_CASE("collectives: all are passed on as they are, and logged when they are 
   check("barrier", "barrier", nullptr);
   traced->monitoredBarrier({}, false);
   check("monitoredBarrier", "monitored_barrier", nullptr);
+  uint64_t collective_count = 15;
+#if LIBTRACE_TORCH >= 206
+  traced->allreduce_sparse(list, max);
+  check("allreduce_sparse", "all_reduce_sparse", &list);
+  traced->allgather_into_tensor_coalesced(others, list, {});
+  check("allgather_into_tensor_coalesced", "all_gather_coalesced", &others, &list);
+  traced->reduce_scatter_tensor_coalesced(list, others, {});
+  check("reduce_scatter_tensor_coalesced", "reduce_scatter_coalesced", &list, &others);
+  collective_count += 3;
+#endif
+#if LIBTRACE_TORCH >= 214
+  traced->all_gather_single(other, tensor, {});
+  check("all_gather_single", "all_gather", &other, &tensor);
+  traced->all_gather_single_coalesced(others, list, {});
+  check("all_gather_single_coalesced", "all_gather_coalesced", &others, &list);
+  traced->gather_single(other, tensor, {});
+  check("gather_single", "gather", &other, &tensor);
+  traced->gather_into_tensor(other, tensor, {});
+  check("gather_into_tensor", "gather", &other, &tensor);
+  traced->reduce_scatter_single(tensor, other, {});
+  check("reduce_scatter_single", "reduce_scatter", &tensor, &other);
+  traced->reduce_scatter_single_coalesced(list, others, {});
+  check("reduce_scatter_single_coalesced", "reduce_scatter_coalesced", &list, &others);
+  traced->all_to_all_single(other, tensor, sizes, sizes, {});
+  check("all_to_all_single", "all_to_all", &other, &tensor);
+  collective_count += 7;
+#endif
 
   for (const auto& record : trace.records()) {  // from the place that gave the log a group
     if (record.IsArtifact("libtrace_collective_log"))
       CHECK(record.prefix.find("collectives_test.cc:") != std::string::npos);
   }
-  const std::string text = LogOf(trace.records(), "libtrace_collective_log");
+  const std::string text = PayloadsOf(trace.records(), "libtrace_collective_log");
   CHECK(text.find("\"reduce_op\": \"max\"") != std::string::npos);
-  // 15 collectives and 3 point-to-point ops have numbers of their own.
-  CHECK(text.find("\"sequence_number\": 17") != std::string::npos);
-  CHECK(text.find("\"collective_seq_id\": 15") != std::string::npos);
-  CHECK(text.find("\"collective_seq_id\": 16") == std::string::npos);
+  // Collectives and the 3 point-to-point ops have numbers of their own.
+  const auto has = [&](const char* member, uint64_t number) {
+    return text.find("\"" + std::string(member) + "\": " + std::to_string(number)) !=
+           std::string::npos;
+  };
+  CHECK(has("sequence_number", collective_count + 2));
+  CHECK_FALSE(has("sequence_number", collective_count + 3));
+  CHECK(has("collective_seq_id", collective_count));
+  CHECK_FALSE(has("collective_seq_id", collective_count + 1));
   CHECK(text.find("\"p2p_seq_id\": 3") != std::string::npos);
   CHECK(text.find("\"p2p_seq_id\": 4") == std::string::npos);
-  CHECK(LogOf(trace.records(), "libtrace_collective_state").find("\"sequence_number\": 17") !=
+  CHECK(PayloadsOf(trace.records(), "libtrace_collective_state").find("\"sequence_number\": 17") !=
         std::string::npos);
 }
 
@@ -199,7 +265,7 @@ TEST_CASE("collectives: coalesced ones share a number, errors pass, a limit coun
   CHECK(log->unwritten_count() == 3);
   log->Emit();
   CHECK(log->size() == 0);
-  const std::string text = LogOf(trace.records(), "libtrace_collective_log");
+  const std::string text = PayloadsOf(trace.records(), "libtrace_collective_log");
   const auto count = [&](const std::string& number) {
     size_t found = 0;
     const std::string member = "\"collective_seq_id\": " + number;
@@ -210,7 +276,7 @@ TEST_CASE("collectives: coalesced ones share a number, errors pass, a limit coun
   CHECK(count("1") == 1);
   CHECK(count("2") == 2);
   CHECK(count("3") == 1);
-  CHECK(LogOf(trace.records(), "libtrace_collective_state").find("\"unwritten_count\": 3") !=
+  CHECK(PayloadsOf(trace.records(), "libtrace_collective_state").find("\"unwritten_count\": 3") !=
         std::string::npos);
 }
 
@@ -237,7 +303,7 @@ TEST_CASE("collectives: an observer sees what a group issues that stays as it is
     issue([&] { c10d::ops::send(group, list, 1, 7); });
   }
   c10d::ops::broadcast(group, list, {});
-  const std::string text = LogOf(trace.records(), "libtrace_collective_log");
+  const std::string text = PayloadsOf(trace.records(), "libtrace_collective_log");
   CHECK(text.find("\"op\": \"all_reduce\", \"process_group\": \"dp\", \"group_size\": 2, "
                   "\"backend\": \"remembering\", \"input_shapes\": [[2, 3]], "
                   "\"output_shapes\": [[2, 3]], \"dtype\": \"float32\", \"reduce_op\": \"max\"") !=

@@ -108,8 +108,8 @@ TEST_CASE("observer: nested ops on request, nothing after Stop, a limit that cou
 
 TEST_CASE("observer: without a tensor there is no estimate; a fused kernel's are from the caller") {
   const Traced traced;
-  auto fused = std::make_shared<std::map<std::string, libtrace::FusedOp>>();
-  libtrace::FusedOp& known = (*fused)["graph_0_cpp_fused_add_1"];
+  auto fused = std::make_shared<libtrace::FusedOps>();
+  libtrace::FusedOp& known = (*fused)["graph_0_cpp_fused_add_1"].emplace_back();
   known.outputs = {{.shape = {4}, .stride = {1}, .dtype = "float32", .device = "cpu"}};
   known.cost = {4, 32};
   libtrace::OpObserverOptions options;
@@ -129,6 +129,37 @@ TEST_CASE("observer: without a tensor there is no estimate; a fused kernel's are
   CHECK(measured[1].name == "cpp_fused_mul_2");
   CHECK_FALSE(measured[1].estimated_runtime_ns);
   CHECK(measured[2].name == "graph_of_mine");
+}
+
+TEST_CASE("observer: each call of a kernel has the tensors of its place in the code") {
+  const Traced traced;
+  auto fused = std::make_shared<libtrace::FusedOps>();
+  for (const char* name : {"cpp_fused_add_0", "cpp_fused_mul_1"}) {
+    for (const int64_t size : {4, 4096}) {
+      libtrace::FusedOp& one = (*fused)[name].emplace_back();
+      one.outputs = {{.shape = {size}, .stride = {1}, .dtype = "float32", .device = "cpu"}};
+      one.cost = {static_cast<double>(size), 8e6 * static_cast<double>(size)};
+    }
+  }
+  libtrace::OpObserverOptions options;
+  options.fused_ops = fused;
+  libtrace::OpObserver observer(options);
+  for (int run = 0; run < 4; ++run) {
+    RECORD_FUNCTION("graph_2_cpp_fused_add_0", std::vector<c10::IValue>());
+  }
+  for (int run = 0; run < 3; ++run) {  // a branch was not taken: which one is not known
+    RECORD_FUNCTION("graph_2_cpp_fused_mul_1", std::vector<c10::IValue>());
+  }
+  observer.Emit();
+  const auto ops = observer.Runtimes();
+  REQUIRE(ops.size() == 2);
+  CHECK(ops[0].name == "cpp_fused_add_0");
+  CHECK(ops[0].outputs[0].shape == std::vector<int64_t>{4});
+  CHECK(ops[1].name == "cpp_fused_add_0_1");
+  CHECK(ops[1].outputs[0].shape == std::vector<int64_t>{4096});
+  CHECK(ops[1].estimated_runtime_ns > 2 * ops[0].estimated_runtime_ns);
+  CHECK(observer.Measured().size() == 4);
+  CHECK(observer.Measured()[1].count == 2);
 }
 
 TEST_CASE("observer: when tracing is off nothing is watched") {

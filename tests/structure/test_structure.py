@@ -137,6 +137,20 @@ class Libtrace(unittest.TestCase):
         self.assertEqual("", "\n".join(failures))
 
 
+    def test_what_every_function_costs_is_measured(self):
+        # Not these: they switch tracing, do the same with it on or off, or are called with it on only.
+        others = {"libtrace_abi_version", "libtrace_version", "libtrace_options_init", "libtrace_options_init_sized", "libtrace_start",
+                  "libtrace_stop", "libtrace_component_line", "EmitRecord"}
+        measured = read(os.path.join(ROOT, "tests", "bench", "libtrace_off_bench.cc"))
+        header = read(os.path.join(self.FOLDER, "include", "libtrace", "libtrace.h"))
+        declared = set(re.findall(r"(?m)^[a-z][\w* ]*\b(libtrace_\w+)\(", header))
+        self.assertGreater(len(declared), 40)
+        emitting = {name for path in below(os.path.join(self.FOLDER, "include"), ".h")
+                    for name in re.findall(r"(?m)^(?:void|bool) (Emit\w*)\(", read(path))}
+        self.assertGreater(len(emitting), 15)
+        self.assertEqual([], sorted(name for name in (declared | emitting) - others if not re.search(r"\b%s\(" % name, measured)))
+
+
 class Families(unittest.TestCase):
     def test_every_family_has_its_three_files(self):
         def stems(*parts, ending):

@@ -5,7 +5,9 @@
 namespace libtrace {
 namespace {
 
-constexpr std::string_view kHeadMagic = "libtrace cache head 2\n";
+// The version is part of the content hash: entries of two versions lie side by side.
+constexpr std::string_view kHeadMagic = "libtrace cache head 3\n";
+constexpr std::string_view kHeadMagicOfAnyVersion = "libtrace cache head ";
 constexpr std::string_view kEntryMagic = "libtrace cache entry 2\n";
 constexpr size_t kHashSize = 64;  // hex SHA-256 of what follows it
 
@@ -31,6 +33,10 @@ std::string_view BytesOf(const detail::Sha256& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
+std::string ContentHash(std::string_view identity) {
+  return detail::Base32Key(detail::Sha256Of(std::string(kHeadMagic).append(identity)));
+}
+
 }  // namespace
 
 namespace detail {
@@ -49,7 +55,12 @@ StoredEntry EncodeHead(const CacheEntry& entry, uint64_t artifact_size_bytes,
   PutPairs(entry.notes, body);
   std::string head(kHeadMagic);
   head.append(Sha256Hex(body)).append("\n").append(body);
-  return {Base32Key(Sha256Of(identity)), std::move(head), artifact_size_bytes};
+  return {ContentHash(identity), std::move(head), artifact_size_bytes};
+}
+
+bool IsOfAnotherVersion(const StoredEntry& stored) {
+  const std::string_view head = stored.head;
+  return head.starts_with(kHeadMagicOfAnyVersion) && !head.starts_with(kHeadMagic);
 }
 
 Status DecodeHead(const StoredEntry& stored, EntryHead& head) {
@@ -63,7 +74,7 @@ Status DecodeHead(const StoredEntry& stored, EntryHead& head) {
   if (Sha256Hex(body) != hash) return Status::Error("cache entry is damaged: wrong checksum");
   ByteReader reader(body);
   const std::string_view identity_bytes = reader.Sized();
-  if (Base32Key(Sha256Of(identity_bytes)) != stored.content_hash)
+  if (ContentHash(identity_bytes) != stored.content_hash)
     return Status::Error("cache entry is damaged: it has another entry's name");
   ByteReader identity(identity_bytes);
   EntryHead decoded;

@@ -90,6 +90,7 @@ bool CompileCache::Impl::SearchStore(CacheStore& store, bool is_remote, Lookup& 
   for (const StoredEntry& stored : listed) {
     if (std::find(rejected.begin(), rejected.end(), stored.content_hash) != rejected.end())
       continue;
+    if (detail::IsOfAnotherVersion(stored)) continue;  // those who stored it use it
     detail::EntryHead head;
     Status usable = detail::DecodeHead(stored, head);
     const bool is_damaged = !usable.ok();

@@ -21,7 +21,9 @@ struct EntryHead {
 // The head of an entry whose artifact has this size and digest.
 StoredEntry EncodeHead(const CacheEntry& entry, uint64_t artifact_size_bytes,
                        const Sha256& artifact_digest);
-// Not ok: damaged, or not what `stored` calls it.
+// Whether another version of the library stored it: it is of no use here, and not damaged.
+bool IsOfAnotherVersion(const StoredEntry& stored);
+// Not ok: damaged, of another version, or not what `stored` calls it.
 Status DecodeHead(const StoredEntry& stored, EntryHead& head);
 
 // The same for a complete entry. Not ok: its file cannot be read.

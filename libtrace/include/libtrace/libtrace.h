@@ -24,7 +24,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Grows whenever something is added. */
-#define LIBTRACE_ABI_VERSION 3
+#define LIBTRACE_ABI_VERSION 4
 uint32_t libtrace_abi_version(void);
 const char* libtrace_version(void); /* of the library, "0.1.0"; static */
 
@@ -242,10 +242,17 @@ typedef struct libtrace_collective {
   size_t output_rank;
   int64_t start_us;    /* since the epoch; -1 = unknown */
   int64_t duration_ns; /* -1 = not seen to complete */
+  /* Since version 4. Within the group from 1, as c10d's flight recorder counts: of a collective, or
+   * of a send or receive. 0 = unknown. */
+  uint64_t collective_seq_id;
+  uint64_t p2p_seq_id;
 } libtrace_collective;
 /* What this rank issued, in order. */
 void libtrace_emit_collective_log(const libtrace_site* site, const libtrace_collective* collectives,
                                   size_t collective_count);
+/* The completion of a collective that was written when it was issued. Since version 4. */
+void libtrace_emit_collective_state(const libtrace_site* site, const char* process_group,
+                                    uint64_t sequence_number, int64_t duration_ns);
 
 /* ---- Cache events ---- */
 

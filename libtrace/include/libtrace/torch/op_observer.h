@@ -32,11 +32,13 @@
 
 namespace libtrace LIBTRACE_EXPORT {
 
-// What a fused group or kernel computes: libtorch does not pass its tensors when it runs.
+// What one call of a fused group or kernel computes: libtorch does not pass its tensors when it runs.
 struct FusedOp {
-  std::vector<TensorMeta> outputs{};
+  std::vector<TensorMeta> outputs{};  // none: not known
   OpCost cost{};
 };
+// By name. One that stands for every call, or one for each call of a run, in order.
+using FusedOps = std::map<std::string, std::vector<FusedOp>>;
 
 struct OpObserverOptions {
   // Every thread of the process instead of the one that made the observer: the backward pass of
@@ -46,8 +48,9 @@ struct OpObserverOptions {
   // Ops called by other ops as well (`aten::clamp_min` within `aten::relu`).
   bool nested_ops = false;
   uint32_t max_ops = 10'000;  // different ones; calls of others are only counted
-  // By the name under which the op runs; may be null.
-  std::shared_ptr<const std::map<std::string, FusedOp>> fused_ops{};
+  // By the name under which the op runs, or that it has in the code; may be null. If a name was not
+  // called a multiple of as often as it has elements here, its calls have no estimate.
+  std::shared_ptr<const FusedOps> fused_ops{};
   // Compile that the records belong to; default: the thread's at Emit.
   std::optional<Context> context{};
 };

@@ -13,8 +13,7 @@ namespace libtrace LIBTRACE_EXPORT {
 // Lists the files of the zip archive at `path`. Of an AOTInductor package it also gives
 // - the package's own metadata (device, machine);
 // - its kernels with their graph nodes and stack traces, if it was compiled so that it has them
-//   (INDUCTOR_PROVENANCE=1, PyTorch 2.8 and newer). A package says nothing of the tensors of a
-//   kernel;
+//   (INDUCTOR_PROVENANCE=1, PyTorch 2.8 and newer);
 // - the ops that its code calls by their index;
 // - what its code was built for and linked with (of a shared object of up to 256 MB that is not
 //   compressed);
