@@ -113,7 +113,7 @@ class CodeReader {
     if (line.find("AOTInductorModel::run_impl(") != std::string_view::npos) is_in_run_ = true;
     if (line == "} // AOTInductorModel::run_impl") is_in_run_ = false;
     const bool is_block = line.ends_with('{');
-    if (is_in_run_ && is_block && (line.starts_with("if (") || line.starts_with("while (")))
+    if (is_in_run_ && is_block && (line.starts_with("if (") || line.starts_with("while")))
       is_straight_ = false;
     if (const auto list = After(line, "[] = {"); !list.empty()) {
       arrays_[std::string(LastWord(line.substr(0, line.find("[] = {"))))] = Numbers(list);
@@ -124,7 +124,7 @@ class CodeReader {
     } else if (line.substr(0, 16) == "constants_info_[") {
       ReadConstant(After(line, "]."));
     } else if (const auto asserted = After(line, "assert_size_stride("); !asserted.empty()) {
-      ReadInput(Arguments(asserted));
+      ReadSizes(Arguments(asserted));
     } else {
       ReadCall(line);
     }
@@ -192,11 +192,14 @@ class CodeReader {
     }
   }
 
-  // an input, its sizes, its strides. What it holds is known where it is used.
-  void ReadInput(const std::vector<std::string_view>& arguments) {
+  // an input or what an op made, its sizes, its strides. What an input holds is known where it is
+  // used.
+  void ReadSizes(const std::vector<std::string_view>& arguments) {
     if (arguments.size() < 3 || arguments[1].front() != '{' || arguments[2].front() != '{') return;
     TensorMeta like;
     like.device = "cpu";
+    if (const auto known = tensors_.find(arguments[0]); known != tensors_.end())
+      like = known->second;
     Set(arguments[0], Numbers(arguments[1].substr(1)), Numbers(arguments[2].substr(1)), like);
   }
 
@@ -247,9 +250,10 @@ class CodeReader {
   // `(const float*)(…`
   static std::optional<std::string> DtypeOfPointer(std::string_view argument) {
     static const std::map<std::string_view, const char*> kTypes = {
-        {"float", "float32"}, {"double", "float64"}, {"half", "float16"},  {"bfloat16", "bfloat16"},
-        {"int64_t", "int64"}, {"int32_t", "int32"},  {"int16_t", "int16"}, {"int8_t", "int8"},
-        {"uint8_t", "uint8"}, {"bool", "bool"}};
+        {"float", "float32"}, {"double", "float64"},    {"Half", "float16"},
+        {"half", "float16"},  {"bfloat16", "bfloat16"}, {"BFloat16", "bfloat16"},
+        {"int64_t", "int64"}, {"int32_t", "int32"},     {"int16_t", "int16"},
+        {"int8_t", "int8"},   {"uint8_t", "uint8"},     {"bool", "bool"}};
     const auto type = kTypes.find(LastWord(argument.substr(0, argument.find('*'))));
     return type == kTypes.end() ? std::nullopt : std::optional<std::string>(type->second);
   }

@@ -250,6 +250,24 @@ class Aoti(Example):
                          [(0, len(sources) // 2)] * 2)
         self.assertEqual(self.rows("SELECT count(*) FROM graph WHERE code_record_id IS NULL"), [(0,)])
 
+    def test_kernels_have_the_tensors_that_the_code_gives_them(self):
+        lists = self.payloads("inductor_runtime_and_tensor_meta")
+        self.assertEqual(len(lists), 2)
+        has_calls = any(package["kernels"] for package in self.payloads("libtrace_package"))
+        for ops in lists:
+            self.assertTrue(all(op["estimated_runtime_ns"] > 0 for op in ops["ops"]), ops)
+            shapes = {op["name"]: [tensor["shape"] for tensor in op["outputs"]] for op in ops["ops"]}
+            fused = sorted(name for name in shapes if name.startswith("cpp_fused_"))
+            self.assertEqual(len(fused), 2, shapes)
+            self.assertEqual(shapes[fused[0]][-1], [4, 8])  # the softmax gives the result
+            self.assertEqual(shapes[fused[1]], [[4, 32], [8]])
+            if has_calls:  # two calls of one op, each with its own tensors
+                self.assertEqual(shapes["aoti_torch_cpu_addmm_out"], [[4, 32]])
+                self.assertEqual(shapes["aoti_torch_cpu_addmm_out_1"], [[4, 8]])
+        if has_calls:
+            self.assertEqual(self.rows("SELECT DISTINCT k.n, o.n FROM (SELECT graph_id, count(*) AS n FROM kernel GROUP BY 1) k JOIN"
+                                       " (SELECT graph_id, count(*) AS n FROM op_runtime GROUP BY 1, record_id) o USING (graph_id)"), [(4, 4)])
+
     def test_provenance_ends_at_the_line(self):
         if not any(package["kernels"] for package in self.payloads("libtrace_package")):
             self.skipTest("packages of this PyTorch have no kernel information")

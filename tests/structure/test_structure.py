@@ -130,7 +130,8 @@ class Libtrace(unittest.TestCase):
             for path in headers:
                 with open(unit, "w", encoding="utf-8") as file:
                     file.write('#include "%s"\n' % os.path.relpath(path, os.path.join(self.FOLDER, "include")))
-                done = subprocess.run(COMPILER + ["-std=c++17", "-fsyntax-only", "-I" + os.path.join(self.FOLDER, "include"), unit],
+                done = subprocess.run(COMPILER + ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
+                                                  "-I" + os.path.join(self.FOLDER, "include"), unit],
                                       capture_output=True, text=True)
                 if done.returncode != 0:
                     failures.append(os.path.relpath(path, ROOT) + "\n" + done.stderr[:1000])
