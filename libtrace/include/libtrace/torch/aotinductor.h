@@ -14,7 +14,10 @@
 // package's generated code (`graph_dump`), and both provenance records if the package has
 // kernel information (see package.h). The first run emits what OpObserver does; kernels are seen by
 // name if the package was compiled with TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1, the ops it calls
-// always. Works the same, without records, when tracing is off.
+// always. libtorch does not know the tensors of a kernel: they are read from the package's code, and
+// those of the ops that it calls from its kernel information (2.14). Without them (dynamic sizes,
+// branches, GPU kernels) a kernel has no estimate. Works the same, without records, when tracing is
+// off.
 //
 // libtorch does not check shapes unless AOTI_RUNTIME_CHECK_INPUTS=1 is set: a wrong one may give
 // wrong results.
