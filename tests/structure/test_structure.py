@@ -83,6 +83,12 @@ class Stages(unittest.TestCase):
         for path in below(SOURCES, ".h"):
             self.assertIn("#pragma once", read(path), path)
 
+    def test_what_uses_join_includes_it(self):
+        # Debian 12's fmt declares fmt::join in <fmt/format.h>, newer ones in <fmt/ranges.h> alone.
+        self.assertEqual([], [os.path.relpath(path, ROOT) for folder in ("tlparse", "libtrace", "tests")
+                              for path in below(os.path.join(ROOT, folder), ".h", ".cc")
+                              if "fmt::join" in read(path) and "<fmt/ranges.h>" not in read(path)])
+
     def test_every_header_compiles_alone(self):
         if COMPILER is None:
             self.skipTest("no compiler was named")

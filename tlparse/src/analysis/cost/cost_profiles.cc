@@ -2,6 +2,7 @@
 #include "analysis/cost/cost_profiles.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,6 @@
 // Ranks without a log, ranks that started late, ranks that compiled much longer.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>

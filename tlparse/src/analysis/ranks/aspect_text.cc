@@ -1,6 +1,7 @@
 #include "analysis/ranks/aspect_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace tlparse {
 namespace {
