@@ -50,6 +50,11 @@ work=/srv/tracekit  # traces of the examples name it
 rm -rf "$folder$work/src"
 mkdir -p "$folder$work/src"
 git -C "$root" archive HEAD | tar -x -m -C "$folder$work/src"
+# Programs that once showed a defect lie beside the repository, if at all.
+if [ -d "$root/../shared/defects" ]; then
+  mkdir -p "$folder$work/shared"
+  cp -r "$root/../shared/defects" "$folder$work/shared"
+fi
 targets="libtrace/all tests/libtrace/all tests/libtrace_torch/all"
 case "$*" in *TRACEKIT_BUILD_TLPARSE=OFF*) ;; *) targets="$targets tlparse" ;; esac
 echo "try-debian: building"
@@ -60,4 +65,4 @@ inside nice cmake -S $work/src -B $work/b -G Ninja -DCMAKE_BUILD_TYPE=Release -D
 inside nice cmake --build $work/b --target $targets -- -k 0 >"$folder.log" 2>&1 ||
   { grep -B 2 -A 12 -m 3 'error' "$folder.log" >&2; exit 1; }
 echo "try-debian: testing"
-inside ctest --test-dir $work/b -R libtrace --output-on-failure
+inside ctest --test-dir $work/b -R ^libtrace --output-on-failure

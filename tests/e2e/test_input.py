@@ -4,6 +4,7 @@
 import bz2
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -127,6 +128,23 @@ class Input(harness.EndToEnd):
         done = self.tlparse(self.log, "no_such_file", "-o", "out", expect=2)
         self.assertIn("no_such_file", done.stderr)
         self.assertFalse(os.path.exists(self.path("out", "trace.db")))
+
+
+class Commands(harness.EndToEnd):
+    def test_no_argument_is_called_like_an_option(self):
+        # CLI11 2.6 refuses an option --db beside an argument db; that of Debian 12 takes both.
+        commands = [[name] for name in re.findall(r"(?m)^  tlparse ([a-z-]+)", self.tlparse("--help").stdout) if name != "fleet"]
+        commands += [["fleet", name] for name in re.findall(r"(?m)^  ([a-z]+) ", self.tlparse("fleet", "--help").stdout)]
+        self.assertGreater(len(commands), 20)
+        for command in commands:
+            with self.subTest(command):
+                said = self.tlparse(*command, "--help").stdout
+                arguments, _, options = said.partition("\nOptions:\n")
+                names = set(re.findall(r"(?m)^  ([a-z][\w-]*) ", arguments))
+                options = {name for line in options.splitlines() if line.startswith("  -")
+                           for name in re.findall(r"--([a-z][\w-]*)", line.split("  ")[1])}
+                self.assertEqual(set(), names & options)
+                self.assertIn("help", options)
 
 
 if __name__ == "__main__":

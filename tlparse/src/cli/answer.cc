@@ -80,8 +80,7 @@ int PrintRowsAsJson(Statement statement, std::string_view name, const AddMembers
 }
 
 void AddAnswerArguments(Arguments& app, AnswerArguments& arguments) {
-  app.Add("database", arguments.database, "trace.db, or the output directory that holds it")
-      .Required();
+  app.Add("db", arguments.database, "trace.db, or the output directory that holds it").Required();
   app.Flag("--json", arguments.json, "print JSON instead of a table");
 }
 
