@@ -189,8 +189,9 @@ bool IsView(const std::string& name, const Tensors& inputs,
 
 }  // namespace
 
-// Null: nothing is known of an op of that name.
-FusedCalls* OpObserver::Impl::FindFused(std::string_view name) {
+// Null: nothing is known of an op of that name. Only ops without tensors need it: inlined, it made
+// every observed op 4 % slower (20 ns, benchmark OpObserved).
+[[gnu::noinline]] FusedCalls* OpObserver::Impl::FindFused(std::string_view name) {
   if (options.fused_ops == nullptr) return nullptr;
   if (const auto known = fused.find(name); known != fused.end()) return &known->second;
   const std::string run_name(name);

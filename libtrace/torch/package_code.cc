@@ -113,7 +113,8 @@ class CodeReader {
     if (line.find("AOTInductorModel::run_impl(") != std::string_view::npos) is_in_run_ = true;
     if (line == "} // AOTInductorModel::run_impl") is_in_run_ = false;
     const bool is_block = line.ends_with('{');
-    if (is_in_run_ && is_block && (line.starts_with("if (") || line.starts_with("while")))
+    if (is_in_run_ && is_block &&
+        (line.starts_with("if (") || line.starts_with("while") || line.starts_with("for (")))
       is_straight_ = false;
     if (const auto list = After(line, "[] = {"); !list.empty()) {
       arrays_[std::string(LastWord(line.substr(0, line.find("[] = {"))))] = Numbers(list);

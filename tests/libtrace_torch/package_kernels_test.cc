@@ -80,8 +80,9 @@ TEST_CASE("package kernels: inputs, views, several calls") {
   REQUIRE(Outputs(different) == Counts{1, 1});
   CHECK(different.at("cpp_fused_add_0")[1].outputs[0].shape == std::vector<int64_t>{32});
   // Which of them runs is not known here.
-  for (const char* before : {"    if (cond) {\n", "    while (1) {\n",
-                             "} // AOTInductorModel::run_impl\nvoid subgraph_0(\n"}) {
+  for (const char* before :
+       {"    if (cond) {\n", "    while (1) {\n", "    for (int i = 0; i < n; ++i) {\n",
+        "} // AOTInductorModel::run_impl\nvoid subgraph_0(\n"}) {
     CHECK(PackageKernelCalls(made + kSecondBuffer + before + kCallAgain, "", {}).empty());
     CHECK(Outputs(PackageKernelCalls(made + same + before + kCallAgain, "", {})) == Counts{1});
   }

@@ -1,6 +1,7 @@
 #include "fleet/pull_facts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
